@@ -1,0 +1,134 @@
+//! Names that people choose, and digests that content has.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// The name of a tenant, plugin, model or pipeline: 1 to 64 of `a-z`, `0-9`, `-`, `_` and `.`,
+/// beginning with a letter or digit. Cheap to clone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Name(Arc<str>);
+
+/// A text that is no [`Name`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is no valid name: 1 to 64 of a-z, 0-9, '-', '_' and '.', beginning with a letter or digit"
+)]
+pub struct InvalidName(String);
+
+impl Name {
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Name {
+    type Err = InvalidName;
+
+    fn from_str(text: &str) -> Result<Self, InvalidName> {
+        let bytes = text.as_bytes();
+        let valid = (1..=64).contains(&bytes.len())
+            && bytes[0].is_ascii_alphanumeric()
+            && bytes.iter().all(|byte| {
+                matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.')
+            });
+        if valid { Ok(Self(text.into())) } else { Err(InvalidName(text.chars().take(80).collect())) }
+    }
+}
+
+impl std::borrow::Borrow<str> for Name {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The SHA-256 of a blob's content; the blob's name. Written `sha256:` and 64 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Digest([u8; 32]);
+
+/// A text that is no [`Digest`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no digest: sha256: and 64 hexadecimal digits")]
+pub struct InvalidDigest(String);
+
+impl Digest {
+    /// A digest from its 32 bytes.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 32 bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// The 64 hexadecimal digits without the prefix: a file name on every system.
+    pub fn hex(&self) -> String {
+        use fmt::Write as _;
+        self.0.iter().fold(String::with_capacity(64), |mut hex, byte| {
+            let _ = write!(hex, "{byte:02x}");
+            hex
+        })
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sha256:{}", self.hex())
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for Digest {
+    type Err = InvalidDigest;
+
+    fn from_str(text: &str) -> Result<Self, InvalidDigest> {
+        let invalid = || InvalidDigest(text.chars().take(80).collect());
+        let hex = text.strip_prefix("sha256:").ok_or_else(invalid)?.as_bytes();
+        if hex.len() != 64 {
+            return Err(invalid());
+        }
+        let mut bytes = [0; 32];
+        for (byte, pair) in bytes.iter_mut().zip(hex.chunks_exact(2)) {
+            let digit = |c: u8| (c as char).to_digit(16).map(|d| d as u8);
+            let (high, low) = digit(pair[0]).zip(digit(pair[1])).ok_or_else(invalid)?;
+            *byte = high << 4 | low;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        for good in ["a", "acme", "acme-2", "9lives", "a.b_c"] {
+            assert_eq!(good.parse::<Name>().unwrap().as_str(), good);
+        }
+        for bad in ["", "-a", ".", "..", "A", "a/b", "a b", "ä", &"a".repeat(65)] {
+            assert!(bad.parse::<Name>().is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_digest_reads_what_it_writes() {
+        let digest = Digest::from_bytes(std::array::from_fn(|i| i as u8 * 7));
+        assert_eq!(digest.to_string().parse(), Ok(digest));
+        assert!("sha256:zz".parse::<Digest>().is_err());
+        assert!(digest.hex().parse::<Digest>().is_err());
+    }
+}

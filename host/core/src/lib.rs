@@ -1,0 +1,28 @@
+//! The words every other crate speaks: ids, tensors, the [`Model`] trait, limits, deadlines and
+//! error codes.
+//!
+//! Refuses to know I/O, async runtimes and the formats of any edge (JSON, WIT, protobuf).
+//!
+//! Invariant: a [`Tensor`] that exists is whole: its bytes are exactly as long as its dtype and
+//! shape ask for, and its buffer never changes again.
+
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
+mod buffer;
+mod deadline;
+mod dtype;
+mod error;
+mod id;
+mod limits;
+mod model;
+mod tensor;
+
+pub use buffer::{Buffer, BufferPool};
+pub use deadline::Deadline;
+pub use dtype::Dtype;
+pub use error::ErrorCode;
+pub use id::{Digest, InvalidDigest, InvalidName, Name};
+pub use limits::{PipelineLimits, PluginLimits};
+pub use model::{InputError, Model, ModelError, ModelInfo, NamedTensor, TensorInfo};
+pub use tensor::{Tensor, TensorError};

@@ -1,0 +1,69 @@
+//! What a plugin's call and a pipeline's request may use.
+
+use std::time::Duration;
+
+/// What one call of a plugin may use. Going over ends the call, never the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PluginLimits {
+    /// Linear memory, summed over all memories of the call.
+    pub memory_bytes: usize,
+    /// CPU time, in the guest and in native work done for it.
+    pub cpu: Duration,
+    /// Elements, summed over all tables of the call.
+    pub table_elements: usize,
+    /// Core module instances.
+    pub instances: usize,
+    /// Live handles to host resources.
+    pub handles: usize,
+    /// Bytes of lists and strings that one call across the border may make the host allocate.
+    pub hostcall_bytes: usize,
+    /// The largest tensor a plugin may make.
+    pub tensor_bytes: usize,
+    /// The bytes of all tensors and pictures that a call makes, taken together.
+    pub host_memory_bytes: usize,
+    /// Pixels in a picture it decodes or makes.
+    pub pixels: u64,
+    /// A response's body, and a preprocessor's state.
+    pub response_bytes: usize,
+    /// Messages and fields logged.
+    pub log_bytes: usize,
+}
+
+impl Default for PluginLimits {
+    fn default() -> Self {
+        Self {
+            memory_bytes: 64 << 20,
+            cpu: Duration::from_millis(250),
+            table_elements: 20_000,
+            instances: 32,
+            handles: 10_000,
+            hostcall_bytes: 32 << 20,
+            tensor_bytes: 64 << 20,
+            host_memory_bytes: 256 << 20,
+            pixels: 50_000_000,
+            response_bytes: 4 << 20,
+            log_bytes: 64 << 10,
+        }
+    }
+}
+
+/// What one request of a pipeline may use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PipelineLimits {
+    /// From the request's arrival to its answer.
+    pub timeout: Duration,
+    /// The request's body.
+    pub body_bytes: usize,
+    /// Each plugin call.
+    pub plugin: PluginLimits,
+}
+
+impl Default for PipelineLimits {
+    fn default() -> Self {
+        Self {
+            timeout: Duration::from_secs(10),
+            body_bytes: 16 << 20,
+            plugin: PluginLimits::default(),
+        }
+    }
+}

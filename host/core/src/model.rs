@@ -1,0 +1,225 @@
+//! What a model is to everything above the backends.
+
+use crate::{Dtype, ErrorCode, Tensor};
+
+/// One loaded instance of a model. Owned by one thread at a time; several instances run side by
+/// side.
+pub trait Model: Send {
+    /// Run one batch: a tensor for each of [`ModelInfo::inputs`], in that order, dimension 0 being
+    /// rows; returns one for each of [`ModelInfo::outputs`], in that order.
+    fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError>;
+}
+
+/// Why a run failed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("model failed: {0}")]
+pub struct ModelError(pub String);
+
+/// A model's inputs and outputs, and what runs it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelInfo {
+    /// The backend: `onnxruntime` or `tract`.
+    pub backend: &'static str,
+    /// Inputs, in the model's order.
+    pub inputs: Vec<TensorInfo>,
+    /// Outputs, in the model's order.
+    pub outputs: Vec<TensorInfo>,
+}
+
+/// An input's or output's name, element type and shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorInfo {
+    /// The model's name for it.
+    pub name: String,
+    /// Element type.
+    pub dtype: Dtype,
+    /// Dimensions; none where it may differ from call to call. Dimension 0 is rows.
+    pub dims: Vec<Option<usize>>,
+}
+
+/// A tensor and the model's name for it.
+#[derive(Clone, Debug)]
+pub struct NamedTensor {
+    /// The model's input or output name.
+    pub name: String,
+    /// The tensor.
+    pub tensor: Tensor,
+}
+
+/// Inputs that do not fit a model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InputError {
+    /// A name the model does not have.
+    #[error("unknown input {name:?}: the model's inputs are {expected}")]
+    UnknownName {
+        /// The name given.
+        name: String,
+        /// The model's names.
+        expected: String,
+    },
+    /// An input is missing.
+    #[error("input {0:?} is missing")]
+    Missing(String),
+    /// An input is given twice.
+    #[error("input {0:?} is given twice")]
+    Duplicate(String),
+    /// Another element type than the model's.
+    #[error("input {name:?} has datatype {actual}, the model wants {expected}")]
+    WrongDtype {
+        /// The input.
+        name: String,
+        /// What was given.
+        actual: Dtype,
+        /// What the model wants.
+        expected: Dtype,
+    },
+    /// A shape the model does not take.
+    #[error("input {name:?} has shape {actual}, the model wants {expected}")]
+    WrongShape {
+        /// The input.
+        name: String,
+        /// What was given.
+        actual: String,
+        /// What the model wants, -1 standing for any size.
+        expected: String,
+    },
+    /// Dimension 0 differs between inputs, or is 0.
+    #[error("input {name:?} has {actual} rows, {expected}")]
+    WrongRows {
+        /// The input.
+        name: String,
+        /// Its rows.
+        actual: usize,
+        /// What is wrong with that.
+        expected: String,
+    },
+}
+
+impl InputError {
+    /// A plugin made these inputs, so it is the plugin's fault.
+    pub fn code(&self) -> ErrorCode {
+        ErrorCode::PluginInvalidOutput
+    }
+}
+
+impl TensorInfo {
+    /// The shape as text, -1 standing for any size.
+    pub fn shape_text(&self) -> String {
+        let dims: Vec<_> = self.dims.iter().map(|dim| dim.map_or(-1, |size| size as i64)).collect();
+        format!("{dims:?}")
+    }
+
+    fn takes(&self, shape: &[usize]) -> bool {
+        shape.len() == self.dims.len()
+            && self.dims.iter().zip(shape).all(|(dim, size)| dim.is_none_or(|dim| dim == *size))
+    }
+}
+
+impl ModelInfo {
+    /// Whether rows of several requests may share a batch: dimension 0 of everything is free.
+    pub fn rows_are_dynamic(&self) -> bool {
+        let mut all = self.inputs.iter().chain(&self.outputs);
+        all.all(|info| matches!(info.dims.first(), Some(None)))
+    }
+
+    /// The inputs in the model's order, each of the right dtype and shape, all with the same number
+    /// of rows, which is returned too.
+    pub fn arrange(&self, given: Vec<NamedTensor>) -> Result<(Vec<Tensor>, usize), InputError> {
+        let mut slots: Vec<Option<Tensor>> = vec![None; self.inputs.len()];
+        for NamedTensor { name, tensor } in given {
+            let Some(index) = self.inputs.iter().position(|info| info.name == name) else {
+                let names: Vec<_> = self.inputs.iter().map(|info| &info.name).collect();
+                return Err(InputError::UnknownName { name, expected: format!("{names:?}") });
+            };
+            if slots[index].is_some() {
+                return Err(InputError::Duplicate(name));
+            }
+            check(&self.inputs[index], &tensor)?;
+            slots[index] = Some(tensor);
+        }
+        let mut inputs = Vec::with_capacity(slots.len());
+        for (slot, info) in slots.into_iter().zip(&self.inputs) {
+            inputs.push(slot.ok_or_else(|| InputError::Missing(info.name.clone()))?);
+        }
+        let rows = inputs.first().map_or(0, Tensor::rows);
+        for (input, info) in inputs.iter().zip(&self.inputs) {
+            let expected = match input.rows() {
+                0 => "at least one is needed".to_owned(),
+                own if own != rows => format!("input {:?} has {rows}", self.inputs[0].name),
+                _ => continue,
+            };
+            let (name, actual) = (info.name.clone(), input.rows());
+            return Err(InputError::WrongRows { name, actual, expected });
+        }
+        Ok((inputs, rows))
+    }
+}
+
+fn check(info: &TensorInfo, tensor: &Tensor) -> Result<(), InputError> {
+    let name = || info.name.clone();
+    if tensor.dtype() != info.dtype {
+        let (actual, expected) = (tensor.dtype(), info.dtype);
+        return Err(InputError::WrongDtype { name: name(), actual, expected });
+    }
+    if !info.takes(tensor.shape()) {
+        let (actual, expected) = (format!("{:?}", tensor.shape()), info.shape_text());
+        return Err(InputError::WrongShape { name: name(), actual, expected });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::BufferPool;
+
+    fn info() -> ModelInfo {
+        let info = |name: &str, dims: &[Option<usize>]| TensorInfo {
+            name: name.into(),
+            dtype: Dtype::Float32,
+            dims: dims.to_vec(),
+        };
+        ModelInfo {
+            backend: "test",
+            inputs: vec![info("a", &[None, Some(2)]), info("b", &[None])],
+            outputs: vec![info("y", &[None])],
+        }
+    }
+
+    fn tensor(name: &str, dtype: Dtype, shape: &[usize]) -> NamedTensor {
+        let pool = BufferPool::new(0);
+        let len = shape.iter().product::<usize>() * dtype.size_bytes().unwrap();
+        let buffer = pool.fill(len, |bytes| bytes.fill(0));
+        NamedTensor { name: name.into(), tensor: Tensor::new(dtype, shape.into(), buffer).unwrap() }
+    }
+
+    #[test]
+    fn inputs_are_put_in_the_models_order() {
+        let given = vec![
+            tensor("b", Dtype::Float32, &[3]),
+            tensor("a", Dtype::Float32, &[3, 2]),
+        ];
+        let (inputs, rows) = info().arrange(given).unwrap();
+        assert_eq!(rows, 3);
+        assert_eq!(inputs[0].shape(), [3, 2]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let a = || tensor("a", Dtype::Float32, &[3, 2]);
+        let b = || tensor("b", Dtype::Float32, &[3]);
+        let cases = [
+            (vec![a()], "input \"b\" is missing"),
+            (vec![a(), a()], "input \"a\" is given twice"),
+            (vec![a(), tensor("c", Dtype::Float32, &[3])], "unknown input \"c\""),
+            (vec![a(), tensor("b", Dtype::Int64, &[3])], "datatype INT64, the model wants FP32"),
+            (vec![tensor("a", Dtype::Float32, &[3, 4]), b()], "shape [3, 4], the model wants [-1, 2]"),
+            (vec![a(), tensor("b", Dtype::Float32, &[4])], "\"b\" has 4 rows, input \"a\" has 3"),
+            (vec![tensor("a", Dtype::Float32, &[0, 2]), b()], "at least one is needed"),
+        ];
+        for (given, expected) in cases {
+            let error = info().arrange(given).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+}

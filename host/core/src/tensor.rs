@@ -1,0 +1,212 @@
+//! Tensors: a dtype, a shape, and a range of a shared buffer.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::{Buffer, BufferPool, Dtype};
+
+/// An immutable, dense, row-major, little-endian n-dimensional array. Cheap to clone: clones and
+/// row ranges share the buffer.
+#[derive(Clone, Debug)]
+pub struct Tensor {
+    dtype: Dtype,
+    shape: Box<[usize]>,
+    buffer: Arc<Buffer>,
+    bytes: Range<usize>,
+}
+
+/// Bytes that are no tensor of the dtype and shape given.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TensorError {
+    /// Another length than dtype and shape ask for.
+    #[error("data is {actual} bytes long, dtype and shape ask for {expected}")]
+    Length {
+        /// Bytes that dtype and shape ask for.
+        expected: usize,
+        /// Bytes given.
+        actual: usize,
+    },
+    /// The shape's product does not fit the address space.
+    #[error("shape {0} overflows")]
+    Overflow(String),
+    /// An element that its dtype does not have.
+    #[error("{0}")]
+    Element(String),
+}
+
+impl Tensor {
+    /// A tensor of all of `buffer`.
+    pub fn new(dtype: Dtype, shape: Box<[usize]>, buffer: Arc<Buffer>) -> Result<Self, TensorError> {
+        let bytes = buffer.as_bytes();
+        match Self::size_bytes(dtype, &shape)? {
+            Some(expected) if expected != bytes.len() => {
+                return Err(TensorError::Length { expected, actual: bytes.len() });
+            }
+            Some(_) => check_elements(dtype, bytes)?,
+            None => check_strings(elements(&shape)?, bytes)?,
+        }
+        let range = 0..bytes.len();
+        Ok(Self { dtype, shape, buffer, bytes: range })
+    }
+
+    /// Bytes a tensor of `dtype` and `shape` takes; none for strings, whose lengths differ.
+    pub fn size_bytes(dtype: Dtype, shape: &[usize]) -> Result<Option<usize>, TensorError> {
+        let count = elements(shape)?;
+        let overflow = || TensorError::Overflow(format!("{shape:?}"));
+        dtype.size_bytes().map(|size| count.checked_mul(size).ok_or_else(overflow)).transpose()
+    }
+
+    /// Element type.
+    pub fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    /// Dimensions.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// Dimension 0; 1 for a scalar.
+    pub fn rows(&self) -> usize {
+        self.shape.first().copied().unwrap_or(1)
+    }
+
+    /// The elements' bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.buffer.as_bytes()[self.bytes.clone()]
+    }
+
+    /// The elements, where the dtype is [`Dtype::Float32`].
+    pub fn as_f32(&self) -> Option<&[f32]> {
+        if self.dtype != Dtype::Float32 {
+            return None;
+        }
+        bytemuck::try_cast_slice(self.as_bytes()).ok()
+    }
+
+    /// The rows in `range`, sharing this tensor's buffer; none where they are out of range or the
+    /// dtype has no fixed size.
+    pub fn slice_rows(&self, range: Range<usize>) -> Option<Self> {
+        let rows = self.rows();
+        self.dtype.size_bytes()?;
+        if range.start > range.end || range.end > rows || self.shape.is_empty() {
+            return None;
+        }
+        let row_bytes = self.bytes.len().checked_div(rows).unwrap_or(0);
+        let mut shape = self.shape.clone();
+        shape[0] = range.len();
+        let start = self.bytes.start + range.start * row_bytes;
+        let bytes = start..start + range.len() * row_bytes;
+        Some(Self { dtype: self.dtype, shape, buffer: self.buffer.clone(), bytes })
+    }
+
+    /// The rows of all `parts`, which agree in dtype and every dimension but the first, one after
+    /// the other; a single part is returned as it is.
+    ///
+    /// # Errors
+    /// [`TensorError::Element`] where the parts do not agree or there is none.
+    pub fn stack(pool: &BufferPool, parts: &[&Self]) -> Result<Self, TensorError> {
+        let [first, rest @ ..] = parts else {
+            return Err(TensorError::Element("nothing to stack".into()));
+        };
+        if rest.is_empty() {
+            return Ok((*first).clone());
+        }
+        let alike = |part: &&&Self| {
+            part.dtype == first.dtype && part.shape.get(1..) == first.shape.get(1..)
+        };
+        if !rest.iter().all(|part| alike(&part)) || first.shape.is_empty() {
+            return Err(TensorError::Element("parts of a batch differ in dtype or shape".into()));
+        }
+        let len = parts.iter().map(|part| part.bytes.len()).sum();
+        let buffer = pool.fill(len, |target| {
+            let mut rest = target;
+            for part in parts {
+                let (head, tail) = rest.split_at_mut(part.bytes.len());
+                head.copy_from_slice(part.as_bytes());
+                rest = tail;
+            }
+        });
+        let mut shape = first.shape.clone();
+        shape[0] = parts.iter().map(|part| part.rows()).sum();
+        Ok(Self { dtype: first.dtype, shape, buffer, bytes: 0..len })
+    }
+}
+
+fn elements(shape: &[usize]) -> Result<usize, TensorError> {
+    let product = shape.iter().try_fold(1_usize, |product, dim| product.checked_mul(*dim));
+    product.ok_or_else(|| TensorError::Overflow(format!("{shape:?}")))
+}
+
+fn check_elements(dtype: Dtype, bytes: &[u8]) -> Result<(), TensorError> {
+    if dtype != Dtype::Bool {
+        return Ok(());
+    }
+    match bytes.iter().position(|byte| *byte > 1) {
+        Some(at) => {
+            Err(TensorError::Element(format!("element {at} of a BOOL tensor is {}", bytes[at])))
+        }
+        None => Ok(()),
+    }
+}
+
+fn check_strings(count: usize, bytes: &[u8]) -> Result<(), TensorError> {
+    let mut rest = bytes;
+    for index in 0..count {
+        let broken = |why| TensorError::Element(format!("element {index} of a BYTES tensor {why}"));
+        let (len, tail) = rest.split_first_chunk().ok_or_else(|| broken("has no length"))?;
+        let len = u32::from_le_bytes(*len) as usize;
+        let (text, tail) = tail.split_at_checked(len).ok_or_else(|| broken("is cut short"))?;
+        std::str::from_utf8(text).map_err(|_| broken("is not UTF-8"))?;
+        rest = tail;
+    }
+    if rest.is_empty() {
+        return Ok(());
+    }
+    Err(TensorError::Length { expected: bytes.len() - rest.len(), actual: bytes.len() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn floats(pool: &BufferPool, shape: &[usize], values: &[f32]) -> Tensor {
+        let buffer = pool.copy_from(bytemuck::cast_slice(values));
+        Tensor::new(Dtype::Float32, shape.into(), buffer).unwrap()
+    }
+
+    #[test]
+    fn length_overflow_and_elements_are_checked() {
+        let pool = BufferPool::new(0);
+        let make = |dtype, shape: &[usize], bytes: &[u8]| {
+            Tensor::new(dtype, shape.into(), pool.copy_from(bytes)).map(|_| ())
+        };
+        assert_eq!(
+            make(Dtype::Float32, &[2, 2], &[0; 15]),
+            Err(TensorError::Length { expected: 16, actual: 15 })
+        );
+        assert!(matches!(
+            make(Dtype::Float32, &[usize::MAX, 2], &[]),
+            Err(TensorError::Overflow(_))
+        ));
+        assert!(make(Dtype::Bool, &[2], &[1, 2]).is_err());
+        assert!(make(Dtype::String, &[2], b"\x01\0\0\0a\0\0\0\0").is_ok());
+        assert!(make(Dtype::String, &[1], b"\x01\0\0\0a\0\0\0\0").is_err());
+        assert!(make(Dtype::String, &[1], b"\x05\0\0\0a").is_err());
+        assert!(make(Dtype::String, &[1], b"\x01\0\0\0\xff").is_err());
+    }
+
+    #[test]
+    fn stacked_rows_come_apart_again() {
+        let pool = BufferPool::new(1 << 20);
+        let a = floats(&pool, &[1, 2], &[1., 2.]);
+        let b = floats(&pool, &[2, 2], &[3., 4., 5., 6.]);
+        let both = Tensor::stack(&pool, &[&a, &b]).unwrap();
+        assert_eq!(both.shape(), [3, 2]);
+        let rows = both.slice_rows(1..3).unwrap();
+        assert_eq!(rows.as_f32(), b.as_f32());
+        assert!(both.slice_rows(2..4).is_none());
+        let odd = floats(&pool, &[1, 3], &[0.; 3]);
+        assert!(Tensor::stack(&pool, &[&a, &odd]).is_err());
+    }
+}

@@ -1,0 +1,114 @@
+use gristmill_core::{BufferPool, Dtype};
+use image::{ImageFormat, RgbImage};
+
+use crate::{Channels, DecodeOptions, Filter, ImageError, Layout, Pixels, TensorOptions, decode};
+
+const LIMIT: u64 = 1 << 20;
+
+fn pool() -> BufferPool {
+    BufferPool::new(1 << 20)
+}
+
+fn options(gray: bool) -> DecodeOptions {
+    DecodeOptions { gray, upright: true, pixels_max: LIMIT }
+}
+
+/// 4x2: the left half red, the right half blue.
+fn png() -> Vec<u8> {
+    let picture = RgbImage::from_fn(4, 2, |x, _| {
+        image::Rgb(if x < 2 { [255, 0, 0] } else { [0, 0, 255] })
+    });
+    let mut bytes = std::io::Cursor::new(Vec::new());
+    picture.write_to(&mut bytes, ImageFormat::Png).unwrap();
+    bytes.into_inner()
+}
+
+fn picture() -> Pixels {
+    decode(&pool(), &png(), options(false)).unwrap()
+}
+
+fn to_floats(pixels: &Pixels, layout: Layout, channels: Channels) -> Vec<f32> {
+    let options = TensorOptions {
+        dtype: Dtype::Float32,
+        layout,
+        channels,
+        scale: 1.0 / 255.0,
+        mean: vec![],
+        std: vec![],
+    };
+    pixels.to_tensor(&pool(), &options).unwrap().as_f32().unwrap().to_vec()
+}
+
+#[test]
+fn png_decodes_to_its_pixels() {
+    let pixels = picture();
+    assert_eq!((pixels.width(), pixels.height()), (4, 2));
+    assert_eq!(pixels.data()[..12], [255, 0, 0, 255, 0, 0, 0, 0, 255, 0, 0, 255]);
+    let gray = decode(&pool(), &png(), options(true)).unwrap();
+    assert!(gray.is_gray());
+    assert_eq!(gray.data().len(), 8);
+    assert!(gray.data()[0] > gray.data()[3], "red is brighter than blue");
+}
+
+#[test]
+fn what_is_no_picture_is_refused() {
+    let error = decode(&pool(), b"hello, this is text", options(false)).unwrap_err();
+    assert_eq!(error, ImageError::UnknownFormat);
+    let error = decode(&pool(), &png()[..40], options(false)).unwrap_err();
+    assert!(matches!(error, ImageError::Malformed(_)), "{error}");
+    let error = decode(&pool(), b"\xff\xd8\xff\xe0 not really", options(false)).unwrap_err();
+    assert!(matches!(error, ImageError::Malformed(_)), "{error}");
+}
+
+#[test]
+fn a_bomb_is_refused_by_its_header() {
+    let mut small = options(false);
+    small.pixels_max = 7;
+    let error = decode(&pool(), &png(), small).unwrap_err();
+    assert_eq!(error, ImageError::TooLarge { width: 4, height: 2, limit: 7 });
+    let error = picture().resize(&pool(), (100_000, 100_000), Filter::Bilinear, LIMIT).unwrap_err();
+    assert!(matches!(error, ImageError::TooLarge { .. }));
+}
+
+#[test]
+fn crop_and_resize_keep_the_right_part() {
+    let blue = picture().crop(&pool(), (2, 0), (2, 2)).unwrap();
+    assert_eq!(blue.data(), [0, 0, 255].repeat(4));
+    let one = blue.resize(&pool(), (1, 1), Filter::Lanczos3, LIMIT).unwrap();
+    assert_eq!(one.data(), [0, 0, 255]);
+    for (at, size) in [((3, 0), (2, 1)), ((0, 0), (0, 1)), ((u32::MAX, 0), (2, 1))] {
+        assert!(picture().crop(&pool(), at, size).is_err());
+    }
+}
+
+#[test]
+fn layouts_and_channel_orders() {
+    let pixels = picture().crop(&pool(), (1, 0), (2, 1)).unwrap();
+    assert_eq!(to_floats(&pixels, Layout::Nchw, Channels::Rgb), [1., 0., 0., 0., 0., 1.]);
+    assert_eq!(to_floats(&pixels, Layout::Nhwc, Channels::Rgb), [1., 0., 0., 0., 0., 1.]);
+    assert_eq!(to_floats(&pixels, Layout::Nchw, Channels::Bgr), [0., 1., 0., 0., 1., 0.]);
+    assert_eq!(to_floats(&pixels, Layout::Nhwc, Channels::Bgr), [0., 0., 1., 1., 0., 0.]);
+    assert_eq!(to_floats(&pixels, Layout::Nchw, Channels::Gray).len(), 2);
+}
+
+#[test]
+fn mean_and_std_normalise_each_channel() {
+    let mut options = TensorOptions {
+        dtype: Dtype::Float32,
+        layout: Layout::Nchw,
+        channels: Channels::Rgb,
+        scale: 1.0 / 255.0,
+        mean: vec![0.5, 0.0, 0.0],
+        std: vec![0.5, 1.0, 2.0],
+    };
+    let pixels = picture().crop(&pool(), (1, 0), (2, 1)).unwrap();
+    let tensor = pixels.to_tensor(&pool(), &options).unwrap();
+    let expected = [1., -1., 0., 0., 0., 0.5];
+    for (value, expected) in tensor.as_f32().unwrap().iter().zip(expected) {
+        assert!((value - expected).abs() < 1e-6, "{value} {expected}");
+    }
+    options.std = vec![1.0];
+    assert!(pixels.to_tensor(&pool(), &options).is_err());
+    options.std = vec![1.0, 0.0, 1.0];
+    assert!(pixels.to_tensor(&pool(), &options).is_err());
+}

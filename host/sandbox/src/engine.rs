@@ -1,0 +1,185 @@
+//! The engine: one for the process, with its pool of instances and its clock.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use gristmill_core::{BufferPool, Digest, PluginLimits};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use wasmtime::component::Linker;
+use wasmtime::{
+    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store,
+    UpdateDeadline,
+};
+
+use crate::artifact::ArtifactCache;
+use crate::call::{CallState, CpuExhausted};
+use crate::plugin::Plugin;
+use crate::{CallError, LoadError, admit, imports};
+
+/// How often a running guest yields, and the grain of its CPU budget.
+pub(crate) const TICK: Duration = Duration::from_millis(1);
+
+/// Core modules in one component: the guest, and what `wit-component` puts around it.
+const MODULES_PER_CALL: u32 = 8;
+
+/// The size of the pool.
+#[derive(Clone, Debug)]
+pub struct SandboxConfig {
+    /// Calls running at the same time; further ones wait.
+    pub concurrent_calls: u32,
+    /// The largest linear memory of any plugin.
+    pub memory_bytes_max: usize,
+    /// The largest table of any plugin.
+    pub table_elements_max: usize,
+    /// How much of a memory is reset by writing instead of by giving its pages back; at least a
+    /// guest's initial memory, or each call pays for page faults.
+    pub keep_resident_bytes: usize,
+    /// Where compiled code is cached.
+    pub cache_directory: PathBuf,
+}
+
+impl SandboxConfig {
+    /// The defaults, caching under `cache_directory`.
+    pub fn new(cache_directory: PathBuf) -> Self {
+        let limits = PluginLimits::default();
+        Self {
+            concurrent_calls: 256,
+            memory_bytes_max: limits.memory_bytes,
+            table_elements_max: limits.table_elements,
+            keep_resident_bytes: 512 << 10,
+            cache_directory,
+        }
+    }
+}
+
+/// Loads and calls plugins.
+pub struct Sandbox {
+    config: SandboxConfig,
+    engine: Engine,
+    linker: Linker<CallState>,
+    cache: ArtifactCache,
+    pool: BufferPool,
+    permits: Semaphore,
+    ticking: Arc<AtomicBool>,
+}
+
+impl Sandbox {
+    /// An engine with its pool, and the thread that ticks its clock.
+    pub fn new(config: &SandboxConfig, pool: BufferPool) -> Result<Arc<Self>, LoadError> {
+        let compile = |error: wasmtime::Error| LoadError::Compile(format!("{error:#}"));
+        let engine = Engine::new(&engine_config(config)).map_err(compile)?;
+        let mut linker = Linker::new(&engine);
+        imports::link(&mut linker).map_err(compile)?;
+        let cache = ArtifactCache::open(&config.cache_directory, &engine)?;
+        let ticking = Arc::new(AtomicBool::new(true));
+        tick(&engine, ticking.clone())?;
+        let permits = Semaphore::new(config.concurrent_calls as usize);
+        let config = config.clone();
+        Ok(Arc::new(Self { config, engine, linker, cache, pool, permits, ticking }))
+    }
+
+    /// Load an uploaded file: admit, compile (or take from the cache), check against the contract,
+    /// and instantiate once. Compiling takes long: call this off the request threads.
+    pub fn load(self: &Arc<Self>, digest: Digest, file: &[u8]) -> Result<Plugin, LoadError> {
+        let admitted = admit(file)?;
+        let component = self.cache.load(&self.engine, digest, &admitted.component)?;
+        Plugin::load(self.clone(), component, admitted.roles, admitted.imports)
+    }
+
+    /// The size of the pool.
+    pub fn config(&self) -> &SandboxConfig {
+        &self.config
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    pub(crate) fn linker(&self) -> &Linker<CallState> {
+        &self.linker
+    }
+
+    /// Wait for a place in the pool.
+    pub(crate) async fn permit(&self) -> Result<SemaphorePermit<'_>, CallError> {
+        self.permits.acquire().await.map_err(|error| CallError::Host(error.to_string()))
+    }
+
+    /// A store for one call, its limits and its clock set.
+    pub(crate) fn store(&self, limits: &PluginLimits) -> Store<CallState> {
+        let state = CallState::new(limits, self.pool.clone());
+        let mut store = Store::new(&self.engine, state);
+        store.limiter(|state| &mut state.limiter);
+        store.set_hostcall_fuel(limits.hostcall_bytes);
+        store.set_max_component_handles(limits.handles);
+        store.epoch_deadline_callback(|mut store| {
+            let state = store.data_mut();
+            state.charge(TICK);
+            if state.cpu_exhausted() {
+                return Err(CpuExhausted.into());
+            }
+            Ok(UpdateDeadline::Yield(1))
+        });
+        store.set_epoch_deadline(1);
+        store
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        self.ticking.store(false, Ordering::Relaxed);
+    }
+}
+
+fn engine_config(sandbox: &SandboxConfig) -> Config {
+    let calls = sandbox.concurrent_calls;
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(calls)
+        .total_core_instances(calls.saturating_mul(MODULES_PER_CALL))
+        .total_memories(calls.saturating_mul(2))
+        .total_tables(calls.saturating_mul(MODULES_PER_CALL))
+        .total_stacks(calls)
+        .max_core_instances_per_component(64)
+        .max_memories_per_component(2)
+        .max_tables_per_component(MODULES_PER_CALL)
+        .max_component_instance_size(1 << 20)
+        .max_core_instance_size(1 << 20)
+        .max_memory_size(sandbox.memory_bytes_max)
+        .table_elements(sandbox.table_elements_max)
+        .linear_memory_keep_resident(sandbox.keep_resident_bytes)
+        .table_keep_resident(64 << 10)
+        .max_unused_warm_slots(calls);
+    // Halves a fresh call, but in wasmtime 48 a page that was swapped out dirty can reach the next
+    // instance: only where nothing can be swapped out.
+    if host_has_no_swap() {
+        pool.pagemap_scan(Enabled::Auto);
+    }
+    let mut config = Config::new();
+    config
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool))
+        .concurrency_support(false)
+        .epoch_interruption(true)
+        .memory_init_cow(true)
+        .wasm_component_model(true)
+        .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(16));
+    config
+}
+
+fn host_has_no_swap() -> bool {
+    // A header line, then a line for each swap area.
+    std::fs::read_to_string("/proc/swaps").is_ok_and(|text| text.lines().count() <= 1)
+}
+
+/// Tick until the sandbox is gone. The thread holds the engine only weakly.
+fn tick(engine: &Engine, ticking: Arc<AtomicBool>) -> Result<(), std::io::Error> {
+    let engine = engine.weak();
+    let run = move || {
+        while ticking.load(Ordering::Relaxed) {
+            std::thread::sleep(TICK);
+            let Some(engine) = engine.upgrade() else { return };
+            engine.increment_epoch();
+        }
+    };
+    std::thread::Builder::new().name("epoch-ticker".into()).spawn(run).map(drop)
+}

@@ -1,0 +1,30 @@
+//! The sandbox: loading, limiting and calling plugins. The only crate that names wasmtime.
+//!
+//! A plugin is a component of one of the worlds in `wit/`. Each call gets a fresh instance from the
+//! pool, its own store, its own limits; the instance is gone when the call returns, so nothing that
+//! one request left behind can be seen by the next. Refuses to know tenants, HTTP and models.
+//!
+//! In reading order: [`Sandbox`] owns the engine, the ticker and the pool's permits; `admit` turns an
+//! uploaded file into a component and says what is wrong with it; `artifact` compiles it, or takes
+//! the compiled code from the disk cache; [`Plugin`] is a loaded component; `call` is the state of
+//! one call, `imports` what a plugin may ask of the host.
+//!
+//! Invariants:
+//! - the epoch deadline is set before instantiation, because start functions run there;
+//! - compiled code is only ever loaded from files that this host wrote itself;
+//! - a guest's misbehaviour is a [`CallError`], never a panic and never an error of another call.
+
+mod admit;
+mod artifact;
+mod bindings;
+mod call;
+mod engine;
+mod error;
+mod imports;
+mod plugin;
+
+pub use admit::{Admitted, admit};
+pub use call::Limited;
+pub use engine::{Sandbox, SandboxConfig};
+pub use error::{AdmitError, CallError, Failure, LoadError};
+pub use plugin::{Part, Plugin, Prepared, Request, Response, Roles};

@@ -1,0 +1,317 @@
+//! A loaded plugin, and the two calls a pipeline makes.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use gristmill_core::{NamedTensor, PluginLimits};
+use wasmtime::component::{
+    Component, ComponentExportIndex, ComponentNamedList, InstancePre, Lift, Lower, Resource,
+    types::ComponentItem,
+};
+use wasmtime::{Store, Trap};
+
+use crate::bindings::{prepare, tensors, types};
+use crate::call::{CallState, CpuExhausted, Limited};
+use crate::{CallError, Failure, LoadError, Sandbox, SandboxConfig};
+
+/// The longest text of a failure that is passed on, in bytes.
+const FAILURE_TEXT_MAX: usize = 4 << 10;
+
+type PreParams = (types::Request,);
+type PreResult = (Result<prepare::Prepared, types::Failure>,);
+type PostParams = (Vec<tensors::NamedTensor>, Arc<[u8]>);
+type PostResult = (Result<types::Response, types::Failure>,);
+
+/// What a plugin can be in a pipeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Roles {
+    /// Exports `preprocess`.
+    pub pre: bool,
+    /// Exports `postprocess`.
+    pub post: bool,
+}
+
+impl Roles {
+    /// The world's name.
+    pub fn world(self) -> &'static str {
+        match (self.pre, self.post) {
+            (true, true) => "processor",
+            (true, false) => "preprocessor",
+            (false, _) => "postprocessor",
+        }
+    }
+}
+
+/// A request, as a plugin sees it.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    pub content_type: Option<String>,
+    pub headers: Vec<(String, String)>,
+    pub query: Vec<(String, String)>,
+    /// A JSON document.
+    pub settings: Arc<str>,
+    pub body: Bytes,
+    pub parts: Vec<Part>,
+}
+
+/// A part of a multipart request.
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub name: String,
+    pub filename: Option<String>,
+    pub content_type: Option<String>,
+    pub body: Bytes,
+}
+
+/// A preprocessor's answer.
+#[derive(Debug)]
+pub struct Prepared {
+    pub inputs: Vec<NamedTensor>,
+    pub state: Vec<u8>,
+}
+
+/// A postprocessor's answer, as the plugin gave it; its status is one of 200 to 599.
+#[derive(Debug)]
+pub struct Response {
+    pub status: u16,
+    pub content_type: String,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+/// A loaded plugin. Calls run side by side, each in an instance of its own.
+pub struct Plugin {
+    sandbox: Arc<Sandbox>,
+    instance: InstancePre<CallState>,
+    preprocess: Option<ComponentExportIndex>,
+    postprocess: Option<ComponentExportIndex>,
+    imports: Vec<String>,
+}
+
+impl Plugin {
+    pub(crate) fn load(
+        sandbox: Arc<Sandbox>,
+        component: Component,
+        roles: Roles,
+        imports: Vec<String>,
+    ) -> Result<Self, LoadError> {
+        let contract = |error: wasmtime::Error| LoadError::Contract(format!("{error:#}"));
+        let instance = sandbox.linker().instantiate_pre(&component).map_err(contract)?;
+        check_size(&sandbox, &component)?;
+        component
+            .initialize_copy_on_write_image()
+            .map_err(|error| LoadError::Compile(format!("{error:#}")))?;
+        let index = |wanted, name| {
+            if wanted { component.get_export_index(None, name) } else { None }
+        };
+        let preprocess = index(roles.pre, "preprocess");
+        let postprocess = index(roles.post, "postprocess");
+        let plugin = Self { sandbox, instance, preprocess, postprocess, imports };
+        if preprocess.is_some() {
+            plugin.check::<PreParams, PreResult>("preprocess").map_err(contract)?;
+        }
+        if postprocess.is_some() {
+            plugin.check::<PostParams, PostResult>("postprocess").map_err(contract)?;
+        }
+        Ok(plugin)
+    }
+
+    /// Instantiate once with `limits` and let go: a start function that traps or a memory over the
+    /// limit is better found when a plugin is deployed than by its first request.
+    pub async fn probe(&self, limits: &PluginLimits) -> Result<(), CallError> {
+        let _permit = self.sandbox.permit().await?;
+        let mut store = self.sandbox.store(limits);
+        match self.instance.instantiate_async(&mut store).await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(diagnose(&error, store.data())),
+        }
+    }
+
+    /// What it exports.
+    pub fn roles(&self) -> Roles {
+        Roles { pre: self.preprocess.is_some(), post: self.postprocess.is_some() }
+    }
+
+    /// The interfaces it imports.
+    pub fn imports(&self) -> &[String] {
+        &self.imports
+    }
+
+    /// Call `preprocess` in a fresh instance.
+    pub async fn preprocess(
+        &self,
+        request: Request,
+        limits: &PluginLimits,
+    ) -> Result<Prepared, CallError> {
+        let export = self.preprocess.as_ref().ok_or(CallError::NotExported("preprocess"))?;
+        let _permit = self.sandbox.permit().await?;
+        let mut store = self.sandbox.store(limits);
+        let request = lower_request(request, store.data_mut())?;
+        let answer = self.call::<PreParams, PreResult>(&mut store, export, (request,)).await?;
+        let prepared = answer.0.map_err(failure)?;
+        if prepared.state.len() > limits.response_bytes {
+            let (len, limit) = (prepared.state.len(), limits.response_bytes);
+            let message = format!("state of {len} bytes is over the limit of {limit}");
+            return Err(CallError::InvalidOutput(message));
+        }
+        let table = &mut store.data_mut().table;
+        let inputs = prepared.inputs.into_iter().map(|input| {
+            let tensor = table
+                .delete(input.tensor)
+                .map_err(|error| CallError::InvalidOutput(error.to_string()))?;
+            Ok(NamedTensor { name: input.name, tensor })
+        });
+        Ok(Prepared { inputs: inputs.collect::<Result<_, CallError>>()?, state: prepared.state })
+    }
+
+    /// Call `postprocess` in a fresh instance.
+    pub async fn postprocess(
+        &self,
+        outputs: Vec<NamedTensor>,
+        state: Vec<u8>,
+        limits: &PluginLimits,
+    ) -> Result<Response, CallError> {
+        let export = self.postprocess.as_ref().ok_or(CallError::NotExported("postprocess"))?;
+        let _permit = self.sandbox.permit().await?;
+        let mut store = self.sandbox.store(limits);
+        let outputs = outputs.into_iter().map(|output| {
+            let tensor = push(store.data_mut(), output.tensor)?;
+            Ok(tensors::NamedTensor { name: output.name, tensor })
+        });
+        let outputs = outputs.collect::<Result<Vec<_>, CallError>>()?;
+        let params = (outputs, Arc::from(state));
+        let answer = self.call::<PostParams, PostResult>(&mut store, export, params).await?;
+        check_response(answer.0.map_err(failure)?, limits)
+    }
+
+    async fn call<Params, Results>(
+        &self,
+        store: &mut Store<CallState>,
+        export: &ComponentExportIndex,
+        params: Params,
+    ) -> Result<Results, CallError>
+    where
+        Params: ComponentNamedList + Lower + Send + Sync + 'static,
+        Results: ComponentNamedList + Lift + Send + Sync + 'static,
+    {
+        let outcome = async {
+            let instance = self.instance.instantiate_async(&mut *store).await?;
+            let function = instance.get_typed_func::<Params, Results>(&mut *store, export)?;
+            function.call_async(&mut *store, params).await
+        };
+        outcome.await.map_err(|error| diagnose(&error, store.data()))
+    }
+
+    fn check<Params, Results>(&self, name: &str) -> wasmtime::Result<()>
+    where
+        Params: ComponentNamedList + Lower,
+        Results: ComponentNamedList + Lift,
+    {
+        let linker = self.sandbox.linker();
+        let component = linker.substituted_component_type(self.instance.component())?;
+        match component.get_export(self.sandbox.engine(), name).map(|export| export.ty) {
+            Some(ComponentItem::ComponentFunc(function)) => function
+                .typecheck::<Params, Results>(&component.instance_type())
+                .map_err(|error| error.context(format!("export `{name}`"))),
+            _ => wasmtime::bail!("`{name}` is not a function"),
+        }
+    }
+}
+
+/// What the component needs, held against the pool's slots.
+fn check_size(sandbox: &Sandbox, component: &Component) -> Result<(), LoadError> {
+    let SandboxConfig { memory_bytes_max, table_elements_max, .. } = sandbox.config();
+    let Some(needed) = component.resources_required() else { return Ok(()) };
+    let memory = needed.max_initial_memory_size.unwrap_or(0).saturating_mul(64 << 10);
+    if memory > *memory_bytes_max as u64 {
+        return Err(LoadError::Contract(format!(
+            "its initial memory of {memory} bytes is over the host's limit of {memory_bytes_max}"
+        )));
+    }
+    let table = needed.max_initial_table_size.unwrap_or(0);
+    if table > *table_elements_max as u64 {
+        return Err(LoadError::Contract(format!(
+            "its table of {table} elements is over the host's limit of {table_elements_max}"
+        )));
+    }
+    Ok(())
+}
+
+fn push<T: Send + 'static>(state: &mut CallState, value: T) -> Result<Resource<T>, CallError> {
+    state.table.push(value).map_err(|error| CallError::Host(error.to_string()))
+}
+
+fn lower_request(request: Request, state: &mut CallState) -> Result<types::Request, CallError> {
+    let fields = |list: Vec<(String, String)>| {
+        list.into_iter().map(|(name, value)| types::Field { name, value }).collect()
+    };
+    let body = push(state, request.body)?;
+    let parts = request.parts.into_iter().map(|part| {
+        let body = push(state, part.body)?;
+        let Part { name, filename, content_type, .. } = part;
+        Ok(types::Part { name, filename, content_type, body })
+    });
+    let parts = parts.collect::<Result<_, CallError>>()?;
+    Ok(types::Request {
+        content_type: request.content_type,
+        headers: fields(request.headers),
+        query: fields(request.query),
+        settings: request.settings.to_string(),
+        body,
+        parts,
+    })
+}
+
+fn check_response(
+    response: types::Response,
+    limits: &PluginLimits,
+) -> Result<Response, CallError> {
+    if !(200..=599).contains(&response.status) {
+        let message = format!("status {} is not one of 200 to 599", response.status);
+        return Err(CallError::InvalidOutput(message));
+    }
+    if response.body.len() > limits.response_bytes {
+        let (len, limit) = (response.body.len(), limits.response_bytes);
+        let message = format!("response of {len} bytes is over the limit of {limit}");
+        return Err(CallError::InvalidOutput(message));
+    }
+    let headers = response.headers.into_iter().map(|field| (field.name, field.value)).collect();
+    let types::Response { status, content_type, body, .. } = response;
+    Ok(Response { status, content_type, headers, body })
+}
+
+fn failure(failure: types::Failure) -> CallError {
+    CallError::Failure(match failure {
+        types::Failure::InvalidInput(text) => Failure::InvalidInput(cut(text)),
+        types::Failure::UnsupportedMediaType(text) => Failure::UnsupportedMediaType(cut(text)),
+        types::Failure::Unprocessable(text) => Failure::Unprocessable(cut(text)),
+        types::Failure::Internal(text) => Failure::Internal(cut(text)),
+    })
+}
+
+/// The text, at most [`FAILURE_TEXT_MAX`] bytes of it.
+fn cut(mut text: String) -> String {
+    if text.len() > FAILURE_TEXT_MAX {
+        text.truncate(text.floor_char_boundary(FAILURE_TEXT_MAX));
+        text.push_str(" [cut]");
+    }
+    text
+}
+
+/// Which limit a guest ran into, or that it trapped by itself.
+fn diagnose(error: &wasmtime::Error, state: &CallState) -> CallError {
+    if error.is::<CpuExhausted>() {
+        return CallError::OutOfTime(state.limits.cpu.as_millis());
+    }
+    if let Some(Limited(limit)) = error.downcast_ref() {
+        return CallError::OutOfMemory(limit.clone());
+    }
+    if let Some(refused) = &state.limiter.refused {
+        return CallError::OutOfMemory(refused.clone());
+    }
+    let text = match error.downcast_ref::<Trap>() {
+        Some(trap) => trap.to_string(),
+        None => error.root_cause().to_string(),
+    };
+    CallError::Trapped(cut(text))
+}
