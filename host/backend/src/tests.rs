@@ -1,0 +1,71 @@
+//! The same goldens on every backend that is there.
+
+use gristmill_core::{BufferPool, Dtype, Tensor};
+use serde_json::Value;
+
+use crate::{Backends, LibrarySearch, LoadOptions, Preference};
+
+fn models() -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models")
+}
+
+fn options(preference: Preference) -> LoadOptions {
+    LoadOptions { preference, instances: 1, threads: 1 }
+}
+
+fn tensor(pool: &BufferPool, json: &Value) -> Tensor {
+    let shape = json["shape"].as_array().unwrap().iter().map(|dim| dim.as_u64().unwrap() as usize);
+    let data: Vec<f32> =
+        json["data"].as_array().unwrap().iter().map(|value| value.as_f64().unwrap() as f32).collect();
+    let buffer = pool.copy_from(bytemuck::cast_slice(&data));
+    Tensor::new(Dtype::Float32, shape.collect(), buffer).unwrap()
+}
+
+fn goldens_pass(preference: Preference, name: &str, tolerance: f32) {
+    let pool = BufferPool::new(1 << 20);
+    let backends = Backends::open(&LibrarySearch::default(), pool.clone()).unwrap();
+    let onnx = std::fs::read(models().join(format!("{name}/{name}.onnx"))).unwrap();
+    let mut model = backends.load(&onnx, &options(preference)).unwrap();
+    assert_eq!(model.info.inputs[0].name, "input");
+    assert_eq!(model.info.outputs[0].name, "output");
+    assert!(model.info.rows_are_dynamic());
+    let golden = std::fs::read(models().join(format!("{name}/golden.json"))).unwrap();
+    let golden: Value = serde_json::from_slice(&golden).unwrap();
+    for case in golden["cases"].as_array().unwrap() {
+        let input = tensor(&pool, &case["inputs"][0]);
+        let expected = tensor(&pool, &case["outputs"][0]);
+        let output = model.instances[0].run(&[input]).unwrap().remove(0);
+        assert_eq!(output.shape(), expected.shape());
+        for (value, expected) in output.as_f32().unwrap().iter().zip(expected.as_f32().unwrap()) {
+            assert!((value - expected).abs() <= tolerance, "{value} is not {expected}");
+        }
+    }
+}
+
+#[test]
+fn goldens_on_onnxruntime() {
+    goldens_pass(Preference::OnnxRuntime, "digits", 1e-3);
+    goldens_pass(Preference::OnnxRuntime, "ranker", 1e-5);
+}
+
+#[test]
+fn goldens_on_tract() {
+    goldens_pass(Preference::Tract, "digits", 1e-3);
+    goldens_pass(Preference::Tract, "ranker", 1e-5);
+}
+
+#[test]
+fn what_is_no_model_is_refused_with_each_backends_reason() {
+    let backends = Backends::open(&LibrarySearch::default(), BufferPool::new(0)).unwrap();
+    let error = backends.load(b"not an onnx file", &options(Preference::Auto)).err().unwrap();
+    let text = error.to_string();
+    assert!(text.contains("onnxruntime: ") && text.contains("tract: "), "{text}");
+}
+
+#[test]
+fn a_configured_library_that_is_not_there_is_an_error() {
+    let search =
+        LibrarySearch { configured: Some("/nonexistent/libonnxruntime.so".into()), data_directory: None };
+    let error = Backends::open(&search, BufferPool::new(0)).err().unwrap().to_string();
+    assert!(error.contains("/nonexistent/libonnxruntime.so"), "{error}");
+}
