@@ -1,5 +1,7 @@
 //! The same goldens on every backend that is there.
 
+use std::sync::{Arc, OnceLock};
+
 use gristmill_core::{BufferPool, Dtype, Tensor};
 use serde_json::Value;
 
@@ -7,6 +9,14 @@ use crate::{Backends, LibrarySearch, LoadOptions, Preference};
 
 fn models() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models")
+}
+
+/// One for all tests, as one process has one.
+fn backends() -> &'static Backends {
+    static BACKENDS: OnceLock<Arc<Backends>> = OnceLock::new();
+    BACKENDS.get_or_init(|| {
+        Backends::open(&LibrarySearch::default(), BufferPool::new(1 << 20)).unwrap()
+    })
 }
 
 fn options(preference: Preference) -> LoadOptions {
@@ -23,9 +33,8 @@ fn tensor(pool: &BufferPool, json: &Value) -> Tensor {
 
 fn goldens_pass(preference: Preference, name: &str, tolerance: f32) {
     let pool = BufferPool::new(1 << 20);
-    let backends = Backends::open(&LibrarySearch::default(), pool.clone()).unwrap();
     let onnx = std::fs::read(models().join(format!("{name}/{name}.onnx"))).unwrap();
-    let mut model = backends.load(&onnx, &options(preference)).unwrap();
+    let mut model = backends().load(&onnx, &options(preference)).unwrap();
     assert_eq!(model.info.inputs[0].name, "input");
     assert_eq!(model.info.outputs[0].name, "output");
     assert!(model.info.rows_are_dynamic());
@@ -56,8 +65,7 @@ fn goldens_on_tract() {
 
 #[test]
 fn what_is_no_model_is_refused_with_each_backends_reason() {
-    let backends = Backends::open(&LibrarySearch::default(), BufferPool::new(0)).unwrap();
-    let error = backends.load(b"not an onnx file", &options(Preference::Auto)).err().unwrap();
+    let error = backends().load(b"not an onnx file", &options(Preference::Auto)).err().unwrap();
     let text = error.to_string();
     assert!(text.contains("onnxruntime: ") && text.contains("tract: "), "{text}");
 }

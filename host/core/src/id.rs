@@ -110,6 +110,26 @@ impl FromStr for Digest {
     }
 }
 
+/// Names and digests are texts to every format.
+macro_rules! as_text {
+    ($($type:ty),*) => {$(
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    )*};
+}
+
+as_text!(Name, Digest);
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,1 +1,93 @@
+//! The data plane: one request's way through a pipeline, on one page.
+//!
+//! Refuses to know the store, the backends and the admin API; sees only what the snapshot resolved.
+//!
+//! Invariant: whatever happens to a request, it is over at its deadline: the whole way runs under
+//! one timeout, and dropping it drops the guest and takes the request out of the batcher's queue.
 
+#![forbid(unsafe_code)]
+
+use std::time::{Duration, Instant};
+
+use gristmill_batch::{Submission, SubmitError};
+use gristmill_core::{Deadline, ErrorCode};
+use gristmill_sandbox::{CallError, Request, Response};
+use gristmill_snapshot::Route;
+use gristmill_telemetry::stage;
+use tracing::{Instrument, debug_span};
+
+/// How long each stage took; zero for those not reached.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Timings {
+    pub pre: Duration,
+    pub queue: Duration,
+    pub infer: Duration,
+    pub post: Duration,
+}
+
+/// Why a request got no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum InferError {
+    #[error("{stage}: {error}")]
+    Plugin { stage: &'static str, error: CallError },
+    #[error("{0}")]
+    Model(#[from] SubmitError),
+    #[error("no answer within {} ms", .0.as_millis())]
+    DeadlineExceeded(Duration),
+}
+
+impl InferError {
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::Plugin { error, .. } => error.code(),
+            Self::Model(error) => error.code(),
+            Self::DeadlineExceeded(_) => ErrorCode::DeadlineExceeded,
+        }
+    }
+}
+
+/// Run `request` through `route`, to be done by `deadline`. `timings` tells how far it came even
+/// where it fails.
+pub async fn infer(
+    route: &Route,
+    request: Request,
+    deadline: Deadline,
+    timings: &mut Timings,
+) -> Result<Response, InferError> {
+    let way = stages(route, request, deadline, timings);
+    match tokio::time::timeout_at(deadline.instant().into(), way).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(InferError::DeadlineExceeded(route.limits.timeout)),
+    }
+}
+
+async fn stages(
+    route: &Route,
+    request: Request,
+    deadline: Deadline,
+    timings: &mut Timings,
+) -> Result<Response, InferError> {
+    let limits = &route.limits.plugin;
+    let failed = |stage| move |error| InferError::Plugin { stage, error };
+
+    let started = Instant::now();
+    let pre = route.pre.preprocess(request, limits).instrument(debug_span!("pre"));
+    let prepared = pre.await;
+    timings.pre = started.elapsed();
+    let prepared = prepared.map_err(failed(stage::PRE))?;
+
+    let started = Instant::now();
+    let tenant = route.tenant.clone();
+    let submission = Submission { tenant, inputs: prepared.inputs, deadline };
+    let submitted = route.model.submit(submission).instrument(debug_span!("infer")).await;
+    let waited = started.elapsed();
+    timings.queue = submitted.as_ref().map_or(waited, |(_, queued)| *queued);
+    timings.infer = waited.saturating_sub(timings.queue);
+    let (outputs, _) = submitted?;
+
+    let started = Instant::now();
+    let post = route.post.postprocess(outputs, prepared.state, limits);
+    let response = post.instrument(debug_span!("post")).await;
+    timings.post = started.elapsed();
+    response.map_err(failed(stage::POST))
+}

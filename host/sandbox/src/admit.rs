@@ -3,7 +3,7 @@
 //! Takes a component as it is, and a core module that carries its component type, which it encodes.
 //! Looks only at the file: nothing is compiled and nothing runs here.
 
-use wasmparser::{Encoding, Parser, Payload, Validator, WasmFeatures};
+use wasmparser::{ComponentTypeRef, Encoding, Parser, Payload, Validator, WasmFeatures};
 use wit_component::ComponentEncoder;
 
 use crate::AdmitError;
@@ -92,7 +92,11 @@ fn border_of(component: &[u8]) -> Result<(Vec<String>, Vec<String>), AdmitError>
             Payload::End(_) => depth -= 1,
             Payload::ComponentImportSection(section) if depth == 1 => {
                 for import in section {
-                    imports.push(import.map_err(invalid)?.name.name.to_owned());
+                    let import = import.map_err(invalid)?;
+                    // A type that a world uses is imported too, but nothing has to provide it.
+                    if !matches!(import.ty, ComponentTypeRef::Type(_)) {
+                        imports.push(import.name.name.to_owned());
+                    }
                 }
             }
             Payload::ComponentExportSection(section) if depth == 1 => {

@@ -1,1 +1,118 @@
+//! The immutable picture of everything that serves, and the cell it is swapped in.
+//!
+//! The control plane builds a [`Snapshot`] and publishes it; the data plane takes it from the
+//! [`Cell`], one for each request. The two planes meet only here. Refuses to know how a snapshot is
+//! built.
+//!
+//! Invariants:
+//! - a snapshot never changes: whatever changes is a new one;
+//! - a request holds an owned `Arc` of one snapshot from its first look-up to its answer, never an
+//!   ArcSwap guard, so what it began with stays loaded until it is done.
 
+#![forbid(unsafe_code)]
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use gristmill_batch::Lane;
+use gristmill_core::{Digest, Name, PipelineLimits};
+use gristmill_sandbox::Plugin;
+use subtle::{Choice, ConstantTimeEq};
+
+/// The cell that holds the current snapshot.
+pub struct Cell(ArcSwap<Snapshot>);
+
+impl Cell {
+    pub fn new(snapshot: Snapshot) -> Self {
+        Self(ArcSwap::from_pointee(snapshot))
+    }
+
+    /// The current snapshot.
+    pub fn load(&self) -> Arc<Snapshot> {
+        self.0.load_full()
+    }
+
+    /// Make `snapshot` the current one. Requests under way keep theirs.
+    pub fn publish(&self, snapshot: Snapshot) {
+        self.0.store(Arc::new(snapshot));
+    }
+}
+
+/// Everything that serves, as of one release.
+#[derive(Default)]
+pub struct Snapshot {
+    /// The release it shows; 0 before the first.
+    pub release: u64,
+    pub tenants: HashMap<Name, Tenant>,
+    pub models: BTreeMap<Name, ModelState>,
+}
+
+/// One tenant.
+pub struct Tenant {
+    pub access: Access,
+    pub default_pipeline: Option<Name>,
+    pub pipelines: HashMap<Name, Pipeline>,
+    pub plugins: BTreeMap<Name, PluginState>,
+}
+
+/// Who may call a tenant's pipelines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Anyone.
+    Open,
+    /// Whoever holds one of the keys with these digests.
+    Keys(Vec<Digest>),
+}
+
+impl Access {
+    /// Whether a key with this digest opens the tenant. Takes the same time for every key.
+    pub fn admits(&self, key: Digest) -> bool {
+        match self {
+            Self::Open => true,
+            Self::Keys(keys) => {
+                let none = Choice::from(0);
+                let any = keys.iter().fold(none, |found, known| {
+                    found | known.as_bytes().ct_eq(key.as_bytes())
+                });
+                any.into()
+            }
+        }
+    }
+}
+
+/// A pipeline, or why it cannot serve.
+pub enum Pipeline {
+    Ready(Arc<Route>),
+    Unavailable(String),
+}
+
+/// A pipeline with everything resolved that a request needs.
+pub struct Route {
+    pub tenant: Name,
+    pub pipeline: Name,
+    pub pre: Arc<Plugin>,
+    pub model: Arc<Lane>,
+    pub post: Arc<Plugin>,
+    /// A JSON document.
+    pub settings: Arc<str>,
+    pub limits: PipelineLimits,
+}
+
+/// A model and whether it is loaded.
+#[derive(Clone)]
+pub struct ModelState {
+    pub digest: Digest,
+    /// The release that brought this content.
+    pub version: u64,
+    /// The lane, or why there is none.
+    pub lane: Result<Arc<Lane>, String>,
+}
+
+/// A plugin and whether it is loaded.
+#[derive(Clone)]
+pub struct PluginState {
+    pub digest: Digest,
+    /// The plugin, or why it is not loaded.
+    pub plugin: Result<Arc<Plugin>, String>,
+}

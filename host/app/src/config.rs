@@ -1,0 +1,294 @@
+//! Configuration: each setting is a flag, a `GRISTMILL_*` variable and a key of `gristmill.toml`, in
+//! that order of precedence. All faults are reported together, before a port is bound.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Arg, ArgMatches};
+use gristmill_telemetry::LogFormat;
+
+/// One setting: its key in the file, from which flag and variable follow, and what it means.
+struct Setting {
+    key: &'static str,
+    default: Option<&'static str>,
+    help: &'static str,
+}
+
+const SETTINGS: [Setting; 12] = [
+    Setting {
+        key: "data_dir",
+        default: Some("gristmill-data"),
+        help: "Where blobs, the release log and compiled plugins are kept",
+    },
+    Setting {
+        key: "listen",
+        default: Some("127.0.0.1:8080"),
+        help: "Address of the data plane: /v1 and health",
+    },
+    Setting {
+        key: "admin_listen",
+        default: Some("127.0.0.1:8081"),
+        help: "Address of the admin plane: /admin/v1",
+    },
+    Setting {
+        key: "admin_token",
+        default: None,
+        help: "The admin token, at least 16 characters; where none is given, one is made at the first start and printed once",
+    },
+    Setting {
+        key: "onnxruntime_library",
+        default: None,
+        help: "ONNX Runtime's shared library; otherwise ORT_DYLIB_PATH or <data_dir>/onnxruntime/ is looked at, and without it models run on tract",
+    },
+    Setting {
+        key: "concurrent_plugin_calls",
+        default: Some("256"),
+        help: "Plugin calls running at the same time; further ones wait",
+    },
+    Setting {
+        key: "plugin_memory_bytes",
+        default: Some("67108864"),
+        help: "The most memory that a plugin call may have",
+    },
+    Setting {
+        key: "upload_bytes_max",
+        default: Some("1073741824"),
+        help: "The largest model or plugin that can be uploaded",
+    },
+    Setting {
+        key: "header_timeout_s",
+        default: Some("30"),
+        help: "Seconds until a request's headers must have arrived",
+    },
+    Setting {
+        key: "drain_timeout_s",
+        default: Some("30"),
+        help: "Seconds that a shutdown waits for requests under way",
+    },
+    Setting {
+        key: "log",
+        default: Some("info,ort=warn"),
+        help: "What is logged: error, warn, info, debug, trace, or a filter such as info,gristmill_http=debug",
+    },
+    Setting { key: "log_format", default: Some("text"), help: "How it is logged: text or json" },
+];
+
+/// The configuration, valid.
+#[derive(Debug)]
+pub(crate) struct Config {
+    pub(crate) data_dir: PathBuf,
+    pub(crate) listen: SocketAddr,
+    pub(crate) admin_listen: SocketAddr,
+    pub(crate) admin_token: Option<String>,
+    pub(crate) onnxruntime_library: Option<PathBuf>,
+    pub(crate) concurrent_plugin_calls: u32,
+    pub(crate) plugin_memory_bytes: usize,
+    pub(crate) upload_bytes_max: usize,
+    pub(crate) header_timeout: Duration,
+    pub(crate) drain_timeout: Duration,
+    pub(crate) log: String,
+    pub(crate) log_format: LogFormat,
+}
+
+/// The flags of `serve`.
+pub(crate) fn args() -> Vec<Arg> {
+    let file = Arg::new("config")
+        .long("config")
+        .value_name("FILE")
+        .env("GRISTMILL_CONFIG")
+        .help("Configuration file; gristmill.toml is read where it exists");
+    let settings = SETTINGS.iter().map(|setting| {
+        let help = match setting.default {
+            Some(default) => format!("{} [default: {default}]", setting.help),
+            None => setting.help.to_owned(),
+        };
+        Arg::new(setting.key)
+            .long(leaked(setting.key.replace('_', "-")))
+            .value_name("VALUE")
+            .env(leaked(format!("GRISTMILL_{}", setting.key.to_uppercase())))
+            .hide_env_values(true)
+            .help(help)
+    });
+    std::iter::once(file).chain(settings).collect()
+}
+
+/// Names made once a process, as clap wants them.
+fn leaked(name: String) -> &'static str {
+    name.leak()
+}
+
+impl Config {
+    /// The configuration, or everything that is wrong with it.
+    pub(crate) fn resolve(matches: &ArgMatches) -> Result<Self, Vec<String>> {
+        let mut faults = Vec::new();
+        let file = read_file(matches, &mut faults);
+        let mut reader = Reader { matches, file, faults };
+        let config = Self {
+            data_dir: reader.value("data_dir"),
+            listen: reader.value("listen"),
+            admin_listen: reader.value("admin_listen"),
+            admin_token: reader.optional("admin_token"),
+            onnxruntime_library: reader.optional("onnxruntime_library"),
+            concurrent_plugin_calls: reader.within("concurrent_plugin_calls", 1, 10_000),
+            plugin_memory_bytes: reader.within("plugin_memory_bytes", 1 << 20, 4 << 30),
+            upload_bytes_max: reader.within("upload_bytes_max", 1 << 10, 1 << 40),
+            header_timeout: Duration::from_secs(reader.within("header_timeout_s", 1, 3600)),
+            drain_timeout: Duration::from_secs(reader.within("drain_timeout_s", 0, 3600)),
+            log: reader.value("log"),
+            log_format: reader.log_format(),
+        };
+        let mut faults = reader.faults;
+        if let Err(error) = gristmill_telemetry::check_filter(&config.log) {
+            faults.push(format!("log is {:?}: {error}", config.log));
+        }
+        if config.admin_token.as_ref().is_some_and(|token| token.len() < 16) {
+            faults.push("admin_token is shorter than 16 characters".into());
+        }
+        if config.listen == config.admin_listen && config.listen.port() != 0 {
+            faults.push(format!("listen and admin_listen are both {}", config.listen));
+        }
+        if faults.is_empty() { Ok(config) } else { Err(faults) }
+    }
+}
+
+/// The file's keys, each of them known and a plain value.
+fn read_file(matches: &ArgMatches, faults: &mut Vec<String>) -> toml::Table {
+    let given = matches.get_one::<String>("config").map(PathBuf::from);
+    let path = given.clone().unwrap_or_else(|| "gristmill.toml".into());
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if given.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
+            return toml::Table::new();
+        }
+        Err(error) => {
+            faults.push(format!("{}: {error}", path.display()));
+            return toml::Table::new();
+        }
+    };
+    let table = text.parse::<toml::Table>().unwrap_or_else(|error| {
+        faults.push(format!("{}: {error}", path.display()));
+        toml::Table::new()
+    });
+    for key in table.keys().filter(|key| SETTINGS.iter().all(|setting| setting.key != **key)) {
+        let known: Vec<_> = SETTINGS.iter().map(|setting| setting.key).collect();
+        faults.push(format!("{}: unknown key {key:?}; known are {}", path.display(), known.join(", ")));
+    }
+    table
+}
+
+struct Reader<'a> {
+    matches: &'a ArgMatches,
+    file: toml::Table,
+    faults: Vec<String>,
+}
+
+impl Reader<'_> {
+    /// The setting as text: flag or variable, else file, else default.
+    fn text(&mut self, key: &str) -> Option<String> {
+        if let Some(value) = self.matches.get_one::<String>(key) {
+            return Some(value.clone());
+        }
+        match self.file.get(key) {
+            Some(toml::Value::String(text)) => return Some(text.clone()),
+            Some(toml::Value::Integer(number)) => return Some(number.to_string()),
+            Some(other) => {
+                self.faults.push(format!("{key} is a {}: must be text or a number", other.type_str()));
+            }
+            None => {}
+        }
+        let setting = SETTINGS.iter().find(|setting| setting.key == key)?;
+        setting.default.map(str::to_owned)
+    }
+
+    fn optional<T: std::str::FromStr<Err: std::fmt::Display>>(&mut self, key: &str) -> Option<T> {
+        let text = self.text(key)?;
+        match text.parse() {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.faults.push(format!("{key} is {text:?}: {error}"));
+                None
+            }
+        }
+    }
+
+    /// The setting; on a fault its default, so that the remaining faults are found as well.
+    fn value<T: std::str::FromStr<Err: std::fmt::Display>>(&mut self, key: &str) -> T {
+        match self.optional(key) {
+            Some(value) => value,
+            None => default_of(key),
+        }
+    }
+
+    fn within<T>(&mut self, key: &str, min: T, max: T) -> T
+    where
+        T: std::str::FromStr<Err: std::fmt::Display> + PartialOrd + std::fmt::Display,
+    {
+        let value: T = self.value(key);
+        if value < min || value > max {
+            self.faults.push(format!("{key} is {value}: must be {min} to {max}"));
+        }
+        value
+    }
+
+    fn log_format(&mut self) -> LogFormat {
+        match self.text("log_format").as_deref() {
+            Some("json") => LogFormat::Json,
+            Some("text") => LogFormat::Text,
+            other => {
+                let found = other.unwrap_or_default();
+                self.faults.push(format!("log_format is {found:?}: must be text or json"));
+                LogFormat::Text
+            }
+        }
+    }
+}
+
+#[expect(clippy::expect_used, reason = "every setting read as a value has a valid default")]
+fn default_of<T: std::str::FromStr<Err: std::fmt::Display>>(key: &str) -> T {
+    let setting = SETTINGS.iter().find(|setting| setting.key == key);
+    let default = setting.and_then(|setting| setting.default).expect("a default");
+    default.parse().ok().expect("a valid default")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Config, args};
+
+    fn resolve(flags: &[&str], file: &str) -> Result<Config, Vec<String>> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("gristmill.toml");
+        std::fs::write(&path, file).unwrap();
+        let command = clap::Command::new("serve").args(args());
+        let given = ["serve", "--config", path.to_str().unwrap()];
+        Config::resolve(&command.get_matches_from(given.iter().chain(flags)))
+    }
+
+    #[test]
+    fn flags_go_before_the_file_and_the_file_before_defaults() {
+        let config =
+            resolve(&["--listen", "127.0.0.1:1"], "listen = '127.0.0.1:2'\ndrain_timeout_s = 7").unwrap();
+        assert_eq!(config.listen.port(), 1);
+        assert_eq!(config.drain_timeout.as_secs(), 7);
+        assert_eq!(config.admin_listen.port(), 8081);
+    }
+
+    #[test]
+    fn all_faults_are_reported_together() {
+        let file = "liten = 'x'\nadmin_listen = 'nowhere'\ndrain_timeout_s = 99999\nlog_format = 'xml'\n\
+                    admin_token = 'short'\nheader_timeout_s = [1]\nlog = 'a=b=c'";
+        let faults = resolve(&["--concurrent-plugin-calls", "0"], file).unwrap_err().join("\n");
+        for named in [
+            "\"liten\"",
+            "admin_listen is \"nowhere\"",
+            "drain_timeout_s is 99999: must be 0 to 3600",
+            "log_format is \"xml\"",
+            "admin_token is shorter",
+            "header_timeout_s is a array",
+            "log is \"a=b=c\"",
+            "concurrent_plugin_calls is 0",
+        ] {
+            assert!(faults.contains(named), "{named} is missing from:\n{faults}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! `gristmill serve`: wire everything together, serve, drain.
+
+use std::io::Write;
+
+use anyhow::{Context, Result, bail};
+use clap::{ArgMatches, Command};
+use gristmill_backend::{Backends, LibrarySearch};
+use gristmill_control::{Control, ControlParts};
+use gristmill_core::{BufferPool, PipelineLimits};
+use gristmill_http::{AdminPlane, DataPlane, ListenerConfig, Shutdown, serve};
+use gristmill_sandbox::{Sandbox, SandboxConfig};
+use gristmill_store::Store;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::config::{self, Config};
+use crate::token::admin_token;
+
+/// Unused tensor buffers kept for the next request, in bytes.
+const RETAINED_BYTES_MAX: usize = 256 << 20;
+
+pub(crate) fn command() -> Command {
+    Command::new("serve").about("Serve tenants and the admin API").args(config::args()).after_help(
+        "Each setting can also be given in the configuration file, by the name of its flag with \
+         underscores. SIGTERM and SIGINT drain: no new connections, requests under way finish.",
+    )
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
+    let config = match Config::resolve(matches) {
+        Ok(config) => config,
+        Err(faults) => bail!("the configuration is wrong:\n  {}", faults.join("\n  ")),
+    };
+    gristmill_telemetry::init(&config.log, config.log_format)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(run_server(config))
+}
+
+async fn run_server(config: Config) -> Result<()> {
+    let data_dir = &config.data_dir;
+    std::fs::create_dir_all(data_dir).with_context(|| format!("data_dir {}", data_dir.display()))?;
+    let (token, made) = admin_token(config.admin_token.as_deref(), data_dir)?;
+    let pool = BufferPool::new(RETAINED_BYTES_MAX);
+    let control = open_control(&config, pool).await?;
+    let listener = bind("listen", config.listen).await?;
+    let admin_listener = bind("admin_listen", config.admin_listen).await?;
+
+    let shutdown = Shutdown::new();
+    let limits = ListenerConfig {
+        header_read_timeout: config.header_timeout,
+        drain_timeout: config.drain_timeout,
+        ..ListenerConfig::default()
+    };
+    let data = DataPlane::new(control.cell().clone(), shutdown.clone());
+    let admin = AdminPlane::new(control.into(), token, config.upload_bytes_max);
+    announce(&listener, &admin_listener, made.as_deref())?;
+
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let stop = async {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("shutting down: finishing requests under way");
+        shutdown.begin();
+    };
+    let serve_data =
+        serve(listener, limits.clone(), shutdown.clone(), move |request| data.clone().handle(request));
+    let serve_admin = serve(admin_listener, limits, shutdown.clone(), move |request| {
+        admin.clone().handle(request)
+    });
+    let (data_drained, admin_drained, ()) = tokio::join!(serve_data, serve_admin, stop);
+    if !data_drained || !admin_drained {
+        tracing::warn!("some requests were still under way when the drain timeout passed");
+    }
+    Ok(())
+}
+
+async fn open_control(config: &Config, pool: BufferPool) -> Result<Control> {
+    let data_dir = &config.data_dir;
+    let search = LibrarySearch {
+        configured: config.onnxruntime_library.clone(),
+        data_directory: Some(data_dir.clone()),
+    };
+    let backends = Backends::open(&search, pool.clone())?;
+    let sandbox = SandboxConfig {
+        concurrent_calls: config.concurrent_plugin_calls,
+        memory_bytes_max: config.plugin_memory_bytes,
+        ..SandboxConfig::new(data_dir.join("compiled"))
+    };
+    let sandbox = Sandbox::new(&sandbox, pool.clone()).context("cannot set up the sandbox")?;
+    let mut limits = PipelineLimits::default();
+    limits.plugin.memory_bytes = config.plugin_memory_bytes;
+    let store = Store::open_local(&data_dir.join("store"))?;
+    let parts = ControlParts { store: store.into(), sandbox, backends, pool, limits };
+    Ok(Control::open(parts).await?)
+}
+
+async fn bind(setting: &str, address: std::net::SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(address).await.with_context(|| format!("{setting} {address}"))
+}
+
+/// Say where the server is, and the admin token where it is new: on standard output, for people and
+/// scripts that started it.
+fn announce(listener: &TcpListener, admin: &TcpListener, token: Option<&str>) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "gristmill {}", env!("CARGO_PKG_VERSION"))?;
+    writeln!(out, "data plane  http://{}", listener.local_addr()?)?;
+    writeln!(out, "admin plane http://{}", admin.local_addr()?)?;
+    if let Some(token) = token {
+        writeln!(out, "admin token {token} (shown only this once)")?;
+    }
+    out.flush()?;
+    Ok(())
+}

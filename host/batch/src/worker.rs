@@ -1,0 +1,104 @@
+//! A lane's worker: one thread, one model instance.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use gristmill_core::{Model, Tensor};
+
+use crate::SubmitError;
+use crate::lane::{Answer, Job, Shared};
+use crate::policy::Taken;
+use crate::statistics::Ran;
+
+/// Take batches and run them until the lane is closed and its queue empty.
+pub(crate) fn run(shared: &Shared, mut model: Box<dyn Model>) {
+    while let Some(batch) = next(shared) {
+        let started = Instant::now();
+        let requests: Vec<_> = batch
+            .iter()
+            .map(|job| (job.tenant.clone(), job.rows, started - job.queued_at))
+            .collect();
+        let answers = answer(shared, model.as_mut(), &batch);
+        let failed = answers.iter().filter(|answer| answer.is_err()).count();
+        let ran = Ran { requests: &requests, compute: started.elapsed(), failed };
+        shared.state().statistics.count(&ran);
+        for ((job, outputs), (_, _, queued)) in batch.into_iter().zip(answers).zip(requests) {
+            // An error here means that the submitter is gone.
+            let _ = job.reply.send(outputs.map(|outputs| (outputs, queued)));
+        }
+    }
+}
+
+/// Wait for a batch; none when the lane is closed and nothing is left.
+fn next(shared: &Shared) -> Option<Vec<Job>> {
+    let mut state = shared.state();
+    loop {
+        let Taken { batch, expired } =
+            state.policy.take(Instant::now(), |job| job.reply.is_closed());
+        state.statistics.expired += expired.len() as u64;
+        for entry in expired {
+            let _ = entry.item.reply.send(Err(SubmitError::Expired) as Answer);
+        }
+        if !batch.is_empty() {
+            return Some(batch.into_iter().map(|entry| entry.item).collect());
+        }
+        if state.closed {
+            return None;
+        }
+        state.idle_workers += 1;
+        state = shared.work.wait(state).unwrap_or_else(std::sync::PoisonError::into_inner);
+        state.idle_workers -= 1;
+    }
+}
+
+type Outputs = Result<Vec<Tensor>, SubmitError>;
+
+/// Run the batch in one, or, where it cannot be, each request by itself.
+fn answer(shared: &Shared, model: &mut dyn Model, batch: &[Job]) -> Vec<Outputs> {
+    if batch.len() > 1 && shared.rows_are_dynamic {
+        match run_together(shared, model, batch) {
+            Ok(answers) => return answers.into_iter().map(Ok).collect(),
+            Err(error) => {
+                tracing::warn!(%error, requests = batch.len(), "batch failed, running each request by itself");
+            }
+        }
+    }
+    batch.iter().map(|job| run_guarded(model, &job.inputs)).collect()
+}
+
+fn run_together(
+    shared: &Shared,
+    model: &mut dyn Model,
+    batch: &[Job],
+) -> Result<Vec<Vec<Tensor>>, SubmitError> {
+    let failed = |text: String| SubmitError::Failed(text);
+    let stack = |index: usize| {
+        let parts: Vec<_> = batch.iter().map(|job| &job.inputs[index]).collect();
+        Tensor::stack(&shared.pool, &parts).map_err(|error| failed(error.to_string()))
+    };
+    let inputs = (0..batch[0].inputs.len()).map(stack).collect::<Result<Vec<_>, _>>()?;
+    let outputs = run_guarded(model, &inputs)?;
+    let rows: usize = batch.iter().map(|job| job.rows).sum();
+    if let Some(odd) = outputs.iter().find(|output| output.rows() != rows) {
+        return Err(failed(format!("{rows} rows went in, {} came out", odd.rows())));
+    }
+    let mut start = 0;
+    let parts = batch.iter().map(|job| {
+        let range = start..start + job.rows;
+        start += job.rows;
+        let part = |output: &Tensor| {
+            let part = output.slice_rows(range.clone());
+            part.ok_or_else(|| failed("an output cannot be split by rows".into()))
+        };
+        outputs.iter().map(part).collect()
+    });
+    parts.collect()
+}
+
+/// Run the model; a panic in it is an error of this run.
+fn run_guarded(model: &mut dyn Model, inputs: &[Tensor]) -> Outputs {
+    match catch_unwind(AssertUnwindSafe(|| model.run(inputs))) {
+        Ok(outcome) => outcome.map_err(|error| SubmitError::Failed(error.0)),
+        Err(_) => Err(SubmitError::Failed("panicked".into())),
+    }
+}

@@ -1,0 +1,168 @@
+//! From the desired state to a snapshot.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use gristmill_core::{Name, PipelineLimits};
+use gristmill_snapshot::{Access, ModelState, Pipeline, PluginState, Route, Snapshot, Tenant};
+
+use crate::ControlError;
+use crate::desired::{self, Desired};
+use crate::loader::Loader;
+use crate::release::PipelineSpec;
+
+/// A snapshot, and what of the desired state is not served by it.
+pub(crate) struct Built {
+    pub(crate) snapshot: Snapshot,
+    pub(crate) faults: Vec<ControlError>,
+}
+
+/// Load all that `desired` names, and resolve all that a request would have to look up.
+pub(crate) async fn build(
+    loader: &Loader,
+    host_limits: &PipelineLimits,
+    release: u64,
+    desired: &Desired,
+) -> Built {
+    let mut faults = Vec::new();
+    let mut models = BTreeMap::new();
+    for (name, model) in &desired.models {
+        let lane = loader.lane(name, model).await;
+        if let Err(why) = &lane {
+            faults.push(ControlError::Model { name: name.to_string(), why: why.clone() });
+        }
+        let (digest, version) = (model.digest, model.version);
+        models.insert(name.clone(), ModelState { digest, version, lane });
+    }
+    let mut tenants = HashMap::new();
+    for (name, tenant) in &desired.tenants {
+        let plugins = load_plugins(loader, tenant, &mut faults).await;
+        let mut builder = TenantBuilder { name, tenant, plugins, models: &models, host_limits };
+        let (tenant, tenant_faults) = builder.build();
+        faults.extend(tenant_faults);
+        tenants.insert(name.clone(), tenant);
+    }
+    Built { snapshot: Snapshot { release, tenants, models }, faults }
+}
+
+async fn load_plugins(
+    loader: &Loader,
+    tenant: &desired::Tenant,
+    faults: &mut Vec<ControlError>,
+) -> BTreeMap<Name, PluginState> {
+    let mut plugins = BTreeMap::new();
+    for (name, digest) in &tenant.plugins {
+        let plugin = loader.plugin(*digest).await;
+        if let Err(why) = &plugin {
+            faults.push(ControlError::Plugin { name: name.to_string(), why: why.clone() });
+        }
+        plugins.insert(name.clone(), PluginState { digest: *digest, plugin });
+    }
+    plugins
+}
+
+struct TenantBuilder<'a> {
+    name: &'a Name,
+    tenant: &'a desired::Tenant,
+    plugins: BTreeMap<Name, PluginState>,
+    models: &'a BTreeMap<Name, ModelState>,
+    host_limits: &'a PipelineLimits,
+}
+
+impl TenantBuilder<'_> {
+    fn build(&mut self) -> (Tenant, Vec<ControlError>) {
+        let mut faults = Vec::new();
+        let mut fault = |pipeline: &Name, why: &str| {
+            faults.push(ControlError::Pipeline {
+                tenant: self.name.to_string(),
+                pipeline: pipeline.to_string(),
+                why: why.to_owned(),
+            });
+        };
+        let mut pipelines = HashMap::new();
+        for (name, spec) in &self.tenant.pipelines {
+            let pipeline = match self.route(name, spec) {
+                Ok(route) => Pipeline::Ready(Arc::new(route)),
+                Err(why) => {
+                    let why = why.join("; ");
+                    fault(name, &why);
+                    Pipeline::Unavailable(why)
+                }
+            };
+            pipelines.insert(name.clone(), pipeline);
+        }
+        let spec = &self.tenant.spec;
+        let only = || pipelines.keys().next().filter(|_| pipelines.len() == 1).cloned();
+        let default_pipeline = spec.default_pipeline.clone().or_else(only);
+        let access =
+            if spec.open { Access::Open } else { Access::Keys(spec.keys.clone()) };
+        let plugins = std::mem::take(&mut self.plugins);
+        (Tenant { access, default_pipeline, pipelines, plugins }, faults)
+    }
+
+    /// The pipeline with everything resolved, or everything that is wrong with it.
+    fn route(&self, name: &Name, spec: &PipelineSpec) -> Result<Route, Vec<String>> {
+        let mut faults = Vec::new();
+        let pre = self.plugin("pre", &spec.pre, &mut faults);
+        let post = self.plugin("post", &spec.post, &mut faults);
+        let model = match self.models.get(&spec.model) {
+            None => {
+                faults.push(format!("model: no model {:?}", spec.model.as_str()));
+                None
+            }
+            Some(ModelState { lane: Err(why), .. }) => {
+                faults.push(format!("model {:?}: {why}", spec.model.as_str()));
+                None
+            }
+            Some(ModelState { lane: Ok(lane), .. }) => Some(lane.clone()),
+        };
+        let limits = match spec.limits.resolve(self.host_limits) {
+            Ok(limits) => Some(limits),
+            Err(found) => {
+                faults.extend(found);
+                None
+            }
+        };
+        let settings = serde_json::to_string(&spec.settings).unwrap_or_else(|_| "{}".into());
+        match (pre, model, post, limits) {
+            (Some(pre), Some(model), Some(post), Some(limits)) => Ok(Route {
+                tenant: self.name.clone(),
+                pipeline: name.clone(),
+                pre,
+                model,
+                post,
+                settings: settings.into(),
+                limits,
+            }),
+            _ => Err(faults),
+        }
+    }
+
+    fn plugin(
+        &self,
+        role: &str,
+        name: &Name,
+        faults: &mut Vec<String>,
+    ) -> Option<Arc<gristmill_sandbox::Plugin>> {
+        let plugin = match self.plugins.get(name) {
+            None => {
+                faults.push(format!("{role}: the tenant has no plugin {:?}", name.as_str()));
+                return None;
+            }
+            Some(PluginState { plugin: Err(why), .. }) => {
+                faults.push(format!("{role}: plugin {:?}: {why}", name.as_str()));
+                return None;
+            }
+            Some(PluginState { plugin: Ok(plugin), .. }) => plugin,
+        };
+        let roles = plugin.roles();
+        let fits = if role == "pre" { roles.pre } else { roles.post };
+        if !fits {
+            let world = roles.world();
+            let name = name.as_str();
+            faults.push(format!("{role}: plugin {name:?} is a {world} and exports no `{role}process`"));
+            return None;
+        }
+        Some(plugin.clone())
+    }
+}

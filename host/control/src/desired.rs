@@ -1,0 +1,93 @@
+//! What the releases so far add up to. Pure data, pure functions.
+
+use std::collections::BTreeMap;
+
+use gristmill_core::{Digest, Name};
+
+use crate::ControlError;
+use crate::release::{Change, ModelConfig, PipelineSpec, TenantSpec};
+
+/// Everything that should serve.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Desired {
+    pub tenants: BTreeMap<Name, Tenant>,
+    pub models: BTreeMap<Name, Model>,
+}
+
+/// A tenant with all it owns.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tenant {
+    pub spec: TenantSpec,
+    pub plugins: BTreeMap<Name, Digest>,
+    pub pipelines: BTreeMap<Name, PipelineSpec>,
+}
+
+/// A model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    pub digest: Digest,
+    /// The release that brought this content.
+    pub version: u64,
+    pub config: ModelConfig,
+}
+
+impl Desired {
+    /// Apply a release's changes, in order. On an error the state is half changed: use a copy.
+    pub fn apply(&mut self, number: u64, changes: &[Change]) -> Result<(), ControlError> {
+        changes.iter().try_for_each(|change| self.apply_one(number, change))
+    }
+
+    fn apply_one(&mut self, number: u64, change: &Change) -> Result<(), ControlError> {
+        match change {
+            Change::PutTenant { tenant, spec } => {
+                self.tenants.entry(tenant.clone()).or_default().spec = spec.clone();
+            }
+            Change::DeleteTenant { tenant } => {
+                self.tenants.remove(tenant).ok_or_else(|| not_found("tenant", tenant))?;
+            }
+            Change::PutPlugin { tenant, plugin, digest } => {
+                self.tenant(tenant)?.plugins.insert(plugin.clone(), *digest);
+            }
+            Change::DeletePlugin { tenant, plugin } => {
+                let removed = self.tenant(tenant)?.plugins.remove(plugin);
+                removed.ok_or_else(|| not_found("plugin", plugin))?;
+            }
+            Change::PutPipeline { tenant, pipeline, spec } => {
+                self.tenant(tenant)?.pipelines.insert(pipeline.clone(), spec.clone());
+            }
+            Change::DeletePipeline { tenant, pipeline } => {
+                let removed = self.tenant(tenant)?.pipelines.remove(pipeline);
+                removed.ok_or_else(|| not_found("pipeline", pipeline))?;
+            }
+            Change::PutModel { model, digest } => match self.models.get_mut(model) {
+                Some(known) if known.digest == *digest => {}
+                Some(known) => (known.digest, known.version) = (*digest, number),
+                None => {
+                    let config = ModelConfig::default();
+                    let new = Model { digest: *digest, version: number, config };
+                    self.models.insert(model.clone(), new);
+                }
+            },
+            Change::PutModelConfig { model, config } => {
+                let faults = config.faults();
+                if !faults.is_empty() {
+                    return Err(ControlError::Invalid(faults));
+                }
+                let known = self.models.get_mut(model).ok_or_else(|| not_found("model", model))?;
+                known.config = config.clone();
+            }
+            Change::DeleteModel { model } => {
+                self.models.remove(model).ok_or_else(|| not_found("model", model))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tenant(&mut self, name: &Name) -> Result<&mut Tenant, ControlError> {
+        self.tenants.get_mut(name).ok_or_else(|| not_found("tenant", name))
+    }
+}
+
+fn not_found(what: &'static str, name: &Name) -> ControlError {
+    ControlError::NotFound { what, name: name.to_string() }
+}

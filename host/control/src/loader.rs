@@ -1,0 +1,111 @@
+//! From digests to loaded plugins and running lanes, each loaded once.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gristmill_backend::{Backends, LoadOptions, Preference};
+use gristmill_batch::{Lane, LaneConfig};
+use gristmill_core::{BufferPool, Digest, Name, PluginLimits};
+use gristmill_sandbox::{Plugin, Sandbox};
+use gristmill_store::Store;
+
+use crate::desired::{Desired, Model};
+use crate::release::{BackendChoice, ModelConfig};
+
+/// Loads what releases name. What fails says why, in words for whoever deployed it.
+pub(crate) struct Loader {
+    pub(crate) store: Arc<Store>,
+    pub(crate) sandbox: Arc<Sandbox>,
+    pub(crate) backends: Arc<Backends>,
+    pub(crate) pool: BufferPool,
+    plugins: Mutex<HashMap<Digest, Arc<Plugin>>>,
+    lanes: Mutex<HashMap<LaneKey, Arc<Lane>>>,
+}
+
+/// Two versions of a model, or two configurations, never share a lane.
+type LaneKey = (Name, Digest, ModelConfig);
+
+impl Loader {
+    pub(crate) fn new(
+        store: Arc<Store>,
+        sandbox: Arc<Sandbox>,
+        backends: Arc<Backends>,
+        pool: BufferPool,
+    ) -> Self {
+        let (plugins, lanes) = (Mutex::default(), Mutex::default());
+        Self { store, sandbox, backends, pool, plugins, lanes }
+    }
+
+    /// The plugin of this digest, compiled off the request threads where it is not loaded yet, and
+    /// instantiated once.
+    pub(crate) async fn plugin(&self, digest: Digest) -> Result<Arc<Plugin>, String> {
+        if let Some(plugin) = lock(&self.plugins).get(&digest) {
+            return Ok(plugin.clone());
+        }
+        let file = self.store.blob(digest).await.map_err(|error| error.to_string())?;
+        let sandbox = self.sandbox.clone();
+        let loading = tokio::task::spawn_blocking(move || sandbox.load(digest, &file));
+        let plugin = loading
+            .await
+            .map_err(|error| error.to_string())?
+            .map_err(|error| error.to_string())?;
+        let probed = plugin.probe(&PluginLimits::default()).await;
+        probed.map_err(|error| format!("cannot be instantiated: {error}"))?;
+        let plugin = Arc::new(plugin);
+        lock(&self.plugins).insert(digest, plugin.clone());
+        Ok(plugin)
+    }
+
+    /// The lane of this model, loaded off the request threads where there is none yet.
+    pub(crate) async fn lane(&self, name: &Name, model: &Model) -> Result<Arc<Lane>, String> {
+        let key = lane_key(name, model);
+        if let Some(lane) = lock(&self.lanes).get(&key) {
+            return Ok(lane.clone());
+        }
+        let onnx = self.store.blob(model.digest).await.map_err(|error| error.to_string())?;
+        let (backends, config) = (self.backends.clone(), model.config.clone());
+        let loading = tokio::task::spawn_blocking(move || backends.load(&onnx, &options(&config)));
+        let loaded = loading
+            .await
+            .map_err(|error| error.to_string())?
+            .map_err(|error| error.to_string())?;
+        let config = LaneConfig {
+            max_batch_size: model.config.max_batch_size,
+            max_queue_size: model.config.max_queue_size,
+        };
+        let lane =
+            Lane::new(name.as_str(), loaded.info, loaded.instances, config, self.pool.clone());
+        let lane = Arc::new(lane.map_err(|error| error.to_string())?);
+        lock(&self.lanes).insert(key, lane.clone());
+        Ok(lane)
+    }
+
+    /// Let go of what `desired` no longer names; requests under way keep what they hold.
+    pub(crate) fn forget_all_but(&self, desired: &Desired) {
+        let named = |digest: &Digest| {
+            let mut tenants = desired.tenants.values();
+            tenants.any(|tenant| tenant.plugins.values().any(|known| known == digest))
+        };
+        lock(&self.plugins).retain(|digest, _| named(digest));
+        lock(&self.lanes).retain(|key, _| {
+            desired.models.get(&key.0).is_some_and(|model| lane_key(&key.0, model) == *key)
+        });
+    }
+}
+
+fn lane_key(name: &Name, model: &Model) -> LaneKey {
+    (name.clone(), model.digest, model.config.clone())
+}
+
+fn options(config: &ModelConfig) -> LoadOptions {
+    let preference = match config.backend {
+        BackendChoice::Auto => Preference::Auto,
+        BackendChoice::OnnxRuntime => Preference::OnnxRuntime,
+        BackendChoice::Tract => Preference::Tract,
+    };
+    LoadOptions { preference, instances: config.instances, threads: config.threads }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

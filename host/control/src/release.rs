@@ -1,0 +1,183 @@
+//! What the log holds: numbered releases, each a list of changes.
+
+use std::time::Duration;
+
+use gristmill_core::{Digest, Name, PipelineLimits};
+use serde::{Deserialize, Serialize};
+
+/// One document of the log. All of its changes take effect together or not at all.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Release {
+    pub number: u64,
+    /// Milliseconds since the Unix epoch.
+    pub published_at_ms: u64,
+    pub changes: Vec<Change>,
+}
+
+/// One change to the desired state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Change {
+    /// Make a tenant, or change who may call it; its plugins and pipelines stay.
+    PutTenant { tenant: Name, spec: TenantSpec },
+    DeleteTenant { tenant: Name },
+    PutPlugin { tenant: Name, plugin: Name, digest: Digest },
+    DeletePlugin { tenant: Name, plugin: Name },
+    PutPipeline { tenant: Name, pipeline: Name, spec: PipelineSpec },
+    DeletePipeline { tenant: Name, pipeline: Name },
+    /// New content; the configuration stays, or is the default for a new model.
+    PutModel { model: Name, digest: Digest },
+    PutModelConfig { model: Name, config: ModelConfig },
+    DeleteModel { model: Name },
+}
+
+/// Who may call a tenant's pipelines.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TenantSpec {
+    /// Whether anyone may, without a key.
+    pub open: bool,
+    /// Digests of the keys.
+    pub keys: Vec<Digest>,
+    /// Which pipeline `/v1/{tenant}/infer` runs; where it is not named, the tenant's only one.
+    pub default_pipeline: Option<Name>,
+}
+
+/// A pipeline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PipelineSpec {
+    /// The plugin that makes the model's inputs.
+    pub pre: Name,
+    /// The model.
+    pub model: Name,
+    /// The plugin that makes the response.
+    pub post: Name,
+    /// A JSON object that the plugins can read.
+    #[serde(default = "no_settings")]
+    pub settings: serde_json::Map<String, serde_json::Value>,
+    #[serde(default)]
+    pub limits: LimitsSpec,
+}
+
+fn no_settings() -> serde_json::Map<String, serde_json::Value> {
+    serde_json::Map::new()
+}
+
+/// What a request of a pipeline may use; what is not given is the host's default.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsSpec {
+    /// From the request's arrival to its answer.
+    pub timeout_ms: Option<u64>,
+    /// The request's body.
+    pub body_bytes: Option<usize>,
+    /// CPU time of each plugin call.
+    pub cpu_ms: Option<u64>,
+    /// Linear memory of each plugin call.
+    pub memory_bytes: Option<usize>,
+    /// The response's body, and the state between the two calls.
+    pub response_bytes: Option<usize>,
+    /// What each plugin call may log.
+    pub log_bytes: Option<usize>,
+}
+
+impl LimitsSpec {
+    /// The limits, each within what `host` allows; every fault at once.
+    pub fn resolve(&self, host: &PipelineLimits) -> Result<PipelineLimits, Vec<String>> {
+        let mut faults = Vec::new();
+        let mut within = |name: &str, value: Option<u64>, max: u64, default: u64| match value {
+            None => default,
+            Some(value) if (1..=max).contains(&value) => value,
+            Some(value) => {
+                faults.push(format!("limits.{name} is {value}: must be 1 to {max}"));
+                default
+            }
+        };
+        let bytes = |value: Option<usize>| value.map(|value| value as u64);
+        let millis = |duration: Duration| duration.as_millis() as u64;
+        let mut limits = host.clone();
+        let plugin = &mut limits.plugin;
+        let timeout = within("timeout_ms", self.timeout_ms, 600_000, millis(host.timeout));
+        limits.timeout = Duration::from_millis(timeout);
+        let most = 1 << 30;
+        let body = within("body_bytes", bytes(self.body_bytes), most, host.body_bytes as u64);
+        limits.body_bytes = body as usize;
+        let cpu = within("cpu_ms", self.cpu_ms, 60_000, millis(host.plugin.cpu));
+        plugin.cpu = Duration::from_millis(cpu);
+        let memory = host.plugin.memory_bytes as u64;
+        let memory = within("memory_bytes", bytes(self.memory_bytes), memory, memory);
+        plugin.memory_bytes = memory as usize;
+        let response = host.plugin.hostcall_bytes as u64;
+        let default = host.plugin.response_bytes as u64;
+        let response = within("response_bytes", bytes(self.response_bytes), response, default);
+        plugin.response_bytes = response as usize;
+        let default = host.plugin.log_bytes as u64;
+        let log = within("log_bytes", bytes(self.log_bytes), 16 << 20, default);
+        plugin.log_bytes = log as usize;
+        if faults.is_empty() { Ok(limits) } else { Err(faults) }
+    }
+}
+
+/// Which backend may run a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BackendChoice {
+    /// ONNX Runtime where it is there and can, else tract.
+    #[default]
+    Auto,
+    OnnxRuntime,
+    Tract,
+}
+
+/// How a model is loaded and batched.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelConfig {
+    /// The most rows in a batch.
+    pub max_batch_size: usize,
+    /// The most rows waiting; further requests get 429.
+    pub max_queue_size: usize,
+    /// Instances, each with a thread of its own.
+    pub instances: usize,
+    /// Threads that one run may use.
+    pub threads: usize,
+    pub backend: BackendChoice,
+}
+
+impl Default for ModelConfig {
+    fn default() -> Self {
+        Self {
+            max_batch_size: 256,
+            max_queue_size: 4096,
+            instances: 1,
+            threads: 1,
+            backend: BackendChoice::Auto,
+        }
+    }
+}
+
+impl ModelConfig {
+    /// What is wrong with it: every fault at once.
+    pub(crate) fn faults(&self) -> Vec<String> {
+        let within = |name: &str, value: usize, max: usize| {
+            let fault = || format!("{name} is {value}: must be 1 to {max}");
+            (!(1..=max).contains(&value)).then(fault)
+        };
+        let mut faults: Vec<_> = [
+            within("max_batch_size", self.max_batch_size, 65_536),
+            within("max_queue_size", self.max_queue_size, 10_000_000),
+            within("instances", self.instances, 64),
+            within("threads", self.threads, 256),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        if self.max_queue_size < self.max_batch_size {
+            let (queue, batch) = (self.max_queue_size, self.max_batch_size);
+            faults.push(format!("max_queue_size is {queue}: must be at least max_batch_size, {batch}"));
+        }
+        faults
+    }
+}

@@ -1,0 +1,245 @@
+//! The admin plane: uploads and changes under `/admin/v1`, and the status.
+
+mod status;
+
+use std::sync::Arc;
+
+use axum::extract::rejection::JsonRejection;
+use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, put};
+use axum::{Json, Router};
+use bytes::Bytes;
+use gristmill_control::{
+    Change, Control, ControlError, ModelConfig, PipelineSpec, Published, TenantSpec,
+};
+use gristmill_core::{Digest, ErrorCode, Name};
+use http_body_util::{BodyExt, Full};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tower_service::Service;
+
+use crate::data::credentials;
+use crate::problem::Problem;
+
+/// The admin plane's handler; clones share everything.
+#[derive(Clone)]
+pub struct AdminPlane {
+    router: Router,
+}
+
+#[derive(Clone)]
+struct AdminState {
+    control: Arc<Control>,
+    token: Digest,
+}
+
+impl AdminPlane {
+    /// The handler. `token` is the digest of the admin token; uploads may be `upload_bytes_max`.
+    pub fn new(control: Arc<Control>, token: Digest, upload_bytes_max: usize) -> Self {
+        let state = AdminState { control, token };
+        let router = Router::new()
+            .route("/admin/v1/status", get(status::status))
+            .route("/admin/v1/tenants/{tenant}", put(put_tenant).delete(delete_tenant))
+            .route(
+                "/admin/v1/tenants/{tenant}/plugins/{plugin}",
+                put(put_plugin).delete(delete_plugin),
+            )
+            .route(
+                "/admin/v1/tenants/{tenant}/pipelines/{pipeline}",
+                put(put_pipeline).delete(delete_pipeline),
+            )
+            .route("/admin/v1/models/{model}", put(put_model).delete(delete_model))
+            .route("/admin/v1/models/{model}/config", put(put_model_config))
+            .fallback(async || Refused::new(ErrorCode::NotFound, "nothing is served at this path"))
+            .method_not_allowed_fallback(async || {
+                Refused::new(ErrorCode::MethodNotAllowed, "this method is not allowed here")
+            })
+            .layer(middleware::from_fn_with_state(state.clone(), authorise))
+            .layer(DefaultBodyLimit::max(upload_bytes_max))
+            .with_state(state);
+        Self { router }
+    }
+
+    /// Answer one request.
+    pub async fn handle(
+        self,
+        request: http::Request<hyper::body::Incoming>,
+    ) -> http::Response<Full<Bytes>> {
+        let mut router = self.router;
+        let answer = match router.call(request).await {
+            Ok(answer) => answer,
+            Err(never) => match never {},
+        };
+        let (head, body) = answer.into_parts();
+        match body.collect().await {
+            Ok(body) => http::Response::from_parts(head, Full::new(body.to_bytes())),
+            Err(error) => Problem::new(ErrorCode::Internal, error.to_string()).into_response(""),
+        }
+    }
+}
+
+/// An error of the admin plane.
+struct Refused(Problem);
+
+impl Refused {
+    fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
+        Self(Problem::new(code, detail))
+    }
+}
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        self.0.into_response("").map(axum::body::Body::new)
+    }
+}
+
+impl From<ControlError> for Refused {
+    fn from(error: ControlError) -> Self {
+        let code = error.code();
+        if code == ErrorCode::Internal {
+            tracing::error!(%error, "change failed");
+        }
+        Self::new(code, error.to_string())
+    }
+}
+
+type Outcome = Result<Json<Value>, Refused>;
+
+async fn authorise(State(state): State<AdminState>, request: Request, next: Next) -> Response {
+    use gristmill_snapshot::Access;
+    let Some(token) = credentials::bearer(request.headers()) else {
+        let detail = "the admin token is needed: Authorization: Bearer <token>";
+        return Refused::new(ErrorCode::Unauthenticated, detail).into_response();
+    };
+    if !Access::Keys(vec![state.token]).admits(credentials::digest(token)) {
+        return Refused::new(ErrorCode::Forbidden, "this is not the admin token").into_response();
+    }
+    next.run(request).await
+}
+
+/// A name from the path.
+fn name(what: &str, text: &str) -> Result<Name, Refused> {
+    text.parse().map_err(|error| Refused::new(ErrorCode::InvalidRequest, format!("{what}: {error}")))
+}
+
+/// A JSON body, or what is wrong with it.
+fn document<T>(body: Result<Json<T>, JsonRejection>) -> Result<T, Refused> {
+    match body {
+        Ok(Json(document)) => Ok(document),
+        Err(rejection) => {
+            let code = match &rejection {
+                JsonRejection::MissingJsonContentType(_) => ErrorCode::UnsupportedMediaType,
+                JsonRejection::JsonDataError(_) => ErrorCode::Unprocessable,
+                _ => ErrorCode::InvalidRequest,
+            };
+            Err(Refused::new(code, rejection.body_text()))
+        }
+    }
+}
+
+fn published(release: Published) -> Json<Value> {
+    Json(json!({ "release": release.release }))
+}
+
+/// A tenant as clients send it: keys in the clear, to be kept as digests.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[derive(Default)]
+struct TenantBody {
+    open: bool,
+    api_keys: Vec<String>,
+    default_pipeline: Option<Name>,
+}
+
+/// Keys shorter than this can be guessed.
+const KEY_LEN_MIN: usize = 16;
+
+async fn put_tenant(
+    State(state): State<AdminState>,
+    Path(tenant): Path<String>,
+    body: Result<Json<TenantBody>, JsonRejection>,
+) -> Outcome {
+    let tenant = name("tenant", &tenant)?;
+    let TenantBody { open, api_keys, default_pipeline } = document(body)?;
+    if open == !api_keys.is_empty() {
+        let detail = "a tenant is either open (\"open\": true) or has api_keys (at least one)";
+        return Err(Refused::new(ErrorCode::Unprocessable, detail));
+    }
+    if let Some(index) = api_keys.iter().position(|key| key.len() < KEY_LEN_MIN) {
+        let detail = format!("api_keys[{index}] is shorter than {KEY_LEN_MIN} characters");
+        return Err(Refused::new(ErrorCode::Unprocessable, detail));
+    }
+    let keys = api_keys.iter().map(|key| credentials::digest(key)).collect();
+    let spec = TenantSpec { open, keys, default_pipeline };
+    Ok(published(state.control.release(vec![Change::PutTenant { tenant, spec }]).await?))
+}
+
+async fn delete_tenant(State(state): State<AdminState>, Path(tenant): Path<String>) -> Outcome {
+    let tenant = name("tenant", &tenant)?;
+    Ok(published(state.control.release(vec![Change::DeleteTenant { tenant }]).await?))
+}
+
+async fn put_plugin(
+    State(state): State<AdminState>,
+    Path((tenant, plugin)): Path<(String, String)>,
+    file: Bytes,
+) -> Outcome {
+    let (tenant, plugin) = (name("tenant", &tenant)?, name("plugin", &plugin)?);
+    let (digest, release) = state.control.put_plugin(&tenant, &plugin, file).await?;
+    Ok(Json(json!({ "release": release.release, "digest": digest })))
+}
+
+async fn delete_plugin(
+    State(state): State<AdminState>,
+    Path((tenant, plugin)): Path<(String, String)>,
+) -> Outcome {
+    let (tenant, plugin) = (name("tenant", &tenant)?, name("plugin", &plugin)?);
+    Ok(published(state.control.release(vec![Change::DeletePlugin { tenant, plugin }]).await?))
+}
+
+async fn put_pipeline(
+    State(state): State<AdminState>,
+    Path((tenant, pipeline)): Path<(String, String)>,
+    body: Result<Json<PipelineSpec>, JsonRejection>,
+) -> Outcome {
+    let (tenant, pipeline) = (name("tenant", &tenant)?, name("pipeline", &pipeline)?);
+    let spec = document(body)?;
+    let change = Change::PutPipeline { tenant, pipeline, spec };
+    Ok(published(state.control.release(vec![change]).await?))
+}
+
+async fn delete_pipeline(
+    State(state): State<AdminState>,
+    Path((tenant, pipeline)): Path<(String, String)>,
+) -> Outcome {
+    let (tenant, pipeline) = (name("tenant", &tenant)?, name("pipeline", &pipeline)?);
+    let change = Change::DeletePipeline { tenant, pipeline };
+    Ok(published(state.control.release(vec![change]).await?))
+}
+
+async fn put_model(
+    State(state): State<AdminState>,
+    Path(model): Path<String>,
+    file: Bytes,
+) -> Outcome {
+    let model = name("model", &model)?;
+    let (digest, release) = state.control.put_model(&model, file).await?;
+    Ok(Json(json!({ "release": release.release, "digest": digest })))
+}
+
+async fn delete_model(State(state): State<AdminState>, Path(model): Path<String>) -> Outcome {
+    let model = name("model", &model)?;
+    Ok(published(state.control.release(vec![Change::DeleteModel { model }]).await?))
+}
+
+async fn put_model_config(
+    State(state): State<AdminState>,
+    Path(model): Path<String>,
+    body: Result<Json<ModelConfig>, JsonRejection>,
+) -> Outcome {
+    let model = name("model", &model)?;
+    let config = document(body)?;
+    Ok(published(state.control.release(vec![Change::PutModelConfig { model, config }]).await?))
+}

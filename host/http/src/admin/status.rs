@@ -1,0 +1,119 @@
+//! `GET /admin/v1/status`: every tenant, plugin, pipeline and model, and what the lanes did.
+
+use axum::Json;
+use axum::extract::State;
+use gristmill_batch::LaneStatistics;
+use gristmill_core::TensorInfo;
+use gristmill_snapshot::{ModelState, Pipeline, PluginState, Tenant};
+use serde_json::{Map, Value, json};
+
+use super::AdminState;
+
+pub(super) async fn status(State(state): State<AdminState>) -> Json<Value> {
+    let snapshot = state.control.cell().load();
+    let desired = state.control.desired().await;
+    let models = snapshot.models.iter().map(|(name, model)| {
+        let config = desired.models.get(name).map(|model| json!(model.config));
+        (name.to_string(), describe_model(model, config.unwrap_or_default()))
+    });
+    let tenants = snapshot.tenants.iter();
+    let tenants = tenants.map(|(name, tenant)| (name.to_string(), describe_tenant(tenant)));
+    let mut tenants: Vec<_> = tenants.collect();
+    tenants.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Json(json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "release": snapshot.release,
+        "backends": state.control.backends(),
+        "models": models.collect::<Map<_, _>>(),
+        "tenants": tenants.into_iter().collect::<Map<_, _>>(),
+    }))
+}
+
+fn describe_model(model: &ModelState, config: Value) -> Value {
+    let mut document = json!({
+        "digest": model.digest,
+        "version": model.version,
+        "config": config,
+    });
+    let more = match &model.lane {
+        Ok(lane) => json!({
+            "state": "ready",
+            "backend": lane.info().backend,
+            "inputs": lane.info().inputs.iter().map(describe_tensor).collect::<Vec<_>>(),
+            "outputs": lane.info().outputs.iter().map(describe_tensor).collect::<Vec<_>>(),
+            "statistics": describe_lane(&lane.statistics()),
+        }),
+        Err(why) => json!({ "state": "failed", "reason": why }),
+    };
+    merge(&mut document, more);
+    document
+}
+
+fn describe_tensor(info: &TensorInfo) -> Value {
+    let shape: Vec<_> =
+        info.dims.iter().map(|dim| dim.map_or(-1, |size| size as i64)).collect();
+    json!({ "name": info.name, "datatype": info.dtype.as_str(), "shape": shape })
+}
+
+fn describe_lane(statistics: &LaneStatistics) -> Value {
+    let by_tenant = statistics.tenant_rows.iter().map(|(name, rows)| (name.to_string(), json!(rows)));
+    let sizes = statistics.batch_sizes.iter().map(|(rows, count)| (rows.to_string(), json!(count)));
+    let recent = statistics.recent_mixed.iter().map(|batch| {
+        batch.rows.iter().map(|(name, rows)| (name.to_string(), json!(rows))).collect::<Map<_, _>>()
+    });
+    json!({
+        "success": statistics.success,
+        "fail": statistics.fail,
+        "expired": statistics.expired,
+        "refused": statistics.refused,
+        "queued_rows": statistics.queued_rows,
+        "rows": statistics.rows,
+        "rows_by_tenant": by_tenant.collect::<Map<_, _>>(),
+        "batches": statistics.batches,
+        "batch_sizes": sizes.collect::<Map<_, _>>(),
+        "mixed_batches": statistics.mixed_batches,
+        "recent_mixed_batches": recent.collect::<Vec<_>>(),
+        "queue_us": statistics.queue.as_micros() as u64,
+        "compute_us": statistics.compute.as_micros() as u64,
+    })
+}
+
+fn describe_tenant(tenant: &Tenant) -> Value {
+    let plugins = tenant.plugins.iter();
+    let plugins = plugins.map(|(name, plugin)| (name.to_string(), describe_plugin(plugin)));
+    let mut pipelines: Vec<_> = tenant.pipelines.iter().collect();
+    pipelines.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let pipelines = pipelines.into_iter().map(|(name, pipeline)| {
+        let state = match pipeline {
+            Pipeline::Ready(_) => json!({ "state": "ready" }),
+            Pipeline::Unavailable(why) => json!({ "state": "unavailable", "reason": why }),
+        };
+        (name.to_string(), state)
+    });
+    json!({
+        "open": tenant.access == gristmill_snapshot::Access::Open,
+        "default_pipeline": tenant.default_pipeline,
+        "plugins": plugins.collect::<Map<_, _>>(),
+        "pipelines": pipelines.collect::<Map<_, _>>(),
+    })
+}
+
+fn describe_plugin(plugin: &PluginState) -> Value {
+    let mut document = json!({ "digest": plugin.digest });
+    let more = match &plugin.plugin {
+        Ok(plugin) => json!({
+            "state": "ready",
+            "world": plugin.roles().world(),
+            "imports": plugin.imports(),
+        }),
+        Err(why) => json!({ "state": "failed", "reason": why }),
+    };
+    merge(&mut document, more);
+    document
+}
+
+fn merge(document: &mut Value, more: Value) {
+    if let (Value::Object(document), Value::Object(more)) = (document, more) {
+        document.extend(more);
+    }
+}

@@ -1,0 +1,18 @@
+//! Keys as clients send them.
+
+use gristmill_core::Digest;
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
+use sha2::{Digest as _, Sha256};
+
+/// The bearer token, where there is one.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    let token = token.trim();
+    (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
+}
+
+/// What is kept of a key.
+pub(crate) fn digest(key: &str) -> Digest {
+    Digest::from_bytes(Sha256::digest(key).into())
+}

@@ -1,0 +1,307 @@
+//! The data plane: `POST /v1/{tenant}/infer[/{pipeline}]`, `GET /v1/{tenant}` and health.
+
+mod body;
+pub(crate) mod credentials;
+mod request;
+mod response;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use gristmill_core::{Deadline, ErrorCode};
+use gristmill_pipeline::{InferError, Timings, infer};
+use gristmill_sandbox::{CallError, Failure, Response as PluginResponse};
+use gristmill_snapshot::{Access, Cell, Pipeline, Route, Snapshot, Tenant};
+use gristmill_telemetry::stage;
+use http::header::{ALLOW, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use serde_json::json;
+use tracing::{Instrument, debug_span};
+
+use crate::Shutdown;
+use crate::problem::Problem;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const RELEASE: HeaderName = HeaderName::from_static("gristmill-release");
+const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+
+type Answer = Response<Full<Bytes>>;
+
+/// The data plane's handler; clones share everything.
+#[derive(Clone)]
+pub struct DataPlane {
+    cell: Arc<Cell>,
+    shutdown: Shutdown,
+    request_ids: Arc<request::RequestIds>,
+}
+
+/// Where a path leads.
+enum Target<'a> {
+    Live,
+    Ready,
+    Tenant(&'a str),
+    Infer { tenant: &'a str, pipeline: Option<&'a str> },
+}
+
+impl DataPlane {
+    pub fn new(cell: Arc<Cell>, shutdown: Shutdown) -> Self {
+        Self { cell, shutdown, request_ids: Arc::default() }
+    }
+
+    /// Answer one request.
+    pub async fn handle(self, request: Request<Incoming>) -> Answer {
+        let arrived = Instant::now();
+        let id = self.request_ids.of(request.headers());
+        let snapshot = self.cell.load();
+        let span = debug_span!("request", id = %id, path = request.uri().path());
+        let mut timings = StageTimes::default();
+        let outcome = self
+            .route(&snapshot, request, arrived, &mut timings)
+            .instrument(span)
+            .await;
+        let mut answer = outcome.unwrap_or_else(|refusal| {
+            if refusal.problem.code == ErrorCode::Internal {
+                tracing::error!(id = %id, detail = refusal.problem.detail, "internal error");
+            }
+            let mut answer = refusal.problem.into_response(&id);
+            answer.headers_mut().extend(refusal.headers);
+            answer
+        });
+        let headers = answer.headers_mut();
+        if let Ok(id) = HeaderValue::from_str(&id) {
+            headers.insert(REQUEST_ID, id);
+        }
+        headers.insert(RELEASE, snapshot.release.into());
+        if let Some(times) = timings.header() {
+            headers.insert(SERVER_TIMING, times);
+        }
+        answer
+    }
+
+    async fn route(
+        &self,
+        snapshot: &Snapshot,
+        request: Request<Incoming>,
+        arrived: Instant,
+        times: &mut StageTimes,
+    ) -> Result<Answer, Refusal> {
+        let path = request.uri().path().to_owned();
+        let Some(target) = target_of(&path) else {
+            let detail = format!("nothing is served at {path:?}");
+            return Err(Problem::new(ErrorCode::NotFound, detail).into());
+        };
+        let allowed = match target {
+            Target::Infer { .. } => Method::POST,
+            _ => Method::GET,
+        };
+        if *request.method() != allowed {
+            return Err(Refusal::wrong_method(request.method(), &allowed));
+        }
+        match target {
+            Target::Live => Ok(text("live")),
+            Target::Ready if self.shutdown.has_begun() => {
+                Err(Problem::new(ErrorCode::Unavailable, "the server is shutting down").into())
+            }
+            Target::Ready => Ok(text("ready")),
+            Target::Tenant(name) => {
+                let tenant = find_tenant(snapshot, name)?;
+                authorise(tenant, name, request.headers())?;
+                Ok(describe(name, tenant, snapshot.release))
+            }
+            Target::Infer { tenant: name, pipeline } => {
+                let tenant = find_tenant(snapshot, name)?;
+                authorise(tenant, name, request.headers())?;
+                let route = find_route(tenant, name, pipeline)?;
+                times.auth = Some(arrived.elapsed());
+                run(route, request, arrived, times).await
+            }
+        }
+    }
+}
+
+/// Read the body, run the pipeline, shape the response.
+async fn run(
+    route: &Route,
+    request: Request<Incoming>,
+    arrived: Instant,
+    times: &mut StageTimes,
+) -> Result<Answer, Refusal> {
+    let deadline = Deadline::at(arrived + route.limits.timeout);
+    let (head, body) = request.into_parts();
+    let body = body::read(body, route.limits.body_bytes, deadline).await?;
+    let request = request::for_plugin(&head, body, route.settings.clone()).await?;
+    let mut timings = Timings::default();
+    let outcome = infer(route, request, deadline, &mut timings).await;
+    times.stages = Some(timings);
+    let answer = outcome.map_err(|error| refusal_of(&error, route))?;
+    let PluginResponse { status, content_type, headers, body } = answer;
+    response::from_plugin(status, &content_type, headers, body).map_err(Refusal::from)
+}
+
+/// What the client may know of an error; the rest goes to the log.
+fn refusal_of(error: &InferError, route: &Route) -> Refusal {
+    let (tenant, pipeline) = (&route.tenant, &route.pipeline);
+    let detail = match error {
+        InferError::Plugin { error: CallError::Failure(failure), stage } => match failure {
+            Failure::InvalidInput(text)
+            | Failure::UnsupportedMediaType(text)
+            | Failure::Unprocessable(text) => text.clone(),
+            Failure::Internal(text) => {
+                tracing::warn!(%tenant, %pipeline, stage, text, "plugin failed");
+                format!("{stage}: the plugin failed")
+            }
+        },
+        other => {
+            tracing::warn!(%tenant, %pipeline, error = %other, "request failed");
+            other.to_string()
+        }
+    };
+    Problem::new(error.code(), detail).into()
+}
+
+fn target_of(path: &str) -> Option<Target<'_>> {
+    let mut parts = path.strip_prefix('/')?.split('/');
+    let target = match (parts.next()?, parts.next(), parts.next(), parts.next()) {
+        ("livez", None, ..) => Target::Live,
+        ("readyz", None, ..) => Target::Ready,
+        ("v1", Some(tenant), None, _) => Target::Tenant(tenant),
+        ("v1", Some(tenant), Some("infer"), pipeline) => Target::Infer { tenant, pipeline },
+        _ => return None,
+    };
+    parts.next().is_none().then_some(target)
+}
+
+fn find_tenant<'a>(snapshot: &'a Snapshot, name: &str) -> Result<&'a Tenant, Refusal> {
+    let missing = || Problem::new(ErrorCode::TenantNotFound, format!("no tenant {name:?}")).into();
+    snapshot.tenants.get(name).ok_or_else(missing)
+}
+
+fn authorise(tenant: &Tenant, name: &str, headers: &HeaderMap) -> Result<(), Refusal> {
+    if tenant.access == Access::Open {
+        return Ok(());
+    }
+    let Some(key) = credentials::bearer(headers) else {
+        let detail = "an API key is needed: Authorization: Bearer <key>";
+        return Err(Problem::new(ErrorCode::Unauthenticated, detail).into());
+    };
+    if tenant.access.admits(credentials::digest(key)) {
+        return Ok(());
+    }
+    let detail = format!("the API key does not open tenant {name:?}");
+    Err(Problem::new(ErrorCode::Forbidden, detail).into())
+}
+
+fn find_route<'a>(
+    tenant: &'a Tenant,
+    name: &str,
+    pipeline: Option<&str>,
+) -> Result<&'a Route, Refusal> {
+    let not_found = |detail| Refusal::from(Problem::new(ErrorCode::PipelineNotFound, detail));
+    let known = || {
+        let mut names: Vec<_> = tenant.pipelines.keys().map(|name| name.as_str()).collect();
+        names.sort_unstable();
+        names.join(", ")
+    };
+    let pipeline = match (pipeline, &tenant.default_pipeline) {
+        (Some(pipeline), _) => pipeline,
+        (None, Some(default)) => default.as_str(),
+        (None, None) if tenant.pipelines.is_empty() => {
+            return Err(not_found(format!("tenant {name:?} has no pipeline")));
+        }
+        (None, None) => {
+            let detail =
+                format!("tenant {name:?} has no default pipeline: name one of {}", known());
+            return Err(not_found(detail));
+        }
+    };
+    match tenant.pipelines.get(pipeline) {
+        Some(Pipeline::Ready(route)) => Ok(route),
+        Some(Pipeline::Unavailable(why)) => {
+            let detail = format!("pipeline {pipeline:?} is not available: {why}");
+            Err(Problem::new(ErrorCode::Unavailable, detail).into())
+        }
+        None => Err(not_found(format!(
+            "tenant {name:?} has no pipeline {pipeline:?}; it has: {}",
+            known()
+        ))),
+    }
+}
+
+fn describe(name: &str, tenant: &Tenant, release: u64) -> Answer {
+    let mut pipelines: Vec<_> = tenant.pipelines.iter().collect();
+    pipelines.sort_unstable_by_key(|(name, _)| (*name).clone());
+    let pipelines = pipelines.into_iter().map(|(name, pipeline)| match pipeline {
+        Pipeline::Ready(_) => json!({ "name": name, "state": "ready" }),
+        Pipeline::Unavailable(why) => {
+            json!({ "name": name, "state": "unavailable", "reason": why })
+        }
+    });
+    let document = json!({
+        "tenant": name,
+        "release": release,
+        "default_pipeline": tenant.default_pipeline,
+        "pipelines": pipelines.collect::<Vec<_>>(),
+    });
+    let mut answer = Response::new(Full::new(Bytes::from(document.to_string())));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+}
+
+fn text(body: &'static str) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from_static(body.as_bytes())));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    *answer.status_mut() = StatusCode::OK;
+    answer
+}
+
+/// A problem and the headers that go with it.
+pub(crate) struct Refusal {
+    pub(crate) problem: Problem,
+    headers: HeaderMap,
+}
+
+impl Refusal {
+    fn wrong_method(method: &Method, allowed: &Method) -> Self {
+        let detail = format!("{method} is not allowed here, {allowed} is");
+        let mut refusal = Self::from(Problem::new(ErrorCode::MethodNotAllowed, detail));
+        if let Ok(allowed) = HeaderValue::from_str(allowed.as_str()) {
+            refusal.headers.insert(ALLOW, allowed);
+        }
+        refusal
+    }
+}
+
+impl From<Problem> for Refusal {
+    fn from(problem: Problem) -> Self {
+        Self { problem, headers: HeaderMap::new() }
+    }
+}
+
+/// What `Server-Timing` says.
+#[derive(Default)]
+struct StageTimes {
+    auth: Option<Duration>,
+    stages: Option<Timings>,
+}
+
+impl StageTimes {
+    fn header(&self) -> Option<HeaderValue> {
+        use std::fmt::Write as _;
+        let mut text = String::with_capacity(96);
+        let mut add = |name: &str, took: Duration| {
+            let separator = if text.is_empty() { "" } else { ", " };
+            let _ = write!(text, "{separator}{name};dur={:.3}", took.as_secs_f64() * 1e3);
+        };
+        add(stage::AUTH, self.auth?);
+        if let Some(stages) = &self.stages {
+            add(stage::PRE, stages.pre);
+            add(stage::QUEUE, stages.queue);
+            add(stage::INFER, stages.infer);
+            add(stage::POST, stages.post);
+        }
+        HeaderValue::from_str(&text).ok()
+    }
+}

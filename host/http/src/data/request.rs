@@ -1,0 +1,177 @@
+//! What a plugin sees of a request.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use gristmill_core::ErrorCode;
+use gristmill_sandbox::{Part, Request};
+use http::header::CONTENT_TYPE;
+use http::request::Parts;
+use http::{HeaderMap, HeaderName};
+use multer::{Constraints, Multipart, SizeLimit};
+
+use super::{REQUEST_ID, Refusal};
+use crate::problem::Problem;
+
+/// The most parts of a multipart body.
+const PARTS_MAX: usize = 64;
+
+/// Makes ids for requests that bring none.
+pub(super) struct RequestIds {
+    prefix: u64,
+    next: AtomicU64,
+}
+
+impl Default for RequestIds {
+    fn default() -> Self {
+        let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        // Differs between restarts and replicas; an id is for finding log lines, not a secret.
+        let prefix = (started.as_nanos() as u64) ^ (u64::from(std::process::id()) << 40);
+        Self { prefix, next: AtomicU64::new(0) }
+    }
+}
+
+impl RequestIds {
+    /// The client's own id where it is a sane one, else a new one.
+    pub(super) fn of(&self, headers: &HeaderMap) -> String {
+        let own = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
+        match own.filter(|id| (1..=128).contains(&id.len())) {
+            Some(id) => id.to_owned(),
+            None => {
+                let next = self.next.fetch_add(1, Ordering::Relaxed);
+                format!("{:012x}{next:08x}", self.prefix & 0xffff_ffff_ffff)
+            }
+        }
+    }
+}
+
+/// The request for the preprocessor.
+pub(super) async fn for_plugin(
+    head: &Parts,
+    body: Bytes,
+    settings: Arc<str>,
+) -> Result<Request, Refusal> {
+    let full_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let content_type =
+        full_type.map(|value| value.split(';').next().unwrap_or_default().trim().to_lowercase());
+    let (body, parts) = match full_type {
+        Some(full) if content_type.as_deref() == Some("multipart/form-data") => {
+            (Bytes::new(), split(full, body).await?)
+        }
+        _ => (body, Vec::new()),
+    };
+    Ok(Request {
+        content_type,
+        headers: visible(&head.headers),
+        query: query(head.uri.query().unwrap_or_default()),
+        settings,
+        body,
+        parts,
+    })
+}
+
+/// The headers a plugin may see.
+fn visible(headers: &HeaderMap) -> Vec<(String, String)> {
+    let allowed = |name: &HeaderName| {
+        let name = name.as_str();
+        matches!(name, "accept" | "accept-language" | "user-agent") || name.starts_with("x-")
+    };
+    let visible = headers.iter().filter(|(name, _)| allowed(name));
+    visible
+        .filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())))
+        .collect()
+}
+
+fn query(query: &str) -> Vec<(String, String)> {
+    let pairs = query.split('&').filter(|pair| !pair.is_empty());
+    pairs
+        .map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (percent_decode(name), percent_decode(value))
+        })
+        .collect()
+}
+
+fn percent_decode(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let digit = |byte: u8| (byte as char).to_digit(16).map(|digit| digit as u8);
+        let decoded = match (first, tail) {
+            (b'%', [high, low, ..]) => digit(*high).zip(digit(*low)),
+            _ => None,
+        };
+        match decoded {
+            Some((high, low)) => {
+                bytes.push(high << 4 | low);
+                rest = &tail[2..];
+            }
+            None => {
+                bytes.push(if *first == b'+' { b' ' } else { *first });
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+async fn split(content_type: &str, body: Bytes) -> Result<Vec<Part>, Refusal> {
+    let invalid = |error: multer::Error| {
+        let detail = format!("the multipart body cannot be read: {error}");
+        Refusal::from(Problem::new(ErrorCode::InvalidRequest, detail))
+    };
+    let boundary = multer::parse_boundary(content_type).map_err(invalid)?;
+    let whole = body.len() as u64;
+    let stream = futures_util::stream::iter([Ok::<_, std::io::Error>(body)]);
+    let limits = Constraints::new().size_limit(SizeLimit::new().whole_stream(whole));
+    let mut multipart = Multipart::with_constraints(stream, boundary, limits);
+    let mut parts = Vec::new();
+    while let Some(field) = multipart.next_field().await.map_err(invalid)? {
+        if parts.len() == PARTS_MAX {
+            let detail = format!("the multipart body has more than {PARTS_MAX} parts");
+            return Err(Problem::new(ErrorCode::InvalidRequest, detail).into());
+        }
+        let name = field.name().unwrap_or_default().to_owned();
+        let filename = field.file_name().map(str::to_owned);
+        let content_type = field.content_type().map(|mime| mime.essence_str().to_owned());
+        let body = field.bytes().await.map_err(invalid)?;
+        parts.push(Part { name, filename, content_type, body });
+    }
+    Ok(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_are_decoded() {
+        let expected = [("a", "1 2"), ("b", "ä/"), ("c", ""), ("d", "%zz")];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(query("a=1+2&b=%C3%A4%2f&&c&d=%zz"), expected);
+    }
+
+    #[tokio::test]
+    async fn multipart_bodies_come_apart() {
+        let body = "--b\r\ncontent-disposition: form-data; name=\"photo\"; filename=\"a.png\"\r\n\
+                    content-type: image/png\r\n\r\nPNG\r\n--b--\r\n";
+        let Ok(parts) = split("multipart/form-data; boundary=b", body.into()).await else {
+            panic!("not split");
+        };
+        assert_eq!((parts[0].name.as_str(), &parts[0].body[..]), ("photo", &b"PNG"[..]));
+        assert_eq!(parts[0].content_type.as_deref(), Some("image/png"));
+        assert!(split("multipart/form-data", body.into()).await.is_err());
+        assert!(split("multipart/form-data; boundary=b", body[..60].to_owned().into()).await.is_err());
+    }
+
+    #[test]
+    fn credentials_are_not_for_plugins() {
+        let mut headers = HeaderMap::new();
+        headers.insert("authorization", "Bearer secret".parse().unwrap());
+        headers.insert("cookie", "a=b".parse().unwrap());
+        headers.insert("x-trace", "1".parse().unwrap());
+        assert_eq!(visible(&headers), [("x-trace".to_owned(), "1".to_owned())]);
+    }
+}

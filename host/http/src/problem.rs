@@ -1,0 +1,85 @@
+//! Errors as clients see them: RFC 9457 problem documents.
+
+use bytes::Bytes;
+use gristmill_core::ErrorCode;
+use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderValue, Response, StatusCode};
+use http_body_util::Full;
+use serde::Serialize;
+
+/// An error on its way to a client.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    pub(crate) code: ErrorCode,
+    pub(crate) detail: String,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    r#type: String,
+    title: &'a str,
+    status: u16,
+    detail: &'a str,
+    code: &'a str,
+    request_id: &'a str,
+}
+
+impl Problem {
+    pub(crate) fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
+        Self { code, detail: detail.into() }
+    }
+
+    pub(crate) fn into_response(self, request_id: &str) -> Response<Full<Bytes>> {
+        let status = status_of(self.code);
+        let code = self.code.as_str();
+        let document = Document {
+            r#type: format!("urn:gristmill:error:{code}"),
+            title: status.canonical_reason().unwrap_or("Error"),
+            status: status.as_u16(),
+            detail: &self.detail,
+            code,
+            request_id,
+        };
+        let body = serde_json::to_vec(&document).unwrap_or_default();
+        let mut response = Response::new(Full::new(Bytes::from(body)));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+/// The one mapping from codes to statuses.
+pub(crate) fn status_of(code: ErrorCode) -> StatusCode {
+    match code {
+        ErrorCode::InvalidRequest => StatusCode::BAD_REQUEST,
+        ErrorCode::Unauthenticated => StatusCode::UNAUTHORIZED,
+        ErrorCode::Forbidden => StatusCode::FORBIDDEN,
+        ErrorCode::NotFound | ErrorCode::TenantNotFound | ErrorCode::PipelineNotFound => {
+            StatusCode::NOT_FOUND
+        }
+        ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+        ErrorCode::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
+        ErrorCode::Conflict => StatusCode::CONFLICT,
+        ErrorCode::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        ErrorCode::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        ErrorCode::Unprocessable | ErrorCode::InvalidPlugin | ErrorCode::InvalidModel => {
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
+        ErrorCode::PluginFailed
+        | ErrorCode::PluginTrapped
+        | ErrorCode::PluginOutOfMemory
+        | ErrorCode::PluginInvalidOutput
+        | ErrorCode::ModelFailed
+        | ErrorCode::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        ErrorCode::QueueFull => StatusCode::TOO_MANY_REQUESTS,
+        ErrorCode::PluginTimeout | ErrorCode::DeadlineExceeded => StatusCode::GATEWAY_TIMEOUT,
+        ErrorCode::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}

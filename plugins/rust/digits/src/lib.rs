@@ -1,0 +1,76 @@
+//! A photo of a handwritten digit in, its label out.
+//!
+//! The model wants 28x28 with bright ink on black, from 0 to 1 (models/digits/README.md).
+
+use gristmill_plugin::image::{self, Filter, Pixels};
+use gristmill_plugin::{Failure, Outputs, Prepared, Processor, Request, Response, Tensor};
+use serde::Serialize;
+
+const SIZE: u32 = 28;
+const DIGITS: usize = 10;
+
+struct Digits;
+
+#[derive(Serialize)]
+struct Reading {
+    label: usize,
+    probability: f32,
+    top: Vec<Candidate>,
+}
+
+#[derive(Serialize)]
+struct Candidate {
+    label: usize,
+    probability: f32,
+}
+
+impl Processor for Digits {
+    fn preprocess(request: Request) -> Result<Prepared, Failure> {
+        let photo = match request.parts.first() {
+            Some(part) => &part.body,
+            None => &request.body,
+        };
+        let photo = Pixels::decode(photo, image::GRAY)?;
+        let small = photo.resize(SIZE, SIZE, Filter::Bilinear)?;
+        let ink = to_ink(&small.data());
+        let shape = [1, 1, SIZE as usize, SIZE as usize];
+        Ok(Prepared::new().input("input", Tensor::from_slice(&shape, &ink)?))
+    }
+
+    fn postprocess(outputs: Outputs, _state: Vec<u8>) -> Result<Response, Failure> {
+        let logits = outputs.view::<f32>("output", &[Some(1), Some(DIGITS)])?;
+        let mut candidates: Vec<_> = softmax(logits.as_slice())
+            .into_iter()
+            .enumerate()
+            .map(|(label, probability)| Candidate { label, probability })
+            .collect();
+        candidates.sort_by(|a, b| b.probability.total_cmp(&a.probability));
+        candidates.truncate(3);
+        let Candidate { label, probability } = candidates[0];
+        Response::json(&Reading { label, probability, top: candidates })
+    }
+}
+
+/// Bright ink on black, stretched to 0 to 1: paper is bright, so a bright picture is inverted.
+fn to_ink(luma: &[u8]) -> Vec<f32> {
+    let mut ink: Vec<f32> = luma.iter().map(|value| f32::from(*value) / 255.0).collect();
+    let mean = ink.iter().sum::<f32>() / ink.len() as f32;
+    if mean > 0.5 {
+        ink.iter_mut().for_each(|value| *value = 1.0 - *value);
+    }
+    let darkest = ink.iter().copied().fold(f32::INFINITY, f32::min);
+    let range = ink.iter().copied().fold(f32::NEG_INFINITY, f32::max) - darkest;
+    if range > 0.0 {
+        ink.iter_mut().for_each(|value| *value = (*value - darkest) / range);
+    }
+    ink
+}
+
+fn softmax(logits: &[f32]) -> Vec<f32> {
+    let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let powers: Vec<f32> = logits.iter().map(|logit| (logit - largest).exp()).collect();
+    let sum: f32 = powers.iter().sum();
+    powers.into_iter().map(|power| power / sum).collect()
+}
+
+gristmill_plugin::export_processor!(Digits);

@@ -1,0 +1,45 @@
+//! `{"items":[{"id":..,"features":[32 numbers]}..]}` in, a tensor [items, 32] out. The ids travel as
+//! state to `ranker-post`.
+
+use gristmill_plugin::{Failure, Prepared, Preprocessor, Request, Tensor};
+use serde::Deserialize;
+
+const FEATURES: usize = 32;
+
+struct RankerPre;
+
+#[derive(Deserialize)]
+struct Body {
+    items: Vec<Item>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    id: String,
+    features: Vec<f32>,
+}
+
+impl Preprocessor for RankerPre {
+    fn preprocess(request: Request) -> Result<Prepared, Failure> {
+        let Body { items } = request.json()?;
+        if items.is_empty() {
+            return Err(Failure::invalid_input("items is empty: at least one is needed"));
+        }
+        let mut features = Vec::with_capacity(items.len() * FEATURES);
+        let mut ids = Vec::with_capacity(items.len());
+        for (index, item) in items.into_iter().enumerate() {
+            if item.features.len() != FEATURES {
+                return Err(Failure::invalid_input(format!(
+                    "items[{index}].features has {} numbers, not {FEATURES}",
+                    item.features.len()
+                )));
+            }
+            features.extend_from_slice(&item.features);
+            ids.push(item.id);
+        }
+        let input = Tensor::from_slice(&[ids.len(), FEATURES], &features)?;
+        Ok(Prepared::new().input("input", input).state(serde_json::to_vec(&ids)?))
+    }
+}
+
+gristmill_plugin::export_preprocessor!(RankerPre);

@@ -1,0 +1,129 @@
+//! Write [Gristmill](../../README.md) plugins in Rust: pre- and postprocessing that runs sandboxed
+//! around a model.
+//!
+//! A plugin is a library crate (`crate-type = ["cdylib"]`) with one impl and one macro line:
+//!
+//! ```
+//! use gristmill_plugin::{Failure, Outputs, Prepared, Processor, Request, Response, Tensor};
+//!
+//! struct Doubler;
+//!
+//! impl Processor for Doubler {
+//!     fn preprocess(request: Request) -> Result<Prepared, Failure> {
+//!         let values: Vec<f32> = request.json()?;
+//!         let input = Tensor::from_slice(&[values.len(), 1], &values)?;
+//!         Ok(Prepared::new().input("input", input))
+//!     }
+//!
+//!     fn postprocess(outputs: Outputs, _state: Vec<u8>) -> Result<Response, Failure> {
+//!         let scores = outputs.view::<f32>("output", &[None, Some(1)])?;
+//!         Response::json(scores.as_slice())
+//!     }
+//! }
+//!
+//! gristmill_plugin::export_processor!(Doubler);
+//! # fn main() {}
+//! ```
+//!
+//! `gristmill plugin build` makes a component of it, `gristmill plugin push` uploads it. Each call
+//! runs in a fresh instance: statics start as they were compiled, and nothing outlives the call but
+//! what is returned.
+
+mod allocator;
+mod bindings;
+mod failure;
+pub mod image;
+pub mod log;
+mod request;
+mod response;
+mod tensor;
+
+#[doc(hidden)]
+pub use bindings::worlds;
+pub use bindings::types::{Blob, Failure, Field, Part, Request, Response};
+pub use bindings::prepare::Prepared;
+pub use bindings::tensors::{Dtype, NamedTensor, Scored, Tensor, TensorError};
+pub use tensor::{Element, Outputs, View};
+
+/// A plugin that makes a model's inputs of a request. Export it with [`export_preprocessor!`].
+pub trait Preprocessor {
+    /// One tensor for each of the model's inputs, dimension 0 being rows, and the state that the
+    /// postprocessor of the same request gets.
+    fn preprocess(request: Request) -> Result<Prepared, Failure>;
+}
+
+/// A plugin that makes a response of a model's outputs. Export it with [`export_postprocessor!`].
+pub trait Postprocessor {
+    /// `outputs` holds this request's rows of every output; `state` is the preprocessor's.
+    fn postprocess(outputs: Outputs, state: Vec<u8>) -> Result<Response, Failure>;
+}
+
+/// Both in one plugin. Export it with [`export_processor!`].
+pub trait Processor {
+    /// As in [`Preprocessor`].
+    fn preprocess(request: Request) -> Result<Prepared, Failure>;
+
+    /// As in [`Postprocessor`]. Runs in another instance than `preprocess` did.
+    fn postprocess(outputs: Outputs, state: Vec<u8>) -> Result<Response, Failure>;
+}
+
+/// Export a type that implements [`Preprocessor`].
+///
+/// ```
+/// use gristmill_plugin::{Failure, Prepared, Preprocessor, Request, Tensor};
+///
+/// struct Pre;
+///
+/// impl Preprocessor for Pre {
+///     fn preprocess(request: Request) -> Result<Prepared, Failure> {
+///         let values: Vec<f32> = request.json()?;
+///         Ok(Prepared::new().input("input", Tensor::from_slice(&[1, values.len()], &values)?))
+///     }
+/// }
+///
+/// gristmill_plugin::export_preprocessor!(Pre);
+/// # fn main() {}
+/// ```
+#[macro_export]
+macro_rules! export_preprocessor {
+    ($plugin:ident) => {
+        $crate::worlds::preprocessor::export_preprocessor_world!(
+            $plugin with_types_in $crate::worlds::preprocessor
+        );
+    };
+}
+
+/// Export a type that implements [`Postprocessor`].
+///
+/// ```
+/// use gristmill_plugin::{Failure, Outputs, Postprocessor, Response};
+///
+/// struct Post;
+///
+/// impl Postprocessor for Post {
+///     fn postprocess(outputs: Outputs, _state: Vec<u8>) -> Result<Response, Failure> {
+///         Response::json(outputs.view::<f32>("output", &[None, Some(1)])?.as_slice())
+///     }
+/// }
+///
+/// gristmill_plugin::export_postprocessor!(Post);
+/// # fn main() {}
+/// ```
+#[macro_export]
+macro_rules! export_postprocessor {
+    ($plugin:ident) => {
+        $crate::worlds::postprocessor::export_postprocessor_world!(
+            $plugin with_types_in $crate::worlds::postprocessor
+        );
+    };
+}
+
+/// Export a type that implements [`Processor`].
+#[macro_export]
+macro_rules! export_processor {
+    ($plugin:ident) => {
+        $crate::worlds::processor::export_processor_world!(
+            $plugin with_types_in $crate::worlds::processor
+        );
+    };
+}
