@@ -172,7 +172,11 @@ fn read_file(matches: &ArgMatches, faults: &mut Vec<String>) -> toml::Table {
     });
     for key in table.keys().filter(|key| SETTINGS.iter().all(|setting| setting.key != **key)) {
         let known: Vec<_> = SETTINGS.iter().map(|setting| setting.key).collect();
-        faults.push(format!("{}: unknown key {key:?}; known are {}", path.display(), known.join(", ")));
+        faults.push(format!(
+            "{}: unknown key {key:?}; known are {}",
+            path.display(),
+            known.join(", ")
+        ));
     }
     table
 }
@@ -193,7 +197,8 @@ impl Reader<'_> {
             Some(toml::Value::String(text)) => return Some(text.clone()),
             Some(toml::Value::Integer(number)) => return Some(number.to_string()),
             Some(other) => {
-                self.faults.push(format!("{key} is a {}: must be text or a number", other.type_str()));
+                self.faults
+                    .push(format!("{key} is a {}: must be text or a number", other.type_str()));
             }
             None => {}
         }
@@ -267,7 +272,8 @@ mod tests {
     #[test]
     fn flags_go_before_the_file_and_the_file_before_defaults() {
         let config =
-            resolve(&["--listen", "127.0.0.1:1"], "listen = '127.0.0.1:2'\ndrain_timeout_s = 7").unwrap();
+            resolve(&["--listen", "127.0.0.1:1"], "listen = '127.0.0.1:2'\ndrain_timeout_s = 7")
+                .unwrap();
         assert_eq!(config.listen.port(), 1);
         assert_eq!(config.drain_timeout.as_secs(), 7);
         assert_eq!(config.admin_listen.port(), 8081);

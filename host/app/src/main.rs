@@ -33,7 +33,9 @@ fn unreachable_subcommand() -> anyhow::Result<()> {
 fn command() -> Command {
     Command::new("gristmill")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("A multi-tenant inference host: tenants' sandboxed plugins around one shared batcher")
+        .about(
+            "A multi-tenant inference host: tenants' sandboxed plugins around one shared batcher",
+        )
         .after_help(
             "Start with `gristmill serve`; with no configuration at all it keeps its data in \
              ./gristmill-data, serves tenants on 127.0.0.1:8080 and its admin API on \

@@ -38,7 +38,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
 
 async fn run_server(config: Config) -> Result<()> {
     let data_dir = &config.data_dir;
-    std::fs::create_dir_all(data_dir).with_context(|| format!("data_dir {}", data_dir.display()))?;
+    std::fs::create_dir_all(data_dir)
+        .with_context(|| format!("data_dir {}", data_dir.display()))?;
     let (token, made) = admin_token(config.admin_token.as_deref(), data_dir)?;
     let pool = BufferPool::new(RETAINED_BYTES_MAX);
     let control = open_control(&config, pool).await?;
@@ -65,8 +66,9 @@ async fn run_server(config: Config) -> Result<()> {
         tracing::info!("shutting down: finishing requests under way");
         shutdown.begin();
     };
-    let serve_data =
-        serve(listener, limits.clone(), shutdown.clone(), move |request| data.clone().handle(request));
+    let serve_data = serve(listener, limits.clone(), shutdown.clone(), move |request| {
+        data.clone().handle(request)
+    });
     let serve_admin = serve(admin_listener, limits, shutdown.clone(), move |request| {
         admin.clone().handle(request)
     });

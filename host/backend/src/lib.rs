@@ -129,7 +129,9 @@ impl Backends {
         if options.preference != Preference::OnnxRuntime {
             match tract::load(onnx, options, &self.pool) {
                 Ok(model) => {
-                    if let [why] = &reasons[..] && self.onnxruntime.is_some() {
+                    if let [why] = &reasons[..]
+                        && self.onnxruntime.is_some()
+                    {
                         tracing::warn!(why, "model runs on tract, which is several times slower");
                     }
                     return Ok(model);
@@ -172,18 +174,54 @@ fn unsupported(dtype: Dtype) -> String {
 macro_rules! with_element_type {
     ($dtype:expr, $type:ident => $body:expr, $other:pat => $fallback:expr) => {
         match $dtype {
-            Dtype::Bool => { type $type = bool; $body }
-            Dtype::Uint8 => { type $type = u8; $body }
-            Dtype::Int8 => { type $type = i8; $body }
-            Dtype::Uint16 => { type $type = u16; $body }
-            Dtype::Int16 => { type $type = i16; $body }
-            Dtype::Uint32 => { type $type = u32; $body }
-            Dtype::Int32 => { type $type = i32; $body }
-            Dtype::Uint64 => { type $type = u64; $body }
-            Dtype::Int64 => { type $type = i64; $body }
-            Dtype::Float16 => { type $type = half::f16; $body }
-            Dtype::Float32 => { type $type = f32; $body }
-            Dtype::Float64 => { type $type = f64; $body }
+            Dtype::Bool => {
+                type $type = bool;
+                $body
+            }
+            Dtype::Uint8 => {
+                type $type = u8;
+                $body
+            }
+            Dtype::Int8 => {
+                type $type = i8;
+                $body
+            }
+            Dtype::Uint16 => {
+                type $type = u16;
+                $body
+            }
+            Dtype::Int16 => {
+                type $type = i16;
+                $body
+            }
+            Dtype::Uint32 => {
+                type $type = u32;
+                $body
+            }
+            Dtype::Int32 => {
+                type $type = i32;
+                $body
+            }
+            Dtype::Uint64 => {
+                type $type = u64;
+                $body
+            }
+            Dtype::Int64 => {
+                type $type = i64;
+                $body
+            }
+            Dtype::Float16 => {
+                type $type = half::f16;
+                $body
+            }
+            Dtype::Float32 => {
+                type $type = f32;
+                $body
+            }
+            Dtype::Float64 => {
+                type $type = f64;
+                $body
+            }
             $other => $fallback,
         }
     };

@@ -25,8 +25,12 @@ fn options(preference: Preference) -> LoadOptions {
 
 fn tensor(pool: &BufferPool, json: &Value) -> Tensor {
     let shape = json["shape"].as_array().unwrap().iter().map(|dim| dim.as_u64().unwrap() as usize);
-    let data: Vec<f32> =
-        json["data"].as_array().unwrap().iter().map(|value| value.as_f64().unwrap() as f32).collect();
+    let data: Vec<f32> = json["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|value| value.as_f64().unwrap() as f32)
+        .collect();
     let buffer = pool.copy_from(bytemuck::cast_slice(&data));
     Tensor::new(Dtype::Float32, shape.collect(), buffer).unwrap()
 }
@@ -72,8 +76,10 @@ fn what_is_no_model_is_refused_with_each_backends_reason() {
 
 #[test]
 fn a_configured_library_that_is_not_there_is_an_error() {
-    let search =
-        LibrarySearch { configured: Some("/nonexistent/libonnxruntime.so".into()), data_directory: None };
+    let search = LibrarySearch {
+        configured: Some("/nonexistent/libonnxruntime.so".into()),
+        data_directory: None,
+    };
     let error = Backends::open(&search, BufferPool::new(0)).err().unwrap().to_string();
     assert!(error.contains("/nonexistent/libonnxruntime.so"), "{error}");
 }

@@ -22,7 +22,8 @@ pub(crate) fn load(
     let loading = std::panic::catch_unwind(|| load_plan(onnx));
     let (plan, info) = loading.unwrap_or_else(|_| Err("panicked while loading".into()))?;
     let instance = || {
-        let (plan, dtypes) = (plan.clone(), info.outputs.iter().map(|output| output.dtype).collect());
+        let (plan, dtypes) =
+            (plan.clone(), info.outputs.iter().map(|output| output.dtype).collect());
         Box::new(Instance { plan, output_dtypes: dtypes, pool: pool.clone() }) as Box<dyn Model>
     };
     let instances = (0..options.instances).map(|_| instance()).collect();
@@ -116,8 +117,7 @@ struct Instance {
 impl Model for Instance {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
         let inputs = inputs.iter().map(copy_in).collect::<Result<TVec<_>, _>>()?;
-        let outputs =
-            self.plan.run(inputs).map_err(|error| ModelError(format!("{error:#}")))?;
+        let outputs = self.plan.run(inputs).map_err(|error| ModelError(format!("{error:#}")))?;
         let outputs = outputs.iter().zip(&self.output_dtypes);
         outputs.map(|(value, dtype)| copy_out(value, *dtype, &self.pool)).collect()
     }

@@ -110,12 +110,8 @@ impl Lane {
         pool: BufferPool,
     ) -> std::io::Result<Self> {
         let policy = Policy::new(config.max_batch_size, config.max_queue_size);
-        let state = State {
-            policy,
-            closed: false,
-            idle_workers: 0,
-            statistics: LaneStatistics::default(),
-        };
+        let state =
+            State { policy, closed: false, idle_workers: 0, statistics: LaneStatistics::default() };
         let shared = Arc::new(Shared {
             pool,
             rows_are_dynamic: info.rows_are_dynamic(),

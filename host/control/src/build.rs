@@ -94,8 +94,7 @@ impl TenantBuilder<'_> {
         let spec = &self.tenant.spec;
         let only = || pipelines.keys().next().filter(|_| pipelines.len() == 1).cloned();
         let default_pipeline = spec.default_pipeline.clone().or_else(only);
-        let access =
-            if spec.open { Access::Open } else { Access::Keys(spec.keys.clone()) };
+        let access = if spec.open { Access::Open } else { Access::Keys(spec.keys.clone()) };
         let plugins = std::mem::take(&mut self.plugins);
         (Tenant { access, default_pipeline, pipelines, plugins }, faults)
     }
@@ -160,7 +159,9 @@ impl TenantBuilder<'_> {
         if !fits {
             let world = roles.world();
             let name = name.as_str();
-            faults.push(format!("{role}: plugin {name:?} is a {world} and exports no `{role}process`"));
+            faults.push(format!(
+                "{role}: plugin {name:?} is a {world} and exports no `{role}process`"
+            ));
             return None;
         }
         Some(plugin.clone())

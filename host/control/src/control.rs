@@ -153,9 +153,7 @@ impl Control {
     /// Apply the releases that the log has beyond `applied`; whether there were any.
     async fn catch_up(&self, applied: &mut Applied) -> Result<bool, ControlError> {
         let from = applied.number;
-        while let Some(release) =
-            self.loader.store.document::<Release>(applied.number + 1).await?
-        {
+        while let Some(release) = self.loader.store.document::<Release>(applied.number + 1).await? {
             let number = applied.number + 1;
             applied
                 .desired

@@ -45,10 +45,8 @@ impl Loader {
         let file = self.store.blob(digest).await.map_err(|error| error.to_string())?;
         let sandbox = self.sandbox.clone();
         let loading = tokio::task::spawn_blocking(move || sandbox.load(digest, &file));
-        let plugin = loading
-            .await
-            .map_err(|error| error.to_string())?
-            .map_err(|error| error.to_string())?;
+        let plugin =
+            loading.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
         let probed = plugin.probe(&PluginLimits::default()).await;
         probed.map_err(|error| format!("cannot be instantiated: {error}"))?;
         let plugin = Arc::new(plugin);
@@ -65,10 +63,8 @@ impl Loader {
         let onnx = self.store.blob(model.digest).await.map_err(|error| error.to_string())?;
         let (backends, config) = (self.backends.clone(), model.config.clone());
         let loading = tokio::task::spawn_blocking(move || backends.load(&onnx, &options(&config)));
-        let loaded = loading
-            .await
-            .map_err(|error| error.to_string())?
-            .map_err(|error| error.to_string())?;
+        let loaded =
+            loading.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
         let config = LaneConfig {
             max_batch_size: model.config.max_batch_size,
             max_queue_size: model.config.max_queue_size,

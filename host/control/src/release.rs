@@ -20,16 +20,43 @@ pub struct Release {
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Change {
     /// Make a tenant, or change who may call it; its plugins and pipelines stay.
-    PutTenant { tenant: Name, spec: TenantSpec },
-    DeleteTenant { tenant: Name },
-    PutPlugin { tenant: Name, plugin: Name, digest: Digest },
-    DeletePlugin { tenant: Name, plugin: Name },
-    PutPipeline { tenant: Name, pipeline: Name, spec: PipelineSpec },
-    DeletePipeline { tenant: Name, pipeline: Name },
+    PutTenant {
+        tenant: Name,
+        spec: TenantSpec,
+    },
+    DeleteTenant {
+        tenant: Name,
+    },
+    PutPlugin {
+        tenant: Name,
+        plugin: Name,
+        digest: Digest,
+    },
+    DeletePlugin {
+        tenant: Name,
+        plugin: Name,
+    },
+    PutPipeline {
+        tenant: Name,
+        pipeline: Name,
+        spec: PipelineSpec,
+    },
+    DeletePipeline {
+        tenant: Name,
+        pipeline: Name,
+    },
     /// New content; the configuration stays, or is the default for a new model.
-    PutModel { model: Name, digest: Digest },
-    PutModelConfig { model: Name, config: ModelConfig },
-    DeleteModel { model: Name },
+    PutModel {
+        model: Name,
+        digest: Digest,
+    },
+    PutModelConfig {
+        model: Name,
+        config: ModelConfig,
+    },
+    DeleteModel {
+        model: Name,
+    },
 }
 
 /// Who may call a tenant's pipelines.
@@ -176,7 +203,9 @@ impl ModelConfig {
         .collect();
         if self.max_queue_size < self.max_batch_size {
             let (queue, batch) = (self.max_queue_size, self.max_batch_size);
-            faults.push(format!("max_queue_size is {queue}: must be at least max_batch_size, {batch}"));
+            faults.push(format!(
+                "max_queue_size is {queue}: must be at least max_batch_size, {batch}"
+            ));
         }
         faults
     }

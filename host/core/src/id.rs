@@ -30,10 +30,14 @@ impl FromStr for Name {
         let bytes = text.as_bytes();
         let valid = (1..=64).contains(&bytes.len())
             && bytes[0].is_ascii_alphanumeric()
-            && bytes.iter().all(|byte| {
-                matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.')
-            });
-        if valid { Ok(Self(text.into())) } else { Err(InvalidName(text.chars().take(80).collect())) }
+            && bytes
+                .iter()
+                .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.'));
+        if valid {
+            Ok(Self(text.into()))
+        } else {
+            Err(InvalidName(text.chars().take(80).collect()))
+        }
     }
 }
 

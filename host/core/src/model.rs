@@ -195,10 +195,7 @@ mod tests {
 
     #[test]
     fn inputs_are_put_in_the_models_order() {
-        let given = vec![
-            tensor("b", Dtype::Float32, &[3]),
-            tensor("a", Dtype::Float32, &[3, 2]),
-        ];
+        let given = vec![tensor("b", Dtype::Float32, &[3]), tensor("a", Dtype::Float32, &[3, 2])];
         let (inputs, rows) = info().arrange(given).unwrap();
         assert_eq!(rows, 3);
         assert_eq!(inputs[0].shape(), [3, 2]);
@@ -213,7 +210,10 @@ mod tests {
             (vec![a(), a()], "input \"a\" is given twice"),
             (vec![a(), tensor("c", Dtype::Float32, &[3])], "unknown input \"c\""),
             (vec![a(), tensor("b", Dtype::Int64, &[3])], "datatype INT64, the model wants FP32"),
-            (vec![tensor("a", Dtype::Float32, &[3, 4]), b()], "shape [3, 4], the model wants [-1, 2]"),
+            (
+                vec![tensor("a", Dtype::Float32, &[3, 4]), b()],
+                "shape [3, 4], the model wants [-1, 2]",
+            ),
             (vec![a(), tensor("b", Dtype::Float32, &[4])], "\"b\" has 4 rows, input \"a\" has 3"),
             (vec![tensor("a", Dtype::Float32, &[0, 2]), b()], "at least one is needed"),
         ];

@@ -36,7 +36,11 @@ pub enum TensorError {
 
 impl Tensor {
     /// A tensor of all of `buffer`.
-    pub fn new(dtype: Dtype, shape: Box<[usize]>, buffer: Arc<Buffer>) -> Result<Self, TensorError> {
+    pub fn new(
+        dtype: Dtype,
+        shape: Box<[usize]>,
+        buffer: Arc<Buffer>,
+    ) -> Result<Self, TensorError> {
         let bytes = buffer.as_bytes();
         match Self::size_bytes(dtype, &shape)? {
             Some(expected) if expected != bytes.len() => {

@@ -121,7 +121,8 @@ async fn authorise(State(state): State<AdminState>, request: Request, next: Next
 
 /// A name from the path.
 fn name(what: &str, text: &str) -> Result<Name, Refused> {
-    text.parse().map_err(|error| Refused::new(ErrorCode::InvalidRequest, format!("{what}: {error}")))
+    text.parse()
+        .map_err(|error| Refused::new(ErrorCode::InvalidRequest, format!("{what}: {error}")))
 }
 
 /// A JSON body, or what is wrong with it.

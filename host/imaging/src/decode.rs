@@ -88,7 +88,8 @@ fn decode_other(
     check_size(width.into(), height.into(), options.pixels_max)?;
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let picture = over_black(DynamicImage::from_decoder(decoder).map_err(malformed)?);
-    let data = if options.gray { picture.into_luma8().into_raw() } else { picture.into_rgb8().into_raw() };
+    let data =
+        if options.gray { picture.into_luma8().into_raw() } else { picture.into_rgb8().into_raw() };
     let pixels = Pixels::new(width, height, options.gray, pool.copy_from(&data))?;
     Ok((pixels, orientation))
 }

@@ -98,9 +98,7 @@ impl Pixels {
             let mut target = Image::from_slice_u8(width, height, target, kind)
                 .map_err(|error| failed(&error))?;
             let options = ResizeOptions::new().resize_alg(algorithm).use_alpha(false);
-            Resizer::new()
-                .resize(&source, &mut target, &options)
-                .map_err(|error| failed(&error))
+            Resizer::new().resize(&source, &mut target, &options).map_err(|error| failed(&error))
         })?;
         Self::new(width, height, self.gray, data)
     }

@@ -15,9 +15,8 @@ fn options(gray: bool) -> DecodeOptions {
 
 /// 4x2: the left half red, the right half blue.
 fn png() -> Vec<u8> {
-    let picture = RgbImage::from_fn(4, 2, |x, _| {
-        image::Rgb(if x < 2 { [255, 0, 0] } else { [0, 0, 255] })
-    });
+    let picture =
+        RgbImage::from_fn(4, 2, |x, _| image::Rgb(if x < 2 { [255, 0, 0] } else { [0, 0, 255] }));
     let mut bytes = std::io::Cursor::new(Vec::new());
     picture.write_to(&mut bytes, ImageFormat::Png).unwrap();
     bytes.into_inner()

@@ -53,7 +53,8 @@ pub fn admit(file: &[u8]) -> Result<Admitted, AdmitError> {
     let exported = |name: &str| exports.iter().any(|export| export == name);
     let roles = Roles { pre: exported("preprocess"), post: exported("postprocess") };
     if !roles.pre && !roles.post {
-        let found = if exports.is_empty() { "it exports nothing".into() } else { exports.join(", ") };
+        let found =
+            if exports.is_empty() { "it exports nothing".into() } else { exports.join(", ") };
         return Err(AdmitError::NoWorld(found));
     }
     Ok(Admitted { component, imports, roles })

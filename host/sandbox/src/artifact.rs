@@ -42,7 +42,9 @@ impl ArtifactCache {
             match deserialize(engine, &path) {
                 Ok(component) => return Ok(component),
                 // Another build's leftovers, or a damaged disk: compile anew.
-                Err(error) => tracing::warn!(%digest, %error, "compiled code unusable, compiling anew"),
+                Err(error) => {
+                    tracing::warn!(%digest, %error, "compiled code unusable, compiling anew")
+                }
             }
         }
         let code = engine

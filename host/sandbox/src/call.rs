@@ -73,7 +73,10 @@ impl CallState {
             Some(_) => {
                 self.log_bytes_left = None;
                 let limit_bytes = self.limits.log_bytes;
-                tracing::warn!(limit_bytes, "plugin went over its log budget, further lines dropped");
+                tracing::warn!(
+                    limit_bytes,
+                    "plugin went over its log budget, further lines dropped"
+                );
                 false
             }
             None => false,

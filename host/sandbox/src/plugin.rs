@@ -6,7 +6,7 @@ use bytes::Bytes;
 use gristmill_core::{NamedTensor, PluginLimits};
 use wasmtime::component::{
     Component, ComponentExportIndex, ComponentNamedList, InstancePre, Lift, Lower, Resource,
-    types::ComponentItem,
+    ResourceTableError, types::ComponentItem,
 };
 use wasmtime::{Store, Trap};
 
@@ -262,10 +262,7 @@ fn lower_request(request: Request, state: &mut CallState) -> Result<types::Reque
     })
 }
 
-fn check_response(
-    response: types::Response,
-    limits: &PluginLimits,
-) -> Result<Response, CallError> {
+fn check_response(response: types::Response, limits: &PluginLimits) -> Result<Response, CallError> {
     if !(200..=599).contains(&response.status) {
         let message = format!("status {} is not one of 200 to 599", response.status);
         return Err(CallError::InvalidOutput(message));
@@ -305,6 +302,9 @@ fn diagnose(error: &wasmtime::Error, state: &CallState) -> CallError {
     }
     if let Some(Limited(limit)) = error.downcast_ref() {
         return CallError::OutOfMemory(limit.clone());
+    }
+    if let Some(ResourceTableError::Full) = error.downcast_ref() {
+        return CallError::OutOfMemory(format!("{} handles", state.limits.handles));
     }
     if let Some(refused) = &state.limiter.refused {
         return CallError::OutOfMemory(refused.clone());

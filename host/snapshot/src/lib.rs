@@ -72,9 +72,9 @@ impl Access {
             Self::Open => true,
             Self::Keys(keys) => {
                 let none = Choice::from(0);
-                let any = keys.iter().fold(none, |found, known| {
-                    found | known.as_bytes().ct_eq(key.as_bytes())
-                });
+                let any = keys
+                    .iter()
+                    .fold(none, |found, known| found | known.as_bytes().ct_eq(key.as_bytes()));
                 any.into()
             }
         }

@@ -61,7 +61,10 @@ impl Store {
     pub async fn blob(&self, digest: Digest) -> Result<Bytes, StoreError> {
         let bytes = self.objects.get(&blob_key(digest)).await?.bytes().await?;
         if digest_of(&bytes) != digest {
-            return Err(StoreError::Damaged { what: digest.to_string(), why: "its content has another digest".into() });
+            return Err(StoreError::Damaged {
+                what: digest.to_string(),
+                why: "its content has another digest".into(),
+            });
         }
         Ok(bytes)
     }
@@ -88,8 +91,10 @@ impl Store {
         number: u64,
         document: &T,
     ) -> Result<Appended, StoreError> {
-        let bytes = serde_json::to_vec_pretty(document)
-            .map_err(|error| StoreError::Damaged { what: format!("release {number}"), why: error.to_string() })?;
+        let bytes = serde_json::to_vec_pretty(document).map_err(|error| StoreError::Damaged {
+            what: format!("release {number}"),
+            why: error.to_string(),
+        })?;
         self.put_if_absent(&document_key(number), bytes.into()).await
     }
 

@@ -35,8 +35,7 @@ pub fn check_filter(filter: &str) -> Result<(), InvalidFilter> {
 /// Write log lines and spans that pass `filter` to standard error. Call it once.
 pub fn init(filter: &str, format: LogFormat) -> Result<(), InvalidFilter> {
     let filter = EnvFilter::try_new(filter).map_err(|error| InvalidFilter(error.to_string()))?;
-    let subscriber =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     let outcome = match format {
         LogFormat::Text => subscriber.try_init(),
         LogFormat::Json => subscriber.json().try_init(),

@@ -1,1 +1,43 @@
-fn main(){}
+//! `cargo xtask`: demo, test and bench, each from a fresh clone. What is missing is installed or
+//! named.
+
+#![forbid(unsafe_code)]
+
+mod admin;
+mod bench;
+mod demo;
+mod layers;
+mod server;
+mod setup;
+mod shell;
+mod test;
+
+use anyhow::{Result, bail};
+
+const HELP: &str = "\
+The project's tasks. Each works from a fresh clone and installs what it needs.
+
+Usage: cargo xtask <TASK>
+
+Tasks:
+  demo           Build everything, start a server with demo tenants, print a line to paste
+  test           Every check that CI runs: format, layers, clippy, documentation, tests
+  bench [NAME]   Measure and print a table whose rows end in `reached` or `missed`;
+                 NAME is one of sandbox, load; without it all of them run
+";
+
+fn main() -> Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match args[..] {
+        ["demo"] => demo::run(),
+        ["test"] => test::run(),
+        ["bench"] => bench::run(None),
+        ["bench", name] => bench::run(Some(name)),
+        [] | ["help" | "-h" | "--help"] => {
+            print!("{HELP}");
+            Ok(())
+        }
+        _ => bail!("unknown task {:?}\n\n{HELP}", args.join(" ")),
+    }
+}

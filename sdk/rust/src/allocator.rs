@@ -42,8 +42,7 @@ unsafe impl Source for ArenaThenPages {
             return Err(());
         }
         // SAFETY: these pages did not exist before and nobody else knows of them.
-        let claimed =
-            unsafe { talc.claim((previous * PAGE_BYTES) as *mut u8, pages * PAGE_BYTES) };
+        let claimed = unsafe { talc.claim((previous * PAGE_BYTES) as *mut u8, pages * PAGE_BYTES) };
         claimed.map(drop).ok_or(())
     }
 }
@@ -73,5 +72,4 @@ unsafe impl GlobalAlloc for Aligned {
 }
 
 #[global_allocator]
-static ALLOCATOR: Aligned =
-    Aligned(TalcSyncCell::new_wasm(ArenaThenPages { arena_used: false }));
+static ALLOCATOR: Aligned = Aligned(TalcSyncCell::new_wasm(ArenaThenPages { arena_used: false }));

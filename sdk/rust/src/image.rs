@@ -9,10 +9,10 @@
 //! # }
 //! ```
 
+use crate::Dtype;
 pub use crate::bindings::image::{
     Color, DecodeOptions, Filter, ImageError, Layout, Pixels, TensorOptions,
 };
-use crate::Dtype;
 
 /// Decode to three channels, upright.
 pub const RGB: DecodeOptions = DecodeOptions { color: Color::Rgb, upright: true };

@@ -38,11 +38,11 @@ mod request;
 mod response;
 mod tensor;
 
-#[doc(hidden)]
-pub use bindings::worlds;
-pub use bindings::types::{Blob, Failure, Field, Part, Request, Response};
 pub use bindings::prepare::Prepared;
 pub use bindings::tensors::{Dtype, NamedTensor, Scored, Tensor, TensorError};
+pub use bindings::types::{Blob, Failure, Field, Part, Request, Response};
+#[doc(hidden)]
+pub use bindings::worlds;
 pub use tensor::{Element, Outputs, View};
 
 /// A plugin that makes a model's inputs of a request. Export it with [`export_preprocessor!`].

@@ -13,7 +13,12 @@ impl Response {
 
     /// 200 with a body of this media type.
     pub fn new(content_type: &str, body: impl Into<Vec<u8>>) -> Self {
-        Self { status: 200, content_type: content_type.into(), headers: Vec::new(), body: body.into() }
+        Self {
+            status: 200,
+            content_type: content_type.into(),
+            headers: Vec::new(),
+            body: body.into(),
+        }
     }
 
     /// With a header; see the contract for those that reach the client.

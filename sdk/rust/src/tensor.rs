@@ -141,10 +141,16 @@ impl Outputs {
     ) -> Result<View<T>, Failure> {
         let view = self.get(name)?.view::<T>()?;
         let fits = view.shape.len() == shape.len()
-            && shape.iter().zip(&view.shape).all(|(want, have)| want.is_none_or(|want| want == *have));
+            && shape
+                .iter()
+                .zip(&view.shape)
+                .all(|(want, have)| want.is_none_or(|want| want == *have));
         if fits {
             return Ok(view);
         }
-        Err(Failure::Internal(format!("output {name:?} has shape {:?}, wanted {shape:?}", view.shape)))
+        Err(Failure::Internal(format!(
+            "output {name:?} has shape {:?}, wanted {shape:?}",
+            view.shape
+        )))
     }
 }

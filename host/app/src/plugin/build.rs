@@ -18,13 +18,9 @@ pub(crate) fn command() -> Command {
                 .default_value(".")
                 .help("The plugin's folder, the one with its Cargo.toml"),
         )
-        .arg(
-            Arg::new("out")
-                .long("out")
-                .short('o')
-                .value_name("FILE")
-                .help("Where the component goes [default: beside the compiled module, .component.wasm]"),
-        )
+        .arg(Arg::new("out").long("out").short('o').value_name("FILE").help(
+            "Where the component goes [default: beside the compiled module, .component.wasm]",
+        ))
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
@@ -86,19 +82,28 @@ impl Package {
         ensure!(output.status.success(), "cargo metadata failed: {}", output.status);
         let metadata: serde_json::Value = serde_json::from_slice(&output.stdout)?;
         let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
-        let own = packages.iter().find(|package| package["manifest_path"] == manifest.to_string_lossy().as_ref());
+        let own = packages
+            .iter()
+            .find(|package| package["manifest_path"] == manifest.to_string_lossy().as_ref());
         let own = own.with_context(|| format!("{} is no package", manifest.display()))?;
         let name = own["name"].as_str().context("the package has no name")?.to_owned();
         let targets = own["targets"].as_array().context("the package has no targets")?;
         let is_cdylib = |target: &&serde_json::Value| {
-            target["crate_types"].as_array().is_some_and(|types| types.iter().any(|kind| kind == "cdylib"))
+            target["crate_types"]
+                .as_array()
+                .is_some_and(|types| types.iter().any(|kind| kind == "cdylib"))
         };
-        let Some(library) = targets.iter().find(is_cdylib).and_then(|target| target["name"].as_str())
+        let Some(library) =
+            targets.iter().find(is_cdylib).and_then(|target| target["name"].as_str())
         else {
-            bail!("package {name:?} has no cdylib: add [lib] crate-type = [\"cdylib\"] to {}", manifest.display());
+            bail!(
+                "package {name:?} has no cdylib: add [lib] crate-type = [\"cdylib\"] to {}",
+                manifest.display()
+            );
         };
-        let target_directory =
-            metadata["target_directory"].as_str().context("cargo metadata has no target directory")?;
+        let target_directory = metadata["target_directory"]
+            .as_str()
+            .context("cargo metadata has no target directory")?;
         Ok(Self { name, library: library.to_owned(), target_directory: target_directory.into() })
     }
 }

@@ -8,7 +8,9 @@ use clap::{Arg, ArgMatches, Command};
 use super::build::build;
 
 pub(crate) fn command() -> Command {
-    let text = |name: &'static str, help: &'static str| Arg::new(name).long(name).value_name("NAME").help(help);
+    let text = |name: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name("NAME").help(help)
+    };
     Command::new("push")
         .about("Upload a plugin; it is live in every pipeline that names it when this returns")
         .arg(
@@ -48,7 +50,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let token = given("token").context("--token is missing")?;
     let url = format!("{admin}/admin/v1/tenants/{tenant}/plugins/{name}");
     let body = std::fs::read(&file).with_context(|| file.display().to_string())?;
-    let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+    let agent: ureq::Agent =
+        ureq::Agent::config_builder().http_status_as_error(false).build().into();
     let mut response = agent
         .put(&url)
         .header("authorization", format!("Bearer {token}"))

@@ -58,9 +58,12 @@ impl Toolchain {
         for variable in ["CARGO", "RUSTUP_TOOLCHAIN", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS"] {
             command.env_remove(variable);
         }
-        command
-            .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", RUSTFLAGS)
-            .args(["build", "--release", "--target", TARGET]);
+        command.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", RUSTFLAGS).args([
+            "build",
+            "--release",
+            "--target",
+            TARGET,
+        ]);
         if matches!(self, Self::Debian { .. }) {
             command.arg("-Zbuild-std=std,panic_abort");
         }
@@ -69,9 +72,11 @@ impl Toolchain {
 }
 
 fn rustup_has_target() -> bool {
-    let asked = Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]).output();
+    let asked =
+        Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]).output();
     asked.is_ok_and(|output| {
-        output.status.success() && Path::new(String::from_utf8_lossy(&output.stdout).trim()).exists()
+        output.status.success()
+            && Path::new(String::from_utf8_lossy(&output.stdout).trim()).exists()
     })
 }
 

@@ -50,13 +50,13 @@ fn describe_model(model: &ModelState, config: Value) -> Value {
 }
 
 fn describe_tensor(info: &TensorInfo) -> Value {
-    let shape: Vec<_> =
-        info.dims.iter().map(|dim| dim.map_or(-1, |size| size as i64)).collect();
+    let shape: Vec<_> = info.dims.iter().map(|dim| dim.map_or(-1, |size| size as i64)).collect();
     json!({ "name": info.name, "datatype": info.dtype.as_str(), "shape": shape })
 }
 
 fn describe_lane(statistics: &LaneStatistics) -> Value {
-    let by_tenant = statistics.tenant_rows.iter().map(|(name, rows)| (name.to_string(), json!(rows)));
+    let by_tenant =
+        statistics.tenant_rows.iter().map(|(name, rows)| (name.to_string(), json!(rows)));
     let sizes = statistics.batch_sizes.iter().map(|(rows, count)| (rows.to_string(), json!(count)));
     let recent = statistics.recent_mixed.iter().map(|batch| {
         batch.rows.iter().map(|(name, rows)| (name.to_string(), json!(rows))).collect::<Map<_, _>>()

@@ -58,10 +58,7 @@ impl DataPlane {
         let snapshot = self.cell.load();
         let span = debug_span!("request", id = %id, path = request.uri().path());
         let mut timings = StageTimes::default();
-        let outcome = self
-            .route(&snapshot, request, arrived, &mut timings)
-            .instrument(span)
-            .await;
+        let outcome = self.route(&snapshot, request, arrived, &mut timings).instrument(span).await;
         let mut answer = outcome.unwrap_or_else(|refusal| {
             if refusal.problem.code == ErrorCode::Internal {
                 tracing::error!(id = %id, detail = refusal.problem.detail, "internal error");

@@ -80,7 +80,9 @@ fn visible(headers: &HeaderMap) -> Vec<(String, String)> {
     };
     let visible = headers.iter().filter(|(name, _)| allowed(name));
     visible
-        .filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())))
+        .filter_map(|(name, value)| {
+            Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
+        })
         .collect()
 }
 
@@ -163,7 +165,9 @@ mod tests {
         assert_eq!((parts[0].name.as_str(), &parts[0].body[..]), ("photo", &b"PNG"[..]));
         assert_eq!(parts[0].content_type.as_deref(), Some("image/png"));
         assert!(split("multipart/form-data", body.into()).await.is_err());
-        assert!(split("multipart/form-data; boundary=b", body[..60].to_owned().into()).await.is_err());
+        assert!(
+            split("multipart/form-data; boundary=b", body[..60].to_owned().into()).await.is_err()
+        );
     }
 
     #[test]

@@ -17,7 +17,10 @@ pub(super) fn from_plugin(
     body: Vec<u8>,
 ) -> Result<Answer, Problem> {
     let unusable = |what: String| {
-        Problem::new(ErrorCode::PluginInvalidOutput, format!("plugin's answer cannot be used: {what}"))
+        Problem::new(
+            ErrorCode::PluginInvalidOutput,
+            format!("plugin's answer cannot be used: {what}"),
+        )
     };
     let mut answer = Response::new(Full::new(Bytes::from(body)));
     *answer.status_mut() =

@@ -107,7 +107,8 @@ impl HostPixels for CallState {
         let pixels_max = self.limits.pixels;
         let target = (width as usize).saturating_mul(height as usize);
         let short = pixels.data().len().max(target) <= INLINE_BYTES_MAX;
-        let work = move |pool: &BufferPool| pixels.resize(pool, (width, height), filter, pixels_max);
+        let work =
+            move |pool: &BufferPool| pixels.resize(pool, (width, height), filter, pixels_max);
         let resized = self.native(short, work).await?;
         self.keep(resized)
     }

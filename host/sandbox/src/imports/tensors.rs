@@ -100,15 +100,21 @@ impl HostTensor for CallState {
         let tensor = self.table.get(&tensor)?;
         let Some((values, width)) = rows_of(tensor) else { return Ok(Vec::new()) };
         let first_largest = |row: &[f32]| {
-            let (index, value) = row.iter().enumerate().fold((0, row[0]), |best, (index, value)| {
-                if *value > best.1 { (index, *value) } else { best }
-            });
+            let (index, value) =
+                row.iter().enumerate().fold((0, row[0]), |best, (index, value)| {
+                    if *value > best.1 { (index, *value) } else { best }
+                });
             Scored { index: index as u32, value }
         };
         Ok(values.chunks_exact(width).map(first_largest).collect())
     }
 
-    fn top_k(&mut self, tensor: Resource<Tensor>, row: u32, k: u32) -> wasmtime::Result<Vec<Scored>> {
+    fn top_k(
+        &mut self,
+        tensor: Resource<Tensor>,
+        row: u32,
+        k: u32,
+    ) -> wasmtime::Result<Vec<Scored>> {
         let tensor = self.table.get(&tensor)?;
         let Some((values, width)) = rows_of(tensor) else { return Ok(Vec::new()) };
         let Some(row) = values.chunks_exact(width).nth(row as usize) else { return Ok(Vec::new()) };

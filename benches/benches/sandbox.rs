@@ -1,0 +1,59 @@
+//! What a call of a plugin costs: a fresh instance, the call, and letting go of it.
+//!
+//! Run by `cargo xtask bench sandbox`, which builds the guest first.
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use gristmill_core::{BufferPool, Digest, PluginLimits};
+use gristmill_sandbox::{Plugin, Request, Sandbox, SandboxConfig};
+
+/// The guest of plugins/bench, built by `cargo xtask`.
+fn guest() -> Vec<u8> {
+    let components = std::env::var("GRISTMILL_TEST_COMPONENTS")
+        .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../target/components").into());
+    let path = format!("{components}/bench-guest.wasm");
+    match std::fs::read(&path) {
+        Ok(file) => file,
+        Err(error) => panic!("{path}: {error}: run `cargo xtask bench sandbox`"),
+    }
+}
+
+fn request(floats: Option<usize>) -> Request {
+    let query = floats.map(|floats| ("floats".to_owned(), floats.to_string()));
+    Request { query: query.into_iter().collect(), settings: "{}".into(), ..Request::default() }
+}
+
+fn calls(criterion: &mut Criterion) {
+    let cache = std::env::temp_dir().join("gristmill-bench-compiled");
+    let sandbox = Sandbox::new(&SandboxConfig::new(cache), BufferPool::new(64 << 20));
+    let file = guest();
+    let mut key = [0; 32];
+    key[..8].copy_from_slice(&(file.len() as u64).to_le_bytes());
+    let loaded = sandbox.and_then(|sandbox| {
+        // A digest of its own for each size of the guest: the cache outlives the benchmark.
+        sandbox.load(Digest::from_bytes(key), &file)
+    });
+    let plugin: Plugin = match loaded {
+        Ok(plugin) => plugin,
+        Err(error) => panic!("{error}"),
+    };
+    let limits = PluginLimits::default();
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => panic!("{error}"),
+    };
+    let mut group = criterion.benchmark_group("fresh_instance_call");
+    for (name, floats) in
+        [("empty", None), ("tensor_128B", Some(32)), ("tensor_600KB", Some(150_528))]
+    {
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| match runtime.block_on(plugin.preprocess(request(floats), &limits)) {
+                Ok(prepared) => prepared,
+                Err(error) => panic!("{error}"),
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, calls);
+criterion_main!(benches);

@@ -1,0 +1,99 @@
+//! A server of this repository, started for a task, with the demo's tenants.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde_json::json;
+
+use crate::admin::Admin;
+use crate::shell::{program, root};
+
+const TOKEN: &str = "demo-admin-token-not-for-production";
+
+/// A running server; stopped when dropped.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) url: String,
+    pub(crate) admin: Admin,
+}
+
+impl Server {
+    /// Start `gristmill serve` with its data in `data`, which is emptied first.
+    pub(crate) fn start(
+        gristmill: &Path,
+        data: &Path,
+        onnxruntime: &Path,
+        addresses: [&str; 2],
+    ) -> Result<Self> {
+        let _ = std::fs::remove_dir_all(data);
+        let mut child = program(gristmill)
+            .arg("serve")
+            .args(["--listen", addresses[0], "--admin-listen", addresses[1], "--data-dir"])
+            .arg(data)
+            .env("GRISTMILL_ADMIN_TOKEN", TOKEN)
+            .env("GRISTMILL_ONNXRUNTIME_LIBRARY", onnxruntime)
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start {}", gristmill.display()))?;
+        let stdout = child.stdout.take().context("no standard output")?;
+        let (mut url, mut admin) = (None, None);
+        for line in BufReader::new(stdout).lines() {
+            let line = line?;
+            let address = line.split_whitespace().last().map(str::to_owned);
+            if line.starts_with("data plane") {
+                url = address;
+            } else if line.starts_with("admin plane") {
+                admin = address;
+                break;
+            }
+        }
+        let Some((url, admin)) = url.zip(admin) else {
+            bail!("the server did not start: {}", child.wait()?);
+        };
+        let admin = Admin { url: admin, token: TOKEN.into() };
+        Ok(Self { child, url, admin })
+    }
+
+    /// Models, plugins and pipelines of tenant `demo`, which is open, and of `acme`, which has a key
+    /// and another way to serve the same model.
+    pub(crate) fn deploy_demo(&self, components: &Path) -> Result<()> {
+        let admin = &self.admin;
+        for model in ["digits", "ranker"] {
+            let file = root().join(format!("models/{model}/{model}.onnx"));
+            admin.put_file(&format!("models/{model}"), &file)?;
+        }
+        admin.put_json("tenants/demo", &json!({ "open": true, "default_pipeline": "digits" }))?;
+        admin.put_json("tenants/acme", &json!({ "api_keys": ["acme-demo-key-0001"] }))?;
+        let plugins = [
+            ("demo", "digits"),
+            ("demo", "ranker-pre"),
+            ("demo", "ranker-post"),
+            ("acme", "digits"),
+        ];
+        for (tenant, plugin) in plugins {
+            let file = components.join(format!("{plugin}.wasm"));
+            admin.put_file(&format!("tenants/{tenant}/plugins/{plugin}"), &file)?;
+        }
+        let digits = json!({ "pre": "digits", "model": "digits", "post": "digits" });
+        let ranker = json!({ "pre": "ranker-pre", "model": "ranker", "post": "ranker-post" });
+        admin.put_json("tenants/demo/pipelines/digits", &digits)?;
+        admin.put_json("tenants/demo/pipelines/ranker", &ranker)?;
+        admin.put_json("tenants/acme/pipelines/digits", &digits)
+    }
+
+    /// Wait until the server ends by itself.
+    pub(crate) fn wait(mut self) -> Result<()> {
+        self.child.wait()?;
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,130 @@
+//! What the tasks need beside rustup's Rust and Python 3, installed where it is missing.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::shell::{cargo, output, program, root, run, step, succeeds, target};
+
+const ONNXRUNTIME_VERSION: &str = "1.31.1";
+const WASM_TARGET: &str = "wasm32-unknown-unknown";
+const DEBIAN_WASM_PACKAGES: [&str; 4] = ["rustc-web", "cargo-web", "rust-web-src", "lld-22"];
+
+/// The plugins of this repository: folder and component.
+pub(crate) const PLUGINS: [(&str, &str); 5] = [
+    ("plugins/rust/digits", "digits"),
+    ("plugins/rust/ranker-pre", "ranker-pre"),
+    ("plugins/rust/ranker-post", "ranker-post"),
+    ("plugins/hostile", "hostile"),
+    ("plugins/bench", "bench-guest"),
+];
+
+/// Everything built in the profile that demo and test share.
+pub(crate) struct Built {
+    pub(crate) gristmill: PathBuf,
+    pub(crate) components: PathBuf,
+    pub(crate) onnxruntime: PathBuf,
+}
+
+/// Install what is missing and build everything, tests included: demo and test thereby share one
+/// set of compiled dependencies.
+pub(crate) fn build_all() -> Result<Built> {
+    install_wasm_toolchain()?;
+    let onnxruntime = install_onnxruntime()?;
+    step("building (the first time takes about 10 minutes on 2 cores)");
+    run(cargo().args(["build", "--workspace", "--all-targets"]))?;
+    let gristmill = target().join("debug/gristmill");
+    let components = build_components(&gristmill)?;
+    Ok(Built { gristmill, components, onnxruntime })
+}
+
+/// Build every plugin of the repository with `gristmill plugin build`; returns their folder.
+pub(crate) fn build_components(gristmill: &Path) -> Result<PathBuf> {
+    step("building plugins");
+    let components = target().join("components");
+    fs::create_dir_all(&components)?;
+    for (folder, name) in PLUGINS {
+        let out = components.join(format!("{name}.wasm"));
+        let mut build = program(gristmill);
+        build.args(["plugin", "build", folder, "--out"]).arg(out);
+        // Plugins share a folder of their own: another compiler may build them.
+        run(build.env("CARGO_TARGET_DIR", target().join("plugins")))?;
+    }
+    Ok(components)
+}
+
+/// A compiler for WebAssembly: rustup's target, else Debian's packages.
+pub(crate) fn install_wasm_toolchain() -> Result<()> {
+    let libraries =
+        output(program("rustc").args(["--print", "target-libdir", "--target", WASM_TARGET]));
+    if libraries.is_ok_and(|path| Path::new(path.trim()).exists()) || debian_toolchain_is_there() {
+        return Ok(());
+    }
+    step("installing the WebAssembly target");
+    if succeeds(program("rustup").args(["target", "add", WASM_TARGET])) {
+        return Ok(());
+    }
+    install_packages(&DEBIAN_WASM_PACKAGES).context(
+        "rustup could not fetch the WebAssembly target, and Debian's toolchain could not be installed either",
+    )
+}
+
+fn debian_toolchain_is_there() -> bool {
+    let files =
+        ["/usr/bin/rustc", "/usr/bin/cargo", "/usr/lib/rustlib/src/rust/library/std/Cargo.toml"];
+    files.iter().all(|file| Path::new(file).exists())
+        && succeeds(program("wasm-ld-22").arg("--version"))
+}
+
+/// Install Debian packages where this may, else say how.
+pub(crate) fn install_packages(packages: &[&str]) -> Result<()> {
+    let list = packages.join(" ");
+    step(&format!("installing {list}"));
+    let mut apt = program("apt-get");
+    let may = succeeds(program("id").arg("-u")) && output(program("id").arg("-u"))?.trim() == "0";
+    if !may {
+        bail!("please install these packages and try again: apt-get install {list}");
+    }
+    run(program("apt-get").args(["update", "-qq"]))?;
+    run(apt.args(["install", "-y", "-qq", "--no-install-recommends"]).args(packages))
+        .with_context(|| format!("please install these packages and try again: {list}"))
+}
+
+/// ONNX Runtime's library in `target/onnxruntime`, taken from the wheel that pip downloads.
+pub(crate) fn install_onnxruntime() -> Result<PathBuf> {
+    let directory = target().join("onnxruntime");
+    let library = directory.join(format!("libonnxruntime.so.{ONNXRUNTIME_VERSION}"));
+    if library.exists() {
+        return Ok(library);
+    }
+    step(&format!("installing ONNX Runtime {ONNXRUNTIME_VERSION}"));
+    let wheel = directory.join("wheel");
+    run(program("python3")
+        .args(["-m", "pip", "install", "--quiet", "--no-deps", "--upgrade", "--target"])
+        .arg(&wheel)
+        .arg(format!("onnxruntime=={ONNXRUNTIME_VERSION}")))?;
+    let found = fs::read_dir(wheel.join("onnxruntime/capi"))?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|path| path.to_string_lossy().contains("libonnxruntime.so."))
+        .context("the wheel holds no libonnxruntime.so: is this Linux?")?;
+    fs::rename(found, &library)?;
+    fs::remove_dir_all(wheel)?;
+    Ok(library)
+}
+
+/// A Python environment with `requirements`, made once.
+pub(crate) fn python_environment(name: &str, requirements: &str) -> Result<PathBuf> {
+    let directory = target().join(name);
+    let python = directory.join("bin/python");
+    let stamp = directory.join("requirements.installed");
+    let wanted = fs::read_to_string(root().join(requirements))?;
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(python);
+    }
+    step(&format!("installing {requirements}"));
+    run(program("python3").args(["-m", "venv"]).arg(&directory))?;
+    run(program(&python).args(["-m", "pip", "install", "--quiet", "-r", requirements]))?;
+    fs::write(stamp, wanted)?;
+    Ok(python)
+}

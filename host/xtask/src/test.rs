@@ -1,0 +1,96 @@
+//! `cargo xtask test`: every check that CI runs.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::shell::{self, cargo, step, target};
+use crate::{layers, setup};
+
+pub(crate) fn run() -> Result<()> {
+    step("layers");
+    layers::check()?;
+    step("format");
+    check_format()?;
+    let built = setup::build_all()?;
+    step("clippy");
+    shell::run(cargo().args([
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--",
+        "--deny",
+        "warnings",
+    ]))?;
+    step("tests of the SDK, its examples among them");
+    let mut sdk = cargo();
+    sdk.args(["test", "--manifest-path", "sdk/rust/Cargo.toml"]);
+    let sdk = run_tests(sdk.env("CARGO_TARGET_DIR", target().join("sdk")))?;
+    step("tests");
+    let mut host = cargo();
+    host.args(["test", "--workspace", "--no-fail-fast"])
+        .env("GRISTMILL_TEST_COMPONENTS", &built.components)
+        .env("ORT_DYLIB_PATH", &built.onnxruntime);
+    let host = run_tests(&mut host)?;
+    let (passed, failed) = (sdk.passed + host.passed, sdk.failed + host.failed);
+    println!("{passed} passed, {failed} failed");
+    if !sdk.succeeded || !host.succeeded {
+        bail!("tests failed");
+    }
+    Ok(())
+}
+
+fn check_format() -> Result<()> {
+    for workspace in ["Cargo.toml", "plugins/Cargo.toml", "sdk/rust/Cargo.toml"] {
+        shell::run(cargo().args(["fmt", "--all", "--check", "--manifest-path", workspace]))?;
+    }
+    Ok(())
+}
+
+/// What a run of `cargo test` came to, over all of its binaries.
+#[derive(Default)]
+struct Tally {
+    passed: u64,
+    failed: u64,
+    succeeded: bool,
+}
+
+/// Run `cargo test`, its output passed on and counted.
+fn run_tests(command: &mut Command) -> Result<Tally> {
+    let mut child = command.stdout(Stdio::piped()).spawn().context("cannot run cargo test")?;
+    let stdout = child.stdout.take().context("no standard output")?;
+    let mut tally = Tally::default();
+    for line in BufReader::new(stdout).lines() {
+        let line = line?;
+        println!("{line}");
+        if let Some((passed, failed)) = counts(&line) {
+            tally.passed += passed;
+            tally.failed += failed;
+        }
+    }
+    tally.succeeded = child.wait()?.success();
+    Ok(tally)
+}
+
+/// Passed and failed, from a line such as `test result: ok. 3 passed; 0 failed; 0 ignored; ..`.
+fn counts(line: &str) -> Option<(u64, u64)> {
+    let rest = line.strip_prefix("test result: ")?;
+    let number = |word: &str| {
+        let part = rest.split([';', '.']).find(|part| part.trim().ends_with(word))?;
+        part.split_whitespace().next()?.parse().ok()
+    };
+    Some((number(" passed")?, number(" failed")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counts;
+
+    #[test]
+    fn test_results_are_counted() {
+        let line = "test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.22s";
+        assert_eq!(counts(line), Some((3, 1)));
+        assert_eq!(counts("test a::b ... ok"), None);
+    }
+}

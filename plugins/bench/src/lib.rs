@@ -1,0 +1,18 @@
+//! What the sandbox benchmarks call. `?floats=n` makes a tensor of n numbers; without it the call
+//! does nothing at all.
+
+use gristmill_plugin::{Failure, Prepared, Preprocessor, Request, Tensor};
+
+struct Bench;
+
+impl Preprocessor for Bench {
+    fn preprocess(request: Request) -> Result<Prepared, Failure> {
+        let Some(floats) = request.query_value("floats") else { return Ok(Prepared::new()) };
+        let fault = |error| Failure::invalid_input(format!("floats is {floats:?}: {error}"));
+        let floats: usize = floats.parse().map_err(fault)?;
+        let values = vec![0.5_f32; floats];
+        Ok(Prepared::new().input("input", Tensor::from_slice(&[1, floats], &values)?))
+    }
+}
+
+gristmill_plugin::export_preprocessor!(Bench);
