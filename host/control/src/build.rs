@@ -6,6 +6,8 @@ use std::sync::Arc;
 use gristmill_core::{Name, PipelineLimits};
 use gristmill_snapshot::{Access, ModelState, Pipeline, PluginState, Route, Snapshot, Tenant};
 
+use tokio::sync::Semaphore;
+
 use crate::ControlError;
 use crate::desired::{self, Desired};
 use crate::loader::Loader;
@@ -37,7 +39,9 @@ pub(crate) async fn build(
     let mut tenants = HashMap::new();
     for (name, tenant) in &desired.tenants {
         let plugins = load_plugins(loader, tenant, &mut faults).await;
-        let mut builder = TenantBuilder { name, tenant, plugins, models: &models, host_limits };
+        let plugin_slots = loader.plugin_slots(name);
+        let mut builder =
+            TenantBuilder { name, tenant, plugins, models: &models, host_limits, plugin_slots };
         let (tenant, tenant_faults) = builder.build();
         faults.extend(tenant_faults);
         tenants.insert(name.clone(), tenant);
@@ -67,6 +71,7 @@ struct TenantBuilder<'a> {
     plugins: BTreeMap<Name, PluginState>,
     models: &'a BTreeMap<Name, ModelState>,
     host_limits: &'a PipelineLimits,
+    plugin_slots: Arc<Semaphore>,
 }
 
 impl TenantBuilder<'_> {
@@ -132,6 +137,7 @@ impl TenantBuilder<'_> {
                 post,
                 settings: settings.into(),
                 limits,
+                plugin_slots: self.plugin_slots.clone(),
             }),
             _ => Err(faults),
         }

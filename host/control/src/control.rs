@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
 use gristmill_backend::Backends;
 use gristmill_core::{BufferPool, Digest, Name, PipelineLimits};
@@ -33,6 +34,8 @@ pub struct Control {
     limits: PipelineLimits,
     cell: Arc<Cell>,
     applied: Mutex<Applied>,
+    /// The desired state that is being served, for whoever only looks.
+    serving: ArcSwap<Desired>,
 }
 
 /// How far the log has been applied.
@@ -53,16 +56,17 @@ impl Control {
     /// reason in the log and in the status.
     pub async fn open(parts: ControlParts) -> Result<Self, ControlError> {
         let ControlParts { store, sandbox, backends, pool, limits } = parts;
-        let loader = Loader::new(store, sandbox, backends, pool);
+        let loader = Loader::new(store, sandbox, backends, pool, limits.plugin.clone());
         let cell = Arc::new(Cell::new(Snapshot::default()));
-        let control = Self { loader, limits, cell, applied: Mutex::default() };
+        let control =
+            Self { loader, limits, cell, applied: Mutex::default(), serving: ArcSwap::default() };
         let mut applied = control.applied.lock().await;
         if control.catch_up(&mut applied).await? {
             let built = control.build(&applied).await;
             for fault in &built.faults {
                 tracing::error!(%fault, "not served");
             }
-            control.cell.publish(built.snapshot);
+            control.publish(&applied, built.snapshot);
         }
         drop(applied);
         Ok(control)
@@ -78,9 +82,14 @@ impl Control {
         self.loader.backends.available()
     }
 
-    /// What should serve now.
-    pub async fn desired(&self) -> Desired {
-        self.applied.lock().await.desired.clone()
+    /// What the current snapshot was built from. Never waits for a change under way.
+    pub fn desired(&self) -> Arc<Desired> {
+        self.serving.load_full()
+    }
+
+    fn publish(&self, applied: &Applied, snapshot: Snapshot) {
+        self.serving.store(Arc::new(applied.desired.clone()));
+        self.cell.publish(snapshot);
     }
 
     /// Keep a plugin's file, having loaded it once.
@@ -113,9 +122,13 @@ impl Control {
             return Err(ControlError::Model { name: model.to_string(), why });
         }
         self.loader.store.put_blob(file).await?;
-        let published =
-            self.release(vec![Change::PutModel { model: model.clone(), digest }]).await?;
-        Ok((digest, published))
+        let change = Change::PutModel { model: model.clone(), digest };
+        let published = self.release(vec![change]).await?;
+        // Unchanged content makes no release, so that it could be one that still fails to load.
+        match self.cell.load().models.get(model).map(|state| state.lane.clone()) {
+            Some(Err(why)) => Err(ControlError::Model { name: model.to_string(), why }),
+            _ => Ok((digest, published)),
+        }
     }
 
     /// Make a release of `changes`: all of them or none.
@@ -127,6 +140,9 @@ impl Control {
             next.number += 1;
             next.desired.apply(next.number, &changes)?;
             if next.desired == applied.desired {
+                // Nothing to append; but what failed to load may be whole again.
+                let built = self.build(&applied).await;
+                self.publish(&applied, built.snapshot);
                 return Ok(Published { release: applied.number });
             }
             let built = self.build(&next).await;
@@ -144,7 +160,7 @@ impl Control {
             }
             tracing::info!(release = next.number, "published");
             *applied = next;
-            self.cell.publish(built.snapshot);
+            self.publish(&applied, built.snapshot);
             self.loader.forget_all_but(&applied.desired);
             return Ok(Published { release: applied.number });
         }

@@ -9,8 +9,13 @@ use gristmill_core::{BufferPool, Digest, Name, PluginLimits};
 use gristmill_sandbox::{Plugin, Sandbox};
 use gristmill_store::Store;
 
+use tokio::sync::Semaphore;
+
 use crate::desired::{Desired, Model};
 use crate::release::{BackendChoice, ModelConfig};
+
+/// Plugin calls of one tenant that run at the same time, for each core.
+const SLOTS_PER_CORE: usize = 8;
 
 /// Loads what releases name. What fails says why, in words for whoever deployed it.
 pub(crate) struct Loader {
@@ -20,6 +25,9 @@ pub(crate) struct Loader {
     pub(crate) pool: BufferPool,
     plugins: Mutex<HashMap<Digest, Arc<Plugin>>>,
     lanes: Mutex<HashMap<LaneKey, Arc<Lane>>>,
+    plugin_slots: Mutex<HashMap<Name, Arc<Semaphore>>>,
+    /// What a plugin is instantiated with for the first time.
+    probe_limits: PluginLimits,
 }
 
 /// Two versions of a model, or two configurations, never share a lane.
@@ -31,9 +39,26 @@ impl Loader {
         sandbox: Arc<Sandbox>,
         backends: Arc<Backends>,
         pool: BufferPool,
+        probe_limits: PluginLimits,
     ) -> Self {
-        let (plugins, lanes) = (Mutex::default(), Mutex::default());
-        Self { store, sandbox, backends, pool, plugins, lanes }
+        Self {
+            store,
+            sandbox,
+            backends,
+            pool,
+            plugins: Mutex::default(),
+            lanes: Mutex::default(),
+            plugin_slots: Mutex::default(),
+            probe_limits,
+        }
+    }
+
+    /// The tenant's share of the sandbox. Guests are bound by the processor, so a few for each core
+    /// keep it busy; more would only let one tenant's runaway plugins crowd out the others.
+    pub(crate) fn plugin_slots(&self, tenant: &Name) -> Arc<Semaphore> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let new = || Arc::new(Semaphore::new(cores * SLOTS_PER_CORE));
+        lock(&self.plugin_slots).entry(tenant.clone()).or_insert_with(new).clone()
     }
 
     /// The plugin of this digest, compiled off the request threads where it is not loaded yet, and
@@ -47,7 +72,7 @@ impl Loader {
         let loading = tokio::task::spawn_blocking(move || sandbox.load(digest, &file));
         let plugin =
             loading.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
-        let probed = plugin.probe(&PluginLimits::default()).await;
+        let probed = plugin.probe(&self.probe_limits).await;
         probed.map_err(|error| format!("cannot be instantiated: {error}"))?;
         let plugin = Arc::new(plugin);
         lock(&self.plugins).insert(digest, plugin.clone());
@@ -83,6 +108,7 @@ impl Loader {
             tenants.any(|tenant| tenant.plugins.values().any(|known| known == digest))
         };
         lock(&self.plugins).retain(|digest, _| named(digest));
+        lock(&self.plugin_slots).retain(|tenant, _| desired.tenants.contains_key(tenant));
         lock(&self.lanes).retain(|key, _| {
             desired.models.get(&key.0).is_some_and(|model| lane_key(&key.0, model) == *key)
         });

@@ -17,7 +17,7 @@ pub struct PluginLimits {
     pub handles: usize,
     /// Bytes of lists and strings that one call across the border may make the host allocate.
     pub hostcall_bytes: usize,
-    /// The largest tensor a plugin may make.
+    /// The largest tensor a plugin may make; less than `hostcall_bytes`, which it has to cross in.
     pub tensor_bytes: usize,
     /// The bytes of all tensors and pictures that a call makes, taken together.
     pub host_memory_bytes: usize,
@@ -37,8 +37,8 @@ impl Default for PluginLimits {
             table_elements: 20_000,
             instances: 32,
             handles: 10_000,
-            hostcall_bytes: 32 << 20,
-            tensor_bytes: 64 << 20,
+            hostcall_bytes: 33 << 20,
+            tensor_bytes: 32 << 20,
             host_memory_bytes: 256 << 20,
             pixels: 50_000_000,
             response_bytes: 4 << 20,

@@ -15,18 +15,22 @@ use gristmill_control::{
     Change, Control, ControlError, ModelConfig, PipelineSpec, Published, TenantSpec,
 };
 use gristmill_core::{Digest, ErrorCode, Name};
+use http::{HeaderValue, StatusCode};
 use http_body_util::{BodyExt, Full};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tower_service::Service;
 
-use crate::data::credentials;
+use crate::data::request::RequestIds;
+use crate::data::{REQUEST_ID, credentials};
 use crate::problem::Problem;
 
 /// The admin plane's handler; clones share everything.
 #[derive(Clone)]
 pub struct AdminPlane {
     router: Router,
+    request_ids: Arc<RequestIds>,
+    upload_bytes_max: usize,
 }
 
 #[derive(Clone)]
@@ -59,7 +63,7 @@ impl AdminPlane {
             .layer(middleware::from_fn_with_state(state.clone(), authorise))
             .layer(DefaultBodyLimit::max(upload_bytes_max))
             .with_state(state);
-        Self { router }
+        Self { router, request_ids: Arc::default(), upload_bytes_max }
     }
 
     /// Answer one request.
@@ -67,17 +71,51 @@ impl AdminPlane {
         self,
         request: http::Request<hyper::body::Incoming>,
     ) -> http::Response<Full<Bytes>> {
-        let mut router = self.router;
+        let id = self.request_ids.of(request.headers());
+        let mut router = self.router.clone();
         let answer = match router.call(request).await {
             Ok(answer) => answer,
             Err(never) => match never {},
         };
-        let (head, body) = answer.into_parts();
-        match body.collect().await {
-            Ok(body) => http::Response::from_parts(head, Full::new(body.to_bytes())),
-            Err(error) => Problem::new(ErrorCode::Internal, error.to_string()).into_response(""),
+        let mut answer = match self.problem_of(&answer) {
+            Some(problem) => problem.into_response(&id),
+            None => whole(answer).await.unwrap_or_else(|problem| problem.into_response(&id)),
+        };
+        if let Ok(id) = HeaderValue::from_str(&id) {
+            answer.headers_mut().insert(REQUEST_ID, id);
+        }
+        answer
+    }
+
+    /// The problem that an answer stands for: a handler's own, or what axum refused before any
+    /// handler saw the request.
+    fn problem_of(&self, answer: &Response) -> Option<Problem> {
+        if let Some(problem) = answer.extensions().get::<Problem>() {
+            return Some(problem.clone());
+        }
+        match answer.status() {
+            status if !status.is_client_error() && !status.is_server_error() => None,
+            StatusCode::PAYLOAD_TOO_LARGE => {
+                let limit = self.upload_bytes_max;
+                let detail = format!("the body is over upload_bytes_max, {limit} bytes");
+                Some(Problem::new(ErrorCode::BodyTooLarge, detail))
+            }
+            status if status.is_client_error() => {
+                let detail =
+                    "the path or the body cannot be read: names are UTF-8, and the body is whole";
+                Some(Problem::new(ErrorCode::InvalidRequest, detail))
+            }
+            status => Some(Problem::new(ErrorCode::Internal, status.to_string())),
         }
     }
+}
+
+/// The answer with its body in one piece.
+async fn whole(answer: Response) -> Result<http::Response<Full<Bytes>>, Problem> {
+    let (head, body) = answer.into_parts();
+    let body = body.collect().await;
+    let body = body.map_err(|error| Problem::new(ErrorCode::Internal, error.to_string()))?;
+    Ok(http::Response::from_parts(head, Full::new(body.to_bytes())))
 }
 
 /// An error of the admin plane.
@@ -91,7 +129,10 @@ impl Refused {
 
 impl IntoResponse for Refused {
     fn into_response(self) -> Response {
-        self.0.into_response("").map(axum::body::Body::new)
+        // Rendered by `AdminPlane::handle`, which knows the request's id.
+        let mut response = Response::default();
+        response.extensions_mut().insert(self.0);
+        response
     }
 }
 

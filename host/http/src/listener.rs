@@ -79,8 +79,7 @@ where
     builder
         .timer(TokioTimer::new())
         .header_read_timeout(config.header_read_timeout)
-        .max_buf_size(config.header_bytes_max.max(8 << 10))
-        .pipeline_flush(true);
+        .max_buf_size(config.header_bytes_max.max(8 << 10));
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,

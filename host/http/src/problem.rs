@@ -8,7 +8,7 @@ use http_body_util::Full;
 use serde::Serialize;
 
 /// An error on its way to a client.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Problem {
     pub(crate) code: ErrorCode,
     pub(crate) detail: String,

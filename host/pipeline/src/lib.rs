@@ -14,6 +14,7 @@ use gristmill_core::{Deadline, ErrorCode};
 use gristmill_sandbox::{CallError, Request, Response};
 use gristmill_snapshot::Route;
 use gristmill_telemetry::stage;
+use tokio::sync::SemaphorePermit;
 use tracing::{Instrument, debug_span};
 
 /// How long each stage took; zero for those not reached.
@@ -71,8 +72,11 @@ async fn stages(
     let failed = |stage| move |error| InferError::Plugin { stage, error };
 
     let started = Instant::now();
-    let pre = route.pre.preprocess(request, limits).instrument(debug_span!("pre"));
-    let prepared = pre.await;
+    let pre = async {
+        let _slot = plugin_slot(route).await?;
+        route.pre.preprocess(request, limits).await
+    };
+    let prepared = pre.instrument(debug_span!("pre")).await;
     timings.pre = started.elapsed();
     let prepared = prepared.map_err(failed(stage::PRE))?;
 
@@ -86,8 +90,16 @@ async fn stages(
     let (outputs, _) = submitted?;
 
     let started = Instant::now();
-    let post = route.post.postprocess(outputs, prepared.state, limits);
+    let post = async {
+        let _slot = plugin_slot(route).await?;
+        route.post.postprocess(outputs, prepared.state, limits).await
+    };
     let response = post.instrument(debug_span!("post")).await;
     timings.post = started.elapsed();
     response.map_err(failed(stage::POST))
+}
+
+/// Wait for one of the tenant's places in the sandbox.
+async fn plugin_slot(route: &Route) -> Result<SemaphorePermit<'_>, CallError> {
+    route.plugin_slots.acquire().await.map_err(|error| CallError::Host(error.to_string()))
 }

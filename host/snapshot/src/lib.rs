@@ -19,6 +19,7 @@ use gristmill_batch::Lane;
 use gristmill_core::{Digest, Name, PipelineLimits};
 use gristmill_sandbox::Plugin;
 use subtle::{Choice, ConstantTimeEq};
+use tokio::sync::Semaphore;
 
 /// The cell that holds the current snapshot.
 pub struct Cell(ArcSwap<Snapshot>);
@@ -97,6 +98,9 @@ pub struct Route {
     /// A JSON document.
     pub settings: Arc<str>,
     pub limits: PipelineLimits,
+    /// The tenant's share of the sandbox: its plugin calls beyond it wait for one another, not for
+    /// those of others. One for all of its pipelines, and the same in every snapshot.
+    pub plugin_slots: Arc<Semaphore>,
 }
 
 /// A model and whether it is loaded.

@@ -48,12 +48,16 @@ impl Store {
         Ok(Self { objects: Arc::new(objects) })
     }
 
-    /// Keep a blob; returns its name. Keeping it again changes nothing.
+    /// Keep a blob; returns its name. Keeping it again changes nothing, but mends one that was
+    /// damaged.
     pub async fn put_blob(&self, blob: Bytes) -> Result<Digest, StoreError> {
         let digest = digest_of(&blob);
         let key = blob_key(digest);
-        // Lost means that the same content is there already.
-        self.put_if_absent(&key, blob).await?;
+        let lost = self.put_if_absent(&key, blob.clone()).await? == Appended::Lost;
+        if lost && self.blob(digest).await.is_err() {
+            tracing::warn!(%digest, "a damaged blob is replaced");
+            self.objects.put(&key, PutPayload::from_bytes(blob)).await?;
+        }
         Ok(digest)
     }
 

@@ -4,6 +4,8 @@
 
 #![forbid(unsafe_code)]
 
+use std::io::IsTerminal;
+
 use tracing_subscriber::EnvFilter;
 
 /// A request's stages: the names of its spans and of its `Server-Timing` entries.
@@ -35,7 +37,10 @@ pub fn check_filter(filter: &str) -> Result<(), InvalidFilter> {
 /// Write log lines and spans that pass `filter` to standard error. Call it once.
 pub fn init(filter: &str, format: LogFormat) -> Result<(), InvalidFilter> {
     let filter = EnvFilter::try_new(filter).map_err(|error| InvalidFilter(error.to_string()))?;
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr);
     let outcome = match format {
         LogFormat::Text => subscriber.try_init(),
         LogFormat::Json => subscriber.json().try_init(),

@@ -11,7 +11,7 @@ use super::AdminState;
 
 pub(super) async fn status(State(state): State<AdminState>) -> Json<Value> {
     let snapshot = state.control.cell().load();
-    let desired = state.control.desired().await;
+    let desired = state.control.desired();
     let models = snapshot.models.iter().map(|(name, model)| {
         let config = desired.models.get(name).map(|model| json!(model.config));
         (name.to_string(), describe_model(model, config.unwrap_or_default()))

@@ -48,6 +48,9 @@ async fn collect(
     if first.len() == expected {
         return Ok(Some(first));
     }
+    if first.len() > limit {
+        return Ok(None);
+    }
     let mut all = BytesMut::with_capacity(expected.max(first.len()));
     all.extend_from_slice(&first);
     while let Some(chunk) = next(&mut body).await? {
@@ -56,7 +59,7 @@ async fn collect(
         }
         all.extend_from_slice(&chunk);
     }
-    Ok(Some(all.freeze()).filter(|bytes| bytes.len() <= limit))
+    Ok(Some(all.freeze()))
 }
 
 /// The next data; trailers are passed over.

@@ -2,7 +2,7 @@
 
 mod body;
 pub(crate) mod credentials;
-mod request;
+pub(crate) mod request;
 mod response;
 
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Status
 use http_body_util::Full;
 use hyper::body::Incoming;
 use serde_json::json;
-use tracing::{Instrument, debug_span};
+use tracing::{Instrument, info_span};
 
 use crate::Shutdown;
 use crate::problem::Problem;
 
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const RELEASE: HeaderName = HeaderName::from_static("gristmill-release");
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
@@ -56,7 +56,8 @@ impl DataPlane {
         let arrived = Instant::now();
         let id = self.request_ids.of(request.headers());
         let snapshot = self.cell.load();
-        let span = debug_span!("request", id = %id, path = request.uri().path());
+        // At `info`, so that what plugins log can be found by the request.
+        let span = info_span!("request", id = %id, path = request.uri().path());
         let mut timings = StageTimes::default();
         let outcome = self.route(&snapshot, request, arrived, &mut timings).instrument(span).await;
         let mut answer = outcome.unwrap_or_else(|refusal| {
@@ -135,7 +136,11 @@ async fn run(
     times.stages = Some(timings);
     let answer = outcome.map_err(|error| refusal_of(&error, route))?;
     let PluginResponse { status, content_type, headers, body } = answer;
-    response::from_plugin(status, &content_type, headers, body).map_err(Refusal::from)
+    response::from_plugin(status, &content_type, headers, body).map_err(|problem| {
+        let (tenant, pipeline) = (&route.tenant, &route.pipeline);
+        tracing::warn!(%tenant, %pipeline, error = problem.detail, "request failed");
+        problem.into()
+    })
 }
 
 /// What the client may know of an error; the rest goes to the log.

@@ -19,7 +19,7 @@ use crate::problem::Problem;
 const PARTS_MAX: usize = 64;
 
 /// Makes ids for requests that bring none.
-pub(super) struct RequestIds {
+pub(crate) struct RequestIds {
     prefix: u64,
     next: AtomicU64,
 }
@@ -35,7 +35,7 @@ impl Default for RequestIds {
 
 impl RequestIds {
     /// The client's own id where it is a sane one, else a new one.
-    pub(super) fn of(&self, headers: &HeaderMap) -> String {
+    pub(crate) fn of(&self, headers: &HeaderMap) -> String {
         let own = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
         match own.filter(|id| (1..=128).contains(&id.len())) {
             Some(id) => id.to_owned(),

@@ -19,7 +19,7 @@ pub(super) fn from_plugin(
     let unusable = |what: String| {
         Problem::new(
             ErrorCode::PluginInvalidOutput,
-            format!("plugin's answer cannot be used: {what}"),
+            format!("post: plugin's answer cannot be used: {what}"),
         )
     };
     let mut answer = Response::new(Full::new(Bytes::from(body)));

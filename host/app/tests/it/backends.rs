@@ -1,0 +1,87 @@
+//! ONNX Runtime where it is there, tract where it is not.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::files;
+use crate::server::{Server, Setup};
+
+#[track_caller]
+fn assert_backend(server: &Server, model: &str, backend: &str) {
+    assert_eq!(server.status()["models"][model]["backend"], backend);
+}
+
+#[test]
+fn models_run_on_onnxruntime() {
+    let server = Server::start();
+    server.digits("acme");
+    server.ranker("other");
+    assert_eq!(server.status()["backends"], json!(["onnxruntime", "tract"]));
+    assert_backend(&server, "digits", "onnxruntime");
+    assert_backend(&server, "ranker", "onnxruntime");
+}
+
+#[test]
+fn without_its_library_models_run_on_tract() {
+    let server = Setup::new().onnxruntime(None).start();
+    server.digits("acme");
+    server.ranker("other");
+    assert_eq!(server.status()["backends"], json!(["tract"]));
+    assert_backend(&server, "digits", "tract");
+    assert_backend(&server, "ranker", "tract");
+    server.assert_reads_digits("acme");
+    server.assert_ranks("other");
+    let log = server.log();
+    assert!(log.contains("WARN") && log.contains("no ONNX Runtime library found"), "{log}");
+}
+
+#[test]
+fn a_library_found_that_is_none_is_warned_of() {
+    let directory = tempfile::tempdir().unwrap();
+    let library = directory.path().join("libonnxruntime.so");
+    fs::write(&library, "no library").unwrap();
+    let server = Setup::new().onnxruntime(Some(&library)).start();
+    server.digits("acme");
+    assert_backend(&server, "digits", "tract");
+    server.assert_reads("acme", 2);
+    let log = server.log();
+    assert!(log.contains("ONNX Runtime cannot be used"), "{log}");
+    assert!(log.contains(library.to_str().unwrap()), "{log}");
+}
+
+#[test]
+fn the_library_is_found_in_the_data_directory() {
+    let setup = Setup::new().onnxruntime(None);
+    let directory = setup.data_dir().join("onnxruntime");
+    fs::create_dir_all(&directory).unwrap();
+    let library = files::onnxruntime().canonicalize().unwrap();
+    std::os::unix::fs::symlink(library, directory.join("libonnxruntime.so")).unwrap();
+    let server = setup.start();
+    server.digits("acme");
+    assert_backend(&server, "digits", "onnxruntime");
+}
+
+#[test]
+fn a_model_may_choose_its_backend() {
+    let server = Server::start();
+    server.digits("acme");
+    for backend in ["tract", "onnxruntime"] {
+        server.put_json("models/digits/config", &json!({ "backend": backend }));
+        assert_backend(&server, "digits", backend);
+        server.assert_reads_digits("acme");
+    }
+}
+
+#[test]
+fn a_model_cannot_choose_a_backend_that_is_not_there() {
+    let server = Setup::new().onnxruntime(None).start();
+    server.digits("acme");
+    let before = server.release();
+    let config = json!({ "backend": "onnxruntime" });
+    let answer = server.admin.put_json("/admin/v1/models/digits/config", &config);
+    let named = ["model \"digits\"", "onnxruntime: its library is not there"];
+    answer.refused(422, "invalid_model", &named);
+    assert_eq!(server.release(), before);
+    server.assert_reads("acme", 2);
+}

@@ -1,0 +1,126 @@
+//! Files that are no plugin or no model: refused with the reason, while the old version serves on.
+
+use crate::client::Answer;
+use crate::files;
+use crate::server::Server;
+
+/// A component without imports and exports: the preamble alone.
+const EMPTY_COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
+
+/// A core module of nothing, as `rustc` without the SDK would make it.
+const EMPTY_MODULE: &[u8] = b"\0asm\x01\0\0\0";
+
+/// Upload `file` in place of a version that works, and see that this one serves on.
+#[track_caller]
+fn uploaded(path: &str, file: &[u8]) -> Answer {
+    let mut server = Server::start();
+    server.digits("acme");
+    let before = server.status();
+    let answer = server.admin.put(&format!("/admin/v1/{path}"), file);
+    server.assert_reads("acme", 9);
+    let after = server.status();
+    assert_eq!(after["release"], before["release"]);
+    assert_eq!(after["tenants"], before["tenants"]);
+    assert_eq!(after["models"]["digits"]["digest"], before["models"]["digits"]["digest"]);
+    server.assert_alive();
+    answer
+}
+
+#[track_caller]
+fn plugin_refused(file: &[u8], named: &[&str]) {
+    let answer = uploaded("tenants/acme/plugins/digits", file);
+    let detail = answer.refused(422, "invalid_plugin", named);
+    assert!(detail.starts_with("plugin \"digits\": "), "{detail}");
+}
+
+#[track_caller]
+fn model_refused(file: &[u8], named: &[&str]) {
+    let detail = uploaded("models/digits", file).refused(422, "invalid_model", named);
+    assert!(detail.starts_with("model \"digits\": "), "{detail}");
+}
+
+#[test]
+fn a_text_as_plugin() {
+    plugin_refused(b"hello world", &["not a WebAssembly component", "68 65 6c 6c 6f"]);
+}
+
+#[test]
+fn nothing_as_plugin() {
+    plugin_refused(b"", &["nothing at all"]);
+}
+
+#[test]
+fn a_module_without_a_component_type() {
+    plugin_refused(EMPTY_MODULE, &["a core module without a component type"]);
+}
+
+#[test]
+fn a_truncated_plugin() {
+    let plugin = files::plugin("hostile");
+    plugin_refused(&plugin[..plugin.len() / 2], &["not a valid WebAssembly component"]);
+}
+
+#[test]
+fn a_component_with_unknown_imports() {
+    let named = [
+        "unknown imports: wasi:filesystem/types@0.2.0, wasi:sockets/tcp@0.2.0",
+        "gristmill:plugin/tensors@0.1.0",
+    ];
+    plugin_refused(&files::fixture("unknown-imports.wasm"), &named);
+}
+
+#[test]
+fn a_component_that_exports_nothing() {
+    plugin_refused(
+        EMPTY_COMPONENT,
+        &["neither `preprocess` nor `postprocess`: it exports nothing"],
+    );
+}
+
+#[test]
+fn a_component_that_exports_something_else() {
+    let named = ["neither `preprocess` nor `postprocess`: run"];
+    plugin_refused(&files::fixture("exports-run.wasm"), &named);
+}
+
+#[test]
+fn a_component_whose_preprocess_is_no_function() {
+    let named = ["does not fit the contract", "`preprocess` is not a function"];
+    plugin_refused(&files::fixture("preprocess-is-no-function.wasm"), &named);
+}
+
+#[test]
+fn a_plugin_that_lacks_what_its_pipeline_calls() {
+    let answer = uploaded("tenants/acme/plugins/digits", &files::plugin("ranker-pre"));
+    let named =
+        ["pipeline \"digits\"", "\"digits\" is a preprocessor and exports no `postprocess`"];
+    answer.refused(422, "unprocessable", &named);
+}
+
+#[test]
+fn a_plugin_for_nobody() {
+    let answer = uploaded("tenants/nobody/plugins/digits", &files::plugin("digits"));
+    answer.refused(404, "not_found", &["no tenant \"nobody\""]);
+}
+
+#[test]
+fn a_text_as_model() {
+    model_refused(b"hello world", &["onnxruntime: ", "tract: "]);
+}
+
+#[test]
+fn nothing_as_model() {
+    model_refused(b"", &["the file is empty"]);
+}
+
+#[test]
+fn a_truncated_model() {
+    let model = files::model("digits");
+    model_refused(&model[..model.len() / 2], &["onnxruntime: ", "tract: "]);
+}
+
+#[test]
+fn a_model_that_no_backend_can_run() {
+    let named = ["no backend can run this model", "onnxruntime: ", "tract: ", "NoSuchOp"];
+    model_refused(&files::fixture("unknown-operator.onnx"), &named);
+}

@@ -1,0 +1,139 @@
+//! What was acknowledged outlives the process; what is under way outlives the signal.
+
+use std::thread;
+
+use serde_json::Value;
+
+use crate::files;
+use crate::raw::{self, Raw};
+use crate::server::{Server, Setup};
+
+/// All that the status says, but for counters.
+fn state_of(server: &Server) -> Value {
+    let mut status = server.status();
+    for (_, model) in status["models"].as_object_mut().unwrap() {
+        model.as_object_mut().unwrap().remove("statistics");
+    }
+    status
+}
+
+#[test]
+fn what_was_acknowledged_outlives_a_kill() {
+    let server = Server::start();
+    server.keyed_tenant("keyed", "the-key-of-keyed-1");
+    server.digits("acme");
+    server.ranker("other");
+    let config = serde_json::json!({ "max_batch_size": 8, "instances": 2 });
+    let last = server.put_json("models/digits/config", &config);
+    let before = state_of(&server);
+    let server = server.kill().start();
+    assert_eq!(state_of(&server), before);
+    assert_eq!(server.release(), last);
+    server.assert_reads_digits("acme");
+    server.assert_ranks("other");
+    server.data.get("/v1/keyed").refused(401, "unauthenticated", &[]);
+    assert_eq!(server.data.with_token("the-key-of-keyed-1").get("/v1/keyed").status, 200);
+}
+
+#[test]
+fn a_kill_right_after_an_upload_loses_nothing() {
+    let mut server = Server::start();
+    server.digits("acme");
+    for (round, file) in ["hostile", "digits", "hostile", "digits"].into_iter().enumerate() {
+        let release = server.plugin("acme", "digits", file);
+        server = server.kill().start();
+        assert_eq!(server.release(), release, "round {round}");
+        let answer = server.data.post("/v1/acme/infer", &files::digit(3)).text();
+        assert_eq!(answer == "harmless", file == "hostile", "round {round}: {answer}");
+    }
+}
+
+#[test]
+fn changes_made_at_the_same_time_are_all_kept() {
+    let server = Server::start();
+    let tenants: Vec<_> = (0..16).map(|index| format!("tenant-{index}")).collect();
+    let mut releases: Vec<_> = thread::scope(|scope| {
+        let server = &server;
+        let changes = tenants.iter().map(|tenant| scope.spawn(move || server.open_tenant(tenant)));
+        let changes: Vec<_> = changes.collect();
+        changes.into_iter().map(|change| change.join().unwrap()).collect()
+    });
+    releases.sort_unstable();
+    assert_eq!(releases, (1..=16).collect::<Vec<_>>());
+    let server = server.kill().start();
+    assert!(tenants.iter().all(|tenant| server.data.get(&format!("/v1/{tenant}")).status == 200));
+}
+
+#[test]
+fn a_termination_lets_requests_finish() {
+    let server = Server::start();
+    server.digits("acme");
+    let body = files::digit(5);
+    let length = format!("content-length: {}", body.len());
+    let head = raw::post("/v1/acme/infer", &["expect: 100-continue", &length]);
+    let mut request = Raw::sent(&server.data, &head);
+    // Now the server waits for the body: the request is under way.
+    assert!(request.read_until("\r\n\r\n").starts_with("HTTP/1.1 100 "));
+    server.signal_terminate();
+    let closed = (0..100_000).any(|_| Raw::try_open(&server.data).is_err());
+    assert!(closed, "the server still accepts connections");
+    request.send(&body);
+    assert_eq!(request.answer().ok()["label"], 5);
+    let (_, status, _) = server.wait();
+    assert_eq!(status.code(), Some(0));
+}
+
+#[test]
+fn a_termination_waits_no_longer_than_configured() {
+    let server = Setup::new().flag("--drain-timeout-s", "1").start();
+    server.digits("acme");
+    let head = raw::post("/v1/acme/infer", &["expect: 100-continue", "content-length: 9"]);
+    let mut request = Raw::sent(&server.data, &head);
+    request.read_until("\r\n\r\n");
+    server.signal_terminate();
+    // The body never comes.
+    let (_, status, setup) = server.wait();
+    assert_eq!(status.code(), Some(0));
+    let server = setup.start();
+    assert!(server.log().contains("still under way when the drain timeout passed"));
+}
+
+/// Spoil what the store holds of a model.
+fn damage_model(server: Server, model: &str) -> Server {
+    let digest = server.status()["models"][model]["digest"].as_str().unwrap().to_owned();
+    let hex = digest.strip_prefix("sha256:").unwrap();
+    let setup = server.kill();
+    let blob = setup.data_dir().join("store/blobs").join(hex);
+    assert!(blob.is_file(), "{}", blob.display());
+    std::fs::write(&blob, "spoilt").unwrap();
+    setup.start()
+}
+
+#[test]
+fn a_damaged_model_takes_only_its_own_pipelines_along() {
+    let server = Server::start();
+    server.digits("acme");
+    server.ranker("other");
+    let server = damage_model(server, "ranker");
+    server.assert_reads_digits("acme");
+    let answer = server.data.post("/v1/other/infer/ranker", b"{}");
+    answer.refused(503, "unavailable", &["pipeline \"ranker\" is not available", "another digest"]);
+    assert_eq!(answer.header("retry-after"), "1");
+    let status = server.status();
+    assert_eq!(status["models"]["ranker"]["state"], "failed");
+    assert_eq!(status["tenants"]["other"]["pipelines"]["ranker"]["state"], "unavailable");
+    assert!(server.log().contains("not served"));
+    // Changes that have nothing to do with it are still taken.
+    server.digits("third");
+    server.assert_reads("third", 1);
+}
+
+#[test]
+fn a_damaged_model_is_mended_by_uploading_it_again() {
+    let server = Server::start();
+    server.ranker("acme");
+    let server = damage_model(server, "ranker");
+    server.data.post("/v1/acme/infer", b"{}").refused(503, "unavailable", &[]);
+    server.model("ranker");
+    server.assert_ranks("acme");
+}

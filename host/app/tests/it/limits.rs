@@ -1,0 +1,69 @@
+//! Deadlines and full queues.
+
+use serde_json::json;
+
+use crate::deploy::processor;
+use crate::load::under_load;
+use crate::raw::{self, Raw};
+use crate::server::{Server, Setup};
+
+#[test]
+fn a_request_is_over_at_its_deadline() {
+    let server = Server::start();
+    server.hostile("acme");
+    let limits = json!({ "timeout_ms": 100, "cpu_ms": 60_000 });
+    server.pipeline("acme", "hurried", &processor("hostile", limits));
+    for deed in ["loop", "post-loop"] {
+        let answer = server.data.post(&format!("/v1/acme/infer/hurried?do={deed}"), b"");
+        answer.refused(504, "deadline_exceeded", &["no answer within 100 ms"]);
+    }
+    assert_eq!(server.data.post("/v1/acme/infer/hurried", b"").text(), "harmless");
+}
+
+#[test]
+fn a_caller_that_hangs_up_ends_its_call() {
+    let server = Setup::new().flag("--concurrent-plugin-calls", "1").start();
+    server.hostile("acme");
+    let limits = json!({ "timeout_ms": 100 });
+    server.pipeline("acme", "hurried", &processor("hostile", limits));
+    let head = raw::post("/v1/acme/infer/patient?do=loop", &["content-length: 0"]);
+    let endless = Raw::sent(&server.data, &head);
+    let hurried = || server.data.post("/v1/acme/infer/hurried", b"");
+    let waited = (0..10_000).map(|_| hurried()).find(|answer| answer.status != 200);
+    let waited = waited.expect("no place for a second call");
+    waited.refused(504, "deadline_exceeded", &["no answer within 100 ms"]);
+    drop(endless);
+    assert_eq!(server.data.post("/v1/acme/infer/hostile", b"").text(), "harmless");
+}
+
+#[test]
+fn a_full_queue_refuses_further_requests() {
+    let server = Server::start();
+    server.hostile("acme");
+    let config = json!({ "max_batch_size": 1, "max_queue_size": 1 });
+    server.put_json("models/digits/config", &config);
+    let work = |_| {
+        let answer = server.data.post("/v1/acme/infer/hostile", b"");
+        assert!(answer.status == 429 || answer.text() == "harmless", "{}", answer.text());
+        answer
+    };
+    let refused = under_load(16, work, |answers| {
+        answers.iter().take(20_000).find(|answer| answer.status == 429)
+    });
+    let refused = refused.expect("a full queue");
+    refused.refused(429, "queue_full", &["queue is full", "1 may"]);
+    assert_eq!(refused.header("retry-after"), "1");
+    assert!(server.status()["models"]["digits"]["statistics"]["refused"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn a_plugins_call_ends_at_its_pipelines_own_limits() {
+    let server = Server::start();
+    server.hostile("acme");
+    let limits = json!({ "cpu_ms": 20, "memory_bytes": 4 << 20, "response_bytes": 4 });
+    server.pipeline("acme", "narrow", &processor("hostile", limits));
+    let narrow = |deed: &str| server.data.post(&format!("/v1/acme/infer/narrow?do={deed}"), b"");
+    narrow("loop").refused(504, "plugin_timeout", &["pre", "20 ms of CPU time"]);
+    narrow("eat-memory").refused(500, "plugin_out_of_memory", &["4194304 bytes of memory"]);
+    narrow("").refused(500, "plugin_invalid_output", &["8 bytes is over the limit of 4"]);
+}

@@ -1,0 +1,31 @@
+//! The server from outside: the real binary, real plugins and models, real HTTP.
+//!
+//! Each test starts a server of its own on free ports, with its own data directory, and kills it
+//! when it ends, so tests run side by side and in any order. Nothing waits for a time to pass:
+//! a server says when it listens, and everything else is an answer to a request.
+//!
+//! In reading order: `server` is the process, `client` and `raw` speak to it, `deploy` puts tenants
+//! on it, `files` are the plugins, models and pictures, `load` is many requests at once; the rest
+//! are the tests. `cargo xtask test` builds the plugins and fetches ONNX Runtime for them.
+
+#![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+
+mod client;
+mod deploy;
+mod files;
+mod load;
+mod raw;
+mod server;
+
+mod backends;
+mod bad_changes;
+mod bad_plugins;
+mod bad_requests;
+mod bad_uploads;
+mod durability;
+mod limits;
+mod neighbours;
+mod serving;
+mod start;
+mod swap;

@@ -1,0 +1,222 @@
+//! The server's process: started with its own data directory, killed when dropped.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+
+use tempfile::TempDir;
+
+use crate::client::Client;
+use crate::files;
+
+/// The admin token of every server that is given one.
+pub(crate) const ADMIN_TOKEN: &str = "the-tests-admin-token";
+
+const DATA_PLANE: &str = "data plane  ";
+const ADMIN_PLANE: &str = "admin plane ";
+
+/// How a server is started.
+pub(crate) struct Setup {
+    directory: TempDir,
+    flags: Vec<String>,
+    onnxruntime: Option<PathBuf>,
+    admin_token: Option<String>,
+}
+
+impl Setup {
+    /// A new data directory, ONNX Runtime, and [`ADMIN_TOKEN`].
+    pub(crate) fn new() -> Self {
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+            flags: Vec::new(),
+            onnxruntime: Some(files::onnxruntime()),
+            admin_token: Some(ADMIN_TOKEN.into()),
+        }
+    }
+
+    /// With one more flag.
+    pub(crate) fn flag(mut self, name: &str, value: &str) -> Self {
+        self.flags.extend([name.to_owned(), value.to_owned()]);
+        self
+    }
+
+    /// With `ORT_DYLIB_PATH` being `library`, or not set.
+    pub(crate) fn onnxruntime(self, library: Option<&Path>) -> Self {
+        Self { onnxruntime: library.map(Path::to_owned), ..self }
+    }
+
+    /// Without an admin token: the server makes one.
+    pub(crate) fn without_admin_token(self) -> Self {
+        Self { admin_token: None, ..self }
+    }
+
+    /// Where the server keeps its data.
+    pub(crate) fn data_dir(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
+    /// Start the server, which listens when this returns.
+    pub(crate) fn start(self) -> Server {
+        let mut process = Process::spawn(&self);
+        let lines = process.stdout_until(ADMIN_PLANE);
+        let Some(lines) = lines else {
+            panic!("the server did not start:\n{}", read_log(&self.log_path()));
+        };
+        let address = |prefix: &str| {
+            let line = lines.iter().find_map(|line| line.strip_prefix(prefix));
+            line.unwrap_or_else(|| panic!("no {prefix:?} in {lines:?}")).to_owned()
+        };
+        let (data, admin) = (address(DATA_PLANE), address(ADMIN_PLANE));
+        let token = self.admin_token.clone();
+        let (data, admin) = (Client::new(data, None), Client::new(admin, token));
+        Server { data, admin, process, setup: self }
+    }
+
+    /// Start the server where it must refuse to start: returns what it says on standard error.
+    #[track_caller]
+    pub(crate) fn refused(self) -> String {
+        let mut process = Process::spawn(&self);
+        let lines = process.stdout_until(ADMIN_PLANE);
+        assert!(lines.is_none(), "the server started: {lines:?}");
+        let status = process.child.wait().unwrap();
+        let log = read_log(&self.log_path());
+        assert_eq!(status.code(), Some(1), "{log}");
+        log
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gristmill"));
+        // Run where there is no gristmill.toml to be picked up.
+        command.current_dir(self.directory.path());
+        command.arg("serve").arg("--data-dir").arg(self.data_dir());
+        let own = std::env::vars_os().map(|(name, _)| name);
+        for name in own.filter(|name| name.to_string_lossy().starts_with("GRISTMILL_")) {
+            command.env_remove(name);
+        }
+        let free = ["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"];
+        let given = |flag: &&str| !self.flags.iter().any(|given| given == flag);
+        for pair in free.chunks_exact(2).filter(|pair| given(&pair[0])) {
+            command.args(pair);
+        }
+        command.args(&self.flags).env_remove("ORT_DYLIB_PATH").env("NO_COLOR", "1");
+        command.envs(self.onnxruntime.iter().map(|library| ("ORT_DYLIB_PATH", library)));
+        command.envs(self.admin_token.iter().map(|token| ("GRISTMILL_ADMIN_TOKEN", token)));
+        command
+    }
+
+    fn log_path(&self) -> PathBuf {
+        self.directory.path().join("stderr.log")
+    }
+}
+
+/// A server that listens.
+pub(crate) struct Server {
+    /// The data plane, without a key.
+    pub(crate) data: Client,
+    /// The admin plane, with the admin token where the server was given one.
+    pub(crate) admin: Client,
+    process: Process,
+    setup: Setup,
+}
+
+impl Server {
+    /// One with nothing on it.
+    pub(crate) fn start() -> Self {
+        Setup::new().start()
+    }
+
+    /// All it has written to standard error.
+    pub(crate) fn log(&self) -> String {
+        read_log(&self.setup.log_path())
+    }
+
+    /// The next line it writes to standard output.
+    pub(crate) fn stdout_line(&mut self) -> String {
+        let mut line = String::new();
+        self.process.stdout.read_line(&mut line).unwrap();
+        line
+    }
+
+    /// Fails where the process has ended.
+    #[track_caller]
+    pub(crate) fn assert_alive(&mut self) {
+        let ended = self.process.child.try_wait().unwrap();
+        assert!(ended.is_none(), "the server ended with {ended:?}:\n{}", self.log());
+    }
+
+    /// End it at once, as `kill -9` does.
+    pub(crate) fn kill(mut self) -> Setup {
+        self.process.end();
+        self.setup
+    }
+
+    /// Ask it to end, as a supervisor does.
+    pub(crate) fn signal_terminate(&self) {
+        let pid = self.process.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    }
+
+    /// Wait until it has ended: what remained on standard output, and how it ended.
+    pub(crate) fn wait(mut self) -> (String, ExitStatus, Setup) {
+        let mut rest = String::new();
+        self.process.stdout.read_to_string(&mut rest).unwrap();
+        let status = self.process.child.wait().unwrap();
+        (rest, status, self.setup)
+    }
+}
+
+struct Process {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    log: PathBuf,
+}
+
+impl Process {
+    fn spawn(setup: &Setup) -> Self {
+        let log = setup.log_path();
+        let stderr: File = OpenOptions::new().create(true).append(true).open(&log).unwrap();
+        let mut command = setup.command();
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr);
+        let mut child = command.spawn().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        Self { child, stdout, log }
+    }
+
+    /// The lines up to the one that begins with `prefix`; none where there is no such line.
+    fn stdout_until(&mut self, prefix: &str) -> Option<Vec<String>> {
+        let mut lines = Vec::new();
+        for line in self.stdout.by_ref().lines() {
+            lines.push(line.unwrap());
+            if lines.last().is_some_and(|line| line.starts_with(prefix)) {
+                return Some(lines);
+            }
+        }
+        None
+    }
+
+    fn end(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.end();
+        if std::thread::panicking() {
+            let log = read_log(&self.log);
+            let last = log.lines().rev().take(20).collect::<Vec<_>>();
+            let last: Vec<_> = last.into_iter().rev().map(|line| cut(line, 300)).collect();
+            eprintln!("the server's last lines:\n{}", last.join("\n"));
+        }
+    }
+}
+
+fn cut(line: &str, len: usize) -> &str {
+    &line[..line.floor_char_boundary(len)]
+}
+
+fn read_log(path: &Path) -> String {
+    fs::read_to_string(path).unwrap()
+}
