@@ -9,6 +9,9 @@ mod token;
 
 use clap::{ArgMatches, Command};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> anyhow::Result<()> {
     let matches = command().get_matches();
     match matches.subcommand() {

@@ -81,16 +81,32 @@ pub(crate) struct Shared {
 
 pub(crate) struct State {
     pub(crate) policy: Policy<Job>,
+    /// Instances that run nothing just now. Whoever takes one, worker or leader, puts it back.
+    pub(crate) idle: Vec<Box<dyn Model>>,
     pub(crate) closed: bool,
-    pub(crate) idle_workers: usize,
+    pub(crate) waiting_workers: usize,
+    /// How long a batch takes, recency-weighted; none before the first.
+    pub(crate) batch_time: Option<Duration>,
     pub(crate) statistics: LaneStatistics,
 }
 
 impl Shared {
+    /// Wake a worker where there is work for one.
+    pub(crate) fn wake_worker(&self, state: &State) {
+        let work = state.policy.queued_rows() > 0 && !state.idle.is_empty();
+        if work && state.waiting_workers > 0 {
+            self.work.notify_one();
+        }
+    }
+
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// Batches shorter than this are run by the task that submits, if an instance is idle: handing them
+/// to a worker and back would cost as much again. Far below what would hold up a runtime thread.
+const LEADER_BATCH_TIME_MAX: Duration = Duration::from_micros(100);
 
 /// The queue and the worker threads of one model version. Dropping it lets the workers finish what
 /// is queued and end.
@@ -110,8 +126,14 @@ impl Lane {
         pool: BufferPool,
     ) -> std::io::Result<Self> {
         let policy = Policy::new(config.max_batch_size, config.max_queue_size);
-        let state =
-            State { policy, closed: false, idle_workers: 0, statistics: LaneStatistics::default() };
+        let state = State {
+            policy,
+            idle: Vec::with_capacity(instances.len()),
+            closed: false,
+            waiting_workers: 0,
+            batch_time: None,
+            statistics: LaneStatistics::default(),
+        };
         let shared = Arc::new(Shared {
             pool,
             rows_are_dynamic: info.rows_are_dynamic(),
@@ -120,10 +142,11 @@ impl Lane {
         });
         let lane = Self { info, config, shared };
         for instance in instances {
+            lane.shared.state().idle.push(instance);
             let shared = lane.shared.clone();
             std::thread::Builder::new()
                 .name(format!("model-{name}"))
-                .spawn(move || worker::run(&shared, instance))?;
+                .spawn(move || worker::run(&shared))?;
         }
         Ok(lane)
     }
@@ -175,10 +198,12 @@ impl Lane {
             let (queued, max) = (state.policy.queued_rows(), self.config.max_queue_size);
             return Err(SubmitError::QueueFull { queued, max });
         }
-        let idle = state.idle_workers > 0;
-        drop(state);
-        if idle {
-            self.shared.work.notify_one();
+        let short = state.batch_time.is_some_and(|time| time < LEADER_BATCH_TIME_MAX);
+        if short && !state.idle.is_empty() {
+            drop(state);
+            worker::lead(&self.shared);
+        } else {
+            self.shared.wake_worker(&state);
         }
         Ok(())
     }

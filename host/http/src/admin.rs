@@ -15,6 +15,7 @@ use gristmill_control::{
     Change, Control, ControlError, ModelConfig, PipelineSpec, Published, TenantSpec,
 };
 use gristmill_core::{Digest, ErrorCode, Name};
+use http::header::ALLOW;
 use http::{HeaderValue, StatusCode};
 use http_body_util::{BodyExt, Full};
 use serde::Deserialize;
@@ -77,6 +78,7 @@ impl AdminPlane {
             Ok(answer) => answer,
             Err(never) => match never {},
         };
+        let allow = answer.headers().get(ALLOW).cloned();
         let mut answer = match self.problem_of(&answer) {
             Some(problem) => problem.into_response(&id),
             None => whole(answer).await.unwrap_or_else(|problem| problem.into_response(&id)),
@@ -84,6 +86,7 @@ impl AdminPlane {
         if let Ok(id) = HeaderValue::from_str(&id) {
             answer.headers_mut().insert(REQUEST_ID, id);
         }
+        answer.headers_mut().extend(allow.map(|allow| (ALLOW, allow)));
         answer
     }
 

@@ -59,17 +59,21 @@ fn bench(max_batch_size: usize, max_queue_size: usize) -> Bench {
     Bench { lane: Arc::new(lane), started, leave, pool }
 }
 
+fn submission(pool: &BufferPool, tenant: &str, values: &[f32], patience: Duration) -> Submission {
+    let buffer = pool.copy_from(bytemuck::cast_slice(values));
+    let tensor = Tensor::new(Dtype::Float32, [values.len(), 1].into(), buffer).unwrap();
+    Submission {
+        tenant: tenant.parse().unwrap(),
+        inputs: vec![NamedTensor { name: "x".into(), tensor }],
+        deadline: Deadline::at(Instant::now() + patience),
+    }
+}
+
 type Outcome = Result<Vec<f32>, SubmitError>;
 
 impl Bench {
     fn submission(&self, tenant: &str, values: &[f32], patience: Duration) -> Submission {
-        let buffer = self.pool.copy_from(bytemuck::cast_slice(values));
-        let tensor = Tensor::new(Dtype::Float32, [values.len(), 1].into(), buffer).unwrap();
-        Submission {
-            tenant: tenant.parse().unwrap(),
-            inputs: vec![NamedTensor { name: "x".into(), tensor }],
-            deadline: Deadline::at(Instant::now() + patience),
-        }
+        submission(&self.pool, tenant, values, patience)
     }
 
     /// Submit on a task and wait until it is queued.
@@ -175,4 +179,38 @@ async fn a_poisoned_request_fails_alone() {
     assert_eq!(good.await.unwrap().unwrap(), [2.0]);
     assert!(matches!(bad.await.unwrap(), Err(SubmitError::Failed(_))));
     assert_eq!(bench.lane.statistics().fail, 1);
+}
+
+/// Echoes its input and says on which thread it ran.
+struct Named {
+    ran_on: Sender<Option<String>>,
+}
+
+impl Model for Named {
+    fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
+        self.ran_on.send(std::thread::current().name().map(str::to_owned)).unwrap();
+        Ok(vec![inputs[0].clone()])
+    }
+}
+
+#[tokio::test]
+async fn short_batches_are_run_by_whoever_submits() {
+    let (ran_on, threads) = channel();
+    let Bench { lane: gated, pool, .. } = bench(8, 64);
+    let (info, config) = (gated.info().clone(), gated.config().clone());
+    let lane =
+        Lane::new("named", info, vec![Box::new(Named { ran_on })], config, pool.clone()).unwrap();
+    let own = std::thread::current().name().map(str::to_owned);
+    let mut seen = Vec::new();
+    // The first batch goes to the worker: nobody knows yet how long it takes.
+    for _ in 0..1000 {
+        let submission = submission(&pool, "a", &[1.0], Duration::from_secs(60));
+        lane.submit(submission).await.unwrap();
+        seen.push(threads.recv().unwrap());
+        if seen.last() == Some(&own) {
+            break;
+        }
+    }
+    assert_eq!(seen[0].as_deref(), Some("model-named"));
+    assert_eq!(seen.last(), Some(&own));
 }

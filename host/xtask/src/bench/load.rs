@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
 
-use super::build_release;
 use super::table::Table;
 use crate::server::Server;
 use crate::setup;
@@ -45,19 +44,15 @@ pub(crate) fn run() -> Result<()> {
     if !succeeds(program("sh").args(["-c", "command -v wrk"])) {
         setup::install_packages(&["wrk"])?;
     }
-    setup::install_wasm_toolchain()?;
-    let onnxruntime = setup::install_onnxruntime()?;
     let python = setup::python_environment("fastapi", "benches/peers/fastapi/requirements.txt")?;
-    build_release()?;
-    let gristmill = target().join("release/gristmill");
-    let components = setup::build_components(&gristmill)?;
+    let built = setup::build_all()?;
 
     step("starting Gristmill, FastAPI and the echo");
     let addresses = ["127.0.0.1:18080", "127.0.0.1:18081"];
     let data = target().join("bench-data");
-    let server = Server::start(&gristmill, &data, &onnxruntime, addresses)?;
-    server.deploy_demo(&components)?;
-    let _echo = Running::start(program(target().join("release/echo")).arg(ECHO), ECHO)?;
+    let server = Server::start(&built.gristmill, &data, &built.onnxruntime, addresses)?;
+    server.deploy_demo(&built.components)?;
+    let _echo = Running::start(program(target().join("debug/echo")).arg(ECHO), ECHO)?;
     let _fastapi = Running::start(&mut fastapi(&python), FASTAPI)?;
 
     let mut table = Table::new("load");

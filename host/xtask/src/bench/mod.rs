@@ -6,8 +6,6 @@ mod table;
 
 use anyhow::{Result, bail};
 
-use crate::shell::{cargo, run as run_command, step};
-
 /// Run the benchmark of this name, or all.
 pub(crate) fn run(name: Option<&str>) -> Result<()> {
     match name {
@@ -19,10 +17,4 @@ pub(crate) fn run(name: Option<&str>) -> Result<()> {
             load::run()
         }
     }
-}
-
-/// Build the server, the peers in Rust and the criterion benchmarks as they ship.
-fn build_release() -> Result<()> {
-    step("building with optimisations (the first time takes about 15 minutes on 2 cores)");
-    run_command(cargo().args(["build", "--release", "--workspace", "--bins", "--bench", "sandbox"]))
 }

@@ -3,7 +3,6 @@
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use super::build_release;
 use super::table::Table;
 use crate::setup;
 use crate::shell::{cargo, run as run_command, step, target};
@@ -12,14 +11,21 @@ use crate::shell::{cargo, run as run_command, step, target};
 const EMPTY_CALL_US_MAX: f64 = 15.0;
 
 pub(crate) fn run() -> Result<()> {
-    setup::install_wasm_toolchain()?;
-    build_release()?;
-    let components = setup::build_components(&target().join("release/gristmill"))?;
+    let built = setup::build_all()?;
     step("measuring calls");
     run_command(
         cargo()
-            .args(["bench", "--workspace", "--bench", "sandbox", "--", "--noplot"])
-            .env("GRISTMILL_TEST_COMPONENTS", components),
+            .args([
+                "bench",
+                "--profile",
+                "dev",
+                "--workspace",
+                "--bench",
+                "sandbox",
+                "--",
+                "--noplot",
+            ])
+            .env("GRISTMILL_TEST_COMPONENTS", built.components),
     )?;
     let mut table = Table::new("sandbox");
     for name in ["empty", "tensor_128B", "tensor_600KB"] {
