@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
 
+use super::build_shipped;
 use super::table::Table;
 use crate::server::Server;
 use crate::setup;
@@ -45,14 +46,15 @@ pub(crate) fn run() -> Result<()> {
         setup::install_packages(&["wrk"])?;
     }
     let python = setup::python_environment("fastapi", "benches/peers/fastapi/requirements.txt")?;
-    let built = setup::build_all()?;
+    let shipped = build_shipped()?;
+    let onnxruntime = setup::install_onnxruntime()?;
 
     step("starting Gristmill, FastAPI and the echo");
     let addresses = ["127.0.0.1:18080", "127.0.0.1:18081"];
     let data = target().join("bench-data");
-    let server = Server::start(&built.gristmill, &data, &built.onnxruntime, addresses)?;
-    server.deploy_demo(&built.components)?;
-    let _echo = Running::start(program(target().join("debug/echo")).arg(ECHO), ECHO)?;
+    let server = Server::start(&shipped.gristmill, &data, &onnxruntime, addresses)?;
+    server.deploy_demo(&shipped.components)?;
+    let _echo = Running::start(program(target().join("release/echo")).arg(ECHO), ECHO)?;
     let _fastapi = Running::start(&mut fastapi(&python), FASTAPI)?;
 
     let mut table = Table::new("load");

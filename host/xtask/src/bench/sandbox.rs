@@ -3,29 +3,20 @@
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
+use super::build_shipped;
 use super::table::Table;
-use crate::setup;
 use crate::shell::{cargo, run as run_command, step, target};
 
 /// The figure asked for: an empty call in a fresh instance.
 const EMPTY_CALL_US_MAX: f64 = 15.0;
 
 pub(crate) fn run() -> Result<()> {
-    let built = setup::build_all()?;
+    let shipped = build_shipped()?;
     step("measuring calls");
     run_command(
         cargo()
-            .args([
-                "bench",
-                "--profile",
-                "dev",
-                "--workspace",
-                "--bench",
-                "sandbox",
-                "--",
-                "--noplot",
-            ])
-            .env("GRISTMILL_TEST_COMPONENTS", built.components),
+            .args(["bench", "--workspace", "--bench", "sandbox", "--", "--noplot"])
+            .env("GRISTMILL_TEST_COMPONENTS", shipped.components),
     )?;
     let mut table = Table::new("sandbox");
     for name in ["empty", "tensor_128B", "tensor_600KB"] {
