@@ -55,14 +55,12 @@ impl Runtime {
     }
 
     fn session(&self, onnx: &[u8], options: &LoadOptions) -> Result<Session, String> {
-        let builder = Session::builder(&self.environment).map_err(|error| error.to_string())?;
+        let why = |error: &dyn std::fmt::Display| error.to_string();
+        let builder = Session::builder(&self.environment).map_err(|error| why(&error))?;
+        let builder = builder.with_intra_threads(options.threads).map_err(|error| why(&error))?;
         // Spinning threads would take the cores that plugins run on.
-        builder
-            .with_intra_threads(options.threads)
-            .and_then(|builder| builder.with_intra_op_spinning(false))
-            .map_err(|error| error.to_string())?
-            .commit_from_memory(onnx)
-            .map_err(|error| error.to_string())
+        let mut builder = builder.with_intra_op_spinning(false).map_err(|error| why(&error))?;
+        builder.commit_from_memory(onnx).map_err(|error| why(&error))
     }
 }
 

@@ -208,7 +208,7 @@ async fn put_tenant(
 ) -> Outcome {
     let tenant = name("tenant", &tenant)?;
     let TenantBody { open, api_keys, default_pipeline } = document(body)?;
-    if open == !api_keys.is_empty() {
+    if open != api_keys.is_empty() {
         let detail = "a tenant is either open (\"open\": true) or has api_keys (at least one)";
         return Err(Refused::new(ErrorCode::Unprocessable, detail));
     }

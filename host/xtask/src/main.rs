@@ -22,8 +22,10 @@ Usage: cargo xtask <TASK>
 Tasks:
   demo           Build everything, start a server with demo tenants, print a line to paste
   test           Every check that CI runs: format, layers, clippy, documentation, tests
-  bench [NAME]   Measure and print a table whose rows end in `reached` or `missed`;
-                 NAME is one of sandbox, load; without it all of them run
+  bench [NAME] [--no-build]
+                 Measure and print a table whose rows end in `reached` or `missed`;
+                 NAME is one of sandbox, load; without it all of them run.
+                 --no-build measures what an earlier run built
 ";
 
 fn main() -> Result<()> {
@@ -32,8 +34,7 @@ fn main() -> Result<()> {
     match args[..] {
         ["demo"] => demo::run(),
         ["test"] => test::run(),
-        ["bench"] => bench::run(None),
-        ["bench", name] => bench::run(Some(name)),
+        ["bench", ref names @ ..] => bench::run(names),
         [] | ["help" | "-h" | "--help"] => {
             print!("{HELP}");
             Ok(())

@@ -1,6 +1,6 @@
 //! `gristmill plugin push`: upload a component; it is live when the command returns.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use clap::{Arg, ArgMatches, Command};
@@ -68,7 +68,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
 }
 
 /// The plugin's name from its file's: `digits` from `digits.component.wasm`.
-fn name_of(file: &PathBuf) -> String {
+fn name_of(file: &Path) -> String {
     let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     name.split('.').next().unwrap_or_default().replace('_', "-")
 }

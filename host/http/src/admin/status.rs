@@ -19,7 +19,7 @@ pub(super) async fn status(State(state): State<AdminState>) -> Json<Value> {
     let tenants = snapshot.tenants.iter();
     let tenants = tenants.map(|(name, tenant)| (name.to_string(), describe_tenant(tenant)));
     let mut tenants: Vec<_> = tenants.collect();
-    tenants.sort_by(|(one, _), (other, _)| one.cmp(other));
+    tenants.sort_by_key(|(name, _)| name.clone());
     Json(json!({
         "version": env!("CARGO_PKG_VERSION"),
         "release": snapshot.release,
@@ -82,7 +82,7 @@ fn describe_tenant(tenant: &Tenant) -> Value {
     let plugins = tenant.plugins.iter();
     let plugins = plugins.map(|(name, plugin)| (name.to_string(), describe_plugin(plugin)));
     let mut pipelines: Vec<_> = tenant.pipelines.iter().collect();
-    pipelines.sort_by(|(one, _), (other, _)| one.cmp(other));
+    pipelines.sort_by_key(|(name, _)| (*name).clone());
     let pipelines = pipelines.into_iter().map(|(name, pipeline)| {
         let state = match pipeline {
             Pipeline::Ready(_) => json!({ "state": "ready" }),

@@ -65,7 +65,7 @@ impl DataPlane {
                 tracing::error!(id = %id, detail = refusal.problem.detail, "internal error");
             }
             let mut answer = refusal.problem.into_response(&id);
-            answer.headers_mut().extend(refusal.headers);
+            answer.headers_mut().extend(refusal.allow.map(|allow| (ALLOW, allow)));
             answer
         });
         let headers = answer.headers_mut();
@@ -259,26 +259,24 @@ fn text(body: &'static str) -> Answer {
     answer
 }
 
-/// A problem and the headers that go with it.
+/// A problem, and the method that is allowed where another was used.
 pub(crate) struct Refusal {
     pub(crate) problem: Problem,
-    headers: HeaderMap,
+    allow: Option<HeaderValue>,
 }
 
 impl Refusal {
     fn wrong_method(method: &Method, allowed: &Method) -> Self {
         let detail = format!("{method} is not allowed here, {allowed} is");
         let mut refusal = Self::from(Problem::new(ErrorCode::MethodNotAllowed, detail));
-        if let Ok(allowed) = HeaderValue::from_str(allowed.as_str()) {
-            refusal.headers.insert(ALLOW, allowed);
-        }
+        refusal.allow = HeaderValue::from_str(allowed.as_str()).ok();
         refusal
     }
 }
 
 impl From<Problem> for Refusal {
     fn from(problem: Problem) -> Self {
-        Self { problem, headers: HeaderMap::new() }
+        Self { problem, allow: None }
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::json;
 
-use super::build_shipped;
+use super::Shipped;
 use super::table::Table;
 use crate::server::Server;
 use crate::setup;
@@ -41,12 +41,11 @@ enum Peer {
 
 const PEERS: [Peer; 3] = [Peer::Gristmill, Peer::FastApi, Peer::Echo];
 
-pub(crate) fn run() -> Result<()> {
+pub(crate) fn run(shipped: &Shipped) -> Result<()> {
     if !succeeds(program("sh").args(["-c", "command -v wrk"])) {
         setup::install_packages(&["wrk"])?;
     }
     let python = setup::python_environment("fastapi", "benches/peers/fastapi/requirements.txt")?;
-    let shipped = build_shipped()?;
     let onnxruntime = setup::install_onnxruntime()?;
 
     step("starting Gristmill, FastAPI and the echo");

@@ -12,16 +12,27 @@ use crate::setup;
 use crate::shell::{cargo, run as run_command, step, target};
 
 /// Run the benchmark of this name, or all.
-pub(crate) fn run(name: Option<&str>) -> Result<()> {
-    match name {
-        Some("sandbox") => sandbox::run(),
-        Some("load") => load::run(),
-        Some(other) => bail!("no benchmark {other:?}: there are sandbox and load"),
-        None => {
-            sandbox::run()?;
-            load::run()
-        }
+pub(crate) fn run(args: &[&str]) -> Result<()> {
+    let (flags, names): (Vec<&str>, Vec<&str>) = args.iter().partition(|arg| arg.starts_with("--"));
+    let build = match flags[..] {
+        [] => true,
+        ["--no-build"] => false,
+        _ => bail!("unknown flag among {flags:?}: there is --no-build"),
+    };
+    let (sandbox, load) = match names[..] {
+        [] => (true, true),
+        ["sandbox"] => (true, false),
+        ["load"] => (false, true),
+        _ => bail!("no benchmark {:?}: there are sandbox and load", names.join(" ")),
+    };
+    let shipped = shipped(build)?;
+    if sandbox {
+        sandbox::run(&shipped)?;
     }
+    if load {
+        load::run(&shipped)?;
+    }
+    Ok(())
 }
 
 /// What the benchmarks measure: the server as it ships, and the plugins.
@@ -30,8 +41,12 @@ struct Shipped {
     components: PathBuf,
 }
 
-/// Build the server, the peers in Rust and the criterion benchmarks as they ship.
-fn build_shipped() -> Result<Shipped> {
+/// The server, the peers in Rust and the criterion benchmarks as they ship, built unless told not to.
+fn shipped(build: bool) -> Result<Shipped> {
+    let (gristmill, components) = (target().join("release/gristmill"), target().join("components"));
+    if !build {
+        return Ok(Shipped { gristmill, components });
+    }
     setup::install_wasm_toolchain()?;
     step("building as shipped (the first time takes about 20 minutes on 2 cores)");
     run_command(cargo().args([
@@ -42,7 +57,6 @@ fn build_shipped() -> Result<Shipped> {
         "--bench",
         "sandbox",
     ]))?;
-    let gristmill = target().join("release/gristmill");
-    let components = setup::build_components(&gristmill)?;
+    setup::build_components(&gristmill)?;
     Ok(Shipped { gristmill, components })
 }

@@ -3,20 +3,19 @@
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
-use super::build_shipped;
+use super::Shipped;
 use super::table::Table;
 use crate::shell::{cargo, run as run_command, step, target};
 
 /// The figure asked for: an empty call in a fresh instance.
 const EMPTY_CALL_US_MAX: f64 = 15.0;
 
-pub(crate) fn run() -> Result<()> {
-    let shipped = build_shipped()?;
+pub(crate) fn run(shipped: &Shipped) -> Result<()> {
     step("measuring calls");
     run_command(
         cargo()
             .args(["bench", "--workspace", "--bench", "sandbox", "--", "--noplot"])
-            .env("GRISTMILL_TEST_COMPONENTS", shipped.components),
+            .env("GRISTMILL_TEST_COMPONENTS", &shipped.components),
     )?;
     let mut table = Table::new("sandbox");
     for name in ["empty", "tensor_128B", "tensor_600KB"] {
