@@ -1,7 +1,6 @@
 //! Element types.
 
 use std::fmt;
-use std::str::FromStr;
 
 /// An ONNX element type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,23 +36,6 @@ pub enum Dtype {
 }
 
 impl Dtype {
-    const ALL: [Self; 14] = [
-        Self::Bool,
-        Self::Uint8,
-        Self::Int8,
-        Self::Uint16,
-        Self::Int16,
-        Self::Uint32,
-        Self::Int32,
-        Self::Uint64,
-        Self::Int64,
-        Self::Float16,
-        Self::Bfloat16,
-        Self::Float32,
-        Self::Float64,
-        Self::String,
-    ];
-
     /// Bytes an element takes; none for [`Dtype::String`], whose elements differ in length.
     pub fn size_bytes(self) -> Option<usize> {
         match self {
@@ -89,14 +71,5 @@ impl Dtype {
 impl fmt::Display for Dtype {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Dtype {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|dtype| dtype.as_str() == text);
-        found.ok_or_else(|| format!("unknown datatype {text:?}"))
     }
 }

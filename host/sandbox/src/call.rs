@@ -25,7 +25,7 @@ pub(crate) struct CpuExhausted;
 /// A limit on what the host holds for a guest was reached; ends the guest like a trap.
 #[derive(Debug, thiserror::Error)]
 #[error("over the limit of {0}")]
-pub struct Limited(pub String);
+pub(crate) struct Limited(pub(crate) String);
 
 impl CallState {
     pub(crate) fn new(limits: &PluginLimits, pool: BufferPool) -> Self {

@@ -24,7 +24,6 @@ mod imports;
 mod plugin;
 
 pub use admit::{Admitted, admit};
-pub use call::Limited;
 pub use engine::{Sandbox, SandboxConfig};
 pub use error::{AdmitError, CallError, Failure, LoadError};
 pub use plugin::{Part, Plugin, Prepared, Request, Response, Roles};
