@@ -74,7 +74,7 @@ fn describe(outlet: &Outlet) -> Result<TensorInfo, String> {
         return Err(format!("{name:?}: {}", unsupported(dtype)));
     }
     let dims = shape.iter().map(|dim| usize::try_from(*dim).ok()).collect();
-    Ok(TensorInfo { name, dtype, dims })
+    Ok(TensorInfo { name: name.into(), dtype, dims })
 }
 
 fn from_ort(element: TensorElementType) -> Option<Dtype> {

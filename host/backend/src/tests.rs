@@ -39,8 +39,8 @@ fn goldens_pass(preference: Preference, name: &str, tolerance: f32) {
     let pool = BufferPool::new(1 << 20);
     let onnx = std::fs::read(models().join(format!("{name}/{name}.onnx"))).unwrap();
     let mut model = backends().load(&onnx, &options(preference)).unwrap();
-    assert_eq!(model.info.inputs[0].name, "input");
-    assert_eq!(model.info.outputs[0].name, "output");
+    assert_eq!(model.info.inputs[0].name.as_ref(), "input");
+    assert_eq!(model.info.outputs[0].name.as_ref(), "output");
     assert!(model.info.rows_are_dynamic());
     let golden = std::fs::read(models().join(format!("{name}/golden.json"))).unwrap();
     let golden: Value = serde_json::from_slice(&golden).unwrap();

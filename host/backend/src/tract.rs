@@ -86,7 +86,7 @@ fn describe(name: String, fact: &TypedFact) -> Result<TensorInfo, String> {
         return Err(format!("{name:?}: {}", unsupported(dtype)));
     }
     let dims = fact.shape.iter().map(|dim| dim.to_usize().ok()).collect();
-    Ok(TensorInfo { name, dtype, dims })
+    Ok(TensorInfo { name: name.into(), dtype, dims })
 }
 
 fn from_tract(datum: DatumType) -> Option<Dtype> {

@@ -2,33 +2,45 @@
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use gristmill_core::{
     BufferPool, Deadline, ErrorCode, InputError, Model, ModelInfo, Name, NamedTensor, Tensor,
 };
-use tokio::sync::oneshot;
 
-use crate::LaneStatistics;
-use crate::policy::{Entry, Policy};
+use smallvec::{SmallVec, smallvec};
+
+use crate::batch::Batch;
+use crate::config::{LaneConfig, TimeoutAction};
+use crate::policy::{Entry, Full, Policy};
+use crate::service_time::ServiceTime;
+use crate::statistics::LaneStatistics;
+use crate::ticket::{Reply, Waiting, ticket};
 use crate::worker;
-
-/// How a lane forms batches.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LaneConfig {
-    /// The most rows in a batch.
-    pub max_batch_size: usize,
-    /// The most rows waiting; further requests are refused.
-    pub max_queue_size: usize,
-}
 
 /// One request for a lane.
 #[derive(Debug)]
 pub struct Submission {
     pub tenant: Name,
+    /// The tenant's share of contended batches, against the weights of others; at least 1.
+    pub weight: u32,
+    /// Priority level, 1 being served first; none: the lane's default.
+    pub priority: Option<u32>,
+    /// How long it may be queued, where the level lets requests say so.
+    pub timeout: Option<Duration>,
     pub inputs: Vec<NamedTensor>,
     pub deadline: Deadline,
+}
+
+/// What a request got.
+#[derive(Debug)]
+pub struct Answered {
+    /// In the model's order, with the request's own rows.
+    pub outputs: Vec<NamedTensor>,
+    /// How long it was queued.
+    pub queued: Duration,
 }
 
 /// Why a request got no outputs.
@@ -36,10 +48,14 @@ pub struct Submission {
 pub enum SubmitError {
     #[error(transparent)]
     Input(#[from] InputError),
-    #[error("request has {rows} rows, the model takes at most {max} in a batch")]
+    #[error("request has {rows} rows, the model's queue holds {max}")]
     TooManyRows { rows: usize, max: usize },
-    #[error("the model's queue is full: {queued} rows wait, {max} may")]
-    QueueFull { queued: usize, max: usize },
+    #[error("priority is {given}: this model has levels 1 to {levels}")]
+    NoSuchPriority { given: u32, levels: usize },
+    #[error("{0}")]
+    QueueFull(#[from] Full),
+    #[error("the model is too busy to answer in time: expected in {} ms", .expected.as_millis())]
+    TooBusy { expected: Duration },
     #[error("the deadline passed while the request was queued")]
     Expired,
     #[error("model failed: {0}")]
@@ -53,7 +69,9 @@ impl SubmitError {
         match self {
             Self::Input(error) => error.code(),
             Self::TooManyRows { .. } => ErrorCode::Unprocessable,
-            Self::QueueFull { .. } => ErrorCode::QueueFull,
+            Self::NoSuchPriority { .. } => ErrorCode::InvalidRequest,
+            Self::QueueFull(_) => ErrorCode::QueueFull,
+            Self::TooBusy { .. } => ErrorCode::Overloaded,
             Self::Expired => ErrorCode::DeadlineExceeded,
             Self::Failed(_) => ErrorCode::ModelFailed,
             Self::Closed => ErrorCode::Unavailable,
@@ -61,52 +79,66 @@ impl SubmitError {
     }
 }
 
-/// What the workers answer: outputs in the model's order, and how long the request was queued.
-pub(crate) type Answer = Result<(Vec<Tensor>, Duration), SubmitError>;
-
 pub(crate) struct Job {
-    pub(crate) tenant: Name,
-    pub(crate) inputs: Vec<Tensor>,
-    pub(crate) rows: usize,
-    pub(crate) queued_at: Instant,
-    pub(crate) reply: oneshot::Sender<Answer>,
+    pub(crate) inputs: Vec<NamedTensor>,
+    pub(crate) reply: Reply,
 }
 
 pub(crate) struct Shared {
     pub(crate) pool: BufferPool,
-    pub(crate) rows_are_dynamic: bool,
+    pub(crate) max_batch_size: usize,
+    pub(crate) instances: usize,
     state: Mutex<State>,
+    /// Signalled when there may be work for a waiting worker.
     pub(crate) work: Condvar,
+    /// Signalled when an instance is free for a staged batch.
+    pub(crate) freed: Condvar,
+    /// Whether a request was withdrawn while queued, since the queue was last swept.
+    withdrawn: AtomicBool,
 }
 
 pub(crate) struct State {
     pub(crate) policy: Policy<Job>,
+    pub(crate) service: ServiceTime,
     /// Instances that run nothing just now. Whoever takes one, worker or leader, puts it back.
     pub(crate) idle: Vec<Box<dyn Model>>,
+    /// When the running batches are expected to end.
+    pub(crate) running_until: Vec<Instant>,
+    /// Batches taken early, being staged or waiting for an instance.
+    pub(crate) staged: usize,
+    /// Batches that ran and are to be answered by whoever is free.
+    pub(crate) ran: Vec<Batch>,
     pub(crate) closed: bool,
     pub(crate) waiting_workers: usize,
-    /// How long a batch takes, recency-weighted; none before the first.
-    pub(crate) batch_time: Option<Duration>,
+    /// Of those, how many were woken and are on their way.
+    pub(crate) woken_workers: usize,
     pub(crate) statistics: LaneStatistics,
+    /// Emptied batches, kept for their allocations.
+    pub(crate) spare: Vec<Batch>,
 }
 
 impl Shared {
-    /// Wake a worker where there is work for one.
-    pub(crate) fn wake_worker(&self, state: &State) {
-        let work = state.policy.queued_rows() > 0 && !state.idle.is_empty();
-        if work && state.waiting_workers > 0 {
+    /// Wake a worker where a batch can be run or staged.
+    pub(crate) fn wake_worker(&self, state: &mut State) {
+        if worker::has_work(self, state) {
+            self.wake_any(state);
+        }
+    }
+
+    /// Wake a worker; whether one was waiting.
+    pub(crate) fn wake_any(&self, state: &mut State) -> bool {
+        let any = state.waiting_workers > state.woken_workers;
+        if any {
+            state.woken_workers += 1;
             self.work.notify_one();
         }
+        any
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-/// Batches shorter than this are run by the task that submits, if an instance is idle: handing them
-/// to a worker and back would cost as much again. Far below what would hold up a runtime thread.
-const LEADER_BATCH_TIME_MAX: Duration = Duration::from_micros(100);
 
 /// The queue and the worker threads of one model version. Dropping it lets the workers finish what
 /// is queued and end.
@@ -116,33 +148,54 @@ pub struct Lane {
     shared: Arc<Shared>,
 }
 
+/// One request, or a part of one that is larger than a batch.
+struct Part {
+    inputs: Vec<NamedTensor>,
+    rows: usize,
+}
+
+type Parts = SmallVec<[Part; 1]>;
+
 impl Lane {
-    /// A lane over `instances`, each on a thread of its own.
+    /// A lane over `instances`. There is one worker thread more than instances, so that one batch is
+    /// answered and the next one staged while an instance runs.
     pub fn new(
         name: &str,
         info: ModelInfo,
         instances: Vec<Box<dyn Model>>,
-        config: LaneConfig,
+        mut config: LaneConfig,
         pool: BufferPool,
     ) -> std::io::Result<Self> {
-        let policy = Policy::new(config.max_batch_size, config.max_queue_size);
+        if !info.rows_are_dynamic() {
+            // A request is a whole batch, whatever its dimension 0.
+            config.max_batch_size = 1;
+            config.preferred_batch_sizes.clear();
+        }
+        let count = instances.len();
         let state = State {
-            policy,
-            idle: Vec::with_capacity(instances.len()),
+            policy: Policy::new(config.clone()),
+            service: ServiceTime::default(),
+            idle: instances,
+            running_until: Vec::with_capacity(count),
+            staged: 0,
+            ran: Vec::new(),
             closed: false,
             waiting_workers: 0,
-            batch_time: None,
+            woken_workers: 0,
             statistics: LaneStatistics::default(),
+            spare: Vec::new(),
         };
         let shared = Arc::new(Shared {
             pool,
-            rows_are_dynamic: info.rows_are_dynamic(),
+            max_batch_size: config.max_batch_size,
+            instances: count,
             state: Mutex::new(state),
             work: Condvar::new(),
+            freed: Condvar::new(),
+            withdrawn: AtomicBool::new(false),
         });
         let lane = Self { info, config, shared };
-        for instance in instances {
-            lane.shared.state().idle.push(instance);
+        for _ in 0..=count {
             let shared = lane.shared.clone();
             std::thread::Builder::new()
                 .name(format!("model-{name}"))
@@ -164,48 +217,186 @@ impl Lane {
     /// The counters now.
     pub fn statistics(&self) -> LaneStatistics {
         let state = self.shared.state();
-        LaneStatistics { queued_rows: state.policy.queued_rows(), ..state.statistics.clone() }
+        LaneStatistics {
+            queued_rows: state.policy.queued_rows(),
+            service_time: state.service.line(),
+            ..state.statistics.clone()
+        }
     }
 
-    /// Run one request, in a batch with others where there are any. Dropping the future takes the
-    /// request out of the queue. Returns the outputs with the request's own rows, and the time it
-    /// was queued.
-    pub async fn submit(
-        &self,
-        submission: Submission,
-    ) -> Result<(Vec<NamedTensor>, Duration), SubmitError> {
-        let (inputs, rows) = self.info.arrange(submission.inputs)?;
+    /// Run one request, in a batch with others where there are any; one with more rows than a batch
+    /// holds runs in several. Dropping the future takes the request out of the queue.
+    pub async fn submit(&self, mut submission: Submission) -> Result<Answered, SubmitError> {
+        let level = self.level(submission.priority)?;
+        let rows = self.info.arrange(&mut submission.inputs)?;
         let max = self.config.max_batch_size;
-        if rows > max {
-            return Err(SubmitError::TooManyRows { rows, max });
+        let inputs = std::mem::take(&mut submission.inputs);
+        if !self.info.rows_are_dynamic() || rows <= max {
+            let rows = rows.min(max);
+            let mut waiting = self.enqueue(&submission, level, smallvec![Part { inputs, rows }])?;
+            let waiting = waiting.pop().ok_or(SubmitError::Closed)?;
+            let (outputs, queued) = self.wait(waiting, level, &submission).await?;
+            return Ok(Answered { outputs: self.named(outputs), queued });
         }
-        let shape_key = shape_key(&inputs);
-        let (reply, answer) = oneshot::channel();
-        let queued_at = Instant::now();
-        let job = Job { tenant: submission.tenant, inputs, rows, queued_at, reply };
-        let deadline = submission.deadline.instant();
-        self.enqueue(Entry { rows, shape_key, deadline, item: job })?;
-        let (outputs, queued) = answer.await.map_err(|_| SubmitError::Closed)??;
-        let named = self.info.outputs.iter().zip(outputs);
-        let named = named.map(|(info, tensor)| NamedTensor { name: info.name.clone(), tensor });
-        Ok((named.collect(), queued))
+        let waiting = self.enqueue(&submission, level, split(&inputs, rows, max)?)?;
+        let mut parts = Vec::with_capacity(waiting.len());
+        let mut queued = Duration::ZERO;
+        for part in waiting {
+            let (outputs, waited) = self.wait(part, level, &submission).await?;
+            queued = queued.max(waited);
+            parts.push(outputs);
+        }
+        let joined = (0..self.info.outputs.len()).map(|index| {
+            let pieces = parts.iter().map(|outputs: &Vec<Tensor>| &outputs[index]);
+            Tensor::stack(&self.shared.pool, pieces)
+                .map_err(|error| SubmitError::Failed(error.to_string()))
+        });
+        let joined = joined.collect::<Result<Vec<_>, _>>()?;
+        Ok(Answered { outputs: self.named(joined), queued })
     }
 
-    fn enqueue(&self, entry: Entry<Job>) -> Result<(), SubmitError> {
-        let mut state = self.shared.state();
-        if state.policy.push(entry).is_err() {
-            state.statistics.refused += 1;
-            let (queued, max) = (state.policy.queued_rows(), self.config.max_queue_size);
-            return Err(SubmitError::QueueFull { queued, max });
+    fn level(&self, priority: Option<u32>) -> Result<usize, SubmitError> {
+        let levels = self.config.levels.len();
+        match priority {
+            None | Some(0) => Ok(self.config.default_level),
+            Some(given) if given as usize <= levels => Ok(given as usize - 1),
+            Some(given) => Err(SubmitError::NoSuchPriority { given, levels }),
         }
-        let short = state.batch_time.is_some_and(|time| time < LEADER_BATCH_TIME_MAX);
-        if short && !state.idle.is_empty() {
+    }
+
+    fn named(&self, outputs: Vec<Tensor>) -> Vec<NamedTensor> {
+        let named = self.info.outputs.iter().zip(outputs);
+        named.map(|(info, tensor)| NamedTensor { name: info.name.clone(), tensor }).collect()
+    }
+
+    /// The answer; or, where the level rejects what is queued for too long, that it was.
+    async fn wait(
+        &self,
+        mut waiting: Waiting<'_>,
+        level: usize,
+        submission: &Submission,
+    ) -> Result<(Vec<Tensor>, Duration), SubmitError> {
+        let rejects = self.config.levels[level].timeout_action == TimeoutAction::Reject;
+        if let Some(timeout) = self.timeout(level, submission).filter(|_| rejects) {
+            match tokio::time::timeout(timeout, &mut waiting).await {
+                Ok(answer) => return answer,
+                Err(_) if waiting.withdraw() => {
+                    self.shared.state().statistics.expired += 1;
+                    return Err(SubmitError::Expired);
+                }
+                // A batch has it already.
+                Err(_) => {}
+            }
+        }
+        waiting.await
+    }
+
+    /// How long a request may be queued.
+    fn timeout(&self, level: usize, submission: &Submission) -> Option<Duration> {
+        let policy = &self.config.levels[level];
+        let own = submission.timeout.filter(|_| policy.allow_timeout_override);
+        match (policy.timeout, own) {
+            (Some(default), Some(own)) => Some(default.min(own)),
+            (default, own) => own.or(default),
+        }
+    }
+
+    /// Queue all parts of a request, or none; run them where that is quick.
+    fn enqueue(
+        &self,
+        submission: &Submission,
+        level: usize,
+        parts: Parts,
+    ) -> Result<SmallVec<[Waiting<'_>; 1]>, SubmitError> {
+        let now = Instant::now();
+        let deadline = submission.deadline.instant();
+        let timeout = self.timeout(level, submission).map(|timeout| now + timeout);
+        let rows = parts.iter().map(|part| part.rows).sum();
+        if rows > self.config.queue.rows {
+            return Err(SubmitError::TooManyRows { rows, max: self.config.queue.rows });
+        }
+        let bytes = parts.iter().map(|part| bytes_of(&part.inputs)).sum();
+        let mut state = self.shared.state();
+        self.admit(&mut state, submission, level, (rows, bytes), now)?;
+        let mut waiting = SmallVec::with_capacity(parts.len());
+        for Part { inputs, rows } in parts {
+            let (reply, wait) = ticket(&self.shared.withdrawn);
+            let shape_key = shape_key(&inputs);
+            state.policy.push(Entry {
+                tenant: submission.tenant.clone(),
+                weight: submission.weight,
+                level,
+                rows,
+                bytes: bytes_of(&inputs),
+                shape_key,
+                arrived: now,
+                deadline,
+                timeout,
+                item: Job { inputs, reply },
+            });
+            waiting.push(wait);
+        }
+        if worker::may_lead(&self.shared, &state) {
             drop(state);
             worker::lead(&self.shared);
         } else {
-            self.shared.wake_worker(&state);
+            self.shared.wake_worker(&mut state);
+        }
+        Ok(waiting)
+    }
+
+    /// Whether the request may wait, and can be answered in time.
+    fn admit(
+        &self,
+        state: &mut State,
+        submission: &Submission,
+        level: usize,
+        (rows, bytes): (usize, usize),
+        now: Instant,
+    ) -> Result<(), SubmitError> {
+        let tenant = &submission.tenant;
+        let mut admitted = state.policy.admits(tenant, level, (rows, bytes));
+        if admitted.is_err() {
+            let cancelled = self.shared.withdrawn.swap(false, Ordering::Relaxed);
+            let expired = state.policy.sweep(now, cancelled, |job| job.reply.is_gone());
+            state.statistics.expired += expired.len() as u64;
+            for entry in expired {
+                entry.item.reply.answer(Err(SubmitError::Expired));
+            }
+            admitted = state.policy.admits(tenant, level, (rows, bytes));
+        }
+        if let Err(full) = admitted {
+            state.statistics.refused += 1;
+            return Err(full.into());
+        }
+        let expected = self.expected(state, submission, level, rows, now);
+        if expected.is_some_and(|expected| now + expected > submission.deadline.instant()) {
+            state.statistics.refused_early += 1;
+            return Err(SubmitError::TooBusy { expected: expected.unwrap_or_default() });
         }
         Ok(())
+    }
+
+    /// When a request that arrives now is expected to be answered; none before anything was learned.
+    fn expected(
+        &self,
+        state: &State,
+        submission: &Submission,
+        level: usize,
+        rows: usize,
+        now: Instant,
+    ) -> Option<Duration> {
+        let max = self.config.max_batch_size;
+        let until_idle = match state.running_until.iter().min() {
+            Some(end) if state.idle.is_empty() => end.saturating_duration_since(now),
+            _ => Duration::ZERO,
+        };
+        let ahead = state.policy.rows_ahead(&submission.tenant, submission.weight, level);
+        let ahead = ahead + state.staged * max;
+        let batches = (ahead + rows).div_ceil(max).saturating_sub(1);
+        let full = state.service.of(max)?.mul_f64(batches as f64 / self.shared.instances as f64);
+        let last = state.service.of((ahead + rows - 1) % max + 1)?;
+        Some(until_idle + full + last)
     }
 }
 
@@ -216,12 +407,30 @@ impl Drop for Lane {
     }
 }
 
+fn bytes_of(inputs: &[NamedTensor]) -> usize {
+    inputs.iter().map(|input| input.tensor.as_bytes().len()).sum()
+}
+
+/// Parts of at most `max` rows each, sharing the request's buffers.
+fn split(inputs: &[NamedTensor], rows: usize, max: usize) -> Result<Parts, SubmitError> {
+    let part = |start: usize| {
+        let range = start..rows.min(start + max);
+        let cut = inputs.iter().map(|NamedTensor { name, tensor }| {
+            let tensor = tensor.slice_rows(range.clone());
+            Some(NamedTensor { name: name.clone(), tensor: tensor? })
+        });
+        Some(Part { inputs: cut.collect::<Option<_>>()?, rows: range.len() })
+    };
+    let parts = (0..rows).step_by(max).map(part).collect::<Option<_>>();
+    parts.ok_or(SubmitError::TooManyRows { rows, max })
+}
+
 /// Equal for inputs that can share a batch: the dtypes are the model's, so what may differ is the
 /// dimensions after the first.
-fn shape_key(inputs: &[Tensor]) -> u64 {
+fn shape_key(inputs: &[NamedTensor]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for input in inputs {
-        input.shape().get(1..).hash(&mut hasher);
+        input.tensor.shape().get(1..).hash(&mut hasher);
     }
     hasher.finish()
 }

@@ -4,20 +4,28 @@
 //! instance takes what is queued at once; batches form while instances are busy. Refuses to know
 //! which backend runs the model and which protocol a request came by.
 //!
-//! `policy` decides, and knows no clock, thread or tensor; `worker` runs what it decided;
-//! `statistics` counts.
+//! `policy` decides, and knows no clock, thread or tensor; `service_time` learns how long batches take;
+//! `worker` runs what was decided, a `batch` at a time; `ticket` brings the answer back; `statistics`
+//! counts.
 //!
 //! Invariants:
 //! - every submitted request gets exactly one answer, or its submitter is gone;
 //! - a batch never holds more rows than the lane's maximum;
-//! - one request's failure is not another's: a failed batch is run again request by request.
+//! - one request's failure is not another's: a failed batch is bisected.
 
 #![forbid(unsafe_code)]
 
+mod batch;
+mod config;
 mod lane;
 mod policy;
+mod service_time;
 mod statistics;
+mod ticket;
 mod worker;
 
-pub use lane::{Lane, LaneConfig, Submission, SubmitError};
-pub use statistics::{LaneStatistics, MixedBatch};
+pub use batch::Times;
+pub use config::{LaneConfig, QueueLimits, QueuePolicy, TimeoutAction};
+pub use lane::{Answered, Lane, Submission, SubmitError};
+pub use policy::Full;
+pub use statistics::{BatchStatistics, LaneStatistics, MixedBatch};

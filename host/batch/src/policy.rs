@@ -1,85 +1,305 @@
 //! Which requests share the next batch. Pure: time comes in as a parameter, requests are opaque.
 //!
-//! First come, first served within a shape: the oldest request decides the batch's shape, younger
-//! ones of the same shape join it, and those of another shape keep their place.
+//! A request waits in a tier: each priority level has two, one for requests as they came and one for
+//! those that overstayed their queue timeout and wait on behind the rest. Tiers are served in strict
+//! order; ageing moves up what waits long. Within a tier tenants take turns (`tier`). A batch has one
+//! shape: that of the request whose turn it is; others keep their place.
+//!
+//! Invariants: a request that went in comes out once, in a batch, as expired or as gone; no batch has
+//! more rows than the maximum; order is kept within tenant, level and shape.
 
-use std::collections::VecDeque;
-use std::time::Instant;
+mod tier;
+mod usage;
+
+use std::time::{Duration, Instant};
+
+use gristmill_core::Name;
+
+use crate::config::{LaneConfig, TimeoutAction};
+use crate::service_time::ServiceTime;
+use tier::Tier;
+pub use usage::Full;
+use usage::Usage;
 
 /// A queued request: what the policy needs to know of it, and the rest.
 #[derive(Debug)]
 pub(crate) struct Entry<T> {
+    pub(crate) tenant: Name,
+    /// The tenant's share of contended batches, against the weights of others.
+    pub(crate) weight: u32,
+    /// Its priority: 0 is served first.
+    pub(crate) level: usize,
     pub(crate) rows: usize,
+    pub(crate) bytes: usize,
     /// Requests of equal keys fit one batch.
     pub(crate) shape_key: u64,
+    pub(crate) arrived: Instant,
     /// When nobody waits any more.
     pub(crate) deadline: Instant,
+    /// When it was queued for too long.
+    pub(crate) timeout: Option<Instant>,
     pub(crate) item: T,
 }
 
-/// The queue of a lane.
-#[derive(Debug)]
-pub(crate) struct Policy<T> {
-    queue: VecDeque<Entry<T>>,
-    queued_rows: usize,
-    batch_rows_max: usize,
-    queue_rows_max: usize,
+/// When the queue has a batch for an idle instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Due {
+    Now,
+    /// Not before, unless more arrives.
+    At(Instant),
+    Never,
 }
 
-/// What comes off the queue: a batch, empty where nothing is left, and what came too late for it.
+/// What comes off the queue: a batch, empty where none is due, and what came too late for it.
 #[derive(Debug)]
 pub(crate) struct Taken<T> {
     pub(crate) batch: Vec<Entry<T>>,
     pub(crate) expired: Vec<Entry<T>>,
 }
 
+impl<T> Default for Taken<T> {
+    fn default() -> Self {
+        Self { batch: Vec::new(), expired: Vec::new() }
+    }
+}
+
+/// A queued entry, and since when it is in its tier.
+#[derive(Debug)]
+struct Queued<T> {
+    tenant: usize,
+    since: Instant,
+    entry: Entry<T>,
+}
+
+/// What is to become of a queued entry that is looked at.
+enum Verdict {
+    Serve,
+    Gone,
+    Expired,
+    Delay,
+}
+
+/// The queue of a lane.
+#[derive(Debug)]
+pub(crate) struct Policy<T> {
+    config: LaneConfig,
+    usage: Usage,
+    tiers: Vec<Tier<T>>,
+    /// No queued entry expires before.
+    earliest_expiry: Option<Instant>,
+}
+
+/// A shape and what of it is queued.
+struct ShapeRows {
+    key: u64,
+    rows: usize,
+    oldest: Instant,
+}
+
 impl<T> Policy<T> {
-    pub(crate) fn new(batch_rows_max: usize, queue_rows_max: usize) -> Self {
-        Self { queue: VecDeque::new(), queued_rows: 0, batch_rows_max, queue_rows_max }
+    pub(crate) fn new(config: LaneConfig) -> Self {
+        let tiers = (0..config.levels.len() * 2).map(|_| Tier::default()).collect();
+        Self { config, usage: Usage::default(), tiers, earliest_expiry: None }
     }
 
     pub(crate) fn queued_rows(&self) -> usize {
-        self.queued_rows
+        self.usage.rows()
     }
 
-    /// Queue `entry`, whose rows are at most a batch's; given back where the queue is full.
-    pub(crate) fn push(&mut self, entry: Entry<T>) -> Result<(), Entry<T>> {
-        if self.queued_rows + entry.rows > self.queue_rows_max {
-            return Err(entry);
+    /// Whether `rows` and `bytes` more of `tenant` may wait in `level`.
+    pub(crate) fn admits(
+        &self,
+        tenant: &Name,
+        level: usize,
+        (rows, bytes): (usize, usize),
+    ) -> Result<(), Full> {
+        let policy = &self.config.levels[level];
+        let requests = self.tiers[level * 2].requests() + self.tiers[level * 2 + 1].requests();
+        if let Some(max) = policy.max_requests.filter(|max| requests >= *max) {
+            return Err(Full::Level { requests, max });
         }
-        self.queued_rows += entry.rows;
-        self.queue.push_back(entry);
-        Ok(())
+        self.usage.admits(tenant, (rows, bytes), &self.config)
     }
 
-    /// The next batch at `now`. Entries for which `gone` holds are dropped on the way: they cost no
-    /// compute.
-    pub(crate) fn take(&mut self, now: Instant, gone: impl Fn(&T) -> bool) -> Taken<T> {
-        let mut taken = Taken { batch: Vec::new(), expired: Vec::new() };
-        let mut rows = 0;
-        let mut passed_over = VecDeque::new();
-        while let Some(entry) = self.queue.pop_front() {
-            if gone(&entry.item) {
-                self.queued_rows -= entry.rows;
-            } else if entry.deadline <= now {
-                self.queued_rows -= entry.rows;
-                taken.expired.push(entry);
-            } else if taken.batch.first().is_some_and(|first| first.shape_key != entry.shape_key) {
-                passed_over.push_back(entry);
-            } else if rows + entry.rows > self.batch_rows_max {
-                // Younger ones of this shape do not pass it.
-                self.queue.push_front(entry);
-                break;
-            } else {
-                self.queued_rows -= entry.rows;
-                rows += entry.rows;
-                taken.batch.push(entry);
+    /// Queue `entry`, which is [admitted](Self::admits) and has at most a batch's rows.
+    pub(crate) fn push(&mut self, entry: Entry<T>) {
+        let tenant = self.usage.add(&entry.tenant, entry.rows, entry.bytes);
+        let expiry = entry.timeout.map_or(entry.deadline, |timeout| timeout.min(entry.deadline));
+        self.earliest_expiry = Some(self.earliest_expiry.map_or(expiry, |at| at.min(expiry)));
+        let tier = entry.level * 2;
+        self.tiers[tier].push(Queued { tenant, since: entry.arrived, entry });
+    }
+
+    /// Whether a batch is to be taken at `now`, if an instance is idle.
+    pub(crate) fn due(&self, now: Instant) -> Due {
+        if self.usage.rows() == 0 {
+            return Due::Never;
+        }
+        if self.config.max_queue_delay.is_zero() {
+            return Due::Now;
+        }
+        let ready_at = self.shapes().into_iter().map(|shape| self.ready_at(&shape));
+        match ready_at.min() {
+            Some(at) if at > now => Due::At(at),
+            _ => Due::Now,
+        }
+    }
+
+    /// The next batch at `now`, into `taken`, which is empty. What `gone` says is gone, what expired
+    /// and what would expire before it is done is dropped on the way: it costs no compute.
+    pub(crate) fn take(
+        &mut self,
+        now: Instant,
+        service: &ServiceTime,
+        gone: impl Fn(&T) -> bool,
+        taken: &mut Taken<T>,
+    ) {
+        self.promote(now);
+        let fastest = service.of(1).unwrap_or_default();
+        let verdict = |config: &LaneConfig, entry: &Entry<T>| {
+            let overstayed = entry.timeout.is_some_and(|timeout| timeout <= now);
+            match config.levels[entry.level].timeout_action {
+                _ if gone(&entry.item) => Verdict::Gone,
+                _ if entry.deadline <= now + fastest => Verdict::Expired,
+                TimeoutAction::Reject if overstayed => Verdict::Expired,
+                TimeoutAction::Delay if overstayed => Verdict::Delay,
+                _ => Verdict::Serve,
+            }
+        };
+        let (ready, room_of) = self.ready_shapes(now);
+        let mut forming = tier::Forming {
+            shape: None,
+            room: 0,
+            ready: &ready,
+            room_of: &room_of,
+            taken,
+            blocked: Vec::new(),
+            delayed: Vec::new(),
+        };
+        let Self { config, usage, tiers, .. } = self;
+        for index in 0..tiers.len() {
+            tiers[index].fill(&mut forming, usage, &|entry| verdict(config, entry));
+            // Only tiers of requests as they came delay, so there is a next one.
+            for mut queued in forming.delayed.drain(..) {
+                (queued.entry.timeout, queued.since) = (None, now);
+                tiers[index + 1].push(queued);
             }
         }
-        while let Some(entry) = passed_over.pop_back() {
-            self.queue.push_front(entry);
+    }
+
+    /// Take out what is gone or expired, wherever it is queued; returns the expired. Costs time for
+    /// each queued request, so nothing is looked at before something can have expired, unless
+    /// `cancelled`.
+    pub(crate) fn sweep(
+        &mut self,
+        now: Instant,
+        cancelled: bool,
+        gone: impl Fn(&T) -> bool,
+    ) -> Vec<Entry<T>> {
+        let mut expired = Vec::new();
+        if !cancelled && self.earliest_expiry.is_none_or(|at| at > now) {
+            return expired;
         }
-        taken
+        let Self { config, usage, tiers, .. } = self;
+        let rejects = |entry: &Entry<T>| {
+            config.levels[entry.level].timeout_action == TimeoutAction::Reject
+                && entry.timeout.is_some_and(|timeout| timeout <= now)
+        };
+        let mut earliest: Option<Instant> = None;
+        for tier in tiers {
+            tier.retain(
+                |queued| {
+                    let entry = &queued.entry;
+                    if gone(&entry.item) {
+                        return tier::Fate::Drop;
+                    }
+                    if entry.deadline <= now || rejects(entry) {
+                        return tier::Fate::Return;
+                    }
+                    let ends = entry.timeout.filter(|timeout| *timeout > now);
+                    let expiry = ends.map_or(entry.deadline, |ends| ends.min(entry.deadline));
+                    earliest = Some(earliest.map_or(expiry, |at| at.min(expiry)));
+                    tier::Fate::Keep
+                },
+                usage,
+                &mut expired,
+            );
+        }
+        self.earliest_expiry = earliest;
+        expired
+    }
+
+    /// How many rows are served before a request of `tenant` that arrives in `level` now: what waits
+    /// in its level and above, but of other tenants no more than their share against its own.
+    pub(crate) fn rows_ahead(&self, tenant: &Name, weight: u32, level: usize) -> usize {
+        let tiers = &self.tiers[..=level * 2];
+        let all: usize = tiers.iter().map(Tier::rows).sum();
+        let Some(index) = self.usage.index(tenant) else { return 0 };
+        let own: usize = tiers.iter().map(|tier| tier.rows_of(index)).sum();
+        let weights: u64 = tiers.iter().map(|tier| tier.weight_of_others(index)).sum();
+        let others = (own as u64).saturating_mul(weights).div_ceil(u64::from(weight.max(1)));
+        all.min(own.saturating_add(others as usize))
+    }
+
+    /// Move up by one level what waited for the ageing time in its tier.
+    fn promote(&mut self, now: Instant) {
+        for index in 1..self.tiers.len() {
+            if self.tiers[index].requests() == 0 {
+                continue;
+            }
+            let Some(before) = now.checked_sub(self.config.ageing) else { return };
+            for mut queued in self.tiers[index].take_older(before) {
+                queued.since = now;
+                self.tiers[index.saturating_sub(2)].push(queued);
+            }
+        }
+    }
+
+    /// The shapes that may be taken at `now`, none standing for any; and what room a batch has that
+    /// a number of queued rows fills: the largest preferred size, or all.
+    fn ready_shapes(&self, now: Instant) -> (Option<Vec<u64>>, impl Fn(u64) -> usize + use<T>) {
+        let LaneConfig { max_batch_size, preferred_batch_sizes, max_queue_delay, .. } =
+            &self.config;
+        let max = *max_batch_size;
+        let plain = preferred_batch_sizes.is_empty();
+        let shapes = if plain && max_queue_delay.is_zero() { Vec::new() } else { self.shapes() };
+        let ready = (!max_queue_delay.is_zero()).then(|| {
+            let ready = shapes.iter().filter(|shape| self.ready_at(shape) <= now);
+            ready.map(|shape| shape.key).collect()
+        });
+        let rooms: Vec<(u64, usize)> = if plain {
+            Vec::new()
+        } else {
+            let fits = |rows: usize| preferred_batch_sizes.iter().rev().find(|size| **size <= rows);
+            shapes.iter().filter_map(|shape| Some((shape.key, *fits(shape.rows)?))).collect()
+        };
+        let room_of =
+            move |key| rooms.iter().find(|(shape, _)| *shape == key).map_or(max, |(_, room)| *room);
+        (ready, room_of)
+    }
+
+    /// When a batch of this shape may go to an idle instance: at once if it fills a preferred size,
+    /// else when its oldest request has waited for the queue delay.
+    fn ready_at(&self, shape: &ShapeRows) -> Instant {
+        let LaneConfig { max_batch_size, preferred_batch_sizes, max_queue_delay, .. } =
+            &self.config;
+        let enough = preferred_batch_sizes.first().unwrap_or(max_batch_size);
+        let delay = if shape.rows >= *enough { Duration::ZERO } else { *max_queue_delay };
+        shape.oldest + delay
+    }
+
+    fn shapes(&self) -> Vec<ShapeRows> {
+        let mut shapes: Vec<ShapeRows> = Vec::new();
+        for (key, rows, oldest) in self.tiers.iter().flat_map(Tier::shapes) {
+            match shapes.iter_mut().find(|shape| shape.key == key) {
+                Some(shape) => {
+                    shape.rows += rows;
+                    shape.oldest = shape.oldest.min(oldest);
+                }
+                None => shapes.push(ShapeRows { key, rows, oldest }),
+            }
+        }
+        shapes
     }
 }
 

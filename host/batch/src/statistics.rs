@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use gristmill_core::Name;
 
+use crate::batch::{Batch, Ran, Times};
+
 /// How many of the latest batches with rows of several tenants are remembered.
 const RECENT_MIXED: usize = 8;
 
@@ -17,26 +19,38 @@ pub struct LaneStatistics {
     pub fail: u64,
     /// Requests that expired in the queue.
     pub expired: u64,
-    /// Requests refused because the queue was full.
+    /// Requests refused because a queue was full.
     pub refused: u64,
-    /// Batches run.
-    pub batches: u64,
+    /// Requests refused because they could not have been answered in time.
+    pub refused_early: u64,
+    /// How often a batch that failed was cut in half.
+    pub bisections: u64,
     /// Rows run.
     pub rows: u64,
     /// Batches by their number of rows.
-    pub batch_sizes: BTreeMap<usize, u64>,
+    pub batches: BTreeMap<usize, BatchStatistics>,
     /// Rows run for each tenant.
     pub tenant_rows: BTreeMap<Name, u64>,
     /// Batches that held rows of more than one tenant.
     pub mixed_batches: u64,
     /// The latest of them.
     pub recent_mixed: VecDeque<MixedBatch>,
-    /// Time requests spent queued, summed.
+    /// Time requests were queued, summed over requests.
     pub queue: Duration,
-    /// Time spent staging, running and splitting batches, summed.
-    pub compute: Duration,
+    /// Time in a batch that ran, summed over requests.
+    pub compute: Times,
     /// Rows queued now.
     pub queued_rows: usize,
+    /// The learned service time of a batch of n rows, a + b n: a and b, in seconds.
+    pub service_time: Option<(f64, f64)>,
+}
+
+/// Batches of one size.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BatchStatistics {
+    pub count: u64,
+    /// Summed over batches.
+    pub times: Times,
 }
 
 /// A batch that held rows of several tenants.
@@ -46,44 +60,52 @@ pub struct MixedBatch {
     pub rows: BTreeMap<Name, usize>,
 }
 
-/// A batch that was run.
-pub(crate) struct Ran<'a> {
-    /// Tenant, rows and time queued of each request.
-    pub(crate) requests: &'a [(Name, usize, Duration)],
-    pub(crate) compute: Duration,
-    pub(crate) failed: usize,
-}
-
 impl LaneStatistics {
-    pub(crate) fn count(&mut self, ran: &Ran<'_>) {
-        let rows: usize = ran.requests.iter().map(|(_, rows, _)| rows).sum();
-        self.success += (ran.requests.len() - ran.failed) as u64;
+    /// Batches run.
+    pub fn batch_count(&self) -> u64 {
+        self.batches.values().map(|batches| batches.count).sum()
+    }
+
+    pub(crate) fn count(&mut self, batch: &Batch, ran: &Ran) {
+        let rows = batch.rows();
+        let requests = batch.requests();
+        self.success += (requests.len() - ran.failed) as u64;
         self.fail += ran.failed as u64;
-        self.batches += 1;
+        self.bisections += ran.bisections;
         self.rows += rows as u64;
-        self.compute += ran.compute;
-        *self.batch_sizes.entry(rows).or_default() += 1;
-        for (tenant, rows, queued) in ran.requests {
+        self.compute.add(&ran.times, requests.len() as u32);
+        let of_size = self.batches.entry(rows).or_default();
+        of_size.count += 1;
+        of_size.times.add(&ran.times, 1);
+        for (entry, queued) in requests.iter().zip(&batch.queued) {
             self.queue += *queued;
-            match self.tenant_rows.get_mut(tenant) {
-                Some(count) => *count += *rows as u64,
-                None => drop(self.tenant_rows.insert(tenant.clone(), *rows as u64)),
+            match self.tenant_rows.get_mut(&entry.tenant) {
+                Some(count) => *count += entry.rows as u64,
+                None => drop(self.tenant_rows.insert(entry.tenant.clone(), entry.rows as u64)),
             }
         }
-        if ran.requests.iter().any(|(tenant, ..)| *tenant != ran.requests[0].0) {
-            self.count_mixed(ran.requests);
+        if requests.iter().any(|entry| entry.tenant != requests[0].tenant) {
+            self.count_mixed(batch);
         }
     }
 
-    fn count_mixed(&mut self, requests: &[(Name, usize, Duration)]) {
+    fn count_mixed(&mut self, batch: &Batch) {
         self.mixed_batches += 1;
         let mut rows = BTreeMap::new();
-        for (tenant, count, _) in requests {
-            *rows.entry(tenant.clone()).or_default() += count;
+        for entry in batch.requests() {
+            *rows.entry(entry.tenant.clone()).or_default() += entry.rows;
         }
         if self.recent_mixed.len() == RECENT_MIXED {
             self.recent_mixed.pop_front();
         }
         self.recent_mixed.push_back(MixedBatch { rows });
+    }
+}
+
+impl Times {
+    fn add(&mut self, other: &Self, times: u32) {
+        self.input += other.input * times;
+        self.infer += other.infer * times;
+        self.output += other.output * times;
     }
 }

@@ -1,43 +1,73 @@
-//! Running batches: by a worker thread, or by the submitting task where batches are short.
+//! Running batches: by worker threads, or by the submitting task where batches are short.
+//!
+//! A worker runs batch after batch for as long as there is one. While an instance is busy, other
+//! workers answer the batch before and, where batches are long, stage the one after.
+//!
+//! Invariants: an instance runs on one thread at a time and is put back by whoever took it; one
+//! request's failure is not another's.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use gristmill_core::{Model, Tensor};
+use gristmill_core::Model;
 
 use crate::SubmitError;
-use crate::lane::{Answer, Job, Shared, State};
-use crate::policy::Taken;
-use crate::statistics::Ran;
+use crate::batch::Batch;
+use crate::lane::{Shared, State};
+use crate::policy::Due;
+
+/// Batches shorter than this are run by the task that submits, if an instance is idle: handing them
+/// to a worker and back would cost as much again. Far below what would hold up a runtime thread.
+const LEADER_BATCH_TIME_MAX: Duration = Duration::from_micros(100);
 
 /// How many batches a leader runs before it leaves the rest to a worker.
 const LEADER_BATCHES_MAX: usize = 4;
 
-/// How much the latest batch counts in the recency-weighted batch time: one part in so many.
-const BATCH_TIME_WEIGHT: u32 = 8;
+/// Batches at least as long as this are staged while the one before runs, if they are full: that takes
+/// nothing from those that could still join.
+const STAGED_BATCH_TIME_MIN: Duration = Duration::from_millis(1);
+
+/// Emptied batches that are kept.
+const SPARE_MAX: usize = 8;
 
 /// A batch and the instance to run it on.
 struct Turn {
-    batch: Vec<Job>,
+    batch: Batch,
     model: Box<dyn Model>,
 }
 
-/// A worker: take batches and run them until the lane is closed and its queue empty.
+/// A worker: run, answer and stage batches until the lane is closed and its queue empty.
 pub(crate) fn run(shared: &Shared) {
     let mut state = shared.state();
     loop {
-        if let Some(turn) = next(&mut state) {
+        if let Some(batch) = state.ran.pop() {
+            state = answer(shared, state, batch);
+        } else if let Some(turn) = begin(&mut state) {
             drop(state);
             state = play(shared, turn);
+        } else if may_stage(shared, &state) {
+            state = stage_ahead(shared, state);
         } else if state.closed && state.policy.queued_rows() == 0 {
             return;
         } else {
-            state.waiting_workers += 1;
-            state = shared.work.wait(state).unwrap_or_else(PoisonError::into_inner);
-            state.waiting_workers -= 1;
+            state = wait(shared, state);
         }
     }
+}
+
+/// Whether a worker could run or stage a batch, or should wait for one to be due.
+pub(crate) fn has_work(shared: &Shared, state: &State) -> bool {
+    // Whoever was woken takes an instance, too.
+    let spoken_for = state.staged + state.woken_workers;
+    let free = state.idle.len() > spoken_for && state.policy.queued_rows() > 0;
+    free || may_stage(shared, state)
+}
+
+/// Whether a submitting task may run what is queued itself.
+pub(crate) fn may_lead(shared: &Shared, state: &State) -> bool {
+    let rows = state.policy.queued_rows().min(shared.max_batch_size);
+    state.idle.len() > state.staged
+        && state.service.of(rows).is_some_and(|time| time < LEADER_BATCH_TIME_MAX)
 }
 
 /// A leader: the submitting task runs what is queued itself, its own request among it, for as long
@@ -45,99 +75,148 @@ pub(crate) fn run(shared: &Shared) {
 pub(crate) fn lead(shared: &Shared) {
     let mut state = shared.state();
     for _ in 0..LEADER_BATCHES_MAX {
-        let Some(turn) = next(&mut state) else { return };
+        if !may_lead(shared, &state) {
+            break;
+        }
+        let Some(turn) = begin(&mut state) else { break };
         drop(state);
-        state = play(shared, turn);
+        let batch = turn.run(shared);
+        state = answer(shared, shared.state(), batch);
     }
-    shared.wake_worker(&state);
+    shared.wake_worker(&mut state);
+}
+
+/// Run a batch, and the next ones for as long as there are any and somebody else to answer.
+fn play(shared: &Shared, mut turn: Turn) -> MutexGuard<'_, State> {
+    loop {
+        let batch = turn.run(shared);
+        let mut state = shared.state();
+        let helped = state.waiting_workers > state.woken_workers;
+        match helped.then(|| begin(&mut state)).flatten() {
+            Some(next) => {
+                state.ran.push(batch);
+                shared.wake_any(&mut state);
+                drop(state);
+                turn = next;
+            }
+            None => return answer(shared, state, batch),
+        }
+    }
 }
 
 /// The next batch with an idle instance for it; none where either is missing.
-fn next(state: &mut State) -> Option<Turn> {
-    let model = state.idle.pop()?;
-    let Taken { batch, expired } = state.policy.take(Instant::now(), |job| job.reply.is_closed());
-    state.statistics.expired += expired.len() as u64;
-    for entry in expired {
-        let _ = entry.item.reply.send(Err(SubmitError::Expired) as Answer);
-    }
-    if batch.is_empty() {
-        state.idle.push(model);
+fn begin(state: &mut State) -> Option<Turn> {
+    let now = Instant::now();
+    if state.idle.len() <= state.staged || state.policy.due(now) != Due::Now {
         return None;
     }
-    Some(Turn { batch: batch.into_iter().map(|entry| entry.item).collect(), model })
+    let batch = take(state, now)?;
+    let model = state.idle.pop()?;
+    expect(state, now, batch.rows());
+    Some(Turn { batch, model })
 }
 
-/// Run a batch, answer its requests, put the instance back.
-fn play(shared: &Shared, Turn { batch, mut model }: Turn) -> MutexGuard<'_, State> {
-    let started = Instant::now();
-    let requests: Vec<_> =
-        batch.iter().map(|job| (job.tenant.clone(), job.rows, started - job.queued_at)).collect();
-    let answers = answer(shared, model.as_mut(), &batch);
-    let failed = answers.iter().filter(|answer| answer.is_err()).count();
-    let compute = started.elapsed();
+/// A batch off the queue; what came too late for it is told.
+fn take(state: &mut State, now: Instant) -> Option<Batch> {
+    let mut batch = state.spare.pop().unwrap_or_default();
+    let State { policy, service, statistics, .. } = state;
+    policy.take(now, service, |job| job.reply.is_gone(), &mut batch.taken);
+    statistics.expired += batch.taken.expired.len() as u64;
+    for entry in batch.taken.expired.drain(..) {
+        entry.item.reply.answer(Err(SubmitError::Expired));
+    }
+    if batch.taken.batch.is_empty() {
+        state.spare.push(batch);
+        return None;
+    }
+    Some(batch)
+}
+
+fn expect(state: &mut State, now: Instant, rows: usize) {
+    state.running_until.push(now + state.service.of(rows).unwrap_or_default());
+}
+
+/// Whether to take the next batch although no instance is idle: it is full, and worth it.
+fn may_stage(shared: &Shared, state: &State) -> bool {
+    let max = shared.max_batch_size;
+    state.staged < shared.instances
+        && state.idle.is_empty()
+        && state.policy.queued_rows() >= max
+        && state.service.of(max).is_some_and(|time| time >= STAGED_BATCH_TIME_MIN)
+}
+
+/// Take and stage the next batch, wait for an instance, run it.
+fn stage_ahead<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    let Some(mut batch) = take(&mut state, Instant::now()) else { return state };
+    state.staged += 1;
+    drop(state);
+    batch.stage(&shared.pool);
+    state = shared.state();
+    let model = loop {
+        match state.idle.pop() {
+            Some(model) => break model,
+            None => state = shared.freed.wait(state).unwrap_or_else(PoisonError::into_inner),
+        }
+    };
+    state.staged -= 1;
+    expect(&mut state, Instant::now(), batch.rows());
+    drop(state);
+    play(shared, Turn { batch, model })
+}
+
+/// Answer the batch's requests and keep its allocations.
+fn answer<'a>(
+    shared: &'a Shared,
+    state: MutexGuard<'a, State>,
+    mut batch: Batch,
+) -> MutexGuard<'a, State> {
+    drop(state);
+    batch.answer();
     let mut state = shared.state();
-    state.idle.push(model);
-    state.statistics.count(&Ran { requests: &requests, compute, failed });
-    state.batch_time = Some(match state.batch_time {
-        Some(time) => (time * (BATCH_TIME_WEIGHT - 1) + compute) / BATCH_TIME_WEIGHT,
-        None => compute,
-    });
-    // Answered under the lock: whoever sees its answer sees it counted, too.
-    for ((job, outputs), (_, _, queued)) in batch.into_iter().zip(answers).zip(requests) {
-        // An error here means that the submitter is gone.
-        let _ = job.reply.send(outputs.map(|outputs| (outputs, queued)));
+    if state.spare.len() < SPARE_MAX {
+        state.spare.push(batch);
     }
     state
 }
 
-type Outputs = Result<Vec<Tensor>, SubmitError>;
-
-/// Run the batch in one, or, where it cannot be, each request by itself.
-fn answer(shared: &Shared, model: &mut dyn Model, batch: &[Job]) -> Vec<Outputs> {
-    if batch.len() > 1 && shared.rows_are_dynamic {
-        match run_together(shared, model, batch) {
-            Ok(answers) => return answers.into_iter().map(Ok).collect(),
-            Err(error) => {
-                tracing::warn!(%error, requests = batch.len(), "batch failed, running each request by itself");
-            }
+/// Wait until there may be something to do.
+fn wait<'a>(shared: &Shared, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    let now = Instant::now();
+    state.waiting_workers += 1;
+    let due = state.policy.due(now);
+    state = match due {
+        Due::At(at) if !state.idle.is_empty() => {
+            let waited = shared.work.wait_timeout(state, at - now);
+            waited.unwrap_or_else(PoisonError::into_inner).0
         }
-    }
-    batch.iter().map(|job| run_guarded(model, &job.inputs)).collect()
-}
-
-fn run_together(
-    shared: &Shared,
-    model: &mut dyn Model,
-    batch: &[Job],
-) -> Result<Vec<Vec<Tensor>>, SubmitError> {
-    let failed = |text: String| SubmitError::Failed(text);
-    let stack = |index: usize| {
-        let parts: Vec<_> = batch.iter().map(|job| &job.inputs[index]).collect();
-        Tensor::stack(&shared.pool, &parts).map_err(|error| failed(error.to_string()))
+        _ => shared.work.wait(state).unwrap_or_else(PoisonError::into_inner),
     };
-    let inputs = (0..batch[0].inputs.len()).map(stack).collect::<Result<Vec<_>, _>>()?;
-    let outputs = run_guarded(model, &inputs)?;
-    let rows: usize = batch.iter().map(|job| job.rows).sum();
-    if let Some(odd) = outputs.iter().find(|output| output.rows() != rows) {
-        return Err(failed(format!("{rows} rows went in, {} came out", odd.rows())));
-    }
-    let mut start = 0;
-    let parts = batch.iter().map(|job| {
-        let range = start..start + job.rows;
-        start += job.rows;
-        let part = |output: &Tensor| {
-            let part = output.slice_rows(range.clone());
-            part.ok_or_else(|| failed("an output cannot be split by rows".into()))
-        };
-        outputs.iter().map(part).collect()
-    });
-    parts.collect()
+    state.waiting_workers -= 1;
+    state.woken_workers = state.woken_workers.saturating_sub(1);
+    state
 }
 
-/// Run the model; a panic in it is an error of this run.
-fn run_guarded(model: &mut dyn Model, inputs: &[Tensor]) -> Outputs {
-    match catch_unwind(AssertUnwindSafe(|| model.run(inputs))) {
-        Ok(outcome) => outcome.map_err(|error| SubmitError::Failed(error.0)),
-        Err(_) => Err(SubmitError::Failed("panicked".into())),
+impl Turn {
+    /// Run the batch and put the instance back; the answers are in the batch.
+    fn run(self, shared: &Shared) -> Batch {
+        let Self { mut batch, mut model } = self;
+        let ran = batch.run(model.as_mut(), &shared.pool);
+        let mut state = shared.state();
+        state.idle.push(model);
+        if let Some(end) = (0..state.running_until.len()).min_by_key(|at| state.running_until[*at])
+        {
+            state.running_until.swap_remove(end);
+        }
+        if let Some(ran) = ran {
+            if ran.bisections == 0 {
+                state.service.observe(batch.rows(), ran.times.total());
+            }
+            // Counted before it is answered: whoever sees its answer sees it counted, too.
+            state.statistics.count(&batch, &ran);
+        }
+        if state.staged > 0 {
+            shared.freed.notify_one();
+        }
+        batch
     }
 }

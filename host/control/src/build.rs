@@ -127,15 +127,23 @@ impl TenantBuilder<'_> {
                 None
             }
         };
+        if let (Some(priority), Some(lane)) = (spec.priority, &model) {
+            let levels = lane.config().levels.len();
+            if priority == 0 || priority as usize > levels {
+                faults.push(format!("priority is {priority}: the model has levels 1 to {levels}"));
+            }
+        }
         let settings = serde_json::to_string(&spec.settings).unwrap_or_else(|_| "{}".into());
         match (pre, model, post, limits) {
-            (Some(pre), Some(model), Some(post), Some(limits)) => Ok(Route {
+            (Some(pre), Some(model), Some(post), Some(limits)) if faults.is_empty() => Ok(Route {
                 tenant: self.name.clone(),
                 pipeline: name.clone(),
                 pre,
                 model,
                 post,
                 settings: settings.into(),
+                weight: self.tenant.spec.weight,
+                priority: spec.priority,
                 limits,
                 plugin_slots: self.plugin_slots.clone(),
             }),

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use gristmill_core::{Digest, Name};
 
 use crate::ControlError;
-use crate::release::{Change, ModelConfig, PipelineSpec, TenantSpec};
+use crate::model_config::ModelConfig;
+use crate::release::{Change, PipelineSpec, TenantSpec};
 
 /// Everything that should serve.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -21,11 +21,11 @@ mod control;
 mod desired;
 mod error;
 mod loader;
+mod model_config;
 mod release;
 
 pub use control::{Control, ControlParts, Published};
 pub use desired::{Desired, Model, Tenant};
 pub use error::ControlError;
-pub use release::{
-    BackendChoice, Change, LimitsSpec, ModelConfig, PipelineSpec, Release, TenantSpec,
-};
+pub use model_config::{BackendChoice, ModelConfig, QueuePolicySpec, TimeoutActionSpec};
+pub use release::{Change, LimitsSpec, PipelineSpec, Release, TenantSpec};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gristmill_backend::{Backends, LoadOptions, Preference};
-use gristmill_batch::{Lane, LaneConfig};
+use gristmill_batch::Lane;
 use gristmill_core::{BufferPool, Digest, Name, PluginLimits};
 use gristmill_sandbox::{Plugin, Sandbox};
 use gristmill_store::Store;
@@ -12,7 +12,7 @@ use gristmill_store::Store;
 use tokio::sync::Semaphore;
 
 use crate::desired::{Desired, Model};
-use crate::release::{BackendChoice, ModelConfig};
+use crate::model_config::{BackendChoice, ModelConfig};
 
 /// Plugin calls of one tenant that run at the same time, for each core.
 const SLOTS_PER_CORE: usize = 8;
@@ -90,10 +90,7 @@ impl Loader {
         let loading = tokio::task::spawn_blocking(move || backends.load(&onnx, &options(&config)));
         let loaded =
             loading.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
-        let config = LaneConfig {
-            max_batch_size: model.config.max_batch_size,
-            max_queue_size: model.config.max_queue_size,
-        };
+        let config = model.config.lane();
         let lane =
             Lane::new(name.as_str(), loaded.info, loaded.instances, config, self.pool.clone());
         let lane = Arc::new(lane.map_err(|error| error.to_string())?);

@@ -5,6 +5,8 @@ use std::time::Duration;
 use gristmill_core::{Digest, Name, PipelineLimits};
 use serde::{Deserialize, Serialize};
 
+use crate::model_config::ModelConfig;
+
 /// One document of the log. All of its changes take effect together or not at all.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,8 +61,8 @@ pub enum Change {
     },
 }
 
-/// Who may call a tenant's pipelines.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// Who may call a tenant's pipelines, and what they get of contended models.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TenantSpec {
     /// Whether anyone may, without a key.
@@ -69,6 +71,14 @@ pub struct TenantSpec {
     pub keys: Vec<Digest>,
     /// Which pipeline `/v1/{tenant}/infer` runs; where it is not named, the tenant's only one.
     pub default_pipeline: Option<Name>,
+    /// The tenant's share of contended batches, against the weights of others; 1 to 1000.
+    pub weight: u32,
+}
+
+impl Default for TenantSpec {
+    fn default() -> Self {
+        Self { open: false, keys: Vec::new(), default_pipeline: None, weight: 1 }
+    }
 }
 
 /// A pipeline.
@@ -86,6 +96,9 @@ pub struct PipelineSpec {
     pub settings: serde_json::Map<String, serde_json::Value>,
     #[serde(default)]
     pub limits: LimitsSpec,
+    /// The model's priority level for its requests, 1 being served first; not given: the model's default.
+    #[serde(default)]
+    pub priority: Option<u32>,
 }
 
 fn no_settings() -> serde_json::Map<String, serde_json::Value> {
@@ -144,69 +157,5 @@ impl LimitsSpec {
         let log = within("log_bytes", bytes(self.log_bytes), 16 << 20, default);
         plugin.log_bytes = log as usize;
         if faults.is_empty() { Ok(limits) } else { Err(faults) }
-    }
-}
-
-/// Which backend may run a model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum BackendChoice {
-    /// ONNX Runtime where it is there and can, else tract.
-    #[default]
-    Auto,
-    OnnxRuntime,
-    Tract,
-}
-
-/// How a model is loaded and batched.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ModelConfig {
-    /// The most rows in a batch.
-    pub max_batch_size: usize,
-    /// The most rows waiting; further requests get 429.
-    pub max_queue_size: usize,
-    /// Instances, each with a thread of its own.
-    pub instances: usize,
-    /// Threads that one run may use.
-    pub threads: usize,
-    pub backend: BackendChoice,
-}
-
-impl Default for ModelConfig {
-    fn default() -> Self {
-        Self {
-            max_batch_size: 256,
-            max_queue_size: 4096,
-            instances: 1,
-            threads: 1,
-            backend: BackendChoice::Auto,
-        }
-    }
-}
-
-impl ModelConfig {
-    /// What is wrong with it: every fault at once.
-    pub(crate) fn faults(&self) -> Vec<String> {
-        let within = |name: &str, value: usize, max: usize| {
-            let fault = || format!("{name} is {value}: must be 1 to {max}");
-            (!(1..=max).contains(&value)).then(fault)
-        };
-        let mut faults: Vec<_> = [
-            within("max_batch_size", self.max_batch_size, 65_536),
-            within("max_queue_size", self.max_queue_size, 10_000_000),
-            within("instances", self.instances, 64),
-            within("threads", self.threads, 256),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        if self.max_queue_size < self.max_batch_size {
-            let (queue, batch) = (self.max_queue_size, self.max_batch_size);
-            faults.push(format!(
-                "max_queue_size is {queue}: must be at least max_batch_size, {batch}"
-            ));
-        }
-        faults
     }
 }

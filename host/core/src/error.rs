@@ -45,6 +45,8 @@ pub enum ErrorCode {
     ModelFailed,
     /// The lane's queue is full.
     QueueFull,
+    /// The model is too busy to answer in time.
+    Overloaded,
     /// The deadline passed.
     DeadlineExceeded,
     /// Something this needs is not being served just now.
@@ -78,6 +80,7 @@ impl ErrorCode {
             Self::PluginTimeout => "plugin_timeout",
             Self::ModelFailed => "model_failed",
             Self::QueueFull => "queue_full",
+            Self::Overloaded => "overloaded",
             Self::DeadlineExceeded => "deadline_exceeded",
             Self::Unavailable => "unavailable",
             Self::Internal => "internal",

@@ -25,4 +25,4 @@ pub use error::ErrorCode;
 pub use id::{Digest, InvalidDigest, InvalidName, Name};
 pub use limits::{PipelineLimits, PluginLimits};
 pub use model::{InputError, Model, ModelError, ModelInfo, NamedTensor, TensorInfo};
-pub use tensor::{Tensor, TensorError};
+pub use tensor::{Shape, Tensor, TensorError};

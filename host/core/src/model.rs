@@ -1,5 +1,7 @@
 //! What a model is to everything above the backends.
 
+use std::sync::Arc;
+
 use crate::{Dtype, ErrorCode, Tensor};
 
 /// One loaded instance of a model. Owned by one thread at a time; several instances run side by
@@ -30,7 +32,7 @@ pub struct ModelInfo {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorInfo {
     /// The model's name for it.
-    pub name: String,
+    pub name: Arc<str>,
     /// Element type.
     pub dtype: Dtype,
     /// Dimensions; none where it may differ from call to call. Dimension 0 is rows.
@@ -41,7 +43,7 @@ pub struct TensorInfo {
 #[derive(Clone, Debug)]
 pub struct NamedTensor {
     /// The model's input or output name.
-    pub name: String,
+    pub name: Arc<str>,
     /// The tensor.
     pub tensor: Tensor,
 }
@@ -122,41 +124,49 @@ impl ModelInfo {
         all.all(|info| matches!(info.dims.first(), Some(None)))
     }
 
-    /// The inputs in the model's order, each of the right dtype and shape, all with the same number
-    /// of rows, which is returned too.
-    pub fn arrange(&self, given: Vec<NamedTensor>) -> Result<(Vec<Tensor>, usize), InputError> {
-        let mut slots: Vec<Option<Tensor>> = vec![None; self.inputs.len()];
-        for NamedTensor { name, tensor } in given {
-            let Some(index) = self.inputs.iter().position(|info| info.name == name) else {
-                let names: Vec<_> = self.inputs.iter().map(|info| &info.name).collect();
-                return Err(InputError::UnknownName { name, expected: format!("{names:?}") });
+    /// Put the inputs `given` in the model's order, and check that each has the right dtype and shape
+    /// and, where [rows are dynamic](Self::rows_are_dynamic), all have the same number of rows. That
+    /// number is returned; 1 where rows are not dynamic.
+    pub fn arrange(&self, given: &mut [NamedTensor]) -> Result<usize, InputError> {
+        let known = |name: &str| self.inputs.iter().any(|info| *info.name == *name);
+        if let Some(unknown) = given.iter().find(|input| !known(&input.name)) {
+            let names: Vec<_> = self.inputs.iter().map(|info| &info.name).collect();
+            let (name, expected) = (unknown.name.to_string(), format!("{names:?}"));
+            return Err(InputError::UnknownName { name, expected });
+        }
+        if let Some(twice) = (1..given.len())
+            .find(|at| given[..*at].iter().any(|other| other.name == given[*at].name))
+        {
+            return Err(InputError::Duplicate(given[twice].name.to_string()));
+        }
+        for (index, info) in self.inputs.iter().enumerate() {
+            let Some(at) = (index..given.len()).find(|at| given[*at].name == info.name) else {
+                return Err(InputError::Missing(info.name.to_string()));
             };
-            if slots[index].is_some() {
-                return Err(InputError::Duplicate(name));
-            }
-            check(&self.inputs[index], &tensor)?;
-            slots[index] = Some(tensor);
+            given.swap(index, at);
+            check(info, &given[index].tensor)?;
         }
-        let mut inputs = Vec::with_capacity(slots.len());
-        for (slot, info) in slots.into_iter().zip(&self.inputs) {
-            inputs.push(slot.ok_or_else(|| InputError::Missing(info.name.clone()))?);
-        }
-        let rows = inputs.first().map_or(0, Tensor::rows);
-        for (input, info) in inputs.iter().zip(&self.inputs) {
-            let expected = match input.rows() {
-                0 => "at least one is needed".to_owned(),
-                own if own != rows => format!("input {:?} has {rows}", self.inputs[0].name),
-                _ => continue,
-            };
-            let (name, actual) = (info.name.clone(), input.rows());
-            return Err(InputError::WrongRows { name, actual, expected });
-        }
-        Ok((inputs, rows))
+        if self.rows_are_dynamic() { rows_of(given) } else { Ok(1) }
     }
 }
 
+/// The rows that all of `inputs` have.
+fn rows_of(inputs: &[NamedTensor]) -> Result<usize, InputError> {
+    let rows = inputs.first().map_or(0, |first| first.tensor.rows());
+    for input in inputs {
+        let expected = match input.tensor.rows() {
+            0 => "at least one is needed".to_owned(),
+            own if own != rows => format!("input {:?} has {rows}", inputs[0].name),
+            _ => continue,
+        };
+        let (name, actual) = (input.name.to_string(), input.tensor.rows());
+        return Err(InputError::WrongRows { name, actual, expected });
+    }
+    Ok(rows)
+}
+
 fn check(info: &TensorInfo, tensor: &Tensor) -> Result<(), InputError> {
-    let name = || info.name.clone();
+    let name = || info.name.to_string();
     if tensor.dtype() != info.dtype {
         let (actual, expected) = (tensor.dtype(), info.dtype);
         return Err(InputError::WrongDtype { name: name(), actual, expected });
@@ -195,10 +205,10 @@ mod tests {
 
     #[test]
     fn inputs_are_put_in_the_models_order() {
-        let given = vec![tensor("b", Dtype::Float32, &[3]), tensor("a", Dtype::Float32, &[3, 2])];
-        let (inputs, rows) = info().arrange(given).unwrap();
-        assert_eq!(rows, 3);
-        assert_eq!(inputs[0].shape(), [3, 2]);
+        let mut given =
+            vec![tensor("b", Dtype::Float32, &[3]), tensor("a", Dtype::Float32, &[3, 2])];
+        assert_eq!(info().arrange(&mut given), Ok(3));
+        assert_eq!(given[0].tensor.shape(), [3, 2]);
     }
 
     #[test]
@@ -217,8 +227,8 @@ mod tests {
             (vec![a(), tensor("b", Dtype::Float32, &[4])], "\"b\" has 4 rows, input \"a\" has 3"),
             (vec![tensor("a", Dtype::Float32, &[0, 2]), b()], "at least one is needed"),
         ];
-        for (given, expected) in cases {
-            let error = info().arrange(given).unwrap_err().to_string();
+        for (mut given, expected) in cases {
+            let error = info().arrange(&mut given).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
     }

@@ -3,14 +3,19 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use smallvec::SmallVec;
+
 use crate::{Buffer, BufferPool, Dtype};
+
+/// Dimensions; the usual few are held in place.
+pub type Shape = SmallVec<[usize; 6]>;
 
 /// An immutable, dense, row-major, little-endian n-dimensional array. Cheap to clone: clones and
 /// row ranges share the buffer.
 #[derive(Clone, Debug)]
 pub struct Tensor {
     dtype: Dtype,
-    shape: Box<[usize]>,
+    shape: Shape,
     buffer: Arc<Buffer>,
     bytes: Range<usize>,
 }
@@ -36,11 +41,7 @@ pub enum TensorError {
 
 impl Tensor {
     /// A tensor of all of `buffer`.
-    pub fn new(
-        dtype: Dtype,
-        shape: Box<[usize]>,
-        buffer: Arc<Buffer>,
-    ) -> Result<Self, TensorError> {
+    pub fn new(dtype: Dtype, shape: Shape, buffer: Arc<Buffer>) -> Result<Self, TensorError> {
         let bytes = buffer.as_bytes();
         match Self::size_bytes(dtype, &shape)? {
             Some(expected) if expected != bytes.len() => {
@@ -109,30 +110,33 @@ impl Tensor {
     ///
     /// # Errors
     /// [`TensorError::Element`] where the parts do not agree or there is none.
-    pub fn stack(pool: &BufferPool, parts: &[&Self]) -> Result<Self, TensorError> {
-        let [first, rest @ ..] = parts else {
+    pub fn stack<'a>(
+        pool: &BufferPool,
+        parts: impl Iterator<Item = &'a Self> + Clone,
+    ) -> Result<Self, TensorError> {
+        let mut rest = parts.clone();
+        let Some(first) = rest.next() else {
             return Err(TensorError::Element("nothing to stack".into()));
         };
-        if rest.is_empty() {
-            return Ok((*first).clone());
+        if rest.clone().next().is_none() {
+            return Ok(first.clone());
         }
-        let alike = |part: &&&Self| {
-            part.dtype == first.dtype && part.shape.get(1..) == first.shape.get(1..)
-        };
-        if !rest.iter().all(|part| alike(&part)) || first.shape.is_empty() {
+        let alike =
+            |part: &Self| part.dtype == first.dtype && part.shape.get(1..) == first.shape.get(1..);
+        if !rest.all(alike) || first.shape.is_empty() {
             return Err(TensorError::Element("parts of a batch differ in dtype or shape".into()));
         }
-        let len = parts.iter().map(|part| part.bytes.len()).sum();
+        let len = parts.clone().map(|part| part.bytes.len()).sum();
         let buffer = pool.fill(len, |target| {
             let mut rest = target;
-            for part in parts {
+            for part in parts.clone() {
                 let (head, tail) = rest.split_at_mut(part.bytes.len());
                 head.copy_from_slice(part.as_bytes());
                 rest = tail;
             }
         });
         let mut shape = first.shape.clone();
-        shape[0] = parts.iter().map(|part| part.rows()).sum();
+        shape[0] = parts.map(Self::rows).sum();
         Ok(Self { dtype: first.dtype, shape, buffer, bytes: 0..len })
     }
 }
@@ -205,12 +209,12 @@ mod tests {
         let pool = BufferPool::new(1 << 20);
         let a = floats(&pool, &[1, 2], &[1., 2.]);
         let b = floats(&pool, &[2, 2], &[3., 4., 5., 6.]);
-        let both = Tensor::stack(&pool, &[&a, &b]).unwrap();
+        let both = Tensor::stack(&pool, [&a, &b].into_iter()).unwrap();
         assert_eq!(both.shape(), [3, 2]);
         let rows = both.slice_rows(1..3).unwrap();
         assert_eq!(rows.as_f32(), b.as_f32());
         assert!(both.slice_rows(2..4).is_none());
         let odd = floats(&pool, &[1, 3], &[0.; 3]);
-        assert!(Tensor::stack(&pool, &[&a, &odd]).is_err());
+        assert!(Tensor::stack(&pool, [&a, &odd].into_iter()).is_err());
     }
 }

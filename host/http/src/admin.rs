@@ -190,13 +190,23 @@ fn published(release: Published) -> Json<Value> {
 
 /// A tenant as clients send it: keys in the clear, to be kept as digests.
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, default)]
-#[derive(Default)]
+#[serde(deny_unknown_fields)]
 struct TenantBody {
+    #[serde(default)]
     open: bool,
+    #[serde(default)]
     api_keys: Vec<String>,
     default_pipeline: Option<Name>,
+    /// Its share of contended batches, against the weights of others.
+    #[serde(default = "equal_weight")]
+    weight: u32,
 }
+
+fn equal_weight() -> u32 {
+    1
+}
+
+const WEIGHT_MAX: u32 = 1000;
 
 /// Keys shorter than this can be guessed.
 const KEY_LEN_MIN: usize = 16;
@@ -207,7 +217,7 @@ async fn put_tenant(
     body: Result<Json<TenantBody>, JsonRejection>,
 ) -> Outcome {
     let tenant = name("tenant", &tenant)?;
-    let TenantBody { open, api_keys, default_pipeline } = document(body)?;
+    let TenantBody { open, api_keys, default_pipeline, weight } = document(body)?;
     if open != api_keys.is_empty() {
         let detail = "a tenant is either open (\"open\": true) or has api_keys (at least one)";
         return Err(Refused::new(ErrorCode::Unprocessable, detail));
@@ -216,8 +226,12 @@ async fn put_tenant(
         let detail = format!("api_keys[{index}] is shorter than {KEY_LEN_MIN} characters");
         return Err(Refused::new(ErrorCode::Unprocessable, detail));
     }
+    if !(1..=WEIGHT_MAX).contains(&weight) {
+        let detail = format!("weight is {weight}: must be 1 to {WEIGHT_MAX}");
+        return Err(Refused::new(ErrorCode::Unprocessable, detail));
+    }
     let keys = api_keys.iter().map(|key| credentials::digest(key)).collect();
-    let spec = TenantSpec { open, keys, default_pipeline };
+    let spec = TenantSpec { open, keys, default_pipeline, weight };
     Ok(published(state.control.release(vec![Change::PutTenant { tenant, spec }]).await?))
 }
 

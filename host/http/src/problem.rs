@@ -80,6 +80,6 @@ pub(crate) fn status_of(code: ErrorCode) -> StatusCode {
         | ErrorCode::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         ErrorCode::QueueFull => StatusCode::TOO_MANY_REQUESTS,
         ErrorCode::PluginTimeout | ErrorCode::DeadlineExceeded => StatusCode::GATEWAY_TIMEOUT,
-        ErrorCode::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        ErrorCode::Unavailable | ErrorCode::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
     }
 }

@@ -91,7 +91,7 @@ impl Pixels {
             Layout::Nchw => [1, order.len(), height, width],
             Layout::Nhwc => [1, height, width, order.len()],
         };
-        Tensor::new(options.dtype, shape.into(), data)
+        Tensor::new(options.dtype, shape.as_slice().into(), data)
             .map_err(|error| ImageError::InvalidArgument(error.to_string()))
     }
 }

@@ -81,13 +81,19 @@ async fn stages(
     let prepared = prepared.map_err(failed(stage::PRE))?;
 
     let started = Instant::now();
-    let tenant = route.tenant.clone();
-    let submission = Submission { tenant, inputs: prepared.inputs, deadline };
+    let submission = Submission {
+        tenant: route.tenant.clone(),
+        weight: route.weight,
+        priority: route.priority,
+        timeout: None,
+        inputs: prepared.inputs,
+        deadline,
+    };
     let submitted = route.model.submit(submission).instrument(debug_span!("infer")).await;
     let waited = started.elapsed();
-    timings.queue = submitted.as_ref().map_or(waited, |(_, queued)| *queued);
+    timings.queue = submitted.as_ref().map_or(waited, |answered| answered.queued);
     timings.infer = waited.saturating_sub(timings.queue);
-    let (outputs, _) = submitted?;
+    let outputs = submitted?.outputs;
 
     let started = Instant::now();
     let post = async {

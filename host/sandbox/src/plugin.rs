@@ -159,7 +159,7 @@ impl Plugin {
             let tensor = table
                 .delete(input.tensor)
                 .map_err(|error| CallError::InvalidOutput(error.to_string()))?;
-            Ok(NamedTensor { name: input.name, tensor })
+            Ok(NamedTensor { name: input.name.into(), tensor })
         });
         Ok(Prepared { inputs: inputs.collect::<Result<_, CallError>>()?, state: prepared.state })
     }
@@ -176,7 +176,7 @@ impl Plugin {
         let mut store = self.sandbox.store(limits);
         let outputs = outputs.into_iter().map(|output| {
             let tensor = push(store.data_mut(), output.tensor)?;
-            Ok(tensors::NamedTensor { name: output.name, tensor })
+            Ok(tensors::NamedTensor { name: output.name.to_string(), tensor })
         });
         let outputs = outputs.collect::<Result<Vec<_>, CallError>>()?;
         let params = (outputs, Arc::from(state));

@@ -97,6 +97,10 @@ pub struct Route {
     pub post: Arc<Plugin>,
     /// A JSON document.
     pub settings: Arc<str>,
+    /// The tenant's share of contended batches.
+    pub weight: u32,
+    /// The model's priority level for these requests; none: its default.
+    pub priority: Option<u32>,
     pub limits: PipelineLimits,
     /// The tenant's share of the sandbox: its plugin calls beyond it wait for one another, not for
     /// those of others. One for all of its pipelines, and the same in every snapshot.

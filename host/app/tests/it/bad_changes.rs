@@ -185,10 +185,10 @@ fn a_model_configuration_with_several_faults() {
     let server = Server::start();
     server.model("digits");
     let body =
-        json!({ "max_batch_size": 70_000, "max_queue_size": 1, "instances": 0, "threads": 257 });
+        json!({ "max_batch_size": 70_000, "max_queue_rows": 1, "instances": 0, "threads": 257 });
     let named = [
         "max_batch_size is 70000: must be 1 to 65536",
-        "max_queue_size is 1: must be at least max_batch_size, 70000",
+        "max_queue_rows is 1: must be at least max_batch_size, 70000",
         "instances is 0: must be 1 to 64",
         "threads is 257: must be 1 to 256",
     ];

@@ -1,6 +1,6 @@
 //! Requests that the data plane refuses, each with a code and with what is wrong.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::deploy::{processor, ranker_body};
 use crate::files;
@@ -183,9 +183,12 @@ fn items_that_the_ranker_cannot_take() {
     );
     rank("{\"items\":").refused(400, "invalid_request", &["invalid JSON", "line 1"]);
 
-    let many = ranker_body(&vec![good; 257]).to_string();
-    let named = ["request has 257 rows", "at most 256"];
-    rank(&many).refused(422, "unprocessable", &named);
+    server.put_json("models/ranker/config", &json!({ "max_batch_size": 4, "max_queue_rows": 8 }));
+    let many = |count| ranker_body(&vec![good.clone(); count]).to_string();
+    let named = ["request has 9 rows", "queue holds 8"];
+    rank(&many(9)).refused(422, "unprocessable", &named);
+    let ranked: Value = serde_json::from_str(&rank(&many(7)).text()).unwrap();
+    assert_eq!(ranked["items"].as_array().map(Vec::len), Some(7), "more than a batch holds");
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn a_caller_that_hangs_up_ends_its_call() {
 fn a_full_queue_refuses_further_requests() {
     let server = Server::start();
     server.hostile("acme");
-    let config = json!({ "max_batch_size": 1, "max_queue_size": 1 });
+    let config = json!({ "max_batch_size": 1, "max_queue_rows": 1 });
     server.put_json("models/digits/config", &config);
     let work = |_| {
         let answer = server.data.post("/v1/acme/infer/hostile", b"");

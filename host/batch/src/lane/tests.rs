@@ -9,7 +9,8 @@ use gristmill_core::{
     TensorInfo,
 };
 
-use super::{Lane, LaneConfig, Submission, SubmitError};
+use super::{Lane, Submission, SubmitError};
+use crate::{Full, LaneConfig, QueuePolicy};
 
 /// Doubles its input. Says how many rows each run has, and waits for leave to finish it.
 struct Gated {
@@ -32,6 +33,7 @@ impl Model for Gated {
     }
 }
 
+/// A lane over one such model. What it is sent it does when told to.
 struct Bench {
     lane: Arc<Lane>,
     started: Receiver<usize>,
@@ -39,7 +41,11 @@ struct Bench {
     pool: BufferPool,
 }
 
-fn bench(max_batch_size: usize, max_queue_size: usize) -> Bench {
+fn bench(max_batch_size: usize, queue_rows: usize) -> Bench {
+    bench_with(LaneConfig::new(max_batch_size, queue_rows))
+}
+
+fn bench_with(config: LaneConfig) -> Bench {
     let pool = BufferPool::new(1 << 20);
     let (started_sender, started) = channel();
     let (leave, leave_receiver) = channel();
@@ -54,16 +60,18 @@ fn bench(max_batch_size: usize, max_queue_size: usize) -> Bench {
         started: started_sender,
         leave: Arc::new(Mutex::new(leave_receiver)),
     };
-    let config = LaneConfig { max_batch_size, max_queue_size };
     let lane = Lane::new("test", info, vec![Box::new(model)], config, pool.clone()).unwrap();
     Bench { lane: Arc::new(lane), started, leave, pool }
 }
 
 fn submission(pool: &BufferPool, tenant: &str, values: &[f32], patience: Duration) -> Submission {
     let buffer = pool.copy_from(bytemuck::cast_slice(values));
-    let tensor = Tensor::new(Dtype::Float32, [values.len(), 1].into(), buffer).unwrap();
+    let tensor = Tensor::new(Dtype::Float32, [values.len(), 1].as_slice().into(), buffer).unwrap();
     Submission {
         tenant: tenant.parse().unwrap(),
+        weight: 1,
+        priority: None,
+        timeout: None,
         inputs: vec![NamedTensor { name: "x".into(), tensor }],
         deadline: Deadline::at(Instant::now() + patience),
     }
@@ -90,7 +98,7 @@ impl Bench {
         let (lane, submission) = (self.lane.clone(), self.submission(tenant, values, patience));
         let before = self.lane.statistics().queued_rows;
         let task = tokio::spawn(async move {
-            let (outputs, _) = lane.submit(submission).await?;
+            let outputs = lane.submit(submission).await?.outputs;
             Ok(outputs[0].tensor.as_f32().unwrap().to_vec())
         });
         while self.lane.statistics().queued_rows < before + values.len() {
@@ -104,7 +112,7 @@ impl Bench {
         let (lane, submission) =
             (self.lane.clone(), self.submission("first", &[0.0], Duration::from_secs(60)));
         let task = tokio::spawn(async move {
-            let (outputs, _) = lane.submit(submission).await?;
+            let outputs = lane.submit(submission).await?.outputs;
             Ok(outputs[0].tensor.as_f32().unwrap().to_vec())
         });
         while self.started.try_recv().is_err() {
@@ -132,18 +140,18 @@ async fn tenants_share_the_batch_that_forms_while_the_instance_is_busy() {
     assert_eq!(b.await.unwrap().unwrap(), [6.0]);
     assert_eq!(bench.started.recv().unwrap(), 3);
     let statistics = bench.lane.statistics();
-    assert_eq!((statistics.batches, statistics.rows, statistics.mixed_batches), (2, 4, 1));
+    assert_eq!((statistics.batch_count(), statistics.rows, statistics.mixed_batches), (2, 4, 1));
     let a: Name = "a".parse().unwrap();
     assert_eq!(statistics.recent_mixed[0].rows[&a], 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_full_queue_refuses_and_an_oversized_request_is_told_the_maximum() {
+async fn a_full_queue_refuses_and_so_it_does_what_it_never_holds() {
     let bench = bench(2, 2);
     let first = bench.occupy().await;
     let second = bench.queue("a", &[1.0, 1.0]).await;
     let refused = bench.lane.submit(bench.submission("b", &[1.0], Duration::from_secs(60))).await;
-    assert!(matches!(refused, Err(SubmitError::QueueFull { queued: 2, max: 2 })));
+    assert!(matches!(refused, Err(SubmitError::QueueFull(Full::Lane { queued: 2, max: 2, .. }))));
     let wide = bench.lane.submit(bench.submission("b", &[1.0; 3], Duration::from_secs(60))).await;
     assert!(matches!(wide, Err(SubmitError::TooManyRows { rows: 3, max: 2 })));
     bench.finish(2);
@@ -168,17 +176,121 @@ async fn cancelled_and_expired_requests_cost_no_compute() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_poisoned_request_fails_alone() {
+async fn a_batch_that_fails_is_cut_in_half_until_only_the_guilty_fail() {
     let bench = bench(8, 64);
     let first = bench.occupy().await;
-    let good = bench.queue("a", &[1.0]).await;
+    let mut good = Vec::new();
+    for value in [1.0, 2.0, 3.0] {
+        good.push(bench.queue("a", &[value]).await);
+    }
     let bad = bench.queue("b", &[-1.0]).await;
-    // The first run, the batch that fails, and both by themselves.
-    bench.finish(4);
+    // The first run; all four, two and two, and the failing two by themselves.
+    bench.finish(6);
     first.await.unwrap().unwrap();
-    assert_eq!(good.await.unwrap().unwrap(), [2.0]);
+    for (task, value) in good.into_iter().zip([2.0, 4.0, 6.0]) {
+        assert_eq!(task.await.unwrap().unwrap(), [value]);
+    }
     assert!(matches!(bad.await.unwrap(), Err(SubmitError::Failed(_))));
-    assert_eq!(bench.lane.statistics().fail, 1);
+    let statistics = bench.lane.statistics();
+    assert_eq!((statistics.success, statistics.fail, statistics.bisections), (4, 1, 2));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_larger_than_a_batch_runs_in_several_and_comes_back_whole() {
+    let bench = bench(2, 64);
+    bench.finish(3);
+    let values = [1.0, 2.0, 3.0, 4.0, 5.0];
+    let submission = bench.submission("a", &values, Duration::from_secs(60));
+    let outputs = bench.lane.submit(submission).await.unwrap().outputs;
+    assert_eq!(outputs[0].tensor.shape(), [5, 1]);
+    assert_eq!(outputs[0].tensor.as_f32().unwrap(), [2.0, 4.0, 6.0, 8.0, 10.0]);
+    let rows: Vec<_> = bench.started.try_iter().collect();
+    assert_eq!(rows, [2, 2, 1]);
+}
+
+#[tokio::test]
+async fn a_request_that_cannot_be_answered_in_time_is_refused_at_the_door() {
+    let bench = bench(8, 64);
+    bench.lane.shared.state().service.observe(1, Duration::from_secs(1));
+    let hurried = bench.submission("a", &[1.0], Duration::from_millis(900));
+    let refused = bench.lane.submit(hurried).await;
+    assert!(matches!(refused, Err(SubmitError::TooBusy { expected }) if expected.as_secs() == 1));
+    bench.finish(1);
+    let patient = bench.submission("a", &[1.0], Duration::from_secs(60));
+    bench.lane.submit(patient).await.unwrap();
+    assert_eq!(bench.lane.statistics().refused_early, 1);
+}
+
+/// The instance is busy throughout, so nothing but the timeout can answer.
+#[tokio::test(start_paused = true)]
+async fn what_is_queued_for_longer_than_its_timeout_is_told_at_once() {
+    let level = QueuePolicy {
+        timeout: Some(Duration::from_secs(5)),
+        allow_timeout_override: true,
+        ..QueuePolicy::default()
+    };
+    let bench = bench_with(LaneConfig { levels: vec![level], ..LaneConfig::new(8, 64) });
+    let first = bench.occupy().await;
+    for (own, expected) in [(None, 5), (Some(Duration::from_secs(2)), 2)] {
+        let submission = bench.submission("a", &[1.0], Duration::from_secs(60));
+        let began = tokio::time::Instant::now();
+        let outcome = bench.lane.submit(Submission { timeout: own, ..submission }).await;
+        assert!(matches!(outcome, Err(SubmitError::Expired)));
+        assert_eq!(began.elapsed().as_secs(), expected);
+    }
+    bench.finish(1);
+    first.await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn higher_levels_go_first_and_unknown_ones_are_refused() {
+    let levels = vec![QueuePolicy::default(); 2];
+    let bench = bench_with(LaneConfig { levels, default_level: 1, ..LaneConfig::new(1, 64) });
+    let first = bench.occupy().await;
+    let low = bench.queue("a", &[1.0]).await;
+    let (lane, submission) =
+        (bench.lane.clone(), bench.submission("b", &[2.0, 3.0], Duration::from_secs(60)));
+    let urgent =
+        tokio::spawn(
+            async move { lane.submit(Submission { priority: Some(1), ..submission }).await },
+        );
+    while bench.lane.statistics().queued_rows < 3 {
+        tokio::task::yield_now().await;
+    }
+    let submission = bench.submission("a", &[1.0], Duration::from_secs(60));
+    let unknown = bench.lane.submit(Submission { priority: Some(3), ..submission }).await;
+    assert!(matches!(unknown, Err(SubmitError::NoSuchPriority { given: 3, levels: 2 })));
+    // The first, then the two rows that are urgent.
+    bench.finish(3);
+    urgent.await.unwrap().unwrap();
+    assert!(!low.is_finished());
+    bench.finish(1);
+    first.await.unwrap().unwrap();
+    low.await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_batch_is_staged_while_the_instance_is_busy() {
+    let bench = bench(2, 64);
+    let first = bench.occupy().await;
+    // Long enough to be worth it.
+    bench.lane.shared.state().service = Default::default();
+    bench.lane.shared.state().service.observe(2, Duration::from_millis(10));
+    let a = bench.queue("a", &[1.0]).await;
+    let (lane, submission) =
+        (bench.lane.clone(), bench.submission("b", &[2.0], Duration::from_secs(60)));
+    let b = tokio::spawn(async move { lane.submit(submission).await });
+    while bench.lane.shared.state().staged == 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(bench.lane.statistics().queued_rows, 0);
+    // One that is staged leaves: the other runs alone.
+    b.abort();
+    assert!(b.await.unwrap_err().is_cancelled());
+    bench.finish(2);
+    first.await.unwrap().unwrap();
+    assert_eq!(a.await.unwrap().unwrap(), [2.0]);
+    assert_eq!(bench.started.recv().unwrap(), 1, "whoever left cost no compute");
 }
 
 /// Echoes its input and says on which thread it ran.

@@ -1,24 +1,60 @@
-//! Properties over random arrivals in simulated time.
+//! Properties over random arrivals in simulated time. Each property sees at least 10^5 arrivals.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
+use gristmill_core::Name;
 use proptest::prelude::*;
 
-use super::{Entry, Policy};
+use super::{Due, Entry, Policy, Taken};
+use crate::config::{LaneConfig, QueueLimits, QueuePolicy, TimeoutAction};
+use crate::service_time::ServiceTime;
+
+const LEVELS: usize = 3;
+const TENANTS: [&str; 3] = ["a", "b", "c"];
+
+#[derive(Clone, Debug)]
+struct Arrival {
+    tenant: usize,
+    level: usize,
+    rows: usize,
+    shape_key: u64,
+    patience_ms: u64,
+    timeout_ms: Option<u64>,
+    gone: bool,
+}
 
 #[derive(Clone, Debug)]
 enum Step {
-    Push { rows: usize, shape_key: u64, patience_ms: u64, gone: bool },
+    Push(Arrival),
     Take,
     Wait { ms: u64 },
 }
 
+fn arrival() -> impl Strategy<Value = Arrival> {
+    let gone = prop::bool::weighted(0.1);
+    let timeout = prop::option::weighted(0.3, 1..20_u64);
+    (0..TENANTS.len(), 0..LEVELS, 1..=8_usize, 0..3_u64, 1..80_u64, timeout, gone).prop_map(
+        |(tenant, level, rows, shape_key, patience_ms, timeout_ms, gone)| Arrival {
+            tenant,
+            level,
+            rows,
+            shape_key,
+            patience_ms,
+            timeout_ms,
+            gone,
+        },
+    )
+}
+
+/// Some 250 arrivals a case.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let push = (1..=8_usize, 0..3_u64, 1..50_u64, prop::bool::weighted(0.1)).prop_map(
-        |(rows, shape_key, patience_ms, gone)| Step::Push { rows, shape_key, patience_ms, gone },
-    );
-    let step = prop_oneof![4 => push, 2 => Just(Step::Take), 1 => (1..20_u64).prop_map(|ms| Step::Wait { ms })];
-    prop::collection::vec(step, 0..200)
+    let step = prop_oneof![
+        5 => arrival().prop_map(Step::Push),
+        2 => Just(Step::Take),
+        1 => (1..10_u64).prop_map(|ms| Step::Wait { ms }),
+    ];
+    prop::collection::vec(step, 300..500)
 }
 
 #[derive(Debug)]
@@ -27,81 +63,339 @@ struct Item {
     gone: bool,
 }
 
+/// The level that delays what overstays; the others reject it.
+const DELAYING: usize = 1;
+
+fn config() -> LaneConfig {
+    let level = |index| QueuePolicy {
+        timeout_action: if index == DELAYING {
+            TimeoutAction::Delay
+        } else {
+            TimeoutAction::Reject
+        },
+        max_requests: Some(40),
+        ..QueuePolicy::default()
+    };
+    LaneConfig {
+        levels: (0..LEVELS).map(level).collect(),
+        ageing: Duration::from_millis(30),
+        tenant_queue: QueueLimits { rows: 150, bytes: 1000 },
+        ..LaneConfig::new(16, 300)
+    }
+}
+
+fn tenant(index: usize) -> Name {
+    TENANTS[index].parse().unwrap()
+}
+
+fn entry(id: usize, now: Instant, arrival: &Arrival) -> Entry<Item> {
+    Entry {
+        tenant: tenant(arrival.tenant),
+        weight: 1,
+        level: arrival.level,
+        rows: arrival.rows,
+        bytes: arrival.rows,
+        shape_key: arrival.shape_key,
+        arrived: now,
+        deadline: now + Duration::from_millis(arrival.patience_ms),
+        timeout: arrival.timeout_ms.map(|ms| now + Duration::from_millis(ms)),
+        item: Item { id, gone: arrival.gone },
+    }
+}
+
+fn take(policy: &mut Policy<Item>, now: Instant) -> Taken<Item> {
+    let mut taken = Taken::default();
+    policy.take(now, &ServiceTime::default(), |item| item.gone, &mut taken);
+    taken
+}
+
+fn rows(entries: &[Entry<Item>]) -> usize {
+    entries.iter().map(|entry| entry.rows).sum()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
-    /// Every request comes out exactly once, in time and in order within its shape, in batches of one
-    /// shape that never go over the maximum.
+    /// Every request that is admitted comes out exactly once, in a batch in time, as expired, or not
+    /// at all where nobody waits; batches have one shape and at most the maximum's rows; order is kept
+    /// within tenant, level and shape but for what overstayed; the queue's limits hold.
     #[test]
     fn nothing_is_lost_and_batches_keep_the_rules(steps in steps()) {
-        const BATCH_ROWS: usize = 8;
-        const QUEUE_ROWS: usize = 64;
-        let mut policy = Policy::new(BATCH_ROWS, QUEUE_ROWS);
-        let mut now = Instant::now();
-        let mut accepted = Vec::new();
-        let mut seen = std::collections::BTreeMap::new();
-        let mut last_of_shape = [None::<usize>; 3];
-        let mut next_id = 0;
-        let mut queued = 0;
-        // Enough takes at the end to empty any queue.
-        let drain = std::iter::repeat_n(Step::Take, QUEUE_ROWS);
-        for step in steps.into_iter().chain(drain) {
+        let config = config();
+        let mut policy = Policy::new(config.clone());
+        let start = Instant::now();
+        let mut now = start;
+        let mut accepted = BTreeMap::new();
+        let mut seen = BTreeMap::new();
+        let mut last = BTreeMap::new();
+        let drain = std::iter::repeat_n(Step::Take, config.queue.rows);
+        for (id, step) in steps.into_iter().chain(drain).enumerate() {
             match step {
                 Step::Wait { ms } => now += Duration::from_millis(ms),
-                Step::Push { rows, shape_key, patience_ms, gone } => {
-                    let deadline = now + Duration::from_millis(patience_ms);
-                    let item = Item { id: next_id, gone };
-                    let pushed = policy.push(Entry { rows, shape_key, deadline, item });
-                    prop_assert_eq!(pushed.is_ok(), queued + rows <= QUEUE_ROWS);
-                    if pushed.is_ok() {
-                        accepted.push((next_id, gone));
-                        queued += rows;
+                Step::Push(arrival) => {
+                    let size = (arrival.rows, arrival.rows);
+                    let admitted = policy.admits(&tenant(arrival.tenant), arrival.level, size);
+                    let fits = policy.queued_rows() + arrival.rows <= config.queue.rows;
+                    prop_assert!(fits || admitted.is_err());
+                    if admitted.is_ok() {
+                        policy.push(entry(id, now, &arrival));
+                        accepted.insert(id, arrival.gone);
                     }
-                    next_id += 1;
                 }
                 Step::Take => {
-                    let taken = policy.take(now, |item| item.gone);
-                    let rows: usize = taken.batch.iter().map(|entry| entry.rows).sum();
-                    prop_assert!(rows <= BATCH_ROWS);
+                    let taken = take(&mut policy, now);
+                    prop_assert!(rows(&taken.batch) <= config.max_batch_size);
+                    prop_assert!(!taken.batch.is_empty() || policy.queued_rows() == 0,
+                        "an idle instance and no batch");
                     for entry in &taken.batch {
                         prop_assert_eq!(entry.shape_key, taken.batch[0].shape_key);
                         prop_assert!(entry.deadline > now && !entry.item.gone);
-                        let last = &mut last_of_shape[entry.shape_key as usize];
-                        prop_assert!(last.is_none_or(|last| last < entry.item.id), "overtaken");
-                        *last = Some(entry.item.id);
-                    }
-                    for entry in taken.batch.iter().chain(&taken.expired) {
-                        prop_assert_eq!(seen.insert(entry.item.id, ()), None, "answered twice");
+                        let overstayed = entry.level == DELAYING && entry.timeout.is_none();
+                        prop_assert!(overstayed || entry.timeout.is_none_or(|timeout| timeout > now));
+                        let stream = (entry.tenant.clone(), entry.level, entry.shape_key);
+                        if entry.level != DELAYING {
+                            let last = last.insert(stream, entry.item.id);
+                            prop_assert!(last.is_none_or(|last| last < entry.item.id), "overtaken");
+                        }
                     }
                     for entry in &taken.expired {
-                        prop_assert!(entry.deadline <= now);
+                        let timeout = entry.timeout.is_some_and(|timeout| timeout <= now);
+                        prop_assert!(entry.deadline <= now || timeout && entry.level != DELAYING);
                     }
-                    queued = policy.queued_rows();
+                    for entry in taken.batch.into_iter().chain(taken.expired) {
+                        prop_assert_eq!(seen.insert(entry.item.id, ()), None, "answered twice");
+                    }
                 }
             }
         }
         prop_assert_eq!(policy.queued_rows(), 0);
         for (id, gone) in accepted {
-            prop_assert_eq!(seen.contains_key(&id), !gone, "request {}", id);
+            prop_assert!(gone || seen.contains_key(&id), "request {} lost", id);
         }
     }
 
-    /// Work-conserving: a take from a queue that holds anything alive gives a batch, and one that is
-    /// as full as the oldest shape allows in order.
+    /// A sweep takes out what is gone or expired, and nothing else; what stays comes out in batches.
     #[test]
-    fn the_oldest_alive_request_always_travels(rows in prop::collection::vec((1..=8_usize, 0..3_u64), 1..30)) {
-        let mut policy = Policy::new(8, usize::MAX);
-        let now = Instant::now();
-        for (id, (rows, shape_key)) in rows.iter().enumerate() {
-            let deadline = now + Duration::from_secs(1);
-            policy.push(Entry { rows: *rows, shape_key: *shape_key, deadline, item: id }).unwrap();
+    fn a_sweep_takes_out_the_dead_only(
+        arrivals in prop::collection::vec(arrival(), 200..260), ms in 1..80_u64,
+    ) {
+        let mut policy = Policy::new(LaneConfig {
+            levels: config().levels.into_iter().map(|level| QueuePolicy {
+                max_requests: None, ..level
+            }).collect(),
+            ..LaneConfig::new(8, 10_000)
+        });
+        let start = Instant::now();
+        let later = start + Duration::from_millis(ms);
+        for (id, arrival) in arrivals.iter().enumerate() {
+            policy.push(entry(id, start, arrival));
         }
-        let mut left: Vec<usize> = (0..rows.len()).collect();
-        while !left.is_empty() {
-            let batch = policy.take(now, |_| false).batch;
-            prop_assert_eq!(batch[0].item, left[0]);
-            left.retain(|id| batch.iter().all(|entry| entry.item != *id));
+        let mut dead = Vec::new();
+        let mut alive = 0;
+        for (id, arrival) in arrivals.iter().enumerate() {
+            let rejected = arrival.level != DELAYING && arrival.timeout_ms.is_some_and(|at| at <= ms);
+            match arrival {
+                Arrival { gone: true, .. } => {}
+                _ if rejected || arrival.patience_ms <= ms => dead.push(id),
+                _ => alive += arrival.rows,
+            }
         }
-        prop_assert!(policy.take(now, |_| false).batch.is_empty());
+        let mut swept: Vec<_> =
+            policy.sweep(later, true, |item| item.gone).into_iter().map(|entry| entry.item.id).collect();
+        swept.sort_unstable();
+        prop_assert_eq!(swept, dead);
+        prop_assert_eq!(policy.queued_rows(), alive);
+        let mut served = 0;
+        while policy.queued_rows() > 0 {
+            served += rows(&take(&mut policy, later).batch);
+        }
+        prop_assert_eq!(served, alive);
     }
+
+    /// Tenants that always have something queued get rows in the ratio of their weights, whatever the
+    /// sizes of their requests.
+    #[test]
+    fn backlogged_tenants_share_by_weight(
+        weights in prop::array::uniform3(1..=4_u32),
+        sizes in prop::collection::vec(1..=8_usize, 64),
+    ) {
+        const BATCHES: usize = 400;
+        let mut policy = Policy::new(LaneConfig::new(16, 100_000));
+        let now = Instant::now();
+        let mut next = 0;
+        let mut served = BTreeMap::<Name, usize>::new();
+        for _ in 0..BATCHES {
+            for (index, weight) in weights.iter().enumerate() {
+                while policy.usage.index(&tenant(index)).is_none_or(|at| policy.tiers[0].rows_of(at) < 64) {
+                    let size = sizes[(next * 7 + index) % sizes.len()];
+                    let arrival = Arrival {
+                        tenant: index, level: 0, rows: size, shape_key: 0,
+                        patience_ms: 1000, timeout_ms: None, gone: false,
+                    };
+                    policy.push(Entry { weight: *weight, ..entry(next, now, &arrival) });
+                    next += 1;
+                }
+            }
+            for entry in take(&mut policy, now).batch {
+                *served.entry(entry.tenant).or_default() += entry.rows;
+            }
+        }
+        let all: usize = served.values().sum();
+        let weight_all: u32 = weights.iter().sum();
+        for (index, weight) in weights.iter().enumerate() {
+            let share = served[&tenant(index)] as f64 / all as f64;
+            let fair = f64::from(*weight) / f64::from(weight_all);
+            prop_assert!((share - fair).abs() < 0.05, "{} got {share}, {fair} is fair", TENANTS[index]);
+        }
+    }
+
+    /// However much others have queued, a tenant's lone request of a row is in the next batch if it has
+    /// that batch's shape, and in one of the next three (there are three tenants) if not.
+    #[test]
+    fn a_flood_delays_nobody_by_more_than_its_turn(
+        flood in prop::collection::vec((0..2_usize, 1..=8_usize, 0..2_u64), 200..250),
+        shape_key in 0..2_u64, before in 0..10_usize,
+    ) {
+        let mut policy = Policy::new(LaneConfig::new(16, 100_000));
+        let now = Instant::now();
+        let push = |policy: &mut Policy<Item>, id, tenant, rows, shape_key| {
+            let arrival = Arrival {
+                tenant, level: 0, rows, shape_key, patience_ms: 1000, timeout_ms: None, gone: false,
+            };
+            policy.push(entry(id, now, &arrival));
+        };
+        for (id, (tenant, rows, shape_key)) in flood.iter().enumerate() {
+            push(&mut policy, id, *tenant, *rows, *shape_key);
+        }
+        for _ in 0..before {
+            take(&mut policy, now);
+        }
+        push(&mut policy, usize::MAX, 2, 1, shape_key);
+        for batches in 1..=3 {
+            let batch = take(&mut policy, now).batch;
+            if batch.iter().any(|entry| entry.item.id == usize::MAX) {
+                return Ok(());
+            }
+            prop_assert!(batch[0].shape_key != shape_key, "left out of batch {batches} of its shape");
+        }
+        prop_assert!(false, "not in the first three batches");
+    }
+
+    /// A higher level is served first, and ageing lets every level be served in the end, although the
+    /// highest never runs dry.
+    #[test]
+    fn levels_are_strict_but_none_starves(arrivals in prop::collection::vec(1..LEVELS, 20..40)) {
+        let mut policy = Policy::new(LaneConfig {
+            levels: vec![QueuePolicy::default(); LEVELS],
+            ageing: Duration::from_millis(30),
+            ..LaneConfig::new(4, 100_000)
+        });
+        let mut now = Instant::now();
+        let make = |level| Arrival {
+            tenant: 0, level, rows: 2, shape_key: 0, patience_ms: 100_000, timeout_ms: None, gone: false,
+        };
+        for (id, level) in arrivals.iter().enumerate() {
+            policy.push(entry(id, now, &make(*level)));
+        }
+        let began = now;
+        let mut waiting = arrivals.len();
+        let mut next = arrivals.len();
+        while waiting > 0 {
+            for _ in 0..3 {
+                policy.push(entry(next, now, &make(0)));
+                next += 1;
+            }
+            for entry in take(&mut policy, now).batch {
+                if entry.level > 0 {
+                    waiting -= 1;
+                    let waited = now - began;
+                    prop_assert!(waited >= Duration::from_millis(30) * entry.level as u32, "too early");
+                }
+            }
+            now += Duration::from_millis(1);
+            prop_assert!(now - began < Duration::from_secs(10), "starved");
+        }
+    }
+
+    /// With a queue delay a batch is due exactly when a preferred size is filled or its oldest request
+    /// has waited for the delay, for each shape by itself; and it is the largest preferred size that
+    /// the queue fills.
+    #[test]
+    fn delays_are_exact_and_preferred_sizes_win(
+        gaps in prop::collection::vec((0..400_u64, 0..2_u64), 200..260),
+    ) {
+        const DELAY_US: u64 = 1000;
+        const PREFERRED: [usize; 2] = [4, 8];
+        let mut policy = Policy::new(LaneConfig {
+            preferred_batch_sizes: PREFERRED.to_vec(),
+            max_queue_delay: Duration::from_micros(DELAY_US),
+            ..LaneConfig::new(16, 100_000)
+        });
+        let start = Instant::now();
+        let at = |us: u64| start + Duration::from_micros(us);
+        let mut queued: [VecDeque<u64>; 2] = Default::default();
+        let mut now_us = 0;
+        for (id, (gap_us, shape)) in gaps.iter().enumerate() {
+            let until = now_us + gap_us;
+            // Everything that falls due before the next arrival.
+            loop {
+                let due_us = queued.iter().filter_map(|queue| {
+                    let oldest = queue.front()?;
+                    Some(if queue.len() >= PREFERRED[0] { *oldest } else { oldest + DELAY_US })
+                }).min();
+                let due = policy.due(at(now_us));
+                match due_us {
+                    None => prop_assert_eq!(due, Due::Never),
+                    Some(due_us) if due_us > now_us => prop_assert_eq!(due, Due::At(at(due_us))),
+                    Some(_) => prop_assert_eq!(due, Due::Now),
+                }
+                match due_us {
+                    Some(due_us) if due_us <= until => {
+                        now_us = now_us.max(due_us);
+                        let batch = take(&mut policy, at(now_us)).batch;
+                        let queue = &mut queued[batch[0].shape_key as usize];
+                        let fits = PREFERRED.iter().rev().find(|size| **size <= queue.len());
+                        prop_assert_eq!(batch.len(), *fits.unwrap_or(&queue.len()));
+                        queue.drain(..batch.len());
+                    }
+                    _ => break,
+                }
+            }
+            now_us = until;
+            let arrival = Arrival {
+                tenant: 0, level: 0, rows: 1, shape_key: *shape,
+                patience_ms: 100_000, timeout_ms: None, gone: false,
+            };
+            policy.push(entry(id, at(now_us), &arrival));
+            queued[*shape as usize].push_back(now_us);
+        }
+    }
+}
+
+/// What waits ahead of a request, as it is estimated, never leaves out what its level and those above
+/// hold of its own tenant, nor counts more than is there.
+#[test]
+fn rows_ahead_are_the_tenants_share() {
+    let mut policy = Policy::new(LaneConfig::new(16, 100_000));
+    let now = Instant::now();
+    let push = |policy: &mut Policy<Item>, id, tenant, rows| {
+        let arrival = Arrival {
+            tenant,
+            level: 0,
+            rows,
+            shape_key: 0,
+            patience_ms: 1000,
+            timeout_ms: None,
+            gone: false,
+        };
+        policy.push(entry(id, now, &arrival));
+    };
+    for id in 0..100 {
+        push(&mut policy, id, 0, 8);
+    }
+    assert_eq!(policy.rows_ahead(&tenant(1), 1, 0), 0, "nothing of its own waits");
+    assert_eq!(policy.rows_ahead(&tenant(0), 1, 0), 800);
+    push(&mut policy, 100, 1, 4);
+    assert_eq!(policy.rows_ahead(&tenant(1), 1, 0), 8, "its own and as much of the other's");
+    assert_eq!(policy.rows_ahead(&tenant(1), 4, 0), 5, "its weight counts");
 }

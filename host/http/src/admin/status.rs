@@ -51,13 +51,14 @@ fn describe_model(model: &ModelState, config: Value) -> Value {
 
 fn describe_tensor(info: &TensorInfo) -> Value {
     let shape: Vec<_> = info.dims.iter().map(|dim| dim.map_or(-1, |size| size as i64)).collect();
-    json!({ "name": info.name, "datatype": info.dtype.as_str(), "shape": shape })
+    json!({ "name": &*info.name, "datatype": info.dtype.as_str(), "shape": shape })
 }
 
 fn describe_lane(statistics: &LaneStatistics) -> Value {
     let by_tenant =
         statistics.tenant_rows.iter().map(|(name, rows)| (name.to_string(), json!(rows)));
-    let sizes = statistics.batch_sizes.iter().map(|(rows, count)| (rows.to_string(), json!(count)));
+    let sizes =
+        statistics.batches.iter().map(|(rows, batches)| (rows.to_string(), json!(batches.count)));
     let recent = statistics.recent_mixed.iter().map(|batch| {
         batch.rows.iter().map(|(name, rows)| (name.to_string(), json!(rows))).collect::<Map<_, _>>()
     });
@@ -66,15 +67,22 @@ fn describe_lane(statistics: &LaneStatistics) -> Value {
         "fail": statistics.fail,
         "expired": statistics.expired,
         "refused": statistics.refused,
+        "refused_early": statistics.refused_early,
+        "bisections": statistics.bisections,
         "queued_rows": statistics.queued_rows,
         "rows": statistics.rows,
         "rows_by_tenant": by_tenant.collect::<Map<_, _>>(),
-        "batches": statistics.batches,
+        "batches": statistics.batch_count(),
         "batch_sizes": sizes.collect::<Map<_, _>>(),
         "mixed_batches": statistics.mixed_batches,
         "recent_mixed_batches": recent.collect::<Vec<_>>(),
         "queue_us": statistics.queue.as_micros() as u64,
-        "compute_us": statistics.compute.as_micros() as u64,
+        "compute_input_us": statistics.compute.input.as_micros() as u64,
+        "compute_infer_us": statistics.compute.infer.as_micros() as u64,
+        "compute_output_us": statistics.compute.output.as_micros() as u64,
+        "service_time_us": statistics.service_time.map(|(fixed, per_row)| {
+            json!({ "fixed": fixed * 1e6, "per_row": per_row * 1e6 })
+        }),
     })
 }
 

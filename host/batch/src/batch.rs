@@ -1,0 +1,214 @@
+//! One batch: staged, run, taken apart.
+//!
+//! A batch of one request is that request's tensors themselves; a larger one is copied together once,
+//! into pooled buffers. Outputs are row ranges of the batch's outputs, not copies.
+//!
+//! Invariant: a batch that fails is bisected until the requests that fail by themselves are found; the
+//! others are answered.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use gristmill_core::{BufferPool, Model, Tensor};
+
+use crate::SubmitError;
+use crate::lane::Job;
+use crate::policy::{Entry, Taken};
+
+/// What a request came to: a tensor for each output, in the model's order.
+type Outputs = Result<Vec<Tensor>, SubmitError>;
+
+/// Requests on their way through an instance; emptied, kept for its allocations.
+#[derive(Default)]
+pub(crate) struct Batch {
+    pub(crate) taken: Taken<Job>,
+    /// The inputs of all requests as of [`stage`](Self::stage); empty where not staged.
+    staged: Vec<Tensor>,
+    /// How long each request was queued, once the batch runs.
+    pub(crate) queued: Vec<Duration>,
+    outcomes: Vec<Outputs>,
+}
+
+/// A batch that was run.
+pub(crate) struct Ran {
+    pub(crate) times: Times,
+    /// How often it was cut in half because it failed.
+    pub(crate) bisections: u64,
+    pub(crate) failed: usize,
+}
+
+/// Where a batch's time went.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Times {
+    /// Staging the inputs.
+    pub input: Duration,
+    /// In the model.
+    pub infer: Duration,
+    /// Taking the outputs apart.
+    pub output: Duration,
+}
+
+impl Times {
+    pub(crate) fn total(&self) -> Duration {
+        self.input + self.infer + self.output
+    }
+}
+
+impl Batch {
+    pub(crate) fn requests(&self) -> &[Entry<Job>] {
+        &self.taken.batch
+    }
+
+    pub(crate) fn rows(&self) -> usize {
+        self.requests().iter().map(|entry| entry.rows).sum()
+    }
+
+    /// Stage all requests. Where that fails it is tried again, and answered for, when the batch runs.
+    pub(crate) fn stage(&mut self, pool: &BufferPool) {
+        let Self { taken, staged, .. } = self;
+        if stage(&taken.batch, staged, pool).is_err() {
+            staged.clear();
+        }
+    }
+
+    /// Run all requests that are still waited for; none where there is none.
+    pub(crate) fn run(&mut self, model: &mut dyn Model, pool: &BufferPool) -> Option<Ran> {
+        let started = Instant::now();
+        let before = self.taken.batch.len();
+        self.taken.batch.retain(|entry| entry.item.reply.take());
+        let requests = &self.taken.batch;
+        if requests.len() != before {
+            // Staged with the rows of those who left.
+            self.staged.clear();
+        }
+        if requests.is_empty() {
+            return None;
+        }
+        self.queued.extend(requests.iter().map(|entry| started - entry.arrived));
+        let staged = &mut self.staged;
+        let mut run = Run { model, pool, staged, outcomes: &mut self.outcomes, ran: Ran::none() };
+        run.solve(requests);
+        let mut ran = run.ran;
+        self.staged.clear();
+        ran.failed = self.outcomes.iter().filter(|outcome| outcome.is_err()).count();
+        Some(ran)
+    }
+
+    /// Give each request its answer.
+    pub(crate) fn answer(&mut self) {
+        let waited = self.outcomes.drain(..).zip(self.queued.drain(..));
+        for (entry, (outcome, queued)) in self.taken.batch.drain(..).zip(waited) {
+            entry.item.reply.answer(outcome.map(|outputs| (outputs, queued)));
+        }
+    }
+}
+
+impl Ran {
+    fn none() -> Self {
+        Self { times: Times::default(), bisections: 0, failed: 0 }
+    }
+}
+
+/// A run of some requests, and what came of it so far.
+struct Run<'a> {
+    model: &'a mut dyn Model,
+    pool: &'a BufferPool,
+    /// Inputs staged already; empty where not.
+    staged: &'a mut Vec<Tensor>,
+    outcomes: &'a mut Vec<Outputs>,
+    ran: Ran,
+}
+
+impl Run<'_> {
+    /// Push an outcome for each of `requests`.
+    fn solve(&mut self, requests: &[Entry<Job>]) {
+        let outcome = self.together(requests);
+        match outcome {
+            Ok(()) => {}
+            Err(error) if requests.len() <= 1 => self.outcomes.push(Err(error)),
+            Err(error) => {
+                tracing::warn!(%error, requests = requests.len(), "batch failed, cut in half");
+                self.ran.bisections += 1;
+                let (left, right) = requests.split_at(requests.len() / 2);
+                self.solve(left);
+                self.solve(right);
+            }
+        }
+    }
+
+    /// Run `requests` in one; pushes an outcome for each of them, or none and fails.
+    fn together(&mut self, requests: &[Entry<Job>]) -> Result<(), SubmitError> {
+        let started = Instant::now();
+        if self.staged.is_empty() {
+            stage(requests, self.staged, self.pool)?;
+        }
+        let staged = Instant::now();
+        let outputs = run_guarded(self.model, self.staged);
+        self.staged.clear();
+        let ran = Instant::now();
+        let times = &mut self.ran.times;
+        times.input += staged - started;
+        times.infer += ran - staged;
+        let outputs = outputs?;
+        if requests.len() == 1 {
+            self.outcomes.push(Ok(outputs));
+        } else {
+            take_apart(requests, &outputs, self.outcomes)?;
+        }
+        self.ran.times.output += ran.elapsed();
+        Ok(())
+    }
+}
+
+/// The inputs of all `requests` together into `staged`, which is empty.
+fn stage(
+    requests: &[Entry<Job>],
+    staged: &mut Vec<Tensor>,
+    pool: &BufferPool,
+) -> Result<(), SubmitError> {
+    let [first, rest @ ..] = requests else { return Ok(()) };
+    if rest.is_empty() {
+        staged.extend(first.item.inputs.iter().map(|input| input.tensor.clone()));
+        return Ok(());
+    }
+    for index in 0..first.item.inputs.len() {
+        let parts = requests.iter().map(|entry| &entry.item.inputs[index].tensor);
+        let stacked = Tensor::stack(pool, parts);
+        staged.push(stacked.map_err(|error| SubmitError::Failed(error.to_string()))?);
+    }
+    Ok(())
+}
+
+/// Each request's rows of `outputs`.
+fn take_apart(
+    requests: &[Entry<Job>],
+    outputs: &[Tensor],
+    outcomes: &mut Vec<Outputs>,
+) -> Result<(), SubmitError> {
+    let failed = |text: String| SubmitError::Failed(text);
+    let rows: usize = requests.iter().map(|entry| entry.rows).sum();
+    if let Some(odd) = outputs.iter().find(|output| output.rows() != rows) {
+        return Err(failed(format!("{rows} rows went in, {} came out", odd.rows())));
+    }
+    let before = outcomes.len();
+    let mut start = 0;
+    for entry in requests {
+        let range = start..start + entry.rows;
+        start = range.end;
+        let part = outputs.iter().map(|output| output.slice_rows(range.clone()));
+        let Some(part) = part.collect() else {
+            outcomes.truncate(before);
+            return Err(failed("an output cannot be split by rows".into()));
+        };
+        outcomes.push(Ok(part));
+    }
+    Ok(())
+}
+
+/// Run the model; a panic in it is an error of this run.
+fn run_guarded(model: &mut dyn Model, inputs: &[Tensor]) -> Outputs {
+    match catch_unwind(AssertUnwindSafe(|| model.run(inputs))) {
+        Ok(outcome) => outcome.map_err(|error| SubmitError::Failed(error.0)),
+        Err(_) => Err(SubmitError::Failed("panicked".into())),
+    }
+}

@@ -1,0 +1,73 @@
+//! How a lane forms batches. The words are those of Triton's `dynamic_batching`, and mean the same.
+
+use std::time::Duration;
+
+/// What a lane may hold and how it forms batches. Validated by whoever makes it: sizes and limits are
+/// at least 1, preferred sizes ascend and are at most the maximum.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaneConfig {
+    /// The most rows in a batch.
+    pub max_batch_size: usize,
+    /// Sizes worth waiting for, ascending; the largest that the queue fills is taken.
+    pub preferred_batch_sizes: Vec<usize>,
+    /// How long a request may wait for others while an instance is idle; zero: not at all.
+    pub max_queue_delay: Duration,
+    /// One queue policy for each priority level, the first for the highest; at least one.
+    pub levels: Vec<QueuePolicy>,
+    /// The level of requests that name none, from 0.
+    pub default_level: usize,
+    /// After so long in a level a request moves up by one, so that none starves.
+    pub ageing: Duration,
+    /// The most that waits.
+    pub queue: QueueLimits,
+    /// The most of one tenant that waits.
+    pub tenant_queue: QueueLimits,
+}
+
+/// What may wait; more is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueueLimits {
+    pub rows: usize,
+    pub bytes: usize,
+}
+
+/// How one priority level queues.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QueuePolicy {
+    /// The most requests in this level; none: only [`QueueLimits`] count.
+    pub max_requests: Option<usize>,
+    /// How long a request may be queued; none: until its deadline.
+    pub timeout: Option<Duration>,
+    /// What becomes of one that was queued longer.
+    pub timeout_action: TimeoutAction,
+    /// Whether a request may name a shorter timeout of its own.
+    pub allow_timeout_override: bool,
+}
+
+/// What becomes of a request that was queued for longer than its timeout.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TimeoutAction {
+    /// It fails.
+    #[default]
+    Reject,
+    /// It waits on, behind everything else in its level.
+    Delay,
+}
+
+impl LaneConfig {
+    /// Work-conserving batches of at most `max_batch_size` rows, one priority, a queue of
+    /// `queue_rows` rows.
+    pub fn new(max_batch_size: usize, queue_rows: usize) -> Self {
+        let limits = QueueLimits { rows: queue_rows, bytes: usize::MAX };
+        Self {
+            max_batch_size,
+            preferred_batch_sizes: Vec::new(),
+            max_queue_delay: Duration::ZERO,
+            levels: vec![QueuePolicy::default()],
+            default_level: 0,
+            ageing: Duration::from_secs(1),
+            queue: limits,
+            tenant_queue: limits,
+        }
+    }
+}

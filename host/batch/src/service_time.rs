@@ -1,0 +1,92 @@
+//! How long a batch of n rows takes: s(n) = a + b n, learned from the batches that ran. Pure.
+//!
+//! Least squares in which each batch counts a little less than the one after it, so that a model that
+//! slows down is noticed after some dozens of batches.
+
+use std::time::Duration;
+
+/// What a batch still counts after the next one.
+const DECAY: f64 = 0.95;
+
+/// The learned service time of a lane.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ServiceTime {
+    weight: f64,
+    rows: f64,
+    rows_squared: f64,
+    seconds: f64,
+    rows_seconds: f64,
+}
+
+impl ServiceTime {
+    /// A batch of `rows` rows took `time`.
+    pub(crate) fn observe(&mut self, rows: usize, time: Duration) {
+        let (n, t) = (rows as f64, time.as_secs_f64());
+        for (sum, new) in [
+            (&mut self.weight, 1.0),
+            (&mut self.rows, n),
+            (&mut self.rows_squared, n * n),
+            (&mut self.seconds, t),
+            (&mut self.rows_seconds, n * t),
+        ] {
+            *sum = *sum * DECAY + new;
+        }
+    }
+
+    /// The learned a and b, in seconds; none before the first batch. Neither is negative: where all
+    /// batches were about the same size, the line through their mean and the origin has to do for
+    /// larger ones.
+    pub(crate) fn line(&self) -> Option<(f64, f64)> {
+        if self.weight == 0.0 {
+            return None;
+        }
+        let (mean_rows, mean_seconds) = (self.rows / self.weight, self.seconds / self.weight);
+        let variance = self.rows_squared / self.weight - mean_rows * mean_rows;
+        let covariance = self.rows_seconds / self.weight - mean_rows * mean_seconds;
+        let proportional = mean_seconds / mean_rows;
+        let slope = if variance > 1e-3 * mean_rows * mean_rows {
+            (covariance / variance).clamp(0.0, proportional)
+        } else {
+            proportional
+        };
+        Some((mean_seconds - slope * mean_rows, slope))
+    }
+
+    /// s(`rows`); none before the first batch.
+    pub(crate) fn of(&self, rows: usize) -> Option<Duration> {
+        let (fixed, per_row) = self.line()?;
+        Duration::try_from_secs_f64(fixed + per_row * rows as f64).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(time: Option<Duration>, expected_us: f64) -> bool {
+        time.is_some_and(|time| (time.as_secs_f64() * 1e6 - expected_us).abs() < expected_us * 0.02)
+    }
+
+    #[test]
+    fn a_line_is_learned_and_learned_anew() {
+        let mut service = ServiceTime::default();
+        assert_eq!(service.of(1), None);
+        for n in (0..200).map(|i| 1 + i * 7 % 32) {
+            service.observe(n, Duration::from_micros(100 + 10 * n as u64));
+        }
+        assert!(near(service.of(1), 110.0) && near(service.of(64), 740.0));
+        for n in (0..200).map(|i| 1 + i * 7 % 32) {
+            service.observe(n, Duration::from_micros(500));
+        }
+        assert!(near(service.of(64), 500.0), "{:?}", service.of(64));
+    }
+
+    #[test]
+    fn batches_of_one_size_give_no_slope_below_zero() {
+        let mut service = ServiceTime::default();
+        for time in [10, 11, 9, 10] {
+            service.observe(4, Duration::from_millis(time));
+        }
+        assert!(near(service.of(4), 10_000.0) && near(service.of(8), 20_000.0));
+    }
+}

@@ -1,0 +1,137 @@
+//! What joins a submitter and the batch its request is in: one allocation, one small lock.
+//!
+//! Invariant: a ticket is answered once, or its submitter is gone. A [`Reply`] that is dropped
+//! unanswered answers that the lane is closed.
+
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use gristmill_core::Tensor;
+
+use crate::SubmitError;
+
+/// Outputs in the model's order, and how long the request was queued.
+pub(crate) type Answer = Result<(Vec<Tensor>, Duration), SubmitError>;
+
+enum Progress {
+    Queued(Option<Waker>),
+    /// In a batch: can no longer be withdrawn.
+    Taken(Option<Waker>),
+    Answered(Answer),
+    /// The submitter has its answer, or wants none.
+    Gone,
+}
+
+struct Ticket(Mutex<Progress>);
+
+impl Ticket {
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The batch's end of a ticket.
+pub(crate) struct Reply(Arc<Ticket>);
+
+/// The submitter's end: a future of the answer. Dropping it withdraws the request.
+pub(crate) struct Waiting<'a> {
+    ticket: Arc<Ticket>,
+    /// Set when a request that is still queued is withdrawn.
+    withdrawn: &'a AtomicBool,
+}
+
+/// A new ticket's two ends.
+pub(crate) fn ticket(withdrawn: &AtomicBool) -> (Reply, Waiting<'_>) {
+    let ticket = Arc::new(Ticket(Mutex::new(Progress::Queued(None))));
+    (Reply(ticket.clone()), Waiting { ticket, withdrawn })
+}
+
+impl Reply {
+    /// Whether nobody waits any more.
+    pub(crate) fn is_gone(&self) -> bool {
+        matches!(*self.0.progress(), Progress::Gone)
+    }
+
+    /// The request goes into a batch now; false where nobody waits any more.
+    pub(crate) fn take(&self) -> bool {
+        let mut progress = self.0.progress();
+        match &mut *progress {
+            Progress::Queued(waker) => {
+                *progress = Progress::Taken(waker.take());
+                true
+            }
+            Progress::Taken(_) => true,
+            Progress::Answered(_) | Progress::Gone => false,
+        }
+    }
+
+    pub(crate) fn answer(self, answer: Answer) {
+        self.settle(answer);
+    }
+
+    fn settle(&self, answer: Answer) {
+        let mut progress = self.0.progress();
+        let waker = match &mut *progress {
+            Progress::Queued(waker) | Progress::Taken(waker) => waker.take(),
+            Progress::Answered(_) | Progress::Gone => return,
+        };
+        *progress = Progress::Answered(answer);
+        drop(progress);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        self.settle(Err(SubmitError::Closed));
+    }
+}
+
+impl Waiting<'_> {
+    /// Take the request back if no batch has it yet; whether that was so.
+    pub(crate) fn withdraw(&self) -> bool {
+        let mut progress = self.ticket.progress();
+        let queued = matches!(*progress, Progress::Queued(_));
+        if queued {
+            *progress = Progress::Gone;
+            self.withdrawn.store(true, Ordering::Relaxed);
+        }
+        queued
+    }
+}
+
+impl Future for Waiting<'_> {
+    type Output = Answer;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer> {
+        let mut progress = self.ticket.progress();
+        match &mut *progress {
+            Progress::Queued(waker) | Progress::Taken(waker) => {
+                match waker {
+                    Some(waker) => waker.clone_from(context.waker()),
+                    None => *waker = Some(context.waker().clone()),
+                }
+                Poll::Pending
+            }
+            Progress::Answered(_) => match std::mem::replace(&mut *progress, Progress::Gone) {
+                Progress::Answered(answer) => Poll::Ready(answer),
+                _ => Poll::Pending,
+            },
+            Progress::Gone => Poll::Ready(Err(SubmitError::Closed)),
+        }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let before = std::mem::replace(&mut *self.ticket.progress(), Progress::Gone);
+        if matches!(before, Progress::Queued(_)) {
+            self.withdrawn.store(true, Ordering::Relaxed);
+        }
+    }
+}
