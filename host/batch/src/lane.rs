@@ -48,7 +48,7 @@ pub struct Answered {
 pub enum SubmitError {
     #[error(transparent)]
     Input(#[from] InputError),
-    #[error("request has {rows} rows, the model's queue holds {max}")]
+    #[error("request has {rows} rows, the model's queue holds {max} of a tenant")]
     TooManyRows { rows: usize, max: usize },
     #[error("priority is {given}: this model has levels 1 to {levels}")]
     NoSuchPriority { given: u32, levels: usize },
@@ -312,8 +312,9 @@ impl Lane {
         let deadline = submission.deadline.instant();
         let timeout = self.timeout(level, submission).map(|timeout| now + timeout);
         let rows = parts.iter().map(|part| part.rows).sum();
-        if rows > self.config.queue.rows {
-            return Err(SubmitError::TooManyRows { rows, max: self.config.queue.rows });
+        let max = self.config.queue.rows.min(self.config.tenant_queue.rows);
+        if rows > max {
+            return Err(SubmitError::TooManyRows { rows, max });
         }
         let bytes = parts.iter().map(|part| bytes_of(&part.inputs)).sum();
         let mut state = self.shared.state();

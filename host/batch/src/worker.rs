@@ -87,11 +87,15 @@ pub(crate) fn lead(shared: &Shared) {
 }
 
 /// Run a batch, and the next ones for as long as there are any and somebody else to answer.
+///
+/// Where less is queued than half of what just ran, answering goes first: clients that send one request
+/// after the other then are in the next batch together, instead of in two halves that alternate.
 fn play(shared: &Shared, mut turn: Turn) -> MutexGuard<'_, State> {
     loop {
         let batch = turn.run(shared);
         let mut state = shared.state();
-        let helped = state.waiting_workers > state.woken_workers;
+        let much_waits = state.policy.queued_rows() * 2 > batch.rows();
+        let helped = much_waits && state.waiting_workers > state.woken_workers;
         match helped.then(|| begin(&mut state)).flatten() {
             Some(next) => {
                 state.ran.push(batch);

@@ -183,7 +183,10 @@ fn items_that_the_ranker_cannot_take() {
     );
     rank("{\"items\":").refused(400, "invalid_request", &["invalid JSON", "line 1"]);
 
-    server.put_json("models/ranker/config", &json!({ "max_batch_size": 4, "max_queue_rows": 8 }));
+    server.put_json(
+        "models/ranker/config",
+        &json!({ "max_batch_size": 4, "max_queue_rows": 8, "max_tenant_queue_rows": 8 }),
+    );
     let many = |count| ranker_body(&vec![good.clone(); count]).to_string();
     let named = ["request has 9 rows", "queue holds 8"];
     rank(&many(9)).refused(422, "unprocessable", &named);
