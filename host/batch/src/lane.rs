@@ -104,10 +104,14 @@ pub(crate) struct State {
     pub(crate) idle: Vec<Box<dyn Model>>,
     /// When the running batches are expected to end.
     pub(crate) running_until: Vec<Instant>,
+    /// How long it takes to copy a batch together, recency-weighted.
+    pub(crate) staging_time: Duration,
     /// Batches taken early, being staged or waiting for an instance.
     pub(crate) staged: usize,
     /// Batches that ran and are to be answered by whoever is free.
     pub(crate) ran: Vec<Batch>,
+    /// Until when a worker waits at most.
+    pub(crate) timed: Option<Instant>,
     pub(crate) closed: bool,
     pub(crate) waiting_workers: usize,
     /// Of those, how many were woken and are on their way.
@@ -119,8 +123,8 @@ pub(crate) struct State {
 
 impl Shared {
     /// Wake a worker where a batch can be run or staged.
-    pub(crate) fn wake_worker(&self, state: &mut State) {
-        if worker::has_work(self, state) {
+    pub(crate) fn wake_worker(&self, state: &mut State, now: Instant) {
+        if worker::has_work(self, state, now) {
             self.wake_any(state);
         }
     }
@@ -177,8 +181,10 @@ impl Lane {
             service: ServiceTime::default(),
             idle: instances,
             running_until: Vec::with_capacity(count),
+            staging_time: Duration::ZERO,
             staged: 0,
             ran: Vec::new(),
+            timed: None,
             closed: false,
             waiting_workers: 0,
             woken_workers: 0,
@@ -341,7 +347,7 @@ impl Lane {
             drop(state);
             worker::lead(&self.shared);
         } else {
-            self.shared.wake_worker(&mut state);
+            self.shared.wake_worker(&mut state, now);
         }
         Ok(waiting)
     }

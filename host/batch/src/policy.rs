@@ -8,6 +8,7 @@
 //! Invariants: a request that went in comes out once, in a batch, as expired or as gone; no batch has
 //! more rows than the maximum; order is kept within tenant, level and shape.
 
+mod linger;
 mod tier;
 mod usage;
 
@@ -17,6 +18,7 @@ use gristmill_core::Name;
 
 use crate::config::{LaneConfig, TimeoutAction};
 use crate::service_time::ServiceTime;
+use linger::Linger;
 use tier::Tier;
 pub use usage::Full;
 use usage::Usage;
@@ -85,6 +87,7 @@ pub(crate) struct Policy<T> {
     config: LaneConfig,
     usage: Usage,
     tiers: Vec<Tier<T>>,
+    linger: Linger,
     /// No queued entry expires before.
     earliest_expiry: Option<Instant>,
 }
@@ -99,7 +102,13 @@ struct ShapeRows {
 impl<T> Policy<T> {
     pub(crate) fn new(config: LaneConfig) -> Self {
         let tiers = (0..config.levels.len() * 2).map(|_| Tier::default()).collect();
-        Self { config, usage: Usage::default(), tiers, earliest_expiry: None }
+        Self {
+            config,
+            usage: Usage::default(),
+            tiers,
+            linger: Linger::default(),
+            earliest_expiry: None,
+        }
     }
 
     pub(crate) fn queued_rows(&self) -> usize {
@@ -135,14 +144,28 @@ impl<T> Policy<T> {
         if self.usage.rows() == 0 {
             return Due::Never;
         }
-        if self.config.max_queue_delay.is_zero() {
-            return Due::Now;
-        }
-        let ready_at = self.shapes().into_iter().map(|shape| self.ready_at(&shape));
-        match ready_at.min() {
+        let lingers = self.linger.until(self.usage.rows());
+        let delayed = if self.config.max_queue_delay.is_zero() {
+            None
+        } else {
+            self.shapes().into_iter().map(|shape| self.ready_at(&shape)).min()
+        };
+        match lingers.max(delayed) {
             Some(at) if at > now => Due::At(at),
             _ => Due::Now,
         }
+    }
+
+    /// Whether to answer a batch of `rows` rows before the next one is taken.
+    pub(crate) fn answers_first(&self, rows: usize, service: &ServiceTime) -> bool {
+        let time = service.of(rows).unwrap_or_default();
+        self.linger.would_begin((rows, self.usage.rows(), self.config.max_batch_size), time)
+    }
+
+    /// A batch of `rows` rows was just answered: those clients may be back in a moment.
+    pub(crate) fn answered(&mut self, now: Instant, rows: usize, service: &ServiceTime) {
+        let time = service.of(rows).unwrap_or_default();
+        self.linger.begin(now, (rows, self.usage.rows(), self.config.max_batch_size), time);
     }
 
     /// The next batch at `now`, into `taken`, which is empty. What `gone` says is gone, what expired
@@ -155,12 +178,15 @@ impl<T> Policy<T> {
         taken: &mut Taken<T>,
     ) {
         self.promote(now);
-        let fastest = service.of(1).unwrap_or_default();
+        self.linger.end(self.usage.rows());
+        // As long as all that waits would take in one batch, or as a full one.
+        let expected = self.usage.rows().min(self.config.max_batch_size);
+        let takes = service.of(expected).unwrap_or_default();
         let verdict = |config: &LaneConfig, entry: &Entry<T>| {
             let overstayed = entry.timeout.is_some_and(|timeout| timeout <= now);
             match config.levels[entry.level].timeout_action {
                 _ if gone(&entry.item) => Verdict::Gone,
-                _ if entry.deadline <= now + fastest => Verdict::Expired,
+                _ if entry.deadline <= now + takes => Verdict::Expired,
                 TimeoutAction::Reject if overstayed => Verdict::Expired,
                 TimeoutAction::Delay if overstayed => Verdict::Delay,
                 _ => Verdict::Serve,

@@ -33,29 +33,31 @@ impl ServiceTime {
         }
     }
 
-    /// The learned a and b, in seconds; none before the first batch. Neither is negative: where all
-    /// batches were about the same size, the line through their mean and the origin has to do for
-    /// larger ones.
+    /// The learned a and b, in seconds, neither negative; none before batches of different sizes ran.
     pub(crate) fn line(&self) -> Option<(f64, f64)> {
-        if self.weight == 0.0 {
-            return None;
-        }
-        let (mean_rows, mean_seconds) = (self.rows / self.weight, self.seconds / self.weight);
+        let (mean_rows, mean_seconds) = self.mean()?;
         let variance = self.rows_squared / self.weight - mean_rows * mean_rows;
         let covariance = self.rows_seconds / self.weight - mean_rows * mean_seconds;
-        let proportional = mean_seconds / mean_rows;
-        let slope = if variance > 1e-3 * mean_rows * mean_rows {
-            (covariance / variance).clamp(0.0, proportional)
-        } else {
-            proportional
-        };
+        if variance < 1e-3 * mean_rows * mean_rows {
+            return None;
+        }
+        let slope = (covariance / variance).clamp(0.0, mean_seconds / mean_rows);
         Some((mean_seconds - slope * mean_rows, slope))
     }
 
-    /// s(`rows`); none before the first batch.
+    /// s(`rows`); none before the first batch. Where all batches were of about the same size, smaller
+    /// ones are taken to last as long, and larger ones in proportion.
     pub(crate) fn of(&self, rows: usize) -> Option<Duration> {
-        let (fixed, per_row) = self.line()?;
-        Duration::try_from_secs_f64(fixed + per_row * rows as f64).ok()
+        let (mean_rows, mean_seconds) = self.mean()?;
+        let seconds = match self.line() {
+            Some((fixed, per_row)) => fixed + per_row * rows as f64,
+            None => mean_seconds * (rows as f64 / mean_rows).max(1.0),
+        };
+        Duration::try_from_secs_f64(seconds).ok()
+    }
+
+    fn mean(&self) -> Option<(f64, f64)> {
+        (self.weight > 0.0).then(|| (self.rows / self.weight, self.seconds / self.weight))
     }
 }
 
@@ -82,11 +84,12 @@ mod tests {
     }
 
     #[test]
-    fn batches_of_one_size_give_no_slope_below_zero() {
+    fn from_batches_of_one_size_nothing_is_hoped_for_smaller_ones() {
         let mut service = ServiceTime::default();
         for time in [10, 11, 9, 10] {
             service.observe(4, Duration::from_millis(time));
         }
-        assert!(near(service.of(4), 10_000.0) && near(service.of(8), 20_000.0));
+        assert!(near(service.of(1), 10_000.0) && near(service.of(8), 20_000.0));
+        assert_eq!(service.line(), None);
     }
 }

@@ -23,9 +23,9 @@ const LEADER_BATCH_TIME_MAX: Duration = Duration::from_micros(100);
 /// How many batches a leader runs before it leaves the rest to a worker.
 const LEADER_BATCHES_MAX: usize = 4;
 
-/// Batches at least as long as this are staged while the one before runs, if they are full: that takes
-/// nothing from those that could still join.
-const STAGED_BATCH_TIME_MIN: Duration = Duration::from_millis(1);
+/// Batches that take this long to be copied together are staged while the one before runs, if they are
+/// full: that takes nothing from those that could still join.
+const STAGING_TIME_MIN: Duration = Duration::from_micros(100);
 
 /// Emptied batches that are kept.
 const SPARE_MAX: usize = 8;
@@ -56,10 +56,15 @@ pub(crate) fn run(shared: &Shared) {
 }
 
 /// Whether a worker could run or stage a batch, or should wait for one to be due.
-pub(crate) fn has_work(shared: &Shared, state: &State) -> bool {
+pub(crate) fn has_work(shared: &Shared, state: &State, now: Instant) -> bool {
     // Whoever was woken takes an instance, too.
     let spoken_for = state.staged + state.woken_workers;
-    let free = state.idle.len() > spoken_for && state.policy.queued_rows() > 0;
+    let free = state.idle.len() > spoken_for
+        && match state.policy.due(now) {
+            Due::Now => true,
+            Due::At(at) => state.timed.is_none_or(|timed| at < timed),
+            Due::Never => false,
+        };
     free || may_stage(shared, state)
 }
 
@@ -80,31 +85,42 @@ pub(crate) fn lead(shared: &Shared) {
         }
         let Some(turn) = begin(&mut state) else { break };
         drop(state);
-        let batch = turn.run(shared);
-        state = answer(shared, shared.state(), batch);
+        let (ran, running) = turn.run(shared);
+        drop(running);
+        state = ran.answer(shared);
     }
-    shared.wake_worker(&mut state);
+    shared.wake_worker(&mut state, Instant::now());
 }
 
 /// Run a batch, and the next ones for as long as there are any and somebody else to answer.
 ///
-/// Where less is queued than half of what just ran, answering goes first: clients that send one request
-/// after the other then are in the next batch together, instead of in two halves that alternate.
+/// Where those who are answered may be back in time for the next batch, answering goes first
+/// (`policy::linger`).
 fn play(shared: &Shared, mut turn: Turn) -> MutexGuard<'_, State> {
     loop {
-        let batch = turn.run(shared);
-        let mut state = shared.state();
-        let much_waits = state.policy.queued_rows() * 2 > batch.rows();
-        let helped = much_waits && state.waiting_workers > state.woken_workers;
-        match helped.then(|| begin(&mut state)).flatten() {
+        let (ran, mut state) = turn.run(shared);
+        let answers_first = state.policy.answers_first(ran.batch.rows(), &state.service);
+        if answers_first || state.waiting_workers <= state.woken_workers {
+            drop(state);
+            return ran.answer(shared);
+        }
+        put_back(shared, &mut state, ran.model);
+        state.ran.push(ran.batch);
+        shared.wake_any(&mut state);
+        match begin(&mut state) {
             Some(next) => {
-                state.ran.push(batch);
-                shared.wake_any(&mut state);
                 drop(state);
                 turn = next;
             }
-            None => return answer(shared, state, batch),
+            None => return state,
         }
+    }
+}
+
+fn put_back(shared: &Shared, state: &mut State, model: Box<dyn Model>) {
+    state.idle.push(model);
+    if state.staged > 0 {
+        shared.freed.notify_one();
     }
 }
 
@@ -140,13 +156,19 @@ fn expect(state: &mut State, now: Instant, rows: usize) {
     state.running_until.push(now + state.service.of(rows).unwrap_or_default());
 }
 
-/// Whether to take the next batch although no instance is idle: it is full, and worth it.
-fn may_stage(shared: &Shared, state: &State) -> bool {
-    let max = shared.max_batch_size;
-    state.staged < shared.instances
+/// When to take the next batch although no instance is idle, if at all: it is full, and copying it
+/// together takes long enough. Not before it has to be, so that it can still take in who comes late.
+fn stage_at(shared: &Shared, state: &State) -> Option<Instant> {
+    let worth_it = state.staged < shared.instances
         && state.idle.is_empty()
-        && state.policy.queued_rows() >= max
-        && state.service.of(max).is_some_and(|time| time >= STAGED_BATCH_TIME_MIN)
+        && state.policy.queued_rows() >= shared.max_batch_size
+        && state.staging_time >= STAGING_TIME_MIN;
+    let end = state.running_until.iter().min().filter(|_| worth_it)?;
+    end.checked_sub(state.staging_time * 2)
+}
+
+fn may_stage(shared: &Shared, state: &State) -> bool {
+    stage_at(shared, state).is_some_and(|at| at <= Instant::now())
 }
 
 /// Take and stage the next batch, wait for an instance, run it.
@@ -184,29 +206,39 @@ fn answer<'a>(
 }
 
 /// Wait until there may be something to do.
-fn wait<'a>(shared: &Shared, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+fn wait<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
     let now = Instant::now();
+    let next = match state.policy.due(now) {
+        Due::At(at) if !state.idle.is_empty() => Some(at),
+        _ => stage_at(shared, &state),
+    };
     state.waiting_workers += 1;
-    let due = state.policy.due(now);
-    state = match due {
-        Due::At(at) if !state.idle.is_empty() => {
-            let waited = shared.work.wait_timeout(state, at - now);
-            waited.unwrap_or_else(PoisonError::into_inner).0
+    state = match next {
+        Some(at) => {
+            state.timed = Some(state.timed.map_or(at, |timed| timed.min(at)));
+            let waited = shared.work.wait_timeout(state, at.saturating_duration_since(now));
+            let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state.timed = None;
+            state
         }
-        _ => shared.work.wait(state).unwrap_or_else(PoisonError::into_inner),
+        None => shared.work.wait(state).unwrap_or_else(PoisonError::into_inner),
     };
     state.waiting_workers -= 1;
     state.woken_workers = state.woken_workers.saturating_sub(1);
     state
 }
 
+/// A batch that ran and is not answered yet, and its instance, not put back yet.
+struct Finished {
+    batch: Batch,
+    model: Box<dyn Model>,
+}
+
 impl Turn {
-    /// Run the batch and put the instance back; the answers are in the batch.
-    fn run(self, shared: &Shared) -> Batch {
+    fn run(self, shared: &Shared) -> (Finished, MutexGuard<'_, State>) {
         let Self { mut batch, mut model } = self;
         let ran = batch.run(model.as_mut(), &shared.pool);
         let mut state = shared.state();
-        state.idle.push(model);
         if let Some(end) = (0..state.running_until.len()).min_by_key(|at| state.running_until[*at])
         {
             state.running_until.swap_remove(end);
@@ -214,13 +246,23 @@ impl Turn {
         if let Some(ran) = ran {
             if ran.bisections == 0 {
                 state.service.observe(batch.rows(), ran.times.total());
+                state.staging_time = (state.staging_time * 7 + ran.times.input) / 8;
             }
             // Counted before it is answered: whoever sees its answer sees it counted, too.
             state.statistics.count(&batch, &ran);
         }
-        if state.staged > 0 {
-            shared.freed.notify_one();
-        }
-        batch
+        (Finished { batch, model }, state)
+    }
+}
+
+impl Finished {
+    /// Answer, then put the instance back.
+    fn answer(self, shared: &Shared) -> MutexGuard<'_, State> {
+        let rows = self.batch.rows();
+        let mut state = answer(shared, shared.state(), self.batch);
+        let State { policy, service, .. } = &mut *state;
+        policy.answered(Instant::now(), rows, service);
+        put_back(shared, &mut state, self.model);
+        state
     }
 }

@@ -274,8 +274,7 @@ async fn a_full_batch_is_staged_while_the_instance_is_busy() {
     let bench = bench(2, 64);
     let first = bench.occupy().await;
     // Long enough to be worth it.
-    bench.lane.shared.state().service = Default::default();
-    bench.lane.shared.state().service.observe(2, Duration::from_millis(10));
+    bench.lane.shared.state().staging_time = Duration::from_millis(1);
     let a = bench.queue("a", &[1.0]).await;
     let (lane, submission) =
         (bench.lane.clone(), bench.submission("b", &[2.0], Duration::from_secs(60)));

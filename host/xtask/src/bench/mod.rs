@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: measured in one run, given as ratios against something in the same run.
 
+mod batch;
 mod load;
 mod sandbox;
 mod table;
@@ -19,18 +20,18 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
         ["--no-build"] => false,
         _ => bail!("unknown flag among {flags:?}: there is --no-build"),
     };
-    let (sandbox, load) = match names[..] {
-        [] => (true, true),
-        ["sandbox"] => (true, false),
-        ["load"] => (false, true),
-        _ => bail!("no benchmark {:?}: there are sandbox and load", names.join(" ")),
-    };
-    let shipped = shipped(build)?;
-    if sandbox {
-        sandbox::run(&shipped)?;
+    type Benchmark = fn(&Shipped) -> Result<()>;
+    let all: [(&str, Benchmark); 3] =
+        [("sandbox", sandbox::run), ("batch", batch::run), ("load", load::run)];
+    let known = all.map(|(name, _)| name);
+    if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
+        bail!("no benchmark {unknown:?}: there are {}", known.join(", "));
     }
-    if load {
-        load::run(&shipped)?;
+    let shipped = shipped(build)?;
+    for (name, run) in all {
+        if names.is_empty() || names.contains(&name) {
+            run(&shipped)?;
+        }
     }
     Ok(())
 }

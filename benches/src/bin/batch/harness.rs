@@ -1,0 +1,114 @@
+//! What every scenario needs: backends, a pool, a runtime, and ways to submit.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use gristmill_backend::{Backends, LibrarySearch, LoadOptions, LoadedModel, Preference};
+use gristmill_batch::{Lane, LaneConfig, Submission, SubmitError};
+use gristmill_core::{BufferPool, Deadline, Dtype, Model, Name, NamedTensor, Tensor};
+use tokio::runtime::Runtime;
+
+/// Longer than any scenario.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+pub struct Harness {
+    pub pool: BufferPool,
+    pub runtime: Runtime,
+    backends: Arc<Backends>,
+}
+
+impl Harness {
+    pub fn new() -> Result<Self> {
+        let pool = BufferPool::new(1 << 30);
+        let backends = Backends::open(&LibrarySearch::default(), pool.clone())?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        Ok(Self { pool, runtime, backends })
+    }
+
+    /// A model on ONNX Runtime with `instances` of one thread each. Its path is relative to the
+    /// repository, where this is run.
+    pub fn load(&self, path: &str, instances: usize) -> Result<LoadedModel> {
+        let path = PathBuf::from(path);
+        let onnx = std::fs::read(&path).with_context(|| path.display().to_string())?;
+        let options = LoadOptions { preference: Preference::OnnxRuntime, instances, threads: 1 };
+        Ok(self.backends.load(&onnx, &options)?)
+    }
+
+    pub fn lane(&self, model: LoadedModel, config: LaneConfig) -> Result<Arc<Lane>> {
+        let LoadedModel { info, instances } = model;
+        Ok(Arc::new(Lane::new("bench", info, instances, config, self.pool.clone())?))
+    }
+
+    /// A lane over a model of this benchmark's own.
+    pub fn lane_over(&self, model: impl Model + 'static, config: LaneConfig) -> Result<Arc<Lane>> {
+        let info = crate::models::info();
+        Ok(Arc::new(Lane::new("bench", info, vec![Box::new(model)], config, self.pool.clone())?))
+    }
+
+    /// A tensor of `shape` whose elements are all `value`.
+    pub fn tensor(&self, shape: &[usize], value: f32) -> Tensor {
+        let values = vec![value; shape.iter().product()];
+        let buffer = self.pool.copy_from(bytemuck::cast_slice(&values));
+        match Tensor::new(Dtype::Float32, shape.into(), buffer) {
+            Ok(tensor) => tensor,
+            Err(error) => unreachable!("{error}"),
+        }
+    }
+}
+
+/// A request of `tenant` with one input.
+pub fn submission(tenant: &Name, input: &Arc<str>, tensor: &Tensor) -> Submission {
+    Submission {
+        tenant: tenant.clone(),
+        weight: 1,
+        priority: None,
+        timeout: None,
+        inputs: vec![NamedTensor { name: input.clone(), tensor: tensor.clone() }],
+        deadline: Deadline::at(Instant::now() + PATIENCE),
+    }
+}
+
+pub fn tenant(name: &str) -> Name {
+    match name.parse() {
+        Ok(name) => name,
+        Err(error) => unreachable!("{error}"),
+    }
+}
+
+/// Clients that send one request after the other for `time`; returns answers a second.
+pub async fn closed_loop(
+    lane: &Arc<Lane>,
+    clients: usize,
+    tensor: &Tensor,
+    time: Duration,
+) -> Result<f64> {
+    let began = Instant::now();
+    let input = lane.info().inputs[0].name.clone();
+    let tasks = (0..clients).map(|_| {
+        let (lane, tensor, input, tenant) =
+            (lane.clone(), tensor.clone(), input.clone(), tenant("a"));
+        tokio::spawn(async move {
+            let mut answers = 0_u64;
+            while began.elapsed() < time {
+                lane.submit(submission(&tenant, &input, &tensor)).await?;
+                answers += 1;
+            }
+            Ok::<_, SubmitError>(answers)
+        })
+    });
+    let tasks: Vec<_> = tasks.collect();
+    let mut answers = 0;
+    for task in tasks {
+        answers += task.await??;
+    }
+    Ok(answers as f64 / began.elapsed().as_secs_f64())
+}
+
+/// The value below which `percent` of the samples lie.
+pub fn percentile(samples: &mut [Duration], percent: f64) -> Duration {
+    samples.sort_unstable();
+    let at = (samples.len() as f64 * percent / 100.0) as usize;
+    samples[at.min(samples.len() - 1)]
+}

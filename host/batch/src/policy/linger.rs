@@ -1,0 +1,87 @@
+//! Waiting a moment for clients that were just answered.
+//!
+//! Clients that send one request after the other come back right after their answer. If the instance
+//! took what little was queued at that moment, it would run a small batch, a large one would form
+//! meanwhile, and so on by turns: half the throughput. So after a batch an instance waits for up to a
+//! tenth of that batch's time until as many rows are queued as were answered. Where that does not pay
+//! (others send at random), it is tried only now and then.
+
+use std::time::{Duration, Instant};
+
+/// Batches shorter than this do not wait: clients take about so long to come back.
+const BATCH_TIME_MIN: Duration = Duration::from_micros(500);
+
+/// The part of a batch's time that is waited at most.
+const PART: u32 = 10;
+
+/// Below this part of the rows that were hoped for it did not pay.
+const GAIN_MIN: f64 = 0.25;
+
+/// Where it does not pay it is tried after so many batches.
+const TRY_EVERY: u32 = 32;
+
+#[derive(Debug)]
+pub(super) struct Linger {
+    now: Option<Wait>,
+    /// How much of what was hoped for came, recency-weighted.
+    gain: f64,
+    skipped: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    until: Instant,
+    rows_before: usize,
+    rows_hoped: usize,
+}
+
+impl Default for Linger {
+    fn default() -> Self {
+        Self { now: None, gain: 1.0, skipped: 0 }
+    }
+}
+
+impl Linger {
+    /// Whether to wait after a batch of `answered` rows that took `batch_time`, while `queued` wait.
+    pub(super) fn would_begin(
+        &self,
+        (answered, queued, max): (usize, usize, usize),
+        batch_time: Duration,
+    ) -> bool {
+        let pays = self.gain >= GAIN_MIN || self.skipped >= TRY_EVERY;
+        pays && batch_time >= BATCH_TIME_MIN && max.min(queued + answered) > queued
+    }
+
+    /// The batch was answered.
+    pub(super) fn begin(
+        &mut self,
+        now: Instant,
+        (answered, queued, max): (usize, usize, usize),
+        batch_time: Duration,
+    ) {
+        let rows_hoped = max.min(queued + answered);
+        if rows_hoped <= queued || batch_time < BATCH_TIME_MIN {
+            return;
+        }
+        if self.gain < GAIN_MIN && self.skipped < TRY_EVERY {
+            self.skipped += 1;
+            return;
+        }
+        self.skipped = 0;
+        self.now = Some(Wait { until: now + batch_time / PART, rows_before: queued, rows_hoped });
+    }
+
+    /// Until when to wait while `queued` rows wait; none where there is no reason to.
+    pub(super) fn until(&self, queued: usize) -> Option<Instant> {
+        self.now.filter(|wait| queued < wait.rows_hoped).map(|wait| wait.until)
+    }
+
+    /// A batch is taken from `queued` rows.
+    pub(super) fn end(&mut self, queued: usize) {
+        if let Some(wait) = self.now.take() {
+            let came = queued.saturating_sub(wait.rows_before) as f64;
+            let hoped = (wait.rows_hoped - wait.rows_before) as f64;
+            self.gain = 0.75 * self.gain + 0.25 * (came / hoped).min(1.0);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The batcher by itself, against the bare session and against itself at rest.
+
+use std::process::Stdio;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::Shipped;
+use super::table::Table;
+use crate::setup;
+use crate::shell::{program, root, run as run_command, step, target};
+
+/// A figure asked for: of which scenario, which figure, its least or greatest value, in words.
+struct Target {
+    scenario: &'static str,
+    what: &'static str,
+    figure: &'static str,
+    bound: Bound,
+    words: &'static str,
+}
+
+enum Bound {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+use Bound::{AtLeast, AtMost};
+
+const TARGETS: [Target; 11] = [
+    target_of(
+        "submit_overhead",
+        "submit, ranker, concurrency 1: us added to the bare run",
+        "added_us",
+        AtMost(5.0),
+        "at most 5 us",
+    ),
+    target_of(
+        "digits_throughput",
+        "digits CNN: rows a second over the bare loop",
+        "ratio",
+        AtLeast(0.90),
+        "at least 0.90",
+    ),
+    target_of(
+        "resnet50_throughput",
+        "ResNet-50: rows a second over the bare loop",
+        "ratio",
+        AtLeast(0.97),
+        "at least 0.97",
+    ),
+    target_of(
+        "mean_batch_16",
+        "mean batch of 64 clients, maximum 16, over 16",
+        "ratio",
+        AtLeast(0.90),
+        "at least 0.90",
+    ),
+    target_of(
+        "mean_batch_64",
+        "mean batch of 64 clients, maximum 64, over 64",
+        "ratio",
+        AtLeast(0.90),
+        "at least 0.90",
+    ),
+    target_of(
+        "fairness",
+        "p99 beside a flood of 20 x capacity, grown by batches",
+        "grown_by_batches",
+        AtMost(1.0),
+        "at most 1 batch",
+    ),
+    target_of(
+        "goodput",
+        "answers in 100 ms at 1.5 x capacity, over capacity",
+        "ratio",
+        AtLeast(0.95),
+        "at least 0.95",
+    ),
+    target_of("allocations", "allocations a request", "allocations", AtMost(4.0), "at most 4"),
+    target_of(
+        "allocations",
+        "bytes allocated for a large tensor over a small one",
+        "grown",
+        AtMost(1.5),
+        "none proportional to the tensor",
+    ),
+    target_of("sound", "requests lost, 10^7 rows", "lost", AtMost(0.0), "0"),
+    target_of(
+        "sound",
+        "requests with another's rows or fate, 10^7 rows",
+        "wrong",
+        AtMost(0.0),
+        "0",
+    ),
+];
+
+const fn target_of(
+    scenario: &'static str,
+    what: &'static str,
+    figure: &'static str,
+    bound: Bound,
+    words: &'static str,
+) -> Target {
+    Target { scenario, what, figure, bound, words }
+}
+
+pub(crate) fn run(_: &Shipped) -> Result<()> {
+    let onnxruntime = setup::install_onnxruntime()?;
+    make_resnet50()?;
+    step("measuring the batcher (about two minutes)");
+    let measured = program(target().join("release/batch"))
+        .current_dir(root())
+        .env("ORT_DYLIB_PATH", onnxruntime)
+        .stderr(Stdio::inherit())
+        .output()?;
+    ensure!(measured.status.success(), "the benchmark failed: {}", measured.status);
+    let lines = String::from_utf8(measured.stdout)?;
+    let scenarios: Vec<Value> =
+        lines.lines().map(serde_json::from_str).collect::<Result<_, _>>().context("not JSON")?;
+    let mut table = Table::new("batch");
+    for Target { scenario, what, figure, bound, words } in &TARGETS {
+        let Some(figures) = scenarios.iter().find(|figures| figures["what"] == *scenario) else {
+            continue;
+        };
+        let value =
+            figures[*figure].as_f64().with_context(|| format!("{scenario}: no {figure}"))?;
+        let reached = match bound {
+            AtLeast(least) => value >= *least,
+            AtMost(most) => value <= *most,
+        };
+        table.row_to_reach(*what, format!("{value:.2}"), figures.clone(), (words, reached));
+    }
+    table.finish()
+}
+
+/// ResNet-50 is made once: it is too large to be committed.
+fn make_resnet50() -> Result<()> {
+    let path = target().join("models/resnet50.onnx");
+    if path.exists() {
+        return Ok(());
+    }
+    let python = setup::python_environment("resnet50", "models/resnet50/requirements.txt")?;
+    step("making ResNet-50");
+    run_command(program(python).arg(root().join("models/resnet50/make.py")).arg(path))
+}
