@@ -27,6 +27,9 @@ const LEADER_BATCHES_MAX: usize = 4;
 /// full: that takes nothing from those that could still join.
 const STAGING_TIME_MIN: Duration = Duration::from_micros(100);
 
+/// Batches shorter than this are answered by who ran them: waking another worker costs as much.
+const HANDED_OVER_TIME_MIN: Duration = Duration::from_millis(1);
+
 /// Emptied batches that are kept.
 const SPARE_MAX: usize = 8;
 
@@ -99,7 +102,8 @@ pub(crate) fn lead(shared: &Shared) {
 fn play(shared: &Shared, mut turn: Turn) -> MutexGuard<'_, State> {
     loop {
         let (ran, mut state) = turn.run(shared);
-        let answers_first = state.policy.answers_first(ran.batch.rows(), &state.service);
+        let answers_first = state.policy.answers_first(ran.batch.rows(), &state.service)
+            || state.service.of(ran.batch.rows()).is_none_or(|time| time < HANDED_OVER_TIME_MIN);
         if answers_first || state.waiting_workers <= state.woken_workers {
             drop(state);
             return ran.answer(shared);

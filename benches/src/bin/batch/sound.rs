@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use arc_swap::ArcSwap;
 use gristmill_batch::{Lane, LaneConfig, Submission, SubmitError};
-use gristmill_core::{Deadline, Dtype, Tensor};
+use gristmill_core::{Deadline, Dtype, Model, Tensor};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, submission, tenant};
-use crate::models::{Doubling, POISON};
+use crate::models::{Doubling, POISON, info};
 
 const ROWS: u64 = 10_000_000;
 const CLIENTS: u64 = 64;
@@ -75,8 +75,10 @@ pub fn run(harness: &Harness) -> Result<Value> {
 }
 
 fn lane(harness: &Harness) -> Result<Arc<Lane>> {
-    let model = Doubling { pool: harness.pool.clone() };
-    harness.lane_over(model, LaneConfig::new(BATCH_MAX, 1024))
+    let model = || Box::new(Doubling { pool: harness.pool.clone() }) as Box<dyn Model>;
+    let config = LaneConfig::new(BATCH_MAX, CLIENTS as usize * ROWS_MAX);
+    let instances = vec![model(), model()];
+    Ok(Arc::new(Lane::new("bench", info(), instances, config, harness.pool.clone())?))
 }
 
 /// One request after the other, each row of which is a number that no other request has.

@@ -107,7 +107,6 @@ pub fn mean_batch(harness: &Harness, max_batch_size: usize) -> Result<Value> {
         harness.runtime.block_on(closed_loop(&lane, CLIENTS, &row, Duration::from_secs(3)))?;
     let statistics = lane.statistics();
     let mean_batch = statistics.rows as f64 / statistics.batch_count() as f64;
-    eprintln!("{:?}", statistics.batches.iter().map(|(n, b)| (*n, b.count)).collect::<Vec<_>>());
     let ratio = mean_batch / CLIENTS.min(max_batch_size) as f64;
     Ok(json!({ "mean_batch": mean_batch, "rows_per_s": per_s, "ratio": ratio }))
 }
