@@ -9,48 +9,120 @@
 
 #![forbid(unsafe_code)]
 
+mod chain;
+mod inspect;
 mod onnxruntime;
 mod tract;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gristmill_core::{BufferPool, Dtype, ErrorCode, Model, ModelInfo};
+use gristmill_core::{BufferPool, Dtype, ErrorCode, Model, ModelInfo, TensorInfo};
 
-/// Which backend may run a model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Preference {
-    /// ONNX Runtime where it is there and can, else tract.
-    #[default]
-    Auto,
-    /// ONNX Runtime or none.
-    OnnxRuntime,
-    /// tract or none.
+use chain::Chain;
+pub use chain::ProviderHealth;
+use inspect::{Inspected, inspect};
+
+/// What can run a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProviderKind {
+    /// ONNX Runtime on an NVIDIA GPU.
+    Cuda,
+    /// ONNX Runtime on the processor.
+    Cpu,
+    /// tract, on the processor.
     Tract,
+}
+
+impl ProviderKind {
+    /// As configured and reported.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Cuda => "cuda",
+            Self::Cpu => "cpu",
+            Self::Tract => "tract",
+        }
+    }
+}
+
+/// How much ONNX Runtime may rewrite a graph when it loads it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum GraphOptimization {
+    Disable,
+    Basic,
+    Extended,
+    #[default]
+    All,
 }
 
 /// How a model is loaded.
 #[derive(Clone, Debug)]
 pub struct LoadOptions {
-    pub preference: Preference,
+    /// In order of preference: the first that can load it serves, the others that can stand by. Empty:
+    /// the best there is, with ONNX Runtime on the processor standing by behind a GPU.
+    pub providers: Vec<ProviderKind>,
+    /// For CUDA, in ONNX Runtime's own words.
+    pub cuda_options: BTreeMap<String, String>,
     /// Instances to load, each for a thread of its own.
     pub instances: usize,
-    /// Threads that one run may use.
+    /// Threads that one run may use inside an operator.
     pub threads: usize,
+    /// Threads that run independent operators side by side; 1: one after the other.
+    pub inter_op_threads: usize,
+    pub graph_optimization: GraphOptimization,
+    /// Whether ONNX Runtime keeps memory between runs.
+    pub memory_arena: bool,
+    /// Whether ONNX Runtime plans memory ahead for shapes it has seen.
+    pub memory_pattern: bool,
+}
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        Self {
+            providers: Vec::new(),
+            cuda_options: BTreeMap::new(),
+            instances: 1,
+            threads: 1,
+            inter_op_threads: 1,
+            graph_optimization: GraphOptimization::All,
+            memory_arena: true,
+            memory_pattern: true,
+        }
+    }
 }
 
 /// A model ready to run.
 pub struct LoadedModel {
     pub info: ModelInfo,
     pub instances: Vec<Box<dyn Model>>,
+    /// What runs it, the best first.
+    pub providers: Arc<[ProviderHealth]>,
+}
+
+/// A model on one provider.
+struct Loaded {
+    info: ModelInfo,
+    instances: Vec<Box<dyn Model>>,
 }
 
 /// Why a model could not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// No backend takes it; each says why.
-    #[error("no backend can run this model: {}", .0.join("; "))]
-    Unusable(Vec<String>),
+    /// The file is no ONNX model.
+    #[error("the file is no ONNX model: {0}")]
+    NoModel(String),
+    /// Its weights lie in other files.
+    #[error("the model keeps weights in external files ({}): upload one file that holds them, of at most 2 GB", .0.join(", "))]
+    ExternalData(Vec<String>),
+    /// Larger than protobuf allows.
+    #[error(
+        "the model is {0} bytes large: an ONNX file holds at most 2 GB, and external weights are not supported"
+    )]
+    TooLarge(usize),
+    /// No provider takes it; each says why.
+    #[error("no backend can run this model (opset {opset}): {}", .reasons.join("; "))]
+    Unusable { opset: i64, reasons: Vec<String> },
 }
 
 impl LoadError {
@@ -116,31 +188,96 @@ impl Backends {
 
     /// Load an ONNX file. Takes long: call this off the request threads.
     pub fn load(&self, onnx: &[u8], options: &LoadOptions) -> Result<LoadedModel, LoadError> {
-        let mut reasons = Vec::new();
-        if options.preference != Preference::Tract {
-            match &self.onnxruntime {
-                Some(runtime) => match runtime.load(onnx, options, &self.pool) {
-                    Ok(model) => return Ok(model),
-                    Err(why) => reasons.push(format!("{}: {why}", onnxruntime::NAME)),
-                },
-                None => reasons.push(format!("{}: its library is not there", onnxruntime::NAME)),
+        if onnx.len() > i32::MAX as usize {
+            return Err(LoadError::TooLarge(onnx.len()));
+        }
+        let Inspected { opset, operators } = inspect(onnx)?;
+        let wanted = self.wanted(&options.providers);
+        let (mut loaded, mut reasons) = (Vec::<(ProviderKind, Loaded)>::new(), Vec::new());
+        for kind in wanted {
+            // Without a list tract is for what ONNX Runtime cannot load, not beside it.
+            if options.providers.is_empty() && kind == ProviderKind::Tract && !loaded.is_empty() {
+                break;
+            }
+            match self.load_on(kind, onnx, options, &operators) {
+                Ok(on) => loaded.push((kind, on)),
+                Err(why) => reasons.push(format!("{}: {why}", backend_of(kind))),
             }
         }
-        if options.preference != Preference::OnnxRuntime {
-            match tract::load(onnx, options, &self.pool) {
-                Ok(model) => {
-                    if let [why] = &reasons[..]
-                        && self.onnxruntime.is_some()
-                    {
-                        tracing::warn!(why, "model runs on tract, which is several times slower");
-                    }
-                    return Ok(model);
-                }
-                Err(why) => reasons.push(format!("{}: {why}", tract::NAME)),
-            }
+        let mut loaded = loaded.into_iter();
+        let Some((kind, Loaded { info, instances })) = loaded.next() else {
+            return Err(LoadError::Unusable { opset, reasons });
+        };
+        if !reasons.is_empty() && self.onnxruntime.is_some() {
+            tracing::warn!(
+                serves = kind.as_str(),
+                ?reasons,
+                "not every provider can run the model"
+            );
         }
-        Err(LoadError::Unusable(reasons))
+        let mut names = vec![kind.as_str()];
+        let mut chains: Vec<_> = instances.into_iter().map(|instance| vec![instance]).collect();
+        for (kind, standby) in loaded {
+            if !same_interface(&info, &standby.info) {
+                let serves = kind.as_str();
+                tracing::warn!(
+                    serves,
+                    "provider sees other inputs or outputs, it does not stand by"
+                );
+                continue;
+            }
+            names.push(kind.as_str());
+            chains.iter_mut().zip(standby.instances).for_each(|(chain, model)| chain.push(model));
+        }
+        let providers: Arc<[_]> = names.into_iter().map(ProviderHealth::new).collect();
+        let instances = chains
+            .into_iter()
+            .map(|chain| Box::new(Chain::new(chain, providers.clone())) as Box<dyn Model>)
+            .collect();
+        Ok(LoadedModel { info, instances, providers })
     }
+
+    /// What to try, in order.
+    fn wanted(&self, named: &[ProviderKind]) -> Vec<ProviderKind> {
+        if !named.is_empty() {
+            return named.to_vec();
+        }
+        let cuda = self.onnxruntime.as_ref().is_some_and(|runtime| runtime.has_cuda());
+        let cuda = cuda.then_some(ProviderKind::Cuda);
+        cuda.into_iter().chain([ProviderKind::Cpu, ProviderKind::Tract]).collect()
+    }
+
+    fn load_on(
+        &self,
+        kind: ProviderKind,
+        onnx: &[u8],
+        options: &LoadOptions,
+        operators: &BTreeSet<String>,
+    ) -> Result<Loaded, String> {
+        match (kind, &self.onnxruntime) {
+            (ProviderKind::Tract, _) => tract::load(onnx, options, &self.pool, operators),
+            (_, Some(runtime)) => runtime.load(onnx, options, kind, &self.pool),
+            (_, None) => Err("its library is not there".into()),
+        }
+    }
+}
+
+/// The backend's name, for people.
+fn backend_of(kind: ProviderKind) -> &'static str {
+    match kind {
+        ProviderKind::Cuda => "onnxruntime on cuda",
+        ProviderKind::Cpu => onnxruntime::NAME,
+        ProviderKind::Tract => tract::NAME,
+    }
+}
+
+/// Whether both take and give tensors of the same names and element types.
+fn same_interface(a: &ModelInfo, b: &ModelInfo) -> bool {
+    let same = |a: &[TensorInfo], b: &[TensorInfo]| {
+        let pairs = a.iter().zip(b);
+        a.len() == b.len() && pairs.into_iter().all(|(a, b)| a.name == b.name && a.dtype == b.dtype)
+    };
+    same(&a.inputs, &b.inputs) && same(&a.outputs, &b.outputs)
 }
 
 fn find_library(search: &LibrarySearch) -> Option<PathBuf> {

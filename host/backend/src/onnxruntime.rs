@@ -2,12 +2,20 @@
 
 use std::path::Path;
 
+use bytemuck::{CheckedBitPattern, NoUninit};
 use gristmill_core::{BufferPool, Dtype, Model, ModelError, ModelInfo, Tensor, TensorInfo};
 use ort::environment::Environment;
+use ort::ep::{
+    ArbitrarilyConfigurableExecutionProvider, CPU, CUDA, ExecutionProvider,
+    ExecutionProviderDispatch,
+};
+use ort::session::builder::GraphOptimizationLevel;
 use ort::session::{Session, SessionInputValue};
-use ort::value::{DynValue, Outlet, TensorElementType, TensorRef, ValueType};
+use ort::value::{
+    DynValue, Outlet, PrimitiveTensorElementType, TensorElementType, TensorRef, ValueType,
+};
 
-use crate::{LoadOptions, LoadedModel, unsupported, with_element_type};
+use crate::{GraphOptimization, LoadOptions, Loaded, ProviderKind, unsupported, with_element_type};
 
 pub(crate) const NAME: &str = "onnxruntime";
 
@@ -28,13 +36,19 @@ impl Runtime {
         Ok(Self { environment })
     }
 
+    /// Whether the library can run models on an NVIDIA GPU.
+    pub(crate) fn has_cuda(&self) -> bool {
+        CUDA::is_available().unwrap_or(false)
+    }
+
     pub(crate) fn load(
         &self,
         onnx: &[u8],
         options: &LoadOptions,
+        provider: ProviderKind,
         pool: &BufferPool,
-    ) -> Result<LoadedModel, String> {
-        let first = self.session(onnx, options)?;
+    ) -> Result<Loaded, String> {
+        let first = self.session(onnx, options, provider)?;
         let info = ModelInfo {
             backend: NAME,
             inputs: first.inputs().iter().map(describe).collect::<Result<_, _>>()?,
@@ -46,21 +60,61 @@ impl Runtime {
         while instances.len() < options.instances {
             let session = match next.take() {
                 Some(session) => session,
-                None => self.session(onnx, options)?,
+                None => self.session(onnx, options, provider)?,
             };
             let (output_dtypes, pool) = (output_dtypes.clone(), pool.clone());
             instances.push(Box::new(Instance { session, output_dtypes, pool }));
         }
-        Ok(LoadedModel { info, instances })
+        Ok(Loaded { info, instances })
     }
 
-    fn session(&self, onnx: &[u8], options: &LoadOptions) -> Result<Session, String> {
+    fn session(
+        &self,
+        onnx: &[u8],
+        options: &LoadOptions,
+        provider: ProviderKind,
+    ) -> Result<Session, String> {
         let why = |error: &dyn std::fmt::Display| error.to_string();
         let builder = Session::builder(&self.environment).map_err(|error| why(&error))?;
-        let builder = builder.with_intra_threads(options.threads).map_err(|error| why(&error))?;
+        let level = match options.graph_optimization {
+            GraphOptimization::Disable => GraphOptimizationLevel::Disable,
+            GraphOptimization::Basic => GraphOptimizationLevel::Level1,
+            GraphOptimization::Extended => GraphOptimizationLevel::Level2,
+            GraphOptimization::All => GraphOptimizationLevel::All,
+        };
+        let parallel = options.inter_op_threads > 1;
         // Spinning threads would take the cores that plugins run on.
-        let mut builder = builder.with_intra_op_spinning(false).map_err(|error| why(&error))?;
+        let mut builder = builder
+            .with_intra_threads(options.threads)
+            .and_then(|builder| builder.with_intra_op_spinning(false))
+            .and_then(|builder| builder.with_inter_op_spinning(false))
+            .and_then(|builder| builder.with_parallel_execution(parallel))
+            .and_then(|builder| builder.with_inter_threads(options.inter_op_threads))
+            .and_then(|builder| builder.with_optimization_level(level))
+            .and_then(|builder| builder.with_memory_pattern(options.memory_pattern && !parallel))
+            .and_then(|builder| {
+                builder.with_execution_providers(execution_providers(provider, options))
+            })
+            .map_err(|error| why(&error))?;
         builder.commit_from_memory(onnx).map_err(|error| why(&error))
+    }
+}
+
+/// What ONNX Runtime is to run the model on. An accelerator that cannot be used is an error: falling
+/// back is the chain's work, which says so.
+fn execution_providers(
+    provider: ProviderKind,
+    options: &LoadOptions,
+) -> Vec<ExecutionProviderDispatch> {
+    let cpu = CPU::default().with_arena_allocator(options.memory_arena).build();
+    match provider {
+        ProviderKind::Cuda => {
+            let cuda = options.cuda_options.iter();
+            let cuda = cuda
+                .fold(CUDA::default(), |cuda, (key, value)| cuda.with_arbitrary_config(key, value));
+            vec![cuda.build().error_on_failure(), cpu]
+        }
+        ProviderKind::Cpu | ProviderKind::Tract => vec![cpu],
     }
 }
 
@@ -70,9 +124,6 @@ fn describe(outlet: &Outlet) -> Result<TensorInfo, String> {
         return Err(format!("{name:?} is a {}, only tensors can be served", outlet.dtype()));
     };
     let dtype = from_ort(*ty).ok_or_else(|| format!("{name:?} has element type {ty}"))?;
-    if matches!(dtype, Dtype::String | Dtype::Bfloat16) {
-        return Err(format!("{name:?}: {}", unsupported(dtype)));
-    }
     let dims = shape.iter().map(|dim| usize::try_from(*dim).ok()).collect();
     Ok(TensorInfo { name: name.into(), dtype, dims })
 }
@@ -105,7 +156,6 @@ struct Instance {
 
 impl Model for Instance {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
-        let failed = |error: ort::Error| ModelError(error.to_string());
         let values = inputs.iter().map(view).collect::<Result<Vec<_>, _>>()?;
         let outputs = self.session.run(&values[..]).map_err(failed)?;
         let outputs = outputs.values().zip(&self.output_dtypes);
@@ -113,25 +163,55 @@ impl Model for Instance {
     }
 }
 
-/// The tensor as ONNX Runtime sees it, without a copy.
+fn failed(error: impl std::fmt::Display) -> ModelError {
+    ModelError(error.to_string())
+}
+
+/// The tensor as ONNX Runtime sees it: without a copy, but for strings, which it wants as its own.
 fn view(tensor: &Tensor) -> Result<SessionInputValue<'_>, ModelError> {
+    if let Some(strings) = tensor.strings() {
+        let shape: Vec<i64> = tensor.shape().iter().map(|dim| *dim as i64).collect();
+        let strings: Vec<String> = strings.map(str::to_owned).collect();
+        let value = ort::value::Tensor::from_string_array((shape, &strings[..])).map_err(failed)?;
+        return Ok(value.into());
+    }
+    with_element_type!(tensor.dtype(), Element => view_of::<Element>(tensor), other => match other {
+        Dtype::Bfloat16 => view_of::<half::bf16>(tensor),
+        other => Err(ModelError(unsupported(other))),
+    })
+}
+
+fn view_of<T>(tensor: &Tensor) -> Result<SessionInputValue<'_>, ModelError>
+where
+    T: PrimitiveTensorElementType + CheckedBitPattern + std::fmt::Debug + 'static,
+{
     let shape: Vec<i64> = tensor.shape().iter().map(|dim| *dim as i64).collect();
-    let failed = |error: &dyn std::fmt::Display| ModelError(error.to_string());
-    with_element_type!(tensor.dtype(), Element => {
-        let data: &[Element] = bytemuck::checked::try_cast_slice(tensor.as_bytes())
-            .map_err(|error| failed(&error))?;
-        let view = TensorRef::from_array_view((shape, data)).map_err(|error| failed(&error))?;
-        Ok(view.into())
-    }, other => Err(ModelError(unsupported(other))))
+    let data: &[T] = match tensor.as_bytes() {
+        // Of no particular alignment.
+        [] => &[],
+        bytes => bytemuck::checked::try_cast_slice(bytes).map_err(failed)?,
+    };
+    Ok(TensorRef::from_array_view((shape, data)).map_err(failed)?.into())
 }
 
 fn read(value: &DynValue, dtype: Dtype, pool: &BufferPool) -> Result<Tensor, ModelError> {
-    let failed = |error: &dyn std::fmt::Display| ModelError(error.to_string());
-    with_element_type!(dtype, Element => {
-        let (shape, data) =
-            value.try_extract_tensor::<Element>().map_err(|error| failed(&error))?;
-        let shape = shape.iter().map(|dim| *dim as usize).collect();
-        let buffer = pool.copy_from(bytemuck::cast_slice(data));
-        Tensor::new(dtype, shape, buffer).map_err(|error| failed(&error))
-    }, other => Err(ModelError(unsupported(other))))
+    with_element_type!(dtype, Element => read_of::<Element>(value, dtype, pool), other => match other {
+        Dtype::Bfloat16 => read_of::<half::bf16>(value, dtype, pool),
+        Dtype::String => {
+            let (shape, strings) = value.try_extract_strings().map_err(failed)?;
+            let shape = shape.iter().map(|dim| *dim as usize).collect();
+            Tensor::from_strings(pool, shape, &strings).map_err(failed)
+        }
+        other => Err(ModelError(unsupported(other))),
+    })
+}
+
+fn read_of<T>(value: &DynValue, dtype: Dtype, pool: &BufferPool) -> Result<Tensor, ModelError>
+where
+    T: PrimitiveTensorElementType + NoUninit,
+{
+    let (shape, data) = value.try_extract_tensor::<T>().map_err(failed)?;
+    let shape = shape.iter().map(|dim| *dim as usize).collect();
+    let buffer = pool.copy_from(bytemuck::cast_slice(data));
+    Tensor::new(dtype, shape, buffer).map_err(failed)
 }

@@ -1,5 +1,6 @@
 //! tract: pure Rust, always there, several times slower.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use gristmill_core::{BufferPool, Dtype, Model, ModelError, ModelInfo, Tensor, TensorInfo};
@@ -9,7 +10,7 @@ use tract_onnx::prelude::{
 };
 use tract_onnx::tract_hir::internal::{DimFact, DimLike, Factoid, InferenceFact, ShapeFactoid};
 
-use crate::{LoadOptions, LoadedModel, unsupported, with_element_type};
+use crate::{LoadOptions, Loaded, unsupported, with_element_type};
 
 pub(crate) const NAME: &str = "tract";
 
@@ -17,7 +18,13 @@ pub(crate) fn load(
     onnx: &[u8],
     options: &LoadOptions,
     pool: &BufferPool,
-) -> Result<LoadedModel, String> {
+    operators: &BTreeSet<String>,
+) -> Result<Loaded, String> {
+    let known = tract_onnx::onnx().op_register.0;
+    let unknown: Vec<_> = operators.iter().filter(|name| !known.contains_key(*name)).collect();
+    if !unknown.is_empty() {
+        return Err(format!("it has no operator {unknown:?}"));
+    }
     // tract is known to panic on some malformed graphs; that must not take the host along.
     let loading = std::panic::catch_unwind(|| load_plan(onnx));
     let (plan, info) = loading.unwrap_or_else(|_| Err("panicked while loading".into()))?;
@@ -27,7 +34,7 @@ pub(crate) fn load(
         Box::new(Instance { plan, output_dtypes: dtypes, pool: pool.clone() }) as Box<dyn Model>
     };
     let instances = (0..options.instances).map(|_| instance()).collect();
-    Ok(LoadedModel { info, instances })
+    Ok(Loaded { info, instances })
 }
 
 type Plan = Arc<TypedRunnableModel>;

@@ -27,6 +27,8 @@ pub(crate) struct Batch {
     /// How long each request was queued, once the batch runs.
     pub(crate) queued: Vec<Duration>,
     outcomes: Vec<Outputs>,
+    /// How long it took to copy it together, the last time that was done.
+    pub(crate) staging_time: Duration,
 }
 
 /// A batch that was run.
@@ -63,12 +65,13 @@ impl Batch {
         self.requests().iter().map(|entry| entry.rows).sum()
     }
 
-    /// Stage all requests. Where that fails it is tried again, and answered for, when the batch runs.
+    /// Stage all requests.
     pub(crate) fn stage(&mut self, pool: &BufferPool) {
+        let started = Instant::now();
         let Self { taken, staged, .. } = self;
-        if stage(&taken.batch, staged, pool).is_err() {
-            staged.clear();
-        }
+        // An error is met again, and answered for, when the batch runs.
+        let _ = stage(&taken.batch, staged, pool);
+        self.staging_time = started.elapsed();
     }
 
     /// Run all requests that are still waited for; none where there is none.
@@ -85,11 +88,15 @@ impl Batch {
             return None;
         }
         self.queued.extend(requests.iter().map(|entry| started - entry.arrived));
+        let was_staged = !self.staged.is_empty();
         let staged = &mut self.staged;
         let mut run = Run { model, pool, staged, outcomes: &mut self.outcomes, ran: Ran::none() };
         run.solve(requests);
         let mut ran = run.ran;
         self.staged.clear();
+        if !was_staged {
+            self.staging_time = ran.times.input;
+        }
         ran.failed = self.outcomes.iter().filter(|outcome| outcome.is_err()).count();
         Some(ran)
     }
@@ -173,8 +180,13 @@ fn stage(
     }
     for index in 0..first.item.inputs.len() {
         let parts = requests.iter().map(|entry| &entry.item.inputs[index].tensor);
-        let stacked = Tensor::stack(pool, parts);
-        staged.push(stacked.map_err(|error| SubmitError::Failed(error.to_string()))?);
+        match Tensor::stack(pool, parts) {
+            Ok(stacked) => staged.push(stacked),
+            Err(error) => {
+                staged.clear();
+                return Err(SubmitError::Failed(error.to_string()));
+            }
+        }
     }
     Ok(())
 }

@@ -112,6 +112,7 @@ pub(crate) struct State {
     pub(crate) ran: Vec<Batch>,
     /// Until when a worker waits at most.
     pub(crate) timed: Option<Instant>,
+    pub(crate) swept_at: Option<Instant>,
     pub(crate) closed: bool,
     pub(crate) waiting_workers: usize,
     /// Of those, how many were woken and are on their way.
@@ -158,6 +159,16 @@ struct Part {
     rows: usize,
 }
 
+/// What a request would add to the queue.
+struct Size {
+    rows: usize,
+    bytes: usize,
+    shape_key: u64,
+}
+
+/// How often a full queue is searched for requests that nobody waits for.
+const SWEEP_INTERVAL: Duration = Duration::from_millis(10);
+
 type Parts = SmallVec<[Part; 1]>;
 
 impl Lane {
@@ -185,6 +196,7 @@ impl Lane {
             staged: 0,
             ran: Vec::new(),
             timed: None,
+            swept_at: None,
             closed: false,
             waiting_workers: 0,
             woken_workers: 0,
@@ -324,11 +336,12 @@ impl Lane {
         }
         let bytes = parts.iter().map(|part| bytes_of(&part.inputs)).sum();
         let mut state = self.shared.state();
-        self.admit(&mut state, submission, level, (rows, bytes), now)?;
+        let shape_key = parts.first().map_or(0, |part| shape_key(&part.inputs));
+        let size = Size { rows, bytes, shape_key };
+        self.admit(&mut state, submission, level, &size, now)?;
         let mut waiting = SmallVec::with_capacity(parts.len());
         for Part { inputs, rows } in parts {
             let (reply, wait) = ticket(&self.shared.withdrawn);
-            let shape_key = shape_key(&inputs);
             state.policy.push(Entry {
                 tenant: submission.tenant.clone(),
                 weight: submission.weight,
@@ -358,33 +371,57 @@ impl Lane {
         state: &mut State,
         submission: &Submission,
         level: usize,
-        (rows, bytes): (usize, usize),
+        size: &Size,
         now: Instant,
     ) -> Result<(), SubmitError> {
-        let tenant = &submission.tenant;
-        let mut admitted = state.policy.admits(tenant, level, (rows, bytes));
-        if admitted.is_err() {
-            let cancelled = self.shared.withdrawn.swap(false, Ordering::Relaxed);
-            let expired = state.policy.sweep(now, cancelled, |job| job.reply.is_gone());
-            state.statistics.expired += expired.len() as u64;
-            for entry in expired {
-                entry.item.reply.answer(Err(SubmitError::Expired));
-            }
-            admitted = state.policy.admits(tenant, level, (rows, bytes));
+        let mut admitted = self.check(state, submission, level, size, now);
+        if admitted.is_err() && self.sweep(state, now) {
+            admitted = self.check(state, submission, level, size, now);
         }
-        if let Err(full) = admitted {
-            state.statistics.refused += 1;
-            return Err(full.into());
+        match &admitted {
+            Err(SubmitError::TooBusy { .. }) => state.statistics.refused_early += 1,
+            Err(_) => state.statistics.refused += 1,
+            Ok(()) => {}
         }
-        let expected = self.expected(state, submission, level, rows, now);
-        if expected.is_some_and(|expected| now + expected > submission.deadline.instant()) {
-            state.statistics.refused_early += 1;
-            return Err(SubmitError::TooBusy { expected: expected.unwrap_or_default() });
-        }
-        Ok(())
+        admitted
     }
 
-    /// When a request that arrives now is expected to be answered; none before anything was learned.
+    fn check(
+        &self,
+        state: &State,
+        submission: &Submission,
+        level: usize,
+        size: &Size,
+        now: Instant,
+    ) -> Result<(), SubmitError> {
+        let Size { rows, bytes, shape_key } = *size;
+        state.policy.admits(&submission.tenant, level, (rows, bytes), shape_key)?;
+        match self.expected(state, submission, level, rows, now) {
+            Some(expected) if now + expected > submission.deadline.instant() => {
+                Err(SubmitError::TooBusy { expected })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Take out of the queue what nobody waits for. Costs time for each request in it, so it is done
+    /// only now and then; whether it was.
+    fn sweep(&self, state: &mut State, now: Instant) -> bool {
+        if state.swept_at.is_some_and(|at| now - at < SWEEP_INTERVAL) {
+            return false;
+        }
+        state.swept_at = Some(now);
+        let cancelled = self.shared.withdrawn.swap(false, Ordering::Relaxed);
+        let expired = state.policy.sweep(now, cancelled, |job| job.reply.is_gone());
+        state.statistics.expired += expired.len() as u64;
+        for entry in expired {
+            entry.item.reply.answer(Err(SubmitError::Expired));
+        }
+        true
+    }
+
+    /// When a request that arrives now is expected to be answered; none before anything was learned, and
+    /// where it would be served at once: then it is worth trying, whatever was learned.
     fn expected(
         &self,
         state: &State,
@@ -400,6 +437,9 @@ impl Lane {
         };
         let ahead = state.policy.rows_ahead(&submission.tenant, submission.weight, level);
         let ahead = ahead + state.staged * max;
+        if ahead == 0 && !state.idle.is_empty() {
+            return None;
+        }
         let batches = (ahead + rows).div_ceil(max).saturating_sub(1);
         let full = state.service.of(max)?.mul_f64(batches as f64 / self.shared.instances as f64);
         let last = state.service.of((ahead + rows - 1) % max + 1)?;
@@ -409,7 +449,10 @@ impl Lane {
 
 impl Drop for Lane {
     fn drop(&mut self) {
-        self.shared.state().closed = true;
+        let mut state = self.shared.state();
+        state.closed = true;
+        state.policy.close();
+        drop(state);
         self.shared.work.notify_all();
     }
 }

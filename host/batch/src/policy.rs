@@ -2,8 +2,8 @@
 //!
 //! A request waits in a tier: each priority level has two, one for requests as they came and one for
 //! those that overstayed their queue timeout and wait on behind the rest. Tiers are served in strict
-//! order; ageing moves up what waits long. Within a tier tenants take turns (`tier`). A batch has one
-//! shape: that of the request whose turn it is; others keep their place.
+//! order; ageing moves up what waits long. Within a tier the least served tenant goes first (`tier`). A
+//! batch has one shape: that of the request that begins it; others keep their place.
 //!
 //! Invariants: a request that went in comes out once, in a batch, as expired or as gone; no batch has
 //! more rows than the maximum; order is kept within tenant, level and shape.
@@ -81,6 +81,9 @@ enum Verdict {
     Delay,
 }
 
+/// The most shapes that a tenant may have queued in a level: each is looked at for each batch.
+const TENANT_SHAPES_MAX: usize = 256;
+
 /// The queue of a lane.
 #[derive(Debug)]
 pub(crate) struct Policy<T> {
@@ -121,13 +124,32 @@ impl<T> Policy<T> {
         tenant: &Name,
         level: usize,
         (rows, bytes): (usize, usize),
+        shape_key: u64,
     ) -> Result<(), Full> {
         let policy = &self.config.levels[level];
         let requests = self.tiers[level * 2].requests() + self.tiers[level * 2 + 1].requests();
         if let Some(max) = policy.max_requests.filter(|max| requests >= *max) {
             return Err(Full::Level { requests, max });
         }
+        let tier = &self.tiers[level * 2];
+        let tenant_index = self.usage.index(tenant);
+        let shapes = tenant_index.map_or(0, |index| tier.shapes_beside(index, shape_key));
+        if shapes >= TENANT_SHAPES_MAX {
+            return Err(Full::Tenant { queued: shapes, max: TENANT_SHAPES_MAX, unit: "shapes" });
+        }
         self.usage.admits(tenant, (rows, bytes), &self.config)
+    }
+
+    /// Wait for nobody any more: what is queued is due.
+    pub(crate) fn close(&mut self) {
+        self.config.max_queue_delay = Duration::ZERO;
+        self.linger = Linger::default();
+    }
+
+    /// Whether what is queued of some shape fills a batch.
+    pub(crate) fn has_full_batch(&self, now: Instant) -> bool {
+        let full = |shape: &ShapeRows| shape.rows >= self.config.max_batch_size;
+        self.shapes().iter().any(|shape| full(shape) && self.ready_at(shape) <= now)
     }
 
     /// Queue `entry`, which is [admitted](Self::admits) and has at most a batch's rows.
@@ -157,7 +179,7 @@ impl<T> Policy<T> {
     }
 
     /// Whether to answer a batch of `rows` rows before the next one is taken.
-    pub(crate) fn answers_first(&self, rows: usize, service: &ServiceTime) -> bool {
+    pub(crate) fn answers_first(&mut self, rows: usize, service: &ServiceTime) -> bool {
         let time = service.of(rows).unwrap_or_default();
         self.linger.would_begin((rows, self.usage.rows(), self.config.max_batch_size), time)
     }
@@ -179,11 +201,12 @@ impl<T> Policy<T> {
     ) {
         self.promote(now);
         self.linger.end(self.usage.rows());
-        // As long as all that waits would take in one batch, or as a full one.
-        let expected = self.usage.rows().min(self.config.max_batch_size);
-        let takes = service.of(expected).unwrap_or_default();
-        let verdict = |config: &LaneConfig, entry: &Entry<T>| {
+        let verdict = |config: &LaneConfig, entry: &Entry<T>, queued_rows: usize| {
             let overstayed = entry.timeout.is_some_and(|timeout| timeout <= now);
+            // One that waits alone is served in any case, or a batch that was slow once would be the
+            // last that was learned from.
+            let alone = queued_rows <= entry.rows;
+            let takes = service.of(entry.rows).filter(|_| !alone).unwrap_or_default();
             match config.levels[entry.level].timeout_action {
                 _ if gone(&entry.item) => Verdict::Gone,
                 _ if entry.deadline <= now + takes => Verdict::Expired,
@@ -204,7 +227,7 @@ impl<T> Policy<T> {
         };
         let Self { config, usage, tiers, .. } = self;
         for index in 0..tiers.len() {
-            tiers[index].fill(&mut forming, usage, &|entry| verdict(config, entry));
+            tiers[index].fill(&mut forming, usage, &|entry, rows| verdict(config, entry, rows));
             // Only tiers of requests as they came delay, so there is a next one.
             for mut queued in forming.delayed.drain(..) {
                 (queued.entry.timeout, queued.since) = (None, now);

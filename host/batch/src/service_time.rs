@@ -8,6 +8,9 @@ use std::time::Duration;
 /// What a batch still counts after the next one.
 const DECAY: f64 = 0.95;
 
+/// A batch that takes so many times what is usual counts as this many: a stall is not a trend.
+const STALL: f64 = 8.0;
+
 /// The learned service time of a lane.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ServiceTime {
@@ -21,7 +24,8 @@ pub(crate) struct ServiceTime {
 impl ServiceTime {
     /// A batch of `rows` rows took `time`.
     pub(crate) fn observe(&mut self, rows: usize, time: Duration) {
-        let (n, t) = (rows as f64, time.as_secs_f64());
+        let stall = self.of(rows).map_or(f64::INFINITY, |usual| usual.as_secs_f64() * STALL);
+        let (n, t) = (rows as f64, time.as_secs_f64().min(stall));
         for (sum, new) in [
             (&mut self.weight, 1.0),
             (&mut self.rows, n),

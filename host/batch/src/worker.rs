@@ -45,12 +45,14 @@ pub(crate) fn run(shared: &Shared) {
     loop {
         if let Some(batch) = state.ran.pop() {
             state = answer(shared, state, batch);
-        } else if let Some(turn) = begin(&mut state) {
+        } else if let Some(turn) = begin(shared, &mut state) {
             drop(state);
             state = play(shared, turn);
         } else if may_stage(shared, &state) {
             state = stage_ahead(shared, state);
         } else if state.closed && state.policy.queued_rows() == 0 {
+            // Others may be waiting for what this one just took.
+            shared.work.notify_all();
             return;
         } else {
             state = wait(shared, state);
@@ -68,7 +70,7 @@ pub(crate) fn has_work(shared: &Shared, state: &State, now: Instant) -> bool {
             Due::At(at) => state.timed.is_none_or(|timed| at < timed),
             Due::Never => false,
         };
-    free || may_stage(shared, state)
+    free || stage_at(shared, state).is_some_and(|at| state.timed.is_none_or(|timed| at < timed))
 }
 
 /// Whether a submitting task may run what is queued itself.
@@ -86,7 +88,7 @@ pub(crate) fn lead(shared: &Shared) {
         if !may_lead(shared, &state) {
             break;
         }
-        let Some(turn) = begin(&mut state) else { break };
+        let Some(turn) = begin(shared, &mut state) else { break };
         drop(state);
         let (ran, running) = turn.run(shared);
         drop(running);
@@ -102,8 +104,9 @@ pub(crate) fn lead(shared: &Shared) {
 fn play(shared: &Shared, mut turn: Turn) -> MutexGuard<'_, State> {
     loop {
         let (ran, mut state) = turn.run(shared);
-        let answers_first = state.policy.answers_first(ran.batch.rows(), &state.service)
-            || state.service.of(ran.batch.rows()).is_none_or(|time| time < HANDED_OVER_TIME_MIN);
+        let State { policy, service, .. } = &mut *state;
+        let answers_first = policy.answers_first(ran.batch.rows(), service)
+            || service.of(ran.batch.rows()).is_none_or(|time| time < HANDED_OVER_TIME_MIN);
         if answers_first || state.waiting_workers <= state.woken_workers {
             drop(state);
             return ran.answer(shared);
@@ -111,7 +114,7 @@ fn play(shared: &Shared, mut turn: Turn) -> MutexGuard<'_, State> {
         put_back(shared, &mut state, ran.model);
         state.ran.push(ran.batch);
         shared.wake_any(&mut state);
-        match begin(&mut state) {
+        match begin(shared, &mut state) {
             Some(next) => {
                 drop(state);
                 turn = next;
@@ -129,7 +132,7 @@ fn put_back(shared: &Shared, state: &mut State, model: Box<dyn Model>) {
 }
 
 /// The next batch with an idle instance for it; none where either is missing.
-fn begin(state: &mut State) -> Option<Turn> {
+fn begin(shared: &Shared, state: &mut State) -> Option<Turn> {
     let now = Instant::now();
     if state.idle.len() <= state.staged || state.policy.due(now) != Due::Now {
         return None;
@@ -137,6 +140,8 @@ fn begin(state: &mut State) -> Option<Turn> {
     let batch = take(state, now)?;
     let model = state.idle.pop()?;
     expect(state, now, batch.rows());
+    // Whoever queued that woke one worker only.
+    shared.wake_worker(state, now);
     Some(Turn { batch, model })
 }
 
@@ -165,8 +170,9 @@ fn expect(state: &mut State, now: Instant, rows: usize) {
 fn stage_at(shared: &Shared, state: &State) -> Option<Instant> {
     let worth_it = state.staged < shared.instances
         && state.idle.is_empty()
+        && state.staging_time >= STAGING_TIME_MIN
         && state.policy.queued_rows() >= shared.max_batch_size
-        && state.staging_time >= STAGING_TIME_MIN;
+        && state.policy.has_full_batch(Instant::now());
     let end = state.running_until.iter().min().filter(|_| worth_it)?;
     end.checked_sub(state.staging_time * 2)
 }
@@ -212,8 +218,11 @@ fn answer<'a>(
 /// Wait until there may be something to do.
 fn wait<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
     let now = Instant::now();
+    let free = state.idle.len() > state.staged;
     let next = match state.policy.due(now) {
-        Due::At(at) if !state.idle.is_empty() => Some(at),
+        // Since it was last looked at.
+        Due::Now if free => return state,
+        Due::At(at) if free => Some(at),
         _ => stage_at(shared, &state),
     };
     state.waiting_workers += 1;
@@ -248,9 +257,11 @@ impl Turn {
             state.running_until.swap_remove(end);
         }
         if let Some(ran) = ran {
-            if ran.bisections == 0 {
+            if ran.failed == 0 {
                 state.service.observe(batch.rows(), ran.times.total());
-                state.staging_time = (state.staging_time * 7 + ran.times.input) / 8;
+            }
+            if batch.requests().len() > 1 {
+                state.staging_time = (state.staging_time * 7 + batch.staging_time) / 8;
             }
             // Counted before it is answered: whoever sees its answer sees it counted, too.
             state.statistics.count(&batch, &ran);
@@ -264,8 +275,10 @@ impl Finished {
     fn answer(self, shared: &Shared) -> MutexGuard<'_, State> {
         let rows = self.batch.rows();
         let mut state = answer(shared, shared.state(), self.batch);
-        let State { policy, service, .. } = &mut *state;
-        policy.answered(Instant::now(), rows, service);
+        let State { policy, service, idle, .. } = &mut *state;
+        if idle.is_empty() {
+            policy.answered(Instant::now(), rows, service);
+        }
         put_back(shared, &mut state, self.model);
         state
     }

@@ -29,12 +29,12 @@ pub(crate) async fn build(
     let mut faults = Vec::new();
     let mut models = BTreeMap::new();
     for (name, model) in &desired.models {
-        let lane = loader.lane(name, model).await;
-        if let Err(why) = &lane {
+        let served = loader.lane(name, model).await;
+        if let Err(why) = &served {
             faults.push(ControlError::Model { name: name.to_string(), why: why.clone() });
         }
         let (digest, version) = (model.digest, model.version);
-        models.insert(name.clone(), ModelState { digest, version, lane });
+        models.insert(name.clone(), ModelState { digest, version, served });
     }
     let mut tenants = HashMap::new();
     for (name, tenant) in &desired.tenants {
@@ -114,11 +114,11 @@ impl TenantBuilder<'_> {
                 faults.push(format!("model: no model {:?}", spec.model.as_str()));
                 None
             }
-            Some(ModelState { lane: Err(why), .. }) => {
+            Some(ModelState { served: Err(why), .. }) => {
                 faults.push(format!("model {:?}: {why}", spec.model.as_str()));
                 None
             }
-            Some(ModelState { lane: Ok(lane), .. }) => Some(lane.clone()),
+            Some(ModelState { served: Ok(served), .. }) => Some(served.lane.clone()),
         };
         let limits = match spec.limits.resolve(self.host_limits) {
             Ok(limits) => Some(limits),

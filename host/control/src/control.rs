@@ -125,7 +125,7 @@ impl Control {
         let change = Change::PutModel { model: model.clone(), digest };
         let published = self.release(vec![change]).await?;
         // Unchanged content makes no release, so that it could be one that still fails to load.
-        match self.cell.load().models.get(model).map(|state| state.lane.clone()) {
+        match self.cell.load().models.get(model).map(|state| state.served.clone()) {
             Some(Err(why)) => Err(ControlError::Model { name: model.to_string(), why }),
             _ => Ok((digest, published)),
         }

@@ -27,5 +27,7 @@ mod release;
 pub use control::{Control, ControlParts, Published};
 pub use desired::{Desired, Model, Tenant};
 pub use error::ControlError;
-pub use model_config::{BackendChoice, ModelConfig, QueuePolicySpec, TimeoutActionSpec};
+pub use model_config::{
+    GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec,
+};
 pub use release::{Change, LimitsSpec, PipelineSpec, Release, TenantSpec};

@@ -3,16 +3,17 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gristmill_backend::{Backends, LoadOptions, Preference};
+use gristmill_backend::Backends;
 use gristmill_batch::Lane;
 use gristmill_core::{BufferPool, Digest, Name, PluginLimits};
 use gristmill_sandbox::{Plugin, Sandbox};
+use gristmill_snapshot::ServedModel;
 use gristmill_store::Store;
 
 use tokio::sync::Semaphore;
 
 use crate::desired::{Desired, Model};
-use crate::model_config::{BackendChoice, ModelConfig};
+use crate::model_config::ModelConfig;
 
 /// Plugin calls of one tenant that run at the same time, for each core.
 const SLOTS_PER_CORE: usize = 8;
@@ -24,7 +25,7 @@ pub(crate) struct Loader {
     pub(crate) backends: Arc<Backends>,
     pub(crate) pool: BufferPool,
     plugins: Mutex<HashMap<Digest, Arc<Plugin>>>,
-    lanes: Mutex<HashMap<LaneKey, Arc<Lane>>>,
+    lanes: Mutex<HashMap<LaneKey, ServedModel>>,
     plugin_slots: Mutex<HashMap<Name, Arc<Semaphore>>>,
     /// What a plugin is instantiated with for the first time.
     probe_limits: PluginLimits,
@@ -80,22 +81,23 @@ impl Loader {
     }
 
     /// The lane of this model, loaded off the request threads where there is none yet.
-    pub(crate) async fn lane(&self, name: &Name, model: &Model) -> Result<Arc<Lane>, String> {
+    pub(crate) async fn lane(&self, name: &Name, model: &Model) -> Result<ServedModel, String> {
         let key = lane_key(name, model);
         if let Some(lane) = lock(&self.lanes).get(&key) {
             return Ok(lane.clone());
         }
         let onnx = self.store.blob(model.digest).await.map_err(|error| error.to_string())?;
-        let (backends, config) = (self.backends.clone(), model.config.clone());
-        let loading = tokio::task::spawn_blocking(move || backends.load(&onnx, &options(&config)));
+        let (backends, options) = (self.backends.clone(), model.config.load_options());
+        let loading = tokio::task::spawn_blocking(move || backends.load(&onnx, &options));
         let loaded =
             loading.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
         let config = model.config.lane();
         let lane =
             Lane::new(name.as_str(), loaded.info, loaded.instances, config, self.pool.clone());
         let lane = Arc::new(lane.map_err(|error| error.to_string())?);
-        lock(&self.lanes).insert(key, lane.clone());
-        Ok(lane)
+        let served = ServedModel { lane, providers: loaded.providers };
+        lock(&self.lanes).insert(key, served.clone());
+        Ok(served)
     }
 
     /// Let go of what `desired` no longer names; requests under way keep what they hold.
@@ -114,15 +116,6 @@ impl Loader {
 
 fn lane_key(name: &Name, model: &Model) -> LaneKey {
     (name.clone(), model.digest, model.config.clone())
-}
-
-fn options(config: &ModelConfig) -> LoadOptions {
-    let preference = match config.backend {
-        BackendChoice::Auto => Preference::Auto,
-        BackendChoice::OnnxRuntime => Preference::OnnxRuntime,
-        BackendChoice::Tract => Preference::Tract,
-    };
-    LoadOptions { preference, instances: config.instances, threads: config.threads }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -5,21 +5,33 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use gristmill_backend::{GraphOptimization, LoadOptions, ProviderKind};
 use gristmill_batch::{LaneConfig, QueueLimits, QueuePolicy, TimeoutAction};
 use serde::{Deserialize, Serialize};
 
 /// The most priority levels.
 const LEVELS_MAX: u32 = 64;
 
-/// Which backend may run a model.
+/// What can run a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProviderName {
+    /// ONNX Runtime on an NVIDIA GPU.
+    Cuda,
+    /// ONNX Runtime on the processor.
+    Cpu,
+    Tract,
+}
+
+/// How much ONNX Runtime may rewrite a graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum BackendChoice {
-    /// ONNX Runtime where it is there and can, else tract.
+pub enum GraphOptimizationSpec {
+    Disable,
+    Basic,
+    Extended,
     #[default]
-    Auto,
-    OnnxRuntime,
-    Tract,
+    All,
 }
 
 /// How a model is loaded and batched.
@@ -52,9 +64,20 @@ pub struct ModelConfig {
     pub max_tenant_queue_bytes: Option<usize>,
     /// Instances, each run by one thread at a time.
     pub instances: usize,
-    /// Threads that one run may use.
+    /// Threads that one run may use inside an operator.
     pub threads: usize,
-    pub backend: BackendChoice,
+    /// Threads that run independent operators side by side; 1: one after the other.
+    pub inter_op_threads: usize,
+    /// In order of preference: the first that can load the model serves, the others stand by. Empty: the
+    /// best there is.
+    pub providers: Vec<ProviderName>,
+    /// By provider, in ONNX Runtime's own words, `device_id` for example.
+    pub provider_options: BTreeMap<ProviderName, BTreeMap<String, String>>,
+    pub graph_optimization: GraphOptimizationSpec,
+    /// Whether ONNX Runtime keeps memory between runs.
+    pub memory_arena: bool,
+    /// Whether ONNX Runtime plans memory ahead for shapes it has seen.
+    pub memory_pattern: bool,
 }
 
 /// How a priority level queues.
@@ -98,7 +121,12 @@ impl Default for ModelConfig {
             max_tenant_queue_bytes: None,
             instances: 1,
             threads: 1,
-            backend: BackendChoice::Auto,
+            inter_op_threads: 1,
+            providers: Vec::new(),
+            provider_options: BTreeMap::new(),
+            graph_optimization: GraphOptimizationSpec::All,
+            memory_arena: true,
+            memory_pattern: true,
         }
     }
 }
@@ -140,12 +168,50 @@ impl ModelConfig {
         }
         within("instances", self.instances as u64, 1, 64);
         within("threads", self.threads as u64, 1, 256);
+        within("inter_op_threads", self.inter_op_threads as u64, 1, 256);
         if self.max_queue_rows < self.max_batch_size {
             faults.push(format!(
                 "max_queue_rows is {rows}: must be at least max_batch_size, {batch}"
             ));
         }
+        for (index, provider) in self.providers.iter().enumerate() {
+            if self.providers[..index].contains(provider) {
+                let name = provider.kind().as_str();
+                faults.push(format!("providers[{index}] is {name:?}, which is named before"));
+            }
+        }
+        for provider in self.provider_options.keys() {
+            if *provider != ProviderName::Cuda {
+                let name = provider.kind().as_str();
+                faults.push(format!("provider_options has {name:?}, which takes none"));
+            } else if !self.providers.is_empty() && !self.providers.contains(provider) {
+                faults.push("provider_options has \"cuda\", which is not among providers".into());
+            }
+        }
         faults
+    }
+
+    /// What the backends make of it.
+    pub(crate) fn load_options(&self) -> LoadOptions {
+        LoadOptions {
+            providers: self.providers.iter().map(|name| name.kind()).collect(),
+            cuda_options: self
+                .provider_options
+                .get(&ProviderName::Cuda)
+                .cloned()
+                .unwrap_or_default(),
+            instances: self.instances,
+            threads: self.threads,
+            inter_op_threads: self.inter_op_threads,
+            graph_optimization: match self.graph_optimization {
+                GraphOptimizationSpec::Disable => GraphOptimization::Disable,
+                GraphOptimizationSpec::Basic => GraphOptimization::Basic,
+                GraphOptimizationSpec::Extended => GraphOptimization::Extended,
+                GraphOptimizationSpec::All => GraphOptimization::All,
+            },
+            memory_arena: self.memory_arena,
+            memory_pattern: self.memory_pattern,
+        }
     }
 
     /// What the batcher makes of it; it has no [faults](Self::faults).
@@ -174,6 +240,16 @@ impl ModelConfig {
                 rows: self.max_tenant_queue_rows.unwrap_or(half),
                 bytes: self.max_tenant_queue_bytes.unwrap_or(self.max_queue_bytes / 2),
             },
+        }
+    }
+}
+
+impl ProviderName {
+    fn kind(self) -> ProviderKind {
+        match self {
+            Self::Cuda => ProviderKind::Cuda,
+            Self::Cpu => ProviderKind::Cpu,
+            Self::Tract => ProviderKind::Tract,
         }
     }
 }

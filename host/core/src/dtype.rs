@@ -36,6 +36,24 @@ pub enum Dtype {
 }
 
 impl Dtype {
+    /// Every element type.
+    pub const ALL: [Self; 14] = [
+        Self::Bool,
+        Self::Uint8,
+        Self::Int8,
+        Self::Uint16,
+        Self::Int16,
+        Self::Uint32,
+        Self::Int32,
+        Self::Uint64,
+        Self::Int64,
+        Self::Float16,
+        Self::Bfloat16,
+        Self::Float32,
+        Self::Float64,
+        Self::String,
+    ];
+
     /// Bytes an element takes; none for [`Dtype::String`], whose elements differ in length.
     pub fn size_bytes(self) -> Option<usize> {
         match self {
@@ -65,6 +83,21 @@ impl Dtype {
             Self::Float64 => "FP64",
             Self::String => "BYTES",
         }
+    }
+}
+
+/// A text that names no [`Dtype`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no datatype")]
+pub struct InvalidDtype(String);
+
+impl std::str::FromStr for Dtype {
+    type Err = InvalidDtype;
+
+    /// The Open Inference Protocol's name.
+    fn from_str(text: &str) -> Result<Self, InvalidDtype> {
+        let named = Self::ALL.into_iter().find(|dtype| dtype.as_str() == text);
+        named.ok_or_else(|| InvalidDtype(text.chars().take(80).collect()))
     }
 }
 

@@ -20,7 +20,7 @@ mod tensor;
 
 pub use buffer::{Buffer, BufferPool};
 pub use deadline::Deadline;
-pub use dtype::Dtype;
+pub use dtype::{Dtype, InvalidDtype};
 pub use error::ErrorCode;
 pub use id::{Digest, InvalidDigest, InvalidName, Name};
 pub use limits::{PipelineLimits, PluginLimits};

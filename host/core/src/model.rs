@@ -121,7 +121,7 @@ impl ModelInfo {
     /// Whether rows of several requests may share a batch: dimension 0 of everything is free.
     pub fn rows_are_dynamic(&self) -> bool {
         let mut all = self.inputs.iter().chain(&self.outputs);
-        all.all(|info| matches!(info.dims.first(), Some(None)))
+        !self.inputs.is_empty() && all.all(|info| matches!(info.dims.first(), Some(None)))
     }
 
     /// Put the inputs `given` in the model's order, and check that each has the right dtype and shape

@@ -89,19 +89,52 @@ impl Tensor {
         bytemuck::try_cast_slice(self.as_bytes()).ok()
     }
 
-    /// The rows in `range`, sharing this tensor's buffer; none where they are out of range or the
-    /// dtype has no fixed size.
+    /// The elements, where the dtype is [`Dtype::String`].
+    pub fn strings(&self) -> Option<impl Iterator<Item = &str>> {
+        (self.dtype == Dtype::String).then_some(Strings { rest: self.as_bytes() })
+    }
+
+    /// A tensor of strings.
+    pub fn from_strings<S: AsRef<str>>(
+        pool: &BufferPool,
+        shape: Shape,
+        strings: &[S],
+    ) -> Result<Self, TensorError> {
+        let texts = || strings.iter().map(AsRef::as_ref);
+        let buffer =
+            pool.fill(texts().map(|text| LENGTH_BYTES + text.len()).sum(), |mut target| {
+                for text in texts() {
+                    let (length, rest) = target.split_at_mut(LENGTH_BYTES);
+                    length.copy_from_slice(&(text.len() as u32).to_le_bytes());
+                    let (own, rest) = rest.split_at_mut(text.len());
+                    own.copy_from_slice(text.as_bytes());
+                    target = rest;
+                }
+            });
+        Self::new(Dtype::String, shape, buffer)
+    }
+
+    /// The rows in `range`, sharing this tensor's buffer; none where they are out of range.
     pub fn slice_rows(&self, range: Range<usize>) -> Option<Self> {
         let rows = self.rows();
-        self.dtype.size_bytes()?;
         if range.start > range.end || range.end > rows || self.shape.is_empty() {
             return None;
         }
-        let row_bytes = self.bytes.len().checked_div(rows).unwrap_or(0);
         let mut shape = self.shape.clone();
         shape[0] = range.len();
-        let start = self.bytes.start + range.start * row_bytes;
-        let bytes = start..start + range.len() * row_bytes;
+        let (start, end) = if self.dtype == Dtype::String {
+            let row_elements: usize = shape[1..].iter().product();
+            let mut strings = Strings { rest: self.as_bytes() };
+            let mut position = |rows: usize| {
+                strings.by_ref().take(rows * row_elements).for_each(drop);
+                self.bytes.len() - strings.rest.len()
+            };
+            (position(range.start), position(range.len()))
+        } else {
+            let row_bytes = self.bytes.len().checked_div(rows).unwrap_or(0);
+            (range.start * row_bytes, range.end * row_bytes)
+        };
+        let bytes = self.bytes.start + start..self.bytes.start + end;
         Some(Self { dtype: self.dtype, shape, buffer: self.buffer.clone(), bytes })
     }
 
@@ -138,6 +171,25 @@ impl Tensor {
         let mut shape = first.shape.clone();
         shape[0] = parts.map(Self::rows).sum();
         Ok(Self { dtype: first.dtype, shape, buffer, bytes: 0..len })
+    }
+}
+
+/// A string's length stands before it, in so many bytes.
+const LENGTH_BYTES: usize = 4;
+
+/// Walks over the elements of a tensor of strings, which was checked when it was made.
+struct Strings<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Iterator for Strings<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let (len, tail) = self.rest.split_first_chunk()?;
+        let (text, tail) = tail.split_at_checked(u32::from_le_bytes(*len) as usize)?;
+        self.rest = tail;
+        std::str::from_utf8(text).ok()
     }
 }
 
@@ -202,6 +254,21 @@ mod tests {
         assert!(make(Dtype::String, &[1], b"\x01\0\0\0a\0\0\0\0").is_err());
         assert!(make(Dtype::String, &[1], b"\x05\0\0\0a").is_err());
         assert!(make(Dtype::String, &[1], b"\x01\0\0\0\xff").is_err());
+    }
+
+    #[test]
+    fn strings_are_stacked_and_taken_apart_by_rows() {
+        let pool = BufferPool::new(0);
+        let make = |shape: &[usize], texts: &[&str]| {
+            Tensor::from_strings(&pool, shape.into(), texts).unwrap()
+        };
+        let (a, b) = (make(&[1, 2], &["one", ""]), make(&[2, 2], &["three", "4", "fünf", "6"]));
+        let both = Tensor::stack(&pool, [&a, &b].into_iter()).unwrap();
+        let rows = both.slice_rows(1..3).unwrap();
+        assert_eq!(rows.shape(), [2, 2]);
+        assert!(rows.strings().unwrap().eq(["three", "4", "fünf", "6"]));
+        assert!(both.slice_rows(0..1).unwrap().strings().unwrap().eq(["one", ""]));
+        assert!(Tensor::from_strings(&pool, [2].as_slice().into(), &["one"]).is_err());
     }
 
     #[test]

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+pub use gristmill_backend::ProviderHealth;
 use gristmill_batch::Lane;
 use gristmill_core::{Digest, Name, PipelineLimits};
 use gristmill_sandbox::Plugin;
@@ -113,8 +114,16 @@ pub struct ModelState {
     pub digest: Digest,
     /// The release that brought this content.
     pub version: u64,
-    /// The lane, or why there is none.
-    pub lane: Result<Arc<Lane>, String>,
+    /// What serves it, or why nothing does.
+    pub served: Result<ServedModel, String>,
+}
+
+/// A model's lane, and what runs its batches.
+#[derive(Clone)]
+pub struct ServedModel {
+    pub lane: Arc<Lane>,
+    /// The best first.
+    pub providers: Arc<[ProviderHealth]>,
 }
 
 /// A plugin and whether it is loaded.

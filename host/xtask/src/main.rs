@@ -5,6 +5,7 @@
 
 mod admin;
 mod bench;
+mod conformance;
 mod demo;
 mod layers;
 mod server;
@@ -24,8 +25,9 @@ Tasks:
   test           Every check that CI runs: format, layers, clippy, documentation, tests
   bench [NAME] [--no-build]
                  Measure and print a table whose rows end in `reached` or `missed`;
-                 NAME is one of sandbox, load; without it all of them run.
+                 NAME is one of sandbox, batch, load; without it all of them run.
                  --no-build measures what an earlier run built
+  conformance    Run the onnx package's backend node tests on every backend
 ";
 
 fn main() -> Result<()> {
@@ -34,6 +36,7 @@ fn main() -> Result<()> {
     match args[..] {
         ["demo"] => demo::run(),
         ["test"] => test::run(),
+        ["conformance"] => conformance::run(),
         ["bench", ref names @ ..] => bench::run(names),
         [] | ["help" | "-h" | "--help"] => {
             print!("{HELP}");

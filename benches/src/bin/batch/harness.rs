@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use gristmill_backend::{Backends, LibrarySearch, LoadOptions, LoadedModel, Preference};
+use gristmill_backend::{Backends, LibrarySearch, LoadOptions, LoadedModel, ProviderKind};
 use gristmill_batch::{Lane, LaneConfig, Submission, SubmitError};
 use gristmill_core::{BufferPool, Deadline, Dtype, Model, Name, NamedTensor, Tensor};
 use tokio::runtime::Runtime;
@@ -32,12 +32,13 @@ impl Harness {
     pub fn load(&self, path: &str, instances: usize) -> Result<LoadedModel> {
         let path = PathBuf::from(path);
         let onnx = std::fs::read(&path).with_context(|| path.display().to_string())?;
-        let options = LoadOptions { preference: Preference::OnnxRuntime, instances, threads: 1 };
+        let providers = vec![ProviderKind::Cpu];
+        let options = LoadOptions { providers, instances, ..LoadOptions::default() };
         Ok(self.backends.load(&onnx, &options)?)
     }
 
     pub fn lane(&self, model: LoadedModel, config: LaneConfig) -> Result<Arc<Lane>> {
-        let LoadedModel { info, instances } = model;
+        let LoadedModel { info, instances, .. } = model;
         Ok(Arc::new(Lane::new("bench", info, instances, config, self.pool.clone())?))
     }
 

@@ -63,22 +63,22 @@ fn the_library_is_found_in_the_data_directory() {
 }
 
 #[test]
-fn a_model_may_choose_its_backend() {
+fn a_model_may_choose_its_providers() {
     let server = Server::start();
     server.digits("acme");
-    for backend in ["tract", "onnxruntime"] {
-        server.put_json("models/digits/config", &json!({ "backend": backend }));
+    for (provider, backend) in [("tract", "tract"), ("cpu", "onnxruntime")] {
+        server.put_json("models/digits/config", &json!({ "providers": [provider] }));
         assert_backend(&server, "digits", backend);
         server.assert_reads_digits("acme");
     }
 }
 
 #[test]
-fn a_model_cannot_choose_a_backend_that_is_not_there() {
+fn a_model_cannot_choose_a_provider_that_is_not_there() {
     let server = Setup::new().onnxruntime(None).start();
     server.digits("acme");
     let before = server.release();
-    let config = json!({ "backend": "onnxruntime" });
+    let config = json!({ "providers": ["cpu"] });
     let answer = server.admin.put_json("/admin/v1/models/digits/config", &config);
     let named = ["model \"digits\"", "onnxruntime: its library is not there"];
     answer.refused(422, "invalid_model", &named);

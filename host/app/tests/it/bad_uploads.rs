@@ -105,7 +105,7 @@ fn a_plugin_for_nobody() {
 
 #[test]
 fn a_text_as_model() {
-    model_refused(b"hello world", &["onnxruntime: ", "tract: "]);
+    model_refused(b"hello world", &["the file is no ONNX model"]);
 }
 
 #[test]
@@ -116,11 +116,18 @@ fn nothing_as_model() {
 #[test]
 fn a_truncated_model() {
     let model = files::model("digits");
-    model_refused(&model[..model.len() / 2], &["onnxruntime: ", "tract: "]);
+    model_refused(&model[..model.len() / 2], &["the file is no ONNX model"]);
+}
+
+#[test]
+fn a_model_whose_weights_lie_in_another_file() {
+    let named = ["keeps weights in external files (weights.bin)", "upload one file"];
+    model_refused(&files::fixture("external-data.onnx"), &named);
 }
 
 #[test]
 fn a_model_that_no_backend_can_run() {
-    let named = ["no backend can run this model", "onnxruntime: ", "tract: ", "NoSuchOp"];
+    let named =
+        ["no backend can run this model", "onnxruntime: ", "tract: it has no operator", "NoSuchOp"];
     model_refused(&files::fixture("unknown-operator.onnx"), &named);
 }

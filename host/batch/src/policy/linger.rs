@@ -44,12 +44,14 @@ impl Default for Linger {
 impl Linger {
     /// Whether to wait after a batch of `answered` rows that took `batch_time`, while `queued` wait.
     pub(super) fn would_begin(
-        &self,
+        &mut self,
         (answered, queued, max): (usize, usize, usize),
         batch_time: Duration,
     ) -> bool {
+        let hopes = batch_time >= BATCH_TIME_MIN && max.min(queued + answered) > queued;
         let pays = self.gain >= GAIN_MIN || self.skipped >= TRY_EVERY;
-        pays && batch_time >= BATCH_TIME_MIN && max.min(queued + answered) > queued
+        self.skipped += u32::from(hopes && !pays);
+        hopes && pays
     }
 
     /// The batch was answered.
@@ -59,14 +61,10 @@ impl Linger {
         (answered, queued, max): (usize, usize, usize),
         batch_time: Duration,
     ) {
+        if self.now.is_some() || !self.would_begin((answered, queued, max), batch_time) {
+            return;
+        }
         let rows_hoped = max.min(queued + answered);
-        if rows_hoped <= queued || batch_time < BATCH_TIME_MIN {
-            return;
-        }
-        if self.gain < GAIN_MIN && self.skipped < TRY_EVERY {
-            self.skipped += 1;
-            return;
-        }
         self.skipped = 0;
         self.now = Some(Wait { until: now + batch_time / PART, rows_before: queued, rows_hoped });
     }

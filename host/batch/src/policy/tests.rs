@@ -134,7 +134,8 @@ proptest! {
                 Step::Wait { ms } => now += Duration::from_millis(ms),
                 Step::Push(arrival) => {
                     let size = (arrival.rows, arrival.rows);
-                    let admitted = policy.admits(&tenant(arrival.tenant), arrival.level, size);
+                    let name = tenant(arrival.tenant);
+                    let admitted = policy.admits(&name, arrival.level, size, arrival.shape_key);
                     let fits = policy.queued_rows() + arrival.rows <= config.queue.rows;
                     prop_assert!(fits || admitted.is_err());
                     if admitted.is_ok() {
@@ -217,7 +218,7 @@ proptest! {
     #[test]
     fn backlogged_tenants_share_by_weight(
         weights in prop::array::uniform3(1..=4_u32),
-        sizes in prop::collection::vec(1..=8_usize, 64),
+        sizes in prop::collection::vec(1..=16_usize, 64),
     ) {
         const BATCHES: usize = 400;
         let mut policy = Policy::new(LaneConfig::new(16, 100_000));
@@ -226,7 +227,7 @@ proptest! {
         let mut served = BTreeMap::<Name, usize>::new();
         for _ in 0..BATCHES {
             for (index, weight) in weights.iter().enumerate() {
-                while policy.usage.index(&tenant(index)).is_none_or(|at| policy.tiers[0].rows_of(at) < 64) {
+                while policy.usage.index(&tenant(index)).is_none_or(|at| policy.tiers[0].rows_of(at) < 128) {
                     let size = sizes[(next * 7 + index) % sizes.len()];
                     let arrival = Arrival {
                         tenant: index, level: 0, rows: size, shape_key: 0,
@@ -249,12 +250,12 @@ proptest! {
         }
     }
 
-    /// However much others have queued, a tenant's lone request of a row is in the next batch if it has
-    /// that batch's shape, and in one of the next three (there are three tenants) if not.
+    /// However much others have queued, a tenant that had nothing queued is in the next batch, whatever
+    /// its shape, or in the one after where another was served as little.
     #[test]
-    fn a_flood_delays_nobody_by_more_than_its_turn(
-        flood in prop::collection::vec((0..2_usize, 1..=8_usize, 0..2_u64), 200..250),
-        shape_key in 0..2_u64, before in 0..10_usize,
+    fn a_flood_delays_nobody(
+        flood in prop::collection::vec((0..2_usize, 1..=16_usize, 0..2_u64), 200..250),
+        shape_key in 0..3_u64, rows in 1..=16_usize, before in 1..10_usize,
     ) {
         let mut policy = Policy::new(LaneConfig::new(16, 100_000));
         let now = Instant::now();
@@ -270,15 +271,11 @@ proptest! {
         for _ in 0..before {
             take(&mut policy, now);
         }
-        push(&mut policy, usize::MAX, 2, 1, shape_key);
-        for batches in 1..=3 {
-            let batch = take(&mut policy, now).batch;
-            if batch.iter().any(|entry| entry.item.id == usize::MAX) {
-                return Ok(());
-            }
-            prop_assert!(batch[0].shape_key != shape_key, "left out of batch {batches} of its shape");
-        }
-        prop_assert!(false, "not in the first three batches");
+        push(&mut policy, usize::MAX, 2, rows, shape_key);
+        let served = |policy: &mut Policy<Item>| {
+            take(policy, now).batch.iter().any(|entry| entry.item.id == usize::MAX)
+        };
+        prop_assert!(served(&mut policy) || served(&mut policy));
     }
 
     /// A higher level is served first, and ageing lets every level be served in the end, although the

@@ -1,11 +1,16 @@
-//! One tier of the queue: weighted deficit round robin over tenants, by rows.
+//! One tier of the queue: fair queueing over tenants, by rows and weight.
 //!
-//! Each round gives every tenant that could add to the batch as many rows of credit as its weight; a
-//! request costs its rows. Rounds go on until the batch is full or nobody can add to it, so a tenant
-//! alone gets all of it. Credit left is kept as long as the tenant has something queued. The tenant
-//! whose turn it is begins the batch and decides its shape.
+//! Each tenant has a virtual time: what it was served so far, in rows over its weight. Whoever is least
+//! served goes first. A tenant that comes back after a pause starts where the others are: it has nothing
+//! saved up and goes first at once; one that took much and left comes back with what it took. (Start-time
+//! fair queueing. Deficit round robin, its better known kin, makes a newcomer wait for credit that others
+//! hold, and lets a request as large as a batch wait for one credit after the other.)
+//!
+//! The least served tenant begins a batch and thereby decides its shape; the others add to it what has
+//! that shape and fits.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::time::Instant;
 
 use super::usage::Usage;
@@ -13,6 +18,9 @@ use super::{Entry, Queued, Taken, Verdict};
 
 /// Empty queues of so many shapes a tenant are kept, so that a steady flow allocates nothing.
 const IDLE_SHAPES_MAX: usize = 4;
+
+/// What a row adds to the virtual time of a tenant of weight 1.
+const ROW_TIME: u64 = 1_000_000;
 
 /// A batch on its way.
 pub(super) struct Forming<'a, T> {
@@ -42,8 +50,12 @@ pub(super) enum Fate {
 pub(super) struct Tier<T> {
     /// By the tenant's index.
     shares: Vec<Share<T>>,
-    /// Tenants with something queued, in the order of their turns.
-    turns: VecDeque<usize>,
+    /// Tenants with something queued.
+    active: Vec<usize>,
+    /// The virtual time of whoever was served last.
+    now: u64,
+    /// Tenants that can add to the batch on its way, the least served first.
+    adding: BinaryHeap<Reverse<(u64, usize)>>,
     requests: usize,
     rows: usize,
 }
@@ -52,7 +64,8 @@ pub(super) struct Tier<T> {
 #[derive(Debug)]
 struct Share<T> {
     weight: u64,
-    credit: u64,
+    /// Its virtual time.
+    served: u64,
     queues: Vec<ShapeQueue<T>>,
     rows: usize,
 }
@@ -66,7 +79,14 @@ struct ShapeQueue<T> {
 
 impl<T> Default for Tier<T> {
     fn default() -> Self {
-        Self { shares: Vec::new(), turns: VecDeque::new(), requests: 0, rows: 0 }
+        Self {
+            shares: Vec::new(),
+            active: Vec::new(),
+            now: 0,
+            adding: BinaryHeap::new(),
+            requests: 0,
+            rows: 0,
+        }
     }
 }
 
@@ -85,13 +105,22 @@ impl<T> Tier<T> {
 
     /// The weights of the tenants with something queued here, but for `tenant`.
     pub(super) fn weight_of_others(&self, tenant: usize) -> u64 {
-        let others = self.turns.iter().filter(|index| **index != tenant);
+        let others = self.active.iter().filter(|index| **index != tenant);
         others.map(|index| self.shares[*index].weight).sum()
+    }
+
+    /// How many shapes the tenant has queued here, but for `key`.
+    pub(super) fn shapes_beside(&self, tenant: usize, key: u64) -> usize {
+        let Some(share) = self.shares.get(tenant).filter(|share| share.queues.len() > 1) else {
+            return 0;
+        };
+        let others = share.queues.iter().filter(|queue| queue.key != key);
+        others.filter(|queue| !queue.entries.is_empty()).count()
     }
 
     /// Key, rows and oldest arrival of each tenant's queue of each shape.
     pub(super) fn shapes(&self) -> impl Iterator<Item = (u64, usize, Instant)> {
-        let queues = self.turns.iter().flat_map(|index| &self.shares[*index].queues);
+        let queues = self.active.iter().flat_map(|index| &self.shares[*index].queues);
         queues
             .filter_map(|queue| Some((queue.key, queue.rows, queue.entries.front()?.entry.arrived)))
     }
@@ -99,11 +128,12 @@ impl<T> Tier<T> {
     pub(super) fn push(&mut self, queued: Queued<T>) {
         let tenant = queued.tenant;
         while self.shares.len() <= tenant {
-            self.shares.push(Share { weight: 1, credit: 0, queues: Vec::new(), rows: 0 });
+            self.shares.push(Share { weight: 1, served: 0, queues: Vec::new(), rows: 0 });
         }
         let share = &mut self.shares[tenant];
         if share.rows == 0 {
-            self.turns.push_back(tenant);
+            self.active.push(tenant);
+            share.served = share.served.max(self.now);
         }
         self.requests += 1;
         self.rows += queued.entry.rows;
@@ -115,59 +145,43 @@ impl<T> Tier<T> {
         &mut self,
         forming: &mut Forming<'_, T>,
         usage: &mut Usage,
-        verdict: &impl Fn(&Entry<T>) -> Verdict,
+        verdict: &impl Fn(&Entry<T>, usize) -> Verdict,
     ) {
         if self.requests == 0 {
             return;
         }
-        let begins = forming.shape.is_none();
-        if begins {
+        if forming.shape.is_none() {
             self.begin(forming, usage, verdict);
         }
-        let Some(shape) = forming.shape else { return self.end_idle_turns() };
-        loop {
-            // The fewest rounds after which somebody can pay for their next request.
-            let mut rounds: Option<u64> = None;
-            for turn in 0..self.turns.len() {
-                let tenant = self.turns[turn];
-                while let Some(cost) = self.next_cost(tenant, shape, forming, usage, verdict) {
-                    let share = &mut self.shares[tenant];
-                    if cost > share.credit {
-                        let needed = (cost - share.credit).div_ceil(share.weight);
-                        rounds = Some(rounds.map_or(needed, |least| least.min(needed)));
-                        break;
-                    }
-                    share.credit -= cost;
-                    if let Some(queued) = self.pop(tenant, shape, usage) {
-                        forming.room -= queued.entry.rows;
-                        forming.taken.batch.push(queued.entry);
-                    }
-                }
+        if let Some(shape) = forming.shape {
+            self.adding.clear();
+            for index in 0..self.active.len() {
+                self.offer(self.active[index], shape, forming, usage, verdict);
             }
-            let Some(rounds) = rounds else { break };
-            for turn in 0..self.turns.len() {
-                let tenant = self.turns[turn];
+            while let Some(Reverse((_, tenant))) = self.adding.pop() {
+                // The room may have shrunk since it was offered.
                 if self.shares[tenant].cost(shape).is_some_and(|rows| rows <= forming.room) {
-                    let share = &mut self.shares[tenant];
-                    share.credit += rounds * share.weight;
+                    self.serve(tenant, shape, forming, usage);
                 }
+                self.offer(tenant, shape, forming, usage, verdict);
             }
         }
-        if begins {
-            self.turns.rotate_left(1);
-        }
-        self.end_idle_turns();
+        self.forget_idle();
     }
 
-    /// Find whose turn it is to begin a batch, and put that tenant in front.
+    /// Find the least served tenant with something that may begin a batch, and begin it.
     fn begin(
         &mut self,
         forming: &mut Forming<'_, T>,
         usage: &mut Usage,
-        verdict: &impl Fn(&Entry<T>) -> Verdict,
+        verdict: &impl Fn(&Entry<T>, usize) -> Verdict,
     ) {
-        for turn in 0..self.turns.len() {
-            let tenant = self.turns[turn];
+        self.adding.clear();
+        let shares = &self.shares;
+        let candidates =
+            self.active.iter().map(|tenant| Reverse((shares[*tenant].served, *tenant)));
+        self.adding.extend(candidates);
+        while let Some(Reverse((_, tenant))) = self.adding.pop() {
             for queue in 0..self.shares[tenant].queues.len() {
                 let key = self.shares[tenant].queues[queue].key;
                 self.drop_dead(tenant, key, forming, usage, verdict);
@@ -177,31 +191,46 @@ impl<T> Tier<T> {
                 let first = self.shares[tenant].cost(key).unwrap_or(0);
                 forming.shape = Some(key);
                 forming.room = (forming.room_of)(key).max(first);
-                self.turns.rotate_left(turn);
-                return;
+                return self.serve(tenant, key, forming, usage);
             }
         }
     }
 
-    /// The rows of the tenant's next request of `shape` that is to be served, if the batch has room.
-    fn next_cost(
+    /// Let the tenant add to the batch, if it has something that fits.
+    fn offer(
         &mut self,
         tenant: usize,
         shape: u64,
         forming: &mut Forming<'_, T>,
         usage: &mut Usage,
-        verdict: &impl Fn(&Entry<T>) -> Verdict,
-    ) -> Option<u64> {
+        verdict: &impl Fn(&Entry<T>, usize) -> Verdict,
+    ) {
         if forming.room == 0 || forming.blocked.contains(&tenant) {
-            return None;
+            return;
         }
         self.drop_dead(tenant, shape, forming, usage, verdict);
-        let rows = self.shares[tenant].cost(shape)?;
-        if rows > forming.room {
-            forming.blocked.push(tenant);
-            return None;
+        match self.shares[tenant].cost(shape) {
+            None => {}
+            Some(rows) if rows > forming.room => forming.blocked.push(tenant),
+            Some(_) => self.adding.push(Reverse((self.shares[tenant].served, tenant))),
         }
-        Some(rows as u64)
+    }
+
+    /// Put the tenant's next request of `shape` into the batch, and count it.
+    fn serve(
+        &mut self,
+        tenant: usize,
+        shape: u64,
+        forming: &mut Forming<'_, T>,
+        usage: &mut Usage,
+    ) {
+        if let Some(queued) = self.pop(tenant, shape, usage) {
+            let share = &mut self.shares[tenant];
+            self.now = self.now.max(share.served);
+            share.served += queued.entry.rows as u64 * ROW_TIME / share.weight;
+            forming.room -= queued.entry.rows;
+            forming.taken.batch.push(queued.entry);
+        }
     }
 
     /// Take out what is not to be served before the tenant's next request of `shape`.
@@ -211,10 +240,10 @@ impl<T> Tier<T> {
         shape: u64,
         forming: &mut Forming<'_, T>,
         usage: &mut Usage,
-        verdict: &impl Fn(&Entry<T>) -> Verdict,
+        verdict: &impl Fn(&Entry<T>, usize) -> Verdict,
     ) {
         while let Some(queued) = self.shares[tenant].head(shape) {
-            match verdict(&queued.entry) {
+            match verdict(&queued.entry, usage.rows()) {
                 Verdict::Serve => return,
                 Verdict::Gone => drop(self.pop(tenant, shape, usage)),
                 Verdict::Expired => {
@@ -247,8 +276,8 @@ impl<T> Tier<T> {
     /// What is in its tier since `before` or longer, in the order of each queue.
     pub(super) fn take_older(&mut self, before: Instant) -> Vec<Queued<T>> {
         let mut older = Vec::new();
-        for turn in 0..self.turns.len() {
-            let tenant = self.turns[turn];
+        for index in 0..self.active.len() {
+            let tenant = self.active[index];
             let keys: Vec<_> = self.shares[tenant].queues.iter().map(|queue| queue.key).collect();
             for key in keys {
                 while self.shares[tenant].head(key).is_some_and(|queued| queued.since <= before) {
@@ -256,7 +285,7 @@ impl<T> Tier<T> {
                 }
             }
         }
-        self.end_idle_turns();
+        self.forget_idle();
         older.sort_by_key(|queued| queued.entry.arrived);
         older
     }
@@ -268,8 +297,8 @@ impl<T> Tier<T> {
         usage: &mut Usage,
         returned: &mut Vec<Entry<T>>,
     ) {
-        for turn in 0..self.turns.len() {
-            let share = &mut self.shares[self.turns[turn]];
+        for tenant in &self.active {
+            let share = &mut self.shares[*tenant];
             for queue in &mut share.queues {
                 for _ in 0..queue.entries.len() {
                     let Some(queued) = queue.entries.pop_front() else { break };
@@ -290,19 +319,12 @@ impl<T> Tier<T> {
                 }
             }
         }
-        self.end_idle_turns();
+        self.forget_idle();
     }
 
-    /// Whoever has nothing queued loses turn and credit.
-    fn end_idle_turns(&mut self) {
-        let shares = &mut self.shares;
-        self.turns.retain(|tenant| {
-            let share = &mut shares[*tenant];
-            if share.rows == 0 {
-                share.credit = 0;
-            }
-            share.rows > 0
-        });
+    fn forget_idle(&mut self) {
+        let shares = &self.shares;
+        self.active.retain(|tenant| shares[*tenant].rows > 0);
     }
 }
 

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use gristmill_batch::LaneStatistics;
 use gristmill_core::TensorInfo;
-use gristmill_snapshot::{ModelState, Pipeline, PluginState, Tenant};
+use gristmill_snapshot::{ModelState, Pipeline, PluginState, ProviderHealth, ServedModel, Tenant};
 use serde_json::{Map, Value, json};
 
 use super::AdminState;
@@ -35,10 +35,12 @@ fn describe_model(model: &ModelState, config: Value) -> Value {
         "version": model.version,
         "config": config,
     });
-    let more = match &model.lane {
-        Ok(lane) => json!({
+    let more = match &model.served {
+        Ok(ServedModel { lane, providers }) => json!({
             "state": "ready",
             "backend": lane.info().backend,
+            "providers": providers.iter().map(describe_provider).collect::<Vec<_>>(),
+            "dynamic_rows": lane.info().rows_are_dynamic(),
             "inputs": lane.info().inputs.iter().map(describe_tensor).collect::<Vec<_>>(),
             "outputs": lane.info().outputs.iter().map(describe_tensor).collect::<Vec<_>>(),
             "statistics": describe_lane(&lane.statistics()),
@@ -47,6 +49,15 @@ fn describe_model(model: &ModelState, config: Value) -> Value {
     };
     merge(&mut document, more);
     document
+}
+
+fn describe_provider(provider: &ProviderHealth) -> Value {
+    json!({
+        "name": provider.name,
+        "runs": provider.runs(),
+        "faults": provider.faults(),
+        "state": if provider.is_open() { "failing" } else { "ready" },
+    })
 }
 
 fn describe_tensor(info: &TensorInfo) -> Value {

@@ -117,7 +117,7 @@ pub(crate) fn run(_: &Shipped) -> Result<()> {
     let lines = String::from_utf8(measured.stdout)?;
     let scenarios: Vec<Value> =
         lines.lines().map(serde_json::from_str).collect::<Result<_, _>>().context("not JSON")?;
-    let mut table = Table::new("batch");
+    let mut table = Table::new("batch", "cargo xtask bench batch");
     for Target { scenario, what, figure, bound, words } in &TARGETS {
         let Some(figures) = scenarios.iter().find(|figures| figures["what"] == *scenario) else {
             continue;

@@ -56,7 +56,7 @@ pub(crate) fn run(shipped: &Shipped) -> Result<()> {
     let _echo = Running::start(program(target().join("release/echo")).arg(ECHO), ECHO)?;
     let _fastapi = Running::start(&mut fastapi(&python), FASTAPI)?;
 
-    let mut table = Table::new("load");
+    let mut table = Table::new("load", "cargo xtask bench load");
     for scenario in scenarios() {
         for concurrency in CONCURRENCY {
             measure(&scenario, concurrency, &mut table)?;

@@ -5,6 +5,8 @@ mod load;
 mod sandbox;
 mod table;
 
+pub(crate) use table::Table;
+
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};

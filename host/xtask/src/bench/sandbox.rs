@@ -17,7 +17,7 @@ pub(crate) fn run(shipped: &Shipped) -> Result<()> {
             .args(["bench", "--workspace", "--bench", "sandbox", "--", "--noplot"])
             .env("GRISTMILL_TEST_COMPONENTS", &shipped.components),
     )?;
-    let mut table = Table::new("sandbox");
+    let mut table = Table::new("sandbox", "cargo xtask bench sandbox");
     for name in ["empty", "tensor_128B", "tensor_600KB"] {
         let median_us = median_us(name)?;
         let what = format!("fresh instance + call, {name}");

@@ -23,8 +23,9 @@ struct Row {
 }
 
 impl Table {
-    pub(crate) fn new(name: &'static str) -> Self {
-        Self { name, command: format!("cargo xtask bench {name}"), rows: Vec::new() }
+    /// An empty one, to be written to `name`.json, for what `command` measures.
+    pub(crate) fn new(name: &'static str, command: &str) -> Self {
+        Self { name, command: command.into(), rows: Vec::new() }
     }
 
     /// A row without a figure to reach.

@@ -1,0 +1,110 @@
+//! Failures injected at the border to the session.
+
+use std::cell::Cell;
+
+use super::*;
+
+/// Fails while told to, and counts how often it was asked.
+#[derive(Clone, Default)]
+struct Scripted {
+    fails: Arc<AtomicBool>,
+    asked: Arc<AtomicU64>,
+}
+
+impl Model for Scripted {
+    fn run(&mut self, _: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        if self.fails.load(Ordering::Relaxed) {
+            return Err(ModelError("device lost".into()));
+        }
+        Ok(Vec::new())
+    }
+}
+
+impl Scripted {
+    fn failing(self, fails: bool) -> Self {
+        self.fails.store(fails, Ordering::Relaxed);
+        self
+    }
+
+    fn asked(&self) -> u64 {
+        self.asked.load(Ordering::Relaxed)
+    }
+}
+
+thread_local! {
+    static START: Instant = Instant::now();
+    static PASSED: Cell<Duration> = const { Cell::new(Duration::ZERO) };
+}
+
+fn simulated_now() -> Instant {
+    START.with(|start| *start) + PASSED.get()
+}
+
+fn chain(models: [&Scripted; 2]) -> (Chain, Arc<[ProviderHealth]>) {
+    let health: Arc<[_]> = ["cuda", "cpu"].map(ProviderHealth::new).into();
+    let models = models.map(|model| Box::new(model.clone()) as Box<dyn Model>).into();
+    (Chain { now: simulated_now, ..Chain::new(models, health.clone()) }, health)
+}
+
+#[test]
+fn the_next_provider_runs_what_the_best_one_fails_and_the_breaker_opens_and_probes() {
+    let (best, next) = (Scripted::default().failing(true), Scripted::default());
+    let (mut chain, health) = chain([&best, &next]);
+    for _ in 0..10 {
+        chain.run(&[]).unwrap();
+    }
+    assert_eq!((best.asked(), next.asked()), (3, 10), "left alone after three faults");
+    assert!(health[0].is_open() && !health[1].is_open());
+    assert_eq!((health[0].faults(), health[1].runs()), (3, 10));
+
+    PASSED.set(OPEN_MIN);
+    chain.run(&[]).unwrap();
+    chain.run(&[]).unwrap();
+    assert_eq!(best.asked(), 4, "one probe, which failed");
+
+    best.fails.store(false, Ordering::Relaxed);
+    PASSED.set(OPEN_MIN * 2);
+    chain.run(&[]).unwrap();
+    assert_eq!(best.asked(), 4, "the second wait is twice as long");
+    PASSED.set(OPEN_MIN * 3);
+    chain.run(&[]).unwrap();
+    chain.run(&[]).unwrap();
+    assert_eq!((best.asked(), health[0].runs()), (6, 2), "the probe succeeded");
+    assert!(!health[0].is_open());
+}
+
+#[test]
+fn an_input_that_fails_everywhere_opens_no_breaker() {
+    let (best, next) = (Scripted::default().failing(true), Scripted::default().failing(true));
+    let (mut chain, health) = chain([&best, &next]);
+    for _ in 0..10 {
+        assert_eq!(chain.run(&[]).unwrap_err().0, "device lost");
+    }
+    assert_eq!((best.asked(), health[0].faults()), (10, 0));
+    best.fails.store(false, Ordering::Relaxed);
+    chain.run(&[]).unwrap();
+    assert_eq!(health[0].runs(), 1);
+}
+
+#[test]
+fn waits_are_doubled_up_to_a_maximum_and_a_success_forgets_them() {
+    let mut breaker = Breaker::default();
+    let mut now = Instant::now();
+    for _ in 0..FAULTS_MAX {
+        assert!(breaker.admits(now));
+        breaker.failed(now);
+    }
+    let mut wait = OPEN_MIN;
+    for _ in 0..10 {
+        assert!(!breaker.admits(now + wait - Duration::from_millis(1)));
+        now += wait;
+        assert!(breaker.admits(now));
+        breaker.failed(now);
+        wait = (wait * 2).min(OPEN_MAX);
+    }
+    assert_eq!(wait, OPEN_MAX);
+    breaker.succeeded();
+    breaker.failed(now);
+    assert!(breaker.admits(now));
+}

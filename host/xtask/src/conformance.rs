@@ -1,0 +1,107 @@
+//! `cargo xtask conformance`: the `onnx` package's backend node tests through the `backend` crate.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::Stdio;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::json;
+
+use crate::bench::Table;
+use crate::setup;
+use crate::shell::{cargo, program, root, run as run_command, step, target};
+
+const BACKENDS: [&str; 2] = ["onnxruntime", "tract"];
+
+/// Verdict and reason by test.
+type Verdicts = BTreeMap<String, (String, String)>;
+
+pub(crate) fn run() -> Result<()> {
+    let onnxruntime = setup::install_onnxruntime()?;
+    let python =
+        setup::python_environment("conformance-python", "benches/conformance/requirements.txt")?;
+    let exported = target().join("conformance");
+    step("exporting the tests, running them on ONNX Runtime by itself");
+    run_command(program(python).arg(root().join("benches/conformance/export.py")).arg(&exported))?;
+    let itself: BTreeMap<String, String> =
+        serde_json::from_str(&std::fs::read_to_string(exported.join("onnxruntime.json"))?)?;
+    step("building");
+    run_command(cargo().args(["build", "--workspace", "--all-targets"]))?;
+    let mut table = Table::new("conformance", "cargo xtask conformance");
+    let count = |verdict: &str| itself.values().filter(|own| *own == verdict).count();
+    table.row(
+        "ONNX Runtime by itself (Python)",
+        summary(count("passed"), count("failed"), count("unsupported")),
+        json!({ "passed": count("passed"), "failed": count("failed"), "unsupported": count("unsupported") }),
+    );
+    for backend in BACKENDS {
+        step(&format!("running {} tests on {backend}", itself.len()));
+        let verdicts = verdicts(backend, &exported.join("cases"), &onnxruntime)?;
+        let of = |wanted: &str| {
+            let named = verdicts.iter().filter(move |(_, (verdict, _))| verdict == wanted);
+            named.map(|(name, (_, why))| (name.clone(), why.clone())).collect::<BTreeMap<_, _>>()
+        };
+        let (passed, failed, unsupported) = (of("passed"), of("failed"), of("unsupported"));
+        let measured = summary(passed.len(), failed.len(), unsupported.len());
+        let added: BTreeMap<_, _> = failed
+            .iter()
+            .chain(&unsupported)
+            .filter(|(name, _)| itself.get(*name).is_some_and(|own| own == "passed"))
+            .collect();
+        let figures = json!({
+            "passed": passed.len(), "failed": failed, "unsupported": unsupported.len(),
+            "not_passed_that_onnxruntime_itself_passes": added,
+        });
+        if backend == "onnxruntime" {
+            let reached = ("no test that ONNX Runtime itself passes not passed", added.is_empty());
+            table.row_to_reach(backend, measured, figures, reached);
+        } else {
+            table.row(backend, measured, figures);
+        }
+    }
+    table.finish()
+}
+
+fn summary(passed: usize, failed: usize, unsupported: usize) -> String {
+    format!("{passed} passed, {failed} failed, {unsupported} unsupported")
+}
+
+/// Run all tests on `backend`. One that takes the process down has failed; the rest goes on behind it.
+fn verdicts(backend: &str, cases: &Path, onnxruntime: &Path) -> Result<Verdicts> {
+    let mut verdicts = Verdicts::new();
+    let mut first = String::new();
+    loop {
+        let mut running = program(target().join("debug/conformance"))
+            .arg(backend)
+            .arg(cases)
+            .arg(&first)
+            .env("ORT_DYLIB_PATH", onnxruntime)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let stdout = running.stdout.take().context("no standard output")?;
+        let mut cut_off = None;
+        for line in BufReader::new(stdout).lines() {
+            let line = line?;
+            let mut fields = line.splitn(3, '\t').map(str::to_owned);
+            let name = fields.next().unwrap_or_default();
+            match (fields.next(), fields.next()) {
+                (Some(verdict), Some(why)) => drop(verdicts.insert(name, (verdict, why))),
+                _ => cut_off = Some(name),
+            }
+        }
+        let status = running.wait()?;
+        match cut_off {
+            Some(name) => {
+                first = format!("{name}\u{1}");
+                let why = format!("the process ended: {status}");
+                verdicts.insert(name, ("failed".into(), why));
+            }
+            None => {
+                ensure!(status.success(), "the tests on {backend} did not run: {status}");
+                return Ok(verdicts);
+            }
+        }
+    }
+}
