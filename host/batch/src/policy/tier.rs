@@ -1,9 +1,9 @@
 //! One tier of the queue: fair queueing over tenants, by rows and weight.
 //!
 //! Each tenant has a virtual time: what it was served so far, in rows over its weight. Whoever is least
-//! served goes first. A tenant that comes back after a pause starts where the others are: it has nothing
-//! saved up and goes first at once; one that took much and left comes back with what it took. (Start-time
-//! fair queueing. Deficit round robin, its better known kin, makes a newcomer wait for credit that others
+//! served goes first. A tenant that comes back after a pause starts where the least served is: it has
+//! nothing saved up and goes first at once; one that took much and left comes back with what it took.
+//! (Start-time fair queueing. Deficit round robin, its better known kin, makes a newcomer wait for credit that others
 //! hold, and lets a request as large as a batch wait for one credit after the other.)
 //!
 //! The least served tenant begins a batch and thereby decides its shape; the others add to it what has
@@ -55,10 +55,13 @@ pub(super) struct Tier<T> {
     /// The virtual time of whoever was served last.
     now: u64,
     /// Tenants that can add to the batch on its way, the least served first.
-    adding: BinaryHeap<Reverse<(u64, usize)>>,
+    adding: BinaryHeap<Reverse<Turn>>,
     requests: usize,
     rows: usize,
 }
+
+/// What decides who goes first: virtual time, whether seen, tenant.
+type Turn = (u64, bool, usize);
 
 /// What one tenant has in a tier.
 #[derive(Debug)]
@@ -66,6 +69,8 @@ struct Share<T> {
     weight: u64,
     /// Its virtual time.
     served: u64,
+    /// Whether it was served since it last had nothing queued. Who was not goes first among equals.
+    seen: bool,
     queues: Vec<ShapeQueue<T>>,
     rows: usize,
 }
@@ -128,13 +133,22 @@ impl<T> Tier<T> {
     pub(super) fn push(&mut self, queued: Queued<T>) {
         let tenant = queued.tenant;
         while self.shares.len() <= tenant {
-            self.shares.push(Share { weight: 1, served: 0, queues: Vec::new(), rows: 0 });
+            self.shares.push(Share {
+                weight: 1,
+                served: 0,
+                seen: false,
+                queues: Vec::new(),
+                rows: 0,
+            });
+        }
+        if self.shares[tenant].rows == 0 {
+            let least = self.active.iter().map(|other| self.shares[*other].served).min();
+            let share = &mut self.shares[tenant];
+            share.served = share.served.max(least.unwrap_or(self.now));
+            share.seen = false;
+            self.active.push(tenant);
         }
         let share = &mut self.shares[tenant];
-        if share.rows == 0 {
-            self.active.push(tenant);
-            share.served = share.served.max(self.now);
-        }
         self.requests += 1;
         self.rows += queued.entry.rows;
         share.push(queued);
@@ -158,7 +172,7 @@ impl<T> Tier<T> {
             for index in 0..self.active.len() {
                 self.offer(self.active[index], shape, forming, usage, verdict);
             }
-            while let Some(Reverse((_, tenant))) = self.adding.pop() {
+            while let Some(Reverse((.., tenant))) = self.adding.pop() {
                 // The room may have shrunk since it was offered.
                 if self.shares[tenant].cost(shape).is_some_and(|rows| rows <= forming.room) {
                     self.serve(tenant, shape, forming, usage);
@@ -178,10 +192,9 @@ impl<T> Tier<T> {
     ) {
         self.adding.clear();
         let shares = &self.shares;
-        let candidates =
-            self.active.iter().map(|tenant| Reverse((shares[*tenant].served, *tenant)));
+        let candidates = self.active.iter().map(|tenant| Reverse(shares[*tenant].turn(*tenant)));
         self.adding.extend(candidates);
-        while let Some(Reverse((_, tenant))) = self.adding.pop() {
+        while let Some(Reverse((.., tenant))) = self.adding.pop() {
             for queue in 0..self.shares[tenant].queues.len() {
                 let key = self.shares[tenant].queues[queue].key;
                 self.drop_dead(tenant, key, forming, usage, verdict);
@@ -212,7 +225,7 @@ impl<T> Tier<T> {
         match self.shares[tenant].cost(shape) {
             None => {}
             Some(rows) if rows > forming.room => forming.blocked.push(tenant),
-            Some(_) => self.adding.push(Reverse((self.shares[tenant].served, tenant))),
+            Some(_) => self.adding.push(Reverse(self.shares[tenant].turn(tenant))),
         }
     }
 
@@ -228,6 +241,7 @@ impl<T> Tier<T> {
             let share = &mut self.shares[tenant];
             self.now = self.now.max(share.served);
             share.served += queued.entry.rows as u64 * ROW_TIME / share.weight;
+            share.seen = true;
             forming.room -= queued.entry.rows;
             forming.taken.batch.push(queued.entry);
         }
@@ -329,6 +343,10 @@ impl<T> Tier<T> {
 }
 
 impl<T> Share<T> {
+    fn turn(&self, tenant: usize) -> Turn {
+        (self.served, self.seen, tenant)
+    }
+
     fn push(&mut self, queued: Queued<T>) {
         self.weight = u64::from(queued.entry.weight.max(1));
         self.rows += queued.entry.rows;
