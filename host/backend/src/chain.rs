@@ -93,6 +93,7 @@ struct Link {
 pub(crate) struct Chain {
     links: Vec<Link>,
     health: Arc<[ProviderHealth]>,
+    served_by: Option<&'static str>,
     now: fn() -> Instant,
 }
 
@@ -100,7 +101,7 @@ impl Chain {
     /// `models` are on the providers of `health`, in that order.
     pub(crate) fn new(models: Vec<Box<dyn Model>>, health: Arc<[ProviderHealth]>) -> Self {
         let links = models.into_iter().map(|model| Link { model, breaker: Breaker::default() });
-        Self { links: links.collect(), health, now: Instant::now }
+        Self { links: links.collect(), health, served_by: None, now: Instant::now }
     }
 }
 
@@ -123,6 +124,7 @@ impl Model for Chain {
                     link.breaker.succeeded();
                     let health = &self.health[index];
                     health.runs.fetch_add(1, Ordering::Relaxed);
+                    self.served_by = Some(health.name);
                     if health.open.swap(false, Ordering::Relaxed) {
                         tracing::info!(provider = health.name, "provider works again");
                     }
@@ -138,6 +140,10 @@ impl Model for Chain {
             }
         }
         Err(first_error.unwrap_or_else(|| ModelError("no provider".into())))
+    }
+
+    fn provider(&self) -> Option<&'static str> {
+        self.served_by
     }
 }
 

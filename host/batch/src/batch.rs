@@ -14,6 +14,7 @@ use gristmill_core::{BufferPool, Model, Tensor};
 use crate::SubmitError;
 use crate::lane::Job;
 use crate::policy::{Entry, Taken};
+use crate::ticket::Served;
 
 /// What a request came to: a tensor for each output, in the model's order.
 type Outputs = Result<Vec<Tensor>, SubmitError>;
@@ -27,6 +28,8 @@ pub(crate) struct Batch {
     /// How long each request was queued, once the batch runs.
     pub(crate) queued: Vec<Duration>,
     outcomes: Vec<Outputs>,
+    /// What ran it.
+    provider: Option<&'static str>,
     /// How long it took to copy it together, the last time that was done.
     pub(crate) staging_time: Duration,
 }
@@ -93,6 +96,7 @@ impl Batch {
         let mut run = Run { model, pool, staged, outcomes: &mut self.outcomes, ran: Ran::none() };
         run.solve(requests);
         let mut ran = run.ran;
+        self.provider = run.model.provider();
         self.staged.clear();
         if !was_staged {
             self.staging_time = ran.times.input;
@@ -103,9 +107,11 @@ impl Batch {
 
     /// Give each request its answer.
     pub(crate) fn answer(&mut self) {
+        let provider = self.provider;
         let waited = self.outcomes.drain(..).zip(self.queued.drain(..));
         for (entry, (outcome, queued)) in self.taken.batch.drain(..).zip(waited) {
-            entry.item.reply.answer(outcome.map(|outputs| (outputs, queued)));
+            let served = outcome.map(|outputs| Served { outputs, queued, provider });
+            entry.item.reply.answer(served);
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::config::{LaneConfig, TimeoutAction};
 use crate::policy::{Entry, Full, Policy};
 use crate::service_time::ServiceTime;
 use crate::statistics::LaneStatistics;
-use crate::ticket::{Reply, Waiting, ticket};
+use crate::ticket::{Reply, Served, Waiting, ticket};
 use crate::worker;
 
 /// One request for a lane.
@@ -41,6 +41,8 @@ pub struct Answered {
     pub outputs: Vec<NamedTensor>,
     /// How long it was queued.
     pub queued: Duration,
+    /// What ran it, where the model has several things that can.
+    pub provider: Option<&'static str>,
 }
 
 /// Why a request got no outputs.
@@ -253,16 +255,17 @@ impl Lane {
             let rows = rows.min(max);
             let mut waiting = self.enqueue(&submission, level, smallvec![Part { inputs, rows }])?;
             let waiting = waiting.pop().ok_or(SubmitError::Closed)?;
-            let (outputs, queued) = self.wait(waiting, level, &submission).await?;
-            return Ok(Answered { outputs: self.named(outputs), queued });
+            let Served { outputs, queued, provider } = self.wait(waiting, level, &submission).await?;
+            return Ok(Answered { outputs: self.named(outputs), queued, provider });
         }
         let waiting = self.enqueue(&submission, level, split(&inputs, rows, max)?)?;
         let mut parts = Vec::with_capacity(waiting.len());
-        let mut queued = Duration::ZERO;
+        let (mut queued, mut provider) = (Duration::ZERO, None);
         for part in waiting {
-            let (outputs, waited) = self.wait(part, level, &submission).await?;
-            queued = queued.max(waited);
-            parts.push(outputs);
+            let served = self.wait(part, level, &submission).await?;
+            queued = queued.max(served.queued);
+            provider = served.provider;
+            parts.push(served.outputs);
         }
         let joined = (0..self.info.outputs.len()).map(|index| {
             let pieces = parts.iter().map(|outputs: &Vec<Tensor>| &outputs[index]);
@@ -270,7 +273,7 @@ impl Lane {
                 .map_err(|error| SubmitError::Failed(error.to_string()))
         });
         let joined = joined.collect::<Result<Vec<_>, _>>()?;
-        Ok(Answered { outputs: self.named(joined), queued })
+        Ok(Answered { outputs: self.named(joined), queued, provider })
     }
 
     fn level(&self, priority: Option<u32>) -> Result<usize, SubmitError> {
@@ -293,7 +296,7 @@ impl Lane {
         mut waiting: Waiting<'_>,
         level: usize,
         submission: &Submission,
-    ) -> Result<(Vec<Tensor>, Duration), SubmitError> {
+    ) -> Result<Served, SubmitError> {
         let rejects = self.config.levels[level].timeout_action == TimeoutAction::Reject;
         if let Some(timeout) = self.timeout(level, submission).filter(|_| rejects) {
             match tokio::time::timeout(timeout, &mut waiting).await {

@@ -13,8 +13,15 @@ use gristmill_core::Tensor;
 
 use crate::SubmitError;
 
-/// Outputs in the model's order, and how long the request was queued.
-pub(crate) type Answer = Result<(Vec<Tensor>, Duration), SubmitError>;
+/// What a batch came to for one of its requests.
+pub(crate) struct Served {
+    /// In the model's order.
+    pub(crate) outputs: Vec<Tensor>,
+    pub(crate) queued: Duration,
+    pub(crate) provider: Option<&'static str>,
+}
+
+pub(crate) type Answer = Result<Served, SubmitError>;
 
 enum Progress {
     Queued(Option<Waker>),

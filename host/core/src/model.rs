@@ -10,6 +10,11 @@ pub trait Model: Send {
     /// Run one batch: a tensor for each of [`ModelInfo::inputs`], in that order, dimension 0 being
     /// rows; returns one for each of [`ModelInfo::outputs`], in that order.
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError>;
+
+    /// What ran the last batch, where a model has several things that can.
+    fn provider(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// Why a run failed.

@@ -17,13 +17,15 @@ use gristmill_telemetry::stage;
 use tokio::sync::SemaphorePermit;
 use tracing::{Instrument, debug_span};
 
-/// How long each stage took; zero for those not reached.
+/// How long each stage took, zero for those not reached, and what ran the model.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timings {
     pub pre: Duration,
     pub queue: Duration,
     pub infer: Duration,
     pub post: Duration,
+    /// What ran the model.
+    pub provider: Option<&'static str>,
 }
 
 /// Why a request got no answer.
@@ -93,7 +95,9 @@ async fn stages(
     let waited = started.elapsed();
     timings.queue = submitted.as_ref().map_or(waited, |answered| answered.queued);
     timings.infer = waited.saturating_sub(timings.queue);
-    let outputs = submitted?.outputs;
+    let answered = submitted?;
+    timings.provider = answered.provider;
+    let outputs = answered.outputs;
 
     let started = Instant::now();
     let post = async {

@@ -70,7 +70,22 @@ fn a_model_may_choose_its_providers() {
         server.put_json("models/digits/config", &json!({ "providers": [provider] }));
         assert_backend(&server, "digits", backend);
         server.assert_reads_digits("acme");
+        let seven = files::digit(7);
+        let answer = server.data.post("/v1/acme/infer/digits", &seven);
+        assert_eq!(answer.header("gristmill-provider"), provider);
     }
+}
+
+#[test]
+fn providers_that_are_not_there_are_passed_over_and_the_rest_stand_by() {
+    let server = Server::start();
+    server.digits("acme");
+    server.put_json("models/digits/config", &json!({ "providers": ["cuda", "cpu", "tract"] }));
+    server.assert_reads_digits("acme");
+    let providers = server.status()["models"]["digits"]["providers"].clone();
+    let names: Vec<_> = providers.as_array().unwrap().iter().map(|own| &own["name"]).collect();
+    assert_eq!(names, ["cpu", "tract"]);
+    assert!(providers[0]["runs"].as_u64().unwrap() > 0 && providers[0]["faults"] == 0);
 }
 
 #[test]

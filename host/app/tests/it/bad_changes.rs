@@ -184,15 +184,47 @@ fn limits_out_of_range() {
 fn a_model_configuration_with_several_faults() {
     let server = Server::start();
     server.model("digits");
-    let body =
-        json!({ "max_batch_size": 70_000, "max_queue_rows": 1, "instances": 0, "threads": 257 });
+    let body = json!({
+        "max_batch_size": 70_000, "max_queue_rows": 1, "instances": 0, "threads": 257,
+        "preferred_batch_sizes": [8, 0], "max_queue_delay_us": 60_000_001, "priority_levels": 2,
+        "default_priority_level": 3, "priority_ageing_ms": 0,
+        "priority_queue_policies": { "3": { "default_timeout_us": 3_600_000_001_u64 } },
+        "max_tenant_queue_rows": 2, "providers": ["cpu", "cpu"],
+        "provider_options": { "tract": {}, "cuda": { "device_id": "0" } },
+    });
     let named = [
+        "preferred_batch_sizes is 0: must be 1 to 70000",
+        "max_queue_delay_us is 60000001: must be 0 to 60000000",
+        "default_priority_level is 3: must be 0 to 2",
+        "priority_ageing_ms is 0: must be 1 to 3600000",
+        "priority_queue_policies is 3: must be 1 to 2",
+        "default_timeout_us is 3600000001: must be 0 to 3600000000",
+        "max_tenant_queue_rows is 2: must be 1 to 1",
+        "providers[1] is \"cpu\", which is named before",
+        "provider_options has \"tract\", which takes none",
+        "provider_options has \"cuda\", which is not among providers",
         "max_batch_size is 70000: must be 1 to 65536",
         "max_queue_rows is 1: must be at least max_batch_size, 70000",
         "instances is 0: must be 1 to 64",
         "threads is 257: must be 1 to 256",
     ];
     change(&server, "models/digits/config", &body).refused(422, "unprocessable", &named);
+}
+
+#[test]
+fn weights_and_priorities_out_of_range() {
+    let server = Server::start();
+    let answer = change(&server, "tenants/acme", &json!({ "open": true, "weight": 0 }));
+    answer.refused(422, "unprocessable", &["weight is 0: must be 1 to 1000"]);
+    server.digits("acme");
+    let mut pipeline = processor("digits", json!({}));
+    pipeline["priority"] = json!(2);
+    let answer = change(&server, "tenants/acme/pipelines/urgent", &pipeline);
+    answer.refused(422, "unprocessable", &["priority is 2: the model has levels 1 to 1"]);
+    server.put_json("models/digits/config", &json!({ "priority_levels": 2 }));
+    server.put_json("tenants/acme/pipelines/urgent", &pipeline);
+    let digit = files::digit(4);
+    assert_eq!(server.data.post("/v1/acme/infer/urgent", &digit).ok()["label"], 4);
 }
 
 #[test]

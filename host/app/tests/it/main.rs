@@ -23,6 +23,7 @@ mod bad_changes;
 mod bad_plugins;
 mod bad_requests;
 mod bad_uploads;
+mod batching;
 mod durability;
 mod limits;
 mod neighbours;

@@ -56,6 +56,7 @@ fn the_next_provider_runs_what_the_best_one_fails_and_the_breaker_opens_and_prob
     }
     assert_eq!((best.asked(), next.asked()), (3, 10), "left alone after three faults");
     assert!(health[0].is_open() && !health[1].is_open());
+    assert_eq!(chain.provider(), Some("cpu"));
     assert_eq!((health[0].faults(), health[1].runs()), (3, 10));
 
     PASSED.set(OPEN_MIN);
@@ -72,6 +73,7 @@ fn the_next_provider_runs_what_the_best_one_fails_and_the_breaker_opens_and_prob
     chain.run(&[]).unwrap();
     assert_eq!((best.asked(), health[0].runs()), (6, 2), "the probe succeeded");
     assert!(!health[0].is_open());
+    assert_eq!(chain.provider(), Some("cuda"));
 }
 
 #[test]

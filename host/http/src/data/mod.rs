@@ -26,6 +26,7 @@ use crate::problem::Problem;
 
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const RELEASE: HeaderName = HeaderName::from_static("gristmill-release");
+const PROVIDER: HeaderName = HeaderName::from_static("gristmill-provider");
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
 type Answer = Response<Full<Bytes>>;
@@ -73,6 +74,9 @@ impl DataPlane {
             headers.insert(REQUEST_ID, id);
         }
         headers.insert(RELEASE, snapshot.release.into());
+        if let Some(provider) = timings.stages.and_then(|stages| stages.provider) {
+            headers.insert(PROVIDER, HeaderValue::from_static(provider));
+        }
         if let Some(times) = timings.header() {
             headers.insert(SERVER_TIMING, times);
         }
