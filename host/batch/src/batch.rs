@@ -40,6 +40,7 @@ pub(crate) struct Ran {
     /// How often it was cut in half because it failed.
     pub(crate) bisections: u64,
     pub(crate) failed: usize,
+    pub(crate) requests: usize,
 }
 
 /// Where a batch's time went.
@@ -101,6 +102,7 @@ impl Batch {
         if !was_staged {
             self.staging_time = ran.times.input;
         }
+        ran.requests = self.taken.batch.len();
         ran.failed = self.outcomes.iter().filter(|outcome| outcome.is_err()).count();
         Some(ran)
     }
@@ -118,7 +120,7 @@ impl Batch {
 
 impl Ran {
     fn none() -> Self {
-        Self { times: Times::default(), bisections: 0, failed: 0 }
+        Self { times: Times::default(), bisections: 0, failed: 0, requests: 0 }
     }
 }
 

@@ -91,6 +91,8 @@ pub(crate) struct Shared {
     pub(crate) max_batch_size: usize,
     pub(crate) instances: usize,
     state: Mutex<State>,
+    /// Of its own, so that counting a batch waits for nobody. Taken alone, or after `state`.
+    statistics: Mutex<LaneStatistics>,
     /// Signalled when there may be work for a waiting worker.
     pub(crate) work: Condvar,
     /// Signalled when an instance is free for a staged batch.
@@ -119,7 +121,6 @@ pub(crate) struct State {
     pub(crate) waiting_workers: usize,
     /// Of those, how many were woken and are on their way.
     pub(crate) woken_workers: usize,
-    pub(crate) statistics: LaneStatistics,
     /// Emptied batches, kept for their allocations.
     pub(crate) spare: Vec<Batch>,
 }
@@ -140,6 +141,10 @@ impl Shared {
             self.work.notify_one();
         }
         any
+    }
+
+    pub(crate) fn statistics(&self) -> MutexGuard<'_, LaneStatistics> {
+        self.statistics.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -202,7 +207,6 @@ impl Lane {
             closed: false,
             waiting_workers: 0,
             woken_workers: 0,
-            statistics: LaneStatistics::default(),
             spare: Vec::new(),
         };
         let shared = Arc::new(Shared {
@@ -210,6 +214,7 @@ impl Lane {
             max_batch_size: config.max_batch_size,
             instances: count,
             state: Mutex::new(state),
+            statistics: Mutex::default(),
             work: Condvar::new(),
             freed: Condvar::new(),
             withdrawn: AtomicBool::new(false),
@@ -240,7 +245,7 @@ impl Lane {
         LaneStatistics {
             queued_rows: state.policy.queued_rows(),
             service_time: state.service.line(),
-            ..state.statistics.clone()
+            ..self.shared.statistics().clone()
         }
     }
 
@@ -255,7 +260,8 @@ impl Lane {
             let rows = rows.min(max);
             let mut waiting = self.enqueue(&submission, level, smallvec![Part { inputs, rows }])?;
             let waiting = waiting.pop().ok_or(SubmitError::Closed)?;
-            let Served { outputs, queued, provider } = self.wait(waiting, level, &submission).await?;
+            let Served { outputs, queued, provider } =
+                self.wait(waiting, level, &submission).await?;
             return Ok(Answered { outputs: self.named(outputs), queued, provider });
         }
         let waiting = self.enqueue(&submission, level, split(&inputs, rows, max)?)?;
@@ -302,7 +308,7 @@ impl Lane {
             match tokio::time::timeout(timeout, &mut waiting).await {
                 Ok(answer) => return answer,
                 Err(_) if waiting.withdraw() => {
-                    self.shared.state().statistics.expired += 1;
+                    self.shared.statistics().expired += 1;
                     return Err(SubmitError::Expired);
                 }
                 // A batch has it already.
@@ -382,8 +388,8 @@ impl Lane {
             admitted = self.check(state, submission, level, size, now);
         }
         match &admitted {
-            Err(SubmitError::TooBusy { .. }) => state.statistics.refused_early += 1,
-            Err(_) => state.statistics.refused += 1,
+            Err(SubmitError::TooBusy { .. }) => self.shared.statistics().refused_early += 1,
+            Err(_) => self.shared.statistics().refused += 1,
             Ok(()) => {}
         }
         admitted
@@ -416,7 +422,7 @@ impl Lane {
         state.swept_at = Some(now);
         let cancelled = self.shared.withdrawn.swap(false, Ordering::Relaxed);
         let expired = state.policy.sweep(now, cancelled, |job| job.reply.is_gone());
-        state.statistics.expired += expired.len() as u64;
+        self.shared.statistics().expired += expired.len() as u64;
         for entry in expired {
             entry.item.reply.answer(Err(SubmitError::Expired));
         }

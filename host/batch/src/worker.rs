@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use gristmill_core::Model;
 
 use crate::SubmitError;
-use crate::batch::Batch;
+use crate::batch::{Batch, Ran};
 use crate::lane::{Shared, State};
 use crate::policy::Due;
 
@@ -90,9 +90,7 @@ pub(crate) fn lead(shared: &Shared) {
         }
         let Some(turn) = begin(shared, &mut state) else { break };
         drop(state);
-        let (ran, running) = turn.run(shared);
-        drop(running);
-        state = ran.answer(shared);
+        state = turn.run(shared).answer(shared);
     }
     shared.wake_worker(&mut state, Instant::now());
 }
@@ -103,16 +101,20 @@ pub(crate) fn lead(shared: &Shared) {
 /// (`policy::linger`).
 fn play(shared: &Shared, mut turn: Turn) -> MutexGuard<'_, State> {
     loop {
-        let (ran, mut state) = turn.run(shared);
+        let mut finished = turn.run(shared);
+        if finished.is_short() {
+            return finished.answer(shared);
+        }
+        let mut state = shared.state();
+        finished.settle(&mut state);
         let State { policy, service, .. } = &mut *state;
-        let answers_first = policy.answers_first(ran.batch.rows(), service)
-            || service.of(ran.batch.rows()).is_none_or(|time| time < HANDED_OVER_TIME_MIN);
+        let answers_first = policy.answers_first(finished.rows, service);
         if answers_first || state.waiting_workers <= state.woken_workers {
             drop(state);
-            return ran.answer(shared);
+            return finished.answer(shared);
         }
-        put_back(shared, &mut state, ran.model);
-        state.ran.push(ran.batch);
+        put_back(shared, &mut state, finished.model);
+        state.ran.push(finished.batch);
         shared.wake_any(&mut state);
         match begin(shared, &mut state) {
             Some(next) => {
@@ -125,6 +127,9 @@ fn play(shared: &Shared, mut turn: Turn) -> MutexGuard<'_, State> {
 }
 
 fn put_back(shared: &Shared, state: &mut State, model: Box<dyn Model>) {
+    if let Some(end) = (0..state.running_until.len()).min_by_key(|at| state.running_until[*at]) {
+        state.running_until.swap_remove(end);
+    }
     state.idle.push(model);
     if state.staged > 0 {
         shared.freed.notify_one();
@@ -137,7 +142,7 @@ fn begin(shared: &Shared, state: &mut State) -> Option<Turn> {
     if state.idle.len() <= state.staged || state.policy.due(now) != Due::Now {
         return None;
     }
-    let batch = take(state, now)?;
+    let batch = take(shared, state, now)?;
     let model = state.idle.pop()?;
     expect(state, now, batch.rows());
     // Whoever queued that woke one worker only.
@@ -146,11 +151,13 @@ fn begin(shared: &Shared, state: &mut State) -> Option<Turn> {
 }
 
 /// A batch off the queue; what came too late for it is told.
-fn take(state: &mut State, now: Instant) -> Option<Batch> {
+fn take(shared: &Shared, state: &mut State, now: Instant) -> Option<Batch> {
     let mut batch = state.spare.pop().unwrap_or_default();
-    let State { policy, service, statistics, .. } = state;
+    let State { policy, service, .. } = state;
     policy.take(now, service, |job| job.reply.is_gone(), &mut batch.taken);
-    statistics.expired += batch.taken.expired.len() as u64;
+    if !batch.taken.expired.is_empty() {
+        shared.statistics().expired += batch.taken.expired.len() as u64;
+    }
     for entry in batch.taken.expired.drain(..) {
         entry.item.reply.answer(Err(SubmitError::Expired));
     }
@@ -183,7 +190,7 @@ fn may_stage(shared: &Shared, state: &State) -> bool {
 
 /// Take and stage the next batch, wait for an instance, run it.
 fn stage_ahead<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-    let Some(mut batch) = take(&mut state, Instant::now()) else { return state };
+    let Some(mut batch) = take(shared, &mut state, Instant::now()) else { return state };
     state.staged += 1;
     drop(state);
     batch.stage(&shared.pool);
@@ -209,9 +216,7 @@ fn answer<'a>(
     drop(state);
     batch.answer();
     let mut state = shared.state();
-    if state.spare.len() < SPARE_MAX {
-        state.spare.push(batch);
-    }
+    keep(&mut state, batch);
     state
 }
 
@@ -244,42 +249,59 @@ fn wait<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> MutexGuard<
 /// A batch that ran and is not answered yet, and its instance, not put back yet.
 struct Finished {
     batch: Batch,
+    rows: usize,
     model: Box<dyn Model>,
+    /// What is to be learned of it; none where it is, or nothing ran.
+    ran: Option<Ran>,
 }
 
 impl Turn {
-    fn run(self, shared: &Shared) -> (Finished, MutexGuard<'_, State>) {
+    fn run(self, shared: &Shared) -> Finished {
         let Self { mut batch, mut model } = self;
         let ran = batch.run(model.as_mut(), &shared.pool);
-        let mut state = shared.state();
-        if let Some(end) = (0..state.running_until.len()).min_by_key(|at| state.running_until[*at])
-        {
-            state.running_until.swap_remove(end);
-        }
-        if let Some(ran) = ran {
-            if ran.failed == 0 {
-                state.service.observe(batch.rows(), ran.times.total());
-            }
-            if batch.requests().len() > 1 {
-                state.staging_time = (state.staging_time * 7 + batch.staging_time) / 8;
-            }
+        if let Some(ran) = &ran {
             // Counted before it is answered: whoever sees its answer sees it counted, too.
-            state.statistics.count(&batch, &ran);
+            shared.statistics().count(&batch, ran);
         }
-        (Finished { batch, model }, state)
+        Finished { rows: batch.rows(), batch, model, ran }
     }
 }
 
 impl Finished {
-    /// Answer, then put the instance back.
-    fn answer(self, shared: &Shared) -> MutexGuard<'_, State> {
-        let rows = self.batch.rows();
-        let mut state = answer(shared, shared.state(), self.batch);
+    fn is_short(&self) -> bool {
+        self.ran.as_ref().is_none_or(|ran| ran.times.total() < HANDED_OVER_TIME_MIN)
+    }
+
+    /// Learn from the run, once.
+    fn settle(&mut self, state: &mut State) {
+        let Some(ran) = self.ran.take() else { return };
+        if ran.failed == 0 {
+            state.service.observe(self.rows, ran.times.total());
+        }
+        if ran.requests > 1 {
+            state.staging_time = (state.staging_time * 7 + self.batch.staging_time) / 8;
+        }
+    }
+
+    /// Answer, then put the instance back. Where batches are short this is the one time that the lock
+    /// is taken for a batch: submitters hold it often.
+    fn answer(mut self, shared: &Shared) -> MutexGuard<'_, State> {
+        self.batch.answer();
+        let mut state = shared.state();
+        self.settle(&mut state);
         let State { policy, service, idle, .. } = &mut *state;
         if idle.is_empty() {
-            policy.answered(Instant::now(), rows, service);
+            policy.answered(Instant::now(), self.rows, service);
         }
         put_back(shared, &mut state, self.model);
+        keep(&mut state, self.batch);
         state
+    }
+}
+
+/// Keep an emptied batch for its allocations.
+fn keep(state: &mut State, batch: Batch) {
+    if state.spare.len() < SPARE_MAX {
+        state.spare.push(batch);
     }
 }
