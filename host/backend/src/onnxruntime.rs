@@ -74,8 +74,6 @@ impl Runtime {
         options: &LoadOptions,
         provider: ProviderKind,
     ) -> Result<Session, String> {
-        let why = |error: &dyn std::fmt::Display| error.to_string();
-        let builder = Session::builder(&self.environment).map_err(|error| why(&error))?;
         let level = match options.graph_optimization {
             GraphOptimization::Disable => GraphOptimizationLevel::Disable,
             GraphOptimization::Basic => GraphOptimizationLevel::Level1,
@@ -83,21 +81,24 @@ impl Runtime {
             GraphOptimization::All => GraphOptimizationLevel::All,
         };
         let parallel = options.inter_op_threads > 1;
+        let builder = set(Session::builder(&self.environment))?;
+        let builder = set(builder.with_intra_threads(options.threads))?;
+        let builder = set(builder.with_inter_threads(options.inter_op_threads))?;
+        let builder = set(builder.with_parallel_execution(parallel))?;
         // Spinning threads would take the cores that plugins run on.
-        let mut builder = builder
-            .with_intra_threads(options.threads)
-            .and_then(|builder| builder.with_intra_op_spinning(false))
-            .and_then(|builder| builder.with_inter_op_spinning(false))
-            .and_then(|builder| builder.with_parallel_execution(parallel))
-            .and_then(|builder| builder.with_inter_threads(options.inter_op_threads))
-            .and_then(|builder| builder.with_optimization_level(level))
-            .and_then(|builder| builder.with_memory_pattern(options.memory_pattern && !parallel))
-            .and_then(|builder| {
-                builder.with_execution_providers(execution_providers(provider, options))
-            })
-            .map_err(|error| why(&error))?;
-        builder.commit_from_memory(onnx).map_err(|error| why(&error))
+        let builder = set(builder.with_intra_op_spinning(false))?;
+        let builder = set(builder.with_inter_op_spinning(false))?;
+        let builder = set(builder.with_optimization_level(level))?;
+        let builder = set(builder.with_memory_pattern(options.memory_pattern && !parallel))?;
+        let providers = execution_providers(provider, options);
+        let mut builder = set(builder.with_execution_providers(providers))?;
+        set(builder.commit_from_memory(onnx))
     }
+}
+
+/// An outcome of `ort`, whose errors carry the builder along, with the error as text.
+fn set<T, E: std::fmt::Display>(outcome: Result<T, E>) -> Result<T, String> {
+    outcome.map_err(|error| error.to_string())
 }
 
 /// What ONNX Runtime is to run the model on. An accelerator that cannot be used is an error: falling
