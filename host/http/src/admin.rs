@@ -22,9 +22,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tower_service::Service;
 
-use crate::data::request::RequestIds;
-use crate::data::{REQUEST_ID, credentials};
+use crate::credentials;
 use crate::problem::Problem;
+use crate::request_id::{REQUEST_ID, RequestIds};
 
 /// The admin plane's handler; clones share everything.
 #[derive(Clone)]

@@ -12,9 +12,11 @@
 #![forbid(unsafe_code)]
 
 pub mod admin;
+mod credentials;
 pub mod data;
 mod listener;
 mod problem;
+mod request_id;
 
 pub use admin::AdminPlane;
 pub use data::DataPlane;

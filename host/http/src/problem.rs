@@ -12,6 +12,8 @@ use serde::Serialize;
 pub(crate) struct Problem {
     pub(crate) code: ErrorCode,
     pub(crate) detail: String,
+    /// When to try again, in seconds; sent with the statuses that say so.
+    pub(crate) retry_after_s: u64,
 }
 
 #[derive(Serialize)]
@@ -26,7 +28,7 @@ struct Document<'a> {
 
 impl Problem {
     pub(crate) fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into() }
+        Self { code, detail: detail.into(), retry_after_s: 1 }
     }
 
     pub(crate) fn into_response(self, request_id: &str) -> Response<Full<Bytes>> {
@@ -46,7 +48,7 @@ impl Problem {
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
-            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+            headers.insert(RETRY_AFTER, self.retry_after_s.into());
         }
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

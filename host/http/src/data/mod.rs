@@ -1,14 +1,14 @@
 //! The data plane: `POST /v1/{tenant}/infer[/{pipeline}]`, `GET /v1/{tenant}` and health.
 
 mod body;
-pub(crate) mod credentials;
-pub(crate) mod request;
+mod request;
 mod response;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use gristmill_batch::SubmitError;
 use gristmill_core::{Deadline, ErrorCode};
 use gristmill_pipeline::{InferError, Timings, infer};
 use gristmill_sandbox::{CallError, Failure, Response as PluginResponse};
@@ -22,9 +22,10 @@ use serde_json::json;
 use tracing::{Instrument, info_span};
 
 use crate::Shutdown;
+use crate::credentials;
 use crate::problem::Problem;
+use crate::request_id::{REQUEST_ID, RequestIds};
 
-pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const RELEASE: HeaderName = HeaderName::from_static("gristmill-release");
 const PROVIDER: HeaderName = HeaderName::from_static("gristmill-provider");
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
@@ -36,7 +37,7 @@ type Answer = Response<Full<Bytes>>;
 pub struct DataPlane {
     cell: Arc<Cell>,
     shutdown: Shutdown,
-    request_ids: Arc<request::RequestIds>,
+    request_ids: Arc<RequestIds>,
 }
 
 /// Where a path leads.
@@ -165,7 +166,11 @@ fn refusal_of(error: &InferError, route: &Route) -> Refusal {
             other.to_string()
         }
     };
-    Problem::new(error.code(), detail).into()
+    let mut problem = Problem::new(error.code(), detail);
+    if let InferError::Model(SubmitError::TooBusy { expected }) = error {
+        problem.retry_after_s = expected.as_secs() + 1;
+    }
+    problem.into()
 }
 
 fn target_of(path: &str) -> Option<Target<'_>> {
