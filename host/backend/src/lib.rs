@@ -302,7 +302,7 @@ fn library_in(directory: &Path) -> Option<PathBuf> {
     entries.filter_map(|entry| Some(entry.ok()?.path())).find(is_library)
 }
 
-/// What neither backend takes yet, in a sentence.
+/// What a backend does not take, in a sentence.
 fn unsupported(dtype: Dtype) -> String {
     format!("{dtype} tensors are not supported yet")
 }

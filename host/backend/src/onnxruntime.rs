@@ -1,4 +1,4 @@
-//! ONNX Runtime on the CPU, through `ort`, its library loaded at run time.
+//! ONNX Runtime, on the processor or on CUDA, through `ort`, its library loaded at run time.
 
 use std::path::Path;
 

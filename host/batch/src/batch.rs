@@ -30,17 +30,20 @@ pub(crate) struct Batch {
     outcomes: Vec<Outputs>,
     /// What ran it.
     provider: Option<&'static str>,
-    /// How long it took to copy it together, the last time that was done.
-    pub(crate) staging_time: Duration,
+    /// How long it took to copy it together, where that was done ahead of the run.
+    staging_time: Duration,
 }
 
 /// A batch that was run.
+#[derive(Default)]
 pub(crate) struct Ran {
     pub(crate) times: Times,
     /// How often it was cut in half because it failed.
     pub(crate) bisections: u64,
     pub(crate) failed: usize,
     pub(crate) requests: usize,
+    /// How long it took to copy the requests together, whenever that was.
+    pub(crate) staging_time: Duration,
 }
 
 /// Where a batch's time went.
@@ -94,14 +97,13 @@ impl Batch {
         self.queued.extend(requests.iter().map(|entry| started - entry.arrived));
         let was_staged = !self.staged.is_empty();
         let staged = &mut self.staged;
-        let mut run = Run { model, pool, staged, outcomes: &mut self.outcomes, ran: Ran::none() };
+        let outcomes = &mut self.outcomes;
+        let mut run = Run { model, pool, staged, outcomes, ran: Ran::default() };
         run.solve(requests);
         let mut ran = run.ran;
         self.provider = run.model.provider();
         self.staged.clear();
-        if !was_staged {
-            self.staging_time = ran.times.input;
-        }
+        ran.staging_time = if was_staged { self.staging_time } else { ran.times.input };
         ran.requests = self.taken.batch.len();
         ran.failed = self.outcomes.iter().filter(|outcome| outcome.is_err()).count();
         Some(ran)
@@ -115,12 +117,6 @@ impl Batch {
             let served = outcome.map(|outputs| Served { outputs, queued, provider });
             entry.item.reply.answer(served);
         }
-    }
-}
-
-impl Ran {
-    fn none() -> Self {
-        Self { times: Times::default(), bisections: 0, failed: 0, requests: 0 }
     }
 }
 

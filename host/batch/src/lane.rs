@@ -2,7 +2,6 @@
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,7 +13,7 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::batch::Batch;
 use crate::config::{LaneConfig, TimeoutAction};
-use crate::policy::{Entry, Full, Policy};
+use crate::policy::{Entry, Full, Policy, Size};
 use crate::service_time::ServiceTime;
 use crate::statistics::LaneStatistics;
 use crate::ticket::{Reply, Served, Waiting, ticket};
@@ -97,8 +96,6 @@ pub(crate) struct Shared {
     pub(crate) work: Condvar,
     /// Signalled when an instance is free for a staged batch.
     pub(crate) freed: Condvar,
-    /// Whether a request was withdrawn while queued, since the queue was last swept.
-    withdrawn: AtomicBool,
 }
 
 pub(crate) struct State {
@@ -126,21 +123,19 @@ pub(crate) struct State {
 }
 
 impl Shared {
-    /// Wake a worker where a batch can be run or staged.
+    /// Wake a worker, if one waits, where a batch can be run or staged.
     pub(crate) fn wake_worker(&self, state: &mut State, now: Instant) {
-        if worker::has_work(self, state, now) {
+        if state.has_waiting_worker() && worker::has_work(self, state, now) {
             self.wake_any(state);
         }
     }
 
-    /// Wake a worker; whether one was waiting.
-    pub(crate) fn wake_any(&self, state: &mut State) -> bool {
-        let any = state.waiting_workers > state.woken_workers;
-        if any {
+    /// Wake a worker, if one waits.
+    pub(crate) fn wake_any(&self, state: &mut State) {
+        if state.has_waiting_worker() {
             state.woken_workers += 1;
             self.work.notify_one();
         }
-        any
     }
 
     pub(crate) fn statistics(&self) -> MutexGuard<'_, LaneStatistics> {
@@ -149,6 +144,13 @@ impl Shared {
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Whether a worker waits that nobody has woken yet.
+    pub(crate) fn has_waiting_worker(&self) -> bool {
+        self.waiting_workers > self.woken_workers
     }
 }
 
@@ -166,11 +168,15 @@ struct Part {
     rows: usize,
 }
 
-/// What a request would add to the queue.
-struct Size {
-    rows: usize,
-    bytes: usize,
-    shape_key: u64,
+/// A request at the lane's door.
+struct Arrival<'a> {
+    submission: &'a Submission,
+    level: usize,
+    /// How long it may be queued.
+    timeout: Option<Duration>,
+    /// Of all its parts.
+    size: Size,
+    at: Instant,
 }
 
 /// How often a full queue is searched for requests that nobody waits for.
@@ -217,7 +223,6 @@ impl Lane {
             statistics: Mutex::default(),
             work: Condvar::new(),
             freed: Condvar::new(),
-            withdrawn: AtomicBool::new(false),
         });
         let lane = Self { info, config, shared };
         for _ in 0..=count {
@@ -254,32 +259,40 @@ impl Lane {
     pub async fn submit(&self, mut submission: Submission) -> Result<Answered, SubmitError> {
         let level = self.level(submission.priority)?;
         let rows = self.info.arrange(&mut submission.inputs)?;
-        let max = self.config.max_batch_size;
         let inputs = std::mem::take(&mut submission.inputs);
-        if !self.info.rows_are_dynamic() || rows <= max {
-            let rows = rows.min(max);
-            let mut waiting = self.enqueue(&submission, level, smallvec![Part { inputs, rows }])?;
-            let waiting = waiting.pop().ok_or(SubmitError::Closed)?;
-            let Served { outputs, queued, provider } =
-                self.wait(waiting, level, &submission).await?;
-            return Ok(Answered { outputs: self.named(outputs), queued, provider });
+        let timeout = self.timeout(level, &submission);
+        let size = Size { rows, bytes: bytes_of(&inputs), shape_key: shape_key(&inputs) };
+        let arrival = Arrival { submission: &submission, level, timeout, size, at: Instant::now() };
+        let parts = split(inputs, rows, self.config.max_batch_size)?;
+        // What overstays in a level that delays waits on.
+        let rejects = self.config.levels[level].timeout_action == TimeoutAction::Reject;
+        let until =
+            timeout.filter(|_| rejects).map(|timeout| tokio::time::Instant::now() + timeout);
+        let mut answers = SmallVec::<[Served; 1]>::new();
+        for part in self.enqueue(&arrival, parts)? {
+            answers.push(self.wait(part, until).await?);
         }
-        let waiting = self.enqueue(&submission, level, split(&inputs, rows, max)?)?;
-        let mut parts = Vec::with_capacity(waiting.len());
-        let (mut queued, mut provider) = (Duration::ZERO, None);
-        for part in waiting {
-            let served = self.wait(part, level, &submission).await?;
-            queued = queued.max(served.queued);
-            provider = served.provider;
-            parts.push(served.outputs);
-        }
-        let joined = (0..self.info.outputs.len()).map(|index| {
-            let pieces = parts.iter().map(|outputs: &Vec<Tensor>| &outputs[index]);
-            Tensor::stack(&self.shared.pool, pieces)
-                .map_err(|error| SubmitError::Failed(error.to_string()))
-        });
-        let joined = joined.collect::<Result<Vec<_>, _>>()?;
-        Ok(Answered { outputs: self.named(joined), queued, provider })
+        self.join(answers)
+    }
+
+    /// The answer to a request from those to its parts.
+    fn join(&self, mut parts: SmallVec<[Served; 1]>) -> Result<Answered, SubmitError> {
+        let queued = parts.iter().map(|part| part.queued).max().unwrap_or_default();
+        let provider = parts.last().and_then(|part| part.provider);
+        let outputs = match &mut parts[..] {
+            [whole] => std::mem::take(&mut whole.outputs),
+            _ => {
+                let joined = (0..self.info.outputs.len()).map(|index| {
+                    let pieces = parts.iter().map(|part| &part.outputs[index]);
+                    Tensor::stack(&self.shared.pool, pieces)
+                        .map_err(|error| SubmitError::Failed(error.to_string()))
+                });
+                joined.collect::<Result<_, _>>()?
+            }
+        };
+        let named = self.info.outputs.iter().zip(outputs);
+        let named = named.map(|(info, tensor)| NamedTensor { name: info.name.clone(), tensor });
+        Ok(Answered { outputs: named.collect(), queued, provider })
     }
 
     fn level(&self, priority: Option<u32>) -> Result<usize, SubmitError> {
@@ -291,21 +304,14 @@ impl Lane {
         }
     }
 
-    fn named(&self, outputs: Vec<Tensor>) -> Vec<NamedTensor> {
-        let named = self.info.outputs.iter().zip(outputs);
-        named.map(|(info, tensor)| NamedTensor { name: info.name.clone(), tensor }).collect()
-    }
-
-    /// The answer; or, where the level rejects what is queued for too long, that it was.
+    /// The answer; or, where no batch has the request by `until`, that it was queued for too long.
     async fn wait(
         &self,
-        mut waiting: Waiting<'_>,
-        level: usize,
-        submission: &Submission,
+        mut waiting: Waiting,
+        until: Option<tokio::time::Instant>,
     ) -> Result<Served, SubmitError> {
-        let rejects = self.config.levels[level].timeout_action == TimeoutAction::Reject;
-        if let Some(timeout) = self.timeout(level, submission).filter(|_| rejects) {
-            match tokio::time::timeout(timeout, &mut waiting).await {
+        if let Some(until) = until {
+            match tokio::time::timeout_at(until, &mut waiting).await {
                 Ok(answer) => return answer,
                 Err(_) if waiting.withdraw() => {
                     self.shared.statistics().expired += 1;
@@ -331,36 +337,29 @@ impl Lane {
     /// Queue all parts of a request, or none; run them where that is quick.
     fn enqueue(
         &self,
-        submission: &Submission,
-        level: usize,
+        arrival: &Arrival<'_>,
         parts: Parts,
-    ) -> Result<SmallVec<[Waiting<'_>; 1]>, SubmitError> {
-        let now = Instant::now();
-        let deadline = submission.deadline.instant();
-        let timeout = self.timeout(level, submission).map(|timeout| now + timeout);
-        let rows = parts.iter().map(|part| part.rows).sum();
+    ) -> Result<SmallVec<[Waiting; 1]>, SubmitError> {
+        let Arrival { submission, level, timeout, size, at } = *arrival;
         let max = self.config.queue.rows.min(self.config.tenant_queue.rows);
-        if rows > max {
-            return Err(SubmitError::TooManyRows { rows, max });
+        if size.rows > max {
+            return Err(SubmitError::TooManyRows { rows: size.rows, max });
         }
-        let bytes = parts.iter().map(|part| bytes_of(&part.inputs)).sum();
         let mut state = self.shared.state();
-        let shape_key = parts.first().map_or(0, |part| shape_key(&part.inputs));
-        let size = Size { rows, bytes, shape_key };
-        self.admit(&mut state, submission, level, &size, now)?;
+        self.admit(&mut state, arrival)?;
         let mut waiting = SmallVec::with_capacity(parts.len());
         for Part { inputs, rows } in parts {
-            let (reply, wait) = ticket(&self.shared.withdrawn);
+            let (reply, wait) = ticket();
             state.policy.push(Entry {
                 tenant: submission.tenant.clone(),
                 weight: submission.weight,
                 level,
                 rows,
                 bytes: bytes_of(&inputs),
-                shape_key,
-                arrived: now,
-                deadline,
-                timeout,
+                shape_key: size.shape_key,
+                arrived: at,
+                deadline: submission.deadline.instant(),
+                timeout: timeout.map(|timeout| at + timeout),
                 item: Job { inputs, reply },
             });
             waiting.push(wait);
@@ -369,23 +368,16 @@ impl Lane {
             drop(state);
             worker::lead(&self.shared);
         } else {
-            self.shared.wake_worker(&mut state, now);
+            self.shared.wake_worker(&mut state, at);
         }
         Ok(waiting)
     }
 
     /// Whether the request may wait, and can be answered in time.
-    fn admit(
-        &self,
-        state: &mut State,
-        submission: &Submission,
-        level: usize,
-        size: &Size,
-        now: Instant,
-    ) -> Result<(), SubmitError> {
-        let mut admitted = self.check(state, submission, level, size, now);
-        if admitted.is_err() && self.sweep(state, now) {
-            admitted = self.check(state, submission, level, size, now);
+    fn admit(&self, state: &mut State, arrival: &Arrival<'_>) -> Result<(), SubmitError> {
+        let mut admitted = self.check(state, arrival);
+        if admitted.is_err() && self.sweep(state, arrival.at) {
+            admitted = self.check(state, arrival);
         }
         match &admitted {
             Err(SubmitError::TooBusy { .. }) => self.shared.statistics().refused_early += 1,
@@ -395,18 +387,11 @@ impl Lane {
         admitted
     }
 
-    fn check(
-        &self,
-        state: &State,
-        submission: &Submission,
-        level: usize,
-        size: &Size,
-        now: Instant,
-    ) -> Result<(), SubmitError> {
-        let Size { rows, bytes, shape_key } = *size;
-        state.policy.admits(&submission.tenant, level, (rows, bytes), shape_key)?;
-        match self.expected(state, submission, level, rows, now) {
-            Some(expected) if now + expected > submission.deadline.instant() => {
+    fn check(&self, state: &State, arrival: &Arrival<'_>) -> Result<(), SubmitError> {
+        let Arrival { submission, level, size, at, .. } = arrival;
+        state.policy.admits(&submission.tenant, *level, size)?;
+        match self.expected(state, arrival) {
+            Some(expected) if *at + expected > submission.deadline.instant() => {
                 Err(SubmitError::TooBusy { expected })
             }
             _ => Ok(()),
@@ -420,8 +405,7 @@ impl Lane {
             return false;
         }
         state.swept_at = Some(now);
-        let cancelled = self.shared.withdrawn.swap(false, Ordering::Relaxed);
-        let expired = state.policy.sweep(now, cancelled, |job| job.reply.is_gone());
+        let expired = state.policy.sweep(now, |job| job.reply.is_gone());
         self.shared.statistics().expired += expired.len() as u64;
         for entry in expired {
             entry.item.reply.answer(Err(SubmitError::Expired));
@@ -431,17 +415,11 @@ impl Lane {
 
     /// When a request that arrives now is expected to be answered; none before anything was learned, and
     /// where it would be served at once: then it is worth trying, whatever was learned.
-    fn expected(
-        &self,
-        state: &State,
-        submission: &Submission,
-        level: usize,
-        rows: usize,
-        now: Instant,
-    ) -> Option<Duration> {
+    fn expected(&self, state: &State, arrival: &Arrival<'_>) -> Option<Duration> {
+        let Arrival { submission, level, size: Size { rows, .. }, at, .. } = *arrival;
         let max = self.config.max_batch_size;
         let until_idle = match state.running_until.iter().min() {
-            Some(end) if state.idle.is_empty() => end.saturating_duration_since(now),
+            Some(end) if state.idle.is_empty() => end.saturating_duration_since(at),
             _ => Duration::ZERO,
         };
         let ahead = state.policy.rows_ahead(&submission.tenant, submission.weight, level);
@@ -470,8 +448,12 @@ fn bytes_of(inputs: &[NamedTensor]) -> usize {
     inputs.iter().map(|input| input.tensor.as_bytes().len()).sum()
 }
 
-/// Parts of at most `max` rows each, sharing the request's buffers.
-fn split(inputs: &[NamedTensor], rows: usize, max: usize) -> Result<Parts, SubmitError> {
+/// Parts of at most `max` rows each, sharing the request's buffers; the request itself where it is none
+/// too many.
+fn split(inputs: Vec<NamedTensor>, rows: usize, max: usize) -> Result<Parts, SubmitError> {
+    if rows <= max {
+        return Ok(smallvec![Part { inputs, rows }]);
+    }
     let part = |start: usize| {
         let range = start..rows.min(start + max);
         let cut = inputs.iter().map(|NamedTensor { name, tensor }| {

@@ -43,6 +43,26 @@ pub(crate) struct Entry<T> {
     pub(crate) item: T,
 }
 
+impl<T> Entry<T> {
+    /// What is to become of it at `now`, if a batch with it takes `takes`.
+    fn verdict(
+        &self,
+        config: &LaneConfig,
+        now: Instant,
+        takes: Duration,
+        gone: &impl Fn(&T) -> bool,
+    ) -> Verdict {
+        let overstayed = self.timeout.is_some_and(|timeout| timeout <= now);
+        match config.levels[self.level].timeout_action {
+            _ if gone(&self.item) => Verdict::Gone,
+            _ if self.deadline <= now + takes => Verdict::Expired,
+            TimeoutAction::Reject if overstayed => Verdict::Expired,
+            TimeoutAction::Delay if overstayed => Verdict::Delay,
+            _ => Verdict::Serve,
+        }
+    }
+}
+
 /// When the queue has a batch for an idle instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
@@ -91,8 +111,14 @@ pub(crate) struct Policy<T> {
     usage: Usage,
     tiers: Vec<Tier<T>>,
     linger: Linger,
-    /// No queued entry expires before.
-    earliest_expiry: Option<Instant>,
+}
+
+/// What a request would add to the queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Size {
+    pub(crate) rows: usize,
+    pub(crate) bytes: usize,
+    pub(crate) shape_key: u64,
 }
 
 /// A shape and what of it is queued.
@@ -105,27 +131,15 @@ struct ShapeRows {
 impl<T> Policy<T> {
     pub(crate) fn new(config: LaneConfig) -> Self {
         let tiers = (0..config.levels.len() * 2).map(|_| Tier::default()).collect();
-        Self {
-            config,
-            usage: Usage::default(),
-            tiers,
-            linger: Linger::default(),
-            earliest_expiry: None,
-        }
+        Self { config, usage: Usage::default(), tiers, linger: Linger::default() }
     }
 
     pub(crate) fn queued_rows(&self) -> usize {
         self.usage.rows()
     }
 
-    /// Whether `rows` and `bytes` more of `tenant` may wait in `level`.
-    pub(crate) fn admits(
-        &self,
-        tenant: &Name,
-        level: usize,
-        (rows, bytes): (usize, usize),
-        shape_key: u64,
-    ) -> Result<(), Full> {
+    /// Whether a request of `tenant` of this size may wait in `level`.
+    pub(crate) fn admits(&self, tenant: &Name, level: usize, size: &Size) -> Result<(), Full> {
         let policy = &self.config.levels[level];
         let requests = self.tiers[level * 2].requests() + self.tiers[level * 2 + 1].requests();
         if let Some(max) = policy.max_requests.filter(|max| requests >= *max) {
@@ -133,11 +147,11 @@ impl<T> Policy<T> {
         }
         let tier = &self.tiers[level * 2];
         let tenant_index = self.usage.index(tenant);
-        let shapes = tenant_index.map_or(0, |index| tier.shapes_beside(index, shape_key));
+        let shapes = tenant_index.map_or(0, |index| tier.shapes_beside(index, size.shape_key));
         if shapes >= TENANT_SHAPES_MAX {
             return Err(Full::Tenant { queued: shapes, max: TENANT_SHAPES_MAX, unit: "shapes" });
         }
-        self.usage.admits(tenant, (rows, bytes), &self.config)
+        self.usage.admits(tenant, size, &self.config)
     }
 
     /// Wait for nobody any more: what is queued is due.
@@ -155,8 +169,6 @@ impl<T> Policy<T> {
     /// Queue `entry`, which is [admitted](Self::admits) and has at most a batch's rows.
     pub(crate) fn push(&mut self, entry: Entry<T>) {
         let tenant = self.usage.add(&entry.tenant, entry.rows, entry.bytes);
-        let expiry = entry.timeout.map_or(entry.deadline, |timeout| timeout.min(entry.deadline));
-        self.earliest_expiry = Some(self.earliest_expiry.map_or(expiry, |at| at.min(expiry)));
         let tier = entry.level * 2;
         self.tiers[tier].push(Queued { tenant, since: entry.arrived, entry });
     }
@@ -178,16 +190,17 @@ impl<T> Policy<T> {
         }
     }
 
-    /// Whether to answer a batch of `rows` rows before the next one is taken.
-    pub(crate) fn answers_first(&mut self, rows: usize, service: &ServiceTime) -> bool {
-        let time = service.of(rows).unwrap_or_default();
-        self.linger.would_begin((rows, self.usage.rows(), self.config.max_batch_size), time)
+    /// Whether to answer a batch of `rows` rows before the next one is taken, and then to
+    /// [linger](Self::linger): those clients may be back in a moment.
+    pub(crate) fn hopes_after(&mut self, rows: usize, service: &ServiceTime) -> bool {
+        let (queued, max) = (self.usage.rows(), self.config.max_batch_size);
+        self.linger.hopes((rows, queued, max), service.of(rows).unwrap_or_default())
     }
 
-    /// A batch of `rows` rows was just answered: those clients may be back in a moment.
-    pub(crate) fn answered(&mut self, now: Instant, rows: usize, service: &ServiceTime) {
-        let time = service.of(rows).unwrap_or_default();
-        self.linger.begin(now, (rows, self.usage.rows(), self.config.max_batch_size), time);
+    /// A batch of `rows` rows was just answered: wait for those clients.
+    pub(crate) fn linger(&mut self, now: Instant, rows: usize, service: &ServiceTime) {
+        let (queued, max) = (self.usage.rows(), self.config.max_batch_size);
+        self.linger.begin(now, (rows, queued, max), service.of(rows).unwrap_or_default());
     }
 
     /// The next batch at `now`, into `taken`, which is empty. What `gone` says is gone, what expired
@@ -201,33 +214,28 @@ impl<T> Policy<T> {
     ) {
         self.promote(now);
         self.linger.end(self.usage.rows());
-        let verdict = |config: &LaneConfig, entry: &Entry<T>, queued_rows: usize| {
-            let overstayed = entry.timeout.is_some_and(|timeout| timeout <= now);
+        let (ready, room_of) = self.ready_shapes(now);
+        let Self { config, usage, tiers, .. } = self;
+        let verdict = |entry: &Entry<T>, queued_rows: usize| {
             // One that waits alone is served in any case, or a batch that was slow once would be the
             // last that was learned from.
             let alone = queued_rows <= entry.rows;
             let takes = service.of(entry.rows).filter(|_| !alone).unwrap_or_default();
-            match config.levels[entry.level].timeout_action {
-                _ if gone(&entry.item) => Verdict::Gone,
-                _ if entry.deadline <= now + takes => Verdict::Expired,
-                TimeoutAction::Reject if overstayed => Verdict::Expired,
-                TimeoutAction::Delay if overstayed => Verdict::Delay,
-                _ => Verdict::Serve,
-            }
+            entry.verdict(config, now, takes, &gone)
         };
-        let (ready, room_of) = self.ready_shapes(now);
         let mut forming = tier::Forming {
             shape: None,
             room: 0,
             ready: &ready,
             room_of: &room_of,
+            usage,
+            verdict: &verdict,
             taken,
             blocked: Vec::new(),
             delayed: Vec::new(),
         };
-        let Self { config, usage, tiers, .. } = self;
         for index in 0..tiers.len() {
-            tiers[index].fill(&mut forming, usage, &|entry, rows| verdict(config, entry, rows));
+            tiers[index].fill(&mut forming);
             // Only tiers of requests as they came delay, so there is a next one.
             for mut queued in forming.delayed.drain(..) {
                 (queued.entry.timeout, queued.since) = (None, now);
@@ -237,44 +245,14 @@ impl<T> Policy<T> {
     }
 
     /// Take out what is gone or expired, wherever it is queued; returns the expired. Costs time for
-    /// each queued request, so nothing is looked at before something can have expired, unless
-    /// `cancelled`.
-    pub(crate) fn sweep(
-        &mut self,
-        now: Instant,
-        cancelled: bool,
-        gone: impl Fn(&T) -> bool,
-    ) -> Vec<Entry<T>> {
+    /// each queued request.
+    pub(crate) fn sweep(&mut self, now: Instant, gone: impl Fn(&T) -> bool) -> Vec<Entry<T>> {
         let mut expired = Vec::new();
-        if !cancelled && self.earliest_expiry.is_none_or(|at| at > now) {
-            return expired;
-        }
         let Self { config, usage, tiers, .. } = self;
-        let rejects = |entry: &Entry<T>| {
-            config.levels[entry.level].timeout_action == TimeoutAction::Reject
-                && entry.timeout.is_some_and(|timeout| timeout <= now)
-        };
-        let mut earliest: Option<Instant> = None;
+        let verdict = |entry: &Entry<T>| entry.verdict(config, now, Duration::ZERO, &gone);
         for tier in tiers {
-            tier.retain(
-                |queued| {
-                    let entry = &queued.entry;
-                    if gone(&entry.item) {
-                        return tier::Fate::Drop;
-                    }
-                    if entry.deadline <= now || rejects(entry) {
-                        return tier::Fate::Return;
-                    }
-                    let ends = entry.timeout.filter(|timeout| *timeout > now);
-                    let expiry = ends.map_or(entry.deadline, |ends| ends.min(entry.deadline));
-                    earliest = Some(earliest.map_or(expiry, |at| at.min(expiry)));
-                    tier::Fate::Keep
-                },
-                usage,
-                &mut expired,
-            );
+            tier.sweep(&verdict, usage, &mut expired);
         }
-        self.earliest_expiry = earliest;
         expired
     }
 

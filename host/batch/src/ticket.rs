@@ -4,7 +4,6 @@
 //! unanswered answers that the lane is closed.
 
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -44,16 +43,12 @@ impl Ticket {
 pub(crate) struct Reply(Arc<Ticket>);
 
 /// The submitter's end: a future of the answer. Dropping it withdraws the request.
-pub(crate) struct Waiting<'a> {
-    ticket: Arc<Ticket>,
-    /// Set when a request that is still queued is withdrawn.
-    withdrawn: &'a AtomicBool,
-}
+pub(crate) struct Waiting(Arc<Ticket>);
 
 /// A new ticket's two ends.
-pub(crate) fn ticket(withdrawn: &AtomicBool) -> (Reply, Waiting<'_>) {
+pub(crate) fn ticket() -> (Reply, Waiting) {
     let ticket = Arc::new(Ticket(Mutex::new(Progress::Queued(None))));
-    (Reply(ticket.clone()), Waiting { ticket, withdrawn })
+    (Reply(ticket.clone()), Waiting(ticket))
 }
 
 impl Reply {
@@ -99,24 +94,23 @@ impl Drop for Reply {
     }
 }
 
-impl Waiting<'_> {
+impl Waiting {
     /// Take the request back if no batch has it yet; whether that was so.
     pub(crate) fn withdraw(&self) -> bool {
-        let mut progress = self.ticket.progress();
+        let mut progress = self.0.progress();
         let queued = matches!(*progress, Progress::Queued(_));
         if queued {
             *progress = Progress::Gone;
-            self.withdrawn.store(true, Ordering::Relaxed);
         }
         queued
     }
 }
 
-impl Future for Waiting<'_> {
+impl Future for Waiting {
     type Output = Answer;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer> {
-        let mut progress = self.ticket.progress();
+        let mut progress = self.0.progress();
         match &mut *progress {
             Progress::Queued(waker) | Progress::Taken(waker) => {
                 match waker {
@@ -134,11 +128,8 @@ impl Future for Waiting<'_> {
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for Waiting {
     fn drop(&mut self) {
-        let before = std::mem::replace(&mut *self.ticket.progress(), Progress::Gone);
-        if matches!(before, Progress::Queued(_)) {
-            self.withdrawn.store(true, Ordering::Relaxed);
-        }
+        *self.0.progress() = Progress::Gone;
     }
 }

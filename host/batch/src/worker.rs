@@ -43,8 +43,11 @@ struct Turn {
 pub(crate) fn run(shared: &Shared) {
     let mut state = shared.state();
     loop {
-        if let Some(batch) = state.ran.pop() {
-            state = answer(shared, state, batch);
+        if let Some(mut batch) = state.ran.pop() {
+            drop(state);
+            batch.answer();
+            state = shared.state();
+            keep(&mut state, batch);
         } else if let Some(turn) = begin(shared, &mut state) {
             drop(state);
             state = play(shared, turn);
@@ -60,17 +63,21 @@ pub(crate) fn run(shared: &Shared) {
     }
 }
 
-/// Whether a worker could run or stage a batch, or should wait for one to be due.
+/// When a worker could run or stage a batch, if at all as things are; `spoken_for` instances are others'.
+fn work_at(shared: &Shared, state: &State, spoken_for: usize, now: Instant) -> Option<Instant> {
+    let free = state.idle.len() > state.staged + spoken_for;
+    match state.policy.due(now) {
+        Due::Now if free => Some(now),
+        Due::At(at) if free => Some(at),
+        _ => stage_at(shared, state, now),
+    }
+}
+
+/// Whether another worker has something to do, or has to wait for it.
 pub(crate) fn has_work(shared: &Shared, state: &State, now: Instant) -> bool {
     // Whoever was woken takes an instance, too.
-    let spoken_for = state.staged + state.woken_workers;
-    let free = state.idle.len() > spoken_for
-        && match state.policy.due(now) {
-            Due::Now => true,
-            Due::At(at) => state.timed.is_none_or(|timed| at < timed),
-            Due::Never => false,
-        };
-    free || stage_at(shared, state).is_some_and(|at| state.timed.is_none_or(|timed| at < timed))
+    let at = work_at(shared, state, state.woken_workers, now);
+    at.is_some_and(|at| at <= now || state.timed.is_none_or(|timed| at < timed))
 }
 
 /// Whether a submitting task may run what is queued itself.
@@ -107,9 +114,7 @@ fn play(shared: &Shared, mut turn: Turn) -> MutexGuard<'_, State> {
         }
         let mut state = shared.state();
         finished.settle(&mut state);
-        let State { policy, service, .. } = &mut *state;
-        let answers_first = policy.answers_first(finished.rows, service);
-        if answers_first || state.waiting_workers <= state.woken_workers {
+        if finished.lingers || !state.has_waiting_worker() {
             drop(state);
             return finished.answer(shared);
         }
@@ -174,18 +179,19 @@ fn expect(state: &mut State, now: Instant, rows: usize) {
 
 /// When to take the next batch although no instance is idle, if at all: it is full, and copying it
 /// together takes long enough. Not before it has to be, so that it can still take in who comes late.
-fn stage_at(shared: &Shared, state: &State) -> Option<Instant> {
+fn stage_at(shared: &Shared, state: &State, now: Instant) -> Option<Instant> {
     let worth_it = state.staged < shared.instances
         && state.idle.is_empty()
         && state.staging_time >= STAGING_TIME_MIN
         && state.policy.queued_rows() >= shared.max_batch_size
-        && state.policy.has_full_batch(Instant::now());
+        && state.policy.has_full_batch(now);
     let end = state.running_until.iter().min().filter(|_| worth_it)?;
     end.checked_sub(state.staging_time * 2)
 }
 
 fn may_stage(shared: &Shared, state: &State) -> bool {
-    stage_at(shared, state).is_some_and(|at| at <= Instant::now())
+    let now = Instant::now();
+    stage_at(shared, state, now).is_some_and(|at| at <= now)
 }
 
 /// Take and stage the next batch, wait for an instance, run it.
@@ -207,29 +213,14 @@ fn stage_ahead<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> Mute
     play(shared, Turn { batch, model })
 }
 
-/// Answer the batch's requests and keep its allocations.
-fn answer<'a>(
-    shared: &'a Shared,
-    state: MutexGuard<'a, State>,
-    mut batch: Batch,
-) -> MutexGuard<'a, State> {
-    drop(state);
-    batch.answer();
-    let mut state = shared.state();
-    keep(&mut state, batch);
-    state
-}
-
 /// Wait until there may be something to do.
 fn wait<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
     let now = Instant::now();
-    let free = state.idle.len() > state.staged;
-    let next = match state.policy.due(now) {
+    let next = work_at(shared, &state, 0, now);
+    if next.is_some_and(|at| at <= now) {
         // Since it was last looked at.
-        Due::Now if free => return state,
-        Due::At(at) if free => Some(at),
-        _ => stage_at(shared, &state),
-    };
+        return state;
+    }
     state.waiting_workers += 1;
     state = match next {
         Some(at) => {
@@ -253,6 +244,8 @@ struct Finished {
     model: Box<dyn Model>,
     /// What is to be learned of it; none where it is, or nothing ran.
     ran: Option<Ran>,
+    /// Whether the instance waits for those who are answered, as decided when it was learned from.
+    lingers: bool,
 }
 
 impl Turn {
@@ -263,7 +256,7 @@ impl Turn {
             // Counted before it is answered: whoever sees its answer sees it counted, too.
             shared.statistics().count(&batch, ran);
         }
-        Finished { rows: batch.rows(), batch, model, ran }
+        Finished { rows: batch.rows(), batch, model, ran, lingers: false }
     }
 }
 
@@ -279,8 +272,10 @@ impl Finished {
             state.service.observe(self.rows, ran.times.total());
         }
         if ran.requests > 1 {
-            state.staging_time = (state.staging_time * 7 + self.batch.staging_time) / 8;
+            state.staging_time = (state.staging_time * 7 + ran.staging_time) / 8;
         }
+        let State { policy, service, idle, .. } = state;
+        self.lingers = idle.is_empty() && policy.hopes_after(self.rows, service);
     }
 
     /// Answer, then put the instance back. Where batches are short this is the one time that the lock
@@ -289,9 +284,9 @@ impl Finished {
         self.batch.answer();
         let mut state = shared.state();
         self.settle(&mut state);
-        let State { policy, service, idle, .. } = &mut *state;
-        if idle.is_empty() {
-            policy.answered(Instant::now(), self.rows, service);
+        if self.lingers {
+            let State { policy, service, .. } = &mut *state;
+            policy.linger(Instant::now(), self.rows, service);
         }
         put_back(shared, &mut state, self.model);
         keep(&mut state, self.batch);

@@ -29,7 +29,7 @@ pub(crate) async fn build(
     let mut faults = Vec::new();
     let mut models = BTreeMap::new();
     for (name, model) in &desired.models {
-        let served = loader.lane(name, model).await;
+        let served = loader.model(name, model).await;
         if let Err(why) = &served {
             faults.push(ControlError::Model { name: name.to_string(), why: why.clone() });
         }

@@ -80,8 +80,8 @@ impl Loader {
         Ok(plugin)
     }
 
-    /// The lane of this model, loaded off the request threads where there is none yet.
-    pub(crate) async fn lane(&self, name: &Name, model: &Model) -> Result<ServedModel, String> {
+    /// This model with its lane, loaded off the request threads where there is none yet.
+    pub(crate) async fn model(&self, name: &Name, model: &Model) -> Result<ServedModel, String> {
         let key = lane_key(name, model);
         if let Some(lane) = lock(&self.lanes).get(&key) {
             return Ok(lane.clone());

@@ -1,14 +1,16 @@
 //! Running programs, and saying which step is under way.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-/// The repository's root.
+/// The repository's root: of the clone that `cargo xtask` was called in, even where another clone that
+/// shares its `target/` built this program.
 pub(crate) fn root() -> PathBuf {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-    own.ancestors().nth(2).unwrap_or(own).to_owned()
+    let own = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    own.ancestors().nth(2).unwrap_or(&own).to_owned()
 }
 
 /// Where builds go.

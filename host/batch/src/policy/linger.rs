@@ -42,8 +42,9 @@ impl Default for Linger {
 }
 
 impl Linger {
-    /// Whether to wait after a batch of `answered` rows that took `batch_time`, while `queued` wait.
-    pub(super) fn would_begin(
+    /// Whether to wait after a batch of `answered` rows that takes `batch_time`, while `queued` wait.
+    /// Asked once a batch: where it does not pay, that is what is counted until it is tried again.
+    pub(super) fn hopes(
         &mut self,
         (answered, queued, max): (usize, usize, usize),
         batch_time: Duration,
@@ -54,19 +55,19 @@ impl Linger {
         hopes && pays
     }
 
-    /// The batch was answered.
+    /// The batch was answered: wait. A wait that goes on already is not prolonged.
     pub(super) fn begin(
         &mut self,
         now: Instant,
         (answered, queued, max): (usize, usize, usize),
         batch_time: Duration,
     ) {
-        if self.now.is_some() || !self.would_begin((answered, queued, max), batch_time) {
-            return;
-        }
         let rows_hoped = max.min(queued + answered);
-        self.skipped = 0;
-        self.now = Some(Wait { until: now + batch_time / PART, rows_before: queued, rows_hoped });
+        if self.now.is_none() && rows_hoped > queued {
+            self.skipped = 0;
+            let until = now + batch_time / PART;
+            self.now = Some(Wait { until, rows_before: queued, rows_hoped });
+        }
     }
 
     /// Until when to wait while `queued` rows wait; none where there is no reason to.

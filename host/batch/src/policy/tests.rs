@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use gristmill_core::Name;
 use proptest::prelude::*;
 
-use super::{Due, Entry, Policy, Taken};
+use super::{Due, Entry, Policy, Size, Taken};
 use crate::config::{LaneConfig, QueueLimits, QueuePolicy, TimeoutAction};
 use crate::service_time::ServiceTime;
 
@@ -133,9 +133,10 @@ proptest! {
             match step {
                 Step::Wait { ms } => now += Duration::from_millis(ms),
                 Step::Push(arrival) => {
-                    let size = (arrival.rows, arrival.rows);
+                    let Arrival { rows, shape_key, .. } = arrival;
+                    let size = Size { rows, bytes: rows, shape_key };
                     let name = tenant(arrival.tenant);
-                    let admitted = policy.admits(&name, arrival.level, size, arrival.shape_key);
+                    let admitted = policy.admits(&name, arrival.level, &size);
                     let fits = policy.queued_rows() + arrival.rows <= config.queue.rows;
                     prop_assert!(fits || admitted.is_err());
                     if admitted.is_ok() {
@@ -202,7 +203,7 @@ proptest! {
             }
         }
         let mut swept: Vec<_> =
-            policy.sweep(later, true, |item| item.gone).into_iter().map(|entry| entry.item.id).collect();
+            policy.sweep(later, |item| item.gone).into_iter().map(|entry| entry.item.id).collect();
         swept.sort_unstable();
         prop_assert_eq!(swept, dead);
         prop_assert_eq!(policy.queued_rows(), alive);

@@ -3,8 +3,8 @@
 //! Each tenant has a virtual time: what it was served so far, in rows over its weight. Whoever is least
 //! served goes first. A tenant that comes back after a pause starts where the least served is: it has
 //! nothing saved up and goes first at once; one that took much and left comes back with what it took.
-//! (Start-time fair queueing. Deficit round robin, its better known kin, makes a newcomer wait for credit that others
-//! hold, and lets a request as large as a batch wait for one credit after the other.)
+//! (Start-time fair queueing. Deficit round robin, its better known kin, makes a newcomer wait for credit
+//! that others hold, and lets a request as large as a batch wait for one credit after the other.)
 //!
 //! The least served tenant begins a batch and thereby decides its shape; the others add to it what has
 //! that shape and fits.
@@ -32,18 +32,14 @@ pub(super) struct Forming<'a, T> {
     pub(super) ready: &'a Option<Vec<u64>>,
     /// The rows a batch of a shape takes.
     pub(super) room_of: &'a dyn Fn(u64) -> usize,
+    pub(super) usage: &'a mut Usage,
+    /// What is to become of an entry, given the rows queued in all.
+    pub(super) verdict: &'a dyn Fn(&Entry<T>, usize) -> Verdict,
     pub(super) taken: &'a mut Taken<T>,
     /// Tenants whose next request did not fit. What they have in lower tiers does not pass it.
     pub(super) blocked: Vec<usize>,
     /// What overstayed its timeout and goes to the next tier.
     pub(super) delayed: Vec<Queued<T>>,
-}
-
-/// What becomes of an entry in [`Tier::retain`].
-pub(super) enum Fate {
-    Keep,
-    Drop,
-    Return,
 }
 
 #[derive(Debug)]
@@ -155,41 +151,31 @@ impl<T> Tier<T> {
     }
 
     /// Add to the batch what it takes of this tier.
-    pub(super) fn fill(
-        &mut self,
-        forming: &mut Forming<'_, T>,
-        usage: &mut Usage,
-        verdict: &impl Fn(&Entry<T>, usize) -> Verdict,
-    ) {
+    pub(super) fn fill(&mut self, forming: &mut Forming<'_, T>) {
         if self.requests == 0 {
             return;
         }
         if forming.shape.is_none() {
-            self.begin(forming, usage, verdict);
+            self.begin(forming);
         }
         if let Some(shape) = forming.shape {
             self.adding.clear();
             for index in 0..self.active.len() {
-                self.offer(self.active[index], shape, forming, usage, verdict);
+                self.offer(self.active[index], shape, forming);
             }
             while let Some(Reverse((.., tenant))) = self.adding.pop() {
                 // The room may have shrunk since it was offered.
                 if self.shares[tenant].cost(shape).is_some_and(|rows| rows <= forming.room) {
-                    self.serve(tenant, shape, forming, usage);
+                    self.serve(tenant, shape, forming);
                 }
-                self.offer(tenant, shape, forming, usage, verdict);
+                self.offer(tenant, shape, forming);
             }
         }
         self.forget_idle();
     }
 
     /// Find the least served tenant with something that may begin a batch, and begin it.
-    fn begin(
-        &mut self,
-        forming: &mut Forming<'_, T>,
-        usage: &mut Usage,
-        verdict: &impl Fn(&Entry<T>, usize) -> Verdict,
-    ) {
+    fn begin(&mut self, forming: &mut Forming<'_, T>) {
         self.adding.clear();
         let shares = &self.shares;
         let candidates = self.active.iter().map(|tenant| Reverse(shares[*tenant].turn(*tenant)));
@@ -197,31 +183,24 @@ impl<T> Tier<T> {
         while let Some(Reverse((.., tenant))) = self.adding.pop() {
             for queue in 0..self.shares[tenant].queues.len() {
                 let key = self.shares[tenant].queues[queue].key;
-                self.drop_dead(tenant, key, forming, usage, verdict);
+                self.drop_dead(tenant, key, forming);
             }
             let ready = |key| forming.ready.as_ref().is_none_or(|ready| ready.contains(&key));
             if let Some(key) = self.shares[tenant].oldest(ready) {
                 let first = self.shares[tenant].cost(key).unwrap_or(0);
                 forming.shape = Some(key);
                 forming.room = (forming.room_of)(key).max(first);
-                return self.serve(tenant, key, forming, usage);
+                return self.serve(tenant, key, forming);
             }
         }
     }
 
     /// Let the tenant add to the batch, if it has something that fits.
-    fn offer(
-        &mut self,
-        tenant: usize,
-        shape: u64,
-        forming: &mut Forming<'_, T>,
-        usage: &mut Usage,
-        verdict: &impl Fn(&Entry<T>, usize) -> Verdict,
-    ) {
+    fn offer(&mut self, tenant: usize, shape: u64, forming: &mut Forming<'_, T>) {
         if forming.room == 0 || forming.blocked.contains(&tenant) {
             return;
         }
-        self.drop_dead(tenant, shape, forming, usage, verdict);
+        self.drop_dead(tenant, shape, forming);
         match self.shares[tenant].cost(shape) {
             None => {}
             Some(rows) if rows > forming.room => forming.blocked.push(tenant),
@@ -230,14 +209,8 @@ impl<T> Tier<T> {
     }
 
     /// Put the tenant's next request of `shape` into the batch, and count it.
-    fn serve(
-        &mut self,
-        tenant: usize,
-        shape: u64,
-        forming: &mut Forming<'_, T>,
-        usage: &mut Usage,
-    ) {
-        if let Some(queued) = self.pop(tenant, shape, usage) {
+    fn serve(&mut self, tenant: usize, shape: u64, forming: &mut Forming<'_, T>) {
+        if let Some(queued) = self.pop(tenant, shape, forming.usage) {
             let share = &mut self.shares[tenant];
             self.now = self.now.max(share.served);
             share.served += queued.entry.rows as u64 * ROW_TIME / share.weight;
@@ -248,20 +221,13 @@ impl<T> Tier<T> {
     }
 
     /// Take out what is not to be served before the tenant's next request of `shape`.
-    fn drop_dead(
-        &mut self,
-        tenant: usize,
-        shape: u64,
-        forming: &mut Forming<'_, T>,
-        usage: &mut Usage,
-        verdict: &impl Fn(&Entry<T>, usize) -> Verdict,
-    ) {
+    fn drop_dead(&mut self, tenant: usize, shape: u64, forming: &mut Forming<'_, T>) {
         while let Some(queued) = self.shares[tenant].head(shape) {
-            match verdict(&queued.entry, usage.rows()) {
+            match (forming.verdict)(&queued.entry, forming.usage.rows()) {
                 Verdict::Serve => return,
-                Verdict::Gone => drop(self.pop(tenant, shape, usage)),
+                Verdict::Gone => drop(self.pop(tenant, shape, forming.usage)),
                 Verdict::Expired => {
-                    let queued = self.pop(tenant, shape, usage);
+                    let queued = self.pop(tenant, shape, forming.usage);
                     forming.taken.expired.extend(queued.map(|queued| queued.entry));
                 }
                 Verdict::Delay => {
@@ -304,20 +270,20 @@ impl<T> Tier<T> {
         older
     }
 
-    /// Look at every entry.
-    pub(super) fn retain(
+    /// Take out every entry that is not to be served; what expired goes to `expired`.
+    pub(super) fn sweep(
         &mut self,
-        mut fate: impl FnMut(&Queued<T>) -> Fate,
+        verdict: &impl Fn(&Entry<T>) -> Verdict,
         usage: &mut Usage,
-        returned: &mut Vec<Entry<T>>,
+        expired: &mut Vec<Entry<T>>,
     ) {
         for tenant in &self.active {
             let share = &mut self.shares[*tenant];
             for queue in &mut share.queues {
                 for _ in 0..queue.entries.len() {
                     let Some(queued) = queue.entries.pop_front() else { break };
-                    let fate = fate(&queued);
-                    if matches!(fate, Fate::Keep) {
+                    let verdict = verdict(&queued.entry);
+                    if matches!(verdict, Verdict::Serve | Verdict::Delay) {
                         queue.entries.push_back(queued);
                         continue;
                     }
@@ -327,8 +293,8 @@ impl<T> Tier<T> {
                     self.rows -= rows;
                     self.requests -= 1;
                     usage.remove(queued.tenant, rows, queued.entry.bytes);
-                    if matches!(fate, Fate::Return) {
-                        returned.push(queued.entry);
+                    if matches!(verdict, Verdict::Expired) {
+                        expired.push(queued.entry);
                     }
                 }
             }

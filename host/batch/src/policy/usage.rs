@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use gristmill_core::Name;
 
+use super::Size;
 use crate::config::{LaneConfig, QueueLimits};
 
 /// Why a request may not wait.
@@ -54,10 +55,10 @@ impl Usage {
     pub(super) fn admits(
         &self,
         tenant: &Name,
-        (rows, bytes): (usize, usize),
+        size: &Size,
         config: &LaneConfig,
     ) -> Result<(), Full> {
-        let more = Held { rows, bytes };
+        let more = Held { rows: size.rows, bytes: size.bytes };
         if let Some((queued, max, unit)) = self.all.over(more, config.queue) {
             return Err(Full::Lane { queued, max, unit });
         }
