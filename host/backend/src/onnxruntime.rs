@@ -1,5 +1,6 @@
 //! ONNX Runtime, on the processor or on CUDA, through `ort`, its library loaded at run time.
 
+use std::marker::PhantomData;
 use std::path::Path;
 
 use bytemuck::{CheckedBitPattern, NoUninit};
@@ -159,8 +160,8 @@ impl Model for Instance {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
         let values = inputs.iter().map(view).collect::<Result<Vec<_>, _>>()?;
         let outputs = self.session.run(&values[..]).map_err(failed)?;
-        let outputs = outputs.values().zip(&self.output_dtypes);
-        outputs.map(|(value, dtype)| read(&value, *dtype, &self.pool)).collect()
+        let outputs = outputs.into_iter().zip(&self.output_dtypes);
+        outputs.map(|((_, value), dtype)| read(value, *dtype, &self.pool)).collect()
     }
 }
 
@@ -195,7 +196,8 @@ where
     Ok(TensorRef::from_array_view((shape, data)).map_err(failed)?.into())
 }
 
-fn read(value: &DynValue, dtype: Dtype, pool: &BufferPool) -> Result<Tensor, ModelError> {
+/// An output: its memory itself where that is large, a copy where it is small.
+fn read(value: DynValue, dtype: Dtype, pool: &BufferPool) -> Result<Tensor, ModelError> {
     with_element_type!(dtype, Element => read_of::<Element>(value, dtype, pool), other => match other {
         Dtype::Bfloat16 => read_of::<half::bf16>(value, dtype, pool),
         Dtype::String => {
@@ -207,12 +209,33 @@ fn read(value: &DynValue, dtype: Dtype, pool: &BufferPool) -> Result<Tensor, Mod
     })
 }
 
-fn read_of<T>(value: &DynValue, dtype: Dtype, pool: &BufferPool) -> Result<Tensor, ModelError>
+/// Copying less than this costs less than keeping the runtime's own value.
+const KEPT_BYTES_MIN: usize = 16 << 10;
+
+fn read_of<T>(value: DynValue, dtype: Dtype, pool: &BufferPool) -> Result<Tensor, ModelError>
 where
     T: PrimitiveTensorElementType + NoUninit,
 {
     let (shape, data) = value.try_extract_tensor::<T>().map_err(failed)?;
     let shape = shape.iter().map(|dim| *dim as usize).collect();
-    let buffer = pool.copy_from(bytemuck::cast_slice(data));
+    let bytes = bytemuck::cast_slice(data);
+    let buffer = if bytes.len() < KEPT_BYTES_MIN {
+        pool.copy_from(bytes)
+    } else {
+        pool.adopt(Output::<T> { value, element: PhantomData }, size_of::<T>())
+    };
     Tensor::new(dtype, shape, buffer).map_err(failed)
+}
+
+/// A value of ONNX Runtime, of elements `T`, in memory that the processor reaches.
+struct Output<T> {
+    value: DynValue,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<T: PrimitiveTensorElementType + NoUninit> AsRef<[u8]> for Output<T> {
+    fn as_ref(&self) -> &[u8] {
+        // It was read as this type before.
+        self.value.try_extract_tensor::<T>().map_or(&[], |(_, data)| bytemuck::cast_slice(data))
+    }
 }

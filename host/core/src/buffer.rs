@@ -1,9 +1,10 @@
-//! Pooled, aligned memory for tensors.
+//! Memory for tensors: pooled and aligned, or somebody else's, kept alive.
 //!
 //! A fresh 600 KB allocation costs a mmap and 150 page faults, several times the arithmetic done on
-//! it, so buffers go back to a free list when their last reader lets go.
+//! it, so buffers go back to a free list when their last reader lets go. What lies in memory already,
+//! a request's body or a runtime's output, is taken as it is.
 //!
-//! Invariant: a buffer handed out was written over its whole length by whoever asked for it, so no
+//! Invariant: a pooled buffer handed out was written over its whole length by whoever asked for it, so no
 //! reader sees bytes of an earlier owner.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -55,7 +56,21 @@ impl BufferPool {
     pub fn fill(&self, len: usize, write: impl FnOnce(&mut [u8])) -> Arc<Buffer> {
         let mut lines = self.shared.take(len);
         write(&mut bytemuck::cast_slice_mut(&mut lines)[..len]);
-        Arc::new(Buffer { lines, len, pool: self.shared.clone() })
+        Arc::new(Buffer(Memory::Pooled { lines, len, pool: self.shared.clone() }))
+    }
+
+    /// The bytes of `owner`: themselves, kept alive, where they are aligned to `alignment` bytes, else a
+    /// copy.
+    pub fn adopt(
+        &self,
+        owner: impl AsRef<[u8]> + Send + Sync + 'static,
+        alignment: usize,
+    ) -> Arc<Buffer> {
+        let bytes = owner.as_ref();
+        if bytes.as_ptr() as usize % alignment.max(1) == 0 {
+            return Arc::new(Buffer(Memory::Adopted(Box::new(owner))));
+        }
+        self.copy_from(bytes)
     }
 
     /// Like [`fill`](Self::fill), for a writer that can fail.
@@ -103,29 +118,36 @@ fn class_of(len: usize) -> usize {
     (lines.next_power_of_two() / SMALLEST_CLASS_LINES).trailing_zeros() as usize
 }
 
-/// Immutable bytes, aligned to 64, that return to their pool when dropped.
-pub struct Buffer {
-    lines: Lines,
-    len: usize,
-    pool: Arc<Shared>,
+/// Immutable bytes. Those from a pool are aligned to 64 and return to it when dropped; adopted ones are
+/// aligned as was asked for.
+pub struct Buffer(Memory);
+
+enum Memory {
+    Pooled { lines: Lines, len: usize, pool: Arc<Shared> },
+    Adopted(Box<dyn AsRef<[u8]> + Send + Sync>),
 }
 
 impl Buffer {
     /// The bytes.
     pub fn as_bytes(&self) -> &[u8] {
-        &bytemuck::cast_slice(&self.lines)[..self.len]
+        match &self.0 {
+            Memory::Pooled { lines, len, .. } => &bytemuck::cast_slice(lines)[..*len],
+            Memory::Adopted(owner) => (**owner).as_ref(),
+        }
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        self.pool.give_back(std::mem::take(&mut self.lines));
+        if let Memory::Pooled { lines, pool, .. } = &mut self.0 {
+            pool.give_back(std::mem::take(lines));
+        }
     }
 }
 
 impl std::fmt::Debug for Buffer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Buffer({} bytes)", self.len)
+        write!(f, "Buffer({} bytes)", self.as_bytes().len())
     }
 }
 
@@ -142,6 +164,26 @@ mod tests {
             assert_eq!(buffer.as_bytes(), bytes);
             assert_eq!(buffer.as_bytes().as_ptr() as usize % ALIGNMENT, 0);
         }
+    }
+
+    #[test]
+    fn adopted_bytes_stay_where_they_are_unless_misaligned() {
+        let pool = BufferPool::new(1 << 20);
+        let bytes: Vec<u64> = vec![7; 100];
+        let address = bytes.as_ptr() as usize;
+        struct From(Vec<u64>, usize);
+        impl AsRef<[u8]> for From {
+            fn as_ref(&self) -> &[u8] {
+                &bytemuck::cast_slice(&self.0)[self.1..]
+            }
+        }
+        let aligned = pool.adopt(From(bytes.clone(), 8), 8);
+        let misaligned = pool.adopt(From(bytes.clone(), 1), 8);
+        let own = pool.adopt(From(bytes, 0), 8);
+        assert_eq!(own.as_bytes().as_ptr() as usize, address);
+        assert_eq!(aligned.as_bytes().len(), 792);
+        assert_eq!(misaligned.as_bytes().as_ptr() as usize % ALIGNMENT, 0);
+        assert_eq!(misaligned.as_bytes().len(), 799);
     }
 
     #[test]
