@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Arg, ArgMatches};
+use gristmill_core::Name;
 use gristmill_telemetry::LogFormat;
 
 /// One setting: its key in the file, from which flag and variable follow, and what it means.
@@ -15,7 +16,7 @@ struct Setting {
     help: &'static str,
 }
 
-const SETTINGS: [Setting; 12] = [
+const SETTINGS: [Setting; 16] = [
     Setting {
         key: "data_dir",
         default: Some("gristmill-data"),
@@ -24,7 +25,12 @@ const SETTINGS: [Setting; 12] = [
     Setting {
         key: "listen",
         default: Some("127.0.0.1:8080"),
-        help: "Address of the data plane: /v1 and health",
+        help: "Address of the data plane: /v1, /v2 and health",
+    },
+    Setting {
+        key: "grpc_listen",
+        default: Some("127.0.0.1:8082"),
+        help: "Address of the Open Inference Protocol over gRPC, without TLS",
     },
     Setting {
         key: "admin_listen",
@@ -35,6 +41,21 @@ const SETTINGS: [Setting; 12] = [
         key: "admin_token",
         default: None,
         help: "The admin token, at least 16 characters; where none is given, one is made at the first start and printed once",
+    },
+    Setting {
+        key: "open_tenant",
+        default: None,
+        help: "The tenant as which calls of /v2 and gRPC act that bring no API key; without it they are refused",
+    },
+    Setting {
+        key: "message_bytes_max",
+        default: Some("268435456"),
+        help: "The largest request of /v2 and gRPC, also once it is decompressed",
+    },
+    Setting {
+        key: "infer_timeout_s",
+        default: Some("30"),
+        help: "Seconds that a request of /v2 or gRPC may take, where its client does not ask for less",
     },
     Setting {
         key: "onnxruntime_library",
@@ -79,8 +100,12 @@ const SETTINGS: [Setting; 12] = [
 pub(crate) struct Config {
     pub(crate) data_dir: PathBuf,
     pub(crate) listen: SocketAddr,
+    pub(crate) grpc_listen: SocketAddr,
     pub(crate) admin_listen: SocketAddr,
     pub(crate) admin_token: Option<String>,
+    pub(crate) open_tenant: Option<Name>,
+    pub(crate) message_bytes_max: usize,
+    pub(crate) infer_timeout: Duration,
     pub(crate) onnxruntime_library: Option<PathBuf>,
     pub(crate) concurrent_plugin_calls: u32,
     pub(crate) plugin_memory_bytes: usize,
@@ -127,8 +152,12 @@ impl Config {
         let config = Self {
             data_dir: reader.value("data_dir"),
             listen: reader.value("listen"),
+            grpc_listen: reader.value("grpc_listen"),
             admin_listen: reader.value("admin_listen"),
             admin_token: reader.optional("admin_token"),
+            open_tenant: reader.optional("open_tenant"),
+            message_bytes_max: reader.within("message_bytes_max", 1 << 10, 2 << 30),
+            infer_timeout: Duration::from_secs(reader.within("infer_timeout_s", 1, 3600)),
             onnxruntime_library: reader.optional("onnxruntime_library"),
             concurrent_plugin_calls: reader.within("concurrent_plugin_calls", 1, 10_000),
             plugin_memory_bytes: reader.within("plugin_memory_bytes", 1 << 20, 4 << 30),
@@ -145,8 +174,16 @@ impl Config {
         if config.admin_token.as_ref().is_some_and(|token| token.len() < 16) {
             faults.push("admin_token is shorter than 16 characters".into());
         }
-        if config.listen == config.admin_listen && config.listen.port() != 0 {
-            faults.push(format!("listen and admin_listen are both {}", config.listen));
+        let addresses = [
+            ("listen", config.listen),
+            ("grpc_listen", config.grpc_listen),
+            ("admin_listen", config.admin_listen),
+        ];
+        for (index, (name, address)) in addresses.iter().enumerate() {
+            let same = |other: &&(&str, SocketAddr)| other.1 == *address && address.port() != 0;
+            if let Some((other, _)) = addresses[..index].iter().find(same) {
+                faults.push(format!("{other} and {name} are both {address}"));
+            }
         }
         if faults.is_empty() { Ok(config) } else { Err(faults) }
     }

@@ -1,13 +1,17 @@
 //! `gristmill serve`: wire everything together, serve, drain.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Command};
 use gristmill_backend::{Backends, LibrarySearch};
 use gristmill_control::{Control, ControlParts};
 use gristmill_core::{BufferPool, PipelineLimits};
-use gristmill_http::{AdminPlane, DataPlane, ListenerConfig, Shutdown, serve};
+use gristmill_http::{
+    AdminPlane, DataPlane, Inference, InferenceConfig, ListenerConfig, Protocol, Shutdown,
+    grpc_plane, serve,
+};
 use gristmill_sandbox::{Sandbox, SandboxConfig};
 use gristmill_store::Store;
 use tokio::net::TcpListener;
@@ -42,8 +46,9 @@ async fn run_server(config: Config) -> Result<()> {
         .with_context(|| format!("data_dir {}", data_dir.display()))?;
     let (token, made) = admin_token(config.admin_token.as_deref(), data_dir)?;
     let pool = BufferPool::new(RETAINED_BYTES_MAX);
-    let control = open_control(&config, pool).await?;
+    let control = Arc::new(open_control(&config, pool.clone()).await?);
     let listener = bind("listen", config.listen).await?;
+    let grpc_listener = bind("grpc_listen", config.grpc_listen).await?;
     let admin_listener = bind("admin_listen", config.admin_listen).await?;
 
     let shutdown = Shutdown::new();
@@ -52,9 +57,17 @@ async fn run_server(config: Config) -> Result<()> {
         drain_timeout: config.drain_timeout,
         ..ListenerConfig::default()
     };
-    let data = DataPlane::new(control.cell().clone(), shutdown.clone());
-    let admin = AdminPlane::new(control.into(), token, config.upload_bytes_max);
-    announce(&listener, &admin_listener, made.as_deref())?;
+    let rules = InferenceConfig {
+        open_tenant: config.open_tenant,
+        admin_token: token,
+        message_bytes_max: config.message_bytes_max,
+        timeout: config.infer_timeout,
+    };
+    let inference = Inference::new(control.clone(), shutdown.clone(), pool, rules);
+    let data = DataPlane::new(control.cell().clone(), inference.clone(), shutdown.clone());
+    let grpc = grpc_plane(inference).await;
+    let admin = AdminPlane::new(control, token, config.upload_bytes_max);
+    announce([&listener, &grpc_listener, &admin_listener], made.as_deref())?;
 
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -64,16 +77,22 @@ async fn run_server(config: Config) -> Result<()> {
             _ = interrupt.recv() => {}
         }
         tracing::info!("shutting down: finishing requests under way");
+        grpc.shut_down().await;
         shutdown.begin();
     };
-    let serve_data = serve(listener, limits.clone(), shutdown.clone(), move |request| {
+    let (http1, http2) = (Protocol::Http1, Protocol::Http2);
+    let serve_data = serve(listener, http1, limits.clone(), shutdown.clone(), move |request| {
         data.clone().handle(request)
     });
-    let serve_admin = serve(admin_listener, limits, shutdown.clone(), move |request| {
+    let calls = grpc.clone();
+    let serve_grpc = serve(grpc_listener, http2, limits.clone(), shutdown.clone(), move |call| {
+        calls.clone().handle(call)
+    });
+    let serve_admin = serve(admin_listener, http1, limits, shutdown.clone(), move |request| {
         admin.clone().handle(request)
     });
-    let (data_drained, admin_drained, ()) = tokio::join!(serve_data, serve_admin, stop);
-    if !data_drained || !admin_drained {
+    let (data, grpc, admin, ()) = tokio::join!(serve_data, serve_grpc, serve_admin, stop);
+    if !(data && grpc && admin) {
         tracing::warn!("some requests were still under way when the drain timeout passed");
     }
     Ok(())
@@ -105,11 +124,12 @@ async fn bind(setting: &str, address: std::net::SocketAddr) -> Result<TcpListene
 
 /// Say where the server is, and the admin token where it is new: on standard output, for people and
 /// scripts that started it.
-fn announce(listener: &TcpListener, admin: &TcpListener, token: Option<&str>) -> Result<()> {
+fn announce(listeners: [&TcpListener; 3], token: Option<&str>) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "gristmill {}", env!("CARGO_PKG_VERSION"))?;
-    writeln!(out, "data plane  http://{}", listener.local_addr()?)?;
-    writeln!(out, "admin plane http://{}", admin.local_addr()?)?;
+    for (name, listener) in ["data plane ", "grpc       ", "admin plane"].iter().zip(listeners) {
+        writeln!(out, "{name} http://{}", listener.local_addr()?)?;
+    }
     if let Some(token) = token {
         writeln!(out, "admin token {token} (shown only this once)")?;
     }

@@ -26,7 +26,7 @@ pub(crate) struct Batch {
     /// The inputs of all requests as of [`stage`](Self::stage); empty where not staged.
     staged: Vec<Tensor>,
     /// How long each request was queued, once the batch runs.
-    pub(crate) queued: Vec<Duration>,
+    queued: Vec<Duration>,
     outcomes: Vec<Outputs>,
     /// What ran it.
     provider: Option<&'static str>,
@@ -107,6 +107,13 @@ impl Batch {
         ran.requests = self.taken.batch.len();
         ran.failed = self.outcomes.iter().filter(|outcome| outcome.is_err()).count();
         Some(ran)
+    }
+
+    /// Each request that ran, how long it was queued, and whether it succeeded.
+    pub(crate) fn ran(&self) -> impl Iterator<Item = (&Entry<Job>, Duration, bool)> {
+        let outcomes = self.queued.iter().zip(&self.outcomes);
+        let outcomes = outcomes.map(|(queued, outcome)| (*queued, outcome.is_ok()));
+        self.requests().iter().zip(outcomes).map(|(entry, (queued, ok))| (entry, queued, ok))
     }
 
     /// Give each request its answer.

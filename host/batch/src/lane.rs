@@ -30,6 +30,8 @@ pub struct Submission {
     /// How long it may be queued, where the level lets requests say so.
     pub timeout: Option<Duration>,
     pub inputs: Vec<NamedTensor>,
+    /// When the request reached the host: what its duration is counted from.
+    pub arrived: Instant,
     pub deadline: Deadline,
 }
 
@@ -82,6 +84,8 @@ impl SubmitError {
 
 pub(crate) struct Job {
     pub(crate) inputs: Vec<NamedTensor>,
+    /// When its request reached the host.
+    pub(crate) arrived: Instant,
     pub(crate) reply: Reply,
 }
 
@@ -244,6 +248,11 @@ impl Lane {
         &self.config
     }
 
+    /// How many batches can run at the same time.
+    pub fn instances(&self) -> usize {
+        self.shared.instances
+    }
+
     /// The counters now.
     pub fn statistics(&self) -> LaneStatistics {
         let state = self.shared.state();
@@ -360,7 +369,7 @@ impl Lane {
                 arrived: at,
                 deadline: submission.deadline.instant(),
                 timeout: timeout.map(|timeout| at + timeout),
-                item: Job { inputs, reply },
+                item: Job { inputs, arrived: submission.arrived, reply },
             });
             waiting.push(wait);
         }

@@ -1,7 +1,7 @@
 //! What a lane did, counted per batch.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
 
 use gristmill_core::Name;
 
@@ -15,8 +15,14 @@ const RECENT_MIXED: usize = 8;
 pub struct LaneStatistics {
     /// Requests answered.
     pub success: u64,
+    /// From arrival at the host to the answer, summed over the requests answered.
+    pub success_time: Duration,
     /// Requests whose run failed.
     pub fail: u64,
+    /// From arrival at the host to the failure, summed over the requests whose run failed.
+    pub fail_time: Duration,
+    /// When a batch last ran.
+    pub last_run: Option<SystemTime>,
     /// Requests that expired in the queue.
     pub expired: u64,
     /// Requests refused because a queue was full.
@@ -35,9 +41,9 @@ pub struct LaneStatistics {
     pub mixed_batches: u64,
     /// The latest of them.
     pub recent_mixed: VecDeque<MixedBatch>,
-    /// Time requests were queued, summed over requests.
+    /// Time requests were queued, summed over the requests answered.
     pub queue: Duration,
-    /// Time in a batch that ran, summed over requests.
+    /// Time in a batch that ran, summed over the requests answered.
     pub compute: Times,
     /// Rows queued now.
     pub queued_rows: usize,
@@ -69,16 +75,24 @@ impl LaneStatistics {
     pub(crate) fn count(&mut self, batch: &Batch, ran: &Ran) {
         let rows = batch.rows();
         let requests = batch.requests();
+        let now = Instant::now();
+        self.last_run = Some(SystemTime::now());
         self.success += (requests.len() - ran.failed) as u64;
         self.fail += ran.failed as u64;
         self.bisections += ran.bisections;
         self.rows += rows as u64;
-        self.compute.add(&ran.times, requests.len() as u32);
+        self.compute.add(&ran.times, (requests.len() - ran.failed) as u32);
         let of_size = self.batches.entry(rows).or_default();
         of_size.count += 1;
         of_size.times.add(&ran.times, 1);
-        for (entry, queued) in requests.iter().zip(&batch.queued) {
-            self.queue += *queued;
+        for (entry, queued, succeeded) in batch.ran() {
+            let total = now - entry.item.arrived;
+            if succeeded {
+                self.queue += queued;
+                self.success_time += total;
+            } else {
+                self.fail_time += total;
+            }
             match self.tenant_rows.get_mut(&entry.tenant) {
                 Some(count) => *count += entry.rows as u64,
                 None => drop(self.tenant_rows.insert(entry.tenant.clone(), entry.rows as u64)),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use gristmill_core::{Name, PipelineLimits};
+use gristmill_core::{Digest, Name, PipelineLimits};
 use gristmill_snapshot::{Access, ModelState, Pipeline, PluginState, Route, Snapshot, Tenant};
 
 use tokio::sync::Semaphore;
@@ -30,23 +30,52 @@ pub(crate) async fn build(
     let mut models = BTreeMap::new();
     for (name, model) in &desired.models {
         let served = loader.model(name, model).await;
-        if let Err(why) = &served {
-            faults.push(ControlError::Model { name: name.to_string(), why: why.clone() });
+        if let Err(why) = served.as_ref().map_err(String::clone)
+            && !model.unloaded
+        {
+            faults.push(ControlError::Model { name: name.to_string(), why });
         }
         let (digest, version) = (model.digest, model.version);
-        models.insert(name.clone(), ModelState { digest, version, served });
+        let earlier_versions = model.earlier_versions.clone();
+        models.insert(name.clone(), ModelState { digest, version, earlier_versions, served });
     }
     let mut tenants = HashMap::new();
     for (name, tenant) in &desired.tenants {
         let plugins = load_plugins(loader, tenant, &mut faults).await;
         let plugin_slots = loader.plugin_slots(name);
-        let mut builder =
-            TenantBuilder { name, tenant, plugins, models: &models, host_limits, plugin_slots };
+        let mut builder = TenantBuilder {
+            name,
+            tenant,
+            plugins,
+            models: &models,
+            host_limits,
+            plugin_slots,
+            loader,
+        };
         let (tenant, tenant_faults) = builder.build();
         faults.extend(tenant_faults);
         tenants.insert(name.clone(), tenant);
     }
-    Built { snapshot: Snapshot { release, tenants, models }, faults }
+    let keys = tenants_by_key(desired, &mut faults);
+    Built { snapshot: Snapshot { release, tenants, keys, models }, faults }
+}
+
+/// The tenant that each key opens; none where it would open two.
+fn tenants_by_key(desired: &Desired, faults: &mut Vec<ControlError>) -> HashMap<Digest, Name> {
+    let mut keys = HashMap::<Digest, Name>::new();
+    let mut shared = Vec::new();
+    for (name, tenant) in &desired.tenants {
+        for key in &tenant.spec.keys {
+            let Some(other) = keys.insert(*key, name.clone()).filter(|other| other != name) else {
+                continue;
+            };
+            let why = format!("api_keys: one of them is a key of tenant {:?}, too", other.as_str());
+            faults.push(ControlError::Tenant { tenant: name.to_string(), why });
+            shared.push(*key);
+        }
+    }
+    keys.retain(|key, _| !shared.contains(key));
+    keys
 }
 
 async fn load_plugins(
@@ -72,6 +101,7 @@ struct TenantBuilder<'a> {
     models: &'a BTreeMap<Name, ModelState>,
     host_limits: &'a PipelineLimits,
     plugin_slots: Arc<Semaphore>,
+    loader: &'a Loader,
 }
 
 impl TenantBuilder<'_> {
@@ -97,11 +127,16 @@ impl TenantBuilder<'_> {
             pipelines.insert(name.clone(), pipeline);
         }
         let spec = &self.tenant.spec;
+        for model in spec.models.iter().filter(|model| !self.models.contains_key(*model)) {
+            let why = format!("models: no model {:?}", model.as_str());
+            faults.push(ControlError::Tenant { tenant: self.name.to_string(), why });
+        }
         let only = || pipelines.keys().next().filter(|_| pipelines.len() == 1).cloned();
         let default_pipeline = spec.default_pipeline.clone().or_else(only);
         let access = if spec.open { Access::Open } else { Access::Keys(spec.keys.clone()) };
         let plugins = std::mem::take(&mut self.plugins);
-        (Tenant { access, default_pipeline, pipelines, plugins }, faults)
+        let (models, weight) = (spec.models.clone(), spec.weight);
+        (Tenant { access, models, weight, default_pipeline, pipelines, plugins }, faults)
     }
 
     /// The pipeline with everything resolved, or everything that is wrong with it.
@@ -146,6 +181,7 @@ impl TenantBuilder<'_> {
                 priority: spec.priority,
                 limits,
                 plugin_slots: self.plugin_slots.clone(),
+                statistics: self.loader.pipeline_statistics(self.name, name),
             }),
             _ => Err(faults),
         }

@@ -126,9 +126,15 @@ impl Control {
         let published = self.release(vec![change]).await?;
         // Unchanged content makes no release, so that it could be one that still fails to load.
         match self.cell.load().models.get(model).map(|state| state.served.clone()) {
-            Some(Err(why)) => Err(ControlError::Model { name: model.to_string(), why }),
+            Some(Err(why)) if !self.is_unloaded(model) => {
+                Err(ControlError::Model { name: model.to_string(), why })
+            }
             _ => Ok((digest, published)),
         }
+    }
+
+    fn is_unloaded(&self, model: &Name) -> bool {
+        self.serving.load().models.get(model).is_some_and(|model| model.unloaded)
     }
 
     /// Make a release of `changes`: all of them or none.

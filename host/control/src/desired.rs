@@ -29,7 +29,11 @@ pub struct Model {
     pub digest: Digest,
     /// The release that brought this content.
     pub version: u64,
+    /// The releases that brought earlier content, in order.
+    pub earlier_versions: Vec<u64>,
     pub config: ModelConfig,
+    /// Whether it was taken out of service.
+    pub unloaded: bool,
 }
 
 impl Desired {
@@ -62,10 +66,18 @@ impl Desired {
             }
             Change::PutModel { model, digest } => match self.models.get_mut(model) {
                 Some(known) if known.digest == *digest => {}
-                Some(known) => (known.digest, known.version) = (*digest, number),
+                Some(known) => {
+                    known.earlier_versions.push(known.version);
+                    (known.digest, known.version) = (*digest, number);
+                }
                 None => {
-                    let config = ModelConfig::default();
-                    let new = Model { digest: *digest, version: number, config };
+                    let new = Model {
+                        digest: *digest,
+                        version: number,
+                        earlier_versions: Vec::new(),
+                        config: ModelConfig::default(),
+                        unloaded: false,
+                    };
                     self.models.insert(model.clone(), new);
                 }
             },
@@ -74,18 +86,23 @@ impl Desired {
                 if !faults.is_empty() {
                     return Err(ControlError::Invalid(faults));
                 }
-                let known = self.models.get_mut(model).ok_or_else(|| not_found("model", model))?;
-                known.config = config.clone();
+                self.model(model)?.config = config.clone();
             }
             Change::DeleteModel { model } => {
                 self.models.remove(model).ok_or_else(|| not_found("model", model))?;
             }
+            Change::LoadModel { model } => self.model(model)?.unloaded = false,
+            Change::UnloadModel { model } => self.model(model)?.unloaded = true,
         }
         Ok(())
     }
 
     fn tenant(&mut self, name: &Name) -> Result<&mut Tenant, ControlError> {
         self.tenants.get_mut(name).ok_or_else(|| not_found("tenant", name))
+    }
+
+    fn model(&mut self, name: &Name) -> Result<&mut Model, ControlError> {
+        self.models.get_mut(name).ok_or_else(|| not_found("model", name))
     }
 }
 

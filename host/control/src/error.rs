@@ -14,6 +14,8 @@ pub enum ControlError {
     Plugin { name: String, why: String },
     #[error("model {name:?}: {why}")]
     Model { name: String, why: String },
+    #[error("tenant {tenant:?}: {why}")]
+    Tenant { tenant: String, why: String },
     #[error("tenant {tenant:?}, pipeline {pipeline:?}: {why}")]
     Pipeline { tenant: String, pipeline: String, why: String },
     #[error(transparent)]
@@ -28,7 +30,9 @@ impl ControlError {
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::NotFound { .. } => ErrorCode::NotFound,
-            Self::Invalid(_) | Self::Pipeline { .. } => ErrorCode::Unprocessable,
+            Self::Invalid(_) | Self::Tenant { .. } | Self::Pipeline { .. } => {
+                ErrorCode::Unprocessable
+            }
             Self::Plugin { .. } => ErrorCode::InvalidPlugin,
             Self::Model { .. } => ErrorCode::InvalidModel,
             Self::Store(error) => error.code(),

@@ -7,7 +7,7 @@ use gristmill_backend::Backends;
 use gristmill_batch::Lane;
 use gristmill_core::{BufferPool, Digest, Name, PluginLimits};
 use gristmill_sandbox::{Plugin, Sandbox};
-use gristmill_snapshot::ServedModel;
+use gristmill_snapshot::{PipelineStatistics, ServedModel};
 use gristmill_store::Store;
 
 use tokio::sync::Semaphore;
@@ -27,6 +27,7 @@ pub(crate) struct Loader {
     plugins: Mutex<HashMap<Digest, Arc<Plugin>>>,
     lanes: Mutex<HashMap<LaneKey, ServedModel>>,
     plugin_slots: Mutex<HashMap<Name, Arc<Semaphore>>>,
+    pipeline_statistics: Mutex<HashMap<(Name, Name), Arc<PipelineStatistics>>>,
     /// What a plugin is instantiated with for the first time.
     probe_limits: PluginLimits,
 }
@@ -50,6 +51,7 @@ impl Loader {
             plugins: Mutex::default(),
             lanes: Mutex::default(),
             plugin_slots: Mutex::default(),
+            pipeline_statistics: Mutex::default(),
             probe_limits,
         }
     }
@@ -60,6 +62,16 @@ impl Loader {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let new = || Arc::new(Semaphore::new(cores * SLOTS_PER_CORE));
         lock(&self.plugin_slots).entry(tenant.clone()).or_insert_with(new).clone()
+    }
+
+    /// What counts the requests of a tenant's pipeline, whatever it is made of.
+    pub(crate) fn pipeline_statistics(
+        &self,
+        tenant: &Name,
+        pipeline: &Name,
+    ) -> Arc<PipelineStatistics> {
+        let key = (tenant.clone(), pipeline.clone());
+        lock(&self.pipeline_statistics).entry(key).or_default().clone()
     }
 
     /// The plugin of this digest, compiled off the request threads where it is not loaded yet, and
@@ -82,6 +94,9 @@ impl Loader {
 
     /// This model with its lane, loaded off the request threads where there is none yet.
     pub(crate) async fn model(&self, name: &Name, model: &Model) -> Result<ServedModel, String> {
+        if model.unloaded {
+            return Err("it was unloaded".into());
+        }
         let key = lane_key(name, model);
         if let Some(lane) = lock(&self.lanes).get(&key) {
             return Ok(lane.clone());
@@ -108,9 +123,17 @@ impl Loader {
         };
         lock(&self.plugins).retain(|digest, _| named(digest));
         lock(&self.plugin_slots).retain(|tenant, _| desired.tenants.contains_key(tenant));
-        lock(&self.lanes).retain(|key, _| {
-            desired.models.get(&key.0).is_some_and(|model| lane_key(&key.0, model) == *key)
-        });
+        let has = |tenant: &Name, pipeline: &Name| {
+            desired
+                .tenants
+                .get(tenant)
+                .is_some_and(|tenant| tenant.pipelines.contains_key(pipeline))
+        };
+        lock(&self.pipeline_statistics).retain(|(tenant, pipeline), _| has(tenant, pipeline));
+        let serves =
+            |key: &LaneKey, model: &Model| !model.unloaded && lane_key(&key.0, model) == *key;
+        lock(&self.lanes)
+            .retain(|key, _| desired.models.get(&key.0).is_some_and(|model| serves(key, model)));
     }
 }
 

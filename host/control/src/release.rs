@@ -1,5 +1,6 @@
 //! What the log holds: numbered releases, each a list of changes.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use gristmill_core::{Digest, Name, PipelineLimits};
@@ -59,6 +60,14 @@ pub enum Change {
     DeleteModel {
         model: Name,
     },
+    /// Serve a model that was taken out of service.
+    LoadModel {
+        model: Name,
+    },
+    /// Take a model out of service; its content and configuration stay.
+    UnloadModel {
+        model: Name,
+    },
 }
 
 /// Who may call a tenant's pipelines, and what they get of contended models.
@@ -73,11 +82,19 @@ pub struct TenantSpec {
     pub default_pipeline: Option<Name>,
     /// The tenant's share of contended batches, against the weights of others; 1 to 1000.
     pub weight: u32,
+    /// The models it may run directly, over the Open Inference Protocol.
+    pub models: BTreeSet<Name>,
 }
 
 impl Default for TenantSpec {
     fn default() -> Self {
-        Self { open: false, keys: Vec::new(), default_pipeline: None, weight: 1 }
+        Self {
+            open: false,
+            keys: Vec::new(),
+            default_pipeline: None,
+            weight: 1,
+            models: BTreeSet::new(),
+        }
     }
 }
 

@@ -5,6 +5,8 @@
 pub enum ErrorCode {
     /// The request cannot be understood.
     InvalidRequest,
+    /// What is asked for is not offered.
+    Unsupported,
     /// No credentials were given.
     Unauthenticated,
     /// The credentials given do not open this.
@@ -60,6 +62,7 @@ impl ErrorCode {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::InvalidRequest => "invalid_request",
+            Self::Unsupported => "unsupported",
             Self::Unauthenticated => "unauthenticated",
             Self::Forbidden => "forbidden",
             Self::NotFound => "not_found",

@@ -2,6 +2,7 @@
 
 mod status;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::extract::rejection::JsonRejection;
@@ -80,8 +81,11 @@ impl AdminPlane {
         };
         let allow = answer.headers().get(ALLOW).cloned();
         let mut answer = match self.problem_of(&answer) {
-            Some(problem) => problem.into_response(&id),
-            None => whole(answer).await.unwrap_or_else(|problem| problem.into_response(&id)),
+            Some(problem) => problem.into_response(&id).map(Full::new),
+            None => {
+                let failed = |problem: Problem| problem.into_response(&id).map(Full::new);
+                whole(answer).await.unwrap_or_else(failed)
+            }
         };
         if let Ok(id) = HeaderValue::from_str(&id) {
             answer.headers_mut().insert(REQUEST_ID, id);
@@ -200,6 +204,9 @@ struct TenantBody {
     /// Its share of contended batches, against the weights of others.
     #[serde(default = "equal_weight")]
     weight: u32,
+    /// What it may run directly, over the Open Inference Protocol.
+    #[serde(default)]
+    models: BTreeSet<Name>,
 }
 
 fn equal_weight() -> u32 {
@@ -217,7 +224,7 @@ async fn put_tenant(
     body: Result<Json<TenantBody>, JsonRejection>,
 ) -> Outcome {
     let tenant = name("tenant", &tenant)?;
-    let TenantBody { open, api_keys, default_pipeline, weight } = document(body)?;
+    let TenantBody { open, api_keys, default_pipeline, weight, models } = document(body)?;
     if open != api_keys.is_empty() {
         let detail = "a tenant is either open (\"open\": true) or has api_keys (at least one)";
         return Err(Refused::new(ErrorCode::Unprocessable, detail));
@@ -231,7 +238,7 @@ async fn put_tenant(
         return Err(Refused::new(ErrorCode::Unprocessable, detail));
     }
     let keys = api_keys.iter().map(|key| credentials::digest(key)).collect();
-    let spec = TenantSpec { open, keys, default_pipeline, weight };
+    let spec = TenantSpec { open, keys, default_pipeline, weight, models };
     Ok(published(state.control.release(vec![Change::PutTenant { tenant, spec }]).await?))
 }
 

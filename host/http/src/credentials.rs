@@ -7,7 +7,12 @@ use sha2::{Digest as _, Sha256};
 
 /// The bearer token, where there is one.
 pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    bearer_in(headers.get(AUTHORIZATION)?.to_str().ok()?)
+}
+
+/// The same in a header's value.
+pub(crate) fn bearer_in(value: &str) -> Option<&str> {
+    let (scheme, token) = value.split_once(' ')?;
     let token = token.trim();
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }

@@ -1,16 +1,16 @@
-//! Accepting connections and letting them finish: the same for both planes.
+//! Accepting connections and letting them finish: the same for every plane.
 
 use std::convert::Infallible;
+use std::error::Error;
 use std::future::Future;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
-use http_body_util::Full;
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
+use hyper::body::{Body, Incoming};
+use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -62,24 +62,45 @@ impl Shutdown {
     }
 }
 
-/// Serve HTTP/1.1 on `listener` with `handler` until the shutdown; then drain. Returns whether all
+/// What a listener speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    Http1,
+    /// Without TLS, for gRPC.
+    Http2,
+}
+
+/// Streams that one HTTP/2 connection may have at the same time.
+const STREAMS_MAX: u32 = 1024;
+
+/// Streams that a client reset before they were answered; more closes the connection.
+const RESET_STREAMS_MAX: usize = 64;
+
+/// How much of one HTTP/2 stream, and of all of a connection's, is read ahead of whoever takes it.
+const STREAM_WINDOW_BYTES: u32 = 4 << 20;
+const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
+
+/// An HTTP/2 connection that leaves a ping unanswered for as long is closed.
+const PING_INTERVAL: Duration = Duration::from_secs(60);
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Serve `protocol` on `listener` with `handler` until the shutdown; then drain. Returns whether all
 /// connections finished in time.
-pub async fn serve<H, F>(
+pub async fn serve<H, F, B>(
     listener: TcpListener,
+    protocol: Protocol,
     config: ListenerConfig,
     shutdown: Shutdown,
     handler: H,
 ) -> bool
 where
     H: Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
-    F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
 {
     let graceful = GracefulShutdown::new();
-    let mut builder = http1::Builder::new();
-    builder
-        .timer(TokioTimer::new())
-        .header_read_timeout(config.header_read_timeout)
-        .max_buf_size(config.header_bytes_max.max(8 << 10));
+    let http1 = http1_builder(&config);
+    let http2 = http2_builder(&config);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -101,14 +122,44 @@ where
             let answer = handler(request);
             async move { Ok::<_, Infallible>(answer.await) }
         });
-        let connection = builder.serve_connection(TokioIo::new(stream), service);
-        let connection = graceful.watch(connection);
-        tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "connection ended");
-            }
-        });
+        let io = TokioIo::new(stream);
+        match protocol {
+            Protocol::Http1 => spawn(graceful.watch(http1.serve_connection(io, service))),
+            Protocol::Http2 => spawn(graceful.watch(http2.serve_connection(io, service))),
+        }
     }
     drop(listener);
     tokio::time::timeout(config.drain_timeout, graceful.shutdown()).await.is_ok()
+}
+
+fn spawn(connection: impl Future<Output = hyper::Result<()>> + Send + 'static) {
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "connection ended");
+        }
+    });
+}
+
+fn http1_builder(config: &ListenerConfig) -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(config.header_read_timeout)
+        .max_buf_size(config.header_bytes_max.max(8 << 10));
+    builder
+}
+
+fn http2_builder(config: &ListenerConfig) -> http2::Builder<TokioExecutor> {
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
+        .timer(TokioTimer::new())
+        .max_header_list_size(config.header_bytes_max.try_into().unwrap_or(u32::MAX))
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_pending_accept_reset_streams(RESET_STREAMS_MAX)
+        .max_local_error_reset_streams(RESET_STREAMS_MAX)
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .keep_alive_interval(PING_INTERVAL)
+        .keep_alive_timeout(PING_TIMEOUT);
+    builder
 }

@@ -3,8 +3,7 @@
 use bytes::Bytes;
 use gristmill_core::ErrorCode;
 use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
-use http::{HeaderValue, Response, StatusCode};
-use http_body_util::Full;
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde::Serialize;
 
 /// An error on its way to a client.
@@ -31,7 +30,17 @@ impl Problem {
         Self { code, detail: detail.into(), retry_after_s: 1 }
     }
 
-    pub(crate) fn into_response(self, request_id: &str) -> Response<Full<Bytes>> {
+    /// What clients need beside the text: when to come back, how to log in.
+    pub(crate) fn add_headers(&self, status: StatusCode, headers: &mut HeaderMap) {
+        if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+            headers.insert(RETRY_AFTER, self.retry_after_s.into());
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+    }
+
+    pub(crate) fn into_response(self, request_id: &str) -> Response<Bytes> {
         let status = status_of(self.code);
         let code = self.code.as_str();
         let document = Document {
@@ -43,16 +52,11 @@ impl Problem {
             request_id,
         };
         let body = serde_json::to_vec(&document).unwrap_or_default();
-        let mut response = Response::new(Full::new(Bytes::from(body)));
+        let mut response = Response::new(Bytes::from(body));
         *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
-            headers.insert(RETRY_AFTER, self.retry_after_s.into());
-        }
-        if status == StatusCode::UNAUTHORIZED {
-            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        }
+        self.add_headers(status, headers);
         response
     }
 }
@@ -63,6 +67,7 @@ pub(crate) fn status_of(code: ErrorCode) -> StatusCode {
         ErrorCode::InvalidRequest => StatusCode::BAD_REQUEST,
         ErrorCode::Unauthenticated => StatusCode::UNAUTHORIZED,
         ErrorCode::Forbidden => StatusCode::FORBIDDEN,
+        ErrorCode::Unsupported => StatusCode::NOT_IMPLEMENTED,
         ErrorCode::NotFound | ErrorCode::TenantNotFound | ErrorCode::PipelineNotFound => {
             StatusCode::NOT_FOUND
         }

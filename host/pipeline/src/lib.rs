@@ -57,11 +57,27 @@ pub async fn infer(
     deadline: Deadline,
     timings: &mut Timings,
 ) -> Result<Response, InferError> {
+    let started = Instant::now();
     let way = stages(route, request, deadline, timings);
-    match tokio::time::timeout_at(deadline.instant().into(), way).await {
+    let outcome = match tokio::time::timeout_at(deadline.instant().into(), way).await {
         Ok(outcome) => outcome,
         Err(_) => Err(InferError::DeadlineExceeded(route.limits.timeout)),
-    }
+    };
+    let took = started.elapsed();
+    route.statistics.count(|counters| {
+        if outcome.is_err() {
+            counters.fail += 1;
+            counters.fail_time += took;
+            return;
+        }
+        counters.success += 1;
+        counters.success_time += took;
+        counters.pre += timings.pre;
+        counters.queue += timings.queue;
+        counters.infer += timings.infer;
+        counters.post += timings.post;
+    });
+    outcome
 }
 
 async fn stages(
@@ -89,6 +105,7 @@ async fn stages(
         priority: route.priority,
         timeout: None,
         inputs: prepared.inputs,
+        arrived: started,
         deadline,
     };
     let submitted = route.model.submit(submission).instrument(debug_span!("infer")).await;

@@ -11,7 +11,9 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::{BTreeMap, HashMap};
+mod statistics;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -19,6 +21,7 @@ pub use gristmill_backend::ProviderHealth;
 use gristmill_batch::Lane;
 use gristmill_core::{Digest, Name, PipelineLimits};
 use gristmill_sandbox::Plugin;
+pub use statistics::{PipelineStatistics, StageDurations};
 use subtle::{Choice, ConstantTimeEq};
 use tokio::sync::Semaphore;
 
@@ -47,12 +50,18 @@ pub struct Snapshot {
     /// The release it shows; 0 before the first.
     pub release: u64,
     pub tenants: HashMap<Name, Tenant>,
+    /// The tenant that a key opens, by the key's digest.
+    pub keys: HashMap<Digest, Name>,
     pub models: BTreeMap<Name, ModelState>,
 }
 
 /// One tenant.
 pub struct Tenant {
     pub access: Access,
+    /// The models it may run directly.
+    pub models: BTreeSet<Name>,
+    /// Its share of contended batches.
+    pub weight: u32,
     pub default_pipeline: Option<Name>,
     pub pipelines: HashMap<Name, Pipeline>,
     pub plugins: BTreeMap<Name, PluginState>,
@@ -106,6 +115,8 @@ pub struct Route {
     /// The tenant's share of the sandbox: its plugin calls beyond it wait for one another, not for
     /// those of others. One for all of its pipelines, and the same in every snapshot.
     pub plugin_slots: Arc<Semaphore>,
+    /// The same in every snapshot.
+    pub statistics: Arc<PipelineStatistics>,
 }
 
 /// A model and whether it is loaded.
@@ -114,6 +125,8 @@ pub struct ModelState {
     pub digest: Digest,
     /// The release that brought this content.
     pub version: u64,
+    /// The releases that brought earlier content, in order.
+    pub earlier_versions: Vec<u64>,
     /// What serves it, or why nothing does.
     pub served: Result<ServedModel, String>,
 }

@@ -9,11 +9,12 @@ use crate::shell::{step, target};
 pub(crate) fn run() -> Result<()> {
     let built = setup::build_all()?;
     step("starting the server");
-    let addresses = ["127.0.0.1:8080", "127.0.0.1:8081"];
+    let addresses = ["127.0.0.1:8080", "127.0.0.1:8082", "127.0.0.1:8081"];
     let data = target().join("demo");
     let server = Server::start(&built.gristmill, &data, &built.onnxruntime, addresses)?;
     server.deploy_demo(&built.components)?;
-    let url = &server.url;
+    let (url, grpc) = (&server.url, &server.grpc);
+    let host = url.trim_start_matches("http://");
     println!();
     println!("The server is running. Read a handwritten digit:");
     println!();
@@ -22,6 +23,13 @@ pub(crate) fn run() -> Result<()> {
     println!("Rank ten items:");
     println!();
     println!("  curl --data-binary @benches/scenarios/ranker.json {url}/v1/demo/infer/ranker");
+    println!();
+    println!(
+        "Ask as any client of the Open Inference Protocol does, over HTTP, or over gRPC at {grpc}:"
+    );
+    println!();
+    println!("  curl {url}/v2/models/ranker");
+    println!("  perf_analyzer -u {host} -m ranker --shape input:32 --concurrency-range 16");
     println!();
     println!("See what is loaded and which tenants shared a batch:");
     println!();

@@ -6,12 +6,13 @@ use serde_json::Value;
 use crate::shell::{cargo, output};
 
 /// Each crate's floor, as host/ARCHITECTURE.md has it.
-const FLOORS: [(&str, u8); 12] = [
+const FLOORS: [(&str, u8); 13] = [
     ("gristmill-core", 0),
     ("gristmill-telemetry", 0),
     ("gristmill-imaging", 1),
     ("gristmill-backend", 1),
     ("gristmill-batch", 1),
+    ("gristmill-oip", 1),
     ("gristmill-store", 1),
     ("gristmill-sandbox", 2),
     ("gristmill-snapshot", 3),
@@ -22,12 +23,13 @@ const FLOORS: [(&str, u8); 12] = [
 ];
 
 /// The one crate that may name each of these libraries.
-const OWNERS: [(&str, &str); 5] = [
+const OWNERS: [(&str, &str); 6] = [
     ("wasmtime", "gristmill-sandbox"),
     ("ort", "gristmill-backend"),
     ("tract-onnx", "gristmill-backend"),
     ("object_store", "gristmill-store"),
     ("axum", "gristmill-http"),
+    ("tonic", "gristmill-http"),
 ];
 
 /// Crates outside the floors: nothing imports them.

@@ -25,7 +25,7 @@ Tasks:
   test           Every check that CI runs: format, layers, clippy, documentation, tests
   bench [NAME] [--no-build]
                  Measure and print a table whose rows end in `reached` or `missed`;
-                 NAME is one of sandbox, batch, load; without it all of them run.
+                 NAME is one of sandbox, batch, load, oip; without it all of them run.
                  --no-build measures what an earlier run built
   conformance    Run the onnx package's backend node tests on every backend
 ";

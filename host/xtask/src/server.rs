@@ -15,22 +15,27 @@ const TOKEN: &str = "demo-admin-token-not-for-production";
 /// A running server; stopped when dropped.
 pub(crate) struct Server {
     child: Child,
+    /// Where the data plane answers HTTP.
     pub(crate) url: String,
+    /// Where it answers gRPC: host and port, as clients of the Open Inference Protocol want it.
+    pub(crate) grpc: String,
     pub(crate) admin: Admin,
 }
 
 impl Server {
-    /// Start `gristmill serve` with its data in `data`, which is emptied first.
+    /// Start `gristmill serve` with its data in `data`, which is emptied first; `addresses` are for HTTP,
+    /// gRPC and the admin plane. Calls of the Open Inference Protocol without a key are tenant `demo`'s.
     pub(crate) fn start(
         gristmill: &Path,
         data: &Path,
         onnxruntime: &Path,
-        addresses: [&str; 2],
+        addresses: [&str; 3],
     ) -> Result<Self> {
         let _ = std::fs::remove_dir_all(data);
         let mut child = program(gristmill)
             .arg("serve")
-            .args(["--listen", addresses[0], "--admin-listen", addresses[1], "--data-dir"])
+            .args(["--listen", addresses[0], "--grpc-listen", addresses[1]])
+            .args(["--admin-listen", addresses[2], "--open-tenant", "demo", "--data-dir"])
             .arg(data)
             .env("GRISTMILL_ADMIN_TOKEN", TOKEN)
             .env("GRISTMILL_ONNXRUNTIME_LIBRARY", onnxruntime)
@@ -38,34 +43,39 @@ impl Server {
             .spawn()
             .with_context(|| format!("cannot start {}", gristmill.display()))?;
         let stdout = child.stdout.take().context("no standard output")?;
-        let (mut url, mut admin) = (None, None);
+        let (mut url, mut grpc, mut admin) = (None, None, None);
         for line in BufReader::new(stdout).lines() {
             let line = line?;
             let address = line.split_whitespace().last().map(str::to_owned);
             if line.starts_with("data plane") {
                 url = address;
+            } else if line.starts_with("grpc") {
+                grpc = address.map(|url| url.trim_start_matches("http://").to_owned());
             } else if line.starts_with("admin plane") {
                 admin = address;
                 break;
             }
         }
-        let Some((url, admin)) = url.zip(admin) else {
+        let Some(((url, grpc), admin)) = url.zip(grpc).zip(admin) else {
             bail!("the server did not start: {}", child.wait()?);
         };
         let admin = Admin { url: admin, token: TOKEN.into() };
-        Ok(Self { child, url, admin })
+        Ok(Self { child, url, grpc, admin })
     }
 
     /// Models, plugins and pipelines of tenant `demo`, which is open, and of `acme`, which has a key
     /// and another way to serve the same model.
     pub(crate) fn deploy_demo(&self, components: &Path) -> Result<()> {
         let admin = &self.admin;
-        for model in ["digits", "ranker"] {
+        let models = ["digits", "ranker"];
+        for model in models {
             let file = root().join(format!("models/{model}/{model}.onnx"));
             admin.put_file(&format!("models/{model}"), &file)?;
         }
-        admin.put_json("tenants/demo", &json!({ "open": true, "default_pipeline": "digits" }))?;
-        admin.put_json("tenants/acme", &json!({ "api_keys": ["acme-demo-key-0001"] }))?;
+        let demo = json!({ "open": true, "default_pipeline": "digits", "models": models });
+        let acme = json!({ "api_keys": ["acme-demo-key-0001"], "models": models });
+        admin.put_json("tenants/demo", &demo)?;
+        admin.put_json("tenants/acme", &acme)?;
         let plugins = [
             ("demo", "digits"),
             ("demo", "ranker-pre"),

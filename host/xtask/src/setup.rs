@@ -1,6 +1,7 @@
 //! What the tasks need beside rustup's Rust and Python 3, installed where it is missing.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -8,6 +9,9 @@ use anyhow::{Context, Result, bail};
 use crate::shell::{cargo, output, program, root, run, step, succeeds, target};
 
 const ONNXRUNTIME_VERSION: &str = "1.31.1";
+/// The newest whose binary Debian 12's C library runs, and the CUDA runtime that it is linked to.
+const PERF_ANALYZER_VERSION: &str = "2.50.0";
+const CUDA_RUNTIME_VERSION: &str = "12.9.79";
 const WASM_TARGET: &str = "wasm32-unknown-unknown";
 const DEBIAN_WASM_PACKAGES: [&str; 4] = ["rustc-web", "cargo-web", "rust-web-src", "lld-22"];
 
@@ -111,6 +115,48 @@ pub(crate) fn install_onnxruntime() -> Result<PathBuf> {
     fs::rename(found, &library)?;
     fs::remove_dir_all(wheel)?;
     Ok(library)
+}
+
+/// NVIDIA's perf_analyzer in `target/perf_analyzer`, taken from the wheel that pip downloads: the path of
+/// a script that runs it with the libraries it needs.
+pub(crate) fn install_perf_analyzer() -> Result<PathBuf> {
+    let directory = target().join("perf_analyzer");
+    let script = directory.join(format!("perf_analyzer-{PERF_ANALYZER_VERSION}"));
+    if script.exists() {
+        return Ok(script);
+    }
+    step(&format!("installing perf_analyzer {PERF_ANALYZER_VERSION}"));
+    let wheels = directory.join("wheels");
+    let install = |platform: &str, package: &str, version: &str| {
+        run(program("python3")
+            .args(["-m", "pip", "install", "--quiet", "--no-deps", "--upgrade"])
+            .args(["--only-binary=:all:", "--platform", platform, "--target"])
+            .arg(&wheels)
+            .arg(format!("{package}=={version}")))
+    };
+    install("manylinux1_x86_64", "tritonclient", PERF_ANALYZER_VERSION)?;
+    install("manylinux2014_x86_64", "nvidia-cuda-runtime-cu12", CUDA_RUNTIME_VERSION)?;
+    let text = "\
+#!/bin/sh
+wheels=$(dirname \"$0\")/wheels
+LD_LIBRARY_PATH=$wheels/nvidia/cuda_runtime/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} exec \"$wheels/bin/perf_analyzer\" \"$@\"
+";
+    // Written last, and made executable before it has its name: what is there works.
+    let unfinished = directory.join("unfinished");
+    fs::write(&unfinished, text)?;
+    fs::set_permissions(&unfinished, Permissions::from_mode(0o755))?;
+    if !succeeds(program(&unfinished).arg("--version")) {
+        install_packages(&["libb64-0d"])?;
+        run(program(&unfinished).arg("--version"))
+            .context("perf_analyzer needs Linux on x86-64")?;
+    }
+    fs::rename(unfinished, &script)?;
+    Ok(script)
+}
+
+/// A Python with the Open Inference Protocol's clients.
+pub(crate) fn install_clients() -> Result<PathBuf> {
+    python_environment("clients-python", "host/app/tests/clients/requirements.txt")
 }
 
 /// A Python environment with `requirements`, made once.

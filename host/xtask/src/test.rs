@@ -14,6 +14,7 @@ pub(crate) fn run() -> Result<()> {
     step("format");
     check_format()?;
     let built = setup::build_all()?;
+    let (clients, perf_analyzer) = (setup::install_clients()?, setup::install_perf_analyzer()?);
     step("clippy");
     shell::run(cargo().args([
         "clippy",
@@ -31,6 +32,8 @@ pub(crate) fn run() -> Result<()> {
     let mut host = cargo();
     host.args(["test", "--workspace", "--no-fail-fast"])
         .env("GRISTMILL_TEST_COMPONENTS", &built.components)
+        .env("GRISTMILL_TEST_CLIENTS", clients)
+        .env("GRISTMILL_TEST_PERF_ANALYZER", perf_analyzer)
         .env("ORT_DYLIB_PATH", &built.onnxruntime);
     let host = run_tests(&mut host)?;
     let (passed, failed) = (sdk.passed + host.passed, sdk.failed + host.failed);

@@ -1,6 +1,5 @@
 //! What every scenario needs: backends, a pool, a runtime, and ways to submit.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -30,11 +29,14 @@ impl Harness {
     /// A model on ONNX Runtime with `instances` of one thread each. Its path is relative to the
     /// repository, where this is run.
     pub fn load(&self, path: &str, instances: usize) -> Result<LoadedModel> {
-        let path = PathBuf::from(path);
-        let onnx = std::fs::read(&path).with_context(|| path.display().to_string())?;
+        self.load_with(path, LoadOptions { instances, ..LoadOptions::default() })
+    }
+
+    /// A model on ONNX Runtime's processor provider, whatever `options` name.
+    pub fn load_with(&self, path: &str, options: LoadOptions) -> Result<LoadedModel> {
+        let onnx = std::fs::read(path).with_context(|| path.to_owned())?;
         let providers = vec![ProviderKind::Cpu];
-        let options = LoadOptions { providers, instances, ..LoadOptions::default() };
-        Ok(self.backends.load(&onnx, &options)?)
+        Ok(self.backends.load(&onnx, &LoadOptions { providers, ..options })?)
     }
 
     pub fn lane(&self, model: LoadedModel, config: LaneConfig) -> Result<Arc<Lane>> {
@@ -67,6 +69,7 @@ pub fn submission(tenant: &Name, input: &Arc<str>, tensor: &Tensor) -> Submissio
         priority: None,
         timeout: None,
         inputs: vec![NamedTensor { name: input.clone(), tensor: tensor.clone() }],
+        arrived: Instant::now(),
         deadline: Deadline::at(Instant::now() + PATIENCE),
     }
 }

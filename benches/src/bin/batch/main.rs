@@ -1,7 +1,8 @@
 //! The batcher by itself: lanes over real and paced models, no HTTP, no sandbox.
 //!
 //! Prints one JSON object a line, `{"what":..., figures...}`; `cargo xtask bench batch` runs it, holds the
-//! figures against those asked for and records them. Arguments: names of scenarios, or none for all.
+//! figures against those asked for and records them. Arguments: names of scenarios, or none for all; or
+//! `bare <model.onnx> --batch N --threads T --seconds S`, in this order, for the bare session in a loop.
 
 mod allocations;
 mod harness;
@@ -10,10 +11,13 @@ mod overload;
 mod sound;
 mod throughput;
 
-use anyhow::Result;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
 use serde_json::Value;
 
 use harness::Harness;
+use throughput::Bare;
 
 #[global_allocator]
 static ALLOCATOR: allocations::Counting = allocations::Counting;
@@ -33,13 +37,26 @@ const SCENARIOS: [(&str, Scenario); 9] = [
 ];
 
 fn main() -> Result<()> {
-    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let harness = Harness::new()?;
-    for (name, scenario) in SCENARIOS {
-        if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
-            let mut figures = scenario(&harness)?;
-            figures["what"] = name.into();
-            println!("{figures}");
+    match arguments[..] {
+        ["bare", path, "--batch", batch, "--threads", threads, "--seconds", seconds] => {
+            let (batch, threads) = (batch.parse()?, threads.parse()?);
+            let time = Duration::from_secs(seconds.parse()?);
+            println!("{}", throughput::bare(&harness, &Bare { path, batch, threads, time })?);
+        }
+        ["bare", ..] => {
+            bail!("usage: batch bare <model.onnx> --batch N --threads T --seconds S")
+        }
+        ref wanted => {
+            for (name, scenario) in SCENARIOS {
+                if wanted.is_empty() || wanted.contains(&name) {
+                    let mut figures = scenario(&harness)?;
+                    figures["what"] = name.into();
+                    println!("{figures}");
+                }
+            }
         }
     }
     Ok(())

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
-use gristmill_backend::LoadedModel;
+use anyhow::{Context, Result, bail};
+use gristmill_backend::{LoadOptions, LoadedModel};
 use gristmill_batch::LaneConfig;
 use gristmill_core::{Model, Tensor};
 use serde_json::{Value, json};
@@ -84,6 +84,33 @@ fn compare(
         "mean_batch": mean_batch,
         "ratio": ratios[ROUNDS / 2],
     }))
+}
+
+/// A model to run without a lane: its path, the rows of a run, ONNX Runtime's threads, and how long.
+pub struct Bare<'a> {
+    pub path: &'a str,
+    pub batch: usize,
+    pub threads: usize,
+    pub time: Duration,
+}
+
+/// Rows a second of the bare session in a loop, once it is warm; for any model with one input
+/// in which nothing but the rows varies.
+pub fn bare(harness: &Harness, bare: &Bare) -> Result<Value> {
+    let Bare { path, batch, threads, time } = *bare;
+    let options = LoadOptions { threads, ..LoadOptions::default() };
+    let mut model = harness.load_with(path, options)?;
+    let [input] = &model.info.inputs[..] else {
+        bail!("{path} has {} inputs: one is wanted", model.info.inputs.len());
+    };
+    let row: Option<Vec<usize>> = input.dims.iter().skip(1).copied().collect();
+    let mut shape =
+        row.with_context(|| format!("input {} varies in more than rows", input.name))?;
+    shape.insert(0, batch);
+    let input = harness.tensor(&shape, 0.5);
+    bare_loop(&mut model, &input, time / 8)?;
+    let rows_per_s = bare_loop(&mut model, &input, time)?;
+    Ok(json!({ "batch": batch, "threads": threads, "rows_per_s": rows_per_s }))
 }
 
 fn bare_loop(model: &mut LoadedModel, input: &Tensor, time: Duration) -> Result<f64> {

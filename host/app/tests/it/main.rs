@@ -27,6 +27,8 @@ mod batching;
 mod durability;
 mod limits;
 mod neighbours;
+mod oip_clients;
+mod oip_perf_analyzer;
 mod serving;
 mod start;
 mod swap;

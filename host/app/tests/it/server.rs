@@ -14,6 +14,7 @@ use crate::files;
 pub(crate) const ADMIN_TOKEN: &str = "the-tests-admin-token";
 
 const DATA_PLANE: &str = "data plane  ";
+const GRPC: &str = "grpc        ";
 const ADMIN_PLANE: &str = "admin plane ";
 
 /// How a server is started.
@@ -67,10 +68,11 @@ impl Setup {
             let line = lines.iter().find_map(|line| line.strip_prefix(prefix));
             line.unwrap_or_else(|| panic!("no {prefix:?} in {lines:?}")).to_owned()
         };
-        let (data, admin) = (address(DATA_PLANE), address(ADMIN_PLANE));
+        let (data, grpc, admin) = (address(DATA_PLANE), address(GRPC), address(ADMIN_PLANE));
+        let grpc = grpc.trim_start_matches("http://").to_owned();
         let token = self.admin_token.clone();
         let (data, admin) = (Client::new(data, None), Client::new(admin, token));
-        Server { data, admin, process, setup: self }
+        Server { data, grpc, admin, process, setup: self }
     }
 
     /// Start the server where it must refuse to start: returns what it says on standard error.
@@ -94,10 +96,9 @@ impl Setup {
         for name in own.filter(|name| name.to_string_lossy().starts_with("GRISTMILL_")) {
             command.env_remove(name);
         }
-        let free = ["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"];
         let given = |flag: &&str| !self.flags.iter().any(|given| given == flag);
-        for pair in free.chunks_exact(2).filter(|pair| given(&pair[0])) {
-            command.args(pair);
+        for flag in ["--listen", "--grpc-listen", "--admin-listen"].into_iter().filter(given) {
+            command.args([flag, "127.0.0.1:0"]);
         }
         command.args(&self.flags).env_remove("ORT_DYLIB_PATH").env("NO_COLOR", "1");
         command.envs(self.onnxruntime.iter().map(|library| ("ORT_DYLIB_PATH", library)));
@@ -114,6 +115,8 @@ impl Setup {
 pub(crate) struct Server {
     /// The data plane, without a key.
     pub(crate) data: Client,
+    /// The data plane over gRPC: host and port.
+    pub(crate) grpc: String,
     /// The admin plane, with the admin token where the server was given one.
     pub(crate) admin: Client,
     process: Process,

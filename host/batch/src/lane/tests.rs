@@ -73,6 +73,7 @@ fn submission(pool: &BufferPool, tenant: &str, values: &[f32], patience: Duratio
         priority: None,
         timeout: None,
         inputs: vec![NamedTensor { name: "x".into(), tensor }],
+        arrived: Instant::now(),
         deadline: Deadline::at(Instant::now() + patience),
     }
 }

@@ -1,6 +1,6 @@
-//! The data plane: `POST /v1/{tenant}/infer[/{pipeline}]`, `GET /v1/{tenant}` and health.
+//! The data plane: `POST /v1/{tenant}/infer[/{pipeline}]`, `GET /v1/{tenant}`, health, and the way to the
+//! Open Inference Protocol's paths.
 
-mod body;
 mod request;
 mod response;
 
@@ -15,42 +15,50 @@ use gristmill_sandbox::{CallError, Failure, Response as PluginResponse};
 use gristmill_snapshot::{Access, Cell, Pipeline, Route, Snapshot, Tenant};
 use gristmill_telemetry::stage;
 use http::header::{ALLOW, CONTENT_TYPE};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::Full;
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use serde_json::json;
 use tracing::{Instrument, info_span};
 
-use crate::Shutdown;
-use crate::credentials;
+use crate::body::{self, Answer, ResponseBody};
+use crate::oip::Inference;
+use crate::oip::rest::{Call, error_answer};
 use crate::problem::Problem;
 use crate::request_id::{REQUEST_ID, RequestIds};
+use crate::{Shutdown, credentials};
 
 const RELEASE: HeaderName = HeaderName::from_static("gristmill-release");
-const PROVIDER: HeaderName = HeaderName::from_static("gristmill-provider");
+pub(crate) const PROVIDER: HeaderName = HeaderName::from_static("gristmill-provider");
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
-
-type Answer = Response<Full<Bytes>>;
 
 /// The data plane's handler; clones share everything.
 #[derive(Clone)]
 pub struct DataPlane {
     cell: Arc<Cell>,
+    inference: Inference,
     shutdown: Shutdown,
     request_ids: Arc<RequestIds>,
 }
 
 /// Where a path leads.
 enum Target<'a> {
+    /// The Open Inference Protocol, with what follows `/v2` and the tenant before it.
+    Inference {
+        path: &'a str,
+        tenant: Option<&'a str>,
+    },
     Live,
     Ready,
     Tenant(&'a str),
-    Infer { tenant: &'a str, pipeline: Option<&'a str> },
+    Infer {
+        tenant: &'a str,
+        pipeline: Option<&'a str>,
+    },
 }
 
 impl DataPlane {
-    pub fn new(cell: Arc<Cell>, shutdown: Shutdown) -> Self {
-        Self { cell, shutdown, request_ids: Arc::default() }
+    pub fn new(cell: Arc<Cell>, inference: Inference, shutdown: Shutdown) -> Self {
+        Self { cell, inference, shutdown, request_ids: Arc::default() }
     }
 
     /// Answer one request.
@@ -60,13 +68,17 @@ impl DataPlane {
         let snapshot = self.cell.load();
         // At `info`, so that what plugins log can be found by the request.
         let span = info_span!("request", id = %id, path = request.uri().path());
+        let speaks_oip = matches!(target_of(request.uri().path()), Some(Target::Inference { .. }));
         let mut timings = StageTimes::default();
         let outcome = self.route(&snapshot, request, arrived, &mut timings).instrument(span).await;
         let mut answer = outcome.unwrap_or_else(|refusal| {
             if refusal.problem.code == ErrorCode::Internal {
                 tracing::error!(id = %id, detail = refusal.problem.detail, "internal error");
             }
-            let mut answer = refusal.problem.into_response(&id);
+            let mut answer = match speaks_oip {
+                true => error_answer(refusal.problem),
+                false => refusal.problem.into_response(&id).map(ResponseBody::from),
+            };
             answer.headers_mut().extend(refusal.allow.map(|allow| (ALLOW, allow)));
             answer
         });
@@ -96,6 +108,9 @@ impl DataPlane {
             let detail = format!("nothing is served at {path:?}");
             return Err(Problem::new(ErrorCode::NotFound, detail).into());
         };
+        if let Target::Inference { path, tenant } = target {
+            return self.inference.answer(snapshot, Call { path, tenant, arrived }, request).await;
+        }
         let allowed = match target {
             Target::Infer { .. } => Method::POST,
             _ => Method::GET,
@@ -111,16 +126,17 @@ impl DataPlane {
             Target::Ready => Ok(text("ready")),
             Target::Tenant(name) => {
                 let tenant = find_tenant(snapshot, name)?;
-                authorise(tenant, name, request.headers())?;
+                authorise(tenant, name, credentials::bearer(request.headers()))?;
                 Ok(describe(name, tenant, snapshot.release))
             }
             Target::Infer { tenant: name, pipeline } => {
                 let tenant = find_tenant(snapshot, name)?;
-                authorise(tenant, name, request.headers())?;
+                authorise(tenant, name, credentials::bearer(request.headers()))?;
                 let route = find_route(tenant, name, pipeline)?;
                 times.auth = Some(arrived.elapsed());
                 run(route, request, arrived, times).await
             }
+            Target::Inference { .. } => Ok(text("")),
         }
     }
 }
@@ -134,12 +150,13 @@ async fn run(
 ) -> Result<Answer, Refusal> {
     let deadline = Deadline::at(arrived + route.limits.timeout);
     let (head, body) = request.into_parts();
-    let body = body::read(body, route.limits.body_bytes, deadline).await?;
+    let limits = body::Limits { bytes: route.limits.body_bytes, deadline, aligned_at: 0 };
+    let body = body::read(body, limits).await?;
     let request = request::for_plugin(&head, body, route.settings.clone()).await?;
     let mut timings = Timings::default();
     let outcome = infer(route, request, deadline, &mut timings).await;
     times.stages = Some(timings);
-    let answer = outcome.map_err(|error| refusal_of(&error, route))?;
+    let answer = outcome.map_err(|error| problem_of_pipeline(&error, route))?;
     let PluginResponse { status, content_type, headers, body } = answer;
     response::from_plugin(status, &content_type, headers, body).map_err(|problem| {
         let (tenant, pipeline) = (&route.tenant, &route.pipeline);
@@ -149,7 +166,7 @@ async fn run(
 }
 
 /// What the client may know of an error; the rest goes to the log.
-fn refusal_of(error: &InferError, route: &Route) -> Refusal {
+pub(crate) fn problem_of_pipeline(error: &InferError, route: &Route) -> Problem {
     let (tenant, pipeline) = (&route.tenant, &route.pipeline);
     let detail = match error {
         InferError::Plugin { error: CallError::Failure(failure), stage } => match failure {
@@ -170,10 +187,18 @@ fn refusal_of(error: &InferError, route: &Route) -> Refusal {
     if let InferError::Model(SubmitError::TooBusy { expected }) = error {
         problem.retry_after_s = expected.as_secs() + 1;
     }
-    problem.into()
+    problem
 }
 
 fn target_of(path: &str) -> Option<Target<'_>> {
+    if let Some(path) = below(path, "/v2") {
+        return Some(Target::Inference { path, tenant: None });
+    }
+    if let Some((tenant, rest)) = path.strip_prefix("/v1/").and_then(|path| path.split_once('/'))
+        && let Some(path) = below(rest, "v2")
+    {
+        return Some(Target::Inference { path, tenant: Some(tenant) });
+    }
     let mut parts = path.strip_prefix('/')?.split('/');
     let target = match (parts.next()?, parts.next(), parts.next(), parts.next()) {
         ("livez", None, ..) => Target::Live,
@@ -185,24 +210,30 @@ fn target_of(path: &str) -> Option<Target<'_>> {
     parts.next().is_none().then_some(target)
 }
 
-fn find_tenant<'a>(snapshot: &'a Snapshot, name: &str) -> Result<&'a Tenant, Refusal> {
-    let missing = || Problem::new(ErrorCode::TenantNotFound, format!("no tenant {name:?}")).into();
+/// What follows `prefix` in `path`, where that is a whole part of it.
+fn below<'a>(path: &'a str, prefix: &str) -> Option<&'a str> {
+    path.strip_prefix(prefix).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+pub(crate) fn find_tenant<'a>(snapshot: &'a Snapshot, name: &str) -> Result<&'a Tenant, Problem> {
+    let missing = || Problem::new(ErrorCode::TenantNotFound, format!("no tenant {name:?}"));
     snapshot.tenants.get(name).ok_or_else(missing)
 }
 
-fn authorise(tenant: &Tenant, name: &str, headers: &HeaderMap) -> Result<(), Refusal> {
+/// Whether whoever has this bearer token may call the tenant.
+pub(crate) fn authorise(tenant: &Tenant, name: &str, token: Option<&str>) -> Result<(), Problem> {
     if tenant.access == Access::Open {
         return Ok(());
     }
-    let Some(key) = credentials::bearer(headers) else {
+    let Some(key) = token else {
         let detail = "an API key is needed: Authorization: Bearer <key>";
-        return Err(Problem::new(ErrorCode::Unauthenticated, detail).into());
+        return Err(Problem::new(ErrorCode::Unauthenticated, detail));
     };
     if tenant.access.admits(credentials::digest(key)) {
         return Ok(());
     }
     let detail = format!("the API key does not open tenant {name:?}");
-    Err(Problem::new(ErrorCode::Forbidden, detail).into())
+    Err(Problem::new(ErrorCode::Forbidden, detail))
 }
 
 fn find_route<'a>(
@@ -256,13 +287,13 @@ fn describe(name: &str, tenant: &Tenant, release: u64) -> Answer {
         "default_pipeline": tenant.default_pipeline,
         "pipelines": pipelines.collect::<Vec<_>>(),
     });
-    let mut answer = Response::new(Full::new(Bytes::from(document.to_string())));
+    let mut answer = Response::new(ResponseBody::from(Bytes::from(document.to_string())));
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer
 }
 
 fn text(body: &'static str) -> Answer {
-    let mut answer = Response::new(Full::new(Bytes::from_static(body.as_bytes())));
+    let mut answer = Response::new(ResponseBody::from(Bytes::from_static(body.as_bytes())));
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     *answer.status_mut() = StatusCode::OK;
     answer
@@ -275,7 +306,7 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    fn wrong_method(method: &Method, allowed: &Method) -> Self {
+    pub(crate) fn wrong_method(method: &Method, allowed: &Method) -> Self {
         let detail = format!("{method} is not allowed here, {allowed} is");
         let mut refusal = Self::from(Problem::new(ErrorCode::MethodNotAllowed, detail));
         refusal.allow = HeaderValue::from_str(allowed.as_str()).ok();

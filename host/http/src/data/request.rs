@@ -11,6 +11,7 @@ use http::{HeaderMap, HeaderName};
 use multer::{Constraints, Multipart, SizeLimit};
 
 use super::Refusal;
+use crate::percent;
 use crate::problem::Problem;
 
 /// The most parts of a multipart body.
@@ -56,36 +57,14 @@ fn visible(headers: &HeaderMap) -> Vec<(String, String)> {
 }
 
 fn query(query: &str) -> Vec<(String, String)> {
+    let decode = |text: &str| percent::decode(&text.replace('+', " "));
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
     pairs
         .map(|pair| {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            (percent_decode(name), percent_decode(value))
+            (decode(name), decode(value))
         })
         .collect()
-}
-
-fn percent_decode(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let digit = |byte: u8| (byte as char).to_digit(16).map(|digit| digit as u8);
-        let decoded = match (first, tail) {
-            (b'%', [high, low, ..]) => digit(*high).zip(digit(*low)),
-            _ => None,
-        };
-        match decoded {
-            Some((high, low)) => {
-                bytes.push(high << 4 | low);
-                rest = &tail[2..];
-            }
-            None => {
-                bytes.push(if *first == b'+' { b' ' } else { *first });
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 async fn split(content_type: &str, body: Bytes) -> Result<Vec<Part>, Refusal> {

@@ -4,9 +4,8 @@ use bytes::Bytes;
 use gristmill_core::ErrorCode;
 use http::header::CONTENT_TYPE;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
-use http_body_util::Full;
 
-use super::Answer;
+use crate::body::{Answer, ResponseBody};
 use crate::problem::Problem;
 
 /// The plugin's response with the headers it may set.
@@ -22,7 +21,7 @@ pub(super) fn from_plugin(
             format!("post: plugin's answer cannot be used: {what}"),
         )
     };
-    let mut answer = Response::new(Full::new(Bytes::from(body)));
+    let mut answer = Response::new(ResponseBody::from(Bytes::from(body)));
     *answer.status_mut() =
         StatusCode::from_u16(status).map_err(|_| unusable(format!("status {status}")))?;
     let content_type = HeaderValue::from_str(content_type)

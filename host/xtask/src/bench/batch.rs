@@ -1,5 +1,6 @@
 //! The batcher by itself, against the bare session and against itself at rest.
 
+use std::path::PathBuf;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
@@ -133,13 +134,14 @@ pub(crate) fn run(_: &Shipped) -> Result<()> {
     table.finish()
 }
 
-/// ResNet-50 is made once: it is too large to be committed.
-fn make_resnet50() -> Result<()> {
+/// ResNet-50's path; it is made once, being too large to be committed.
+pub(super) fn make_resnet50() -> Result<PathBuf> {
     let path = target().join("models/resnet50.onnx");
     if path.exists() {
-        return Ok(());
+        return Ok(path);
     }
     let python = setup::python_environment("resnet50", "models/resnet50/requirements.txt")?;
     step("making ResNet-50");
-    run_command(program(python).arg(root().join("models/resnet50/make.py")).arg(path))
+    run_command(program(python).arg(root().join("models/resnet50/make.py")).arg(&path))?;
+    Ok(path)
 }

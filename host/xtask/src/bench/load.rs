@@ -18,7 +18,9 @@ use crate::shell::{output, program, root, step, succeeds, target};
 const CONCURRENCY: [u32; 3] = [1, 16, 64];
 const ROUNDS: usize = 3;
 const ROUND_SECONDS: u32 = 4;
-const ECHO: &str = "127.0.0.1:18095";
+/// The server's: HTTP, gRPC and the admin plane.
+const ADDRESSES: [&str; 3] = ["127.0.0.1:18080", "127.0.0.1:18082", "127.0.0.1:18081"];
+pub(super) const ECHO: &str = "127.0.0.1:18095";
 const FASTAPI: &str = "127.0.0.1:18090";
 
 /// The figure asked for: ranker at concurrency 16, against FastAPI.
@@ -42,24 +44,17 @@ enum Peer {
 const PEERS: [Peer; 3] = [Peer::Gristmill, Peer::FastApi, Peer::Echo];
 
 pub(crate) fn run(shipped: &Shipped) -> Result<()> {
-    if !succeeds(program("sh").args(["-c", "command -v wrk"])) {
-        setup::install_packages(&["wrk"])?;
-    }
+    install_wrk()?;
     let python = setup::python_environment("fastapi", "benches/peers/fastapi/requirements.txt")?;
-    let onnxruntime = setup::install_onnxruntime()?;
 
     step("starting Gristmill, FastAPI and the echo");
-    let addresses = ["127.0.0.1:18080", "127.0.0.1:18081"];
-    let data = target().join("bench-data");
-    let server = Server::start(&shipped.gristmill, &data, &onnxruntime, addresses)?;
-    server.deploy_demo(&shipped.components)?;
-    let _echo = Running::start(program(target().join("release/echo")).arg(ECHO), ECHO)?;
+    let (server, _echo) = start(shipped)?;
     let _fastapi = Running::start(&mut fastapi(&python), FASTAPI)?;
 
     let mut table = Table::new("load", "cargo xtask bench load");
     for scenario in scenarios() {
         for concurrency in CONCURRENCY {
-            measure(&scenario, concurrency, &mut table)?;
+            measure(&server, &scenario, concurrency, &mut table)?;
         }
     }
     table.finish()
@@ -92,12 +87,24 @@ fn fastapi(python: &Path) -> Command {
 }
 
 /// Measure every peer and add the row.
-fn measure(scenario: &Scenario, concurrency: u32, table: &mut Table) -> Result<()> {
+fn measure(
+    server: &Server,
+    scenario: &Scenario,
+    concurrency: u32,
+    table: &mut Table,
+) -> Result<()> {
     step(&format!("{} at concurrency {concurrency}", scenario.name));
+    let script =
+        write_script(scenario.name, &scenario.body, &[("content-type", scenario.content_type)])?;
     let mut rates = [Vec::new(), Vec::new(), Vec::new()];
     for _ in 0..ROUNDS {
         for (peer, rates) in PEERS.into_iter().zip(&mut rates) {
-            rates.push(requests_per_second(peer, scenario, concurrency)?);
+            let url = match peer {
+                Peer::Gristmill => format!("{}/v1/demo/infer/{}", server.url, scenario.name),
+                Peer::FastApi => format!("http://{FASTAPI}/{}", scenario.name),
+                Peer::Echo => format!("http://{ECHO}/"),
+            };
+            rates.push(requests_per_second(&url, &script, concurrency, ROUND_SECONDS)?);
         }
     }
     let [gristmill, fastapi, echo] = rates.map(median);
@@ -122,23 +129,41 @@ fn measure(scenario: &Scenario, concurrency: u32, table: &mut Table) -> Result<(
     Ok(())
 }
 
-fn median(mut rates: Vec<f64>) -> f64 {
+pub(super) fn median(mut rates: Vec<f64>) -> f64 {
     rates.sort_by(f64::total_cmp);
     rates[rates.len() / 2]
 }
 
+/// wrk, where it is missing.
+pub(super) fn install_wrk() -> Result<()> {
+    if succeeds(program("sh").args(["-c", "command -v wrk"])) {
+        return Ok(());
+    }
+    setup::install_packages(&["wrk"])
+}
+
+/// The server as it ships with the demo's tenants, and the echo.
+pub(super) fn start(shipped: &Shipped) -> Result<(Server, Running)> {
+    let onnxruntime = setup::install_onnxruntime()?;
+    let data = target().join("bench-data");
+    let server = Server::start(&shipped.gristmill, &data, &onnxruntime, ADDRESSES)?;
+    server.deploy_demo(&shipped.components)?;
+    let echo = Running::start(program(target().join("release/echo")).arg(ECHO), ECHO)?;
+    Ok((server, echo))
+}
+
 /// One round of wrk; any answer but success is an error.
-fn requests_per_second(peer: Peer, scenario: &Scenario, concurrency: u32) -> Result<f64> {
-    let url = match peer {
-        Peer::Gristmill => format!("http://127.0.0.1:18080/v1/demo/infer/{}", scenario.name),
-        Peer::FastApi => format!("http://{FASTAPI}/{}", scenario.name),
-        Peer::Echo => format!("http://{ECHO}/"),
-    };
-    let script = write_script(scenario)?;
+pub(super) fn requests_per_second(
+    url: &str,
+    script: &Path,
+    concurrency: u32,
+    seconds: u32,
+) -> Result<f64> {
     let mut wrk = program("wrk");
-    wrk.args(["-t1", &format!("-c{concurrency}"), &format!("-d{ROUND_SECONDS}s"), "-s"])
+    wrk.args(["-t1", &format!("-c{concurrency}"), &format!("-d{seconds}s"), "--timeout", "10s"])
+        .arg("-s")
         .arg(script)
-        .arg(&url);
+        .arg(url);
     let report = output(&mut wrk)?;
     let failed =
         report.lines().find(|line| line.contains("Non-2xx") || line.contains("Socket errors"));
@@ -150,18 +175,20 @@ fn requests_per_second(peer: Peer, scenario: &Scenario, concurrency: u32) -> Res
 }
 
 /// wrk's script: the body is read once, each request costs no Lua.
-fn write_script(scenario: &Scenario) -> Result<PathBuf> {
-    let path = target().join(format!("wrk-{}.lua", scenario.name));
-    let text = format!(
-        "local file = assert(io.open({:?}, 'rb'))\nwrk.method = 'POST'\nwrk.body = file:read('*a')\nwrk.headers['content-type'] = '{}'\n",
-        scenario.body, scenario.content_type
+pub(super) fn write_script(name: &str, body: &Path, headers: &[(&str, &str)]) -> Result<PathBuf> {
+    let path = target().join(format!("wrk-{name}.lua"));
+    let mut text = format!(
+        "local file = assert(io.open({body:?}, 'rb'))\nwrk.method = 'POST'\nwrk.body = file:read('*a')\n"
     );
+    for (header, value) in headers {
+        text.push_str(&format!("wrk.headers['{header}'] = '{value}'\n"));
+    }
     std::fs::write(&path, text)?;
     Ok(path)
 }
 
 /// A peer's process; stopped when dropped.
-struct Running(Child);
+pub(super) struct Running(Child);
 
 impl Running {
     /// Start it and wait until it accepts connections.

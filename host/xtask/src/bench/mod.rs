@@ -2,6 +2,7 @@
 
 mod batch;
 mod load;
+mod oip;
 mod sandbox;
 mod table;
 
@@ -23,8 +24,8 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
         _ => bail!("unknown flag among {flags:?}: there is --no-build"),
     };
     type Benchmark = fn(&Shipped) -> Result<()>;
-    let all: [(&str, Benchmark); 3] =
-        [("sandbox", sandbox::run), ("batch", batch::run), ("load", load::run)];
+    let all: [(&str, Benchmark); 4] =
+        [("sandbox", sandbox::run), ("batch", batch::run), ("load", load::run), ("oip", oip::run)];
     let known = all.map(|(name, _)| name);
     if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
         bail!("no benchmark {unknown:?}: there are {}", known.join(", "));

@@ -1,0 +1,46 @@
+"""Cases of gRPC's streams, for the libraries that have `stream`: a list of requests in, a list of results
+and errors out."""
+
+import numpy as np
+from cases import NOBODYS, assert_same, features
+
+
+def request(library, model, array, request_id, name="input"):
+    inputs = [library.input(name, array)]
+    return {"model_name": model, "inputs": inputs, "request_id": request_id}
+
+
+async def a_stream_answers_every_request(library):
+    sent = {str(index): np.full((1 + index % 3, 4), index, dtype=np.int64) for index in range(32)}
+    requests = [request(library, "identity-int64", array, id) for id, array in sent.items()]
+    answers = await library.stream(requests)
+    results = {library.response(result)["id"]: result for result, error in answers if not error}
+    assert len(answers) == len(sent) and results.keys() == sent.keys(), answers
+    for id, array in sent.items():
+        assert_same(results[id], array)
+
+
+async def what_fails_in_a_stream_fails_alone(library):
+    requests = [
+        request(library, "ranker", features(1), "first"),
+        request(library, "nothing", features(1), "unknown-model"),
+        request(library, "ranker", features(1), "wrong-name", name="inptu"),
+        request(library, "ranker", features(2), "last"),
+    ]
+    answers = await library.stream(requests)
+    errors = [str(error) for _, error in answers if error]
+    results = {library.response(result)["id"]: result for result, error in answers if not error}
+    assert results.keys() == {"first", "last"} and len(errors) == 2, answers
+    assert results["last"].as_numpy("output").shape == (2, 1)
+    assert any("nothing" in error for error in errors), errors
+    assert any("inptu" in error for error in errors), errors
+
+
+async def a_stream_needs_a_key(library):
+    for key, status in ((None, 401), (NOBODYS, 403)):
+        requests = [request(library, "ranker", features(1), "1")]
+        [(result, error)] = await library.stream(requests, key=key)
+        assert result is None and error.status() == library.status(status), error
+
+
+CASES = [a_stream_answers_every_request, what_fails_in_a_stream_fails_alone, a_stream_needs_a_key]

@@ -1,0 +1,93 @@
+//! The Open Inference Protocol, spoken by its own Python clients: one test for each script of
+//! tests/clients.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::files;
+use crate::server::{ADMIN_TOKEN, Server};
+
+const KEY: &str = "the-key-of-acme-1";
+const DATATYPES: [&str; 14] = [
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "fp16",
+    "bf16", "fp32", "fp64", "bytes",
+];
+
+/// A server with all that tests/clients/cases.py asks for.
+fn server() -> Server {
+    let server = Server::start();
+    let mut granted = vec!["ranker".to_owned(), "waits".to_owned()];
+    for datatype in DATATYPES {
+        let name = format!("identity-{datatype}");
+        server.put(&format!("models/{name}"), &files::fixture(&format!("{name}.onnx")));
+        granted.push(name);
+    }
+    server.model("ranker");
+    server.put("models/waits", &files::model("ranker"));
+    // Waits for a second request that never comes, or for as long as the request says.
+    let config = json!({
+        "max_queue_delay_us": 60_000_000, "preferred_batch_sizes": [2],
+        "default_queue_policy": { "allow_timeout_override": true },
+    });
+    server.put_json("models/waits/config", &config);
+    server.put_json("tenants/acme", &json!({ "api_keys": [KEY], "models": granted }));
+    server.keyed_tenant("other", "the-key-of-other-1");
+    // With it comes a model that is granted to nobody.
+    server.digits_for("acme");
+    for plugin in ["ranker-pre", "ranker-post"] {
+        server.plugin("acme", plugin, plugin);
+    }
+    let ranker = json!({ "pre": "ranker-pre", "model": "ranker", "post": "ranker-post" });
+    server.pipeline("acme", "ranker", &ranker);
+    server
+}
+
+/// Fails unless the script says that each of its cases passed.
+#[track_caller]
+fn assert_passes(script: &str) {
+    let server = server();
+    let python = std::env::var_os("GRISTMILL_TEST_CLIENTS").map(PathBuf::from).unwrap_or_default();
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients");
+    let run = Command::new(&python)
+        .arg("-B")
+        .arg(scripts.join(script))
+        .env("GRISTMILL_HTTP", server.data.address().trim_start_matches("http://"))
+        .env("GRISTMILL_GRPC", &server.grpc)
+        .env("GRISTMILL_KEY", KEY)
+        .env("GRISTMILL_ADMIN_TOKEN", ADMIN_TOKEN)
+        .output()
+        .unwrap_or_else(|error| {
+            panic!("GRISTMILL_TEST_CLIENTS is {python:?}: {error}: run cargo xtask test")
+        });
+    let (said, failed) =
+        (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+    assert!(run.status.success(), "{script}: {}\n{said}\n{failed}", run.status);
+    assert!(said.lines().count() > 5, "{script} ran too few cases:\n{said}");
+}
+
+#[test]
+fn tritonclient_http() {
+    assert_passes("triton_http.py");
+}
+
+#[test]
+fn tritonclient_http_aio() {
+    assert_passes("triton_http_aio.py");
+}
+
+#[test]
+fn tritonclient_grpc() {
+    assert_passes("triton_grpc.py");
+}
+
+#[test]
+fn tritonclient_grpc_aio() {
+    assert_passes("triton_grpc_aio.py");
+}
+
+#[test]
+fn kserve() {
+    assert_passes("kserve_client.py");
+}

@@ -1,0 +1,184 @@
+//! Who calls, and the models they may see.
+
+use gristmill_core::{ErrorCode, Name};
+use gristmill_snapshot::{Access, ModelState, Pipeline, Route, ServedModel, Snapshot, Tenant};
+
+use super::Inference;
+use crate::credentials;
+use crate::data::{authorise, find_tenant};
+use crate::problem::Problem;
+
+/// What a tenant's pipelines are called among its models: no model's own name has a colon.
+const PIPELINE_PREFIX: &str = "pipeline:";
+
+/// The only version of a pipeline.
+pub(super) const PIPELINE_VERSION: u64 = 1;
+
+/// On whose behalf a call is made.
+#[derive(Clone, Copy)]
+pub(super) enum Caller<'a> {
+    Tenant {
+        name: &'a Name,
+        tenant: &'a Tenant,
+    },
+    /// Whoever holds the admin token: sees, loads and unloads every model, runs none.
+    Operator,
+}
+
+/// A model as clients see it.
+#[derive(Clone, Copy)]
+pub(super) enum Visible<'a> {
+    Model { name: &'a Name, state: &'a ModelState },
+    Pipeline { name: &'a Name, pipeline: &'a Pipeline },
+}
+
+/// What a model runs on.
+pub(super) enum Target<'a> {
+    Model { name: &'a Name, state: &'a ModelState, served: &'a ServedModel },
+    Pipeline { name: &'a Name, route: &'a Route },
+}
+
+impl Inference {
+    /// The caller with this bearer token, calling the tenant that the path names, if it does.
+    pub(super) fn caller<'a>(
+        &self,
+        snapshot: &'a Snapshot,
+        token: Option<&str>,
+        tenant: Option<&str>,
+    ) -> Result<Caller<'a>, Problem> {
+        let config = &self.parts.config;
+        let digest = token.map(credentials::digest);
+        if digest.is_some_and(|digest| Access::Keys(vec![config.admin_token]).admits(digest)) {
+            return Ok(Caller::Operator);
+        }
+        let named = |name: &str| {
+            let entry = snapshot.tenants.get_key_value(name);
+            entry.map(|(name, tenant)| Caller::Tenant { name, tenant })
+        };
+        if let Some(name) = tenant {
+            authorise(find_tenant(snapshot, name)?, name, token)?;
+            return named(name).ok_or_else(|| no_tenant(name));
+        }
+        match (digest, &config.open_tenant) {
+            (Some(digest), _) => {
+                let name = snapshot.keys.get(&digest);
+                name.and_then(|name| named(name.as_str())).ok_or_else(|| {
+                    Problem::new(ErrorCode::Forbidden, "the API key opens no tenant")
+                })
+            }
+            (None, Some(open)) => named(open.as_str()).ok_or_else(|| no_tenant(open.as_str())),
+            (None, None) => {
+                let detail = "an API key is needed: Authorization: Bearer <key>";
+                Err(Problem::new(ErrorCode::Unauthenticated, detail))
+            }
+        }
+    }
+}
+
+fn no_tenant(name: &str) -> Problem {
+    Problem::new(ErrorCode::TenantNotFound, format!("no tenant {name:?}"))
+}
+
+impl<'a> Caller<'a> {
+    /// Every model that the caller may see, in the order of their names; pipelines last.
+    pub(super) fn models(self, snapshot: &'a Snapshot) -> Vec<Visible<'a>> {
+        let granted = |name: &Name| match self {
+            Self::Tenant { tenant, .. } => tenant.models.contains(name),
+            Self::Operator => true,
+        };
+        let models = snapshot.models.iter().filter(|(name, _)| granted(name));
+        let models = models.map(|(name, state)| Visible::Model { name, state });
+        let mut pipelines: Vec<_> = match self {
+            Self::Tenant { tenant, .. } => tenant.pipelines.iter().collect(),
+            Self::Operator => Vec::new(),
+        };
+        pipelines.sort_unstable_by_key(|(name, _)| *name);
+        let pipelines = pipelines.into_iter();
+        models
+            .chain(pipelines.map(|(name, pipeline)| Visible::Pipeline { name, pipeline }))
+            .collect()
+    }
+
+    /// The model of this name and version, where the caller may see it; an empty version is the one that
+    /// serves.
+    pub(super) fn find(
+        self,
+        snapshot: &'a Snapshot,
+        model: &str,
+        version: &str,
+    ) -> Result<Visible<'a>, Problem> {
+        let visible = self.visible(snapshot, model).ok_or_else(|| {
+            let detail = format!("no model {model:?}, or it is not granted to this caller");
+            Problem::new(ErrorCode::NotFound, detail)
+        })?;
+        visible.check_version(version)?;
+        Ok(visible)
+    }
+
+    fn visible(self, snapshot: &'a Snapshot, model: &str) -> Option<Visible<'a>> {
+        if let Some(pipeline) = model.strip_prefix(PIPELINE_PREFIX) {
+            let Self::Tenant { tenant, .. } = self else { return None };
+            let (name, pipeline) = tenant.pipelines.get_key_value(pipeline)?;
+            return Some(Visible::Pipeline { name, pipeline });
+        }
+        let (name, state) = snapshot.models.get_key_value(model)?;
+        let granted = match self {
+            Self::Tenant { tenant, .. } => tenant.models.contains(name),
+            Self::Operator => true,
+        };
+        granted.then_some(Visible::Model { name, state })
+    }
+}
+
+impl<'a> Visible<'a> {
+    /// As clients call it.
+    pub(super) fn name(self) -> String {
+        match self {
+            Self::Model { name, .. } => name.to_string(),
+            Self::Pipeline { name, .. } => format!("{PIPELINE_PREFIX}{name}"),
+        }
+    }
+
+    /// The version that serves.
+    pub(super) fn version(self) -> u64 {
+        match self {
+            Self::Model { state, .. } => state.version,
+            Self::Pipeline { .. } => PIPELINE_VERSION,
+        }
+    }
+
+    fn check_version(self, asked: &str) -> Result<(), Problem> {
+        let own = self.version();
+        if asked.is_empty() || asked.parse() == Ok(own) {
+            return Ok(());
+        }
+        let name = self.name();
+        let earlier = match self {
+            Self::Model { state, .. } => &state.earlier_versions[..],
+            Self::Pipeline { .. } => &[],
+        };
+        let superseded = asked.parse().is_ok_and(|asked| earlier.contains(&asked));
+        let detail = if superseded {
+            format!("version {asked} of model {name:?} is no longer loaded: version {own} serves")
+        } else {
+            format!("model {name:?} has no version {asked:?}: version {own} serves")
+        };
+        Err(Problem::new(ErrorCode::NotFound, detail))
+    }
+
+    /// What runs it, where it is loaded.
+    pub(super) fn served(self) -> Result<Target<'a>, Problem> {
+        let why = match self {
+            Self::Model { name, state } => match &state.served {
+                Ok(served) => return Ok(Target::Model { name, state, served }),
+                Err(why) => why,
+            },
+            Self::Pipeline { name, pipeline } => match pipeline {
+                Pipeline::Ready(route) => return Ok(Target::Pipeline { name, route }),
+                Pipeline::Unavailable(why) => why,
+            },
+        };
+        let detail = format!("model {:?} is not loaded: {why}", self.name());
+        Err(Problem::new(ErrorCode::Unavailable, detail))
+    }
+}

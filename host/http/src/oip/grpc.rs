@@ -1,0 +1,571 @@
+//! The protocol over gRPC: `inference.GRPCInferenceService` and `grpc.health.v1.Health`.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::stream::{Stream, StreamExt};
+use gristmill_core::{Deadline, Dtype, ErrorCode, Shape};
+use gristmill_oip::{
+    InferRequest, Input, OutputData, ParseError, RequestedOutput, from_texts, no_classification,
+    no_shared_memory,
+};
+use gristmill_snapshot::Snapshot;
+use http::header::AUTHORIZATION;
+use hyper::body::Incoming;
+use tonic::codec::CompressionEncoding;
+use tonic::metadata::MetadataMap;
+use tonic::{Code, Request, Response, Status, Streaming};
+use tonic_health::pb::health_server::HealthServer;
+use tonic_health::server::{HealthReporter, HealthService};
+use tower_service::Service;
+
+use super::access::{Target, Visible};
+use super::inference::{Answered, Asked, refused};
+use super::proto::grpc_inference_service_server::{
+    GrpcInferenceService, GrpcInferenceServiceServer,
+};
+use super::proto::infer_parameter::ParameterChoice;
+use super::proto::model_infer_request::{InferInputTensor, InferRequestedOutputTensor};
+use super::proto::model_infer_response::InferOutputTensor;
+use super::proto::{
+    self, InferParameter, InferTensorContents, ModelInferRequest, ModelInferResponse, Unsupported,
+};
+use super::{Inference, models};
+use crate::credentials;
+use crate::problem::Problem;
+
+/// How many requests of one stream run at the same time.
+const STREAM_REQUESTS: usize = 64;
+
+/// The service's name, as health checks ask for it.
+const SERVICE: &str = "inference.GRPCInferenceService";
+
+/// The gRPC plane's handler; clones share everything.
+#[derive(Clone)]
+pub struct GrpcPlane {
+    inference: GrpcInferenceServiceServer<Inference>,
+    health: HealthServer<HealthService>,
+    reporter: HealthReporter,
+}
+
+/// The gRPC plane.
+pub async fn grpc_plane(inference: Inference) -> GrpcPlane {
+    let reporter = HealthReporter::new();
+    let health = HealthServer::new(HealthService::from_health_reporter(reporter.clone()));
+    reporter.set_service_status(SERVICE, tonic_health::ServingStatus::Serving).await;
+    let bytes_max = inference.parts.config.message_bytes_max;
+    let mut service = GrpcInferenceServiceServer::new(inference)
+        .max_decoding_message_size(bytes_max)
+        .max_encoding_message_size(usize::MAX);
+    for encoding in [CompressionEncoding::Gzip, CompressionEncoding::Deflate] {
+        service = service.accept_compressed(encoding).send_compressed(encoding);
+    }
+    GrpcPlane { inference: service, health, reporter }
+}
+
+impl GrpcPlane {
+    /// Answer one call.
+    pub async fn handle(
+        mut self,
+        call: http::Request<Incoming>,
+    ) -> http::Response<tonic::body::Body> {
+        let path = call.uri().path();
+        let answer = if path.starts_with("/grpc.health.v1.Health/") {
+            self.health.call(call).await
+        } else {
+            self.inference.call(call).await
+        };
+        match answer {
+            Ok(answer) => answer,
+            Err(never) => match never {},
+        }
+    }
+
+    /// Tell health checks that the server is about to end.
+    pub async fn shut_down(&self) {
+        let ended = tonic_health::ServingStatus::NotServing;
+        self.reporter.set_service_status(SERVICE, ended).await;
+        self.reporter.set_service_status("", ended).await;
+    }
+}
+
+/// A call's credentials and times.
+struct Call {
+    token: Option<String>,
+    arrived: Instant,
+    deadline: Deadline,
+}
+
+impl Inference {
+    fn call(&self, metadata: &MetadataMap) -> Call {
+        let arrived = Instant::now();
+        let mut deadline = self.deadline(arrived);
+        if let Some(timeout) =
+            metadata.get("grpc-timeout").and_then(|text| timeout(text.to_str().ok()?))
+        {
+            let own = arrived.checked_add(timeout).map(Deadline::at);
+            deadline = own.filter(|own| own.instant() < deadline.instant()).unwrap_or(deadline);
+        }
+        Call { token: token(metadata), arrived, deadline }
+    }
+
+    fn snapshot(&self) -> std::sync::Arc<Snapshot> {
+        self.parts.control.cell().load()
+    }
+
+    async fn infer(
+        &self,
+        call: &Call,
+        message: ModelInferRequest,
+    ) -> Result<ModelInferResponse, Status> {
+        let snapshot = self.snapshot();
+        let outcome = self.infer_in(&snapshot, call, message).await;
+        outcome.map_err(|problem| status_of(&problem))
+    }
+
+    async fn infer_in(
+        &self,
+        snapshot: &Snapshot,
+        call: &Call,
+        message: ModelInferRequest,
+    ) -> Result<ModelInferResponse, Problem> {
+        let ModelInferRequest {
+            model_name,
+            model_version,
+            id,
+            parameters,
+            inputs,
+            outputs,
+            raw_input_contents,
+        } = message;
+        let asked = Asked {
+            caller: self.caller(snapshot, call.token.as_deref(), None)?,
+            model: &model_name,
+            version: &model_version,
+            arrived: call.arrived,
+            deadline: call.deadline,
+        };
+        let target = self.target(snapshot, &asked)?;
+        let outputs = outputs.into_iter().map(requested_output);
+        let request = InferRequest {
+            id: None,
+            inputs: tensors(inputs, raw_input_contents)?,
+            outputs: outputs.collect::<Result<_, _>>().map_err(refused)?,
+            binary_output: true,
+            priority: number(&parameters, "priority")?
+                .unwrap_or_default()
+                .try_into()
+                .unwrap_or(u32::MAX),
+            timeout: number(&parameters, "timeout")?
+                .filter(|us| *us > 0)
+                .map(Duration::from_micros),
+        };
+        let Answered { version, outputs, .. } = self.run(&asked, &target, &request).await?;
+        let (outputs, raw_output_contents) = outputs.into_iter().map(output_of).unzip();
+        Ok(ModelInferResponse {
+            model_name,
+            model_version: version.to_string(),
+            id,
+            parameters: HashMap::new(),
+            outputs,
+            raw_output_contents,
+        })
+    }
+
+    /// What `tell` says of a model that the caller may see.
+    fn tell<T>(
+        &self,
+        metadata: &MetadataMap,
+        name: &str,
+        version: &str,
+        tell: impl FnOnce(Visible<'_>, &Target<'_>) -> T,
+    ) -> Result<T, Status> {
+        let snapshot = self.snapshot();
+        let visible = self
+            .caller(&snapshot, token(metadata).as_deref(), None)
+            .and_then(|caller| caller.find(&snapshot, name, version));
+        let told = visible.and_then(|visible| Ok(tell(visible, &visible.served()?)));
+        told.map_err(|problem| status_of(&problem))
+    }
+
+    async fn change_model(
+        &self,
+        metadata: &MetadataMap,
+        model: &str,
+        load: bool,
+    ) -> Result<(), Status> {
+        let snapshot = self.snapshot();
+        let token = token(metadata);
+        let change = async {
+            let caller = self.caller(&snapshot, token.as_deref(), None)?;
+            self.set_loaded(caller, model, load).await
+        };
+        change.await.map_err(|problem| status_of(&problem))
+    }
+}
+
+fn token(metadata: &MetadataMap) -> Option<String> {
+    let value = metadata.get(AUTHORIZATION.as_str())?.to_str().ok()?;
+    credentials::bearer_in(value).map(str::to_owned)
+}
+
+/// gRPC's own notation: up to 8 digits and a unit.
+fn timeout(text: &str) -> Option<Duration> {
+    let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let value: u64 = digits.parse().ok().filter(|_| digits.len() <= 8)?;
+    Some(match unit {
+        "H" => Duration::from_secs(value * 3600),
+        "M" => Duration::from_secs(value * 60),
+        "S" => Duration::from_secs(value),
+        "m" => Duration::from_millis(value),
+        "u" => Duration::from_micros(value),
+        "n" => Duration::from_nanos(value),
+        _ => return None,
+    })
+}
+
+/// A parameter that counts something.
+fn number(
+    parameters: &HashMap<String, InferParameter>,
+    name: &str,
+) -> Result<Option<u64>, Problem> {
+    let Some(choice) = parameters.get(name).and_then(|value| value.parameter_choice.as_ref())
+    else {
+        return Ok(None);
+    };
+    let number = match choice {
+        ParameterChoice::Int64Param(value) => u64::try_from(*value).ok(),
+        ParameterChoice::Uint64Param(value) => Some(*value),
+        ParameterChoice::StringParam(value) => value.parse().ok(),
+        ParameterChoice::BoolParam(_) | ParameterChoice::DoubleParam(_) => None,
+    };
+    let wrong = || {
+        let detail = format!("parameter {name:?} is {choice:?}: must be a number, 0 or more");
+        Problem::new(ErrorCode::InvalidRequest, detail)
+    };
+    number.map(Some).ok_or_else(wrong)
+}
+
+fn in_shared_memory(parameters: &HashMap<String, InferParameter>) -> bool {
+    parameters.contains_key("shared_memory_region")
+}
+
+fn requested_output(output: InferRequestedOutputTensor) -> Result<RequestedOutput, ParseError> {
+    let InferRequestedOutputTensor { name, parameters } = output;
+    no_shared_memory(&name, in_shared_memory(&parameters))?;
+    no_classification(&name, parameters.contains_key("classification").into())?;
+    Ok(RequestedOutput { name, binary: None })
+}
+
+/// The inputs, with their contents either raw or typed, all of one kind.
+fn tensors(inputs: Vec<InferInputTensor>, raw: Vec<Bytes>) -> Result<Vec<Input>, Problem> {
+    let typed = raw.is_empty();
+    if !typed && raw.len() != inputs.len() {
+        let detail =
+            format!("{} inputs are given and {} raw_input_contents", inputs.len(), raw.len());
+        return Err(Problem::new(ErrorCode::InvalidRequest, detail));
+    }
+    let mut raw = raw.into_iter();
+    let inputs = inputs.into_iter().map(|input| input_of(input, raw.next()));
+    inputs.collect::<Result<_, _>>().map_err(refused)
+}
+
+fn input_of(input: InferInputTensor, raw: Option<Bytes>) -> Result<Input, ParseError> {
+    let InferInputTensor { name, datatype, shape, parameters, contents } = input;
+    no_shared_memory(&name, in_shared_memory(&parameters))?;
+    let datatype = match datatype.parse::<Dtype>() {
+        Ok(datatype) => datatype,
+        Err(error) => return Err(ParseError::Datatype { name, why: error.to_string() }),
+    };
+    let sizes = shape.iter().map(|size| usize::try_from(*size).ok());
+    let Some(sizes) = sizes.collect::<Option<Shape>>() else {
+        return Err(ParseError::Shape { name, shape });
+    };
+    let data = match (raw, contents) {
+        (Some(_), Some(_)) => return Err(ParseError::TwoData { name }),
+        (Some(raw), None) => raw,
+        (None, Some(contents)) => typed_contents(&name, datatype, &contents)?.into(),
+        (None, None) if sizes.contains(&0) => Bytes::new(),
+        (None, None) => return Err(ParseError::NoData { name }),
+    };
+    Ok(Input { name, datatype, shape: sizes, data })
+}
+
+/// Typed contents as a raw tensor has them.
+fn typed_contents(
+    name: &str,
+    datatype: Dtype,
+    contents: &InferTensorContents,
+) -> Result<Vec<u8>, ParseError> {
+    macro_rules! narrowed {
+        ($values:expr, $type:ty) => {{
+            let values = $values.iter().map(|value| match <$type>::try_from(*value) {
+                Ok(value) => Ok(value.to_le_bytes()),
+                Err(_) => Err(ParseError::Data {
+                    name: name.into(),
+                    why: format!("{value} is no {datatype}"),
+                }),
+            });
+            values.collect::<Result<Vec<_>, _>>()?.into_flattened()
+        }};
+    }
+    Ok(match datatype {
+        Dtype::Bool => contents.bool_contents.iter().map(|value| u8::from(*value)).collect(),
+        Dtype::Int8 => narrowed!(contents.int_contents, i8),
+        Dtype::Int16 => narrowed!(contents.int_contents, i16),
+        Dtype::Int32 => narrowed!(contents.int_contents, i32),
+        Dtype::Int64 => narrowed!(contents.int64_contents, i64),
+        Dtype::Uint8 => narrowed!(contents.uint_contents, u8),
+        Dtype::Uint16 => narrowed!(contents.uint_contents, u16),
+        Dtype::Uint32 => narrowed!(contents.uint_contents, u32),
+        Dtype::Uint64 => narrowed!(contents.uint64_contents, u64),
+        Dtype::Float32 => {
+            let values = contents.fp32_contents.iter();
+            values.flat_map(|value| value.to_le_bytes()).collect()
+        }
+        Dtype::Float64 => {
+            let values = contents.fp64_contents.iter();
+            values.flat_map(|value| value.to_le_bytes()).collect()
+        }
+        Dtype::String => from_texts(&contents.bytes_contents),
+        Dtype::Float16 | Dtype::Bfloat16 => {
+            return Err(ParseError::BinaryOnly { name: name.into(), datatype });
+        }
+    })
+}
+
+fn output_of(output: gristmill_oip::Output) -> (InferOutputTensor, Bytes) {
+    let tensor = InferOutputTensor {
+        name: output.name.to_string(),
+        datatype: output.datatype.as_str().into(),
+        shape: output.shape.iter().map(|size| *size as i64).collect(),
+        parameters: HashMap::new(),
+    };
+    (tensor, OutputData::into_bytes(output.data))
+}
+
+/// The one mapping from problems to gRPC's codes.
+fn status_of(problem: &Problem) -> Status {
+    let code = match problem.code {
+        ErrorCode::InvalidRequest
+        | ErrorCode::UnsupportedMediaType
+        | ErrorCode::Unprocessable
+        | ErrorCode::InvalidPlugin
+        | ErrorCode::InvalidModel => Code::InvalidArgument,
+        ErrorCode::Unauthenticated => Code::Unauthenticated,
+        ErrorCode::Forbidden => Code::PermissionDenied,
+        ErrorCode::NotFound | ErrorCode::TenantNotFound | ErrorCode::PipelineNotFound => {
+            Code::NotFound
+        }
+        ErrorCode::Unsupported | ErrorCode::MethodNotAllowed => Code::Unimplemented,
+        ErrorCode::RequestTimeout | ErrorCode::PluginTimeout | ErrorCode::DeadlineExceeded => {
+            Code::DeadlineExceeded
+        }
+        ErrorCode::Conflict => Code::Aborted,
+        ErrorCode::BodyTooLarge | ErrorCode::QueueFull => Code::ResourceExhausted,
+        ErrorCode::Overloaded | ErrorCode::Unavailable => Code::Unavailable,
+        ErrorCode::PluginFailed
+        | ErrorCode::PluginTrapped
+        | ErrorCode::PluginOutOfMemory
+        | ErrorCode::PluginInvalidOutput
+        | ErrorCode::ModelFailed
+        | ErrorCode::Internal => Code::Internal,
+    };
+    Status::new(code, &problem.detail)
+}
+
+fn no_regions() -> Status {
+    Status::unimplemented(
+        "shared memory is not supported: a region of the host's memory would be open to every tenant, which is unsafe between tenants",
+    )
+}
+
+type Answer<T> = Result<Response<T>, Status>;
+
+#[tonic::async_trait]
+impl GrpcInferenceService for Inference {
+    async fn server_live(
+        &self,
+        _: Request<proto::ServerLiveRequest>,
+    ) -> Answer<proto::ServerLiveResponse> {
+        Ok(Response::new(proto::ServerLiveResponse { live: true }))
+    }
+
+    async fn server_ready(
+        &self,
+        _: Request<proto::ServerReadyRequest>,
+    ) -> Answer<proto::ServerReadyResponse> {
+        let ready = !self.parts.shutdown.has_begun();
+        Ok(Response::new(proto::ServerReadyResponse { ready }))
+    }
+
+    async fn model_ready(
+        &self,
+        request: Request<proto::ModelReadyRequest>,
+    ) -> Answer<proto::ModelReadyResponse> {
+        let message = request.get_ref();
+        match self.tell(request.metadata(), &message.name, &message.version, |_, _| ()) {
+            Ok(()) => Ok(Response::new(proto::ModelReadyResponse { ready: true })),
+            Err(status) if matches!(status.code(), Code::NotFound | Code::Unavailable) => {
+                Ok(Response::new(proto::ModelReadyResponse { ready: false }))
+            }
+            Err(status) => Err(status),
+        }
+    }
+
+    async fn server_metadata(
+        &self,
+        _: Request<proto::ServerMetadataRequest>,
+    ) -> Answer<proto::ServerMetadataResponse> {
+        Ok(Response::new(models::server()))
+    }
+
+    async fn model_metadata(
+        &self,
+        request: Request<proto::ModelMetadataRequest>,
+    ) -> Answer<proto::ModelMetadataResponse> {
+        let message = request.get_ref();
+        let told = self.tell(request.metadata(), &message.name, &message.version, models::metadata);
+        told.map(Response::new)
+    }
+
+    async fn model_infer(&self, request: Request<ModelInferRequest>) -> Answer<ModelInferResponse> {
+        let call = self.call(request.metadata());
+        self.infer(&call, request.into_inner()).await.map(Response::new)
+    }
+
+    type ModelStreamInferStream =
+        Pin<Box<dyn Stream<Item = Result<proto::ModelStreamInferResponse, Status>> + Send>>;
+
+    /// One response for each request, in their order; a request that fails ends nothing.
+    async fn model_stream_infer(
+        &self,
+        request: Request<Streaming<ModelInferRequest>>,
+    ) -> Answer<Self::ModelStreamInferStream> {
+        let metadata = request.metadata().clone();
+        let inference = self.clone();
+        let requests = request.into_inner();
+        let answers = requests.map(move |message| {
+            let answer: Pin<Box<dyn Future<Output = _> + Send>> = match message {
+                Err(status) => Box::pin(async { Err(status) }),
+                Ok(message) => {
+                    let (inference, call) = (inference.clone(), inference.call(&metadata));
+                    Box::pin(async move { Ok(inference.stream_answer(&call, message).await) })
+                }
+            };
+            answer
+        });
+        Ok(Response::new(Box::pin(answers.buffered(STREAM_REQUESTS))))
+    }
+
+    async fn model_config(
+        &self,
+        request: Request<proto::ModelConfigRequest>,
+    ) -> Answer<proto::ModelConfigResponse> {
+        let message = request.get_ref();
+        let told = self.tell(request.metadata(), &message.name, &message.version, models::config);
+        Ok(Response::new(proto::ModelConfigResponse { config: Some(told?) }))
+    }
+
+    async fn model_statistics(
+        &self,
+        request: Request<proto::ModelStatisticsRequest>,
+    ) -> Answer<proto::ModelStatisticsResponse> {
+        let message = request.get_ref();
+        if !message.name.is_empty() {
+            let (name, version) = (&message.name, &message.version);
+            let told = self.tell(request.metadata(), name, version, models::statistics)?;
+            return Ok(Response::new(proto::ModelStatisticsResponse { model_stats: vec![told] }));
+        }
+        let snapshot = self.snapshot();
+        let caller = self.caller(&snapshot, token(request.metadata()).as_deref(), None);
+        let visible = caller.map_err(|problem| status_of(&problem))?.models(&snapshot).into_iter();
+        let served = visible.filter_map(|model| Some((model, model.served().ok()?)));
+        let model_stats =
+            served.map(|(model, target)| models::statistics(model, &target)).collect();
+        Ok(Response::new(proto::ModelStatisticsResponse { model_stats }))
+    }
+
+    async fn repository_index(
+        &self,
+        request: Request<proto::RepositoryIndexRequest>,
+    ) -> Answer<proto::RepositoryIndexResponse> {
+        let snapshot = self.snapshot();
+        let caller = self.caller(&snapshot, token(request.metadata()).as_deref(), None);
+        let visible = caller.map_err(|problem| status_of(&problem))?.models(&snapshot).into_iter();
+        let ready = request.get_ref().ready;
+        let models = visible.flat_map(|model| models::index(model, ready)).collect();
+        Ok(Response::new(proto::RepositoryIndexResponse { models }))
+    }
+
+    async fn repository_model_load(
+        &self,
+        request: Request<proto::RepositoryModelLoadRequest>,
+    ) -> Answer<proto::RepositoryModelLoadResponse> {
+        self.change_model(request.metadata(), &request.get_ref().model_name, true).await?;
+        Ok(Response::new(proto::RepositoryModelLoadResponse {}))
+    }
+
+    async fn repository_model_unload(
+        &self,
+        request: Request<proto::RepositoryModelUnloadRequest>,
+    ) -> Answer<proto::RepositoryModelUnloadResponse> {
+        self.change_model(request.metadata(), &request.get_ref().model_name, false).await?;
+        Ok(Response::new(proto::RepositoryModelUnloadResponse {}))
+    }
+
+    async fn system_shared_memory_status(&self, _: Request<Unsupported>) -> Answer<Unsupported> {
+        Err(no_regions())
+    }
+
+    async fn system_shared_memory_register(&self, _: Request<Unsupported>) -> Answer<Unsupported> {
+        Err(no_regions())
+    }
+
+    async fn system_shared_memory_unregister(
+        &self,
+        _: Request<Unsupported>,
+    ) -> Answer<Unsupported> {
+        Err(no_regions())
+    }
+
+    async fn cuda_shared_memory_status(&self, _: Request<Unsupported>) -> Answer<Unsupported> {
+        Err(no_regions())
+    }
+
+    async fn cuda_shared_memory_register(&self, _: Request<Unsupported>) -> Answer<Unsupported> {
+        Err(no_regions())
+    }
+
+    async fn cuda_shared_memory_unregister(&self, _: Request<Unsupported>) -> Answer<Unsupported> {
+        Err(no_regions())
+    }
+}
+
+impl Inference {
+    async fn stream_answer(
+        &self,
+        call: &Call,
+        message: ModelInferRequest,
+    ) -> proto::ModelStreamInferResponse {
+        let failed = ModelInferResponse {
+            model_name: message.model_name.clone(),
+            model_version: message.model_version.clone(),
+            id: message.id.clone(),
+            ..Default::default()
+        };
+        match self.infer(call, message).await {
+            Ok(answer) => proto::ModelStreamInferResponse {
+                error_message: String::new(),
+                infer_response: Some(answer),
+            },
+            Err(status) => proto::ModelStreamInferResponse {
+                error_message: status.message().into(),
+                infer_response: Some(failed),
+            },
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Running a model or a pipeline for a client of the protocol.
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use gristmill_batch::{Submission, SubmitError};
+use gristmill_control::{Change, ControlError};
+use gristmill_core::{Deadline, Dtype, ErrorCode, Name, NamedTensor, Shape};
+use gristmill_oip::{InferRequest, Output, OutputData, ParseError, from_texts};
+use gristmill_pipeline::{Timings, infer};
+use gristmill_sandbox::Request;
+use gristmill_snapshot::{Route, ServedModel, Snapshot};
+
+use super::Inference;
+use super::access::{Caller, PIPELINE_VERSION, Target};
+use super::models::{REQUEST, RESPONSE};
+use crate::data::problem_of_pipeline;
+use crate::problem::Problem;
+
+/// A request on its way to a model.
+pub(super) struct Asked<'a> {
+    pub(super) caller: Caller<'a>,
+    pub(super) model: &'a str,
+    pub(super) version: &'a str,
+    pub(super) arrived: Instant,
+    pub(super) deadline: Deadline,
+}
+
+/// What came of it.
+pub(super) struct Answered {
+    pub(super) version: u64,
+    pub(super) outputs: Vec<Output>,
+    /// What ran the model, where it has several things that can.
+    pub(super) provider: Option<&'static str>,
+}
+
+impl Inference {
+    /// When a request that arrived at `arrived` is over.
+    pub(super) fn deadline(&self, arrived: Instant) -> Deadline {
+        Deadline::at(arrived + self.parts.config.timeout)
+    }
+
+    /// What runs the model that is asked for.
+    pub(super) fn target<'a>(
+        &self,
+        snapshot: &'a Snapshot,
+        asked: &Asked<'a>,
+    ) -> Result<Target<'a>, Problem> {
+        asked.caller.find(snapshot, asked.model, asked.version)?.served()
+    }
+
+    /// Load or unload a model, which takes the admin token.
+    pub(super) async fn set_loaded(
+        &self,
+        caller: Caller<'_>,
+        model: &str,
+        load: bool,
+    ) -> Result<(), Problem> {
+        if !matches!(caller, Caller::Operator) {
+            let detail = "only the admin token loads and unloads models";
+            return Err(Problem::new(ErrorCode::Forbidden, detail));
+        }
+        let wrong = |error| Problem::new(ErrorCode::NotFound, format!("model: {error}"));
+        let model: Name = model.parse().map_err(wrong)?;
+        let change = match load {
+            true => Change::LoadModel { model: model.clone() },
+            false => Change::UnloadModel { model: model.clone() },
+        };
+        let control = &self.parts.control;
+        let failed = |error: ControlError| Problem::new(error.code(), error.to_string());
+        control.release(vec![change]).await.map_err(failed)?;
+        // A model that failed to load before, and does again, is no new fault of this change.
+        match control.cell().load().models.get(&model).map(|state| state.served.clone()) {
+            Some(Err(why)) if load => Err(Problem::new(ErrorCode::InvalidModel, why)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Run it.
+    pub(super) async fn run(
+        &self,
+        asked: &Asked<'_>,
+        target: &Target<'_>,
+        request: &InferRequest,
+    ) -> Result<Answered, Problem> {
+        let Caller::Tenant { name: tenant, tenant: state } = asked.caller else {
+            let detail = "the admin token runs no models: use a tenant's API key";
+            return Err(Problem::new(ErrorCode::Forbidden, detail));
+        };
+        match target {
+            Target::Model { name, state: model, served } => {
+                let submission = Submission {
+                    tenant: tenant.clone(),
+                    weight: state.weight,
+                    priority: Some(request.priority).filter(|priority| *priority > 0),
+                    timeout: request.timeout,
+                    inputs: self.inputs(served, request)?,
+                    arrived: asked.arrived,
+                    deadline: asked.deadline,
+                };
+                let (outputs, provider) = run_model(name, served, submission, request).await?;
+                Ok(Answered { version: model.version, outputs, provider })
+            }
+            Target::Pipeline { name, route } => {
+                let (output, provider) = run_pipeline(name, route, asked.deadline, request).await?;
+                Ok(Answered { version: PIPELINE_VERSION, outputs: vec![output], provider })
+            }
+        }
+    }
+
+    /// The request's tensors, by the model's own names.
+    fn inputs(
+        &self,
+        served: &ServedModel,
+        request: &InferRequest,
+    ) -> Result<Vec<NamedTensor>, Problem> {
+        let known = &served.lane.info().inputs;
+        let inputs = request.inputs.iter().map(|input| {
+            let own = known.iter().find(|info| *info.name == *input.name);
+            let name = own.map_or_else(|| input.name.as_str().into(), |info| info.name.clone());
+            let tensor = input.tensor(&self.parts.pool).map_err(refused)?;
+            Ok(NamedTensor { name, tensor })
+        });
+        inputs.collect()
+    }
+}
+
+async fn run_model(
+    name: &Name,
+    served: &ServedModel,
+    submission: Submission,
+    request: &InferRequest,
+) -> Result<(Vec<Output>, Option<&'static str>), Problem> {
+    let known = served.lane.info().outputs.iter().map(|info| &*info.name);
+    check_outputs(name.as_str(), known, request)?;
+    let deadline = submission.deadline.instant();
+    let answered = tokio::time::timeout_at(deadline.into(), served.lane.submit(submission)).await;
+    let late = |_| Problem::new(ErrorCode::DeadlineExceeded, "the deadline passed");
+    let answered = answered.map_err(late)?.map_err(|error| problem_of(&error))?;
+    let mut outputs = answered.outputs;
+    if !request.outputs.is_empty() {
+        let position = |output: &NamedTensor| {
+            request.outputs.iter().position(|asked| *asked.name == *output.name)
+        };
+        outputs.retain(|output| position(output).is_some());
+        outputs.sort_by_key(position);
+    }
+    let outputs = outputs.into_iter().map(|NamedTensor { name, tensor }| Output {
+        name,
+        datatype: tensor.dtype(),
+        shape: tensor.shape().into(),
+        data: OutputData::Tensor(tensor),
+    });
+    Ok((outputs.collect(), answered.provider))
+}
+
+/// The model has every output that is asked for.
+fn check_outputs<'a>(
+    model: &str,
+    mut known: impl Iterator<Item = &'a str> + Clone,
+    request: &InferRequest,
+) -> Result<(), Problem> {
+    for asked in &request.outputs {
+        if !known.clone().any(|name| name == asked.name) {
+            let known: Vec<_> = known.by_ref().collect();
+            let detail =
+                format!("unknown output {:?} of model {model:?}: it has {known:?}", asked.name);
+            return Err(Problem::new(ErrorCode::InvalidRequest, detail));
+        }
+    }
+    Ok(())
+}
+
+async fn run_pipeline(
+    name: &Name,
+    route: &Route,
+    deadline: Deadline,
+    request: &InferRequest,
+) -> Result<(Output, Option<&'static str>), Problem> {
+    check_outputs(name.as_str(), [RESPONSE].into_iter(), request)?;
+    let body = pipeline_body(request)?;
+    if body.len() > route.limits.body_bytes {
+        let limit = route.limits.body_bytes;
+        let detail = format!("{REQUEST} is over the pipeline's limit of {limit} bytes");
+        return Err(Problem::new(ErrorCode::BodyTooLarge, detail));
+    }
+    let own = Deadline::at(Instant::now() + route.limits.timeout);
+    let deadline = if own.instant() < deadline.instant() { own } else { deadline };
+    let request = Request {
+        content_type: None,
+        headers: Vec::new(),
+        query: Vec::new(),
+        settings: route.settings.clone(),
+        body,
+        parts: Vec::new(),
+    };
+    let mut timings = Timings::default();
+    let answered = infer(route, request, deadline, &mut timings).await;
+    let answered = answered.map_err(|error| problem_of_pipeline(&error, route))?;
+    let data = from_texts(&[&answered.body]);
+    let output = Output {
+        name: RESPONSE.into(),
+        datatype: Dtype::String,
+        shape: Shape::from_elem(1, 1),
+        data: OutputData::Bytes(data.into()),
+    };
+    Ok((output, timings.provider))
+}
+
+/// The one element of `REQUEST`, which may be any bytes.
+fn pipeline_body(request: &InferRequest) -> Result<Bytes, Problem> {
+    let wrong = |detail: String| Problem::new(ErrorCode::InvalidRequest, detail);
+    let [input] = &request.inputs[..] else {
+        let detail =
+            format!("{} inputs are given, a pipeline has one: {REQUEST}", request.inputs.len());
+        return Err(wrong(detail));
+    };
+    if input.name != REQUEST {
+        return Err(wrong(format!("unknown input {:?}: a pipeline's is {REQUEST}", input.name)));
+    }
+    let mut texts = input.texts().map_err(refused)?;
+    match (texts.pop(), texts.len()) {
+        (Some(body), 0) => Ok(body),
+        _ => {
+            Err(wrong(format!("{REQUEST} has shape {:?}, a pipeline wants [1]", &input.shape[..])))
+        }
+    }
+}
+
+/// A body that is no request.
+pub(super) fn refused(error: ParseError) -> Problem {
+    let code =
+        if error.is_unsupported() { ErrorCode::Unsupported } else { ErrorCode::InvalidRequest };
+    Problem::new(code, error.to_string())
+}
+
+/// A model's refusal, where the client itself made the tensors.
+fn problem_of(error: &SubmitError) -> Problem {
+    let code = match error {
+        SubmitError::Input(_) | SubmitError::TooManyRows { .. } => ErrorCode::InvalidRequest,
+        other => other.code(),
+    };
+    let mut problem = Problem::new(code, error.to_string());
+    if let SubmitError::TooBusy { expected } = error {
+        problem.retry_after_s = expected.as_secs() + 1;
+    }
+    problem
+}

@@ -1,0 +1,69 @@
+//! The Open Inference Protocol over HTTP (`/v2`) and gRPC: models and pipelines as the field's own clients
+//! call them.
+//!
+//! In reading order: `access` says who calls and what they may see, `models` what a model says of itself,
+//! `inference` runs one, `rest` and `grpc` are the two protocols' edges over these. What is said of models is
+//! made once, as gRPC's messages, which serialise to the JSON that HTTP answers.
+//!
+//! Invariants:
+//! - a caller sees the models granted to its tenant and that tenant's pipelines, and nothing that tells
+//!   it of others;
+//! - only the admin token loads and unloads models, and it runs none.
+
+mod access;
+pub(crate) mod grpc;
+mod inference;
+mod models;
+pub(crate) mod names;
+pub(crate) mod rest;
+
+/// The protocol's messages and service.
+#[expect(clippy::all, unused_qualifications, reason = "generated")]
+mod proto {
+    tonic::include_proto!("inference");
+}
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gristmill_control::Control;
+use gristmill_core::{BufferPool, Digest, Name};
+
+use crate::Shutdown;
+
+/// Bounds and rights of the Open Inference Protocol.
+#[derive(Clone, Debug)]
+pub struct InferenceConfig {
+    /// The tenant as which calls without a key act.
+    pub open_tenant: Option<Name>,
+    /// What may load and unload models: the admin token's digest.
+    pub admin_token: Digest,
+    /// The most bytes of a request, and of a request's body after it was decompressed.
+    pub message_bytes_max: usize,
+    /// From a request's arrival to its answer, where the client does not ask for less.
+    pub timeout: Duration,
+}
+
+/// What both protocols serve from; clones share it.
+#[derive(Clone)]
+pub struct Inference {
+    parts: Arc<Parts>,
+}
+
+struct Parts {
+    control: Arc<Control>,
+    shutdown: Shutdown,
+    pool: BufferPool,
+    config: InferenceConfig,
+}
+
+impl Inference {
+    pub fn new(
+        control: Arc<Control>,
+        shutdown: Shutdown,
+        pool: BufferPool,
+        config: InferenceConfig,
+    ) -> Self {
+        Self { parts: Arc::new(Parts { control, shutdown, pool, config }) }
+    }
+}

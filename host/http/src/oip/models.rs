@@ -1,0 +1,285 @@
+//! What the server and its models say of themselves: metadata, configuration, statistics, the index.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
+
+use gristmill_batch::{Lane, LaneConfig, LaneStatistics, QueuePolicy, TimeoutAction, Times};
+use gristmill_core::{Dtype, TensorInfo};
+use gristmill_snapshot::{ServedModel, StageDurations};
+
+use super::access::{Target, Visible};
+use super::proto::model_instance_group::Kind;
+use super::proto::model_metadata_response::TensorMetadata;
+use super::proto::model_queue_policy::TimeoutAction as WireAction;
+use super::proto::repository_index_response::ModelIndex;
+use super::{names, proto};
+
+/// A pipeline's only input.
+pub(super) const REQUEST: &str = "REQUEST";
+/// A pipeline's only output.
+pub(super) const RESPONSE: &str = "RESPONSE";
+
+/// The protocol's extensions that are served.
+const EXTENSIONS: [&str; 6] = [
+    "binary_tensor_data",
+    "model_configuration",
+    "model_repository",
+    "parameters",
+    "schedule_policy",
+    "statistics",
+];
+
+/// What the server is.
+pub(super) fn server() -> proto::ServerMetadataResponse {
+    proto::ServerMetadataResponse {
+        name: "gristmill".into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        extensions: EXTENSIONS.map(str::to_owned).to_vec(),
+    }
+}
+
+/// A model's inputs and outputs; rows are part of the shapes.
+pub(super) fn metadata(visible: Visible<'_>, target: &Target<'_>) -> proto::ModelMetadataResponse {
+    let texts = |name: &str| TensorMetadata {
+        name: name.into(),
+        datatype: Dtype::String.as_str().into(),
+        shape: vec![1],
+    };
+    let (inputs, outputs) = match target {
+        Target::Model { served, .. } => {
+            let info = served.lane.info();
+            (info.inputs.iter().map(tensor).collect(), info.outputs.iter().map(tensor).collect())
+        }
+        Target::Pipeline { .. } => (vec![texts(REQUEST)], vec![texts(RESPONSE)]),
+    };
+    proto::ModelMetadataResponse {
+        name: visible.name(),
+        versions: vec![visible.version().to_string()],
+        platform: platform(target).into(),
+        inputs,
+        outputs,
+    }
+}
+
+fn tensor(info: &TensorInfo) -> TensorMetadata {
+    TensorMetadata {
+        name: info.name.to_string(),
+        datatype: info.dtype.as_str().into(),
+        shape: dims(&info.dims),
+    }
+}
+
+fn dims(dims: &[Option<usize>]) -> Vec<i64> {
+    dims.iter().map(|dim| dim.map_or(-1, |size| size as i64)).collect()
+}
+
+/// A pipeline's input, as a model's would be described.
+pub(super) fn pipeline_input() -> TensorInfo {
+    TensorInfo { name: REQUEST.into(), dtype: Dtype::String, dims: vec![Some(1)] }
+}
+
+/// In Triton's words where it has one.
+fn platform(target: &Target<'_>) -> &'static str {
+    match target {
+        Target::Model { served, .. } if served.lane.info().backend == "onnxruntime" => {
+            "onnxruntime_onnx"
+        }
+        Target::Model { served, .. } => served.lane.info().backend,
+        Target::Pipeline { .. } => "gristmill_pipeline",
+    }
+}
+
+/// How a model is batched, in the model configuration extension's words.
+pub(super) fn config(visible: Visible<'_>, target: &Target<'_>) -> proto::ModelConfig {
+    let policy = Some(proto::ModelTransactionPolicy { decoupled: false });
+    let base = proto::ModelConfig {
+        name: visible.name(),
+        platform: platform(target).into(),
+        model_transaction_policy: policy,
+        response_cache: Some(proto::ModelResponseCache { enable: false }),
+        ..Default::default()
+    };
+    let data_type = names::configured(Dtype::String).into();
+    match target {
+        Target::Model { served, .. } => model_config(base, served),
+        Target::Pipeline { .. } => proto::ModelConfig {
+            backend: "gristmill".into(),
+            input: vec![proto::ModelInput {
+                name: REQUEST.into(),
+                data_type,
+                dims: vec![1],
+                ..Default::default()
+            }],
+            output: vec![proto::ModelOutput {
+                name: RESPONSE.into(),
+                data_type,
+                dims: vec![1],
+                ..Default::default()
+            }],
+            ..base
+        },
+    }
+}
+
+fn model_config(base: proto::ModelConfig, served: &ServedModel) -> proto::ModelConfig {
+    let lane = &served.lane;
+    let info = lane.info();
+    let batches = info.rows_are_dynamic();
+    // Where there are batches, the configuration's shapes are those of a row.
+    let row = |shape: &[Option<usize>]| dims(&shape[usize::from(batches)..]);
+    let input = info.inputs.iter().map(|input| proto::ModelInput {
+        name: input.name.to_string(),
+        data_type: names::configured(input.dtype).into(),
+        dims: row(&input.dims),
+        ..Default::default()
+    });
+    let output = info.outputs.iter().map(|output| proto::ModelOutput {
+        name: output.name.to_string(),
+        data_type: names::configured(output.dtype).into(),
+        dims: row(&output.dims),
+        ..Default::default()
+    });
+    let on_gpu = served.providers.first().is_some_and(|provider| provider.name == "cuda");
+    let kind = if on_gpu { Kind::Gpu } else { Kind::Cpu };
+    let max_batch_size = if batches { lane.config().max_batch_size as i32 } else { 0 };
+    proto::ModelConfig {
+        backend: info.backend.into(),
+        max_batch_size,
+        input: input.collect(),
+        output: output.collect(),
+        instance_group: vec![proto::ModelInstanceGroup {
+            name: base.name.clone(),
+            kind: kind.into(),
+            count: lane.instances() as i32,
+        }],
+        dynamic_batching: batches.then(|| dynamic_batching(lane.config())),
+        ..base
+    }
+}
+
+fn dynamic_batching(config: &LaneConfig) -> proto::ModelDynamicBatching {
+    let policies = (1..).zip(&config.levels).map(|(level, policy)| (level, queue_policy(policy)));
+    proto::ModelDynamicBatching {
+        preferred_batch_size: config
+            .preferred_batch_sizes
+            .iter()
+            .map(|size| *size as i32)
+            .collect(),
+        max_queue_delay_microseconds: config.max_queue_delay.as_micros() as u64,
+        preserve_ordering: false,
+        priority_levels: config.levels.len() as u64,
+        default_priority_level: config.default_level as u64 + 1,
+        priority_queue_policy: policies.collect(),
+    }
+}
+
+fn queue_policy(policy: &QueuePolicy) -> proto::ModelQueuePolicy {
+    let action = match policy.timeout_action {
+        TimeoutAction::Reject => WireAction::Reject,
+        TimeoutAction::Delay => WireAction::Delay,
+    };
+    proto::ModelQueuePolicy {
+        timeout_action: action.into(),
+        default_timeout_microseconds: policy
+            .timeout
+            .map_or(0, |timeout| timeout.as_micros() as u64),
+        allow_timeout_override: policy.allow_timeout_override,
+        max_queue_size: policy.max_requests.unwrap_or_default() as u32,
+    }
+}
+
+/// What a model did since it was loaded, or a pipeline since the server started.
+pub(super) fn statistics(visible: Visible<'_>, target: &Target<'_>) -> proto::ModelStatistics {
+    let base = proto::ModelStatistics {
+        name: visible.name(),
+        version: visible.version().to_string(),
+        ..Default::default()
+    };
+    match target {
+        Target::Model { served, .. } => of_lane(base, &served.lane),
+        Target::Pipeline { route, .. } => of_pipeline(base, &route.statistics.get()),
+    }
+}
+
+fn of_lane(base: proto::ModelStatistics, lane: &Lane) -> proto::ModelStatistics {
+    let LaneStatistics { success, compute, .. } = lane.statistics();
+    let statistics = lane.statistics();
+    let batch_stats = statistics.batches.iter().map(|(rows, batches)| {
+        let Times { input, infer, output } = batches.times;
+        proto::InferBatchStatistics {
+            batch_size: *rows as u64,
+            compute_input: duration(batches.count, input),
+            compute_infer: duration(batches.count, infer),
+            compute_output: duration(batches.count, output),
+        }
+    });
+    // Those that no batch took count, too, but took no time in one.
+    let failed =
+        statistics.fail + statistics.expired + statistics.refused + statistics.refused_early;
+    proto::ModelStatistics {
+        last_inference: millis(statistics.last_run),
+        inference_count: statistics.rows,
+        execution_count: statistics.batch_count(),
+        inference_stats: Some(proto::InferStatistics {
+            success: duration(success, statistics.success_time),
+            fail: duration(failed, statistics.fail_time),
+            queue: duration(success, statistics.queue),
+            compute_input: duration(success, compute.input),
+            compute_infer: duration(success, compute.infer),
+            compute_output: duration(success, compute.output),
+            cache_hit: duration(0, Duration::ZERO),
+            cache_miss: duration(0, Duration::ZERO),
+        }),
+        batch_stats: batch_stats.collect(),
+        ..base
+    }
+}
+
+/// Preprocessing is a pipeline's input time, postprocessing its output time.
+fn of_pipeline(base: proto::ModelStatistics, done: &StageDurations) -> proto::ModelStatistics {
+    proto::ModelStatistics {
+        last_inference: millis(done.last),
+        inference_count: done.success,
+        execution_count: done.success,
+        inference_stats: Some(proto::InferStatistics {
+            success: duration(done.success, done.success_time),
+            fail: duration(done.fail, done.fail_time),
+            queue: duration(done.success, done.queue),
+            compute_input: duration(done.success, done.pre),
+            compute_infer: duration(done.success, done.infer),
+            compute_output: duration(done.success, done.post),
+            cache_hit: duration(0, Duration::ZERO),
+            cache_miss: duration(0, Duration::ZERO),
+        }),
+        response_stats: BTreeMap::new(),
+        ..base
+    }
+}
+
+fn duration(count: u64, time: Duration) -> Option<proto::StatisticDuration> {
+    Some(proto::StatisticDuration { count, ns: time.as_nanos() as u64 })
+}
+
+fn millis(at: Option<SystemTime>) -> u64 {
+    let since = at.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
+    since.map_or(0, |since| since.as_millis() as u64)
+}
+
+/// The versions of a model, the newest first: those that served before are known, but not loaded.
+pub(super) fn index(visible: Visible<'_>, ready_only: bool) -> Vec<ModelIndex> {
+    let name = visible.name();
+    let entry = |version: u64, reason: Option<&str>| ModelIndex {
+        name: name.clone(),
+        version: version.to_string(),
+        state: if reason.is_none() { "READY" } else { "UNAVAILABLE" }.into(),
+        reason: reason.unwrap_or_default().into(),
+    };
+    let why = visible.served().err().map(|problem| problem.detail);
+    let mut entries = vec![entry(visible.version(), why.as_deref())];
+    if let Visible::Model { state, .. } = visible {
+        let earlier = state.earlier_versions.iter().rev();
+        entries.extend(earlier.map(|version| entry(*version, Some("superseded"))));
+    }
+    entries.retain(|entry| !ready_only || entry.state == "READY");
+    entries
+}

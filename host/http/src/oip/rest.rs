@@ -1,0 +1,429 @@
+//! The protocol over HTTP: paths, bodies and their encodings, answers.
+
+use std::io::Read;
+use std::time::Instant;
+
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::read::{GzDecoder, GzEncoder, ZlibDecoder, ZlibEncoder};
+use gristmill_core::{Deadline, ErrorCode};
+use gristmill_oip::{InferRequest, InferResponse, Written};
+use gristmill_snapshot::Snapshot;
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use serde::Serialize;
+use serde_json::json;
+
+use super::access::{Caller, Target};
+use super::inference::{Answered, Asked, refused};
+use super::{Inference, models};
+use crate::body::{self, Answer, ResponseBody};
+use crate::credentials;
+use crate::data::{PROVIDER, Refusal};
+use crate::percent;
+use crate::problem::{Problem, status_of};
+
+const HEADER_LENGTH: HeaderName = HeaderName::from_static("inference-header-content-length");
+
+/// Responses shorter than this are not worth compressing.
+const COMPRESSED_BYTES_MIN: usize = 1 << 10;
+
+/// Bodies longer than this are compressed and decompressed off the request threads.
+const INLINE_BYTES_MAX: usize = 32 << 10;
+
+/// Where a path below `/v2` leads.
+enum Path<'a> {
+    Server,
+    Live,
+    Ready,
+    Models,
+    AllStatistics,
+    Metadata(Model<'a>),
+    ModelReady(Model<'a>),
+    Config(Model<'a>),
+    Statistics(Model<'a>),
+    Infer(Model<'a>),
+    Index,
+    Load(&'a str),
+    Unload(&'a str),
+    Unsupported(&'static str),
+}
+
+/// A model and the version asked for, empty where none is.
+#[derive(Clone, Copy)]
+struct Model<'a> {
+    name: &'a str,
+    version: &'a str,
+}
+
+/// What a request is about, beside its body.
+pub(crate) struct Call<'a> {
+    /// What follows `/v2`.
+    pub(crate) path: &'a str,
+    /// The tenant that the path names before it.
+    pub(crate) tenant: Option<&'a str>,
+    pub(crate) arrived: Instant,
+}
+
+impl Inference {
+    /// Answer one request below `/v2`.
+    pub(crate) async fn answer(
+        &self,
+        snapshot: &Snapshot,
+        call: Call<'_>,
+        request: Request<Incoming>,
+    ) -> Result<Answer, Refusal> {
+        let segments: Vec<_> =
+            call.path.split('/').filter(|part| !part.is_empty()).map(percent::decode).collect();
+        let segments: Vec<&str> = segments.iter().map(|segment| &**segment).collect();
+        let Some((allowed, target)) = target_of(&segments) else {
+            let detail = format!("nothing is served at \"/v2{}\"", call.path);
+            return Err(Problem::new(ErrorCode::NotFound, detail).into());
+        };
+        if *request.method() != allowed {
+            return Err(Refusal::wrong_method(request.method(), &allowed));
+        }
+        match target {
+            Path::Server => return Ok(json_answer(&models::server())),
+            Path::Live => return Ok(json_answer(&json!({ "live": true }))),
+            Path::Ready => {
+                let ready = !self.parts.shutdown.has_begun();
+                let mut answer = json_answer(&json!({ "ready": ready }));
+                if !ready {
+                    *answer.status_mut() = StatusCode::BAD_REQUEST;
+                }
+                return Ok(answer);
+            }
+            Path::Unsupported(why) => {
+                return Err(Problem::new(ErrorCode::Unsupported, why).into());
+            }
+            _ => {}
+        }
+        let caller = self.caller(snapshot, credentials::bearer(request.headers()), call.tenant)?;
+        self.of_caller(snapshot, caller, target, call.arrived, request).await
+    }
+
+    async fn of_caller(
+        &self,
+        snapshot: &Snapshot,
+        caller: Caller<'_>,
+        target: Path<'_>,
+        arrived: Instant,
+        request: Request<Incoming>,
+    ) -> Result<Answer, Refusal> {
+        let find = |Model { name, version }| caller.find(snapshot, name, version);
+        let visible = || caller.models(snapshot).into_iter();
+        Ok(match target {
+            Path::Models => {
+                let names: Vec<_> = visible().map(|model| model.name()).collect();
+                json_answer(&json!({ "models": names }))
+            }
+            Path::AllStatistics => {
+                let served = visible().filter_map(|model| Some((model, model.served().ok()?)));
+                let all = served.map(|(model, target)| models::statistics(model, &target));
+                json_answer(&json!({ "model_stats": all.collect::<Vec<_>>() }))
+            }
+            Path::Metadata(model) => {
+                let visible = find(model)?;
+                json_answer(&models::metadata(visible, &visible.served()?))
+            }
+            Path::ModelReady(model) => match find(model).and_then(|visible| visible.served()) {
+                Ok(_) => empty(StatusCode::OK),
+                Err(problem) => {
+                    let mut answer = error_answer(problem);
+                    *answer.status_mut() = StatusCode::BAD_REQUEST;
+                    answer
+                }
+            },
+            Path::Config(model) => {
+                let visible = find(model)?;
+                json_answer(&models::config(visible, &visible.served()?))
+            }
+            Path::Statistics(model) => {
+                let visible = find(model)?;
+                let statistics = models::statistics(visible, &visible.served()?);
+                json_answer(&json!({ "model_stats": [statistics] }))
+            }
+            Path::Index => {
+                let (_, body) = request.into_parts();
+                let body =
+                    self.read(body, Deadline::at(arrived + self.parts.config.timeout)).await?;
+                let ready = ready_only(&body)?;
+                let all = visible().flat_map(|model| models::index(model, ready));
+                json_answer(&all.collect::<Vec<_>>())
+            }
+            Path::Load(model) => self.change(caller, model, true).await?,
+            Path::Unload(model) => self.change(caller, model, false).await?,
+            Path::Infer(Model { name, version }) => {
+                let deadline = self.deadline(arrived);
+                let asked = Asked { caller, model: name, version, arrived, deadline };
+                self.infer_over_http(snapshot, &asked, request).await?
+            }
+            Path::Server | Path::Live | Path::Ready | Path::Unsupported(_) => empty(StatusCode::OK),
+        })
+    }
+
+    async fn change(&self, caller: Caller<'_>, model: &str, load: bool) -> Result<Answer, Problem> {
+        self.set_loaded(caller, model, load).await?;
+        Ok(json_answer(&json!({})))
+    }
+
+    async fn read(&self, body: Incoming, deadline: Deadline) -> Result<Bytes, Problem> {
+        body::read(body, self.body_limit(deadline, 0)).await
+    }
+
+    fn body_limit(&self, deadline: Deadline, aligned_at: usize) -> body::Limits {
+        body::Limits { bytes: self.parts.config.message_bytes_max, deadline, aligned_at }
+    }
+
+    async fn infer_over_http(
+        &self,
+        snapshot: &Snapshot,
+        asked: &Asked<'_>,
+        request: Request<Incoming>,
+    ) -> Result<Answer, Problem> {
+        let target = self.target(snapshot, asked)?;
+        let (head, body) = request.into_parts();
+        let header_len = header_length(&head.headers)?;
+        let limits = self.body_limit(asked.deadline, header_len.unwrap_or_default());
+        let body = body::read(body, limits).await?;
+        let body = self.decoded(&head.headers, body).await?;
+        let request = match header_len {
+            Some(0) => raw_request(&target, body)?,
+            header_len => InferRequest::parse(&body, header_len).map_err(refused)?,
+        };
+        let answered = self.run(asked, &target, &request).await?;
+        let Answered { version, outputs, provider } = answered;
+        let id = request.id.as_deref();
+        let response =
+            InferResponse { model_name: asked.model, model_version: version, id, outputs };
+        let mut answer = encoded(&head, response.write(&request).map_err(refused)?).await?;
+        if let Some(provider) = provider {
+            answer.headers_mut().insert(PROVIDER, HeaderValue::from_static(provider));
+        }
+        Ok(answer)
+    }
+
+    /// The body without its encoding.
+    async fn decoded(&self, headers: &HeaderMap, body: Bytes) -> Result<Bytes, Problem> {
+        let Some(encoding) = headers.get(CONTENT_ENCODING) else { return Ok(body) };
+        let Some(encoding) = Encoding::of(encoding.as_bytes()) else {
+            if encoding.as_bytes() == b"identity" {
+                return Ok(body);
+            }
+            let detail =
+                format!("content-encoding is {encoding:?}: gzip and deflate are understood");
+            return Err(Problem::new(ErrorCode::UnsupportedMediaType, detail));
+        };
+        let limit = self.parts.config.message_bytes_max;
+        aside(body.len(), move || encoding.decompress(&body, limit)).await?
+    }
+}
+
+fn target_of<'a>(segments: &[&'a str]) -> Option<(Method, Path<'a>)> {
+    const SHARED_MEMORY: &str = "shared memory is not supported: a region of the host's memory would be open to every tenant, which is unsafe between tenants";
+    let target = match segments {
+        [] => Path::Server,
+        ["health", "live"] => Path::Live,
+        ["health", "ready"] => Path::Ready,
+        ["models"] => Path::Models,
+        ["models", "stats"] => Path::AllStatistics,
+        ["models", name, "versions", version, rest @ ..] => {
+            return of_model(Model { name, version }, rest);
+        }
+        ["models", name, rest @ ..] => return of_model(Model { name, version: "" }, rest),
+        ["repository", "index"] => return Some((Method::POST, Path::Index)),
+        ["repository", "models", name, "load"] => return Some((Method::POST, Path::Load(name))),
+        ["repository", "models", name, "unload"] => {
+            return Some((Method::POST, Path::Unload(name)));
+        }
+        ["systemsharedmemory" | "cudasharedmemory", rest @ ..] => {
+            let changes = matches!(rest.last(), Some(&("register" | "unregister")));
+            let method = if changes { Method::POST } else { Method::GET };
+            return Some((method, Path::Unsupported(SHARED_MEMORY)));
+        }
+        _ => return None,
+    };
+    Some((Method::GET, target))
+}
+
+fn of_model<'a>(model: Model<'a>, rest: &[&'a str]) -> Option<(Method, Path<'a>)> {
+    let target = match rest {
+        [] => Path::Metadata(model),
+        ["ready"] => Path::ModelReady(model),
+        ["config"] => Path::Config(model),
+        ["stats"] => Path::Statistics(model),
+        ["infer"] => return Some((Method::POST, Path::Infer(model))),
+        _ => return None,
+    };
+    Some((Method::GET, target))
+}
+
+/// Whether only models that are ready are to be listed.
+fn ready_only(body: &[u8]) -> Result<bool, Problem> {
+    #[derive(Default, serde::Deserialize)]
+    struct IndexBody {
+        #[serde(default)]
+        ready: bool,
+    }
+    if body.is_empty() {
+        return Ok(false);
+    }
+    let body: IndexBody = serde_json::from_slice(body).map_err(|error| {
+        Problem::new(ErrorCode::InvalidRequest, format!("the body cannot be read: {error}"))
+    })?;
+    Ok(body.ready)
+}
+
+/// How much of the body is JSON, where that is not all of it.
+fn header_length(headers: &HeaderMap) -> Result<Option<usize>, Problem> {
+    let Some(value) = headers.get(HEADER_LENGTH) else { return Ok(None) };
+    let length = value.to_str().ok().and_then(|text| text.parse().ok());
+    let wrong = || {
+        let detail =
+            format!("Inference-Header-Content-Length is {value:?}: must be a number of bytes");
+        Problem::new(ErrorCode::InvalidRequest, detail)
+    };
+    length.map(Some).ok_or_else(wrong)
+}
+
+fn raw_request(target: &Target<'_>, body: Bytes) -> Result<InferRequest, Problem> {
+    let request = match target {
+        Target::Model { served, .. } => {
+            let info = served.lane.info();
+            InferRequest::raw(&info.inputs, info.rows_are_dynamic(), body)
+        }
+        Target::Pipeline { .. } => InferRequest::raw(&[models::pipeline_input()], true, body),
+    };
+    request.map_err(refused)
+}
+
+/// How bodies are compressed.
+#[derive(Clone, Copy)]
+enum Encoding {
+    Gzip,
+    Deflate,
+}
+
+impl Encoding {
+    fn of(name: &[u8]) -> Option<Self> {
+        match name {
+            b"gzip" | b"x-gzip" => Some(Self::Gzip),
+            b"deflate" => Some(Self::Deflate),
+            _ => None,
+        }
+    }
+
+    /// What the client takes, if it takes any; one that it refuses has weight 0.
+    fn accepted(headers: &HeaderMap) -> Option<Self> {
+        let accepted = headers.get(ACCEPT_ENCODING)?.to_str().ok()?;
+        accepted.split(',').find_map(|part| {
+            let (name, weight) = part.split_once(';').unwrap_or((part, ""));
+            let refused = matches!(weight.trim(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000");
+            Self::of(name.trim().as_bytes()).filter(|_| !refused)
+        })
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Deflate => "deflate",
+        }
+    }
+
+    fn decompress(self, body: &[u8], limit: usize) -> Result<Bytes, Problem> {
+        let most = limit as u64 + 1;
+        let mut all = Vec::new();
+        let outcome = match self {
+            Self::Gzip => GzDecoder::new(body).take(most).read_to_end(&mut all),
+            Self::Deflate => ZlibDecoder::new(body).take(most).read_to_end(&mut all),
+        };
+        if let Err(error) = outcome {
+            let detail = format!("the body is no {}: {error}", self.as_str());
+            return Err(Problem::new(ErrorCode::InvalidRequest, detail));
+        }
+        if all.len() > limit {
+            let detail = format!("the decompressed body is over the limit of {limit} bytes");
+            return Err(Problem::new(ErrorCode::BodyTooLarge, detail));
+        }
+        Ok(all.into())
+    }
+
+    fn compress(self, body: &[u8]) -> std::io::Result<Vec<u8>> {
+        let mut all = Vec::with_capacity(body.len() / 2);
+        match self {
+            Self::Gzip => GzEncoder::new(body, Compression::fast()).read_to_end(&mut all)?,
+            Self::Deflate => ZlibEncoder::new(body, Compression::fast()).read_to_end(&mut all)?,
+        };
+        Ok(all)
+    }
+}
+
+/// Do `work` on `len` bytes: here where they are few, else off the request threads.
+async fn aside<T: Send + 'static>(
+    len: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Problem> {
+    if len <= INLINE_BYTES_MAX {
+        return Ok(work());
+    }
+    let outcome = tokio::task::spawn_blocking(work).await;
+    outcome.map_err(|error| Problem::new(ErrorCode::Internal, error.to_string()))
+}
+
+/// The answer, compressed where the client takes that and it is worth it.
+async fn encoded(request: &Parts, written: Written) -> Result<Answer, Problem> {
+    let Written { parts, header_len } = written;
+    let len: usize = parts.iter().map(Bytes::len).sum();
+    let encoding = Encoding::accepted(&request.headers).filter(|_| len >= COMPRESSED_BYTES_MIN);
+    let body = match encoding {
+        None => ResponseBody::from(parts),
+        Some(encoding) => {
+            let compressed = aside(len, move || encoding.compress(&parts.concat())).await?;
+            let failed =
+                |error: std::io::Error| Problem::new(ErrorCode::Internal, error.to_string());
+            ResponseBody::from(Bytes::from(compressed.map_err(failed)?))
+        }
+    };
+    let mut answer = Response::new(body);
+    let headers = answer.headers_mut();
+    let content_type = match header_len {
+        Some(len) => {
+            headers.insert(HEADER_LENGTH, len.into());
+            "application/octet-stream"
+        }
+        None => "application/json",
+    };
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    if let Some(encoding) = encoding {
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding.as_str()));
+    }
+    Ok(answer)
+}
+
+fn empty(status: StatusCode) -> Answer {
+    let mut answer = Response::new(ResponseBody::from(Bytes::new()));
+    *answer.status_mut() = status;
+    answer
+}
+
+fn json_answer(document: &impl Serialize) -> Answer {
+    let body = serde_json::to_vec(document).unwrap_or_default();
+    let mut answer = Response::new(ResponseBody::from(Bytes::from(body)));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+}
+
+/// An error as the protocol has it.
+pub(crate) fn error_answer(problem: Problem) -> Answer {
+    let status = match status_of(problem.code) {
+        StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST,
+        status => status,
+    };
+    let mut answer = json_answer(&json!({ "error": problem.detail }));
+    *answer.status_mut() = status;
+    problem.add_headers(status, answer.headers_mut());
+    answer
+}

@@ -1,0 +1,223 @@
+//! A tensor's elements in JSON: an array, flat or nested, of numbers, booleans or strings.
+
+use std::fmt;
+
+use gristmill_core::Dtype;
+use serde::de::{DeserializeSeed, Error, SeqAccess, Visitor};
+use serde_json::Deserializer;
+use serde_json::value::RawValue;
+
+use crate::ParseError;
+
+/// How deep `data` may be nested.
+const DEPTH_MAX: usize = 32;
+
+/// The elements of `data` as a binary tensor has them, and how many there are.
+pub(crate) fn read(name: &str, datatype: Dtype, data: &RawValue) -> Result<Vec<u8>, ParseError> {
+    if matches!(datatype, Dtype::Float16 | Dtype::Bfloat16) {
+        return Err(ParseError::BinaryOnly { name: name.into(), datatype });
+    }
+    // A number takes two characters and more.
+    let size = datatype.size_bytes().unwrap_or(1);
+    let mut bytes = Vec::with_capacity(data.get().len() / 2 * size.min(4));
+    let mut reader = Deserializer::from_str(data.get());
+    let elements = Elements { datatype, bytes: &mut bytes, depth: DEPTH_MAX };
+    match elements.deserialize(&mut reader) {
+        Ok(()) => Ok(bytes),
+        Err(error) => Err(ParseError::Data { name: name.into(), why: error.to_string() }),
+    }
+}
+
+/// Texts as a BYTES tensor has them.
+pub fn from_texts<T: AsRef<[u8]>>(texts: &[T]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(texts.iter().map(|text| 4 + text.as_ref().len()).sum());
+    texts.iter().for_each(|text| push_text(&mut bytes, text.as_ref()));
+    bytes
+}
+
+fn push_text(bytes: &mut Vec<u8>, text: &[u8]) {
+    bytes.extend((text.len() as u32).to_le_bytes());
+    bytes.extend(text);
+}
+
+/// Appends what it reads to `bytes`.
+struct Elements<'a> {
+    datatype: Dtype,
+    bytes: &'a mut Vec<u8>,
+    depth: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for Elements<'_> {
+    type Value = ();
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Elements<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} elements, or arrays of them", self.datatype)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        let Self { datatype, bytes, depth } = self;
+        if depth == 0 {
+            return Err(A::Error::custom(format!("arrays are nested deeper than {DEPTH_MAX}")));
+        }
+        loop {
+            let elements = Elements { datatype, bytes: &mut *bytes, depth: depth - 1 };
+            if seq.next_element_seed(elements)?.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
+        if self.datatype != Dtype::Bool {
+            return Err(E::custom(format!("{value} is no {}", self.datatype)));
+        }
+        self.bytes.push(value.into());
+        Ok(())
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<(), E> {
+        self.integer(i128::from(value))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<(), E> {
+        self.integer(i128::from(value))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
+        match self.datatype {
+            Dtype::Float32 if value.abs() > f64::from(f32::MAX) => {
+                return Err(E::custom(format!("{value} is out of FP32's range")));
+            }
+            Dtype::Float32 => self.bytes.extend((value as f32).to_le_bytes()),
+            Dtype::Float64 => self.bytes.extend(value.to_le_bytes()),
+            other => return Err(E::custom(format!("{value} is no {other}"))),
+        }
+        Ok(())
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<(), E> {
+        if self.datatype != Dtype::String {
+            let value: String = value.chars().take(80).collect();
+            return Err(E::custom(format!("{value:?} is no {}", self.datatype)));
+        }
+        push_text(self.bytes, value.as_bytes());
+        Ok(())
+    }
+}
+
+impl Elements<'_> {
+    fn integer<E: Error>(self, value: i128) -> Result<(), E> {
+        let out_of_range = |datatype: Dtype| E::custom(format!("{value} is no {datatype}"));
+        macro_rules! push {
+            ($type:ty) => {
+                match <$type>::try_from(value) {
+                    Ok(value) => self.bytes.extend(value.to_le_bytes()),
+                    Err(_) => return Err(out_of_range(self.datatype)),
+                }
+            };
+        }
+        match self.datatype {
+            // As clients that have no booleans write them.
+            Dtype::Bool if (0..=1).contains(&value) => self.bytes.push(value as u8),
+            Dtype::Uint8 => push!(u8),
+            Dtype::Int8 => push!(i8),
+            Dtype::Uint16 => push!(u16),
+            Dtype::Int16 => push!(i16),
+            Dtype::Uint32 => push!(u32),
+            Dtype::Int32 => push!(i32),
+            Dtype::Uint64 => push!(u64),
+            Dtype::Int64 => push!(i64),
+            Dtype::Float32 => self.bytes.extend((value as f32).to_le_bytes()),
+            Dtype::Float64 => self.bytes.extend((value as f64).to_le_bytes()),
+            Dtype::Bool | Dtype::Float16 | Dtype::Bfloat16 | Dtype::String => {
+                return Err(out_of_range(self.datatype));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Write the elements in `bytes` as a flat JSON array; what JSON has no word for is an error.
+pub(crate) fn write(
+    out: &mut Vec<u8>,
+    name: &str,
+    datatype: Dtype,
+    bytes: &[u8],
+) -> Result<(), ParseError> {
+    let lost = |what: &'static str| ParseError::NotJson { name: name.into(), what };
+    let mut separator = b'[';
+    macro_rules! numbers {
+        ($type:ty, $size:literal) => {
+            for element in bytes.as_chunks::<$size>().0 {
+                out.push(separator);
+                separator = b',';
+                json(out, &<$type>::from_le_bytes(*element));
+            }
+        };
+    }
+    macro_rules! floats {
+        ($type:ty, $size:literal) => {
+            for element in bytes.as_chunks::<$size>().0 {
+                let value = <$type>::from_le_bytes(*element);
+                if !value.is_finite() {
+                    return Err(lost("NaN or infinity"));
+                }
+                out.push(separator);
+                separator = b',';
+                json(out, &value);
+            }
+        };
+    }
+    match datatype {
+        Dtype::Bool => {
+            for element in bytes {
+                out.push(separator);
+                separator = b',';
+                json(out, &(*element != 0));
+            }
+        }
+        Dtype::Uint8 => numbers!(u8, 1),
+        Dtype::Int8 => numbers!(i8, 1),
+        Dtype::Uint16 => numbers!(u16, 2),
+        Dtype::Int16 => numbers!(i16, 2),
+        Dtype::Uint32 => numbers!(u32, 4),
+        Dtype::Int32 => numbers!(i32, 4),
+        Dtype::Uint64 => numbers!(u64, 8),
+        Dtype::Int64 => numbers!(i64, 8),
+        Dtype::Float32 => floats!(f32, 4),
+        Dtype::Float64 => floats!(f64, 8),
+        Dtype::Float16 | Dtype::Bfloat16 => return Err(lost("16-bit floats")),
+        Dtype::String => {
+            let mut rest = bytes;
+            while let Some((len, tail)) = rest.split_first_chunk::<4>() {
+                let len = u32::from_le_bytes(*len) as usize;
+                let (text, tail) = tail.split_at_checked(len).ok_or_else(|| lost("a cut text"))?;
+                let text =
+                    std::str::from_utf8(text).map_err(|_| lost("bytes that are no UTF-8"))?;
+                out.push(separator);
+                separator = b',';
+                json(out, &text);
+                rest = tail;
+            }
+        }
+    }
+    if separator == b'[' {
+        out.push(b'[');
+    }
+    out.push(b']');
+    Ok(())
+}
+
+/// Append a value that JSON has a word for.
+pub(crate) fn json(out: &mut Vec<u8>, value: &impl serde::Serialize) {
+    // Neither a scalar nor a vector fails.
+    let _ = serde_json::to_writer(out, value);
+}

@@ -1,0 +1,27 @@
+//! The Open Inference Protocol's bytes: inference requests and responses as JSON with the binary tensor
+//! extension, and tensors as either of the two carries them.
+//!
+//! Refuses to know HTTP, gRPC, tenants and models: a body comes in as bytes and goes out as names, shapes
+//! and elements, and the other way round.
+//!
+//! `request` reads a body, `response` writes one, `elements` are a tensor's numbers in JSON.
+//!
+//! Invariants:
+//! - whatever the bytes are, reading them ends with a request or an error that names what is wrong, and
+//!   allocates in proportion to the bytes there are, never to what they claim;
+//! - binary tensors are slices of the body they came in, and go out as they lie in memory.
+
+#![forbid(unsafe_code)]
+
+mod elements;
+mod request;
+mod response;
+
+pub use elements::from_texts;
+pub use request::{
+    InferRequest, Input, ParseError, RequestedOutput, no_classification, no_shared_memory,
+};
+pub use response::{InferResponse, Output, OutputData, Written};
+
+#[cfg(test)]
+mod tests;

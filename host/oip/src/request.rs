@@ -1,0 +1,321 @@
+//! Reading an inference request's body.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use bytes::Bytes;
+use gristmill_core::{BufferPool, Dtype, Shape, Tensor, TensorError, TensorInfo};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::elements;
+
+/// A request to run a model.
+#[derive(Debug, Default)]
+pub struct InferRequest {
+    /// The client's word for it; comes back with the answer.
+    pub id: Option<String>,
+    /// In the body's order.
+    pub inputs: Vec<Input>,
+    /// The outputs asked for; empty: all.
+    pub outputs: Vec<RequestedOutput>,
+    /// Whether outputs that do not say otherwise come back binary.
+    pub binary_output: bool,
+    /// Priority level; 0: the model's default.
+    pub priority: u32,
+    /// How long it may be queued.
+    pub timeout: Option<Duration>,
+}
+
+/// An input tensor.
+#[derive(Debug)]
+pub struct Input {
+    pub name: String,
+    pub datatype: Dtype,
+    pub shape: Shape,
+    /// Little-endian elements, as a binary tensor has them.
+    pub data: Bytes,
+}
+
+/// An output that a request asks for.
+#[derive(Debug)]
+pub struct RequestedOutput {
+    pub name: String,
+    /// Whether it comes back binary; none: as the request says.
+    pub binary: Option<bool>,
+}
+
+/// Why a body is no inference request, or an answer cannot be written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseError {
+    #[error("the request's JSON cannot be read: {0}")]
+    Json(String),
+    #[error(
+        "Inference-Header-Content-Length is {header}, the body has {body} bytes: it must be the length of the JSON part"
+    )]
+    HeaderLength { header: usize, body: usize },
+    #[error("input {name:?}: shape {shape:?} is no list of sizes")]
+    Shape { name: String, shape: Vec<i64> },
+    #[error("input {name:?}: {why}")]
+    Datatype { name: String, why: String },
+    #[error("input {name:?} has neither data nor binary_data_size")]
+    NoData { name: String },
+    #[error("input {name:?} has both data and binary_data_size")]
+    TwoData { name: String },
+    #[error("input {name:?}: data: {why}")]
+    Data { name: String, why: String },
+    #[error("input {name:?} is {datatype}, which travels as binary data only")]
+    BinaryOnly { name: String, datatype: Dtype },
+    #[error(
+        "input {name:?}: binary_data_size is {size}, but only {rest} bytes are left of the body"
+    )]
+    TooShort { name: String, size: u64, rest: usize },
+    #[error("{0} bytes follow the last binary tensor")]
+    TooLong(usize),
+    #[error("input {name:?}: {error}")]
+    Tensor { name: String, error: TensorError },
+    #[error("input {name:?}: {} elements, shape {shape:?} asks for {expected}", .count)]
+    Count { name: String, count: usize, shape: Vec<usize>, expected: usize },
+    #[error("a raw body (Inference-Header-Content-Length: 0) is not possible: {0}")]
+    Raw(String),
+    #[error(
+        "shared memory is not supported (input or output {0:?}): a region of the host's memory would be open to every tenant"
+    )]
+    SharedMemory(String),
+    #[error("output {0:?}: classification is not supported: a pipeline's postprocessing does that")]
+    Classification(String),
+    #[error(
+        "output {name:?} has {what}, which JSON cannot hold: ask for binary data (binary_data_output)"
+    )]
+    NotJson { name: String, what: &'static str },
+}
+
+impl ParseError {
+    /// Whether it asks for something that is not offered, rather than asking wrongly.
+    pub fn is_unsupported(&self) -> bool {
+        matches!(self, Self::SharedMemory(_) | Self::Classification(_))
+    }
+}
+
+#[derive(Deserialize)]
+struct WireRequest<'a> {
+    #[serde(default)]
+    id: Option<String>,
+    #[serde(default)]
+    parameters: Option<WireParameters>,
+    #[serde(borrow)]
+    inputs: Vec<WireInput<'a>>,
+    #[serde(default)]
+    outputs: Option<Vec<WireOutput>>,
+}
+
+#[derive(Default, Deserialize)]
+struct WireParameters {
+    priority: Option<u32>,
+    /// Microseconds.
+    timeout: Option<u64>,
+    #[serde(default)]
+    binary_data_output: bool,
+}
+
+#[derive(Deserialize)]
+struct WireInput<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    datatype: Cow<'a, str>,
+    shape: Vec<i64>,
+    #[serde(default)]
+    parameters: Option<WireInputParameters>,
+    #[serde(borrow, default)]
+    data: Option<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+struct WireInputParameters {
+    binary_data_size: Option<u64>,
+    shared_memory_region: Option<serde::de::IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct WireOutput {
+    name: String,
+    #[serde(default)]
+    parameters: Option<WireOutputParameters>,
+}
+
+#[derive(Default, Deserialize)]
+struct WireOutputParameters {
+    binary_data: Option<bool>,
+    classification: Option<i64>,
+    shared_memory_region: Option<serde::de::IgnoredAny>,
+}
+
+impl InferRequest {
+    /// Read `body`: JSON of `header_len` bytes, then the binary tensors in the JSON's order; all of it is
+    /// JSON where no length is given.
+    pub fn parse(body: &Bytes, header_len: Option<usize>) -> Result<Self, ParseError> {
+        let header = match header_len {
+            None => &body[..],
+            Some(len) => body
+                .get(..len)
+                .ok_or_else(|| ParseError::HeaderLength { header: len, body: body.len() })?,
+        };
+        let wire: WireRequest<'_> =
+            serde_json::from_slice(header).map_err(|error| ParseError::Json(error.to_string()))?;
+        let mut binary = body.slice(header.len()..);
+        let mut inputs = Vec::with_capacity(wire.inputs.len());
+        for input in wire.inputs {
+            inputs.push(Input::from_wire(input, &mut binary)?);
+        }
+        if !binary.is_empty() {
+            return Err(ParseError::TooLong(binary.len()));
+        }
+        let outputs = wire.outputs.unwrap_or_default().into_iter();
+        let outputs = outputs.map(RequestedOutput::from_wire).collect::<Result<_, _>>()?;
+        let WireParameters { priority, timeout, binary_data_output } =
+            wire.parameters.unwrap_or_default();
+        Ok(Self {
+            id: wire.id,
+            inputs,
+            outputs,
+            binary_output: binary_data_output,
+            priority: priority.unwrap_or_default(),
+            timeout: timeout.filter(|us| *us > 0).map(Duration::from_micros),
+        })
+    }
+
+    /// A body that is one raw tensor: the model's only input, one row of it where rows are free; all outputs
+    /// come back binary.
+    pub fn raw(
+        inputs: &[TensorInfo],
+        rows_are_dynamic: bool,
+        body: Bytes,
+    ) -> Result<Self, ParseError> {
+        let [info] = inputs else {
+            return Err(ParseError::Raw(format!("the model has {} inputs", inputs.len())));
+        };
+        let input = if info.dtype == Dtype::String {
+            let mut shape = Shape::from_elem(1, info.dims.len().max(1));
+            shape.truncate(info.dims.len());
+            let data = elements::from_texts(&[&body]).into();
+            Input { name: info.name.to_string(), datatype: info.dtype, shape, data }
+        } else {
+            let shape = raw_shape(info, rows_are_dynamic, body.len())?;
+            Input { name: info.name.to_string(), datatype: info.dtype, shape, data: body }
+        };
+        Ok(Self { inputs: vec![input], binary_output: true, ..Self::default() })
+    }
+}
+
+/// The shape of one row in `len` bytes.
+fn raw_shape(info: &TensorInfo, rows_are_dynamic: bool, len: usize) -> Result<Shape, ParseError> {
+    let mut dims: Vec<Option<usize>> = info.dims.clone();
+    if let Some(rows) = dims.first_mut().filter(|_| rows_are_dynamic) {
+        *rows = Some(1);
+    }
+    if dims.iter().filter(|dim| dim.is_none()).count() > 1 {
+        let why = format!("input {:?} has more than one variable dimension", info.name);
+        return Err(ParseError::Raw(why));
+    }
+    let known = dims.iter().flatten().try_fold(1_usize, |product, dim| product.checked_mul(*dim));
+    let row_bytes =
+        known.zip(info.dtype.size_bytes()).and_then(|(count, size)| count.checked_mul(size));
+    let fits = row_bytes.filter(|bytes| *bytes > 0 && len.is_multiple_of(*bytes));
+    let Some(row_bytes) = fits else {
+        let why = format!("{len} bytes are no {} of shape {}", info.dtype, info.shape_text());
+        return Err(ParseError::Raw(why));
+    };
+    Ok(dims.into_iter().map(|dim| dim.unwrap_or(len / row_bytes)).collect())
+}
+
+impl Input {
+    fn from_wire(wire: WireInput<'_>, binary: &mut Bytes) -> Result<Self, ParseError> {
+        let name = wire.name.into_owned();
+        let datatype = match wire.datatype.parse::<Dtype>() {
+            Ok(datatype) => datatype,
+            Err(error) => return Err(ParseError::Datatype { name, why: error.to_string() }),
+        };
+        let sizes = wire.shape.iter().map(|size| usize::try_from(*size).ok());
+        let Some(shape) = sizes.collect::<Option<Shape>>() else {
+            return Err(ParseError::Shape { name, shape: wire.shape });
+        };
+        let parameters = wire.parameters.unwrap_or_default();
+        no_shared_memory(&name, parameters.shared_memory_region.is_some())?;
+        let data = match (parameters.binary_data_size, wire.data) {
+            (Some(_), Some(_)) => return Err(ParseError::TwoData { name }),
+            (None, None) => return Err(ParseError::NoData { name }),
+            (None, Some(data)) => elements::read(&name, datatype, data)?.into(),
+            (Some(size), None) => {
+                if size > binary.len() as u64 {
+                    return Err(ParseError::TooShort { name, size, rest: binary.len() });
+                }
+                binary.split_to(size as usize)
+            }
+        };
+        Ok(Self { name, datatype, shape, data })
+    }
+
+    /// The tensor: where it lies, if it is aligned there, else a copy.
+    pub fn tensor(&self, pool: &BufferPool) -> Result<Tensor, ParseError> {
+        let failed = |error| ParseError::Tensor { name: self.name.clone(), error };
+        let size = Tensor::size_bytes(self.datatype, &self.shape).map_err(failed)?;
+        if let Some(expected) = size.filter(|size| *size != self.data.len()) {
+            let error = TensorError::Length { expected, actual: self.data.len() };
+            return Err(failed(error));
+        }
+        let buffer = pool.adopt(self.data.clone(), self.datatype.size_bytes().unwrap_or(1));
+        Tensor::new(self.datatype, self.shape.clone(), buffer).map_err(failed)
+    }
+
+    /// The elements of a BYTES tensor, which here may be any bytes.
+    pub fn texts(&self) -> Result<Vec<Bytes>, ParseError> {
+        let name = || self.name.clone();
+        if self.datatype != Dtype::String {
+            let why = format!("{} is given, BYTES is wanted", self.datatype);
+            return Err(ParseError::Datatype { name: name(), why });
+        }
+        let mut rest = self.data.clone();
+        let mut texts = Vec::new();
+        while let Some(len) = rest.first_chunk::<4>() {
+            let len = u32::from_le_bytes(*len) as usize;
+            if len > rest.len() - 4 {
+                let why = format!("element {} is cut short", texts.len());
+                return Err(ParseError::Data { name: name(), why });
+            }
+            drop(rest.split_to(4));
+            texts.push(rest.split_to(len));
+        }
+        let expected =
+            self.shape.iter().try_fold(1_usize, |product, dim| product.checked_mul(*dim));
+        if !rest.is_empty() || expected != Some(texts.len()) {
+            return Err(ParseError::Count {
+                name: name(),
+                count: texts.len(),
+                shape: self.shape.to_vec(),
+                expected: expected.unwrap_or(usize::MAX),
+            });
+        }
+        Ok(texts)
+    }
+}
+
+impl RequestedOutput {
+    fn from_wire(wire: WireOutput) -> Result<Self, ParseError> {
+        let WireOutputParameters { binary_data, classification, shared_memory_region } =
+            wire.parameters.unwrap_or_default();
+        no_shared_memory(&wire.name, shared_memory_region.is_some())?;
+        no_classification(&wire.name, classification.unwrap_or_default())?;
+        Ok(Self { name: wire.name, binary: binary_data })
+    }
+}
+
+/// An error where a tensor lies in shared memory.
+pub fn no_shared_memory(name: &str, wanted: bool) -> Result<(), ParseError> {
+    if wanted { Err(ParseError::SharedMemory(name.into())) } else { Ok(()) }
+}
+
+/// An error where an output is to be classified.
+pub fn no_classification(name: &str, classes: i64) -> Result<(), ParseError> {
+    if classes != 0 { Err(ParseError::Classification(name.into())) } else { Ok(()) }
+}
