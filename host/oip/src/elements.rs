@@ -93,7 +93,7 @@ impl<'de> Visitor<'de> for Elements<'_> {
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
         match self.datatype {
-            Dtype::Float32 if value.abs() > f64::from(f32::MAX) => {
+            Dtype::Float32 if (value as f32).is_infinite() => {
                 return Err(E::custom(format!("{value} is out of FP32's range")));
             }
             Dtype::Float32 => self.bytes.extend((value as f32).to_le_bytes()),

@@ -100,7 +100,7 @@ class GrpcLibrary(Library):
         401: "UNAUTHENTICATED",
         403: "PERMISSION_DENIED",
         404: "NOT_FOUND",
-        422: "INVALID_ARGUMENT",
+        415: "INVALID_ARGUMENT",
         501: "UNIMPLEMENTED",
         503: "UNAVAILABLE",
         504: "DEADLINE_EXCEEDED",

@@ -446,6 +446,9 @@ impl GrpcInferenceService for Inference {
         request: Request<Streaming<ModelInferRequest>>,
     ) -> Answer<Self::ModelStreamInferStream> {
         let metadata = request.metadata().clone();
+        let snapshot = self.snapshot();
+        let caller = self.caller(&snapshot, token(&metadata).as_deref(), None);
+        caller.map_err(|problem| status_of(&problem))?;
         let inference = self.clone();
         let requests = request.into_inner();
         let answers = requests.map(move |message| {
