@@ -36,6 +36,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         Err(faults) => bail!("the configuration is wrong:\n  {}", faults.join("\n  ")),
     };
     gristmill_telemetry::init(&config.log, config.log_format)?;
+    // A connection is a file, and the usual limit of 1024 of them is for programs that hold few.
+    if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
+        tracing::warn!(%error, "the limit on open files stays as it is");
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(run_server(config))
 }

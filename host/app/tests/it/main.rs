@@ -27,6 +27,7 @@ mod batching;
 mod durability;
 mod limits;
 mod neighbours;
+mod oip_abuse;
 mod oip_clients;
 mod oip_perf_analyzer;
 mod serving;

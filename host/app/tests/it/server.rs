@@ -154,6 +154,14 @@ impl Server {
         self.setup
     }
 
+    /// Its memory just now.
+    pub(crate) fn resident_bytes(&self) -> usize {
+        let status = format!("/proc/{}/status", self.process.child.id());
+        let status = fs::read_to_string(status).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() << 10
+    }
+
     /// Ask it to end, as a supervisor does.
     pub(crate) fn signal_terminate(&self) {
         let pid = self.process.child.id().to_string();

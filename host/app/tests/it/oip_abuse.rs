@@ -1,0 +1,185 @@
+//! What no client of the Open Inference Protocol should send, and what many clients do at once: an error
+//! or a closed connection, and nobody else affected.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+
+use crate::files;
+use crate::raw::{self, Raw};
+use crate::server::{Server, Setup};
+
+const PATH: &str = "/v2/models/ranker/infer";
+
+/// A server with `ranker`, granted to a tenant that needs no key.
+fn ranker(setup: Setup) -> Server {
+    let server = setup.flag("--open-tenant", "acme").start();
+    server.admin.put("/admin/v1/models/ranker", &files::model("ranker")).ok();
+    let acme = json!({ "open": true, "models": ["ranker"] });
+    server.admin.put_json("/admin/v1/tenants/acme", &acme).ok();
+    server
+}
+
+/// One row for `ranker`: what it answers shows that the server still serves.
+fn row() -> Value {
+    let data = vec![0.5; 32];
+    json!({ "inputs": [{ "name": "input", "datatype": "FP32", "shape": [1, 32], "data": data }] })
+}
+
+#[track_caller]
+fn serves(server: &mut Server) {
+    server.assert_alive();
+    let answer = server.data.post(PATH, row().to_string().as_bytes()).ok();
+    assert_eq!(answer["outputs"][0]["shape"], json!([1, 1]), "{answer}");
+}
+
+/// The protocol's error, with every one of `named` in it.
+#[track_caller]
+fn refused(answer: &crate::client::Answer, status: u16, named: &[&str]) {
+    let text = answer.text();
+    assert_eq!(answer.status, status, "{text}");
+    assert_eq!(answer.header("content-type"), "application/json", "{text}");
+    let document: Value = serde_json::from_slice(&answer.body).unwrap();
+    let error = document["error"].as_str().unwrap();
+    for name in named {
+        assert!(error.contains(name), "{name:?} is missing from: {error}");
+    }
+}
+
+#[test]
+fn bodies_and_lengths_that_do_not_agree() {
+    let mut server = ranker(Setup::new());
+    let binary = |size: usize, shape: Value| {
+        let parameters = json!({ "binary_data_size": size });
+        let input = json!({ "name": "input", "datatype": "FP32", "shape": shape, "parameters": parameters });
+        json!({ "inputs": [input] }).to_string()
+    };
+    let post = |header_len: &str, json: &str, tail: usize| {
+        let body = [json.as_bytes(), &vec![0; tail]].concat();
+        let headers = [("inference-header-content-length", header_len)];
+        server.data.send("POST", PATH, &headers, Some(&body))
+    };
+    let row = binary(128, json!([1, 32]));
+    let len = row.len().to_string();
+    assert_eq!(post(&len, &row, 128).status, 200);
+    refused(&post(&len, &row, 127), 400, &["\"input\"", "128", "only 127 bytes are left"]);
+    refused(&post(&len, &row, 130), 400, &["2 bytes follow the last binary tensor"]);
+    refused(&post("9999", &row, 128), 400, &["Inference-Header-Content-Length is 9999"]);
+    refused(&post("5", &row, 128), 400, &["JSON cannot be read"]);
+    refused(&post("-1", &row, 128), 400, &["Inference-Header-Content-Length is \"-1\""]);
+    refused(&post("0", &row, 128), 400, &["raw body", "FP32 of shape [-1, 32]"]);
+    let short = binary(64, json!([1, 32]));
+    let answer = post(&short.len().to_string(), &short, 64);
+    refused(&answer, 400, &["data is 64 bytes long", "128"]);
+    for shape in [json!([u32::MAX, u32::MAX, u32::MAX]), json!([1_u64 << 62, 4])] {
+        let huge = binary(0, shape);
+        refused(&post(&huge.len().to_string(), &huge, 0), 400, &["overflows"]);
+    }
+    let huge = binary(0, json!([1_u64 << 61]));
+    refused(&post(&huge.len().to_string(), &huge, 0), 400, &["\"input\"", "9223372036854775808"]);
+    serves(&mut server);
+}
+
+#[test]
+fn encodings_that_are_none_and_bodies_that_grow() {
+    let mut server = ranker(Setup::new().flag("--message-bytes-max", "65536"));
+    let send = |encoding: &str, body: &[u8]| {
+        server.data.send("POST", PATH, &[("content-encoding", encoding)], Some(body))
+    };
+    refused(&send("gzip", b"no gzip"), 400, &["the body is no gzip"]);
+    refused(&send("deflate", b"no deflate"), 400, &["the body is no deflate"]);
+    refused(&send("br", b""), 415, &["content-encoding is \"br\"", "gzip and deflate"]);
+    // 1 MiB of spaces, in a kilobyte.
+    let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    bomb.write_all(&vec![b' '; 1 << 20]).unwrap();
+    refused(&send("gzip", &bomb.finish().unwrap()), 413, &["decompressed", "65536"]);
+    refused(&server.data.post(PATH, &vec![b' '; 65537]), 413, &["limit of 65536 bytes"]);
+    serves(&mut server);
+}
+
+#[test]
+fn clients_that_leave_or_never_finish() {
+    let mut server = ranker(Setup::new().flag("--infer-timeout-s", "1"));
+    for _ in 0..50 {
+        let head =
+            raw::post(PATH, &["content-length: 1000000", "inference-header-content-length: 200"]);
+        // Dropped with most of the body still to come.
+        Raw::sent(&server.data, &head).send(&[b' '; 5000]);
+    }
+    serves(&mut server);
+    let head = raw::post(PATH, &["connection: close", "content-length: 900"]);
+    let answer = Raw::sent(&server.data, &format!("{head}{{")).answer();
+    refused(&answer, 408, &["did not arrive within the timeout"]);
+    // Says that it is much; sends nothing.
+    let head = raw::post(PATH, &["connection: close", "content-length: 99999999999"]);
+    refused(&Raw::sent(&server.data, &head).answer(), 413, &["limit of 268435456 bytes"]);
+    serves(&mut server);
+}
+
+#[test]
+fn ten_thousand_idle_connections() {
+    const CONNECTIONS: usize = 10_000;
+    let mut server = ranker(Setup::new());
+    rlimit::increase_nofile_limit(2 * CONNECTIONS as u64).unwrap();
+    serves(&mut server);
+    let before = server.resident_bytes();
+    let address = server.data.address().strip_prefix("http://").unwrap().to_owned();
+    let grpc = server.grpc.clone();
+    let open = |address: &str| TcpStream::connect(address).unwrap();
+    let idle: Vec<_> = (0..CONNECTIONS).map(|at| open([&address, &grpc][at % 2])).collect();
+    serves(&mut server);
+    let grown = server.resident_bytes().saturating_sub(before) / CONNECTIONS;
+    assert!(grown < 64 << 10, "{grown} bytes for each idle connection");
+    drop(idle);
+    serves(&mut server);
+}
+
+/// One frame of HTTP/2.
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let len = (payload.len() as u32).to_be_bytes();
+    [&len[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+#[test]
+fn streams_that_are_reset_at_once() {
+    const HEADERS: u8 = 1;
+    const RST_STREAM: u8 = 3;
+    const SETTINGS: u8 = 4;
+    const GOAWAY: u8 = 7;
+    let mut server = ranker(Setup::new());
+    let mut attacker = TcpStream::connect(&server.grpc).unwrap();
+    attacker.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
+    attacker.write_all(&frame(SETTINGS, 0, 0, &[])).unwrap();
+    // POST, http, :path and :authority as literals.
+    let path = "/inference.GRPCInferenceService/ServerLive";
+    let block = [&[0x83, 0x86, 0x04, path.len() as u8], path.as_bytes(), &[0x01, 1, b'a']].concat();
+    let mut answered = attacker.try_clone().unwrap();
+    let sending = std::thread::spawn(move || {
+        for stream in (1..200_000).step_by(2) {
+            let pair = [
+                frame(HEADERS, 0x4, stream, &block),
+                frame(RST_STREAM, 0, stream, &8_u32.to_be_bytes()),
+            ];
+            if attacker.write_all(&pair.concat()).is_err() {
+                return;
+            }
+        }
+    });
+    // Frames until the server says that it is enough, and closes.
+    let mut last = 0;
+    let mut head = [0; 9];
+    while answered.read_exact(&mut head).is_ok() {
+        last = head[3];
+        let len = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+        let mut payload = vec![0; len as usize];
+        if last == GOAWAY || answered.read_exact(&mut payload).is_err() {
+            break;
+        }
+    }
+    assert_eq!(last, GOAWAY);
+    drop(answered);
+    serves(&mut server);
+    sending.join().unwrap();
+    assert!(server.resident_bytes() < 1 << 30);
+}
