@@ -1,7 +1,12 @@
 //! Percent-encoding, undone.
 
+use std::borrow::Cow;
+
 /// The text with every `%xx` decoded; what is none stays as it is.
-pub(crate) fn decode(text: &str) -> String {
+pub(crate) fn decode(text: &str) -> Cow<'_, str> {
+    if !text.contains('%') {
+        return text.into();
+    }
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {
@@ -21,5 +26,5 @@ pub(crate) fn decode(text: &str) -> String {
             }
         }
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    String::from_utf8_lossy(&bytes).into_owned().into()
 }

@@ -9,7 +9,7 @@ use ureq::http::{HeaderMap, Request};
 /// Longer than any answer takes, so that a server that hangs fails the test.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// One of a server's planes, and the token that requests carry. Clones share connections.
+/// One of a server's planes, and the token that requests carry. Each request has a connection of its own.
 #[derive(Clone)]
 pub(crate) struct Client {
     agent: Agent,
@@ -32,6 +32,8 @@ impl Client {
             .http_status_as_error(false)
             .allow_non_standard_methods(true)
             .timeout_global(Some(PATIENCE))
+            // A server may close a connection whose body it refused unread, just as it is used again.
+            .max_idle_connections(0)
             .proxy(None)
             .build();
         Self { agent: config.into(), address, token }

@@ -42,18 +42,10 @@ pub struct DataPlane {
 
 /// Where a path leads.
 enum Target<'a> {
-    /// The Open Inference Protocol, with what follows `/v2` and the tenant before it.
-    Inference {
-        path: &'a str,
-        tenant: Option<&'a str>,
-    },
     Live,
     Ready,
     Tenant(&'a str),
-    Infer {
-        tenant: &'a str,
-        pipeline: Option<&'a str>,
-    },
+    Infer { tenant: &'a str, pipeline: Option<&'a str> },
 }
 
 impl DataPlane {
@@ -68,20 +60,24 @@ impl DataPlane {
         let snapshot = self.cell.load();
         // At `info`, so that what plugins log can be found by the request.
         let span = info_span!("request", id = %id, path = request.uri().path());
-        let speaks_oip = matches!(target_of(request.uri().path()), Some(Target::Inference { .. }));
         let mut timings = StageTimes::default();
-        let outcome = self.route(&snapshot, request, arrived, &mut timings).instrument(span).await;
-        let mut answer = outcome.unwrap_or_else(|refusal| {
-            if refusal.problem.code == ErrorCode::Internal {
-                tracing::error!(id = %id, detail = refusal.problem.detail, "internal error");
+        let uri = request.uri().clone();
+        let mut answer = match inference_path(uri.path()) {
+            Some((path, tenant)) => {
+                let call = Call { path, tenant, arrived };
+                let outcome = self.inference.answer(&snapshot, call, request);
+                let outcome = outcome.instrument(span).await;
+                outcome.unwrap_or_else(|refusal| refusal.answer(&id, error_answer))
             }
-            let mut answer = match speaks_oip {
-                true => error_answer(refusal.problem),
-                false => refusal.problem.into_response(&id).map(ResponseBody::from),
-            };
-            answer.headers_mut().extend(refusal.allow.map(|allow| (ALLOW, allow)));
-            answer
-        });
+            None => {
+                let path = uri.path();
+                let outcome = self.route(&snapshot, path, request, arrived, &mut timings);
+                let outcome = outcome.instrument(span).await;
+                let document =
+                    |problem: Problem| problem.into_response(&id).map(ResponseBody::from);
+                outcome.unwrap_or_else(|refusal| refusal.answer(&id, document))
+            }
+        };
         let headers = answer.headers_mut();
         if let Ok(id) = HeaderValue::from_str(&id) {
             headers.insert(REQUEST_ID, id);
@@ -99,18 +95,15 @@ impl DataPlane {
     async fn route(
         &self,
         snapshot: &Snapshot,
+        path: &str,
         request: Request<Incoming>,
         arrived: Instant,
         times: &mut StageTimes,
     ) -> Result<Answer, Refusal> {
-        let path = request.uri().path().to_owned();
-        let Some(target) = target_of(&path) else {
+        let Some(target) = target_of(path) else {
             let detail = format!("nothing is served at {path:?}");
             return Err(Problem::new(ErrorCode::NotFound, detail).into());
         };
-        if let Target::Inference { path, tenant } = target {
-            return self.inference.answer(snapshot, Call { path, tenant, arrived }, request).await;
-        }
         let allowed = match target {
             Target::Infer { .. } => Method::POST,
             _ => Method::GET,
@@ -136,7 +129,6 @@ impl DataPlane {
                 times.auth = Some(arrived.elapsed());
                 run(route, request, arrived, times).await
             }
-            Target::Inference { .. } => Ok(text("")),
         }
     }
 }
@@ -190,15 +182,16 @@ pub(crate) fn problem_of_pipeline(error: &InferError, route: &Route) -> Problem 
     problem
 }
 
-fn target_of(path: &str) -> Option<Target<'_>> {
+/// A path of the Open Inference Protocol: what follows `/v2`, and the tenant named before it.
+fn inference_path(path: &str) -> Option<(&str, Option<&str>)> {
     if let Some(path) = below(path, "/v2") {
-        return Some(Target::Inference { path, tenant: None });
+        return Some((path, None));
     }
-    if let Some((tenant, rest)) = path.strip_prefix("/v1/").and_then(|path| path.split_once('/'))
-        && let Some(path) = below(rest, "v2")
-    {
-        return Some(Target::Inference { path, tenant: Some(tenant) });
-    }
+    let (tenant, rest) = path.strip_prefix("/v1/")?.split_once('/')?;
+    Some((below(rest, "v2")?, Some(tenant)))
+}
+
+fn target_of(path: &str) -> Option<Target<'_>> {
     let mut parts = path.strip_prefix('/')?.split('/');
     let target = match (parts.next()?, parts.next(), parts.next(), parts.next()) {
         ("livez", None, ..) => Target::Live,
@@ -311,6 +304,17 @@ impl Refusal {
         let mut refusal = Self::from(Problem::new(ErrorCode::MethodNotAllowed, detail));
         refusal.allow = HeaderValue::from_str(allowed.as_str()).ok();
         refusal
+    }
+
+    /// The answer that `write` makes of the problem.
+    fn answer(self, request_id: &str, write: impl FnOnce(Problem) -> Answer) -> Answer {
+        let Self { problem, allow } = self;
+        if problem.code == ErrorCode::Internal {
+            tracing::error!(id = request_id, detail = problem.detail, "internal error");
+        }
+        let mut answer = write(problem);
+        answer.headers_mut().extend(allow.map(|allow| (ALLOW, allow)));
+        answer
     }
 }
 

@@ -57,7 +57,7 @@ fn visible(headers: &HeaderMap) -> Vec<(String, String)> {
 }
 
 fn query(query: &str) -> Vec<(String, String)> {
-    let decode = |text: &str| percent::decode(&text.replace('+', " "));
+    let decode = |text: &str| percent::decode(&text.replace('+', " ")).into_owned();
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
     pairs
         .map(|pair| {

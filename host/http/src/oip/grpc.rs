@@ -33,7 +33,7 @@ use super::proto::model_infer_response::InferOutputTensor;
 use super::proto::{
     self, InferParameter, InferTensorContents, ModelInferRequest, ModelInferResponse, Unsupported,
 };
-use super::{Inference, models};
+use super::{Inference, NO_SHARED_MEMORY, models};
 use crate::credentials;
 use crate::problem::Problem;
 
@@ -378,9 +378,7 @@ fn status_of(problem: &Problem) -> Status {
 }
 
 fn no_regions() -> Status {
-    Status::unimplemented(
-        "shared memory is not supported: a region of the host's memory would be open to every tenant, which is unsafe between tenants",
-    )
+    Status::unimplemented(NO_SHARED_MEMORY)
 }
 
 type Answer<T> = Result<Response<T>, Status>;

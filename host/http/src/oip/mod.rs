@@ -31,6 +31,9 @@ use gristmill_core::{BufferPool, Digest, Name};
 
 use crate::Shutdown;
 
+/// Why a part of the protocol is not offered.
+const NO_SHARED_MEMORY: &str = "shared memory is not supported: a region of the host's memory would be open to every tenant, which is unsafe between tenants";
+
 /// Bounds and rights of the Open Inference Protocol.
 #[derive(Clone, Debug)]
 pub struct InferenceConfig {

@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::access::{Caller, Target};
 use super::inference::{Answered, Asked, refused};
-use super::{Inference, models};
+use super::{Inference, NO_SHARED_MEMORY, models};
 use crate::body::{self, Answer, ResponseBody};
 use crate::credentials;
 use crate::data::{PROVIDER, Refusal};
@@ -35,20 +35,31 @@ const INLINE_BYTES_MAX: usize = 32 << 10;
 
 /// Where a path below `/v2` leads.
 enum Path<'a> {
+    Open(OpenPath),
+    Caller(CallerPath<'a>),
+}
+
+/// What needs no credentials.
+enum OpenPath {
     Server,
     Live,
     Ready,
+    /// Not offered, and why.
+    Unsupported(&'static str),
+}
+
+/// What depends on who calls.
+enum CallerPath<'a> {
     Models,
     AllStatistics,
     Metadata(Model<'a>),
-    ModelReady(Model<'a>),
+    Ready(Model<'a>),
     Config(Model<'a>),
     Statistics(Model<'a>),
     Infer(Model<'a>),
     Index,
     Load(&'a str),
     Unload(&'a str),
-    Unsupported(&'static str),
 }
 
 /// A model and the version asked for, empty where none is.
@@ -75,61 +86,65 @@ impl Inference {
         call: Call<'_>,
         request: Request<Incoming>,
     ) -> Result<Answer, Refusal> {
-        let segments: Vec<_> =
-            call.path.split('/').filter(|part| !part.is_empty()).map(percent::decode).collect();
+        let segments = call.path.split('/').filter(|part| !part.is_empty());
+        let segments: Vec<_> = segments.map(percent::decode).collect();
         let segments: Vec<&str> = segments.iter().map(|segment| &**segment).collect();
-        let Some((allowed, target)) = target_of(&segments) else {
+        let Some((allowed, path)) = path_of(&segments) else {
             let detail = format!("nothing is served at \"/v2{}\"", call.path);
             return Err(Problem::new(ErrorCode::NotFound, detail).into());
         };
         if *request.method() != allowed {
             return Err(Refusal::wrong_method(request.method(), &allowed));
         }
-        match target {
-            Path::Server => return Ok(json_answer(&models::server())),
-            Path::Live => return Ok(json_answer(&json!({ "live": true }))),
-            Path::Ready => {
+        let path = match path {
+            Path::Open(path) => return self.of_anyone(path).map_err(Refusal::from),
+            Path::Caller(path) => path,
+        };
+        let caller = self.caller(snapshot, credentials::bearer(request.headers()), call.tenant)?;
+        self.of_caller(snapshot, caller, path, call.arrived, request).await
+    }
+
+    fn of_anyone(&self, path: OpenPath) -> Result<Answer, Problem> {
+        Ok(match path {
+            OpenPath::Server => json_answer(&models::server()),
+            OpenPath::Live => json_answer(&json!({ "live": true })),
+            OpenPath::Ready => {
                 let ready = !self.parts.shutdown.has_begun();
                 let mut answer = json_answer(&json!({ "ready": ready }));
                 if !ready {
                     *answer.status_mut() = StatusCode::BAD_REQUEST;
                 }
-                return Ok(answer);
+                answer
             }
-            Path::Unsupported(why) => {
-                return Err(Problem::new(ErrorCode::Unsupported, why).into());
-            }
-            _ => {}
-        }
-        let caller = self.caller(snapshot, credentials::bearer(request.headers()), call.tenant)?;
-        self.of_caller(snapshot, caller, target, call.arrived, request).await
+            OpenPath::Unsupported(why) => return Err(Problem::new(ErrorCode::Unsupported, why)),
+        })
     }
 
     async fn of_caller(
         &self,
         snapshot: &Snapshot,
         caller: Caller<'_>,
-        target: Path<'_>,
+        path: CallerPath<'_>,
         arrived: Instant,
         request: Request<Incoming>,
     ) -> Result<Answer, Refusal> {
         let find = |Model { name, version }| caller.find(snapshot, name, version);
         let visible = || caller.models(snapshot).into_iter();
-        Ok(match target {
-            Path::Models => {
+        Ok(match path {
+            CallerPath::Models => {
                 let names: Vec<_> = visible().map(|model| model.name()).collect();
                 json_answer(&json!({ "models": names }))
             }
-            Path::AllStatistics => {
+            CallerPath::AllStatistics => {
                 let served = visible().filter_map(|model| Some((model, model.served().ok()?)));
                 let all = served.map(|(model, target)| models::statistics(model, &target));
                 json_answer(&json!({ "model_stats": all.collect::<Vec<_>>() }))
             }
-            Path::Metadata(model) => {
+            CallerPath::Metadata(model) => {
                 let visible = find(model)?;
                 json_answer(&models::metadata(visible, &visible.served()?))
             }
-            Path::ModelReady(model) => match find(model).and_then(|visible| visible.served()) {
+            CallerPath::Ready(model) => match find(model).and_then(|visible| visible.served()) {
                 Ok(_) => empty(StatusCode::OK),
                 Err(problem) => {
                     let mut answer = error_answer(problem);
@@ -137,16 +152,16 @@ impl Inference {
                     answer
                 }
             },
-            Path::Config(model) => {
+            CallerPath::Config(model) => {
                 let visible = find(model)?;
                 json_answer(&models::config(visible, &visible.served()?))
             }
-            Path::Statistics(model) => {
+            CallerPath::Statistics(model) => {
                 let visible = find(model)?;
                 let statistics = models::statistics(visible, &visible.served()?);
                 json_answer(&json!({ "model_stats": [statistics] }))
             }
-            Path::Index => {
+            CallerPath::Index => {
                 let (_, body) = request.into_parts();
                 let body =
                     self.read(body, Deadline::at(arrived + self.parts.config.timeout)).await?;
@@ -154,14 +169,13 @@ impl Inference {
                 let all = visible().flat_map(|model| models::index(model, ready));
                 json_answer(&all.collect::<Vec<_>>())
             }
-            Path::Load(model) => self.change(caller, model, true).await?,
-            Path::Unload(model) => self.change(caller, model, false).await?,
-            Path::Infer(Model { name, version }) => {
+            CallerPath::Load(model) => self.change(caller, model, true).await?,
+            CallerPath::Unload(model) => self.change(caller, model, false).await?,
+            CallerPath::Infer(Model { name, version }) => {
                 let deadline = self.deadline(arrived);
                 let asked = Asked { caller, model: name, version, arrived, deadline };
                 self.infer_over_http(snapshot, &asked, request).await?
             }
-            Path::Server | Path::Live | Path::Ready | Path::Unsupported(_) => empty(StatusCode::OK),
         })
     }
 
@@ -222,43 +236,40 @@ impl Inference {
     }
 }
 
-fn target_of<'a>(segments: &[&'a str]) -> Option<(Method, Path<'a>)> {
-    const SHARED_MEMORY: &str = "shared memory is not supported: a region of the host's memory would be open to every tenant, which is unsafe between tenants";
-    let target = match segments {
-        [] => Path::Server,
-        ["health", "live"] => Path::Live,
-        ["health", "ready"] => Path::Ready,
-        ["models"] => Path::Models,
-        ["models", "stats"] => Path::AllStatistics,
-        ["models", name, "versions", version, rest @ ..] => {
-            return of_model(Model { name, version }, rest);
-        }
-        ["models", name, rest @ ..] => return of_model(Model { name, version: "" }, rest),
-        ["repository", "index"] => return Some((Method::POST, Path::Index)),
-        ["repository", "models", name, "load"] => return Some((Method::POST, Path::Load(name))),
-        ["repository", "models", name, "unload"] => {
-            return Some((Method::POST, Path::Unload(name)));
-        }
+fn path_of<'a>(segments: &[&'a str]) -> Option<(Method, Path<'a>)> {
+    let open = |path| Some((Method::GET, Path::Open(path)));
+    let (method, path) = match segments {
+        [] => return open(OpenPath::Server),
+        ["health", "live"] => return open(OpenPath::Live),
+        ["health", "ready"] => return open(OpenPath::Ready),
         ["systemsharedmemory" | "cudasharedmemory", rest @ ..] => {
             let changes = matches!(rest.last(), Some(&("register" | "unregister")));
             let method = if changes { Method::POST } else { Method::GET };
-            return Some((method, Path::Unsupported(SHARED_MEMORY)));
+            return Some((method, Path::Open(OpenPath::Unsupported(NO_SHARED_MEMORY))));
         }
+        ["models"] => (Method::GET, CallerPath::Models),
+        ["models", "stats"] => (Method::GET, CallerPath::AllStatistics),
+        ["models", name, "versions", version, rest @ ..] => {
+            of_model(Model { name, version }, rest)?
+        }
+        ["models", name, rest @ ..] => of_model(Model { name, version: "" }, rest)?,
+        ["repository", "index"] => (Method::POST, CallerPath::Index),
+        ["repository", "models", name, "load"] => (Method::POST, CallerPath::Load(name)),
+        ["repository", "models", name, "unload"] => (Method::POST, CallerPath::Unload(name)),
         _ => return None,
     };
-    Some((Method::GET, target))
+    Some((method, Path::Caller(path)))
 }
 
-fn of_model<'a>(model: Model<'a>, rest: &[&'a str]) -> Option<(Method, Path<'a>)> {
-    let target = match rest {
-        [] => Path::Metadata(model),
-        ["ready"] => Path::ModelReady(model),
-        ["config"] => Path::Config(model),
-        ["stats"] => Path::Statistics(model),
-        ["infer"] => return Some((Method::POST, Path::Infer(model))),
+fn of_model<'a>(model: Model<'a>, rest: &[&'a str]) -> Option<(Method, CallerPath<'a>)> {
+    Some(match rest {
+        [] => (Method::GET, CallerPath::Metadata(model)),
+        ["ready"] => (Method::GET, CallerPath::Ready(model)),
+        ["config"] => (Method::GET, CallerPath::Config(model)),
+        ["stats"] => (Method::GET, CallerPath::Statistics(model)),
+        ["infer"] => (Method::POST, CallerPath::Infer(model)),
         _ => return None,
-    };
-    Some((Method::GET, target))
+    })
 }
 
 /// Whether only models that are ready are to be listed.
