@@ -1,9 +1,10 @@
 """ResNet-50 (v1.5, batch norm folded into the convolutions) with seeded random weights, for benchmarks.
 
-    python models/resnet50/make.py target/models/resnet50.onnx
+    python models/resnet50/make.py target/models/resnet50.onnx [fp32|fp16]
 
-What it computes means nothing; how much it computes is ResNet-50's: input `input` [N, 3, 224, 224] FP32,
-output `output` [N, 1000] FP32, 25.5 million weights, 4.1 billion multiply-adds a row.
+What it computes means nothing; how much it computes is ResNet-50's: input `input` [N, 3, 224, 224], output
+`output` [N, 1000], 25.5 million weights, 4.1 billion multiply-adds a row. All of it is FP32, or FP16 with
+the same weights, rounded.
 """
 
 import sys
@@ -15,16 +16,18 @@ from onnx import TensorProto, checker, helper, numpy_helper, save
 OPSET = 17
 SEED = 7
 STAGES = [(3, 64, 1), (4, 128, 2), (6, 256, 2), (3, 512, 2)]
+PRECISIONS = {"fp32": (np.float32, TensorProto.FLOAT), "fp16": (np.float16, TensorProto.FLOAT16)}
 
 
 class Graph:
-    def __init__(self):
+    def __init__(self, dtype):
         self.random = np.random.default_rng(SEED)
+        self.dtype = dtype
         self.nodes, self.weights = [], []
 
     def weight(self, name, shape, scale):
         values = self.random.standard_normal(shape).astype(np.float32) * np.float32(scale)
-        self.weights.append(numpy_helper.from_array(values, name))
+        self.weights.append(numpy_helper.from_array(values.astype(self.dtype), name))
         return name
 
     def node(self, kind, inputs, **attributes):
@@ -52,8 +55,9 @@ class Graph:
 
 
 def main():
-    path = Path(sys.argv[1])
-    graph = Graph()
+    path, precision = Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "fp32"
+    dtype, element = PRECISIONS[precision]
+    graph = Graph(dtype)
     data = graph.node("Relu", [graph.conv("input", 3, 64, 7, 2)])
     data = graph.node("MaxPool", [data], kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
     channels = 64
@@ -71,8 +75,8 @@ def main():
         helper.make_graph(
             graph.nodes,
             "resnet50",
-            [value("input", TensorProto.FLOAT, ["N", 3, 224, 224])],
-            [value("output", TensorProto.FLOAT, ["N", 1000])],
+            [value("input", element, ["N", 3, 224, 224])],
+            [value("output", element, ["N", 1000])],
             graph.weights,
         ),
         opset_imports=[helper.make_opsetid("", OPSET)],

@@ -60,7 +60,7 @@ const SETTINGS: [Setting; 16] = [
     Setting {
         key: "onnxruntime_library",
         default: None,
-        help: "ONNX Runtime's shared library; otherwise ORT_DYLIB_PATH or <data_dir>/onnxruntime/ is looked at, and without it models run on tract",
+        help: "ONNX Runtime's shared library, 1.23 or newer; otherwise ORT_DYLIB_PATH or <data_dir>/onnxruntime/ is looked at, and without it models run on tract",
     },
     Setting {
         key: "concurrent_plugin_calls",

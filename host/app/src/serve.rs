@@ -114,11 +114,11 @@ async fn open_control(config: &Config, pool: BufferPool) -> Result<Control> {
         memory_bytes_max: config.plugin_memory_bytes,
         ..SandboxConfig::new(data_dir.join("compiled"))
     };
-    let sandbox = Sandbox::new(&sandbox, pool.clone()).context("cannot set up the sandbox")?;
+    let sandbox = Sandbox::new(&sandbox, pool).context("cannot set up the sandbox")?;
     let mut limits = PipelineLimits::default();
     limits.plugin.memory_bytes = config.plugin_memory_bytes;
     let store = Store::open_local(&data_dir.join("store"))?;
-    let parts = ControlParts { store: store.into(), sandbox, backends, pool, limits };
+    let parts = ControlParts { store: store.into(), sandbox, backends, limits };
     Ok(Control::open(parts).await?)
 }
 

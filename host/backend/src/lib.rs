@@ -4,8 +4,8 @@
 //! Refuses to know batching, tenants and files other than the ONNX Runtime library: a model comes in
 //! as bytes and goes out as [`Model`] instances.
 //!
-//! Invariant: no `ort` value is ever cloned. In 2.0.0-rc.15 a clone deadlocks in its identity
-//! session.
+//! Invariant: no `ort` value is ever cloned, nor bound as an input, which may clone it. In 2.0.0-rc.15 a
+//! clone deadlocks in its identity session.
 
 #![forbid(unsafe_code)]
 
@@ -98,12 +98,17 @@ pub struct LoadedModel {
     pub instances: Vec<Box<dyn Model>>,
     /// What runs it, the best first.
     pub providers: Arc<[ProviderHealth]>,
+    /// What batches are best copied together in: memory that the device reads directly, where there is a
+    /// device, else the pool of the backends.
+    pub staging: BufferPool,
 }
 
 /// A model on one provider.
 struct Loaded {
     info: ModelInfo,
     instances: Vec<Box<dyn Model>>,
+    /// As of [`LoadedModel`]; none: the pool of the backends.
+    staging: Option<BufferPool>,
 }
 
 /// Why a model could not be loaded.
@@ -205,7 +210,7 @@ impl Backends {
             }
         }
         let mut loaded = loaded.into_iter();
-        let Some((kind, Loaded { info, instances })) = loaded.next() else {
+        let Some((kind, Loaded { info, instances, staging })) = loaded.next() else {
             return Err(LoadError::Unusable { opset, reasons });
         };
         if !reasons.is_empty() && self.onnxruntime.is_some() {
@@ -234,7 +239,8 @@ impl Backends {
             .into_iter()
             .map(|chain| Box::new(Chain::new(chain, providers.clone())) as Box<dyn Model>)
             .collect();
-        Ok(LoadedModel { info, instances, providers })
+        let staging = staging.unwrap_or_else(|| self.pool.clone());
+        Ok(LoadedModel { info, instances, providers, staging })
     }
 
     /// What to try, in order.

@@ -1,5 +1,7 @@
 //! ONNX Runtime, on the processor or on CUDA, through `ort`, its library loaded at run time.
 
+mod direct;
+
 use std::marker::PhantomData;
 use std::path::Path;
 
@@ -10,8 +12,9 @@ use ort::ep::{
     ArbitrarilyConfigurableExecutionProvider, CPU, CUDA, ExecutionProvider,
     ExecutionProviderDispatch,
 };
+use ort::memory::Allocator;
 use ort::session::builder::GraphOptimizationLevel;
-use ort::session::{Session, SessionInputValue};
+use ort::session::{Session, SessionInputValue, SessionOutputs};
 use ort::value::{
     DynValue, Outlet, PrimitiveTensorElementType, TensorElementType, TensorRef, ValueType,
 };
@@ -55,18 +58,27 @@ impl Runtime {
             inputs: first.inputs().iter().map(describe).collect::<Result<_, _>>()?,
             outputs: first.outputs().iter().map(describe).collect::<Result<_, _>>()?,
         };
-        let output_dtypes: Vec<_> = info.outputs.iter().map(|output| output.dtype).collect();
+        let direct = match provider {
+            ProviderKind::Cuda => Some(direct::pinned(options)?),
+            ProviderKind::Cpu | ProviderKind::Tract => None,
+        };
+        let allocator = |session: &Session| direct::allocator(session, direct.as_ref()?);
+        let staging = allocator(&first).map(direct::staging);
         let mut instances: Vec<Box<dyn Model>> = Vec::with_capacity(options.instances);
         let mut next = Some(first);
         while instances.len() < options.instances {
+            // A session for each instance: on CUDA each has its own stream then, because a session makes
+            // one (`cudaStreamCreateWithFlags`, non-blocking) for each run that goes on in it at a time.
             let session = match next.take() {
                 Some(session) => session,
                 None => self.session(onnx, options, provider)?,
             };
-            let (output_dtypes, pool) = (output_dtypes.clone(), pool.clone());
-            instances.push(Box::new(Instance { session, output_dtypes, pool }));
+            let direct = staging.as_ref().and_then(|_| allocator(&session));
+            let (outputs, pool) = (info.outputs.clone(), pool.clone());
+            let rows_are_dynamic = info.rows_are_dynamic();
+            instances.push(Box::new(Instance { session, outputs, rows_are_dynamic, pool, direct }));
         }
-        Ok(Loaded { info, instances })
+        Ok(Loaded { info, instances, staging })
     }
 
     fn session(
@@ -152,16 +164,50 @@ fn from_ort(element: TensorElementType) -> Option<Dtype> {
 
 struct Instance {
     session: Session,
-    output_dtypes: Vec<Dtype>,
+    outputs: Vec<TensorInfo>,
+    rows_are_dynamic: bool,
     pool: BufferPool,
+    /// Of the memory that outputs are bound to, where they are.
+    direct: Option<Allocator>,
 }
 
 impl Model for Instance {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
         let values = inputs.iter().map(view).collect::<Result<Vec<_>, _>>()?;
-        let outputs = self.session.run(&values[..]).map_err(failed)?;
-        let outputs = outputs.into_iter().zip(&self.output_dtypes);
-        outputs.map(|((_, value), dtype)| read(value, *dtype, &self.pool)).collect()
+        if self.direct.is_none() {
+            return self.run_unbound(&values);
+        }
+        let rows = inputs.first().map(Tensor::rows);
+        self.run_bound(&values, rows).or_else(|error| {
+            let outputs = self.run_unbound(&values)?;
+            // So it was the binding: an output's shape is not what the model says, or memory is short.
+            self.direct = None;
+            tracing::warn!(%error, "outputs cannot be bound, they are copied by way of ordinary memory");
+            Ok(outputs)
+        })
+    }
+}
+
+// A run returns when its stream is done, outputs copied to the host: ONNX Runtime synchronizes it by default
+// (`disable_synchronize_execution_providers`).
+impl Instance {
+    fn run_unbound(&mut self, values: &[SessionInputValue<'_>]) -> Result<Vec<Tensor>, ModelError> {
+        let outputs = self.session.run(values).map_err(failed)?;
+        read_all(outputs, &self.outputs, &self.pool)
+    }
+
+    fn run_bound(
+        &mut self,
+        values: &[SessionInputValue<'_>],
+        rows: Option<usize>,
+    ) -> Result<Vec<Tensor>, ModelError> {
+        let Self { session, outputs, pool, direct: Some(allocator), .. } = self else {
+            return Err(failed("no memory to bind outputs to"));
+        };
+        let rows = rows.filter(|_| self.rows_are_dynamic);
+        let options = direct::bind(session, outputs, rows, allocator).map_err(failed)?;
+        let bound = session.run_with_options(values, &options).map_err(failed)?;
+        read_all(bound, outputs, pool)
     }
 }
 
@@ -194,6 +240,15 @@ where
         bytes => bytemuck::checked::try_cast_slice(bytes).map_err(failed)?,
     };
     Ok(TensorRef::from_array_view((shape, data)).map_err(failed)?.into())
+}
+
+fn read_all(
+    values: SessionOutputs<'_>,
+    outputs: &[TensorInfo],
+    pool: &BufferPool,
+) -> Result<Vec<Tensor>, ModelError> {
+    let values = values.into_iter().zip(outputs);
+    values.map(|((_, value), output)| read(value, output.dtype, pool)).collect()
 }
 
 /// An output: its memory itself where that is large, a copy where it is small.
@@ -239,3 +294,6 @@ impl<T: PrimitiveTensorElementType + NoUninit> AsRef<[u8]> for Output<T> {
         self.value.try_extract_tensor::<T>().map_or(&[], |(_, data)| bytemuck::cast_slice(data))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,19 +7,19 @@ use serde_json::Value;
 
 use crate::{Backends, LibrarySearch, LoadOptions, ProviderKind};
 
-fn models() -> std::path::PathBuf {
+pub(crate) fn models() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models")
 }
 
 /// One for all tests, as one process has one.
-fn backends() -> &'static Backends {
+pub(crate) fn backends() -> &'static Backends {
     static BACKENDS: OnceLock<Arc<Backends>> = OnceLock::new();
     BACKENDS.get_or_init(|| {
         Backends::open(&LibrarySearch::default(), BufferPool::new(1 << 20)).unwrap()
     })
 }
 
-fn options(provider: ProviderKind) -> LoadOptions {
+pub(crate) fn options(provider: ProviderKind) -> LoadOptions {
     LoadOptions { providers: vec![provider], ..LoadOptions::default() }
 }
 

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use gristmill_backend::Backends;
-use gristmill_core::{BufferPool, Digest, Name, PipelineLimits};
+use gristmill_core::{Digest, Name, PipelineLimits};
 use gristmill_sandbox::Sandbox;
 use gristmill_snapshot::{Cell, Snapshot};
 use gristmill_store::{Appended, Store, digest_of};
@@ -23,7 +23,6 @@ pub struct ControlParts {
     pub store: Arc<Store>,
     pub sandbox: Arc<Sandbox>,
     pub backends: Arc<Backends>,
-    pub pool: BufferPool,
     /// The defaults of every pipeline's limits, and their upper bounds where memory is concerned.
     pub limits: PipelineLimits,
 }
@@ -55,8 +54,8 @@ impl Control {
     /// Replay the log and publish what it adds up to. What fails to load is unavailable, with the
     /// reason in the log and in the status.
     pub async fn open(parts: ControlParts) -> Result<Self, ControlError> {
-        let ControlParts { store, sandbox, backends, pool, limits } = parts;
-        let loader = Loader::new(store, sandbox, backends, pool, limits.plugin.clone());
+        let ControlParts { store, sandbox, backends, limits } = parts;
+        let loader = Loader::new(store, sandbox, backends, limits.plugin.clone());
         let cell = Arc::new(Cell::new(Snapshot::default()));
         let control =
             Self { loader, limits, cell, applied: Mutex::default(), serving: ArcSwap::default() };

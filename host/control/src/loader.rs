@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use gristmill_backend::Backends;
 use gristmill_batch::Lane;
-use gristmill_core::{BufferPool, Digest, Name, PluginLimits};
+use gristmill_core::{Digest, Name, PluginLimits};
 use gristmill_sandbox::{Plugin, Sandbox};
 use gristmill_snapshot::{PipelineStatistics, ServedModel};
 use gristmill_store::Store;
@@ -23,7 +23,6 @@ pub(crate) struct Loader {
     pub(crate) store: Arc<Store>,
     pub(crate) sandbox: Arc<Sandbox>,
     pub(crate) backends: Arc<Backends>,
-    pub(crate) pool: BufferPool,
     plugins: Mutex<HashMap<Digest, Arc<Plugin>>>,
     lanes: Mutex<HashMap<LaneKey, ServedModel>>,
     plugin_slots: Mutex<HashMap<Name, Arc<Semaphore>>>,
@@ -40,14 +39,12 @@ impl Loader {
         store: Arc<Store>,
         sandbox: Arc<Sandbox>,
         backends: Arc<Backends>,
-        pool: BufferPool,
         probe_limits: PluginLimits,
     ) -> Self {
         Self {
             store,
             sandbox,
             backends,
-            pool,
             plugins: Mutex::default(),
             lanes: Mutex::default(),
             plugin_slots: Mutex::default(),
@@ -107,8 +104,7 @@ impl Loader {
         let loaded =
             loading.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
         let config = model.config.lane();
-        let lane =
-            Lane::new(name.as_str(), loaded.info, loaded.instances, config, self.pool.clone());
+        let lane = Lane::new(name.as_str(), loaded.info, loaded.instances, config, loaded.staging);
         let lane = Arc::new(lane.map_err(|error| error.to_string())?);
         let served = ServedModel { lane, providers: loaded.providers };
         lock(&self.lanes).insert(key, served.clone());

@@ -21,6 +21,24 @@ struct Line([u8; ALIGNMENT]);
 
 type Lines = Box<[Line]>;
 
+/// Where a pool has its memory from, if not from the allocator.
+pub trait MemorySource: Send + Sync {
+    /// A block of exactly `len` bytes, aligned to 64; none where there is none to be had: the pool then
+    /// takes ordinary memory.
+    fn allocate(&self, len: usize) -> Option<Box<dyn MemoryBlock>>;
+}
+
+/// A block of memory that a [`MemorySource`] gave.
+pub trait MemoryBlock: AsRef<[u8]> + AsMut<[u8]> + Send + Sync {}
+
+impl<T: AsRef<[u8]> + AsMut<[u8]> + Send + Sync> MemoryBlock for T {}
+
+/// A pool's own memory, or its source's.
+enum Block {
+    Own(Lines),
+    Sourced(Box<dyn MemoryBlock>),
+}
+
 /// A pool of tensor buffers; clones share it.
 #[derive(Clone)]
 pub struct BufferPool {
@@ -30,19 +48,29 @@ pub struct BufferPool {
 struct Shared {
     free: Mutex<FreeLists>,
     retained_bytes_max: usize,
+    source: Option<Box<dyn MemorySource>>,
 }
 
 #[derive(Default)]
 struct FreeLists {
     /// One list per power of two of [`SMALLEST_CLASS_LINES`].
-    classes: Vec<Vec<Lines>>,
+    classes: Vec<Vec<Block>>,
     retained_bytes: usize,
 }
 
 impl BufferPool {
     /// A pool that keeps at most `retained_bytes_max` bytes of unused buffers.
     pub fn new(retained_bytes_max: usize) -> Self {
-        let shared = Shared { free: Mutex::default(), retained_bytes_max };
+        Self::with(None, retained_bytes_max)
+    }
+
+    /// Like [`new`](Self::new), with memory from `source`.
+    pub fn of(source: impl MemorySource + 'static, retained_bytes_max: usize) -> Self {
+        Self::with(Some(Box::new(source)), retained_bytes_max)
+    }
+
+    fn with(source: Option<Box<dyn MemorySource>>, retained_bytes_max: usize) -> Self {
+        let shared = Shared { free: Mutex::default(), retained_bytes_max, source };
         Self { shared: Arc::new(shared) }
     }
 
@@ -54,9 +82,9 @@ impl BufferPool {
     /// A buffer of `len` bytes written by `write`, which must write all of them: what it is given
     /// may hold an earlier owner's bytes.
     pub fn fill(&self, len: usize, write: impl FnOnce(&mut [u8])) -> Arc<Buffer> {
-        let mut lines = self.shared.take(len);
-        write(&mut bytemuck::cast_slice_mut(&mut lines)[..len]);
-        Arc::new(Buffer(Memory::Pooled { lines, len, pool: self.shared.clone() }))
+        let mut block = self.shared.take(len);
+        write(&mut block.bytes_mut()[..len]);
+        Arc::new(Buffer(Memory::Pooled { block, len, pool: self.shared.clone() }))
     }
 
     /// The bytes of `owner`: themselves, kept alive, where they are aligned to `alignment` bytes, else a
@@ -67,7 +95,7 @@ impl BufferPool {
         alignment: usize,
     ) -> Arc<Buffer> {
         let bytes = owner.as_ref();
-        if bytes.as_ptr() as usize % alignment.max(1) == 0 {
+        if (bytes.as_ptr() as usize).is_multiple_of(alignment.max(1)) {
             return Arc::new(Buffer(Memory::Adopted(Box::new(owner))));
         }
         self.copy_from(bytes)
@@ -86,19 +114,24 @@ impl BufferPool {
 }
 
 impl Shared {
-    fn take(&self, len: usize) -> Lines {
+    fn take(&self, len: usize) -> Block {
         let class = class_of(len);
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(lines) = free.classes.get_mut(class).and_then(Vec::pop) {
-            free.retained_bytes -= lines.len() * ALIGNMENT;
-            return lines;
+        if let Some(block) = free.classes.get_mut(class).and_then(Vec::pop) {
+            free.retained_bytes -= block.bytes().len();
+            return block;
         }
         drop(free);
-        vec![Line([0; ALIGNMENT]); SMALLEST_CLASS_LINES << class].into_boxed_slice()
+        let lines = SMALLEST_CLASS_LINES << class;
+        let sourced = self.source.as_ref().and_then(|source| source.allocate(lines * ALIGNMENT));
+        match sourced.map(Block::Sourced) {
+            Some(block) if block.is_aligned_of(lines * ALIGNMENT) => block,
+            _ => Block::Own(vec![Line([0; ALIGNMENT]); lines].into_boxed_slice()),
+        }
     }
 
-    fn give_back(&self, lines: Lines) {
-        let bytes = lines.len() * ALIGNMENT;
+    fn give_back(&self, block: Block) {
+        let bytes = block.bytes().len();
         let class = class_of(bytes);
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         if free.retained_bytes + bytes > self.retained_bytes_max {
@@ -108,7 +141,34 @@ impl Shared {
             free.classes.resize_with(class + 1, Vec::new);
         }
         free.retained_bytes += bytes;
-        free.classes[class].push(lines);
+        free.classes[class].push(block);
+    }
+}
+
+impl Block {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Own(lines) => bytemuck::cast_slice(lines),
+            Self::Sourced(block) => (**block).as_ref(),
+        }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        match self {
+            Self::Own(lines) => bytemuck::cast_slice_mut(lines),
+            Self::Sourced(block) => (**block).as_mut(),
+        }
+    }
+
+    fn is_aligned_of(&self, len: usize) -> bool {
+        let bytes = self.bytes();
+        bytes.len() == len && (bytes.as_ptr() as usize).is_multiple_of(ALIGNMENT)
+    }
+}
+
+impl Default for Block {
+    fn default() -> Self {
+        Self::Own(Lines::default())
     }
 }
 
@@ -123,7 +183,7 @@ fn class_of(len: usize) -> usize {
 pub struct Buffer(Memory);
 
 enum Memory {
-    Pooled { lines: Lines, len: usize, pool: Arc<Shared> },
+    Pooled { block: Block, len: usize, pool: Arc<Shared> },
     Adopted(Box<dyn AsRef<[u8]> + Send + Sync>),
 }
 
@@ -131,7 +191,7 @@ impl Buffer {
     /// The bytes.
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
-            Memory::Pooled { lines, len, .. } => &bytemuck::cast_slice(lines)[..*len],
+            Memory::Pooled { block, len, .. } => &block.bytes()[..*len],
             Memory::Adopted(owner) => (**owner).as_ref(),
         }
     }
@@ -139,8 +199,8 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if let Memory::Pooled { lines, pool, .. } = &mut self.0 {
-            pool.give_back(std::mem::take(lines));
+        if let Memory::Pooled { block, pool, .. } = &mut self.0 {
+            pool.give_back(std::mem::take(block));
         }
     }
 }
@@ -153,6 +213,8 @@ impl std::fmt::Debug for Buffer {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     #[test]
@@ -196,5 +258,46 @@ mod tests {
         assert_eq!(second.as_bytes().as_ptr(), address);
         drop((second, pool.copy_from(&[3; 5000]), pool.copy_from(&[4; 100_000])));
         assert!(pool.shared.free.lock().unwrap().retained_bytes <= 8192);
+    }
+    /// Gives two blocks of the right length, then one of another.
+    struct Two(AtomicUsize);
+
+    impl MemorySource for Two {
+        fn allocate(&self, len: usize) -> Option<Box<dyn MemoryBlock>> {
+            let given = self.0.fetch_add(1, Ordering::Relaxed);
+            let lines = if given < 2 { len / ALIGNMENT } else { 1 };
+            Some(Box::new(Given(vec![Line([0; ALIGNMENT]); lines])))
+        }
+    }
+
+    struct Given(Vec<Line>);
+
+    impl AsRef<[u8]> for Given {
+        fn as_ref(&self) -> &[u8] {
+            bytemuck::cast_slice(&self.0)
+        }
+    }
+
+    impl AsMut<[u8]> for Given {
+        fn as_mut(&mut self) -> &mut [u8] {
+            bytemuck::cast_slice_mut(&mut self.0)
+        }
+    }
+
+    #[test]
+    fn a_sources_memory_is_used_and_used_again_and_replaced_where_it_does_not_fit() {
+        let pool = BufferPool::of(Two(AtomicUsize::new(0)), 1 << 20);
+        let is_sourced =
+            |buffer: &Buffer| matches!(&buffer.0, Memory::Pooled { block: Block::Sourced(_), .. });
+        let (first, second) = (pool.copy_from(&[1; 5000]), pool.copy_from(&[2; 100]));
+        assert!(is_sourced(&first) && is_sourced(&second));
+        assert_eq!(first.as_bytes(), [1; 5000]);
+        let address = first.as_bytes().as_ptr();
+        drop(first);
+        let again = pool.copy_from(&[3; 6000]);
+        assert_eq!(again.as_bytes().as_ptr(), address);
+        let third = pool.copy_from(&[4; 5000]);
+        assert!(!is_sourced(&third));
+        assert_eq!(third.as_bytes(), [4; 5000]);
     }
 }

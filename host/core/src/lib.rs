@@ -18,7 +18,7 @@ mod limits;
 mod model;
 mod tensor;
 
-pub use buffer::{Buffer, BufferPool};
+pub use buffer::{Buffer, BufferPool, MemoryBlock, MemorySource};
 pub use deadline::Deadline;
 pub use dtype::{Dtype, InvalidDtype};
 pub use error::ErrorCode;

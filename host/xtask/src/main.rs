@@ -25,7 +25,8 @@ Tasks:
   test           Every check that CI runs: format, layers, clippy, documentation, tests
   bench [NAME] [--no-build]
                  Measure and print a table whose rows end in `reached` or `missed`;
-                 NAME is one of sandbox, batch, load, oip; without it all of them run.
+                 NAME is one of sandbox, batch, load, oip, gpu; without it all but gpu run,
+                 which needs an NVIDIA GPU and a library for it in ORT_DYLIB_PATH.
                  --no-build measures what an earlier run built
   conformance    Run the onnx package's backend node tests on every backend
 ";

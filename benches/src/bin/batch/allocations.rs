@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Result;
 use gristmill_batch::LaneConfig;
+use gristmill_benches::harness::{Harness, submission, tenant};
+use gristmill_benches::models::Identity;
 use serde_json::{Value, json};
-
-use crate::harness::{Harness, submission, tenant};
-use crate::models::Identity;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);

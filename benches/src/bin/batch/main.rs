@@ -5,8 +5,6 @@
 //! `bare <model.onnx> --batch N --threads T --seconds S`, in this order, for the bare session in a loop.
 
 mod allocations;
-mod harness;
-mod models;
 mod overload;
 mod sound;
 mod throughput;
@@ -14,9 +12,9 @@ mod throughput;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use gristmill_benches::harness::Harness;
 use serde_json::Value;
 
-use harness::Harness;
 use throughput::Bare;
 
 #[global_allocator]

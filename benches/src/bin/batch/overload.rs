@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use gristmill_batch::{Lane, LaneConfig, Submission};
+use gristmill_benches::harness::{Harness, closed_loop, percentile, submission, tenant};
+use gristmill_benches::models::Paced;
 use gristmill_core::{Deadline, Name, Tensor};
 use serde_json::{Value, json};
-
-use crate::harness::{Harness, closed_loop, percentile, submission, tenant};
-use crate::models::Paced;
 
 const MODEL: Paced = Paced { fixed: Duration::from_millis(5), per_row: Duration::from_micros(1) };
 const MAX_BATCH: usize = 32;
@@ -107,7 +106,12 @@ pub fn goodput(harness: &Harness) -> Result<Value> {
     const DEADLINE: Duration = Duration::from_millis(100);
     let lane = harness.lane_over(MODEL, LaneConfig::new(MAX_BATCH, 1 << 20))?;
     let row = harness.tensor(&[1, 32], 0.5);
-    let at_capacity = harness.runtime.block_on(closed_loop(&lane, MAX_BATCH * 2, &row, TIME))?;
+    let at_capacity = harness.runtime.block_on(closed_loop(
+        &lane,
+        MAX_BATCH * 2,
+        std::slice::from_ref(&row),
+        TIME,
+    ))?;
     let flow = Flow {
         lane: lane.clone(),
         tenant: tenant("a"),

@@ -7,13 +7,12 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use arc_swap::ArcSwap;
 use gristmill_batch::{Lane, LaneConfig, Submission, SubmitError};
+use gristmill_benches::harness::{Harness, submission, tenant};
+use gristmill_benches::models::{Doubling, POISON, info};
 use gristmill_core::{Deadline, Dtype, Model, Tensor};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value, json};
-
-use crate::harness::{Harness, submission, tenant};
-use crate::models::{Doubling, POISON, info};
 
 const ROWS: u64 = 10_000_000;
 const CLIENTS: u64 = 64;

@@ -3,13 +3,12 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use gristmill_backend::{LoadOptions, LoadedModel};
+use gristmill_backend::{LoadOptions, ProviderKind};
 use gristmill_batch::LaneConfig;
-use gristmill_core::{Model, Tensor};
+use gristmill_benches::compare::{Comparison, bare_loop};
+use gristmill_benches::harness::{Harness, closed_loop, on, percentile, submission, tenant};
+use gristmill_benches::models::Paced;
 use serde_json::{Value, json};
-
-use crate::harness::{Harness, closed_loop, percentile, submission, tenant};
-use crate::models::Paced;
 
 const RANKER: &str = "models/ranker/ranker.onnx";
 const DIGITS: &str = "models/digits/digits.onnx";
@@ -18,8 +17,8 @@ const RESNET50: &str = "target/models/resnet50.onnx";
 /// One request at a time of ten rows: through the lane, and the bare session, by turns.
 pub fn submit_overhead(harness: &Harness) -> Result<Value> {
     const TURNS: usize = 20_000;
-    let mut bare = harness.load(RANKER, 1)?;
-    let lane = harness.lane(harness.load(RANKER, 1)?, LaneConfig::new(256, 4096))?;
+    let mut bare = harness.load(RANKER)?;
+    let lane = harness.lane(harness.load(RANKER)?, LaneConfig::new(256, 4096))?;
     let input = harness.tensor(&[10, 32], 0.5);
     let (name, tenant) = (lane.info().inputs[0].name.clone(), tenant("a"));
     let session = &mut bare.instances[0];
@@ -50,8 +49,7 @@ pub fn resnet50(harness: &Harness) -> Result<Value> {
     compare(harness, RESNET50, &[1, 3, 224, 224], 8, Duration::from_secs(8))
 }
 
-/// Rows a second from twice as many clients as a batch has rows, against the bare session in a loop at
-/// the mean batch that came of it; in rounds by turns.
+/// From twice as many clients as a batch has rows.
 fn compare(
     harness: &Harness,
     path: &str,
@@ -59,31 +57,10 @@ fn compare(
     batch: usize,
     time: Duration,
 ) -> Result<Value> {
-    const ROUNDS: usize = 3;
-    let mut bare = harness.load(path, 1)?;
-    let lane = harness.lane(harness.load(path, 1)?, LaneConfig::new(batch, 4096))?;
-    let row = harness.tensor(shape, 0.5);
-    let (mut lane_rows, mut bare_rows, mut mean_batch) = (Vec::new(), Vec::new(), 0.0);
-    for _ in 0..ROUNDS {
-        let before = lane.statistics();
-        let flow = closed_loop(&lane, batch * 2, &row, time);
-        lane_rows.push(harness.runtime.block_on(flow)?);
-        let after = lane.statistics();
-        let batches = after.batch_count() - before.batch_count();
-        mean_batch = (after.rows - before.rows) as f64 / batches as f64;
-        let mut whole = shape.to_vec();
-        whole[0] = mean_batch.round() as usize;
-        bare_rows.push(bare_loop(&mut bare, &harness.tensor(&whole, 0.5), time)?);
-    }
-    let mut ratios: Vec<_> =
-        lane_rows.iter().zip(&bare_rows).map(|(lane, bare)| lane / bare).collect();
-    ratios.sort_by(f64::total_cmp);
-    Ok(json!({
-        "lane_rows_per_s": lane_rows,
-        "bare_rows_per_s": bare_rows,
-        "mean_batch": mean_batch,
-        "ratio": ratios[ROUNDS / 2],
-    }))
+    let rows = [harness.tensor(shape, 0.5)];
+    let (options, clients) = (on(ProviderKind::Cpu), batch * 2);
+    let warm_up = Duration::ZERO;
+    Comparison { path, options, rows: &rows, batch, clients, time, warm_up }.run(harness)
 }
 
 /// A model to run without a lane: its path, the rows of a run, ONNX Runtime's threads, and how long.
@@ -98,8 +75,8 @@ pub struct Bare<'a> {
 /// in which nothing but the rows varies.
 pub fn bare(harness: &Harness, bare: &Bare) -> Result<Value> {
     let Bare { path, batch, threads, time } = *bare;
-    let options = LoadOptions { threads, ..LoadOptions::default() };
-    let mut model = harness.load_with(path, options)?;
+    let options = LoadOptions { threads, ..on(ProviderKind::Cpu) };
+    let mut model = harness.load_with(path, &options)?;
     let [input] = &model.info.inputs[..] else {
         bail!("{path} has {} inputs: one is wanted", model.info.inputs.len());
     };
@@ -113,25 +90,18 @@ pub fn bare(harness: &Harness, bare: &Bare) -> Result<Value> {
     Ok(json!({ "batch": batch, "threads": threads, "rows_per_s": rows_per_s }))
 }
 
-fn bare_loop(model: &mut LoadedModel, input: &Tensor, time: Duration) -> Result<f64> {
-    let session: &mut dyn Model = model.instances.first_mut().context("no instance")?.as_mut();
-    let began = Instant::now();
-    let mut runs = 0;
-    while began.elapsed() < time {
-        session.run(std::slice::from_ref(input))?;
-        runs += 1;
-    }
-    Ok((runs * input.rows()) as f64 / began.elapsed().as_secs_f64())
-}
-
 /// The mean batch that 64 clients get of a model that takes a millisecond and more.
 pub fn mean_batch(harness: &Harness, max_batch_size: usize) -> Result<Value> {
     const CLIENTS: usize = 64;
     let model = Paced { fixed: Duration::from_millis(1), per_row: Duration::from_micros(10) };
     let lane = harness.lane_over(model, LaneConfig::new(max_batch_size, 4096))?;
     let row = harness.tensor(&[1, 32], 0.5);
-    let per_s =
-        harness.runtime.block_on(closed_loop(&lane, CLIENTS, &row, Duration::from_secs(3)))?;
+    let per_s = harness.runtime.block_on(closed_loop(
+        &lane,
+        CLIENTS,
+        std::slice::from_ref(&row),
+        Duration::from_secs(3),
+    ))?;
     let statistics = lane.statistics();
     let mean_batch = statistics.rows as f64 / statistics.batch_count() as f64;
     let ratio = mean_batch / CLIENTS.min(max_batch_size) as f64;

@@ -1,15 +1,11 @@
 //! The batcher by itself, against the bare session and against itself at rest.
 
-use std::path::PathBuf;
-use std::process::Stdio;
+use anyhow::{Context, Result};
 
-use anyhow::{Context, Result, ensure};
-use serde_json::Value;
-
-use super::Shipped;
 use super::table::Table;
+use super::{Shipped, json_lines, resnet50};
 use crate::setup;
-use crate::shell::{program, root, run as run_command, step, target};
+use crate::shell::{program, step, target};
 
 /// A figure asked for: of which scenario, which figure, its least or greatest value, in words.
 struct Target {
@@ -107,17 +103,10 @@ const fn target_of(
 
 pub(crate) fn run(_: &Shipped) -> Result<()> {
     let onnxruntime = setup::install_onnxruntime()?;
-    make_resnet50()?;
+    resnet50("fp32")?;
     step("measuring the batcher (about two minutes)");
-    let measured = program(target().join("release/batch"))
-        .current_dir(root())
-        .env("ORT_DYLIB_PATH", onnxruntime)
-        .stderr(Stdio::inherit())
-        .output()?;
-    ensure!(measured.status.success(), "the benchmark failed: {}", measured.status);
-    let lines = String::from_utf8(measured.stdout)?;
-    let scenarios: Vec<Value> =
-        lines.lines().map(serde_json::from_str).collect::<Result<_, _>>().context("not JSON")?;
+    let mut batch = program(target().join("release/batch"));
+    let scenarios = json_lines(batch.env("ORT_DYLIB_PATH", onnxruntime))?;
     let mut table = Table::new("batch", "cargo xtask bench batch");
     for Target { scenario, what, figure, bound, words } in &TARGETS {
         let Some(figures) = scenarios.iter().find(|figures| figures["what"] == *scenario) else {
@@ -132,16 +121,4 @@ pub(crate) fn run(_: &Shipped) -> Result<()> {
         table.row_to_reach(*what, format!("{value:.2}"), figures.clone(), (words, reached));
     }
     table.finish()
-}
-
-/// ResNet-50's path; it is made once, being too large to be committed.
-pub(super) fn make_resnet50() -> Result<PathBuf> {
-    let path = target().join("models/resnet50.onnx");
-    if path.exists() {
-        return Ok(path);
-    }
-    let python = setup::python_environment("resnet50", "models/resnet50/requirements.txt")?;
-    step("making ResNet-50");
-    run_command(program(python).arg(root().join("models/resnet50/make.py")).arg(&path))?;
-    Ok(path)
 }

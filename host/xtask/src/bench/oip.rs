@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::load::{ECHO, install_wrk, median, requests_per_second, start, write_script};
 use super::table::Table;
-use super::{Shipped, batch};
+use super::{Shipped, resnet50};
 use crate::server::Server;
 use crate::setup;
 use crate::shell::{output, program, step, target};
@@ -93,7 +93,7 @@ const fn run_of(
 pub(crate) fn run(shipped: &Shipped) -> Result<()> {
     install_wrk()?;
     let perf_analyzer = setup::install_perf_analyzer()?;
-    let resnet50 = batch::make_resnet50()?;
+    let resnet50 = resnet50("fp32")?;
 
     step("starting Gristmill and the echo");
     let (server, _echo) = start(shipped)?;

@@ -1,4 +1,4 @@
-//! What every scenario needs: backends, a pool, a runtime, and ways to submit.
+//! What every benchmark of lanes needs: backends, a pool, a runtime, and ways to submit.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,22 +26,20 @@ impl Harness {
         Ok(Self { pool, runtime, backends })
     }
 
-    /// A model on ONNX Runtime with `instances` of one thread each. Its path is relative to the
-    /// repository, where this is run.
-    pub fn load(&self, path: &str, instances: usize) -> Result<LoadedModel> {
-        self.load_with(path, LoadOptions { instances, ..LoadOptions::default() })
+    /// A model on ONNX Runtime, on the processor, with one instance of one thread. Its path is relative to
+    /// the repository, where this is run.
+    pub fn load(&self, path: &str) -> Result<LoadedModel> {
+        self.load_with(path, &on(ProviderKind::Cpu))
     }
 
-    /// A model on ONNX Runtime's processor provider, whatever `options` name.
-    pub fn load_with(&self, path: &str, options: LoadOptions) -> Result<LoadedModel> {
+    pub fn load_with(&self, path: &str, options: &LoadOptions) -> Result<LoadedModel> {
         let onnx = std::fs::read(path).with_context(|| path.to_owned())?;
-        let providers = vec![ProviderKind::Cpu];
-        Ok(self.backends.load(&onnx, &LoadOptions { providers, ..options })?)
+        Ok(self.backends.load(&onnx, options)?)
     }
 
     pub fn lane(&self, model: LoadedModel, config: LaneConfig) -> Result<Arc<Lane>> {
-        let LoadedModel { info, instances, .. } = model;
-        Ok(Arc::new(Lane::new("bench", info, instances, config, self.pool.clone())?))
+        let LoadedModel { info, instances, staging, .. } = model;
+        Ok(Arc::new(Lane::new("bench", info, instances, config, staging)?))
     }
 
     /// A lane over a model of this benchmark's own.
@@ -50,14 +48,40 @@ impl Harness {
         Ok(Arc::new(Lane::new("bench", info, vec![Box::new(model)], config, self.pool.clone())?))
     }
 
-    /// A tensor of `shape` whose elements are all `value`.
+    /// An FP32 tensor of `shape` whose elements are all `value`.
     pub fn tensor(&self, shape: &[usize], value: f32) -> Tensor {
-        let values = vec![value; shape.iter().product()];
-        let buffer = self.pool.copy_from(bytemuck::cast_slice(&values));
-        match Tensor::new(Dtype::Float32, shape.into(), buffer) {
-            Ok(tensor) => tensor,
-            Err(error) => unreachable!("{error}"),
+        tensor_in(&self.pool, Dtype::Float32, shape, value)
+    }
+}
+
+/// To load a model on `provider` alone.
+pub fn on(provider: ProviderKind) -> LoadOptions {
+    LoadOptions { providers: vec![provider], ..LoadOptions::default() }
+}
+
+/// A tensor of `shape` whose elements are all `value`, FP16 or FP32, in memory of `pool`.
+pub fn tensor_in(pool: &BufferPool, dtype: Dtype, shape: &[usize], value: f32) -> Tensor {
+    tensor_from(pool, dtype, shape, |_| value)
+}
+
+/// A tensor of `shape`, FP16 or FP32, whose elements are as `value` says.
+pub fn tensor_from(
+    pool: &BufferPool,
+    dtype: Dtype,
+    shape: &[usize],
+    value: impl FnMut(usize) -> f32,
+) -> Tensor {
+    let values = (0..shape.iter().product()).map(value);
+    let buffer = match dtype {
+        Dtype::Float16 => {
+            let values: Vec<_> = values.map(half::f16::from_f32).collect();
+            pool.copy_from(bytemuck::cast_slice(&values))
         }
+        _ => pool.copy_from(bytemuck::cast_slice(&values.collect::<Vec<_>>())),
+    };
+    match Tensor::new(dtype, shape.into(), buffer) {
+        Ok(tensor) => tensor,
+        Err(error) => unreachable!("{error}"),
     }
 }
 
@@ -81,16 +105,16 @@ pub fn tenant(name: &str) -> Name {
     }
 }
 
-/// Clients that send one request after the other for `time`; returns answers a second.
+/// Clients that send one request after the other for `time`, each one of `tensors`; returns answers a second.
 pub async fn closed_loop(
     lane: &Arc<Lane>,
     clients: usize,
-    tensor: &Tensor,
+    tensors: &[Tensor],
     time: Duration,
 ) -> Result<f64> {
     let began = Instant::now();
     let input = lane.info().inputs[0].name.clone();
-    let tasks = (0..clients).map(|_| {
+    let tasks = tensors.iter().cycle().take(clients).map(|tensor| {
         let (lane, tensor, input, tenant) =
             (lane.clone(), tensor.clone(), input.clone(), tenant("a"));
         tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! Models of this benchmark's own: where what is measured is the lane and not the model.
+//! Models of these benchmarks' own: where what is measured is the lane and not the model.
 
 use std::time::Duration;
 

@@ -1,0 +1,115 @@
+//! Host memory that a session's device copies to and from directly: pinned memory, for CUDA.
+//!
+//! Batches are staged in it and outputs are bound to it, so that both cross the bus at full speed, in the
+//! order of the session's stream, and nothing is copied a second time on the host.
+//!
+//! Inputs are given to the run as they lie and not bound with `ort`'s `IoBinding`, although ONNX Runtime does
+//! the same for both: it copies what lies in pinned memory, whoever says so, with `cudaMemcpyAsync` on the
+//! run's stream. But `ort` 2.0.0-rc.15 clones a borrowed tensor when it binds it to an input that the session
+//! wants on the processor, that clone deadlocks, and which inputs these are it does not tell. Owned tensors
+//! would be safe, at the price of copying each batch again.
+//!
+//! Not run on a GPU yet; the tests bind outputs to ordinary memory, through the same code.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use gristmill_core::{BufferPool, Dtype, MemoryBlock, MemorySource, TensorInfo};
+use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
+use ort::session::{HasSelectedOutputs, OutputSelector, RunOptions, Session};
+use ort::value::{DynTensor, Tensor, ValueType};
+
+use crate::LoadOptions;
+
+/// Staging memory that a model keeps, at most: a few of its largest batches.
+const RETAINED_BYTES_MAX: usize = 1 << 30;
+
+/// Pinned memory of the GPU that `options` name.
+pub(super) fn pinned(options: &LoadOptions) -> Result<MemoryInfo<'static>, String> {
+    let device = match options.cuda_options.get("device_id") {
+        Some(id) => id.parse().map_err(|_| format!("device_id is {id:?}, which is no number"))?,
+        None => 0,
+    };
+    let (kind, memory) = (AllocatorType::Device, MemoryType::CPUOutput);
+    MemoryInfo::new(AllocationDevice::CUDA_PINNED, device, kind, memory)
+        .map_err(|error| error.to_string())
+}
+
+/// An allocator of such memory; none, with a warning, where there is none to be had.
+pub(super) fn allocator(session: &Session, memory: &MemoryInfo<'_>) -> Option<Allocator> {
+    let tried = Allocator::new(session, memory.to_owned()).and_then(|allocator| {
+        Tensor::<u8>::new(&allocator, [1_usize])?.try_extract_tensor::<u8>()?;
+        Ok(allocator)
+    });
+    tried.map_err(|error| warn(&error)).ok()
+}
+
+fn warn(error: &ort::Error) {
+    tracing::warn!(%error, "no pinned memory: batches go to the device by way of ordinary memory");
+}
+
+/// A pool to stage batches in.
+pub(super) fn staging(allocator: Allocator) -> BufferPool {
+    let source = Source { allocator: Mutex::new(allocator), warned: AtomicBool::new(false) };
+    BufferPool::of(source, RETAINED_BYTES_MAX)
+}
+
+struct Source {
+    allocator: Mutex<Allocator>,
+    warned: AtomicBool,
+}
+
+impl MemorySource for Source {
+    fn allocate(&self, len: usize) -> Option<Box<dyn MemoryBlock>> {
+        let allocator = self.allocator.lock().unwrap_or_else(PoisonError::into_inner);
+        match Tensor::<u8>::new(&allocator, [len]) {
+            Ok(tensor) => Some(Box::new(Block(tensor))),
+            Err(error) => {
+                if !self.warned.swap(true, Ordering::Relaxed) {
+                    warn(&error);
+                }
+                None
+            }
+        }
+    }
+}
+
+struct Block(Tensor<u8>);
+
+impl AsRef<[u8]> for Block {
+    fn as_ref(&self) -> &[u8] {
+        self.0.try_extract_tensor::<u8>().map_or(&[], |(_, data)| data)
+    }
+}
+
+impl AsMut<[u8]> for Block {
+    fn as_mut(&mut self) -> &mut [u8] {
+        self.0.try_extract_tensor_mut::<u8>().map_or(&mut [], |(_, data)| data)
+    }
+}
+
+/// Options for one run that bind each output whose shape is known beforehand, `rows` being the batch's where
+/// the model's rows are dynamic. Bound anew for each run: whoever adopted an output keeps its memory.
+pub(super) fn bind(
+    session: &Session,
+    outputs: &[TensorInfo],
+    rows: Option<usize>,
+    allocator: &Allocator,
+) -> ort::Result<RunOptions<HasSelectedOutputs>> {
+    let mut bound = OutputSelector::default();
+    for (outlet, output) in session.outputs().iter().zip(outputs) {
+        let (ValueType::Tensor { ty, .. }, Some(shape)) = (outlet.dtype(), shape(output, rows))
+        else {
+            continue;
+        };
+        if output.dtype != Dtype::String {
+            bound = bound.preallocate(outlet.name(), DynTensor::new(allocator, *ty, shape)?);
+        }
+    }
+    Ok(RunOptions::new()?.with_outputs(bound))
+}
+
+fn shape(output: &TensorInfo, rows: Option<usize>) -> Option<Vec<usize>> {
+    let first = output.dims.first().map(|dim| dim.or(rows));
+    first.into_iter().chain(output.dims.iter().skip(1).copied()).collect()
+}

@@ -1,0 +1,74 @@
+//! Bound outputs against ordinary ones, in ordinary memory: the code that CUDA takes with pinned memory.
+
+use ort::memory::MemoryInfo;
+
+use super::*;
+use crate::tests::{backends, models, options};
+
+fn model(name: &str) -> Vec<u8> {
+    std::fs::read(models().join(format!("{name}/{name}.onnx"))).unwrap()
+}
+
+/// An instance whose outputs are bound to what CUDA would have pinned, and a pool of the same memory.
+fn bound(name: &str) -> (Instance, BufferPool) {
+    let runtime = backends().onnxruntime.as_ref().unwrap();
+    let cpu = ProviderKind::Cpu;
+    let session = runtime.session(&model(name), &options(cpu), cpu).unwrap();
+    let allocator = || direct::allocator(&session, &MemoryInfo::default());
+    let (direct, staging) = (allocator(), direct::staging(allocator().unwrap()));
+    let outputs = session.outputs().iter().map(describe).collect::<Result<_, _>>().unwrap();
+    let pool = BufferPool::new(1 << 20);
+    (Instance { session, outputs, rows_are_dynamic: true, pool, direct }, staging)
+}
+
+/// Rows that differ from each other and from those of other seeds.
+fn input(pool: &BufferPool, info: &TensorInfo, rows: usize, seed: usize) -> Tensor {
+    let shape: gristmill_core::Shape = info.dims.iter().map(|dim| dim.unwrap_or(rows)).collect();
+    let values: Vec<f32> = (0..shape.iter().product())
+        .map(|at| ((at * 31 + seed * 17) % 101) as f32 / 101.0)
+        .collect();
+    Tensor::new(Dtype::Float32, shape, pool.copy_from(bytemuck::cast_slice(&values))).unwrap()
+}
+
+#[test]
+fn bound_outputs_are_those_of_an_ordinary_run_and_stay_so() {
+    for name in ["digits", "ranker"] {
+        let mut ordinary =
+            backends().load(&model(name), &options(ProviderKind::Cpu)).unwrap().instances.remove(0);
+        let (mut instance, staging) = bound(name);
+        let info = describe(&instance.session.inputs()[0]).unwrap();
+        // Of a few bytes, which are copied, and of many, which are kept; larger after smaller and back.
+        let batches = [1, 7, 5000, 3, 5000, 600, 2].into_iter().enumerate();
+        let answers: Vec<_> = batches
+            .map(|(seed, rows)| {
+                let input = input(&staging, &info, rows, seed);
+                let bound = instance.run(std::slice::from_ref(&input)).unwrap().remove(0);
+                let expected = ordinary.run(&[input]).unwrap().remove(0);
+                assert_eq!(bound.shape(), expected.shape());
+                (bound, expected)
+            })
+            .collect();
+        assert!(instance.direct.is_some(), "{name}: was not bound");
+        // Only now, when later batches had the chance to overwrite earlier ones.
+        for (bound, expected) in answers {
+            assert!(bound.as_bytes() == expected.as_bytes(), "{name}, {} rows", bound.rows());
+        }
+    }
+}
+
+#[test]
+fn outputs_of_other_shapes_than_the_model_says_are_not_bound() {
+    let (mut instance, pool) = bound("ranker");
+    let input_info = describe(&instance.session.inputs()[0]).unwrap();
+    // It is 1.
+    instance.outputs[0].dims[1] = Some(2);
+    let outputs = instance.run(&[input(&pool, &input_info, 4, 0)]).unwrap();
+    assert_eq!(outputs[0].shape(), [4, 1]);
+    assert!(instance.direct.is_none());
+
+    // What fails anyway is not held against the binding.
+    instance.direct = direct::allocator(&instance.session, &MemoryInfo::default());
+    let wrong = TensorInfo { dims: vec![None, Some(3)], ..input_info };
+    assert!(instance.run(&[input(&pool, &wrong, 4, 0)]).is_err());
+    assert!(instance.direct.is_some());
+}
