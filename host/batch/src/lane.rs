@@ -13,6 +13,7 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::batch::Batch;
 use crate::config::{LaneConfig, TimeoutAction};
+use crate::gather::Gather;
 use crate::policy::{Entry, Full, Policy, Size};
 use crate::service_time::ServiceTime;
 use crate::statistics::LaneStatistics;
@@ -105,6 +106,7 @@ pub(crate) struct Shared {
 pub(crate) struct State {
     pub(crate) policy: Policy<Job>,
     pub(crate) service: ServiceTime,
+    pub(crate) gather: Gather,
     /// Instances that run nothing just now. Whoever takes one, worker or leader, puts it back.
     pub(crate) idle: Vec<Box<dyn Model>>,
     /// When the running batches are expected to end.
@@ -183,6 +185,22 @@ struct Arrival<'a> {
     at: Instant,
 }
 
+/// A request in the queue.
+struct Queued {
+    waiting: SmallVec<[Waiting; 1]>,
+    /// Whether the submitting task lets others go first and then leads.
+    gathers: bool,
+}
+
+/// Dropped where a task that was to lead is no more: a worker takes over.
+struct Deserted<'a>(&'a Shared);
+
+impl Drop for Deserted<'_> {
+    fn drop(&mut self) {
+        self.0.wake_worker(&mut self.0.state(), Instant::now());
+    }
+}
+
 /// How often a full queue is searched for requests that nobody waits for.
 const SWEEP_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -207,6 +225,7 @@ impl Lane {
         let state = State {
             policy: Policy::new(config.clone()),
             service: ServiceTime::default(),
+            gather: Gather::default(),
             idle: instances,
             running_until: Vec::with_capacity(count),
             staging_time: Duration::ZERO,
@@ -278,7 +297,17 @@ impl Lane {
         let until =
             timeout.filter(|_| rejects).map(|timeout| tokio::time::Instant::now() + timeout);
         let mut answers = SmallVec::<[Served; 1]>::new();
-        for part in self.enqueue(&arrival, parts)? {
+        let Queued { waiting, gathers } = self.enqueue(&arrival, parts)?;
+        if gathers {
+            let deserted = Deserted(&self.shared);
+            tokio::task::yield_now().await;
+            std::mem::forget(deserted);
+            // By another one who leads, if it was.
+            if !waiting[0].is_answered() {
+                worker::lead(&self.shared, true);
+            }
+        }
+        for part in waiting {
             answers.push(self.wait(part, until).await?);
         }
         self.join(answers)
@@ -344,11 +373,7 @@ impl Lane {
     }
 
     /// Queue all parts of a request, or none; run them where that is quick.
-    fn enqueue(
-        &self,
-        arrival: &Arrival<'_>,
-        parts: Parts,
-    ) -> Result<SmallVec<[Waiting; 1]>, SubmitError> {
+    fn enqueue(&self, arrival: &Arrival<'_>, parts: Parts) -> Result<Queued, SubmitError> {
         let Arrival { submission, level, timeout, size, at } = *arrival;
         let max = self.config.queue.rows.min(self.config.tenant_queue.rows);
         if size.rows > max {
@@ -373,13 +398,16 @@ impl Lane {
             });
             waiting.push(wait);
         }
-        if worker::may_lead(&self.shared, &state) {
-            drop(state);
-            worker::lead(&self.shared);
-        } else {
+        if !worker::may_lead(&self.shared, &state) {
             self.shared.wake_worker(&mut state, at);
+            return Ok(Queued { waiting, gathers: false });
         }
-        Ok(waiting)
+        let gathers = state.gather.hopes();
+        drop(state);
+        if !gathers {
+            worker::lead(&self.shared, false);
+        }
+        Ok(Queued { waiting, gathers })
     }
 
     /// Whether the request may wait, and can be answered in time.

@@ -5,7 +5,7 @@
 //! which backend runs the model and which protocol a request came by.
 //!
 //! `policy` decides, and knows no clock, thread or tensor; `service_time` learns how long batches take;
-//! `worker` runs what was decided, a `batch` at a time; `ticket` brings the answer back; `statistics`
+//! `worker` runs what was decided, a `batch` at a time; `gather` lets short ones grow; `ticket` brings the answer back; `statistics`
 //! counts.
 //!
 //! Invariants:
@@ -17,6 +17,7 @@
 
 mod batch;
 mod config;
+mod gather;
 mod lane;
 mod policy;
 mod service_time;

@@ -95,6 +95,11 @@ impl Drop for Reply {
 }
 
 impl Waiting {
+    /// Whether it was answered.
+    pub(crate) fn is_answered(&self) -> bool {
+        matches!(*self.0.progress(), Progress::Answered(_))
+    }
+
     /// Take the request back if no batch has it yet; whether that was so.
     pub(crate) fn withdraw(&self) -> bool {
         let mut progress = self.0.progress();

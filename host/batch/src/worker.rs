@@ -89,13 +89,18 @@ pub(crate) fn may_lead(shared: &Shared, state: &State) -> bool {
 
 /// A leader: the submitting task runs what is queued itself, its own request among it, for as long
 /// as that is short; what then is left goes to a worker.
-pub(crate) fn lead(shared: &Shared) {
+///
+/// It may have let others go first, to join its batch.
+pub(crate) fn lead(shared: &Shared, gathered: bool) {
     let mut state = shared.state();
-    for _ in 0..LEADER_BATCHES_MAX {
+    for round in 0..LEADER_BATCHES_MAX {
         if !may_lead(shared, &state) {
             break;
         }
         let Some(turn) = begin(shared, &mut state) else { break };
+        if gathered && round == 0 {
+            state.gather.led(turn.batch.requests().len());
+        }
         drop(state);
         state = turn.run(shared).answer(shared);
     }

@@ -34,10 +34,14 @@ const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 /// The data plane's handler; clones share everything.
 #[derive(Clone)]
 pub struct DataPlane {
+    parts: Arc<Parts>,
+}
+
+struct Parts {
     cell: Arc<Cell>,
     inference: Inference,
     shutdown: Shutdown,
-    request_ids: Arc<RequestIds>,
+    request_ids: RequestIds,
 }
 
 /// Where a path leads.
@@ -50,29 +54,31 @@ enum Target<'a> {
 
 impl DataPlane {
     pub fn new(cell: Arc<Cell>, inference: Inference, shutdown: Shutdown) -> Self {
-        Self { cell, inference, shutdown, request_ids: Arc::default() }
+        let parts = Parts { cell, inference, shutdown, request_ids: RequestIds::default() };
+        Self { parts: Arc::new(parts) }
     }
 
     /// Answer one request.
     pub async fn handle(self, request: Request<Incoming>) -> Answer {
         let arrived = Instant::now();
-        let id = self.request_ids.of(request.headers());
-        let snapshot = self.cell.load();
-        // At `info`, so that what plugins log can be found by the request.
-        let span = info_span!("request", id = %id, path = request.uri().path());
+        let Parts { cell, inference, request_ids, .. } = &*self.parts;
+        let id = request_ids.of(request.headers());
+        let snapshot = cell.load();
         let mut timings = StageTimes::default();
         let uri = request.uri().clone();
         let mut answer = match inference_path(uri.path()) {
             Some((path, tenant)) => {
-                let call = Call { path, tenant, arrived };
-                let outcome = self.inference.answer(&snapshot, call, request);
-                let outcome = outcome.instrument(span).await;
+                let call = Call { path, tenant, arrived, id: &id };
+                let outcome = inference.answer(&snapshot, call, request).await;
                 outcome.unwrap_or_else(|refusal| refusal.answer(&id, error_answer))
             }
             None => {
                 let path = uri.path();
+                // At `info`, so that what plugins log can be found by the request.
+                let span = info_span!("request", id = %id, path);
                 let outcome = self.route(&snapshot, path, request, arrived, &mut timings);
-                let outcome = outcome.instrument(span).await;
+                // Boxed: it is large, and the protocol's requests need not carry it about.
+                let outcome = Box::pin(outcome).instrument(span).await;
                 let document =
                     |problem: Problem| problem.into_response(&id).map(ResponseBody::from);
                 outcome.unwrap_or_else(|refusal| refusal.answer(&id, document))
@@ -113,7 +119,7 @@ impl DataPlane {
         }
         match target {
             Target::Live => Ok(text("live")),
-            Target::Ready if self.shutdown.has_begun() => {
+            Target::Ready if self.parts.shutdown.has_begun() => {
                 Err(Problem::new(ErrorCode::Unavailable, "the server is shutting down").into())
             }
             Target::Ready => Ok(text("ready")),

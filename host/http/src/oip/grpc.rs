@@ -145,6 +145,7 @@ impl Inference {
             caller: self.caller(snapshot, call.token.as_deref(), None)?,
             model: &model_name,
             version: &model_version,
+            id: &id,
             arrived: call.arrived,
             deadline: call.deadline,
         };

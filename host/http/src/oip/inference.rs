@@ -10,6 +10,7 @@ use gristmill_oip::{InferRequest, Output, OutputData, ParseError, from_texts};
 use gristmill_pipeline::{Timings, infer};
 use gristmill_sandbox::Request;
 use gristmill_snapshot::{Route, ServedModel, Snapshot};
+use tracing::{Instrument, info_span};
 
 use super::Inference;
 use super::access::{Caller, PIPELINE_VERSION, Target};
@@ -22,6 +23,8 @@ pub(super) struct Asked<'a> {
     pub(super) caller: Caller<'a>,
     pub(super) model: &'a str,
     pub(super) version: &'a str,
+    /// The request's id, for the log.
+    pub(super) id: &'a str,
     pub(super) arrived: Instant,
     pub(super) deadline: Deadline,
 }
@@ -102,7 +105,10 @@ impl Inference {
                 Ok(Answered { version: model.version, outputs, provider })
             }
             Target::Pipeline { name, route } => {
-                let (output, provider) = run_pipeline(name, route, asked.deadline, request).await?;
+                // At `info`, so that what plugins log can be found by the request.
+                let span = info_span!("request", id = asked.id, pipeline = name.as_str());
+                let way = Box::pin(run_pipeline(name, route, asked.deadline, request));
+                let (output, provider) = way.instrument(span).await?;
                 Ok(Answered { version: PIPELINE_VERSION, outputs: vec![output], provider })
             }
         }

@@ -76,6 +76,8 @@ pub(crate) struct Call<'a> {
     /// The tenant that the path names before it.
     pub(crate) tenant: Option<&'a str>,
     pub(crate) arrived: Instant,
+    /// The request's id.
+    pub(crate) id: &'a str,
 }
 
 impl Inference {
@@ -101,7 +103,7 @@ impl Inference {
             Path::Caller(path) => path,
         };
         let caller = self.caller(snapshot, credentials::bearer(request.headers()), call.tenant)?;
-        self.of_caller(snapshot, caller, path, call.arrived, request).await
+        self.of_caller(snapshot, caller, path, &call, request).await
     }
 
     fn of_anyone(&self, path: OpenPath) -> Result<Answer, Problem> {
@@ -125,9 +127,10 @@ impl Inference {
         snapshot: &Snapshot,
         caller: Caller<'_>,
         path: CallerPath<'_>,
-        arrived: Instant,
+        call: &Call<'_>,
         request: Request<Incoming>,
     ) -> Result<Answer, Refusal> {
+        let Call { arrived, id, .. } = *call;
         let find = |Model { name, version }| caller.find(snapshot, name, version);
         let visible = || caller.models(snapshot).into_iter();
         Ok(match path {
@@ -169,11 +172,11 @@ impl Inference {
                 let all = visible().flat_map(|model| models::index(model, ready));
                 json_answer(&all.collect::<Vec<_>>())
             }
-            CallerPath::Load(model) => self.change(caller, model, true).await?,
-            CallerPath::Unload(model) => self.change(caller, model, false).await?,
+            CallerPath::Load(model) => Box::pin(self.change(caller, model, true)).await?,
+            CallerPath::Unload(model) => Box::pin(self.change(caller, model, false)).await?,
             CallerPath::Infer(Model { name, version }) => {
                 let deadline = self.deadline(arrived);
-                let asked = Asked { caller, model: name, version, arrived, deadline };
+                let asked = Asked { caller, model: name, version, id, arrived, deadline };
                 self.infer_over_http(snapshot, &asked, request).await?
             }
         })
