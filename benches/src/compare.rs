@@ -47,8 +47,8 @@ impl Comparison<'_> {
             let flow = closed_loop(&lane, self.clients, self.rows, self.time);
             lane_rows.push(harness.runtime.block_on(flow)?);
             let after = lane.statistics();
-            let batches = after.batch_count() - before.batch_count();
-            mean_batch = (after.rows - before.rows) as f64 / batches as f64;
+            let batches = after.total.batch_count() - before.total.batch_count();
+            mean_batch = (after.total.rows - before.total.rows) as f64 / batches as f64;
             let input = self.batch_of(&bare, mean_batch.round() as usize);
             bare_rows.push(bare_loop(&mut bare, &input, self.time)?);
         }

@@ -8,6 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let absent = "#[serde(skip_serializing_if = \"Option::is_none\")]";
     let mut builder = tonic_prost_build::configure()
         .build_client(false)
+        .codec_path("crate::oip::codec::BoundedCodec")
         .bytes(".")
         .btree_map(".inference.ModelStatistics")
         .btree_map(".inference.ModelDynamicBatching")

@@ -49,7 +49,7 @@ const SETTINGS: [Setting; 16] = [
     },
     Setting {
         key: "message_bytes_max",
-        default: Some("268435456"),
+        default: Some("67108864"),
         help: "The largest request of /v2 and gRPC, also once it is decompressed",
     },
     Setting {

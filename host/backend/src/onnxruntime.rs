@@ -174,23 +174,43 @@ struct Instance {
 impl Model for Instance {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
         let values = inputs.iter().map(view).collect::<Result<Vec<_>, _>>()?;
-        if self.direct.is_none() {
-            return self.run_unbound(&values);
-        }
         let rows = inputs.first().map(Tensor::rows);
-        self.run_bound(&values, rows).or_else(|error| {
-            let outputs = self.run_unbound(&values)?;
+        let outputs = self.run_on(&values, rows)?;
+        outputs.into_iter().map(|output| unaliased(output, inputs, &self.pool)).collect()
+    }
+}
+
+/// The output, copied where it lies in an input's memory, as one does that the model names as both: that memory
+/// is not kept for as long as an answer is.
+fn unaliased(output: Tensor, inputs: &[Tensor], pool: &BufferPool) -> Result<Tensor, ModelError> {
+    let start = output.as_bytes().as_ptr();
+    if !inputs.iter().any(|input| input.as_bytes().as_ptr_range().contains(&start)) {
+        return Ok(output);
+    }
+    let buffer = pool.copy_from(output.as_bytes());
+    Tensor::new(output.dtype(), output.shape().into(), buffer).map_err(failed)
+}
+
+// A run returns when its stream is done, outputs copied to the host: ONNX Runtime synchronizes it by default
+// (`disable_synchronize_execution_providers`).
+impl Instance {
+    fn run_on(
+        &mut self,
+        values: &[SessionInputValue<'_>],
+        rows: Option<usize>,
+    ) -> Result<Vec<Tensor>, ModelError> {
+        if self.direct.is_none() {
+            return self.run_unbound(values);
+        }
+        self.run_bound(values, rows).or_else(|error| {
+            let outputs = self.run_unbound(values)?;
             // So it was the binding: an output's shape is not what the model says, or memory is short.
             self.direct = None;
             tracing::warn!(%error, "outputs cannot be bound, they are copied by way of ordinary memory");
             Ok(outputs)
         })
     }
-}
 
-// A run returns when its stream is done, outputs copied to the host: ONNX Runtime synchronizes it by default
-// (`disable_synchronize_execution_providers`).
-impl Instance {
     fn run_unbound(&mut self, values: &[SessionInputValue<'_>]) -> Result<Vec<Tensor>, ModelError> {
         let outputs = self.session.run(values).map_err(failed)?;
         read_all(outputs, &self.outputs, &self.pool)

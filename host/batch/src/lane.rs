@@ -275,11 +275,9 @@ impl Lane {
     /// The counters now.
     pub fn statistics(&self) -> LaneStatistics {
         let state = self.shared.state();
-        LaneStatistics {
-            queued_rows: state.policy.queued_rows(),
-            service_time: state.service.line(),
-            ..self.shared.statistics().clone()
-        }
+        let (queued_rows, service_time) = (state.policy.queued_rows(), state.service.line());
+        drop(state);
+        LaneStatistics { queued_rows, service_time, ..self.shared.statistics().clone() }
     }
 
     /// Run one request, in a batch with others where there are any; one with more rows than a batch
@@ -287,6 +285,11 @@ impl Lane {
     pub async fn submit(&self, mut submission: Submission) -> Result<Answered, SubmitError> {
         let level = self.level(submission.priority)?;
         let rows = self.info.arrange(&mut submission.inputs)?;
+        // Before anything is done for each row: rows of no bytes cost whoever names them nothing.
+        let max = self.config.queue.rows.min(self.config.tenant_queue.rows);
+        if rows > max {
+            return Err(SubmitError::TooManyRows { rows, max });
+        }
         let inputs = std::mem::take(&mut submission.inputs);
         let timeout = self.timeout(level, &submission);
         let size = Size { rows, bytes: bytes_of(&inputs), shape_key: shape_key(&inputs) };
@@ -304,7 +307,7 @@ impl Lane {
             std::mem::forget(deserted);
             // By another one who leads, if it was.
             if !waiting[0].is_answered() {
-                worker::lead(&self.shared, true);
+                worker::lead(&self.shared);
             }
         }
         for part in waiting {
@@ -372,13 +375,9 @@ impl Lane {
         }
     }
 
-    /// Queue all parts of a request, or none; run them where that is quick.
+    /// Queue all parts of a request, or none; run them where that is quick and nobody is expected to join.
     fn enqueue(&self, arrival: &Arrival<'_>, parts: Parts) -> Result<Queued, SubmitError> {
         let Arrival { submission, level, timeout, size, at } = *arrival;
-        let max = self.config.queue.rows.min(self.config.tenant_queue.rows);
-        if size.rows > max {
-            return Err(SubmitError::TooManyRows { rows: size.rows, max });
-        }
         let mut state = self.shared.state();
         self.admit(&mut state, arrival)?;
         let mut waiting = SmallVec::with_capacity(parts.len());
@@ -402,10 +401,10 @@ impl Lane {
             self.shared.wake_worker(&mut state, at);
             return Ok(Queued { waiting, gathers: false });
         }
-        let gathers = state.gather.hopes();
+        let gathers = state.gather.hopes(at);
         drop(state);
         if !gathers {
-            worker::lead(&self.shared, false);
+            worker::lead(&self.shared);
         }
         Ok(Queued { waiting, gathers })
     }

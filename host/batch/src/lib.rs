@@ -29,4 +29,4 @@ pub use batch::Times;
 pub use config::{LaneConfig, QueueLimits, QueuePolicy, TimeoutAction};
 pub use lane::{Answered, Lane, Submission, SubmitError};
 pub use policy::Full;
-pub use statistics::{BatchStatistics, LaneStatistics, MixedBatch};
+pub use statistics::{BatchStatistics, Counters, LaneStatistics, MixedBatch};

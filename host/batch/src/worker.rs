@@ -89,18 +89,13 @@ pub(crate) fn may_lead(shared: &Shared, state: &State) -> bool {
 
 /// A leader: the submitting task runs what is queued itself, its own request among it, for as long
 /// as that is short; what then is left goes to a worker.
-///
-/// It may have let others go first, to join its batch.
-pub(crate) fn lead(shared: &Shared, gathered: bool) {
+pub(crate) fn lead(shared: &Shared) {
     let mut state = shared.state();
-    for round in 0..LEADER_BATCHES_MAX {
+    for _ in 0..LEADER_BATCHES_MAX {
         if !may_lead(shared, &state) {
             break;
         }
         let Some(turn) = begin(shared, &mut state) else { break };
-        if gathered && round == 0 {
-            state.gather.led(turn.batch.requests().len());
-        }
         drop(state);
         state = turn.run(shared).answer(shared);
     }
@@ -154,6 +149,7 @@ fn begin(shared: &Shared, state: &mut State) -> Option<Turn> {
     }
     let batch = take(shared, state, now)?;
     let model = state.idle.pop()?;
+    state.gather.taken(batch.requests().len());
     expect(state, now, batch.rows());
     // Whoever queued that woke one worker only.
     shared.wake_worker(state, now);

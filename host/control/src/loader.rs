@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use gristmill_backend::Backends;
 use gristmill_batch::Lane;
 use gristmill_core::{Digest, Name, PluginLimits};
 use gristmill_sandbox::{Plugin, Sandbox};
 use gristmill_snapshot::{PipelineStatistics, ServedModel};
-use gristmill_store::Store;
+use gristmill_store::{Store, StoreError};
 
 use tokio::sync::Semaphore;
 
@@ -71,13 +72,26 @@ impl Loader {
         lock(&self.pipeline_statistics).entry(key).or_default().clone()
     }
 
+    /// An uploaded file. Where it cannot be read, tenants need not know where it was looked for.
+    async fn blob(&self, digest: Digest) -> Result<Bytes, String> {
+        self.store.blob(digest).await.map_err(|error| {
+            tracing::error!(%digest, %error, "an uploaded file cannot be read");
+            match error {
+                StoreError::Damaged { .. } => error.to_string(),
+                StoreError::Objects(_) | StoreError::Io { .. } => {
+                    format!("its file {digest} cannot be read")
+                }
+            }
+        })
+    }
+
     /// The plugin of this digest, compiled off the request threads where it is not loaded yet, and
     /// instantiated once.
     pub(crate) async fn plugin(&self, digest: Digest) -> Result<Arc<Plugin>, String> {
         if let Some(plugin) = lock(&self.plugins).get(&digest) {
             return Ok(plugin.clone());
         }
-        let file = self.store.blob(digest).await.map_err(|error| error.to_string())?;
+        let file = self.blob(digest).await?;
         let sandbox = self.sandbox.clone();
         let loading = tokio::task::spawn_blocking(move || sandbox.load(digest, &file));
         let plugin =
@@ -98,7 +112,7 @@ impl Loader {
         if let Some(lane) = lock(&self.lanes).get(&key) {
             return Ok(lane.clone());
         }
-        let onnx = self.store.blob(model.digest).await.map_err(|error| error.to_string())?;
+        let onnx = self.blob(model.digest).await?;
         let (backends, options) = (self.backends.clone(), model.config.load_options());
         let loading = tokio::task::spawn_blocking(move || backends.load(&onnx, &options));
         let loaded =

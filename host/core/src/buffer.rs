@@ -95,7 +95,7 @@ impl BufferPool {
         alignment: usize,
     ) -> Arc<Buffer> {
         let bytes = owner.as_ref();
-        if (bytes.as_ptr() as usize).is_multiple_of(alignment.max(1)) {
+        if bytes.is_empty() || (bytes.as_ptr() as usize).is_multiple_of(alignment.max(1)) {
             return Arc::new(Buffer(Memory::Adopted(Box::new(owner))));
         }
         self.copy_from(bytes)

@@ -124,20 +124,30 @@ where
         });
         let io = TokioIo::new(stream);
         match protocol {
-            Protocol::Http1 => spawn(graceful.watch(http1.serve_connection(io, service))),
-            Protocol::Http2 => spawn(graceful.watch(http2.serve_connection(io, service))),
+            Protocol::Http1 => {
+                tokio::spawn(finish(graceful.watch(http1.serve_connection(io, service))));
+            }
+            Protocol::Http2 => {
+                let (http2, watcher) = (http2.clone(), graceful.watcher());
+                let timeout = config.header_read_timeout;
+                tokio::spawn(async move {
+                    // hyper itself waits for a connection's first bytes for as long as that takes.
+                    let begun = tokio::time::timeout(timeout, io.inner().readable()).await;
+                    if begun.is_ok() {
+                        finish(watcher.watch(http2.serve_connection(io, service))).await;
+                    }
+                });
+            }
         }
     }
     drop(listener);
     tokio::time::timeout(config.drain_timeout, graceful.shutdown()).await.is_ok()
 }
 
-fn spawn(connection: impl Future<Output = hyper::Result<()>> + Send + 'static) {
-    tokio::spawn(async move {
-        if let Err(error) = connection.await {
-            tracing::debug!(%error, "connection ended");
-        }
-    });
+async fn finish(connection: impl Future<Output = hyper::Result<()>>) {
+    if let Err(error) = connection.await {
+        tracing::debug!(%error, "connection ended");
+    }
 }
 
 fn http1_builder(config: &ListenerConfig) -> http1::Builder {

@@ -6,6 +6,9 @@ use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde::Serialize;
 
+/// The longest text of an error.
+const DETAIL_BYTES_MAX: usize = 8 << 10;
+
 /// An error on its way to a client.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
@@ -27,7 +30,10 @@ struct Document<'a> {
 
 impl Problem {
     pub(crate) fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), retry_after_s: 1 }
+        let mut detail = detail.into();
+        // It may hold what the client sent.
+        detail.truncate(detail.floor_char_boundary(DETAIL_BYTES_MAX));
+        Self { code, detail, retry_after_s: 1 }
     }
 
     /// What clients need beside the text: when to come back, how to log in.

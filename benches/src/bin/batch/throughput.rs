@@ -103,7 +103,7 @@ pub fn mean_batch(harness: &Harness, max_batch_size: usize) -> Result<Value> {
         Duration::from_secs(3),
     ))?;
     let statistics = lane.statistics();
-    let mean_batch = statistics.rows as f64 / statistics.batch_count() as f64;
+    let mean_batch = statistics.total.rows as f64 / statistics.total.batch_count() as f64;
     let ratio = mean_batch / CLIENTS.min(max_batch_size) as f64;
     Ok(json!({ "mean_batch": mean_batch, "rows_per_s": per_s, "ratio": ratio }))
 }

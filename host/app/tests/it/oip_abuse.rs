@@ -113,7 +113,7 @@ fn clients_that_leave_or_never_finish() {
     refused(&answer, 408, &["did not arrive within the timeout"]);
     // Says that it is much; sends nothing.
     let head = raw::post(PATH, &["connection: close", "content-length: 99999999999"]);
-    refused(&Raw::sent(&server.data, &head).answer(), 413, &["limit of 268435456 bytes"]);
+    refused(&Raw::sent(&server.data, &head).answer(), 413, &["limit of 67108864 bytes"]);
     serves(&mut server);
 }
 

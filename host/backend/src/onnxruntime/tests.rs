@@ -72,3 +72,25 @@ fn outputs_of_other_shapes_than_the_model_says_are_not_bound() {
     assert!(instance.run(&[input(&pool, &wrong, 4, 0)]).is_err());
     assert!(instance.direct.is_some());
 }
+
+#[test]
+fn an_input_handed_back_is_not_the_inputs_memory() {
+    let fixtures = models().join("../host/app/tests/fixtures");
+    let onnx = std::fs::read(fixtures.join("handed-back.onnx")).unwrap();
+    let mut model =
+        backends().load(&onnx, &options(ProviderKind::Cpu)).unwrap().instances.remove(0);
+    let pool = BufferPool::new(1 << 20);
+    // Of as many bytes as are kept, not copied, otherwise.
+    let run = |value: f32, model: &mut Box<dyn Model>| {
+        let values = vec![value; 64 * 128];
+        let buffer = pool.copy_from(bytemuck::cast_slice(&values));
+        let shape = [64, 128].as_slice().into();
+        model.run(&[Tensor::new(Dtype::Float32, shape, buffer).unwrap()]).unwrap()
+    };
+    let first = run(1.0, &mut model);
+    let second = run(2.0, &mut model);
+    for (outputs, value) in [(&first, 1.0), (&second, 2.0)] {
+        assert!(outputs[0].as_f32().unwrap().iter().all(|element| *element == -value));
+        assert!(outputs[1].as_f32().unwrap().iter().all(|element| *element == value));
+    }
+}

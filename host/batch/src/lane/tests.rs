@@ -141,7 +141,10 @@ async fn tenants_share_the_batch_that_forms_while_the_instance_is_busy() {
     assert_eq!(b.await.unwrap().unwrap(), [6.0]);
     assert_eq!(bench.started.recv().unwrap(), 3);
     let statistics = bench.lane.statistics();
-    assert_eq!((statistics.batch_count(), statistics.rows, statistics.mixed_batches), (2, 4, 1));
+    assert_eq!(
+        (statistics.total.batch_count(), statistics.total.rows, statistics.mixed_batches),
+        (2, 4, 1)
+    );
     let a: Name = "a".parse().unwrap();
     assert_eq!(statistics.recent_mixed[0].rows[&a], 2);
 }
@@ -193,7 +196,7 @@ async fn a_batch_that_fails_is_cut_in_half_until_only_the_guilty_fail() {
     }
     assert!(matches!(bad.await.unwrap(), Err(SubmitError::Failed(_))));
     let statistics = bench.lane.statistics();
-    assert_eq!((statistics.success, statistics.fail, statistics.bisections), (4, 1, 2));
+    assert_eq!((statistics.total.success, statistics.total.fail, statistics.bisections), (4, 1, 2));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -67,30 +67,33 @@ fn describe_tensor(info: &TensorInfo) -> Value {
 
 fn describe_lane(statistics: &LaneStatistics) -> Value {
     let by_tenant =
-        statistics.tenant_rows.iter().map(|(name, rows)| (name.to_string(), json!(rows)));
-    let sizes =
-        statistics.batches.iter().map(|(rows, batches)| (rows.to_string(), json!(batches.count)));
+        statistics.tenants.iter().map(|(name, own)| (name.to_string(), json!(own.rows)));
+    let sizes = statistics
+        .total
+        .batches
+        .iter()
+        .map(|(rows, batches)| (rows.to_string(), json!(batches.count)));
     let recent = statistics.recent_mixed.iter().map(|batch| {
         batch.rows.iter().map(|(name, rows)| (name.to_string(), json!(rows))).collect::<Map<_, _>>()
     });
     json!({
-        "success": statistics.success,
-        "fail": statistics.fail,
+        "success": statistics.total.success,
+        "fail": statistics.total.fail,
         "expired": statistics.expired,
         "refused": statistics.refused,
         "refused_early": statistics.refused_early,
         "bisections": statistics.bisections,
         "queued_rows": statistics.queued_rows,
-        "rows": statistics.rows,
+        "rows": statistics.total.rows,
         "rows_by_tenant": by_tenant.collect::<Map<_, _>>(),
-        "batches": statistics.batch_count(),
+        "batches": statistics.total.batch_count(),
         "batch_sizes": sizes.collect::<Map<_, _>>(),
         "mixed_batches": statistics.mixed_batches,
         "recent_mixed_batches": recent.collect::<Vec<_>>(),
-        "queue_us": statistics.queue.as_micros() as u64,
-        "compute_input_us": statistics.compute.input.as_micros() as u64,
-        "compute_infer_us": statistics.compute.infer.as_micros() as u64,
-        "compute_output_us": statistics.compute.output.as_micros() as u64,
+        "queue_us": statistics.total.queue.as_micros() as u64,
+        "compute_input_us": statistics.total.compute.input.as_micros() as u64,
+        "compute_infer_us": statistics.total.compute.infer.as_micros() as u64,
+        "compute_output_us": statistics.total.compute.output.as_micros() as u64,
         "service_time_us": statistics.service_time.map(|(fixed, per_row)| {
             json!({ "fixed": fixed * 1e6, "per_row": per_row * 1e6 })
         }),

@@ -13,6 +13,7 @@ use gristmill_oip::{
     no_shared_memory,
 };
 use gristmill_snapshot::Snapshot;
+use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use hyper::body::Incoming;
 use tonic::codec::CompressionEncoding;
@@ -22,7 +23,7 @@ use tonic_health::pb::health_server::HealthServer;
 use tonic_health::server::{HealthReporter, HealthService};
 use tower_service::Service;
 
-use super::access::{Target, Visible};
+use super::access::{Caller, Target, Visible};
 use super::inference::{Answered, Asked, refused};
 use super::proto::grpc_inference_service_server::{
     GrpcInferenceService, GrpcInferenceServiceServer,
@@ -31,7 +32,8 @@ use super::proto::infer_parameter::ParameterChoice;
 use super::proto::model_infer_request::{InferInputTensor, InferRequestedOutputTensor};
 use super::proto::model_infer_response::InferOutputTensor;
 use super::proto::{
-    self, InferParameter, InferTensorContents, ModelInferRequest, ModelInferResponse, Unsupported,
+    self, InferParameter, InferTensorContents, ModelInferRequest, ModelInferResponse,
+    ModelRepositoryParameter, Unsupported,
 };
 use super::{Inference, NO_SHARED_MEMORY, models};
 use crate::credentials;
@@ -40,12 +42,16 @@ use crate::problem::Problem;
 /// How many requests of one stream run at the same time.
 const STREAM_REQUESTS: usize = 64;
 
+/// The longest text of an error: clients refuse trailers of more than a few KiB.
+const MESSAGE_BYTES_MAX: usize = 2 << 10;
+
 /// The service's name, as health checks ask for it.
 const SERVICE: &str = "inference.GRPCInferenceService";
 
 /// The gRPC plane's handler; clones share everything.
 #[derive(Clone)]
 pub struct GrpcPlane {
+    served: Inference,
     inference: GrpcInferenceServiceServer<Inference>,
     health: HealthServer<HealthService>,
     reporter: HealthReporter,
@@ -57,13 +63,13 @@ pub async fn grpc_plane(inference: Inference) -> GrpcPlane {
     let health = HealthServer::new(HealthService::from_health_reporter(reporter.clone()));
     reporter.set_service_status(SERVICE, tonic_health::ServingStatus::Serving).await;
     let bytes_max = inference.parts.config.message_bytes_max;
-    let mut service = GrpcInferenceServiceServer::new(inference)
+    let mut service = GrpcInferenceServiceServer::new(inference.clone())
         .max_decoding_message_size(bytes_max)
         .max_encoding_message_size(usize::MAX);
     for encoding in [CompressionEncoding::Gzip, CompressionEncoding::Deflate] {
-        service = service.accept_compressed(encoding).send_compressed(encoding);
+        service = service.accept_compressed(encoding);
     }
-    GrpcPlane { inference: service, health, reporter }
+    GrpcPlane { served: inference, inference: service, health, reporter }
 }
 
 impl GrpcPlane {
@@ -75,13 +81,32 @@ impl GrpcPlane {
         let path = call.uri().path();
         let answer = if path.starts_with("/grpc.health.v1.Health/") {
             self.health.call(call).await
-        } else {
+        } else if let Err(problem) = self.admit(path, call.headers()) {
+            return status_of(&problem).into_http();
+        } else if path.ends_with("/ModelStreamInfer") {
             self.inference.call(call).await
+        } else {
+            // Its message is read within it, too.
+            let timeout = self.served.parts.config.timeout;
+            match tokio::time::timeout(timeout, self.inference.call(call)).await {
+                Ok(answer) => answer,
+                Err(_) => return Status::deadline_exceeded("the call took too long").into_http(),
+            }
         };
         match answer {
             Ok(answer) => answer,
             Err(never) => match never {},
         }
+    }
+
+    /// Whether the call's message may be read: not before its credentials are known to be good.
+    fn admit(&self, path: &str, headers: &HeaderMap) -> Result<(), Problem> {
+        let open = ["/ServerLive", "/ServerReady", "/ServerMetadata"];
+        if open.iter().any(|method| path.ends_with(method)) {
+            return Ok(());
+        }
+        let snapshot = self.served.snapshot();
+        self.served.caller(&snapshot, credentials::bearer(headers), None).map(drop)
     }
 
     /// Tell health checks that the server is about to end.
@@ -182,27 +207,28 @@ impl Inference {
         metadata: &MetadataMap,
         name: &str,
         version: &str,
-        tell: impl FnOnce(Visible<'_>, &Target<'_>) -> T,
+        tell: impl FnOnce(Caller<'_>, Visible<'_>, &Target<'_>) -> T,
     ) -> Result<T, Status> {
         let snapshot = self.snapshot();
-        let visible = self
-            .caller(&snapshot, token(metadata).as_deref(), None)
-            .and_then(|caller| caller.find(&snapshot, name, version));
-        let told = visible.and_then(|visible| Ok(tell(visible, &visible.served()?)));
+        let caller = self.caller(&snapshot, token(metadata).as_deref(), None);
+        let told = caller.and_then(|caller| {
+            let visible = caller.find(&snapshot, name, version)?;
+            Ok(tell(caller, visible, &visible.served()?))
+        });
         told.map_err(|problem| status_of(&problem))
     }
 
     async fn change_model(
         &self,
         metadata: &MetadataMap,
-        model: &str,
-        load: bool,
+        (model, load): (&str, bool),
+        parameters: &HashMap<String, ModelRepositoryParameter>,
     ) -> Result<(), Status> {
         let snapshot = self.snapshot();
         let token = token(metadata);
         let change = async {
             let caller = self.caller(&snapshot, token.as_deref(), None)?;
-            self.set_loaded(caller, model, load).await
+            self.set_loaded(caller, model, load, parameters.keys().map(String::as_str)).await
         };
         change.await.map_err(|problem| status_of(&problem))
     }
@@ -375,7 +401,11 @@ fn status_of(problem: &Problem) -> Status {
         | ErrorCode::ModelFailed
         | ErrorCode::Internal => Code::Internal,
     };
-    Status::new(code, &problem.detail)
+    if code == Code::Internal {
+        tracing::warn!(detail = problem.detail, "call failed");
+    }
+    let detail = &problem.detail;
+    Status::new(code, &detail[..detail.floor_char_boundary(MESSAGE_BYTES_MAX)])
 }
 
 fn no_regions() -> Status {
@@ -406,7 +436,7 @@ impl GrpcInferenceService for Inference {
         request: Request<proto::ModelReadyRequest>,
     ) -> Answer<proto::ModelReadyResponse> {
         let message = request.get_ref();
-        match self.tell(request.metadata(), &message.name, &message.version, |_, _| ()) {
+        match self.tell(request.metadata(), &message.name, &message.version, |_, _, _| ()) {
             Ok(()) => Ok(Response::new(proto::ModelReadyResponse { ready: true })),
             Err(status) if matches!(status.code(), Code::NotFound | Code::Unavailable) => {
                 Ok(Response::new(proto::ModelReadyResponse { ready: false }))
@@ -427,7 +457,10 @@ impl GrpcInferenceService for Inference {
         request: Request<proto::ModelMetadataRequest>,
     ) -> Answer<proto::ModelMetadataResponse> {
         let message = request.get_ref();
-        let told = self.tell(request.metadata(), &message.name, &message.version, models::metadata);
+        let told =
+            self.tell(request.metadata(), &message.name, &message.version, |_, visible, target| {
+                models::metadata(visible, target)
+            });
         told.map(Response::new)
     }
 
@@ -449,7 +482,9 @@ impl GrpcInferenceService for Inference {
         let caller = self.caller(&snapshot, token(&metadata).as_deref(), None);
         caller.map_err(|problem| status_of(&problem))?;
         let inference = self.clone();
-        let requests = request.into_inner();
+        let shutdown = self.parts.shutdown.clone();
+        let ended = Box::pin(async move { shutdown.begun().await });
+        let requests = request.into_inner().take_until(ended);
         let answers = requests.map(move |message| {
             let answer: Pin<Box<dyn Future<Output = _> + Send>> = match message {
                 Err(status) => Box::pin(async { Err(status) }),
@@ -468,7 +503,10 @@ impl GrpcInferenceService for Inference {
         request: Request<proto::ModelConfigRequest>,
     ) -> Answer<proto::ModelConfigResponse> {
         let message = request.get_ref();
-        let told = self.tell(request.metadata(), &message.name, &message.version, models::config);
+        let told =
+            self.tell(request.metadata(), &message.name, &message.version, |_, visible, target| {
+                models::config(visible, target)
+            });
         Ok(Response::new(proto::ModelConfigResponse { config: Some(told?) }))
     }
 
@@ -484,11 +522,11 @@ impl GrpcInferenceService for Inference {
         }
         let snapshot = self.snapshot();
         let caller = self.caller(&snapshot, token(request.metadata()).as_deref(), None);
-        let visible = caller.map_err(|problem| status_of(&problem))?.models(&snapshot).into_iter();
+        let caller = caller.map_err(|problem| status_of(&problem))?;
+        let visible = caller.models(&snapshot).into_iter();
         let served = visible.filter_map(|model| Some((model, model.served().ok()?)));
-        let model_stats =
-            served.map(|(model, target)| models::statistics(model, &target)).collect();
-        Ok(Response::new(proto::ModelStatisticsResponse { model_stats }))
+        let told = served.map(|(model, target)| models::statistics(caller, model, &target));
+        Ok(Response::new(proto::ModelStatisticsResponse { model_stats: told.collect() }))
     }
 
     async fn repository_index(
@@ -507,7 +545,9 @@ impl GrpcInferenceService for Inference {
         &self,
         request: Request<proto::RepositoryModelLoadRequest>,
     ) -> Answer<proto::RepositoryModelLoadResponse> {
-        self.change_model(request.metadata(), &request.get_ref().model_name, true).await?;
+        let message = request.get_ref();
+        let change = (message.model_name.as_str(), true);
+        self.change_model(request.metadata(), change, &message.parameters).await?;
         Ok(Response::new(proto::RepositoryModelLoadResponse {}))
     }
 
@@ -515,7 +555,9 @@ impl GrpcInferenceService for Inference {
         &self,
         request: Request<proto::RepositoryModelUnloadRequest>,
     ) -> Answer<proto::RepositoryModelUnloadResponse> {
-        self.change_model(request.metadata(), &request.get_ref().model_name, false).await?;
+        let message = request.get_ref();
+        let change = (message.model_name.as_str(), false);
+        self.change_model(request.metadata(), change, &message.parameters).await?;
         Ok(Response::new(proto::RepositoryModelUnloadResponse {}))
     }
 

@@ -58,10 +58,18 @@ impl Inference {
         caller: Caller<'_>,
         model: &str,
         load: bool,
+        mut parameters: impl Iterator<Item = &'_ str>,
     ) -> Result<(), Problem> {
         if !matches!(caller, Caller::Operator) {
             let detail = "only the admin token loads and unloads models";
             return Err(Problem::new(ErrorCode::Forbidden, detail));
+        }
+        let brings = |name: &&str| *name == "config" || name.starts_with("file:");
+        if let Some(name) = parameters.find(brings) {
+            let detail = format!(
+                "parameter {name:?} is not supported: files and configurations are put through the admin API"
+            );
+            return Err(Problem::new(ErrorCode::Unsupported, detail));
         }
         let wrong = |error| Problem::new(ErrorCode::NotFound, format!("model: {error}"));
         let model: Name = model.parse().map_err(wrong)?;
@@ -121,11 +129,20 @@ impl Inference {
         request: &InferRequest,
     ) -> Result<Vec<NamedTensor>, Problem> {
         let known = &served.lane.info().inputs;
+        let names = || known.iter().map(|info| &*info.name).collect::<Vec<_>>();
+        if request.inputs.len() > known.len() {
+            let (given, names) = (request.inputs.len(), names());
+            let detail = format!("{given} inputs are given: the model's inputs are {names:?}");
+            return Err(Problem::new(ErrorCode::InvalidRequest, detail));
+        }
         let inputs = request.inputs.iter().map(|input| {
-            let own = known.iter().find(|info| *info.name == *input.name);
-            let name = own.map_or_else(|| input.name.as_str().into(), |info| info.name.clone());
+            let Some(info) = known.iter().find(|info| *info.name == *input.name) else {
+                let (name, names) = (&input.name, names());
+                let detail = format!("unknown input {name:?}: the model's inputs are {names:?}");
+                return Err(Problem::new(ErrorCode::InvalidRequest, detail));
+            };
             let tensor = input.tensor(&self.parts.pool).map_err(refused)?;
-            Ok(NamedTensor { name, tensor })
+            Ok(NamedTensor { name: info.name.clone(), tensor })
         });
         inputs.collect()
     }
@@ -203,6 +220,16 @@ async fn run_pipeline(
     let mut timings = Timings::default();
     let answered = infer(route, request, deadline, &mut timings).await;
     let answered = answered.map_err(|error| problem_of_pipeline(&error, route))?;
+    if answered.status >= 400 {
+        // The protocol has no place for a status beside an answer.
+        let code = match answered.status {
+            ..500 => ErrorCode::InvalidRequest,
+            _ => ErrorCode::PluginFailed,
+        };
+        let text = String::from_utf8_lossy(&answered.body);
+        let detail = format!("the pipeline answered with status {}: {text}", answered.status);
+        return Err(Problem::new(code, detail));
+    }
     let data = from_texts(&[&answered.body]);
     let output = Output {
         name: RESPONSE.into(),
@@ -223,6 +250,12 @@ fn pipeline_body(request: &InferRequest) -> Result<Bytes, Problem> {
     };
     if input.name != REQUEST {
         return Err(wrong(format!("unknown input {:?}: a pipeline's is {REQUEST}", input.name)));
+    }
+    if input.shape.iter().product::<usize>() != 1 {
+        return Err(wrong(format!(
+            "{REQUEST} has shape {:?}, a pipeline wants [1]",
+            &input.shape[..]
+        )));
     }
     let mut texts = input.texts().map_err(refused)?;
     match (texts.pop(), texts.len()) {

@@ -11,6 +11,7 @@
 //! - only the admin token loads and unloads models, and it runs none.
 
 mod access;
+mod codec;
 pub(crate) mod grpc;
 mod inference;
 mod models;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use gristmill_batch::{Lane, LaneConfig, LaneStatistics, QueuePolicy, TimeoutAction, Times};
+use gristmill_batch::{Counters, LaneConfig, QueuePolicy, TimeoutAction, Times};
 use gristmill_core::{Dtype, TensorInfo};
 use gristmill_snapshot::{ServedModel, StageDurations};
 
-use super::access::{Target, Visible};
+use super::access::{Caller, Target, Visible};
 use super::proto::model_instance_group::Kind;
 use super::proto::model_metadata_response::TensorMetadata;
 use super::proto::model_queue_policy::TimeoutAction as WireAction;
@@ -188,23 +188,38 @@ fn queue_policy(policy: &QueuePolicy) -> proto::ModelQueuePolicy {
     }
 }
 
-/// What a model did since it was loaded, or a pipeline since the server started.
-pub(super) fn statistics(visible: Visible<'_>, target: &Target<'_>) -> proto::ModelStatistics {
+/// What a model did since it was loaded, or a pipeline since the server started. A tenant is told of its own
+/// requests only.
+pub(super) fn statistics(
+    caller: Caller<'_>,
+    visible: Visible<'_>,
+    target: &Target<'_>,
+) -> proto::ModelStatistics {
     let base = proto::ModelStatistics {
         name: visible.name(),
         version: visible.version().to_string(),
         ..Default::default()
     };
     match target {
-        Target::Model { served, .. } => of_lane(base, &served.lane),
+        Target::Model { served, .. } => {
+            let mut all = served.lane.statistics();
+            match caller {
+                Caller::Tenant { name, .. } => {
+                    of_model(base, &all.tenants.remove(name).unwrap_or_default(), 0)
+                }
+                Caller::Operator => {
+                    // No batch took these.
+                    let unrun = all.expired + all.refused + all.refused_early;
+                    of_model(base, &all.total, unrun)
+                }
+            }
+        }
         Target::Pipeline { route, .. } => of_pipeline(base, &route.statistics.get()),
     }
 }
 
-fn of_lane(base: proto::ModelStatistics, lane: &Lane) -> proto::ModelStatistics {
-    let LaneStatistics { success, compute, .. } = lane.statistics();
-    let statistics = lane.statistics();
-    let batch_stats = statistics.batches.iter().map(|(rows, batches)| {
+fn of_model(base: proto::ModelStatistics, done: &Counters, unrun: u64) -> proto::ModelStatistics {
+    let batch_stats = done.batches.iter().map(|(rows, batches)| {
         let Times { input, infer, output } = batches.times;
         proto::InferBatchStatistics {
             batch_size: *rows as u64,
@@ -213,20 +228,17 @@ fn of_lane(base: proto::ModelStatistics, lane: &Lane) -> proto::ModelStatistics 
             compute_output: duration(batches.count, output),
         }
     });
-    // Those that no batch took count, too, but took no time in one.
-    let failed =
-        statistics.fail + statistics.expired + statistics.refused + statistics.refused_early;
     proto::ModelStatistics {
-        last_inference: millis(statistics.last_run),
-        inference_count: statistics.rows,
-        execution_count: statistics.batch_count(),
+        last_inference: millis(done.last_run),
+        inference_count: done.rows,
+        execution_count: done.batch_count(),
         inference_stats: Some(proto::InferStatistics {
-            success: duration(success, statistics.success_time),
-            fail: duration(failed, statistics.fail_time),
-            queue: duration(success, statistics.queue),
-            compute_input: duration(success, compute.input),
-            compute_infer: duration(success, compute.infer),
-            compute_output: duration(success, compute.output),
+            success: duration(done.success, done.success_time),
+            fail: duration(done.fail + unrun, done.fail_time),
+            queue: duration(done.success, done.queue),
+            compute_input: duration(done.success, done.compute.input),
+            compute_infer: duration(done.success, done.compute.infer),
+            compute_output: duration(done.success, done.compute.output),
             cache_hit: duration(0, Duration::ZERO),
             cache_miss: duration(0, Duration::ZERO),
         }),

@@ -1,5 +1,6 @@
 //! The protocol over HTTP: paths, bodies and their encodings, answers.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::time::Instant;
 
@@ -30,7 +31,7 @@ const HEADER_LENGTH: HeaderName = HeaderName::from_static("inference-header-cont
 /// Responses shorter than this are not worth compressing.
 const COMPRESSED_BYTES_MIN: usize = 1 << 10;
 
-/// Bodies longer than this are compressed and decompressed off the request threads.
+/// What is longer than this is not parsed, written or compressed while a thread's other tasks wait.
 const INLINE_BYTES_MAX: usize = 32 << 10;
 
 /// Where a path below `/v2` leads.
@@ -140,7 +141,7 @@ impl Inference {
             }
             CallerPath::AllStatistics => {
                 let served = visible().filter_map(|model| Some((model, model.served().ok()?)));
-                let all = served.map(|(model, target)| models::statistics(model, &target));
+                let all = served.map(|(model, target)| models::statistics(caller, model, &target));
                 json_answer(&json!({ "model_stats": all.collect::<Vec<_>>() }))
             }
             CallerPath::Metadata(model) => {
@@ -161,19 +162,26 @@ impl Inference {
             }
             CallerPath::Statistics(model) => {
                 let visible = find(model)?;
-                let statistics = models::statistics(visible, &visible.served()?);
+                let statistics = models::statistics(caller, visible, &visible.served()?);
                 json_answer(&json!({ "model_stats": [statistics] }))
             }
             CallerPath::Index => {
-                let (_, body) = request.into_parts();
-                let body =
-                    self.read(body, Deadline::at(arrived + self.parts.config.timeout)).await?;
-                let ready = ready_only(&body)?;
+                #[derive(Default, serde::Deserialize)]
+                struct IndexBody {
+                    #[serde(default)]
+                    ready: bool,
+                }
+                let body = self.read(request.into_body(), self.deadline(arrived)).await?;
+                let IndexBody { ready } = document(&body)?;
                 let all = visible().flat_map(|model| models::index(model, ready));
                 json_answer(&all.collect::<Vec<_>>())
             }
-            CallerPath::Load(model) => Box::pin(self.change(caller, model, true)).await?,
-            CallerPath::Unload(model) => Box::pin(self.change(caller, model, false)).await?,
+            CallerPath::Load(model) => {
+                Box::pin(self.change(caller, (model, true), request.into_body(), arrived)).await?
+            }
+            CallerPath::Unload(model) => {
+                Box::pin(self.change(caller, (model, false), request.into_body(), arrived)).await?
+            }
             CallerPath::Infer(Model { name, version }) => {
                 let deadline = self.deadline(arrived);
                 let asked = Asked { caller, model: name, version, id, arrived, deadline };
@@ -182,17 +190,39 @@ impl Inference {
         })
     }
 
-    async fn change(&self, caller: Caller<'_>, model: &str, load: bool) -> Result<Answer, Problem> {
-        self.set_loaded(caller, model, load).await?;
+    async fn change(
+        &self,
+        caller: Caller<'_>,
+        (model, load): (&str, bool),
+        body: Incoming,
+        arrived: Instant,
+    ) -> Result<Answer, Problem> {
+        #[derive(Default, serde::Deserialize)]
+        struct LoadBody {
+            #[serde(default)]
+            parameters: BTreeMap<String, serde::de::IgnoredAny>,
+        }
+        let body = self.read(body, self.deadline(arrived)).await?;
+        let LoadBody { parameters } = document(&body)?;
+        self.set_loaded(caller, model, load, parameters.keys().map(String::as_str)).await?;
         Ok(json_answer(&json!({})))
     }
 
     async fn read(&self, body: Incoming, deadline: Deadline) -> Result<Bytes, Problem> {
-        body::read(body, self.body_limit(deadline, 0)).await
+        let bytes = self.parts.config.message_bytes_max;
+        body::read(body, body::Limits { bytes, deadline, aligned_at: 0 }).await
     }
 
-    fn body_limit(&self, deadline: Deadline, aligned_at: usize) -> body::Limits {
-        body::Limits { bytes: self.parts.config.message_bytes_max, deadline, aligned_at }
+    /// The most bytes of a request for this model.
+    fn bytes_max(&self, target: &Target<'_>) -> usize {
+        let most = self.parts.config.message_bytes_max;
+        match target {
+            Target::Model { .. } => most,
+            // A text in JSON may be longer than itself.
+            Target::Pipeline { route, .. } => {
+                most.min(route.limits.body_bytes.saturating_mul(2).saturating_add(4 << 10))
+            }
+        }
     }
 
     async fn infer_over_http(
@@ -204,39 +234,43 @@ impl Inference {
         let target = self.target(snapshot, asked)?;
         let (head, body) = request.into_parts();
         let header_len = header_length(&head.headers)?;
-        let limits = self.body_limit(asked.deadline, header_len.unwrap_or_default());
+        let (bytes, aligned_at) = (self.bytes_max(&target), header_len.unwrap_or_default());
+        let limits = body::Limits { bytes, deadline: asked.deadline, aligned_at };
         let body = body::read(body, limits).await?;
-        let body = self.decoded(&head.headers, body).await?;
+        let body = decoded(&head.headers, body, bytes)?;
         let request = match header_len {
             Some(0) => raw_request(&target, body)?,
-            header_len => InferRequest::parse(&body, header_len).map_err(refused)?,
+            header_len => {
+                let json_len = header_len.unwrap_or(body.len());
+                aside(json_len, || InferRequest::parse(&body, header_len)).map_err(refused)?
+            }
         };
         let answered = self.run(asked, &target, &request).await?;
         let Answered { version, outputs, provider } = answered;
         let id = request.id.as_deref();
         let response =
             InferResponse { model_name: asked.model, model_version: version, id, outputs };
-        let mut answer = encoded(&head, response.write(&request).map_err(refused)?).await?;
+        let len = response.outputs.iter().map(|output| output.data.as_slice().len()).sum();
+        let written = aside(len, || response.write(&request)).map_err(refused)?;
+        let mut answer = encoded(&head, written)?;
         if let Some(provider) = provider {
             answer.headers_mut().insert(PROVIDER, HeaderValue::from_static(provider));
         }
         Ok(answer)
     }
+}
 
-    /// The body without its encoding.
-    async fn decoded(&self, headers: &HeaderMap, body: Bytes) -> Result<Bytes, Problem> {
-        let Some(encoding) = headers.get(CONTENT_ENCODING) else { return Ok(body) };
-        let Some(encoding) = Encoding::of(encoding.as_bytes()) else {
-            if encoding.as_bytes() == b"identity" {
-                return Ok(body);
-            }
-            let detail =
-                format!("content-encoding is {encoding:?}: gzip and deflate are understood");
-            return Err(Problem::new(ErrorCode::UnsupportedMediaType, detail));
-        };
-        let limit = self.parts.config.message_bytes_max;
-        aside(body.len(), move || encoding.decompress(&body, limit)).await?
-    }
+/// The body without its encoding.
+fn decoded(headers: &HeaderMap, body: Bytes, limit: usize) -> Result<Bytes, Problem> {
+    let Some(encoding) = headers.get(CONTENT_ENCODING) else { return Ok(body) };
+    let Some(encoding) = Encoding::of(encoding.as_bytes()) else {
+        if encoding.as_bytes() == b"identity" {
+            return Ok(body);
+        }
+        let detail = format!("content-encoding is {encoding:?}: gzip and deflate are understood");
+        return Err(Problem::new(ErrorCode::UnsupportedMediaType, detail));
+    };
+    aside(body.len(), || encoding.decompress(&body, limit))
 }
 
 fn path_of<'a>(segments: &[&'a str]) -> Option<(Method, Path<'a>)> {
@@ -275,20 +309,14 @@ fn of_model<'a>(model: Model<'a>, rest: &[&'a str]) -> Option<(Method, CallerPat
     })
 }
 
-/// Whether only models that are ready are to be listed.
-fn ready_only(body: &[u8]) -> Result<bool, Problem> {
-    #[derive(Default, serde::Deserialize)]
-    struct IndexBody {
-        #[serde(default)]
-        ready: bool,
-    }
+/// A JSON body; none is an empty document.
+fn document<T: Default + serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     if body.is_empty() {
-        return Ok(false);
+        return Ok(T::default());
     }
-    let body: IndexBody = serde_json::from_slice(body).map_err(|error| {
+    serde_json::from_slice(body).map_err(|error| {
         Problem::new(ErrorCode::InvalidRequest, format!("the body cannot be read: {error}"))
-    })?;
-    Ok(body.ready)
+    })
 }
 
 /// How much of the body is JSON, where that is not all of it.
@@ -375,27 +403,20 @@ impl Encoding {
     }
 }
 
-/// Do `work` on `len` bytes: here where they are few, else off the request threads.
-async fn aside<T: Send + 'static>(
-    len: usize,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, Problem> {
-    if len <= INLINE_BYTES_MAX {
-        return Ok(work());
-    }
-    let outcome = tokio::task::spawn_blocking(work).await;
-    outcome.map_err(|error| Problem::new(ErrorCode::Internal, error.to_string()))
+/// Do `work` on `len` bytes; where they are many, the thread's other tasks go on elsewhere.
+fn aside<T>(len: usize, work: impl FnOnce() -> T) -> T {
+    if len <= INLINE_BYTES_MAX { work() } else { tokio::task::block_in_place(work) }
 }
 
 /// The answer, compressed where the client takes that and it is worth it.
-async fn encoded(request: &Parts, written: Written) -> Result<Answer, Problem> {
+fn encoded(request: &Parts, written: Written) -> Result<Answer, Problem> {
     let Written { parts, header_len } = written;
     let len: usize = parts.iter().map(Bytes::len).sum();
     let encoding = Encoding::accepted(&request.headers).filter(|_| len >= COMPRESSED_BYTES_MIN);
     let body = match encoding {
         None => ResponseBody::from(parts),
         Some(encoding) => {
-            let compressed = aside(len, move || encoding.compress(&parts.concat())).await?;
+            let compressed = aside(len, || encoding.compress(&parts.concat()));
             let failed =
                 |error: std::io::Error| Problem::new(ErrorCode::Internal, error.to_string());
             ResponseBody::from(Bytes::from(compressed.map_err(failed)?))
