@@ -38,8 +38,11 @@ async def what_fails_in_a_stream_fails_alone(library):
 
 async def a_stream_needs_a_key(library):
     for key, status in ((None, 401), (NOBODYS, 403)):
-        requests = [request(library, "ranker", features(1), "1")]
-        [(result, error)] = await library.stream(requests, key=key)
+        # What grpc.aio says, in place of the answer, where it was still writing when it came.
+        error = "Internal error from Core"
+        while "Internal error from Core" in str(error):
+            requests = [request(library, "ranker", features(1), "1")]
+            [(result, error)] = await library.stream(requests, key=key)
         assert result is None and error.status() == library.status(status), error
 
 
