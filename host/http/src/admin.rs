@@ -16,6 +16,7 @@ use gristmill_control::{
     Change, Control, ControlError, ModelConfig, PipelineSpec, Published, TenantSpec,
 };
 use gristmill_core::{Digest, ErrorCode, Name};
+use gristmill_snapshot::same_key;
 use http::header::ALLOW;
 use http::{HeaderValue, StatusCode};
 use http_body_util::{BodyExt, Full};
@@ -156,12 +157,11 @@ impl From<ControlError> for Refused {
 type Outcome = Result<Json<Value>, Refused>;
 
 async fn authorise(State(state): State<AdminState>, request: Request, next: Next) -> Response {
-    use gristmill_snapshot::Access;
     let Some(token) = credentials::bearer(request.headers()) else {
         let detail = "the admin token is needed: Authorization: Bearer <token>";
         return Refused::new(ErrorCode::Unauthenticated, detail).into_response();
     };
-    if !Access::Keys(vec![state.token]).admits(credentials::digest(token)) {
+    if !same_key(state.token, credentials::digest(token)) {
         return Refused::new(ErrorCode::Forbidden, "this is not the admin token").into_response();
     }
     next.run(request).await

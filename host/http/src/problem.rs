@@ -1,6 +1,7 @@
 //! Errors as clients see them: RFC 9457 problem documents.
 
 use bytes::Bytes;
+use gristmill_batch::SubmitError;
 use gristmill_core::ErrorCode;
 use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
@@ -34,6 +35,14 @@ impl Problem {
         // It may hold what the client sent.
         detail.truncate(detail.floor_char_boundary(DETAIL_BYTES_MAX));
         Self { code, detail, retry_after_s: 1 }
+    }
+
+    /// With when to try again, where a model's refusal says so.
+    pub(crate) fn retried_after(mut self, error: &SubmitError) -> Self {
+        if let SubmitError::TooBusy { expected } = error {
+            self.retry_after_s = expected.as_secs() + 1;
+        }
+        self
     }
 
     /// What clients need beside the text: when to come back, how to log in.

@@ -232,14 +232,7 @@ fn raw_shape(info: &TensorInfo, rows_are_dynamic: bool, len: usize) -> Result<Sh
 impl Input {
     fn from_wire(wire: WireInput<'_>, binary: &mut Bytes) -> Result<Self, ParseError> {
         let name = wire.name.into_owned();
-        let datatype = match wire.datatype.parse::<Dtype>() {
-            Ok(datatype) => datatype,
-            Err(error) => return Err(ParseError::Datatype { name, why: error.to_string() }),
-        };
-        let sizes = wire.shape.iter().map(|size| usize::try_from(*size).ok());
-        let Some(shape) = sizes.collect::<Option<Shape>>() else {
-            return Err(ParseError::Shape { name, shape: wire.shape });
-        };
+        let (datatype, shape) = Self::described(&name, &wire.datatype, wire.shape)?;
         let parameters = wire.parameters.unwrap_or_default();
         no_shared_memory(&name, parameters.shared_memory_region.is_some())?;
         let data = match (parameters.binary_data_size, wire.data) {
@@ -254,6 +247,23 @@ impl Input {
             }
         };
         Ok(Self { name, datatype, shape, data })
+    }
+
+    /// What an input's datatype and shape say, as either protocol has them.
+    pub fn described(
+        name: &str,
+        datatype: &str,
+        shape: Vec<i64>,
+    ) -> Result<(Dtype, Shape), ParseError> {
+        let name = || name.to_owned();
+        let datatype = datatype
+            .parse::<Dtype>()
+            .map_err(|error| ParseError::Datatype { name: name(), why: error.to_string() })?;
+        let sizes = shape.iter().map(|size| usize::try_from(*size).ok());
+        match sizes.collect::<Option<Shape>>() {
+            Some(sizes) => Ok((datatype, sizes)),
+            None => Err(ParseError::Shape { name: name(), shape }),
+        }
     }
 
     /// The tensor: where it lies, if it is aligned there, else a copy.

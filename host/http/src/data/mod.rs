@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use gristmill_batch::SubmitError;
-use gristmill_core::{Deadline, ErrorCode};
+use gristmill_core::{Deadline, ErrorCode, Name};
 use gristmill_pipeline::{InferError, Timings, infer};
 use gristmill_sandbox::{CallError, Failure, Response as PluginResponse};
 use gristmill_snapshot::{Access, Cell, Pipeline, Route, Snapshot, Tenant};
@@ -124,12 +123,12 @@ impl DataPlane {
             }
             Target::Ready => Ok(text("ready")),
             Target::Tenant(name) => {
-                let tenant = find_tenant(snapshot, name)?;
+                let (_, tenant) = find_tenant(snapshot, name)?;
                 authorise(tenant, name, credentials::bearer(request.headers()))?;
                 Ok(describe(name, tenant, snapshot.release))
             }
             Target::Infer { tenant: name, pipeline } => {
-                let tenant = find_tenant(snapshot, name)?;
+                let (_, tenant) = find_tenant(snapshot, name)?;
                 authorise(tenant, name, credentials::bearer(request.headers()))?;
                 let route = find_route(tenant, name, pipeline)?;
                 times.auth = Some(arrived.elapsed());
@@ -181,11 +180,11 @@ pub(crate) fn problem_of_pipeline(error: &InferError, route: &Route) -> Problem 
             other.to_string()
         }
     };
-    let mut problem = Problem::new(error.code(), detail);
-    if let InferError::Model(SubmitError::TooBusy { expected }) = error {
-        problem.retry_after_s = expected.as_secs() + 1;
+    let problem = Problem::new(error.code(), detail);
+    match error {
+        InferError::Model(error) => problem.retried_after(error),
+        _ => problem,
     }
-    problem
 }
 
 /// A path of the Open Inference Protocol: what follows `/v2`, and the tenant named before it.
@@ -214,9 +213,12 @@ fn below<'a>(path: &'a str, prefix: &str) -> Option<&'a str> {
     path.strip_prefix(prefix).filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-pub(crate) fn find_tenant<'a>(snapshot: &'a Snapshot, name: &str) -> Result<&'a Tenant, Problem> {
+pub(crate) fn find_tenant<'a>(
+    snapshot: &'a Snapshot,
+    name: &str,
+) -> Result<(&'a Name, &'a Tenant), Problem> {
     let missing = || Problem::new(ErrorCode::TenantNotFound, format!("no tenant {name:?}"));
-    snapshot.tenants.get(name).ok_or_else(missing)
+    snapshot.tenants.get_key_value(name).ok_or_else(missing)
 }
 
 /// Whether whoever has this bearer token may call the tenant.

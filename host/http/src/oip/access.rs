@@ -1,7 +1,7 @@
 //! Who calls, and the models they may see.
 
 use gristmill_core::{ErrorCode, Name};
-use gristmill_snapshot::{Access, ModelState, Pipeline, Route, ServedModel, Snapshot, Tenant};
+use gristmill_snapshot::{ModelState, Pipeline, Route, ServedModel, Snapshot, Tenant, same_key};
 
 use super::Inference;
 use crate::credentials;
@@ -48,45 +48,34 @@ impl Inference {
     ) -> Result<Caller<'a>, Problem> {
         let config = &self.parts.config;
         let digest = token.map(credentials::digest);
-        if digest.is_some_and(|digest| Access::Keys(vec![config.admin_token]).admits(digest)) {
+        if digest.is_some_and(|digest| same_key(config.admin_token, digest)) {
             return Ok(Caller::Operator);
         }
-        let named = |name: &str| {
-            let entry = snapshot.tenants.get_key_value(name);
-            entry.map(|(name, tenant)| Caller::Tenant { name, tenant })
-        };
-        if let Some(name) = tenant {
-            authorise(find_tenant(snapshot, name)?, name, token)?;
-            return named(name).ok_or_else(|| no_tenant(name));
-        }
-        match (digest, &config.open_tenant) {
-            (Some(digest), _) => {
-                let name = snapshot.keys.get(&digest);
-                name.and_then(|name| named(name.as_str())).ok_or_else(|| {
-                    Problem::new(ErrorCode::Forbidden, "the API key opens no tenant")
-                })
+        let name = match (tenant, digest, &config.open_tenant) {
+            (Some(named), ..) => named,
+            (None, Some(digest), _) => {
+                let opens_none =
+                    || Problem::new(ErrorCode::Forbidden, "the API key opens no tenant");
+                snapshot.keys.get(&digest).ok_or_else(opens_none)?.as_str()
             }
-            (None, Some(open)) => named(open.as_str()).ok_or_else(|| no_tenant(open.as_str())),
-            (None, None) => {
+            (None, None, Some(open)) => open.as_str(),
+            (None, None, None) => {
                 let detail = "an API key is needed: Authorization: Bearer <key>";
-                Err(Problem::new(ErrorCode::Unauthenticated, detail))
+                return Err(Problem::new(ErrorCode::Unauthenticated, detail));
             }
+        };
+        let (name, state) = find_tenant(snapshot, name)?;
+        if tenant.is_some() {
+            authorise(state, name.as_str(), token)?;
         }
+        Ok(Caller::Tenant { name, tenant: state })
     }
-}
-
-fn no_tenant(name: &str) -> Problem {
-    Problem::new(ErrorCode::TenantNotFound, format!("no tenant {name:?}"))
 }
 
 impl<'a> Caller<'a> {
     /// Every model that the caller may see, in the order of their names; pipelines last.
     pub(super) fn models(self, snapshot: &'a Snapshot) -> Vec<Visible<'a>> {
-        let granted = |name: &Name| match self {
-            Self::Tenant { tenant, .. } => tenant.models.contains(name),
-            Self::Operator => true,
-        };
-        let models = snapshot.models.iter().filter(|(name, _)| granted(name));
+        let models = snapshot.models.iter().filter(|(name, _)| self.is_granted(name));
         let models = models.map(|(name, state)| Visible::Model { name, state });
         let mut pipelines: Vec<_> = match self {
             Self::Tenant { tenant, .. } => tenant.pipelines.iter().collect(),
@@ -122,11 +111,14 @@ impl<'a> Caller<'a> {
             return Some(Visible::Pipeline { name, pipeline });
         }
         let (name, state) = snapshot.models.get_key_value(model)?;
-        let granted = match self {
-            Self::Tenant { tenant, .. } => tenant.models.contains(name),
+        self.is_granted(name).then_some(Visible::Model { name, state })
+    }
+
+    fn is_granted(self, model: &Name) -> bool {
+        match self {
+            Self::Tenant { tenant, .. } => tenant.models.contains(model),
             Self::Operator => true,
-        };
-        granted.then_some(Visible::Model { name, state })
+        }
     }
 }
 

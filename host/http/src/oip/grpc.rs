@@ -398,10 +398,7 @@ impl GrpcInferenceService for Inference {
         let snapshot = self.snapshot();
         let caller = self.caller(&snapshot, token(request.metadata()).as_deref(), None);
         let caller = caller.map_err(|problem| status_of(&problem))?;
-        let visible = caller.models(&snapshot).into_iter();
-        let served = visible.filter_map(|model| Some((model, model.served().ok()?)));
-        let told = served.map(|(model, target)| models::statistics(caller, model, &target));
-        Ok(Response::new(proto::ModelStatisticsResponse { model_stats: told.collect() }))
+        Ok(Response::new(models::all_statistics(caller, &snapshot)))
     }
 
     async fn repository_index(
@@ -410,10 +407,8 @@ impl GrpcInferenceService for Inference {
     ) -> Answer<proto::RepositoryIndexResponse> {
         let snapshot = self.snapshot();
         let caller = self.caller(&snapshot, token(request.metadata()).as_deref(), None);
-        let visible = caller.map_err(|problem| status_of(&problem))?.models(&snapshot).into_iter();
-        let ready = request.get_ref().ready;
-        let models = visible.flat_map(|model| models::index(model, ready)).collect();
-        Ok(Response::new(proto::RepositoryIndexResponse { models }))
+        let caller = caller.map_err(|problem| status_of(&problem))?;
+        Ok(Response::new(models::index(caller, &snapshot, request.get_ref().ready)))
     }
 
     async fn repository_model_load(

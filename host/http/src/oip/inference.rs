@@ -251,19 +251,13 @@ fn pipeline_body(request: &InferRequest) -> Result<Bytes, Problem> {
     if input.name != REQUEST {
         return Err(wrong(format!("unknown input {:?}: a pipeline's is {REQUEST}", input.name)));
     }
-    if input.shape.iter().product::<usize>() != 1 {
-        return Err(wrong(format!(
-            "{REQUEST} has shape {:?}, a pipeline wants [1]",
-            &input.shape[..]
-        )));
+    let not_one =
+        || wrong(format!("{REQUEST} has shape {:?}, a pipeline wants [1]", &input.shape[..]));
+    // Before its elements are taken apart, which may be many.
+    if input.shape.iter().any(|size| *size != 1) {
+        return Err(not_one());
     }
-    let mut texts = input.texts().map_err(refused)?;
-    match (texts.pop(), texts.len()) {
-        (Some(body), 0) => Ok(body),
-        _ => {
-            Err(wrong(format!("{REQUEST} has shape {:?}, a pipeline wants [1]", &input.shape[..])))
-        }
-    }
+    input.texts().map_err(refused)?.pop().ok_or_else(not_one)
 }
 
 /// A body that is no request.
@@ -279,9 +273,5 @@ fn problem_of(error: &SubmitError) -> Problem {
         SubmitError::Input(_) | SubmitError::TooManyRows { .. } => ErrorCode::InvalidRequest,
         other => other.code(),
     };
-    let mut problem = Problem::new(code, error.to_string());
-    if let SubmitError::TooBusy { expected } = error {
-        problem.retry_after_s = expected.as_secs() + 1;
-    }
-    problem
+    Problem::new(code, error.to_string()).retried_after(error)
 }

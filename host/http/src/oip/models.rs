@@ -1,11 +1,10 @@
 //! What the server and its models say of themselves: metadata, configuration, statistics, the index.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use gristmill_batch::{Counters, LaneConfig, QueuePolicy, TimeoutAction, Times};
 use gristmill_core::{Dtype, TensorInfo};
-use gristmill_snapshot::{ServedModel, StageDurations};
+use gristmill_snapshot::{ServedModel, Snapshot, StageDurations};
 
 use super::access::{Caller, Target, Visible};
 use super::proto::model_instance_group::Kind;
@@ -188,6 +187,17 @@ fn queue_policy(policy: &QueuePolicy) -> proto::ModelQueuePolicy {
     }
 }
 
+/// What every model did that the caller may see.
+pub(super) fn all_statistics(
+    caller: Caller<'_>,
+    snapshot: &Snapshot,
+) -> proto::ModelStatisticsResponse {
+    let visible = caller.models(snapshot).into_iter();
+    let served = visible.filter_map(|model| Some((model, model.served().ok()?)));
+    let told = served.map(|(model, target)| statistics(caller, model, &target));
+    proto::ModelStatisticsResponse { model_stats: told.collect() }
+}
+
 /// What a model did since it was loaded, or a pipeline since the server started. A tenant is told of its own
 /// requests only.
 pub(super) fn statistics(
@@ -263,7 +273,6 @@ fn of_pipeline(base: proto::ModelStatistics, done: &StageDurations) -> proto::Mo
             cache_hit: duration(0, Duration::ZERO),
             cache_miss: duration(0, Duration::ZERO),
         }),
-        response_stats: BTreeMap::new(),
         ..base
     }
 }
@@ -277,8 +286,20 @@ fn millis(at: Option<SystemTime>) -> u64 {
     since.map_or(0, |since| since.as_millis() as u64)
 }
 
+/// Every model that the caller may see.
+pub(super) fn index(
+    caller: Caller<'_>,
+    snapshot: &Snapshot,
+    ready_only: bool,
+) -> proto::RepositoryIndexResponse {
+    let visible = caller.models(snapshot).into_iter();
+    let versions = visible.flat_map(versions);
+    let listed = versions.filter(|version| !ready_only || version.state == "READY");
+    proto::RepositoryIndexResponse { models: listed.collect() }
+}
+
 /// The versions of a model, the newest first: those that served before are known, but not loaded.
-pub(super) fn index(visible: Visible<'_>, ready_only: bool) -> Vec<ModelIndex> {
+fn versions(visible: Visible<'_>) -> Vec<ModelIndex> {
     let name = visible.name();
     let entry = |version: u64, reason: Option<&str>| ModelIndex {
         name: name.clone(),
@@ -292,6 +313,5 @@ pub(super) fn index(visible: Visible<'_>, ready_only: bool) -> Vec<ModelIndex> {
         let earlier = state.earlier_versions.iter().rev();
         entries.extend(earlier.map(|version| entry(*version, Some("superseded"))));
     }
-    entries.retain(|entry| !ready_only || entry.state == "READY");
     entries
 }

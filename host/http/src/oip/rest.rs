@@ -133,17 +133,13 @@ impl Inference {
     ) -> Result<Answer, Refusal> {
         let Call { arrived, id, .. } = *call;
         let find = |Model { name, version }| caller.find(snapshot, name, version);
-        let visible = || caller.models(snapshot).into_iter();
         Ok(match path {
             CallerPath::Models => {
-                let names: Vec<_> = visible().map(|model| model.name()).collect();
+                let visible = caller.models(snapshot).into_iter();
+                let names: Vec<_> = visible.map(|model| model.name()).collect();
                 json_answer(&json!({ "models": names }))
             }
-            CallerPath::AllStatistics => {
-                let served = visible().filter_map(|model| Some((model, model.served().ok()?)));
-                let all = served.map(|(model, target)| models::statistics(caller, model, &target));
-                json_answer(&json!({ "model_stats": all.collect::<Vec<_>>() }))
-            }
+            CallerPath::AllStatistics => json_answer(&models::all_statistics(caller, snapshot)),
             CallerPath::Metadata(model) => {
                 let visible = find(model)?;
                 json_answer(&models::metadata(visible, &visible.served()?))
@@ -173,8 +169,7 @@ impl Inference {
                 }
                 let body = self.read(request.into_body(), self.deadline(arrived)).await?;
                 let IndexBody { ready } = document(&body)?;
-                let all = visible().flat_map(|model| models::index(model, ready));
-                json_answer(&all.collect::<Vec<_>>())
+                json_answer(&models::index(caller, snapshot, ready).models)
             }
             CallerPath::Load(model) => {
                 Box::pin(self.change(caller, (model, true), request.into_body(), arrived)).await?

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use gristmill_core::{Dtype, ErrorCode, Shape};
+use gristmill_core::{Dtype, ErrorCode};
 use gristmill_oip::{
     Input, Output, OutputData, ParseError, RequestedOutput, from_texts, no_classification,
     no_shared_memory,
@@ -70,22 +70,15 @@ pub(super) fn tensors(
 fn input_of(input: InferInputTensor, raw: Option<Bytes>) -> Result<Input, ParseError> {
     let InferInputTensor { name, datatype, shape, parameters, contents } = input;
     no_shared_memory(&name, in_shared_memory(&parameters))?;
-    let datatype = match datatype.parse::<Dtype>() {
-        Ok(datatype) => datatype,
-        Err(error) => return Err(ParseError::Datatype { name, why: error.to_string() }),
-    };
-    let sizes = shape.iter().map(|size| usize::try_from(*size).ok());
-    let Some(sizes) = sizes.collect::<Option<Shape>>() else {
-        return Err(ParseError::Shape { name, shape });
-    };
+    let (datatype, shape) = Input::described(&name, &datatype, shape)?;
     let data = match (raw, contents) {
         (Some(_), Some(_)) => return Err(ParseError::TwoData { name }),
         (Some(raw), None) => raw,
         (None, Some(contents)) => typed_contents(&name, datatype, &contents)?.into(),
-        (None, None) if sizes.contains(&0) => Bytes::new(),
+        (None, None) if shape.contains(&0) => Bytes::new(),
         (None, None) => return Err(ParseError::NoData { name }),
     };
-    Ok(Input { name, datatype, shape: sizes, data })
+    Ok(Input { name, datatype, shape, data })
 }
 
 /// Typed contents as a raw tensor has them.
