@@ -30,6 +30,8 @@ pub(crate) struct Batch {
     outcomes: Vec<Outputs>,
     /// What ran it.
     provider: Option<&'static str>,
+    /// Where its time went.
+    times: Times,
     /// How long it took to copy it together, where that was done ahead of the run.
     staging_time: Duration,
 }
@@ -60,6 +62,12 @@ pub struct Times {
 impl Times {
     pub(crate) fn total(&self) -> Duration {
         self.input + self.infer + self.output
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.input += other.input;
+        self.infer += other.infer;
+        self.output += other.output;
     }
 }
 
@@ -102,6 +110,7 @@ impl Batch {
         run.solve(requests);
         let mut ran = run.ran;
         self.provider = run.model.provider();
+        self.times = ran.times;
         self.staged.clear();
         ran.staging_time = if was_staged { self.staging_time } else { ran.times.input };
         ran.requests = self.taken.batch.len();
@@ -109,19 +118,12 @@ impl Batch {
         Some(ran)
     }
 
-    /// Each request that ran, how long it was queued, and whether it succeeded.
-    pub(crate) fn ran(&self) -> impl Iterator<Item = (&Entry<Job>, Duration, bool)> {
-        let outcomes = self.queued.iter().zip(&self.outcomes);
-        let outcomes = outcomes.map(|(queued, outcome)| (*queued, outcome.is_ok()));
-        self.requests().iter().zip(outcomes).map(|(entry, (queued, ok))| (entry, queued, ok))
-    }
-
     /// Give each request its answer.
     pub(crate) fn answer(&mut self) {
-        let provider = self.provider;
+        let Self { provider, times, .. } = *self;
         let waited = self.outcomes.drain(..).zip(self.queued.drain(..));
         for (entry, (outcome, queued)) in self.taken.batch.drain(..).zip(waited) {
-            let served = outcome.map(|outputs| Served { outputs, queued, provider });
+            let served = outcome.map(|outputs| Served { outputs, queued, times, provider });
             entry.item.reply.answer(served);
         }
     }

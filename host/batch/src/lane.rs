@@ -1,22 +1,20 @@
 //! A lane: where requests for one model version queue up.
 
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use gristmill_core::{
-    BufferPool, Deadline, ErrorCode, InputError, Model, ModelInfo, Name, NamedTensor, Tensor,
+    BufferPool, Deadline, ErrorCode, InputError, Model, ModelInfo, Name, NamedTensor,
 };
-
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
 use crate::batch::Batch;
 use crate::config::{LaneConfig, TimeoutAction};
 use crate::gather::Gather;
+use crate::parts::{Part, Parts, bytes_of, joined, shape_key, split};
 use crate::policy::{Entry, Full, Policy, Size};
 use crate::service_time::ServiceTime;
-use crate::statistics::LaneStatistics;
+use crate::statistics::{LaneStatistics, Pending};
 use crate::ticket::{Reply, Served, Waiting, ticket};
 use crate::worker;
 
@@ -85,8 +83,6 @@ impl SubmitError {
 
 pub(crate) struct Job {
     pub(crate) inputs: Vec<NamedTensor>,
-    /// When its request reached the host.
-    pub(crate) arrived: Instant,
     pub(crate) reply: Reply,
 }
 
@@ -168,12 +164,6 @@ pub struct Lane {
     shared: Arc<Shared>,
 }
 
-/// One request, or a part of one that is larger than a batch.
-struct Part {
-    inputs: Vec<NamedTensor>,
-    rows: usize,
-}
-
 /// A request at the lane's door.
 struct Arrival<'a> {
     submission: &'a Submission,
@@ -203,8 +193,6 @@ impl Drop for Deserted<'_> {
 
 /// How often a full queue is searched for requests that nobody waits for.
 const SWEEP_INTERVAL: Duration = Duration::from_millis(10);
-
-type Parts = SmallVec<[Part; 1]>;
 
 impl Lane {
     /// A lane over `instances`. There is one worker thread more than instances, so that one batch is
@@ -283,17 +271,31 @@ impl Lane {
     /// Run one request, in a batch with others where there are any; one with more rows than a batch
     /// holds runs in several. Dropping the future takes the request out of the queue.
     pub async fn submit(&self, mut submission: Submission) -> Result<Answered, SubmitError> {
+        let inputs = std::mem::take(&mut submission.inputs);
+        let pending = Pending::new(&self.shared, &submission.tenant, submission.arrived);
+        let served = self.serve(&submission, inputs).await?;
+        pending.succeeded(&served);
+        let Served { outputs, queued, provider, .. } = served;
+        let named = self.info.outputs.iter().zip(outputs);
+        let named = named.map(|(info, tensor)| NamedTensor { name: info.name.clone(), tensor });
+        Ok(Answered { outputs: named.collect(), queued, provider })
+    }
+
+    async fn serve(
+        &self,
+        submission: &Submission,
+        mut inputs: Vec<NamedTensor>,
+    ) -> Result<Served, SubmitError> {
         let level = self.level(submission.priority)?;
-        let rows = self.info.arrange(&mut submission.inputs)?;
+        let rows = self.info.arrange(&mut inputs)?;
         // Before anything is done for each row: rows of no bytes cost whoever names them nothing.
         let max = self.config.queue.rows.min(self.config.tenant_queue.rows);
         if rows > max {
             return Err(SubmitError::TooManyRows { rows, max });
         }
-        let inputs = std::mem::take(&mut submission.inputs);
-        let timeout = self.timeout(level, &submission);
+        let timeout = self.timeout(level, submission);
         let size = Size { rows, bytes: bytes_of(&inputs), shape_key: shape_key(&inputs) };
-        let arrival = Arrival { submission: &submission, level, timeout, size, at: Instant::now() };
+        let arrival = Arrival { submission, level, timeout, size, at: Instant::now() };
         let parts = split(inputs, rows, self.config.max_batch_size)?;
         // What overstays in a level that delays waits on.
         let rejects = self.config.levels[level].timeout_action == TimeoutAction::Reject;
@@ -313,27 +315,7 @@ impl Lane {
         for part in waiting {
             answers.push(self.wait(part, until).await?);
         }
-        self.join(answers)
-    }
-
-    /// The answer to a request from those to its parts.
-    fn join(&self, mut parts: SmallVec<[Served; 1]>) -> Result<Answered, SubmitError> {
-        let queued = parts.iter().map(|part| part.queued).max().unwrap_or_default();
-        let provider = parts.last().and_then(|part| part.provider);
-        let outputs = match &mut parts[..] {
-            [whole] => std::mem::take(&mut whole.outputs),
-            _ => {
-                let joined = (0..self.info.outputs.len()).map(|index| {
-                    let pieces = parts.iter().map(|part| &part.outputs[index]);
-                    Tensor::stack(&self.shared.pool, pieces)
-                        .map_err(|error| SubmitError::Failed(error.to_string()))
-                });
-                joined.collect::<Result<_, _>>()?
-            }
-        };
-        let named = self.info.outputs.iter().zip(outputs);
-        let named = named.map(|(info, tensor)| NamedTensor { name: info.name.clone(), tensor });
-        Ok(Answered { outputs: named.collect(), queued, provider })
+        joined(answers, self.info.outputs.len(), &self.shared.pool)
     }
 
     fn level(&self, priority: Option<u32>) -> Result<usize, SubmitError> {
@@ -393,7 +375,7 @@ impl Lane {
                 arrived: at,
                 deadline: submission.deadline.instant(),
                 timeout: timeout.map(|timeout| at + timeout),
-                item: Job { inputs, arrived: submission.arrived, reply },
+                item: Job { inputs, reply },
             });
             waiting.push(wait);
         }
@@ -478,38 +460,6 @@ impl Drop for Lane {
         drop(state);
         self.shared.work.notify_all();
     }
-}
-
-fn bytes_of(inputs: &[NamedTensor]) -> usize {
-    inputs.iter().map(|input| input.tensor.as_bytes().len()).sum()
-}
-
-/// Parts of at most `max` rows each, sharing the request's buffers; the request itself where it is none
-/// too many.
-fn split(inputs: Vec<NamedTensor>, rows: usize, max: usize) -> Result<Parts, SubmitError> {
-    if rows <= max {
-        return Ok(smallvec![Part { inputs, rows }]);
-    }
-    let part = |start: usize| {
-        let range = start..rows.min(start + max);
-        let cut = inputs.iter().map(|NamedTensor { name, tensor }| {
-            let tensor = tensor.slice_rows(range.clone());
-            Some(NamedTensor { name: name.clone(), tensor: tensor? })
-        });
-        Some(Part { inputs: cut.collect::<Option<_>>()?, rows: range.len() })
-    };
-    let parts = (0..rows).step_by(max).map(part).collect::<Option<_>>();
-    parts.ok_or(SubmitError::TooManyRows { rows, max })
-}
-
-/// Equal for inputs that can share a batch: the dtypes are the model's, so what may differ is the
-/// dimensions after the first.
-fn shape_key(inputs: &[NamedTensor]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    for input in inputs {
-        input.tensor.shape().get(1..).hash(&mut hasher);
-    }
-    hasher.finish()
 }
 
 #[cfg(test)]

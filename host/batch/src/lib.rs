@@ -5,7 +5,8 @@
 //! which backend runs the model and which protocol a request came by.
 //!
 //! `policy` decides, and knows no clock, thread or tensor; `service_time` learns how long batches take;
-//! `worker` runs what was decided, a `batch` at a time; `gather` lets short ones grow; `ticket` brings the answer back; `statistics`
+//! `worker` runs what was decided, a `batch` at a time; `gather` lets short ones grow; `parts` cuts what is larger than
+//! a batch; `ticket` brings the answer back; `statistics`
 //! counts.
 //!
 //! Invariants:
@@ -19,6 +20,7 @@ mod batch;
 mod config;
 mod gather;
 mod lane;
+mod parts;
 mod policy;
 mod service_time;
 mod statistics;

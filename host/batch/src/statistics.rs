@@ -7,6 +7,8 @@ use gristmill_core::Name;
 use smallvec::SmallVec;
 
 use crate::batch::{Batch, Ran, Times};
+use crate::lane::Shared;
+use crate::ticket::Served;
 
 /// How many of the latest batches with rows of several tenants are remembered.
 const RECENT_MIXED: usize = 8;
@@ -39,13 +41,13 @@ pub struct LaneStatistics {
 /// What was run, and how long it took.
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
-    /// Requests answered; one that is split counts once for each part.
+    /// Requests answered.
     pub success: u64,
     /// From arrival at the host to the answer, summed over the requests answered.
     pub success_time: Duration,
-    /// Requests whose run failed.
+    /// Requests that got no answer: refused, expired, failed, or given up by who made them.
     pub fail: u64,
-    /// From arrival at the host to the failure, summed over the requests whose run failed.
+    /// From arrival at the host to that, summed over these requests.
     pub fail_time: Duration,
     /// When a batch last ran.
     pub last_run: Option<SystemTime>,
@@ -55,7 +57,7 @@ pub struct Counters {
     pub batches: BTreeMap<usize, BatchStatistics>,
     /// Time requests were queued, summed over the requests answered.
     pub queue: Duration,
-    /// Time in a batch that ran, summed over the requests answered.
+    /// Time in batches that ran, summed over the requests answered.
     pub compute: Times,
 }
 
@@ -88,39 +90,26 @@ impl Counters {
         of_size.times.add(times);
     }
 
-    fn count_request(&mut self, request: &Request<'_>) {
-        if !request.succeeded {
-            self.fail += 1;
-            self.fail_time += request.total;
-            return;
-        }
+    fn count_success(&mut self, served: &Served, total: Duration) {
         self.success += 1;
-        self.success_time += request.total;
-        self.queue += request.queued;
-        self.compute.add(request.times);
+        self.success_time += total;
+        self.queue += served.queued;
+        self.compute.add(&served.times);
     }
-}
 
-/// A request that ran.
-struct Request<'a> {
-    succeeded: bool,
-    total: Duration,
-    queued: Duration,
-    times: &'a Times,
+    fn count_failure(&mut self, total: Duration) {
+        self.fail += 1;
+        self.fail_time += total;
+    }
 }
 
 impl LaneStatistics {
     pub(crate) fn count(&mut self, batch: &Batch, ran: &Ran) {
-        let (now, at) = (Instant::now(), SystemTime::now());
-        let times = &ran.times;
+        let (times, at) = (&ran.times, SystemTime::now());
         self.bisections += ran.bisections;
         self.total.count_batch(batch.rows(), times, at);
         let mut own_rows = SmallVec::<[(&Name, usize); 4]>::new();
-        for (entry, queued, succeeded) in batch.ran() {
-            let total = now - entry.item.arrived;
-            let request = Request { succeeded, total, queued, times };
-            self.total.count_request(&request);
-            self.of(&entry.tenant).count_request(&request);
+        for entry in batch.requests() {
             match own_rows.iter_mut().find(|(tenant, _)| *tenant == &entry.tenant) {
                 Some((_, rows)) => *rows += entry.rows,
                 None => own_rows.push((&entry.tenant, entry.rows)),
@@ -148,10 +137,35 @@ impl LaneStatistics {
     }
 }
 
-impl Times {
-    fn add(&mut self, other: &Self) {
-        self.input += other.input;
-        self.infer += other.infer;
-        self.output += other.output;
+/// A request at the lane: however it ends, it is counted once, and by whoever waits for it, so that whoever
+/// sees its answer sees it counted, too.
+pub(crate) struct Pending<'a> {
+    shared: &'a Shared,
+    tenant: &'a Name,
+    arrived: Instant,
+}
+
+impl<'a> Pending<'a> {
+    pub(crate) fn new(shared: &'a Shared, tenant: &'a Name, arrived: Instant) -> Self {
+        Self { shared, tenant, arrived }
+    }
+
+    pub(crate) fn succeeded(self, served: &Served) {
+        self.count(|counters, total| counters.count_success(served, total));
+        std::mem::forget(self);
+    }
+
+    fn count(&self, count: impl Fn(&mut Counters, Duration)) {
+        let total = self.arrived.elapsed();
+        let mut statistics = self.shared.statistics();
+        count(&mut statistics.total, total);
+        count(statistics.of(self.tenant), total);
+    }
+}
+
+/// Refused, failed or given up.
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        self.count(Counters::count_failure);
     }
 }

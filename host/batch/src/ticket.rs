@@ -11,12 +11,16 @@ use std::time::Duration;
 use gristmill_core::Tensor;
 
 use crate::SubmitError;
+use crate::batch::Times;
 
 /// What a batch came to for one of its requests.
+#[derive(Default)]
 pub(crate) struct Served {
     /// In the model's order.
     pub(crate) outputs: Vec<Tensor>,
     pub(crate) queued: Duration,
+    /// Where the batch's time went.
+    pub(crate) times: Times,
     pub(crate) provider: Option<&'static str>,
 }
 

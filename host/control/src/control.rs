@@ -93,7 +93,7 @@ impl Control {
 
     /// Keep a plugin's file, having loaded it once.
     pub async fn put_plugin(
-        &self,
+        self: &Arc<Self>,
         tenant: &Name,
         plugin: &Name,
         file: Bytes,
@@ -111,7 +111,7 @@ impl Control {
 
     /// Keep a model's file and load it.
     pub async fn put_model(
-        &self,
+        self: &Arc<Self>,
         model: &Name,
         file: Bytes,
     ) -> Result<(Digest, Published), ControlError> {
@@ -136,8 +136,18 @@ impl Control {
         self.serving.load().models.get(model).is_some_and(|model| model.unloaded)
     }
 
-    /// Make a release of `changes`: all of them or none.
-    pub async fn release(&self, changes: Vec<Change>) -> Result<Published, ControlError> {
+    /// Make a release of `changes`: all of them or none. What has begun is brought to its end, whoever
+    /// waits for it or leaves: a release in the log is a release that serves.
+    pub async fn release(
+        self: &Arc<Self>,
+        changes: Vec<Change>,
+    ) -> Result<Published, ControlError> {
+        let control = self.clone();
+        let making = tokio::spawn(async move { control.make(changes).await });
+        making.await.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))
+    }
+
+    async fn make(&self, changes: Vec<Change>) -> Result<Published, ControlError> {
         let mut applied = self.applied.lock().await;
         loop {
             self.catch_up(&mut applied).await?;

@@ -1,5 +1,7 @@
 //! Accepting connections and letting them finish: the same for every plane.
 
+mod calls;
+
 use std::convert::Infallible;
 use std::error::Error;
 use std::future::Future;
@@ -14,6 +16,8 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+
+use self::calls::{Calls, WrittenTogether};
 
 /// Bounds on a connection.
 #[derive(Clone, Debug)]
@@ -118,22 +122,33 @@ where
         // Small answers must not wait for the client's delayed acknowledgement.
         let _ = stream.set_nodelay(true);
         let handler = handler.clone();
-        let service = service_fn(move |request| {
-            let answer = handler(request);
-            async move { Ok::<_, Infallible>(answer.await) }
-        });
         let io = TokioIo::new(stream);
         match protocol {
             Protocol::Http1 => {
+                let service = service_fn(move |request| {
+                    let answer = handler(request);
+                    async move { Ok::<_, Infallible>(answer.await) }
+                });
                 tokio::spawn(finish(graceful.watch(http1.serve_connection(io, service))));
             }
             Protocol::Http2 => {
+                let calls = Calls::default();
+                let counted = calls.clone();
+                let service = service_fn(move |request| {
+                    let (answer, call) = (handler(request), counted.begin());
+                    async move {
+                        let answer = answer.await;
+                        drop(call);
+                        Ok::<_, Infallible>(answer)
+                    }
+                });
                 let (http2, watcher) = (http2.clone(), graceful.watcher());
                 let timeout = config.header_read_timeout;
                 tokio::spawn(async move {
                     // hyper itself waits for a connection's first bytes for as long as that takes.
                     let begun = tokio::time::timeout(timeout, io.inner().readable()).await;
                     if begun.is_ok() {
+                        let io = WrittenTogether::new(io, calls);
                         finish(watcher.watch(http2.serve_connection(io, service))).await;
                     }
                 });

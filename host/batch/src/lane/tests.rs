@@ -212,6 +212,29 @@ async fn a_request_larger_than_a_batch_runs_in_several_and_comes_back_whole() {
     assert_eq!(rows, [2, 2, 1]);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_is_counted_once_however_it_ends() {
+    let bench = bench(2, 64);
+    let first = bench.occupy().await;
+    let split = bench.queue("a", &[1.0, 2.0, 3.0, 4.0, 5.0]).await;
+    let left = bench.queue("b", &[1.0]).await;
+    left.abort();
+    assert!(left.await.unwrap_err().is_cancelled());
+    let wide = bench.lane.submit(bench.submission("b", &[1.0; 65], Duration::from_secs(60))).await;
+    assert!(matches!(wide, Err(SubmitError::TooManyRows { .. })));
+    bench.finish(4);
+    first.await.unwrap().unwrap();
+    split.await.unwrap().unwrap();
+    let statistics = bench.lane.statistics();
+    let of = |tenant: &str| {
+        let counters = &statistics.tenants[&tenant.parse::<Name>().unwrap()];
+        (counters.success, counters.fail)
+    };
+    assert_eq!((of("first"), of("a"), of("b")), ((1, 0), (1, 0), (0, 2)));
+    assert_eq!((statistics.total.success, statistics.total.fail), (2, 2));
+    assert!(statistics.total.compute.infer > Duration::ZERO);
+}
+
 #[tokio::test]
 async fn a_request_that_cannot_be_answered_in_time_is_refused_at_the_door() {
     let bench = bench(8, 64);

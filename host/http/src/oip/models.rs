@@ -215,20 +215,16 @@ pub(super) fn statistics(
             let mut all = served.lane.statistics();
             match caller {
                 Caller::Tenant { name, .. } => {
-                    of_model(base, &all.tenants.remove(name).unwrap_or_default(), 0)
+                    of_model(base, &all.tenants.remove(name).unwrap_or_default())
                 }
-                Caller::Operator => {
-                    // No batch took these.
-                    let unrun = all.expired + all.refused + all.refused_early;
-                    of_model(base, &all.total, unrun)
-                }
+                Caller::Operator => of_model(base, &all.total),
             }
         }
         Target::Pipeline { route, .. } => of_pipeline(base, &route.statistics.get()),
     }
 }
 
-fn of_model(base: proto::ModelStatistics, done: &Counters, unrun: u64) -> proto::ModelStatistics {
+fn of_model(base: proto::ModelStatistics, done: &Counters) -> proto::ModelStatistics {
     let batch_stats = done.batches.iter().map(|(rows, batches)| {
         let Times { input, infer, output } = batches.times;
         proto::InferBatchStatistics {
@@ -244,7 +240,7 @@ fn of_model(base: proto::ModelStatistics, done: &Counters, unrun: u64) -> proto:
         execution_count: done.batch_count(),
         inference_stats: Some(proto::InferStatistics {
             success: duration(done.success, done.success_time),
-            fail: duration(done.fail + unrun, done.fail_time),
+            fail: duration(done.fail, done.fail_time),
             queue: duration(done.success, done.queue),
             compute_input: duration(done.success, done.compute.input),
             compute_infer: duration(done.success, done.compute.infer),

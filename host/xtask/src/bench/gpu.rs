@@ -1,5 +1,4 @@
-//! ResNet-50 on CUDA: the lane against the bare session. End to end is not measured here: it is HTTP's
-//! business, and the load benchmark's.
+//! ResNet-50 on CUDA: the lane, and the server end to end over HTTP, each against the bare session.
 
 use std::path::PathBuf;
 
@@ -11,12 +10,13 @@ use crate::shell::{output, program, step, target};
 
 const RATIO_MIN: f64 = 0.90;
 
-pub(crate) fn run(_: &Shipped) -> Result<()> {
+pub(crate) fn run(shipped: &Shipped) -> Result<()> {
     let library = library()?;
     let (fp32, fp16) = (resnet50("fp32")?, resnet50("fp16")?);
-    step("measuring ResNet-50 on CUDA (about five minutes)");
+    step("measuring ResNet-50 on CUDA (about twelve minutes)");
     let mut gpu = program(target().join("release/gpu"));
-    let lines = json_lines(gpu.args([fp32, fp16]).env("ORT_DYLIB_PATH", library))?;
+    gpu.args([&fp32, &fp16, &shipped.gristmill]).env("ORT_DYLIB_PATH", library);
+    let lines = json_lines(&mut gpu)?;
     let mut table = Table::new("gpu", "cargo xtask bench gpu");
     for figures in lines {
         let what = figures["what"].as_str().context("a line without what")?.replace('_', " ");
