@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{Harness, closed_loop, tensor_in};
 
-const ROUNDS: usize = 3;
+/// How often both sides are measured, by turns.
+pub const ROUNDS: usize = 3;
 
 /// What is compared, and how.
 pub struct Comparison<'a> {
@@ -39,7 +40,7 @@ impl Comparison<'_> {
         if !self.warm_up.is_zero() {
             let flow = closed_loop(&lane, self.clients, self.rows, self.warm_up);
             harness.runtime.block_on(flow)?;
-            let input = self.batch_of(&bare, self.batch);
+            let input = batch_for(&bare, &self.rows[0], self.batch);
             bare_loop(&mut bare, &input, self.warm_up)?;
         }
         for _ in 0..ROUNDS {
@@ -49,26 +50,33 @@ impl Comparison<'_> {
             let after = lane.statistics();
             let batches = after.total.batch_count() - before.total.batch_count();
             mean_batch = (after.total.rows - before.total.rows) as f64 / batches as f64;
-            let input = self.batch_of(&bare, mean_batch.round() as usize);
+            let input = batch_for(&bare, &self.rows[0], mean_batch.round() as usize);
             bare_rows.push(bare_loop(&mut bare, &input, self.time)?);
         }
-        let mut ratios: Vec<_> =
-            lane_rows.iter().zip(&bare_rows).map(|(lane, bare)| lane / bare).collect();
-        ratios.sort_by(f64::total_cmp);
+        let ratio = median_ratio(&lane_rows, &bare_rows);
         Ok(json!({
             "lane_rows_per_s": lane_rows,
             "bare_rows_per_s": bare_rows,
             "mean_batch": mean_batch,
-            "ratio": ratios[ROUNDS / 2],
+            "ratio": ratio,
         }))
     }
+}
 
-    /// A batch for the bare session, where its device reads it best.
-    fn batch_of(&self, bare: &LoadedModel, rows: usize) -> Tensor {
-        let mut shape = self.rows[0].shape().to_vec();
-        shape[0] = rows;
-        tensor_in(&bare.staging, self.rows[0].dtype(), &shape, 0.5)
-    }
+/// A batch of `rows` like `row` for the bare session, where its device reads it best.
+pub fn batch_for(bare: &LoadedModel, row: &Tensor, rows: usize) -> Tensor {
+    let mut shape = row.shape().to_vec();
+    shape[0] = rows;
+    tensor_in(&bare.staging, row.dtype(), &shape, 0.5)
+}
+
+/// The median of the rounds' ratios. Both sides of a round lie next to one another: what slows the machine for
+/// longer slows both.
+pub fn median_ratio(measured: &[f64], bare: &[f64]) -> f64 {
+    let mut ratios: Vec<_> =
+        measured.iter().zip(bare).map(|(measured, bare)| measured / bare).collect();
+    ratios.sort_by(f64::total_cmp);
+    ratios[ratios.len() / 2]
 }
 
 /// Rows a second of one run after the other.

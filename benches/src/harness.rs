@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use gristmill_backend::{Backends, LibrarySearch, LoadOptions, LoadedModel, ProviderKind};
 use gristmill_batch::{Lane, LaneConfig, Submission, SubmitError};
-use gristmill_core::{BufferPool, Deadline, Dtype, Model, Name, NamedTensor, Tensor};
+use gristmill_core::{BufferPool, Deadline, Dtype, Model, Name, NamedTensor, Tensor, TensorInfo};
 use tokio::runtime::Runtime;
 
 /// Longer than any scenario.
@@ -83,6 +83,15 @@ pub fn tensor_from(
         Ok(tensor) => tensor,
         Err(error) => unreachable!("{error}"),
     }
+}
+
+/// The shape of `rows` rows of an input in which nothing but the rows varies.
+pub fn shape_of(input: &TensorInfo, rows: usize) -> Result<Vec<usize>> {
+    let row: Option<Vec<usize>> = input.dims.iter().skip(1).copied().collect();
+    let mut shape =
+        row.with_context(|| format!("input {} varies in more than rows", input.name))?;
+    shape.insert(0, rows);
+    Ok(shape)
 }
 
 /// A request of `tenant` with one input.

@@ -16,7 +16,7 @@ struct Setting {
     help: &'static str,
 }
 
-const SETTINGS: [Setting; 16] = [
+const SETTINGS: [Setting; 18] = [
     Setting {
         key: "data_dir",
         default: Some("gristmill-data"),
@@ -53,6 +53,11 @@ const SETTINGS: [Setting; 16] = [
         help: "The largest request of /v2 and gRPC, also once it is decompressed",
     },
     Setting {
+        key: "tenant_bytes_max",
+        default: Some("1073741824"),
+        help: "Bytes that one tenant's requests and answers may hold at the same time; what is more is refused for now",
+    },
+    Setting {
         key: "infer_timeout_s",
         default: Some("30"),
         help: "Seconds that a request of /v2 or gRPC may take, where its client does not ask for less",
@@ -83,6 +88,11 @@ const SETTINGS: [Setting; 16] = [
         help: "Seconds until a request's headers must have arrived",
     },
     Setting {
+        key: "write_timeout_s",
+        default: Some("30"),
+        help: "Seconds for which a client may take nothing of what it is sent before its connection is closed",
+    },
+    Setting {
         key: "drain_timeout_s",
         default: Some("30"),
         help: "Seconds that a shutdown waits for requests under way",
@@ -105,12 +115,14 @@ pub(crate) struct Config {
     pub(crate) admin_token: Option<String>,
     pub(crate) open_tenant: Option<Name>,
     pub(crate) message_bytes_max: usize,
+    pub(crate) tenant_bytes_max: usize,
     pub(crate) infer_timeout: Duration,
     pub(crate) onnxruntime_library: Option<PathBuf>,
     pub(crate) concurrent_plugin_calls: u32,
     pub(crate) plugin_memory_bytes: usize,
     pub(crate) upload_bytes_max: usize,
     pub(crate) header_timeout: Duration,
+    pub(crate) write_timeout: Duration,
     pub(crate) drain_timeout: Duration,
     pub(crate) log: String,
     pub(crate) log_format: LogFormat,
@@ -157,12 +169,14 @@ impl Config {
             admin_token: reader.optional("admin_token"),
             open_tenant: reader.optional("open_tenant"),
             message_bytes_max: reader.within("message_bytes_max", 1 << 10, 2 << 30),
+            tenant_bytes_max: reader.within("tenant_bytes_max", 1 << 10, 1 << 40),
             infer_timeout: Duration::from_secs(reader.within("infer_timeout_s", 1, 3600)),
             onnxruntime_library: reader.optional("onnxruntime_library"),
             concurrent_plugin_calls: reader.within("concurrent_plugin_calls", 1, 10_000),
             plugin_memory_bytes: reader.within("plugin_memory_bytes", 1 << 20, 4 << 30),
             upload_bytes_max: reader.within("upload_bytes_max", 1 << 10, 1 << 40),
             header_timeout: Duration::from_secs(reader.within("header_timeout_s", 1, 3600)),
+            write_timeout: Duration::from_secs(reader.within("write_timeout_s", 1, 3600)),
             drain_timeout: Duration::from_secs(reader.within("drain_timeout_s", 0, 3600)),
             log: reader.value("log"),
             log_format: reader.log_format(),
@@ -173,6 +187,12 @@ impl Config {
         }
         if config.admin_token.as_ref().is_some_and(|token| token.len() < 16) {
             faults.push("admin_token is shorter than 16 characters".into());
+        }
+        let (request, tenant) = (config.message_bytes_max, config.tenant_bytes_max);
+        if tenant < request {
+            faults.push(format!(
+                "tenant_bytes_max is {tenant}: must be at least message_bytes_max, {request}"
+            ));
         }
         let addresses = [
             ("listen", config.listen),
@@ -319,7 +339,8 @@ mod tests {
     #[test]
     fn all_faults_are_reported_together() {
         let file = "liten = 'x'\nadmin_listen = 'nowhere'\ndrain_timeout_s = 99999\nlog_format = 'xml'\n\
-                    admin_token = 'short'\nheader_timeout_s = [1]\nlog = 'a=b=c'";
+                    admin_token = 'short'\nheader_timeout_s = [1]\nlog = 'a=b=c'\n\
+                    tenant_bytes_max = 2000";
         let faults = resolve(&["--concurrent-plugin-calls", "0"], file).unwrap_err().join("\n");
         for named in [
             "\"liten\"",
@@ -330,6 +351,7 @@ mod tests {
             "header_timeout_s is a array",
             "log is \"a=b=c\"",
             "concurrent_plugin_calls is 0",
+            "tenant_bytes_max is 2000: must be at least message_bytes_max, 67108864",
         ] {
             assert!(faults.contains(named), "{named} is missing from:\n{faults}");
         }

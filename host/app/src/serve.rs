@@ -58,6 +58,7 @@ async fn run_server(config: Config) -> Result<()> {
     let shutdown = Shutdown::new();
     let limits = ListenerConfig {
         header_read_timeout: config.header_timeout,
+        write_timeout: config.write_timeout,
         drain_timeout: config.drain_timeout,
         ..ListenerConfig::default()
     };
@@ -69,12 +70,13 @@ async fn run_server(config: Config) -> Result<()> {
     };
     let inference = Inference::new(control.clone(), shutdown.clone(), pool, rules);
     let data = DataPlane::new(control.cell().clone(), inference.clone(), shutdown.clone());
-    let grpc = grpc_plane(inference).await;
+    let mut grpc = grpc_plane(inference).await;
     let admin = AdminPlane::new(control, token, config.upload_bytes_max);
     announce([&listener, &grpc_listener, &admin_listener], made.as_deref())?;
 
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
+    let calls = grpc.clone();
     let stop = async {
         tokio::select! {
             _ = terminate.recv() => {}
@@ -88,7 +90,6 @@ async fn run_server(config: Config) -> Result<()> {
     let serve_data = serve(listener, http1, limits.clone(), shutdown.clone(), move |request| {
         data.clone().handle(request)
     });
-    let calls = grpc.clone();
     let serve_grpc = serve(grpc_listener, http2, limits.clone(), shutdown.clone(), move |call| {
         calls.clone().handle(call)
     });
@@ -118,7 +119,8 @@ async fn open_control(config: &Config, pool: BufferPool) -> Result<Control> {
     let mut limits = PipelineLimits::default();
     limits.plugin.memory_bytes = config.plugin_memory_bytes;
     let store = Store::open_local(&data_dir.join("store"))?;
-    let parts = ControlParts { store: store.into(), sandbox, backends, limits };
+    let tenant_bytes_max = config.tenant_bytes_max;
+    let parts = ControlParts { store: store.into(), sandbox, backends, limits, tenant_bytes_max };
     Ok(Control::open(parts).await?)
 }
 

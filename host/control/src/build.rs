@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use gristmill_core::{Digest, Name, PipelineLimits};
-use gristmill_snapshot::{Access, ModelState, Pipeline, PluginState, Route, Snapshot, Tenant};
-
-use tokio::sync::Semaphore;
+use gristmill_snapshot::{
+    Access, ModelState, Pipeline, PluginState, Route, Share, Snapshot, Tenant,
+};
 
 use crate::ControlError;
 use crate::desired::{self, Desired};
@@ -42,16 +42,9 @@ pub(crate) async fn build(
     let mut tenants = HashMap::new();
     for (name, tenant) in &desired.tenants {
         let plugins = load_plugins(loader, tenant, &mut faults).await;
-        let plugin_slots = loader.plugin_slots(name);
-        let mut builder = TenantBuilder {
-            name,
-            tenant,
-            plugins,
-            models: &models,
-            host_limits,
-            plugin_slots,
-            loader,
-        };
+        let share = loader.share(name);
+        let mut builder =
+            TenantBuilder { name, tenant, plugins, models: &models, host_limits, share, loader };
         let (tenant, tenant_faults) = builder.build();
         faults.extend(tenant_faults);
         tenants.insert(name.clone(), tenant);
@@ -100,7 +93,7 @@ struct TenantBuilder<'a> {
     plugins: BTreeMap<Name, PluginState>,
     models: &'a BTreeMap<Name, ModelState>,
     host_limits: &'a PipelineLimits,
-    plugin_slots: Arc<Semaphore>,
+    share: Arc<Share>,
     loader: &'a Loader,
 }
 
@@ -136,7 +129,8 @@ impl TenantBuilder<'_> {
         let access = if spec.open { Access::Open } else { Access::Keys(spec.keys.clone()) };
         let plugins = std::mem::take(&mut self.plugins);
         let (models, weight) = (spec.models.clone(), spec.weight);
-        (Tenant { access, models, weight, default_pipeline, pipelines, plugins }, faults)
+        let share = self.share.clone();
+        (Tenant { access, models, weight, share, default_pipeline, pipelines, plugins }, faults)
     }
 
     /// The pipeline with everything resolved, or everything that is wrong with it.
@@ -180,7 +174,7 @@ impl TenantBuilder<'_> {
                 weight: self.tenant.spec.weight,
                 priority: spec.priority,
                 limits,
-                plugin_slots: self.plugin_slots.clone(),
+                share: self.share.clone(),
                 statistics: self.loader.pipeline_statistics(self.name, name),
             }),
             _ => Err(faults),

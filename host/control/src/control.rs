@@ -25,6 +25,8 @@ pub struct ControlParts {
     pub backends: Arc<Backends>,
     /// The defaults of every pipeline's limits, and their upper bounds where memory is concerned.
     pub limits: PipelineLimits,
+    /// Of one tenant's requests and answers under way.
+    pub tenant_bytes_max: usize,
 }
 
 /// The control plane.
@@ -54,8 +56,8 @@ impl Control {
     /// Replay the log and publish what it adds up to. What fails to load is unavailable, with the
     /// reason in the log and in the status.
     pub async fn open(parts: ControlParts) -> Result<Self, ControlError> {
-        let ControlParts { store, sandbox, backends, limits } = parts;
-        let loader = Loader::new(store, sandbox, backends, limits.plugin.clone());
+        let ControlParts { store, sandbox, backends, limits, tenant_bytes_max } = parts;
+        let loader = Loader::new(store, sandbox, backends, limits.plugin.clone(), tenant_bytes_max);
         let cell = Arc::new(Cell::new(Snapshot::default()));
         let control =
             Self { loader, limits, cell, applied: Mutex::default(), serving: ArcSwap::default() };

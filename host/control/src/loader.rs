@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use gristmill_backend::Backends;
 use gristmill_batch::Lane;
-use gristmill_core::{Digest, Name, PluginLimits};
+use gristmill_core::{ByteBudget, Digest, Name, PluginLimits};
 use gristmill_sandbox::{Plugin, Sandbox};
-use gristmill_snapshot::{PipelineStatistics, ServedModel};
+use gristmill_snapshot::{PipelineStatistics, ServedModel, Share};
 use gristmill_store::{Store, StoreError};
 
 use tokio::sync::Semaphore;
@@ -26,7 +26,9 @@ pub(crate) struct Loader {
     pub(crate) backends: Arc<Backends>,
     plugins: Mutex<HashMap<Digest, Arc<Plugin>>>,
     lanes: Mutex<HashMap<LaneKey, ServedModel>>,
-    plugin_slots: Mutex<HashMap<Name, Arc<Semaphore>>>,
+    shares: Mutex<HashMap<Name, Arc<Share>>>,
+    /// Of each tenant's requests and answers under way.
+    tenant_bytes_max: usize,
     pipeline_statistics: Mutex<HashMap<(Name, Name), Arc<PipelineStatistics>>>,
     /// What a plugin is instantiated with for the first time.
     probe_limits: PluginLimits,
@@ -41,6 +43,7 @@ impl Loader {
         sandbox: Arc<Sandbox>,
         backends: Arc<Backends>,
         probe_limits: PluginLimits,
+        tenant_bytes_max: usize,
     ) -> Self {
         Self {
             store,
@@ -48,18 +51,24 @@ impl Loader {
             backends,
             plugins: Mutex::default(),
             lanes: Mutex::default(),
-            plugin_slots: Mutex::default(),
+            shares: Mutex::default(),
+            tenant_bytes_max,
             pipeline_statistics: Mutex::default(),
             probe_limits,
         }
     }
 
-    /// The tenant's share of the sandbox. Guests are bound by the processor, so a few for each core
+    /// The tenant's share of the host. Guests are bound by the processor, so a few for each core
     /// keep it busy; more would only let one tenant's runaway plugins crowd out the others.
-    pub(crate) fn plugin_slots(&self, tenant: &Name) -> Arc<Semaphore> {
+    pub(crate) fn share(&self, tenant: &Name) -> Arc<Share> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let new = || Arc::new(Semaphore::new(cores * SLOTS_PER_CORE));
-        lock(&self.plugin_slots).entry(tenant.clone()).or_insert_with(new).clone()
+        let new = || {
+            Arc::new(Share {
+                plugin_slots: Semaphore::new(cores * SLOTS_PER_CORE),
+                bytes: ByteBudget::new(self.tenant_bytes_max),
+            })
+        };
+        lock(&self.shares).entry(tenant.clone()).or_insert_with(new).clone()
     }
 
     /// What counts the requests of a tenant's pipeline, whatever it is made of.
@@ -132,7 +141,7 @@ impl Loader {
             tenants.any(|tenant| tenant.plugins.values().any(|known| known == digest))
         };
         lock(&self.plugins).retain(|digest, _| named(digest));
-        lock(&self.plugin_slots).retain(|tenant, _| desired.tenants.contains_key(tenant));
+        lock(&self.shares).retain(|tenant, _| desired.tenants.contains_key(tenant));
         let has = |tenant: &Name, pipeline: &Name| {
             desired
                 .tenants

@@ -47,6 +47,8 @@ pub enum ErrorCode {
     ModelFailed,
     /// The lane's queue is full.
     QueueFull,
+    /// The tenant's requests and answers under way hold as many bytes as they may.
+    TenantBusy,
     /// The model is too busy to answer in time.
     Overloaded,
     /// The deadline passed.
@@ -83,6 +85,7 @@ impl ErrorCode {
             Self::PluginTimeout => "plugin_timeout",
             Self::ModelFailed => "model_failed",
             Self::QueueFull => "queue_full",
+            Self::TenantBusy => "tenant_busy",
             Self::Overloaded => "overloaded",
             Self::DeadlineExceeded => "deadline_exceeded",
             Self::Unavailable => "unavailable",

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod budget;
 mod buffer;
 mod deadline;
 mod dtype;
@@ -18,6 +19,7 @@ mod limits;
 mod model;
 mod tensor;
 
+pub use budget::{ByteBudget, HeldBytes, OverBudget};
 pub use buffer::{Buffer, BufferPool, MemoryBlock, MemorySource};
 pub use deadline::Deadline;
 pub use dtype::{Dtype, InvalidDtype};

@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
-use gristmill_core::{Deadline, ErrorCode};
+use gristmill_core::{ByteBudget, Deadline, ErrorCode, HeldBytes};
 use http::Response;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
@@ -22,18 +23,23 @@ const RESERVED_BYTES_MAX: usize = 8 << 20;
 /// What tensors are aligned to in a body that is put together from several reads.
 const ALIGNMENT: usize = 64;
 
+/// Parts of an answer that are less than this do not count against its tenant's budget.
+const HELD_BYTES_MIN: usize = 4 << 10;
+
 /// Bounds on reading a body.
-pub(crate) struct Limits {
+pub(crate) struct Limits<'a> {
     pub(crate) bytes: usize,
     pub(crate) deadline: Deadline,
+    /// What its bytes count against, as they come.
+    pub(crate) held: Option<&'a HeldBytes>,
     /// Where in the body its tensors begin, which are to be aligned.
     pub(crate) aligned_at: usize,
 }
 
 /// The whole body. What says that it is over the limit is refused unread; what turns out to be, as
 /// soon as it does.
-pub(crate) async fn read(body: Incoming, limits: Limits) -> Result<Bytes, Problem> {
-    let Limits { bytes: limit, deadline, aligned_at } = limits;
+pub(crate) async fn read(body: Incoming, limits: Limits<'_>) -> Result<Bytes, Problem> {
+    let Limits { bytes: limit, deadline, .. } = limits;
     let too_large = || {
         let detail = format!("the body is over the limit of {limit} bytes");
         Problem::new(ErrorCode::BodyTooLarge, detail)
@@ -41,14 +47,11 @@ pub(crate) async fn read(body: Incoming, limits: Limits) -> Result<Bytes, Proble
     if body.size_hint().lower() > limit as u64 {
         return Err(too_large());
     }
-    let reading = collect(body, limit, aligned_at);
+    let reading = collect(body, &limits);
     match tokio::time::timeout_at(deadline.instant().into(), reading).await {
         Ok(Ok(Some(bytes))) => Ok(bytes),
         Ok(Ok(None)) => Err(too_large()),
-        Ok(Err(error)) => {
-            let detail = format!("the body could not be read: {error}");
-            Err(Problem::new(ErrorCode::InvalidRequest, detail))
-        }
+        Ok(Err(problem)) => Err(problem),
         Err(_) => {
             let detail = "the body did not arrive within the timeout";
             Err(Problem::new(ErrorCode::RequestTimeout, detail))
@@ -57,42 +60,97 @@ pub(crate) async fn read(body: Incoming, limits: Limits) -> Result<Bytes, Proble
 }
 
 /// The body's bytes, where they were read if one read brought them all; none where they are more than
-/// `limit`.
-async fn collect(
-    mut body: Incoming,
-    limit: usize,
-    aligned_at: usize,
-) -> Result<Option<Bytes>, hyper::Error> {
+/// the limit.
+async fn collect(mut body: Incoming, limits: &Limits<'_>) -> Result<Option<Bytes>, Problem> {
     let expected = body.size_hint().exact().unwrap_or(0) as usize;
-    let Some(first) = next(&mut body).await? else { return Ok(Some(Bytes::new())) };
+    let Some(first) = next(&mut body, limits).await? else { return Ok(Some(Bytes::new())) };
     if first.len() == expected {
         return Ok(Some(first));
     }
-    if first.len() > limit {
+    if first.len() > limits.bytes {
         return Ok(None);
     }
-    let reserved = expected.max(first.len()).min(RESERVED_BYTES_MAX);
-    let mut all = BytesMut::with_capacity(reserved + ALIGNMENT);
-    let padding = (all.as_ptr() as usize).wrapping_add(aligned_at).wrapping_neg() % ALIGNMENT;
-    all.resize(padding, 0);
-    all.extend_from_slice(&first);
-    while let Some(chunk) = next(&mut body).await? {
-        if all.len() - padding + chunk.len() > limit {
+    let reserved = expected.min(RESERVED_BYTES_MAX).max(first.len());
+    let mut all = Aligned::new(limits.aligned_at, reserved);
+    all.push(&first, reserved);
+    while let Some(chunk) = next(&mut body, limits).await? {
+        let len = all.len() + chunk.len();
+        if len > limits.bytes {
             return Ok(None);
         }
-        all.extend_from_slice(&chunk);
+        // Who sent so much of it will send the rest.
+        all.push(&chunk, expected.max(len * 2).min(limits.bytes));
     }
-    Ok(Some(all.freeze().slice(padding..)))
+    Ok(Some(all.freeze()))
+}
+
+/// A body that is put together, aligned from a given byte on.
+struct Aligned {
+    bytes: BytesMut,
+    /// Bytes before the body's own.
+    padding: usize,
+    aligned_at: usize,
+}
+
+impl Aligned {
+    fn new(aligned_at: usize, capacity: usize) -> Self {
+        let mut bytes = BytesMut::with_capacity(capacity + ALIGNMENT);
+        let padding = (bytes.as_ptr() as usize).wrapping_add(aligned_at).wrapping_neg() % ALIGNMENT;
+        bytes.resize(padding, 0);
+        Self { bytes, padding, aligned_at }
+    }
+
+    fn len(&self) -> usize {
+        self.bytes.len() - self.padding
+    }
+
+    /// Append `chunk`; where there is no room for it, make room for `capacity` bytes in all.
+    fn push(&mut self, chunk: &[u8], capacity: usize) {
+        if self.bytes.capacity() - self.bytes.len() < chunk.len() {
+            let mut larger = Self::new(self.aligned_at, capacity);
+            larger.bytes.extend_from_slice(&self.bytes[self.padding..]);
+            *self = larger;
+        }
+        self.bytes.extend_from_slice(chunk);
+    }
+
+    fn freeze(self) -> Bytes {
+        self.bytes.freeze().slice(self.padding..)
+    }
 }
 
 /// The next data; trailers are passed over.
-async fn next(body: &mut Incoming) -> Result<Option<Bytes>, hyper::Error> {
+async fn next(body: &mut Incoming, limits: &Limits<'_>) -> Result<Option<Bytes>, Problem> {
     while let Some(frame) = body.frame().await {
-        if let Ok(data) = frame?.into_data() {
+        let unreadable = |error| {
+            let detail = format!("the body could not be read: {error}");
+            Problem::new(ErrorCode::InvalidRequest, detail)
+        };
+        if let Ok(data) = frame.map_err(unreadable)?.into_data() {
+            limits.held.map_or(Ok(()), |held| held.try_add(data.len()))?;
             return Ok(Some(data));
         }
     }
     Ok(None)
+}
+
+/// Bytes of an answer that count against a budget for as long as they are in memory, which for a slow
+/// reader is long.
+pub(crate) fn held(bytes: Bytes, budget: &Arc<ByteBudget>) -> Bytes {
+    struct Owner {
+        bytes: Bytes,
+        _held: HeldBytes,
+    }
+    impl AsRef<[u8]> for Owner {
+        fn as_ref(&self) -> &[u8] {
+            &self.bytes
+        }
+    }
+    if bytes.len() < HELD_BYTES_MIN {
+        return bytes;
+    }
+    let _held = budget.hold(bytes.len());
+    Bytes::from_owner(Owner { bytes, _held })
 }
 
 /// A body in parts, which are sent from where they lie.
@@ -112,6 +170,15 @@ impl From<Vec<Bytes>> for ResponseBody {
     fn from(parts: Vec<Bytes>) -> Self {
         let mut rest = VecDeque::from(parts);
         Self { first: rest.pop_front().unwrap_or_default(), rest }
+    }
+}
+
+impl ResponseBody {
+    /// With all of it counting against `budget`.
+    pub(crate) fn held(self, budget: &Arc<ByteBudget>) -> Self {
+        let Self { first, rest } = self;
+        let rest = rest.into_iter().map(|part| held(part, budget));
+        Self { first: held(first, budget), rest: rest.collect() }
     }
 }
 

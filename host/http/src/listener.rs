@@ -15,6 +15,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::TcpListener;
+use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 
 use self::calls::{Calls, WrittenTogether};
@@ -27,6 +28,8 @@ pub struct ListenerConfig {
     pub header_read_timeout: Duration,
     /// Bytes of a request's line and headers.
     pub header_bytes_max: usize,
+    /// For how long a client may take nothing of what it is sent.
+    pub write_timeout: Duration,
     /// How long a shutdown waits for what is under way.
     pub drain_timeout: Duration,
 }
@@ -36,6 +39,7 @@ impl Default for ListenerConfig {
         Self {
             header_read_timeout: Duration::from_secs(30),
             header_bytes_max: 32 << 10,
+            write_timeout: Duration::from_secs(30),
             drain_timeout: Duration::from_secs(30),
         }
     }
@@ -122,7 +126,9 @@ where
         // Small answers must not wait for the client's delayed acknowledgement.
         let _ = stream.set_nodelay(true);
         let handler = handler.clone();
-        let io = TokioIo::new(stream);
+        let mut stream = TimeoutStream::new(stream);
+        stream.set_write_timeout(Some(config.write_timeout));
+        let io = TokioIo::new(Box::pin(stream));
         match protocol {
             Protocol::Http1 => {
                 let service = service_fn(move |request| {
@@ -146,7 +152,8 @@ where
                 let timeout = config.header_read_timeout;
                 tokio::spawn(async move {
                     // hyper itself waits for a connection's first bytes for as long as that takes.
-                    let begun = tokio::time::timeout(timeout, io.inner().readable()).await;
+                    let begun =
+                        tokio::time::timeout(timeout, io.inner().get_ref().readable()).await;
                     if begun.is_ok() {
                         let io = WrittenTogether::new(io, calls);
                         finish(watcher.watch(http2.serve_connection(io, service))).await;

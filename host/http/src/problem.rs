@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use gristmill_batch::SubmitError;
-use gristmill_core::ErrorCode;
+use gristmill_core::{ErrorCode, OverBudget};
 use http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde::Serialize;
@@ -76,6 +76,12 @@ impl Problem {
     }
 }
 
+impl From<OverBudget> for Problem {
+    fn from(error: OverBudget) -> Self {
+        Self::new(ErrorCode::TenantBusy, error.to_string())
+    }
+}
+
 /// The one mapping from codes to statuses.
 pub(crate) fn status_of(code: ErrorCode) -> StatusCode {
     match code {
@@ -100,7 +106,7 @@ pub(crate) fn status_of(code: ErrorCode) -> StatusCode {
         | ErrorCode::PluginInvalidOutput
         | ErrorCode::ModelFailed
         | ErrorCode::Internal => StatusCode::INTERNAL_SERVER_ERROR,
-        ErrorCode::QueueFull => StatusCode::TOO_MANY_REQUESTS,
+        ErrorCode::QueueFull | ErrorCode::TenantBusy => StatusCode::TOO_MANY_REQUESTS,
         ErrorCode::PluginTimeout | ErrorCode::DeadlineExceeded => StatusCode::GATEWAY_TIMEOUT,
         ErrorCode::Unavailable | ErrorCode::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
     }

@@ -128,5 +128,5 @@ async fn stages(
 
 /// Wait for one of the tenant's places in the sandbox.
 async fn plugin_slot(route: &Route) -> Result<SemaphorePermit<'_>, CallError> {
-    route.plugin_slots.acquire().await.map_err(|error| CallError::Host(error.to_string()))
+    route.share.plugin_slots.acquire().await.map_err(|error| CallError::Host(error.to_string()))
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 pub use gristmill_backend::ProviderHealth;
 use gristmill_batch::Lane;
-use gristmill_core::{Digest, Name, PipelineLimits};
+use gristmill_core::{ByteBudget, Digest, Name, PipelineLimits};
 use gristmill_sandbox::Plugin;
 pub use statistics::{PipelineStatistics, StageDurations};
 use subtle::{Choice, ConstantTimeEq};
@@ -62,9 +62,18 @@ pub struct Tenant {
     pub models: BTreeSet<Name>,
     /// Its share of contended batches.
     pub weight: u32,
+    pub share: Arc<Share>,
     pub default_pipeline: Option<Name>,
     pub pipelines: HashMap<Name, Pipeline>,
     pub plugins: BTreeMap<Name, PluginState>,
+}
+
+/// What a tenant may have of the host at the same time; the same in every snapshot.
+pub struct Share {
+    /// Plugin calls beyond these wait for one another, not for those of others.
+    pub plugin_slots: Semaphore,
+    /// Of requests and answers.
+    pub bytes: Arc<ByteBudget>,
 }
 
 /// Who may call a tenant's pipelines.
@@ -119,9 +128,8 @@ pub struct Route {
     /// The model's priority level for these requests; none: its default.
     pub priority: Option<u32>,
     pub limits: PipelineLimits,
-    /// The tenant's share of the sandbox: its plugin calls beyond it wait for one another, not for
-    /// those of others. One for all of its pipelines, and the same in every snapshot.
-    pub plugin_slots: Arc<Semaphore>,
+    /// The tenant's: one for all of its pipelines.
+    pub share: Arc<Share>,
     /// The same in every snapshot.
     pub statistics: Arc<PipelineStatistics>,
 }

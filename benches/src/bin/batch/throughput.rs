@@ -2,11 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use gristmill_backend::{LoadOptions, ProviderKind};
 use gristmill_batch::LaneConfig;
 use gristmill_benches::compare::{Comparison, bare_loop};
-use gristmill_benches::harness::{Harness, closed_loop, on, percentile, submission, tenant};
+use gristmill_benches::harness::{
+    Harness, closed_loop, on, percentile, shape_of, submission, tenant,
+};
 use gristmill_benches::models::Paced;
 use serde_json::{Value, json};
 
@@ -80,11 +82,7 @@ pub fn bare(harness: &Harness, bare: &Bare) -> Result<Value> {
     let [input] = &model.info.inputs[..] else {
         bail!("{path} has {} inputs: one is wanted", model.info.inputs.len());
     };
-    let row: Option<Vec<usize>> = input.dims.iter().skip(1).copied().collect();
-    let mut shape =
-        row.with_context(|| format!("input {} varies in more than rows", input.name))?;
-    shape.insert(0, batch);
-    let input = harness.tensor(&shape, 0.5);
+    let input = harness.tensor(&shape_of(input, batch)?, 0.5);
     bare_loop(&mut model, &input, time / 8)?;
     let rows_per_s = bare_loop(&mut model, &input, time)?;
     Ok(json!({ "batch": batch, "threads": threads, "rows_per_s": rows_per_s }))

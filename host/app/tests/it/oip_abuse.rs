@@ -1,12 +1,13 @@
 //! What no client of the Open Inference Protocol should send, and what many clients do at once: an error
 //! or a closed connection, and nobody else affected.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
 use crate::files;
+use crate::h2;
 use crate::raw::{self, Raw};
 use crate::server::{Server, Setup};
 
@@ -135,31 +136,18 @@ fn ten_thousand_idle_connections() {
     serves(&mut server);
 }
 
-/// One frame of HTTP/2.
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let len = (payload.len() as u32).to_be_bytes();
-    [&len[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
-}
-
 #[test]
 fn streams_that_are_reset_at_once() {
-    const HEADERS: u8 = 1;
     const RST_STREAM: u8 = 3;
-    const SETTINGS: u8 = 4;
-    const GOAWAY: u8 = 7;
     let mut server = ranker(Setup::new());
-    let mut attacker = TcpStream::connect(&server.grpc).unwrap();
-    attacker.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
-    attacker.write_all(&frame(SETTINGS, 0, 0, &[])).unwrap();
-    // POST, http, :path and :authority as literals.
-    let path = "/inference.GRPCInferenceService/ServerLive";
-    let block = [&[0x83, 0x86, 0x04, path.len() as u8], path.as_bytes(), &[0x01, 1, b'a']].concat();
+    let mut attacker = h2::connect(&server.grpc);
+    let headers = h2::headers("/inference.GRPCInferenceService/ServerLive");
     let mut answered = attacker.try_clone().unwrap();
     let sending = std::thread::spawn(move || {
         for stream in (1..200_000).step_by(2) {
             let pair = [
-                frame(HEADERS, 0x4, stream, &block),
-                frame(RST_STREAM, 0, stream, &8_u32.to_be_bytes()),
+                h2::frame(h2::HEADERS, h2::END_HEADERS, stream, &headers),
+                h2::frame(RST_STREAM, 0, stream, &8_u32.to_be_bytes()),
             ];
             if attacker.write_all(&pair.concat()).is_err() {
                 return;
@@ -168,16 +156,12 @@ fn streams_that_are_reset_at_once() {
     });
     // Frames until the server says that it is enough, and closes.
     let mut last = 0;
-    let mut head = [0; 9];
-    while answered.read_exact(&mut head).is_ok() {
-        last = head[3];
-        let len = u32::from_be_bytes([0, head[0], head[1], head[2]]);
-        let mut payload = vec![0; len as usize];
-        if last == GOAWAY || answered.read_exact(&mut payload).is_err() {
-            break;
-        }
+    while last != h2::GOAWAY
+        && let Some((kind, ..)) = h2::next(&mut answered)
+    {
+        last = kind;
     }
-    assert_eq!(last, GOAWAY);
+    assert_eq!(last, h2::GOAWAY);
     drop(answered);
     serves(&mut server);
     sending.join().unwrap();

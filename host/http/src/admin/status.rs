@@ -115,6 +115,7 @@ fn describe_tenant(tenant: &Tenant) -> Value {
     json!({
         "open": tenant.access == gristmill_snapshot::Access::Open,
         "models": tenant.models,
+        "bytes_under_way": tenant.share.bytes.held(),
         "default_pipeline": tenant.default_pipeline,
         "plugins": plugins.collect::<Map<_, _>>(),
         "pipelines": pipelines.collect::<Map<_, _>>(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use gristmill_core::{Deadline, ErrorCode, Name};
+use gristmill_core::{ByteBudget, Deadline, ErrorCode, Name};
 use gristmill_pipeline::{InferError, Timings, infer};
 use gristmill_sandbox::{CallError, Failure, Response as PluginResponse};
 use gristmill_snapshot::{Access, Cell, Pipeline, Route, Snapshot, Tenant};
@@ -132,7 +132,7 @@ impl DataPlane {
                 authorise(tenant, name, credentials::bearer(request.headers()))?;
                 let route = find_route(tenant, name, pipeline)?;
                 times.auth = Some(arrived.elapsed());
-                run(route, request, arrived, times).await
+                run(route, &tenant.share.bytes, request, arrived, times).await
             }
         }
     }
@@ -141,13 +141,15 @@ impl DataPlane {
 /// Read the body, run the pipeline, shape the response.
 async fn run(
     route: &Route,
+    budget: &Arc<ByteBudget>,
     request: Request<Incoming>,
     arrived: Instant,
     times: &mut StageTimes,
 ) -> Result<Answer, Refusal> {
     let deadline = Deadline::at(arrived + route.limits.timeout);
     let (head, body) = request.into_parts();
-    let limits = body::Limits { bytes: route.limits.body_bytes, deadline, aligned_at: 0 };
+    let (bytes, held) = (route.limits.body_bytes, budget.hold(0));
+    let limits = body::Limits { bytes, deadline, held: Some(&held), aligned_at: 0 };
     let body = body::read(body, limits).await?;
     let request = request::for_plugin(&head, body, route.settings.clone()).await?;
     let mut timings = Timings::default();
@@ -155,11 +157,12 @@ async fn run(
     times.stages = Some(timings);
     let answer = outcome.map_err(|error| problem_of_pipeline(&error, route))?;
     let PluginResponse { status, content_type, headers, body } = answer;
-    response::from_plugin(status, &content_type, headers, body).map_err(|problem| {
+    let answer = response::from_plugin(status, &content_type, headers, body);
+    let answer = answer.inspect_err(|problem| {
         let (tenant, pipeline) = (&route.tenant, &route.pipeline);
         tracing::warn!(%tenant, %pipeline, error = problem.detail, "request failed");
-        problem.into()
-    })
+    });
+    Ok(answer?.map(|body| body.held(budget)))
 }
 
 /// What the client may know of an error; the rest goes to the log.

@@ -1,6 +1,8 @@
 //! Who calls, and the models they may see.
 
-use gristmill_core::{ErrorCode, Name};
+use std::sync::Arc;
+
+use gristmill_core::{ByteBudget, ErrorCode, Name};
 use gristmill_snapshot::{ModelState, Pipeline, Route, ServedModel, Snapshot, Tenant, same_key};
 
 use super::Inference;
@@ -73,6 +75,22 @@ impl Inference {
 }
 
 impl<'a> Caller<'a> {
+    /// The tenant, which runs models.
+    pub(super) fn tenant(self) -> Result<(&'a Name, &'a Tenant), Problem> {
+        match self {
+            Self::Tenant { name, tenant } => Ok((name, tenant)),
+            Self::Operator => {
+                let detail = "the admin token runs no models: use a tenant's API key";
+                Err(Problem::new(ErrorCode::Forbidden, detail))
+            }
+        }
+    }
+
+    /// What the bytes of its requests count against, if anything.
+    pub(super) fn budget(self) -> Option<&'a Arc<ByteBudget>> {
+        self.tenant().ok().map(|(_, tenant)| &tenant.share.bytes)
+    }
+
     /// Every model that the caller may see, in the order of their names; pipelines last.
     pub(super) fn models(self, snapshot: &'a Snapshot) -> Vec<Visible<'a>> {
         let models = snapshot.models.iter().filter(|(name, _)| self.is_granted(name));

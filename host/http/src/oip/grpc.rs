@@ -1,14 +1,16 @@
 //! The protocol over gRPC: `inference.GRPCInferenceService` and `grpc.health.v1.Health`.
 
 mod messages;
+mod metered;
 
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::stream::{Stream, StreamExt};
-use gristmill_core::{Deadline, ErrorCode};
+use gristmill_core::{ByteBudget, Deadline, ErrorCode, HeldBytes};
 use gristmill_oip::InferRequest;
 use gristmill_snapshot::Snapshot;
 use http::HeaderMap;
@@ -22,6 +24,7 @@ use tonic_health::server::{HealthReporter, HealthService};
 use tower_service::Service;
 
 use self::messages::{number, output_of, requested_output, tensors};
+use self::metered::{MeteredAnswer, metered};
 use super::access::{Caller, Target, Visible};
 use super::inference::{Answered, Asked, refused};
 use super::proto::grpc_inference_service_server::{
@@ -69,46 +72,55 @@ pub async fn grpc_plane(inference: Inference) -> GrpcPlane {
 
 impl GrpcPlane {
     /// Answer one call.
-    pub async fn handle(
-        mut self,
-        call: http::Request<Incoming>,
-    ) -> http::Response<tonic::body::Body> {
+    pub async fn handle(mut self, call: http::Request<Incoming>) -> http::Response<MeteredAnswer> {
         let path = call.uri().path();
-        let answer = if path.starts_with("/grpc.health.v1.Health/") {
-            self.health.call(call).await
-        } else if let Err(problem) = self.admit(path, call.headers()) {
-            return status_of(&problem).into_http();
-        } else if path.ends_with("/ModelStreamInfer") {
-            self.inference.call(call).await
+        if path.starts_with("/grpc.health.v1.Health/") {
+            let Ok(answer) = self.health.call(call).await;
+            return answer.map(|body| MeteredAnswer::new(body, None));
+        }
+        let budget = match self.admit(path, call.headers()) {
+            Ok(budget) => budget,
+            Err(problem) => {
+                let refused = status_of(&problem).into_http();
+                return refused.map(|body| MeteredAnswer::new(body, None));
+            }
+        };
+        let streams = path.ends_with("/ModelStreamInfer");
+        let call = metered(call, budget.as_ref(), streams);
+        let answering = self.inference.call(call);
+        let answer = if streams {
+            answering.await
         } else {
             // Its message is read within it, too.
             let timeout = self.served.parts.config.timeout;
-            match tokio::time::timeout(timeout, self.inference.call(call)).await {
-                Ok(answer) => answer,
-                Err(_) => return Status::deadline_exceeded("the call took too long").into_http(),
-            }
+            tokio::time::timeout(timeout, answering).await.unwrap_or_else(|_| {
+                Ok(Status::deadline_exceeded("the call took too long").into_http())
+            })
         };
-        match answer {
-            Ok(answer) => answer,
-            Err(never) => match never {},
-        }
+        let Ok(answer) = answer;
+        answer.map(|body| MeteredAnswer::new(body, budget))
     }
 
-    /// Whether the call's message may be read: not before its credentials are known to be good.
-    fn admit(&self, path: &str, headers: &HeaderMap) -> Result<(), Problem> {
+    /// Whether the call's message may be read: not before its credentials are known to be good. If
+    /// so, what its bytes count against.
+    fn admit(&self, path: &str, headers: &HeaderMap) -> Result<Option<Arc<ByteBudget>>, Problem> {
         let open = ["/ServerLive", "/ServerReady", "/ServerMetadata"];
         if open.iter().any(|method| path.ends_with(method)) {
-            return Ok(());
+            return Ok(None);
         }
         let snapshot = self.served.snapshot();
-        self.served.caller(&snapshot, credentials::bearer(headers), None).map(drop)
+        let caller = self.served.caller(&snapshot, credentials::bearer(headers), None)?;
+        Ok(caller.budget().cloned())
     }
 
-    /// Tell health checks that the server is about to end.
-    pub async fn shut_down(&self) {
+    /// Tell health checks that the server is about to end, and those who watch that they heard the last
+    /// of it.
+    pub async fn shut_down(&mut self) {
         let ended = tonic_health::ServingStatus::NotServing;
-        self.reporter.set_service_status(SERVICE, ended).await;
-        self.reporter.set_service_status("", ended).await;
+        for service in [SERVICE, ""] {
+            self.reporter.set_service_status(service, ended).await;
+            self.reporter.clear_service_status(service).await;
+        }
     }
 }
 
@@ -132,7 +144,7 @@ impl Inference {
         Call { token: token(metadata), arrived, deadline }
     }
 
-    fn snapshot(&self) -> std::sync::Arc<Snapshot> {
+    fn snapshot(&self) -> Arc<Snapshot> {
         self.parts.control.cell().load()
     }
 
@@ -161,6 +173,7 @@ impl Inference {
             outputs,
             raw_input_contents,
         } = message;
+        let bytes = raw_input_contents.iter().map(bytes::Bytes::len).sum();
         let asked = Asked {
             caller: self.caller(snapshot, call.token.as_deref(), None)?,
             model: &model_name,
@@ -169,6 +182,8 @@ impl Inference {
             arrived: call.arrived,
             deadline: call.deadline,
         };
+        // Read already: for as long as the request runs.
+        let _held = asked.caller.budget().map(|budget| budget.hold(bytes));
         let target = self.target(snapshot, &asked)?;
         let outputs = outputs.into_iter().map(requested_output);
         let request = InferRequest {
@@ -267,7 +282,9 @@ fn status_of(problem: &Problem) -> Status {
             Code::DeadlineExceeded
         }
         ErrorCode::Conflict => Code::Aborted,
-        ErrorCode::BodyTooLarge | ErrorCode::QueueFull => Code::ResourceExhausted,
+        ErrorCode::BodyTooLarge | ErrorCode::QueueFull | ErrorCode::TenantBusy => {
+            Code::ResourceExhausted
+        }
         ErrorCode::Overloaded | ErrorCode::Unavailable => Code::Unavailable,
         ErrorCode::PluginFailed
         | ErrorCode::PluginTrapped
@@ -353,6 +370,7 @@ impl GrpcInferenceService for Inference {
         request: Request<Streaming<ModelInferRequest>>,
     ) -> Answer<Self::ModelStreamInferStream> {
         let metadata = request.metadata().clone();
+        let held = request.extensions().get::<Arc<HeldBytes>>().cloned();
         let snapshot = self.snapshot();
         let caller = self.caller(&snapshot, token(&metadata).as_deref(), None);
         caller.map_err(|problem| status_of(&problem))?;
@@ -361,6 +379,10 @@ impl GrpcInferenceService for Inference {
         let ended = Box::pin(async move { shutdown.begun().await });
         let requests = request.into_inner().take_until(ended);
         let answers = requests.map(move |message| {
+            // From here on each request counts its own.
+            if let Some(held) = &held {
+                held.release();
+            }
             let answer: Pin<Box<dyn Future<Output = _> + Send>> = match message {
                 Err(status) => Box::pin(async { Err(status) }),
                 Ok(message) => {

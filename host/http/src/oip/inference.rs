@@ -94,10 +94,7 @@ impl Inference {
         target: &Target<'_>,
         request: &InferRequest,
     ) -> Result<Answered, Problem> {
-        let Caller::Tenant { name: tenant, tenant: state } = asked.caller else {
-            let detail = "the admin token runs no models: use a tenant's API key";
-            return Err(Problem::new(ErrorCode::Forbidden, detail));
-        };
+        let (tenant, state) = asked.caller.tenant()?;
         match target {
             Target::Model { name, state: model, served } => {
                 let submission = Submission {

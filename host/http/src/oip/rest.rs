@@ -7,7 +7,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::read::{GzDecoder, GzEncoder, ZlibDecoder, ZlibEncoder};
-use gristmill_core::{Deadline, ErrorCode};
+use gristmill_core::ErrorCode;
 use gristmill_oip::{InferRequest, InferResponse, Written};
 use gristmill_snapshot::Snapshot;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
@@ -167,7 +167,7 @@ impl Inference {
                     #[serde(default)]
                     ready: bool,
                 }
-                let body = self.read(request.into_body(), self.deadline(arrived)).await?;
+                let body = self.read(caller, request.into_body(), arrived).await?;
                 let IndexBody { ready } = document(&body)?;
                 json_answer(&models::index(caller, snapshot, ready).models)
             }
@@ -197,15 +197,21 @@ impl Inference {
             #[serde(default)]
             parameters: BTreeMap<String, serde::de::IgnoredAny>,
         }
-        let body = self.read(body, self.deadline(arrived)).await?;
+        let body = self.read(caller, body, arrived).await?;
         let LoadBody { parameters } = document(&body)?;
         self.set_loaded(caller, model, load, parameters.keys().map(String::as_str)).await?;
         Ok(json_answer(&json!({})))
     }
 
-    async fn read(&self, body: Incoming, deadline: Deadline) -> Result<Bytes, Problem> {
-        let bytes = self.parts.config.message_bytes_max;
-        body::read(body, body::Limits { bytes, deadline, aligned_at: 0 }).await
+    async fn read(
+        &self,
+        caller: Caller<'_>,
+        body: Incoming,
+        arrived: Instant,
+    ) -> Result<Bytes, Problem> {
+        let (bytes, deadline) = (self.parts.config.message_bytes_max, self.deadline(arrived));
+        let held = caller.budget().map(|budget| budget.hold(0));
+        body::read(body, body::Limits { bytes, deadline, held: held.as_ref(), aligned_at: 0 }).await
     }
 
     /// The most bytes of a request for this model.
@@ -226,13 +232,18 @@ impl Inference {
         asked: &Asked<'_>,
         request: Request<Incoming>,
     ) -> Result<Answer, Problem> {
+        let budget = &asked.caller.tenant()?.1.share.bytes;
+        let held = budget.hold(0);
         let target = self.target(snapshot, asked)?;
         let (head, body) = request.into_parts();
         let header_len = header_length(&head.headers)?;
         let (bytes, aligned_at) = (self.bytes_max(&target), header_len.unwrap_or_default());
-        let limits = body::Limits { bytes, deadline: asked.deadline, aligned_at };
+        let limits =
+            body::Limits { bytes, deadline: asked.deadline, held: Some(&held), aligned_at };
         let body = body::read(body, limits).await?;
+        let sent = body.len();
         let body = decoded(&head.headers, body, bytes)?;
+        held.try_add(body.len().saturating_sub(sent))?;
         let request = match header_len {
             Some(0) => raw_request(&target, body)?,
             header_len => {
@@ -247,7 +258,7 @@ impl Inference {
             InferResponse { model_name: asked.model, model_version: version, id, outputs };
         let len = response.outputs.iter().map(|output| output.data.as_slice().len()).sum();
         let written = aside(len, || response.write(&request)).map_err(refused)?;
-        let mut answer = encoded(&head, written)?;
+        let mut answer = encoded(&head, written)?.map(|body| body.held(budget));
         if let Some(provider) = provider {
             answer.headers_mut().insert(PROVIDER, HeaderValue::from_static(provider));
         }

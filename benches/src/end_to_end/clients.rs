@@ -1,0 +1,94 @@
+//! Clients that send one request after the other, as fast as answers come.
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::{Request, Response};
+use tokio::task::JoinSet;
+use tokio::time::sleep_until;
+
+use super::connection::{Connection, shown};
+use super::server::{HEADER_LENGTH, Server};
+
+/// From the first connection to the window in which answers count: several batches.
+const SETTLE: Duration = Duration::from_millis(500);
+
+pub(super) struct Clients {
+    pub(super) connections: usize,
+    /// Given out to the connections by turns.
+    pub(super) requests: Vec<Request<Full<Bytes>>>,
+    /// Rows of each request.
+    pub(super) rows: usize,
+    /// Bytes of the tensors in each answer.
+    pub(super) answer_bytes: usize,
+}
+
+/// What came of the clients in a window of time.
+pub(super) struct Flow {
+    /// Rows answered.
+    pub(super) rows_per_s: f64,
+    /// As the server counts batches.
+    pub(super) mean_batch: f64,
+}
+
+impl Clients {
+    /// Keep the server busy, and count for `time`.
+    pub(super) async fn run(&self, server: &Server, time: Duration) -> Result<Flow> {
+        let begin = Instant::now() + SETTLE;
+        let window = begin..begin + time;
+        let mut tasks = JoinSet::new();
+        for request in self.requests.iter().cycle().take(self.connections) {
+            let (address, request) = (server.data_plane.clone(), request.clone());
+            tasks.spawn(client(address, request, self.answer_bytes, window.clone()));
+        }
+        sleep_until(window.start.into()).await;
+        let before = server.counts().await?;
+        sleep_until(window.end.into()).await;
+        let after = server.counts().await?;
+        let mut answers = 0;
+        while let Some(answered) = tasks.join_next().await {
+            answers += answered??;
+        }
+        let batches = after.batches - before.batches;
+        ensure!(batches > 0.0, "no batch was run in {time:?}");
+        Ok(Flow {
+            rows_per_s: (answers * self.rows) as f64 / time.as_secs_f64(),
+            mean_batch: (after.rows - before.rows) / batches,
+        })
+    }
+}
+
+/// Send `request` until the window ends; returns how many answers came in it.
+async fn client(
+    address: String,
+    request: Request<Full<Bytes>>,
+    answer_bytes: usize,
+    window: Range<Instant>,
+) -> Result<usize> {
+    let mut connection = Connection::open(&address).await?;
+    let mut answers = 0;
+    while Instant::now() < window.end {
+        let answer = connection.send(request.clone()).await?;
+        let bytes = tensor_bytes(&answer)?;
+        ensure!(
+            bytes == answer_bytes,
+            "an answer of {bytes} bytes, not {answer_bytes}: {}",
+            shown(answer.body())
+        );
+        if window.contains(&Instant::now()) {
+            answers += 1;
+        }
+    }
+    Ok(answers)
+}
+
+/// How much follows the answer's JSON.
+fn tensor_bytes(answer: &Response<Bytes>) -> Result<usize> {
+    let header_len = answer.headers().get(HEADER_LENGTH).and_then(|value| value.to_str().ok());
+    let header_len: Option<usize> = header_len.and_then(|text| text.parse().ok());
+    let bytes = header_len.and_then(|len| answer.body().len().checked_sub(len));
+    bytes.with_context(|| format!("an answer without binary tensors: {}", shown(answer.body())))
+}

@@ -1,0 +1,157 @@
+//! What one tenant's requests and answers may hold of the host's memory, and for how long.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::client::Answer;
+use crate::h2;
+use crate::raw::{self, Raw};
+use crate::server::{Server, Setup};
+
+const PATH: &str = "/v2/models/identity/infer";
+const MIB: usize = 1 << 20;
+
+/// A server whose tenants `acme`, which needs no key, and `globex` may hold as much as the largest request is.
+fn identity(bytes_max: usize) -> Server {
+    let bytes_max = bytes_max.to_string();
+    let setup = Setup::new()
+        .flag("--open-tenant", "acme")
+        .flag("--message-bytes-max", &bytes_max)
+        .flag("--tenant-bytes-max", &bytes_max)
+        .flag("--write-timeout-s", "1");
+    let server = setup.start();
+    server.put("models/identity", include_bytes!("../fixtures/identity-fp32.onnx"));
+    server.put_json("tenants/acme", &json!({ "open": true, "models": ["identity"] }));
+    let globex = json!({ "api_keys": ["the-key-of-globex"], "models": ["identity"] });
+    server.put_json("tenants/globex", &globex);
+    server
+}
+
+/// A request's header and its body of `bytes` bytes of tensor.
+fn request(bytes: usize) -> (String, Vec<u8>) {
+    let input = json!({
+        "name": "input",
+        "datatype": "FP32",
+        "shape": [1, bytes / 4],
+        "parameters": { "binary_data_size": bytes },
+    });
+    let head = json!({ "inputs": [input], "parameters": { "binary_data_output": true } });
+    let head = head.to_string();
+    let len = head.len().to_string();
+    (len, [head.as_bytes(), &vec![0; bytes]].concat())
+}
+
+fn post(client: &crate::client::Client, bytes: usize) -> Answer {
+    let (header_len, body) = request(bytes);
+    client.send("POST", PATH, &[("inference-header-content-length", &header_len)], Some(&body))
+}
+
+/// How many bytes `acme` holds.
+fn held(server: &Server) -> u64 {
+    let status = server.admin.get("/admin/v1/status").ok();
+    status["tenants"]["acme"]["bytes_under_way"].as_u64().unwrap()
+}
+
+/// Wait until `acme` holds as many bytes as `enough` says.
+#[track_caller]
+fn wait_until_held(server: &Server, enough: impl Fn(u64) -> bool) {
+    let began = Instant::now();
+    while !enough(held(server)) {
+        assert!(began.elapsed() < Duration::from_secs(60), "still {} bytes", held(server));
+    }
+}
+
+#[track_caller]
+fn assert_busy(answer: &Answer) {
+    let text = answer.text();
+    assert!(text.contains("under way would be") && text.contains("1048576 may be"), "{text}");
+    assert_eq!(answer.header("retry-after"), "1");
+}
+
+/// So little that one read brings it: whoever refuses it has read it.
+const LITTLE: usize = 12 << 10;
+
+#[test]
+fn bodies_on_their_way_count_and_only_for_their_tenant() {
+    let server = identity(MIB);
+    let ask = || post(&server.data, LITTLE);
+    let head = raw::post(PATH, &["content-length: 1048576", "inference-header-content-length: 9"]);
+    let mut slow = Raw::sent(&server.data, &head);
+    slow.send(&vec![b' '; MIB - LITTLE]);
+    wait_until_held(&server, |bytes| bytes >= (MIB - LITTLE) as u64);
+    assert_busy(&ask());
+    assert_eq!(post(&server.data.with_token("the-key-of-globex"), LITTLE).status, 200);
+    drop(slow);
+    wait_until_held(&server, |bytes| bytes == 0);
+    assert_eq!(ask().status, 200);
+}
+
+#[test]
+fn messages_on_their_way_count_over_grpc() {
+    let server = identity(MIB);
+    let ask = || post(&server.data, LITTLE);
+    for method in ["ModelInfer", "ModelStreamInfer"] {
+        let mut slow = h2::connect(&server.grpc);
+        let headers = h2::headers(&format!("/inference.GRPCInferenceService/{method}"));
+        slow.write_all(&h2::frame(h2::HEADERS, h2::END_HEADERS, 1, &headers)).unwrap();
+        // Most of a message of a MiB.
+        let sent = vec![0; MIB - LITTLE];
+        let message = [&[0], &(MIB as u32).to_be_bytes()[..], &sent].concat();
+        for part in message.chunks(16 << 10) {
+            slow.write_all(&h2::frame(h2::DATA, 0, 1, part)).unwrap();
+        }
+        wait_until_held(&server, |bytes| bytes >= (MIB - LITTLE) as u64);
+        assert_busy(&ask());
+        drop(slow);
+        wait_until_held(&server, |bytes| bytes == 0);
+        assert_eq!(ask().status, 200);
+        // Its answer is held for a moment longer than it takes to read it.
+        wait_until_held(&server, |bytes| bytes == 0);
+    }
+}
+
+/// More than the buffers of a connection take.
+const MUCH: usize = 24 * MIB;
+
+#[test]
+fn an_answer_that_nobody_reads_counts_until_its_connection_is_closed() {
+    let server = identity(MUCH + LITTLE);
+    let ask = || post(&server.data, LITTLE);
+    let (header_len, body) = request(MUCH);
+    let lengths = [
+        format!("content-length: {}", body.len()),
+        format!("inference-header-content-length: {header_len}"),
+    ];
+    let mut slow = Raw::sent(&server.data, &raw::post(PATH, &[&lengths[0], &lengths[1]]));
+    slow.send(&body);
+    // The request is over once its answer begins.
+    slow.read_until("HTTP/1.1 200 OK");
+    assert!(held(&server) >= MUCH as u64);
+    assert_eq!(ask().status, 429);
+    wait_until_held(&server, |bytes| bytes == 0);
+    assert_eq!(ask().status, 200);
+    drop(slow);
+}
+
+#[test]
+fn whoever_watches_the_health_holds_up_no_shutdown() {
+    let server = Setup::new().flag("--drain-timeout-s", "3600").start();
+    let mut watching = h2::connect(&server.grpc);
+    let headers = h2::headers("/grpc.health.v1.Health/Watch");
+    watching.write_all(&h2::frame(h2::HEADERS, h2::END_HEADERS, 1, &headers)).unwrap();
+    watching.write_all(&h2::frame(h2::DATA, h2::END_STREAM, 1, &[0; 5])).unwrap();
+    let mut statuses = Vec::new();
+    while let Some((kind, _, payload)) = h2::next(&mut watching) {
+        // A message and its length before it; its one field is the status.
+        if kind == h2::DATA && !payload.is_empty() {
+            statuses.push(payload[6]);
+            server.signal_terminate();
+        }
+    }
+    let (serving, not_serving) = (1, 2);
+    assert_eq!(statuses, [serving, not_serving]);
+    let (_, status, _) = server.wait();
+    assert!(status.success());
+}

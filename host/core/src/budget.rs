@@ -1,0 +1,96 @@
+//! Bounds on what one tenant holds of the host's memory.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A bound on the bytes of a tenant's requests and answers that are in the host at the same time.
+#[derive(Debug)]
+pub struct ByteBudget {
+    held: AtomicUsize,
+    max: usize,
+}
+
+/// Bytes that count against a budget until they are released or this is dropped.
+#[derive(Debug)]
+pub struct HeldBytes {
+    budget: Arc<ByteBudget>,
+    bytes: AtomicUsize,
+}
+
+/// More bytes than the budget has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the tenant's requests and answers under way would be {wanted} bytes, {max} may be")]
+pub struct OverBudget {
+    /// What would be held, in bytes.
+    pub wanted: usize,
+    /// What may be, in bytes.
+    pub max: usize,
+}
+
+impl ByteBudget {
+    /// A budget of `max` bytes.
+    pub fn new(max: usize) -> Arc<Self> {
+        Arc::new(Self { held: AtomicUsize::new(0), max })
+    }
+
+    /// What is held just now, in bytes.
+    pub fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    /// Hold `bytes` that are in memory already, whatever the budget has left: those after them are refused.
+    pub fn hold(self: &Arc<Self>, bytes: usize) -> HeldBytes {
+        self.held.fetch_add(bytes, Ordering::Relaxed);
+        HeldBytes { budget: self.clone(), bytes: AtomicUsize::new(bytes) }
+    }
+}
+
+impl HeldBytes {
+    /// Hold `bytes` more, if the budget has them left.
+    pub fn try_add(&self, bytes: usize) -> Result<(), OverBudget> {
+        let ByteBudget { held, max } = &*self.budget;
+        let wanted = held.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
+        if wanted > *max {
+            held.fetch_sub(bytes, Ordering::Relaxed);
+            return Err(OverBudget { wanted, max: *max });
+        }
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Give all of them back.
+    pub fn release(&self) {
+        let bytes = self.bytes.swap(0, Ordering::Relaxed);
+        self.budget.held.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Drop for HeldBytes {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ByteBudget, OverBudget};
+
+    #[test]
+    fn what_is_over_the_budget_is_refused_until_others_give_back() {
+        let budget = ByteBudget::new(100);
+        let first = budget.hold(0);
+        first.try_add(60).unwrap();
+        let second = budget.hold(0);
+        assert_eq!(second.try_add(41), Err(OverBudget { wanted: 101, max: 100 }));
+        second.try_add(40).unwrap();
+        first.release();
+        second.try_add(60).unwrap();
+        assert_eq!(budget.held(), 100);
+        drop(second);
+        // What is there already is held all the same.
+        let there = budget.hold(150);
+        assert!(first.try_add(1).is_err());
+        drop(there);
+        first.try_add(100).unwrap();
+    }
+}

@@ -1,0 +1,100 @@
+//! Bodies of calls and answers that count against their tenant's budget.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use gristmill_core::{ByteBudget, HeldBytes};
+use http::Request;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use tonic::Status;
+
+use super::status_of;
+use crate::body::held;
+use crate::problem::Problem;
+
+/// A call's body: its bytes count from when they are read until its message is.
+pub(super) struct MeteredCall {
+    body: Incoming,
+    held: Option<Arc<HeldBytes>>,
+}
+
+/// `call`, metered. Where it is a stream of messages, whoever takes them finds what is held among the
+/// extensions, to release it.
+pub(super) fn metered(
+    mut call: Request<Incoming>,
+    budget: Option<&Arc<ByteBudget>>,
+    streams: bool,
+) -> Request<MeteredCall> {
+    let held = budget.map(|budget| Arc::new(budget.hold(0)));
+    if let Some(held) = held.as_ref().filter(|_| streams) {
+        call.extensions_mut().insert(held.clone());
+    }
+    call.map(|body| MeteredCall { body, held })
+}
+
+impl Body for MeteredCall {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(context)) else {
+            return Poll::Ready(None);
+        };
+        let frame = frame.map_err(|error| Status::from_error(error.into()));
+        let counted = frame.and_then(|frame| {
+            if let (Some(held), Some(data)) = (&self.held, frame.data_ref()) {
+                held.try_add(data.len()).map_err(|error| status_of(&Problem::from(error)))?;
+            }
+            Ok(frame)
+        });
+        Poll::Ready(Some(counted))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// An answer's body: its bytes count until they are written.
+pub struct MeteredAnswer {
+    body: tonic::body::Body,
+    budget: Option<Arc<ByteBudget>>,
+}
+
+impl MeteredAnswer {
+    pub(super) fn new(body: tonic::body::Body, budget: Option<Arc<ByteBudget>>) -> Self {
+        Self { body, budget }
+    }
+}
+
+impl Body for MeteredAnswer {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        let Some(budget) = &self.budget else { return Poll::Ready(frame) };
+        let counted = |frame: Frame<Bytes>| frame.map_data(|data| held(data, budget));
+        Poll::Ready(frame.map(|frame| frame.map(counted)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
