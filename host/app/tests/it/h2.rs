@@ -8,6 +8,7 @@ pub(crate) const HEADERS: u8 = 1;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 pub(crate) const GOAWAY: u8 = 7;
+const WINDOW_UPDATE: u8 = 8;
 
 /// The flags of the last frame of a stream, and of headers that are whole.
 pub(crate) const END_STREAM: u8 = 0x1;
@@ -20,13 +21,19 @@ pub(crate) fn connect(address: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
     stream.write_all(&frame(SETTINGS, 0, 0, &[])).unwrap();
-    assert_eq!(next(&mut stream).unwrap().0, SETTINGS);
-    // Agreed: from here on the windows are the server's.
+    // The windows are the server's once it has told both of them, and knows that they are known.
+    let mut told = Vec::new();
+    while !(told.contains(&(SETTINGS, 0)) && told.contains(&(WINDOW_UPDATE, 0))) {
+        let (kind, flags, _) = next(&mut stream).unwrap();
+        told.push((kind, flags));
+    }
     stream.write_all(&frame(SETTINGS, ACK, 0, &[])).unwrap();
+    stream.write_all(&frame(PING, 0, 0, &[0; 8])).unwrap();
+    while next(&mut stream).unwrap().0 != PING {}
     stream
 }
 
-/// The kind, the flags and the payload of the next frame, if one comes; pings are answered.
+/// The kind, the flags and the payload of the next frame, if one comes; pings are answered, not told.
 pub(crate) fn next(stream: &mut TcpStream) -> Option<(u8, u8, Vec<u8>)> {
     loop {
         let mut head = [0; 9];
@@ -35,12 +42,10 @@ pub(crate) fn next(stream: &mut TcpStream) -> Option<(u8, u8, Vec<u8>)> {
         let mut payload = vec![0; len as usize];
         stream.read_exact(&mut payload).ok()?;
         let (kind, flags) = (head[3], head[4]);
-        if kind != PING {
+        if (kind, flags) != (PING, 0) {
             return Some((kind, flags, payload));
         }
-        if flags & ACK == 0 {
-            stream.write_all(&frame(PING, ACK, 0, &payload)).ok()?;
-        }
+        stream.write_all(&frame(PING, ACK, 0, &payload)).ok()?;
     }
 }
 

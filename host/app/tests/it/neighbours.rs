@@ -54,7 +54,9 @@ fn an_honest_tenant_notices_nothing() {
     assert!(rounds > 0, "no honest request was answered meanwhile");
     server.assert_alive();
     server.assert_reads_digits("honest");
-    assert_eq!(server.status()["models"]["digits"]["statistics"]["fail"], 0);
+    let tenants = &server.status()["models"]["digits"]["statistics"]["tenants"];
+    assert_eq!(tenants["honest"]["fail"], 0, "{tenants}");
+    assert!(tenants["hostile"]["fail"].as_u64().unwrap() >= ROUNDS as u64, "{tenants}");
 }
 
 /// All deeds at the same time.

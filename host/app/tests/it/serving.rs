@@ -177,7 +177,7 @@ fn tenants_with_different_plugins_share_batches() {
     let mixed = shared["recent_mixed_batches"][0].as_object().unwrap();
     assert_eq!(mixed.keys().collect::<Vec<_>>(), ["acme", "other"]);
     assert!(mixed.values().all(|rows| rows.as_u64().unwrap() > 0), "{mixed:?}");
-    assert!(shared["rows_by_tenant"]["acme"].as_u64().unwrap() > 0, "{shared}");
+    assert!(shared["tenants"]["acme"]["rows"].as_u64().unwrap() > 0, "{shared}");
 }
 
 #[test]

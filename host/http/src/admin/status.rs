@@ -66,8 +66,10 @@ fn describe_tensor(info: &TensorInfo) -> Value {
 }
 
 fn describe_lane(statistics: &LaneStatistics) -> Value {
-    let by_tenant =
-        statistics.tenants.iter().map(|(name, own)| (name.to_string(), json!(own.rows)));
+    let tenants = statistics.tenants.iter().map(|(name, own)| {
+        let own = json!({ "success": own.success, "fail": own.fail, "rows": own.rows });
+        (name.to_string(), own)
+    });
     let sizes = statistics
         .total
         .batches
@@ -85,7 +87,7 @@ fn describe_lane(statistics: &LaneStatistics) -> Value {
         "bisections": statistics.bisections,
         "queued_rows": statistics.queued_rows,
         "rows": statistics.total.rows,
-        "rows_by_tenant": by_tenant.collect::<Map<_, _>>(),
+        "tenants": tenants.collect::<Map<_, _>>(),
         "batches": statistics.total.batch_count(),
         "batch_sizes": sizes.collect::<Map<_, _>>(),
         "mixed_batches": statistics.mixed_batches,
