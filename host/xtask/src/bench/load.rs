@@ -192,7 +192,7 @@ pub(super) struct Running(Child);
 
 impl Running {
     /// Start it and wait until it accepts connections.
-    fn start(command: &mut Command, address: &str) -> Result<Self> {
+    pub(super) fn start(command: &mut Command, address: &str) -> Result<Self> {
         let child = command.stdout(Stdio::null()).spawn();
         let mut running = Self(child.with_context(|| format!("cannot start {command:?}"))?);
         let give_up = Instant::now() + Duration::from_secs(60);

@@ -1,8 +1,10 @@
 //! The Open Inference Protocol under the load of its own clients: wrk and perf_analyzer with binary
-//! tensors, over HTTP and gRPC. Held against a bare hyper echo of the same body and, for a model that
-//! is all work, against ONNX Runtime in a bare loop; all in one run.
+//! tensors, over HTTP and gRPC. wrk's figures are held against a bare hyper echo of the same body,
+//! perf_analyzer's against a bare hyper server that replays one recorded answer, which is as much as this
+//! client asks for on these cores; and, for a model that is all work, the server against ONNX Runtime in a
+//! bare loop; all in one run.
 //!
-//! Figures per second are absolute, so each stands beside the echo's of the same seconds: on a machine
+//! Figures per second are absolute, so each stands beside its peer's of the same seconds: on a machine
 //! that is not quiet both fall.
 
 use std::path::{Path, PathBuf};
@@ -11,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde_json::{Value, json};
 
-use super::load::{ECHO, install_wrk, median, requests_per_second, start, write_script};
+use super::load::{ECHO, Running, install_wrk, median, requests_per_second, start, write_script};
 use super::table::Table;
 use super::{Shipped, resnet50};
 use crate::server::Server;
@@ -33,6 +35,9 @@ const RESNET50_WARM_UP: Duration = Duration::from_secs(2);
 const RESNET50_WINDOW: Duration = Duration::from_secs(10);
 /// Long enough for both and for the batches that are waited for around them.
 const RESNET50_LOAD_SECONDS: u32 = 18;
+
+/// Where what is recorded is replayed.
+const REPLAY: &str = "127.0.0.1:18096";
 
 /// perf_analyzer gives up where its figures vary too much; then it is asked again.
 const ATTEMPTS: usize = 3;
@@ -68,6 +73,23 @@ enum Protocol {
 }
 
 use Protocol::{Grpc, Http};
+
+impl Protocol {
+    /// As perf_analyzer and the replay call it.
+    fn flag(self) -> &'static str {
+        match self {
+            Http => "http",
+            Grpc => "grpc",
+        }
+    }
+
+    fn address(self, server: &Server) -> &str {
+        match self {
+            Http => server.url.trim_start_matches("http://"),
+            Grpc => &server.grpc,
+        }
+    }
+}
 
 const RUNS: [Run; 9] = [
     run_of(&RANKER, Http, 1, Some(9_000.0)),
@@ -112,11 +134,12 @@ pub(crate) fn run(shipped: &Shipped) -> Result<()> {
 /// The ranker by wrk and the echo, by turns.
 fn over_echo(server: &Server, concurrency: u32, table: &mut Table) -> Result<()> {
     step(&format!("ranker, HTTP, wrk, concurrency {concurrency}"));
-    let (url, script) = (RANKER.url(server), RANKER.write_script()?);
+    let (url, echo_url) = (RANKER.url(server), format!("http://{ECHO}/"));
+    let script = RANKER.write_script()?;
     let (mut ours, mut echoes) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         ours.push(requests_per_second(&url, &script, concurrency, ROUND_SECONDS)?);
-        echoes.push(echo_per_second(&RANKER, concurrency)?);
+        echoes.push(requests_per_second(&echo_url, &script, concurrency, ROUND_SECONDS)?);
     }
     let (per_s, echo) = (median(ours), median(echoes));
     let ratio = per_s / echo;
@@ -127,12 +150,6 @@ fn over_echo(server: &Server, concurrency: u32, table: &mut Table) -> Result<()>
         ("at least 0.55 x echo", ratio >= ECHO_RATIO_MIN),
     );
     Ok(())
-}
-
-/// One round of wrk at the echo, with the scenario's body.
-fn echo_per_second(scenario: &Scenario, concurrency: u32) -> Result<f64> {
-    let script = scenario.write_script()?;
-    requests_per_second(&format!("http://{ECHO}/"), &script, concurrency, ROUND_SECONDS)
 }
 
 impl Run {
@@ -150,13 +167,19 @@ impl Run {
     /// Measure, and add the row; at the ranker's concurrency 1 over HTTP one of the server's share, too.
     fn measure(&self, server: &Server, perf_analyzer: &Path, table: &mut Table) -> Result<()> {
         step(&self.name());
-        let echo = echo_per_second(self.scenario, self.concurrency)?;
+        let address = self.protocol.address(server);
         let before = Statistics::read(server, self.scenario)?;
-        let per_s = self.inferences_per_second(server, perf_analyzer)?;
+        let per_s = self.inferences_per_second(address, perf_analyzer)?;
         let after = Statistics::read(server, self.scenario)?;
-        let ratio = per_s / echo;
-        let measured = format!("{per_s:6.0}/s   ({ratio:4.2} x echo, echo {echo:6.0}/s)");
-        let figures = json!({ "per_s": per_s, "echo_per_s": echo, "ratio_to_echo": ratio });
+        let replay = {
+            let mut replay = program(target().join("release/replay"));
+            replay.args([self.protocol.flag(), REPLAY, address]);
+            let _replay = Running::start(&mut replay, REPLAY)?;
+            self.inferences_per_second(REPLAY, perf_analyzer)?
+        };
+        let ratio = per_s / replay;
+        let measured = format!("{per_s:6.0}/s   ({ratio:4.2} x replay, replay {replay:6.0}/s)");
+        let figures = json!({ "per_s": per_s, "replay_per_s": replay, "ratio_to_replay": ratio });
         match self.per_s_min {
             Some(least) => {
                 let words = format!("at least {least:.0}/s");
@@ -170,17 +193,13 @@ impl Run {
         Ok(())
     }
 
-    fn inferences_per_second(&self, server: &Server, perf_analyzer: &Path) -> Result<f64> {
+    fn inferences_per_second(&self, address: &str, perf_analyzer: &Path) -> Result<f64> {
         let report = target().join("oip-perf-analyzer.csv");
         let shape: Vec<_> = self.scenario.row.iter().map(usize::to_string).collect();
-        let address = match self.protocol {
-            Http => server.url.trim_start_matches("http://"),
-            Grpc => server.grpc.as_str(),
-        };
         let mut command = program(perf_analyzer);
         command
             .args(["-m", self.scenario.model, "-u", address, "-b", "1"])
-            .args(["-i", if self.protocol == Grpc { "grpc" } else { "http" }])
+            .args(["-i", self.protocol.flag()])
             .args(["--shape", &format!("input:{}", shape.join(","))])
             .args(["--concurrency-range", &self.concurrency.to_string()])
             .args(["--measurement-interval", "3000", "--max-trials", "5", "-s", "30", "-f"])

@@ -1,0 +1,116 @@
+//! A bare hyper server that answers inferences with the first answer that the real server gave, and hands
+//! everything else to it: what a client reaches that finds no server's work at all, for the ratios of the
+//! protocol's clients. `replay <http|grpc> <address> <the real server's address>`.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use anyhow::{Context, Result, bail};
+use bytes::Bytes;
+use http_body_util::combinators::WithTrailers;
+use http_body_util::{BodyExt, Either, Full};
+use hyper::body::Incoming;
+use hyper::header::HOST;
+use hyper::http::response::Parts;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper::{HeaderMap, Request, Response};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::net::TcpListener;
+
+/// How the paths of inferences end, in both protocols.
+const INFERENCES: [&str; 2] = ["/infer", "/ModelInfer"];
+
+/// A whole answer, to be given again and again.
+#[derive(Clone)]
+struct Recorded {
+    head: Parts,
+    body: Bytes,
+    trailers: Option<HeaderMap>,
+}
+
+type Trailers = std::future::Ready<Option<Result<HeaderMap, std::convert::Infallible>>>;
+type Replayed = Either<Full<Bytes>, WithTrailers<Full<Bytes>, Trailers>>;
+
+struct Replay {
+    upstream: String,
+    client: Client<HttpConnector, Full<Bytes>>,
+    inferences: Mutex<HashMap<String, Recorded>>,
+}
+
+impl Replay {
+    async fn answer(&self, request: Request<Incoming>) -> Result<Response<Replayed>> {
+        let path = request.uri().path().to_owned();
+        let (head, body) = request.into_parts();
+        let body = body.collect().await?.to_bytes();
+        let recorded = self.inferences.lock().expect("nothing panics with it").get(&path).cloned();
+        if let Some(recorded) = recorded {
+            return Ok(recorded.into_response());
+        }
+        let answer = self.forward(Request::from_parts(head, Full::new(body))).await?;
+        if INFERENCES.iter().any(|end| path.ends_with(end)) && answer.head.status.is_success() {
+            self.inferences.lock().expect("nothing panics with it").insert(path, answer.clone());
+        }
+        Ok(answer.into_response())
+    }
+
+    async fn forward(&self, mut request: Request<Full<Bytes>>) -> Result<Recorded> {
+        let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+        *request.uri_mut() = format!("http://{}{path}", self.upstream).parse()?;
+        request.headers_mut().remove(HOST);
+        let (head, body) = self.client.request(request).await?.into_parts();
+        let body = body.collect().await?;
+        Ok(Recorded { head, trailers: body.trailers().cloned(), body: body.to_bytes() })
+    }
+}
+
+impl Recorded {
+    fn into_response(self) -> Response<Replayed> {
+        let body = Full::new(self.body);
+        let body = match self.trailers {
+            Some(trailers) => {
+                Either::Right(body.with_trailers(std::future::ready(Some(Ok(trailers)))))
+            }
+            None => Either::Left(body),
+        };
+        Response::from_parts(self.head, body)
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let [protocol, address, upstream] = &arguments[..] else {
+        bail!("usage: replay <http|grpc> <address> <the real server's address>");
+    };
+    let http2 = match protocol.as_str() {
+        "http" => false,
+        "grpc" => true,
+        other => bail!("protocol {other:?}: there are http and grpc"),
+    };
+    let listener = TcpListener::bind(address).await.with_context(|| address.clone())?;
+    let client = Client::builder(TokioExecutor::new()).http2_only(http2).build_http();
+    let replay =
+        Arc::new(Replay { upstream: upstream.clone(), client, inferences: Mutex::default() });
+    loop {
+        let (stream, _) = listener.accept().await?;
+        stream.set_nodelay(true)?;
+        let replay = Arc::clone(&replay);
+        tokio::spawn(async move {
+            let io = TokioIo::new(stream);
+            let service = service_fn(|request| {
+                let replay = Arc::clone(&replay);
+                async move { replay.answer(request).await }
+            });
+            // A client that goes away ends its connection; nobody needs to know.
+            let _ = match http2 {
+                true => {
+                    http2::Builder::new(TokioExecutor::new()).serve_connection(io, service).await
+                }
+                false => http1::Builder::new().serve_connection(io, service).await,
+            };
+        });
+    }
+}
