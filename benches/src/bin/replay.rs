@@ -3,7 +3,7 @@
 //! protocol's clients. `replay <http|grpc> <address> <the real server's address>`.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
@@ -45,15 +45,19 @@ impl Replay {
         let path = request.uri().path().to_owned();
         let (head, body) = request.into_parts();
         let body = body.collect().await?.to_bytes();
-        let recorded = self.inferences.lock().expect("nothing panics with it").get(&path).cloned();
+        let recorded = self.inferences().get(&path).cloned();
         if let Some(recorded) = recorded {
             return Ok(recorded.into_response());
         }
         let answer = self.forward(Request::from_parts(head, Full::new(body))).await?;
         if INFERENCES.iter().any(|end| path.ends_with(end)) && answer.head.status.is_success() {
-            self.inferences.lock().expect("nothing panics with it").insert(path, answer.clone());
+            self.inferences().insert(path, answer.clone());
         }
         Ok(answer.into_response())
+    }
+
+    fn inferences(&self) -> MutexGuard<'_, HashMap<String, Recorded>> {
+        self.inferences.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn forward(&self, mut request: Request<Full<Bytes>>) -> Result<Recorded> {

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use tract_onnx::pb::{GraphProto, ModelProto, tensor_proto::DataLocation};
+use prost::Message;
+use tract_onnx::pb::tensor_proto::DataLocation;
+use tract_onnx::pb::{
+    AttributeProto, GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto,
+};
 use tract_onnx::prelude::Framework;
 
 use crate::LoadError;
@@ -25,12 +29,37 @@ pub(crate) fn inspect(onnx: &[u8]) -> Result<Inspected, LoadError> {
     };
     let mut found = Found::default();
     found.graph(graph);
+    let trainings = model.training_info.iter();
+    for training in trainings.flat_map(|info| [&info.initialization, &info.algorithm]).flatten() {
+        found.graph(training);
+    }
+    for function in &model.functions {
+        found.nodes(&function.node);
+    }
+    let defaults = FunctionDefaults::decode(onnx);
+    let defaults = defaults.map_err(|error| LoadError::NoModel(error.to_string()))?;
+    for function in &defaults.functions {
+        found.attributes(&function.attributes);
+    }
     if !found.external.is_empty() {
         return Err(LoadError::ExternalData(found.external.into_iter().collect()));
     }
     let standard = model.opset_import.iter().find(|opset| opset.domain.is_empty());
     let opset = standard.map_or(1, |opset| opset.version);
     Ok(Inspected { opset, operators: found.operators })
+}
+
+/// What tract does not read of a model: the defaults of its functions' attributes.
+#[derive(Clone, PartialEq, Message)]
+struct FunctionDefaults {
+    #[prost(message, repeated, tag = "25")]
+    functions: Vec<Defaults>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Defaults {
+    #[prost(message, repeated, tag = "11")]
+    attributes: Vec<AttributeProto>,
 }
 
 #[derive(Default)]
@@ -41,25 +70,92 @@ struct Found {
 
 impl Found {
     fn graph(&mut self, graph: &GraphProto) {
-        for tensor in &graph.initializer {
-            if tensor.data_location == Some(DataLocation::External as i32) {
-                let location = tensor.external_data.iter().find(|entry| entry.key == "location");
-                self.external.insert(location.map_or("?", |entry| &entry.value).to_owned());
-            }
-        }
-        for node in &graph.node {
+        graph.initializer.iter().for_each(|tensor| self.tensor(tensor));
+        graph.sparse_initializer.iter().for_each(|tensor| self.sparse_tensor(tensor));
+        self.nodes(&graph.node);
+    }
+
+    fn nodes(&mut self, nodes: &[NodeProto]) {
+        for node in nodes {
             let name = match node.domain.as_str() {
                 "" | "ai.onnx" => node.op_type.clone(),
                 domain => format!("{domain}.{}", node.op_type),
             };
             self.operators.insert(name);
-            let subgraphs = node
-                .attribute
-                .iter()
-                .flat_map(|attribute| attribute.g.as_ref().into_iter().chain(&attribute.graphs));
-            for subgraph in subgraphs {
-                self.graph(subgraph);
-            }
+            self.attributes(&node.attribute);
         }
+    }
+
+    fn attributes(&mut self, attributes: &[AttributeProto]) {
+        for attribute in attributes {
+            attribute.t.iter().chain(&attribute.tensors).for_each(|tensor| self.tensor(tensor));
+            let sparse = attribute.sparse_tensor.iter().chain(&attribute.sparse_tensors);
+            sparse.for_each(|tensor| self.sparse_tensor(tensor));
+            attribute.g.iter().chain(&attribute.graphs).for_each(|graph| self.graph(graph));
+        }
+    }
+
+    fn sparse_tensor(&mut self, tensor: &SparseTensorProto) {
+        tensor.values.iter().chain(&tensor.indices).for_each(|tensor| self.tensor(tensor));
+    }
+
+    fn tensor(&mut self, tensor: &TensorProto) {
+        if tensor.data_location == Some(DataLocation::External as i32) {
+            let location = tensor.external_data.iter().find(|entry| entry.key == "location");
+            self.external.insert(location.map_or("?", |entry| &entry.value).to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tract_onnx::pb::{FunctionProto, StringStringEntryProto};
+
+    use super::*;
+
+    fn external() -> TensorProto {
+        let location = StringStringEntryProto { key: "location".into(), value: "w.bin".into() };
+        let mut tensor = TensorProto { external_data: vec![location], ..Default::default() };
+        tensor.data_location = Some(DataLocation::External as i32);
+        tensor
+    }
+
+    fn attribute() -> AttributeProto {
+        AttributeProto { t: Some(external()), ..Default::default() }
+    }
+
+    fn node(attribute: AttributeProto) -> NodeProto {
+        NodeProto { attribute: vec![attribute], ..Default::default() }
+    }
+
+    fn model(graph: GraphProto) -> ModelProto {
+        ModelProto { graph: Some(graph), ..Default::default() }
+    }
+
+    /// A model is handed to runtimes that would read any file of the host which it names.
+    #[test]
+    fn weights_in_other_files_are_found_wherever_a_model_names_them() {
+        let empty = GraphProto::default;
+        let inner = GraphProto { initializer: vec![external()], ..empty() };
+        let subgraph = AttributeProto { graphs: vec![inner.clone()], ..Default::default() };
+        let sparse = SparseTensorProto { values: Some(external()), ..Default::default() };
+        let function = FunctionProto { node: vec![node(attribute())], ..Default::default() };
+        let mut with_default = model(empty()).encode_to_vec();
+        let default = Defaults { attributes: vec![attribute()] };
+        FunctionDefaults { functions: vec![default] }.encode(&mut with_default).unwrap();
+        let models = [
+            model(inner).encode_to_vec(),
+            model(GraphProto { sparse_initializer: vec![sparse], ..empty() }).encode_to_vec(),
+            model(GraphProto { node: vec![node(attribute())], ..empty() }).encode_to_vec(),
+            model(GraphProto { node: vec![node(subgraph)], ..empty() }).encode_to_vec(),
+            ModelProto { functions: vec![function], ..model(empty()) }.encode_to_vec(),
+            with_default,
+        ];
+        for onnx in models {
+            let refused = inspect(&onnx).err();
+            let Some(LoadError::ExternalData(files)) = refused else { panic!("{refused:?}") };
+            assert_eq!(files, ["w.bin"]);
+        }
+        assert!(inspect(&model(empty()).encode_to_vec()).is_ok());
     }
 }

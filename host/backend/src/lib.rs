@@ -14,7 +14,7 @@ mod inspect;
 mod onnxruntime;
 mod tract;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -196,7 +196,7 @@ impl Backends {
         if onnx.len() > i32::MAX as usize {
             return Err(LoadError::TooLarge(onnx.len()));
         }
-        let Inspected { opset, operators } = inspect(onnx)?;
+        let inspected = inspect(onnx)?;
         let wanted = self.wanted(&options.providers);
         let (mut loaded, mut reasons) = (Vec::<(ProviderKind, Loaded)>::new(), Vec::new());
         for kind in wanted {
@@ -204,14 +204,14 @@ impl Backends {
             if options.providers.is_empty() && kind == ProviderKind::Tract && !loaded.is_empty() {
                 break;
             }
-            match self.load_on(kind, onnx, options, &operators) {
+            match self.load_on(kind, onnx, options, &inspected) {
                 Ok(on) => loaded.push((kind, on)),
                 Err(why) => reasons.push(format!("{}: {why}", backend_of(kind))),
             }
         }
         let mut loaded = loaded.into_iter();
         let Some((kind, Loaded { info, instances, staging })) = loaded.next() else {
-            return Err(LoadError::Unusable { opset, reasons });
+            return Err(LoadError::Unusable { opset: inspected.opset, reasons });
         };
         if !reasons.is_empty() && self.onnxruntime.is_some() {
             tracing::warn!(
@@ -258,10 +258,10 @@ impl Backends {
         kind: ProviderKind,
         onnx: &[u8],
         options: &LoadOptions,
-        operators: &BTreeSet<String>,
+        inspected: &Inspected,
     ) -> Result<Loaded, String> {
         match (kind, &self.onnxruntime) {
-            (ProviderKind::Tract, _) => tract::load(onnx, options, &self.pool, operators),
+            (ProviderKind::Tract, _) => tract::load(onnx, options, &self.pool, inspected),
             (_, Some(runtime)) => runtime.load(onnx, options, kind, &self.pool),
             (_, None) => Err("its library is not there".into()),
         }

@@ -1,6 +1,5 @@
 //! tract: pure Rust, always there, several times slower.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use gristmill_core::{BufferPool, Dtype, Model, ModelError, ModelInfo, Tensor, TensorInfo};
@@ -10,16 +9,25 @@ use tract_onnx::prelude::{
 };
 use tract_onnx::tract_hir::internal::{DimFact, DimLike, Factoid, InferenceFact, ShapeFactoid};
 
+use crate::inspect::Inspected;
 use crate::{LoadOptions, Loaded, unsupported, with_element_type};
 
 pub(crate) const NAME: &str = "tract";
+
+/// tract itself reads any; this is what `cargo xtask conformance` runs.
+const OPSET_MAX: i64 = 28;
 
 pub(crate) fn load(
     onnx: &[u8],
     options: &LoadOptions,
     pool: &BufferPool,
-    operators: &BTreeSet<String>,
+    Inspected { opset, operators }: &Inspected,
 ) -> Result<Loaded, String> {
+    if *opset > OPSET_MAX {
+        return Err(format!(
+            "opset {opset} is newer than the newest it was tested with, {OPSET_MAX}"
+        ));
+    }
     let known = tract_onnx::onnx().op_register.0;
     let unknown: Vec<_> = operators.iter().filter(|name| !known.contains_key(*name)).collect();
     if !unknown.is_empty() {

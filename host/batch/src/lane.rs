@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use crate::batch::Batch;
 use crate::config::{LaneConfig, TimeoutAction};
 use crate::gather::Gather;
-use crate::parts::{Part, Parts, bytes_of, joined, shape_key, split};
+use crate::parts::{Part, Parts, joined, shape_key, split};
 use crate::policy::{Entry, Full, Policy, Size};
 use crate::service_time::ServiceTime;
 use crate::statistics::{LaneStatistics, Pending};
@@ -24,7 +24,7 @@ pub struct Submission {
     pub tenant: Name,
     /// The tenant's share of contended batches, against the weights of others; at least 1.
     pub weight: u32,
-    /// Priority level, 1 being served first; none: the lane's default.
+    /// Priority level, 1 being served first; the lane's default where there is none or no such level.
     pub priority: Option<u32>,
     /// How long it may be queued, where the level lets requests say so.
     pub timeout: Option<Duration>,
@@ -52,8 +52,6 @@ pub enum SubmitError {
     Input(#[from] InputError),
     #[error("request has {rows} rows, the model's queue holds {max} of a tenant")]
     TooManyRows { rows: usize, max: usize },
-    #[error("priority is {given}: this model has levels 1 to {levels}")]
-    NoSuchPriority { given: u32, levels: usize },
     #[error("{0}")]
     QueueFull(#[from] Full),
     #[error("the model is too busy to answer in time: expected in {} ms", .expected.as_millis())]
@@ -71,7 +69,6 @@ impl SubmitError {
         match self {
             Self::Input(error) => error.code(),
             Self::TooManyRows { .. } => ErrorCode::Unprocessable,
-            Self::NoSuchPriority { .. } => ErrorCode::InvalidRequest,
             Self::QueueFull(_) => ErrorCode::QueueFull,
             Self::TooBusy { .. } => ErrorCode::Overloaded,
             Self::Expired => ErrorCode::DeadlineExceeded,
@@ -116,6 +113,8 @@ pub(crate) struct State {
     /// Until when a worker waits at most.
     pub(crate) timed: Option<Instant>,
     pub(crate) swept_at: Option<Instant>,
+    /// Requests given up since what nobody waits for was last taken out of the queue.
+    pub(crate) given_up: usize,
     pub(crate) closed: bool,
     pub(crate) waiting_workers: usize,
     /// Of those, how many were woken and are on their way.
@@ -137,6 +136,16 @@ impl Shared {
         if state.has_waiting_worker() {
             state.woken_workers += 1;
             self.work.notify_one();
+        }
+    }
+
+    /// Take out of the queue what nobody waits for, which costs time for each request in it.
+    fn sweep(&self, state: &mut State, now: Instant) {
+        (state.swept_at, state.given_up) = (Some(now), 0);
+        let expired = state.policy.sweep(now, |job| job.reply.is_gone());
+        self.statistics().expired += expired.len() as u64;
+        for entry in expired {
+            entry.item.reply.answer(Err(SubmitError::Expired));
         }
     }
 
@@ -176,23 +185,36 @@ struct Arrival<'a> {
 }
 
 /// A request in the queue.
-struct Queued {
+struct Queued<'a> {
+    shared: &'a Shared,
     waiting: SmallVec<[Waiting; 1]>,
     /// Whether the submitting task lets others go first and then leads.
     gathers: bool,
+    answered: bool,
 }
 
-/// Dropped where a task that was to lead is no more: a worker takes over.
-struct Deserted<'a>(&'a Shared);
-
-impl Drop for Deserted<'_> {
+/// Given up or failed: what nobody waits for leaves the queue, once it is enough of it to be worth looking
+/// for, and a worker takes over where the submitting task was to lead.
+impl Drop for Queued<'_> {
     fn drop(&mut self) {
-        self.0.wake_worker(&mut self.0.state(), Instant::now());
+        if self.answered {
+            return;
+        }
+        self.waiting.clear();
+        let (mut state, now) = (self.shared.state(), Instant::now());
+        state.given_up += 1;
+        if state.given_up * GIVEN_UP_SHARE >= state.policy.queued_requests() {
+            self.shared.sweep(&mut state, now);
+        }
+        self.shared.wake_worker(&mut state, now);
     }
 }
 
 /// How often a full queue is searched for requests that nobody waits for.
 const SWEEP_INTERVAL: Duration = Duration::from_millis(10);
+
+/// One in so many of the requests queued may be given up, and still count, before the queue is searched.
+const GIVEN_UP_SHARE: usize = 8;
 
 impl Lane {
     /// A lane over `instances`. There is one worker thread more than instances, so that one batch is
@@ -221,6 +243,7 @@ impl Lane {
             ran: Vec::new(),
             timed: None,
             swept_at: None,
+            given_up: 0,
             closed: false,
             waiting_workers: 0,
             woken_workers: 0,
@@ -286,7 +309,7 @@ impl Lane {
         submission: &Submission,
         mut inputs: Vec<NamedTensor>,
     ) -> Result<Served, SubmitError> {
-        let level = self.level(submission.priority)?;
+        let level = self.level(submission.priority);
         let rows = self.info.arrange(&mut inputs)?;
         // Before anything is done for each row: rows of no bytes cost whoever names them nothing.
         let max = self.config.queue.rows.min(self.config.tenant_queue.rows);
@@ -294,7 +317,8 @@ impl Lane {
             return Err(SubmitError::TooManyRows { rows, max });
         }
         let timeout = self.timeout(level, submission);
-        let size = Size { rows, bytes: bytes_of(&inputs), shape_key: shape_key(&inputs) };
+        let size =
+            Size { rows, bytes: NamedTensor::bytes_of(&inputs), shape_key: shape_key(&inputs) };
         let arrival = Arrival { submission, level, timeout, size, at: Instant::now() };
         let parts = split(inputs, rows, self.config.max_batch_size)?;
         // What overstays in a level that delays waits on.
@@ -302,28 +326,25 @@ impl Lane {
         let until =
             timeout.filter(|_| rejects).map(|timeout| tokio::time::Instant::now() + timeout);
         let mut answers = SmallVec::<[Served; 1]>::new();
-        let Queued { waiting, gathers } = self.enqueue(&arrival, parts)?;
-        if gathers {
-            let deserted = Deserted(&self.shared);
+        let mut queued = self.enqueue(&arrival, parts)?;
+        if queued.gathers {
             tokio::task::yield_now().await;
-            std::mem::forget(deserted);
             // By another one who leads, if it was.
-            if !waiting[0].is_answered() {
+            if !queued.waiting[0].is_answered() {
                 worker::lead(&self.shared);
             }
         }
-        for part in waiting {
+        for part in queued.waiting.drain(..) {
             answers.push(self.wait(part, until).await?);
         }
+        queued.answered = true;
         joined(answers, self.info.outputs.len(), &self.shared.pool)
     }
 
-    fn level(&self, priority: Option<u32>) -> Result<usize, SubmitError> {
-        let levels = self.config.levels.len();
-        match priority {
-            None | Some(0) => Ok(self.config.default_level),
-            Some(given) if given as usize <= levels => Ok(given as usize - 1),
-            Some(given) => Err(SubmitError::NoSuchPriority { given, levels }),
+    fn level(&self, priority: Option<u32>) -> usize {
+        match priority.unwrap_or(0) as usize {
+            given if (1..=self.config.levels.len()).contains(&given) => given - 1,
+            _ => self.config.default_level,
         }
     }
 
@@ -358,7 +379,7 @@ impl Lane {
     }
 
     /// Queue all parts of a request, or none; run them where that is quick and nobody is expected to join.
-    fn enqueue(&self, arrival: &Arrival<'_>, parts: Parts) -> Result<Queued, SubmitError> {
+    fn enqueue(&self, arrival: &Arrival<'_>, parts: Parts) -> Result<Queued<'_>, SubmitError> {
         let Arrival { submission, level, timeout, size, at } = *arrival;
         let mut state = self.shared.state();
         self.admit(&mut state, arrival)?;
@@ -370,7 +391,7 @@ impl Lane {
                 weight: submission.weight,
                 level,
                 rows,
-                bytes: bytes_of(&inputs),
+                bytes: NamedTensor::bytes_of(&inputs),
                 shape_key: size.shape_key,
                 arrived: at,
                 deadline: submission.deadline.instant(),
@@ -379,22 +400,25 @@ impl Lane {
             });
             waiting.push(wait);
         }
+        let mut queued = Queued { shared: &self.shared, waiting, gathers: false, answered: false };
         if !worker::may_lead(&self.shared, &state) {
             self.shared.wake_worker(&mut state, at);
-            return Ok(Queued { waiting, gathers: false });
+            return Ok(queued);
         }
-        let gathers = state.gather.hopes(at);
+        queued.gathers = state.gather.hopes(at);
         drop(state);
-        if !gathers {
+        if !queued.gathers {
             worker::lead(&self.shared);
         }
-        Ok(Queued { waiting, gathers })
+        Ok(queued)
     }
 
     /// Whether the request may wait, and can be answered in time.
     fn admit(&self, state: &mut State, arrival: &Arrival<'_>) -> Result<(), SubmitError> {
         let mut admitted = self.check(state, arrival);
-        if admitted.is_err() && self.sweep(state, arrival.at) {
+        let may_sweep = state.swept_at.is_none_or(|at| arrival.at - at >= SWEEP_INTERVAL);
+        if admitted.is_err() && may_sweep {
+            self.shared.sweep(state, arrival.at);
             admitted = self.check(state, arrival);
         }
         match &admitted {
@@ -414,21 +438,6 @@ impl Lane {
             }
             _ => Ok(()),
         }
-    }
-
-    /// Take out of the queue what nobody waits for. Costs time for each request in it, so it is done
-    /// only now and then; whether it was.
-    fn sweep(&self, state: &mut State, now: Instant) -> bool {
-        if state.swept_at.is_some_and(|at| now - at < SWEEP_INTERVAL) {
-            return false;
-        }
-        state.swept_at = Some(now);
-        let expired = state.policy.sweep(now, |job| job.reply.is_gone());
-        self.shared.statistics().expired += expired.len() as u64;
-        for entry in expired {
-            entry.item.reply.answer(Err(SubmitError::Expired));
-        }
-        true
     }
 
     /// When a request that arrives now is expected to be answered; none before anything was learned, and

@@ -64,10 +64,6 @@ pub(crate) fn joined(
     Ok(whole)
 }
 
-pub(crate) fn bytes_of(inputs: &[NamedTensor]) -> usize {
-    inputs.iter().map(|input| input.tensor.as_bytes().len()).sum()
-}
-
 /// Equal for inputs that can share a batch: the dtypes are the model's, so what may differ is the
 /// dimensions after the first.
 pub(crate) fn shape_key(inputs: &[NamedTensor]) -> u64 {
@@ -76,4 +72,55 @@ pub(crate) fn shape_key(inputs: &[NamedTensor]) -> u64 {
         input.tensor.shape().get(1..).hash(&mut hasher);
     }
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use gristmill_core::Dtype;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A tensor of two columns and one of texts of different lengths.
+    fn inputs(pool: &BufferPool, rows: usize) -> Vec<NamedTensor> {
+        let numbers: Vec<u8> = (0..2 * rows).map(|at| at as u8).collect();
+        let numbers = Tensor::new(Dtype::Uint8, smallvec![rows, 2], pool.copy_from(&numbers));
+        let texts: Vec<_> = (0..rows).map(|row| "text"[..row % 5].repeat(row % 3)).collect();
+        let texts = Tensor::from_strings(pool, smallvec![rows, 1], &texts);
+        let named = |name: &str, tensor| NamedTensor { name: name.into(), tensor };
+        vec![named("numbers", numbers.unwrap()), named("texts", texts.unwrap())]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+
+        /// Some 115,000 requests: each comes apart into full parts and a rest, in order, and together
+        /// again into the same bytes.
+        #[test]
+        fn parts_are_full_and_come_together_again(
+            requests in prop::collection::vec((1..=60_usize, 1..=16_usize), 200..250),
+        ) {
+            let pool = BufferPool::new(1 << 20);
+            for (rows, max) in requests {
+                let whole = inputs(&pool, rows);
+                let parts = split(whole.clone(), rows, max).unwrap();
+                prop_assert_eq!(parts.len(), rows.div_ceil(max));
+                let mut left = rows;
+                let mut served = SmallVec::new();
+                for Part { inputs, rows } in parts {
+                    prop_assert_eq!(rows, left.min(max));
+                    left -= rows;
+                    prop_assert!(inputs.iter().all(|input| input.tensor.rows() == rows));
+                    let outputs = inputs.into_iter().map(|input| input.tensor).collect();
+                    served.push(Served { outputs, ..Served::default() });
+                }
+                prop_assert_eq!(left, 0);
+                let joined = joined(served, whole.len(), &pool).unwrap();
+                for (output, input) in joined.outputs.iter().zip(&whole) {
+                    prop_assert_eq!(output.shape(), input.tensor.shape());
+                    prop_assert_eq!(output.as_bytes(), input.tensor.as_bytes());
+                }
+            }
+        }
+    }
 }

@@ -138,6 +138,10 @@ impl<T> Policy<T> {
         self.usage.rows()
     }
 
+    pub(crate) fn queued_requests(&self) -> usize {
+        self.tiers.iter().map(Tier::requests).sum()
+    }
+
     /// Whether a request of `tenant` of this size may wait in `level`.
     pub(crate) fn admits(&self, tenant: &Name, level: usize, size: &Size) -> Result<(), Full> {
         let policy = &self.config.levels[level];
@@ -257,15 +261,12 @@ impl<T> Policy<T> {
     }
 
     /// How many rows are served before a request of `tenant` that arrives in `level` now: what waits
-    /// in its level and above, but of other tenants no more than their share against its own.
+    /// above it, what the tenant has in it, and of each other tenant no more than its share against that.
     pub(crate) fn rows_ahead(&self, tenant: &Name, weight: u32, level: usize) -> usize {
-        let tiers = &self.tiers[..=level * 2];
-        let all: usize = tiers.iter().map(Tier::rows).sum();
-        let Some(index) = self.usage.index(tenant) else { return 0 };
-        let own: usize = tiers.iter().map(|tier| tier.rows_of(index)).sum();
-        let weights: u64 = tiers.iter().map(|tier| tier.weight_of_others(index)).sum();
-        let others = (own as u64).saturating_mul(weights).div_ceil(u64::from(weight.max(1)));
-        all.min(own.saturating_add(others as usize))
+        let (above, rest) = self.tiers.split_at(level * 2);
+        let above: usize = above.iter().map(Tier::rows).sum();
+        let own = self.usage.index(tenant).map_or(0, |index| rest[0].rows_before(index, weight));
+        above + own
     }
 
     /// Move up by one level what waited for the ageing time in its tier.

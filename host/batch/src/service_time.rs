@@ -67,6 +67,8 @@ impl ServiceTime {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn near(time: Option<Duration>, expected_us: f64) -> bool {
@@ -95,5 +97,37 @@ mod tests {
         }
         assert!(near(service.of(1), 10_000.0) && near(service.of(8), 20_000.0));
         assert_eq!(service.line(), None);
+    }
+
+    const MAX_ROWS: usize = 64;
+
+    /// Batches of any size, each up to a tenth faster or slower than the line says.
+    fn noisy_batches() -> impl Strategy<Value = Vec<(usize, f64)>> {
+        prop::collection::vec((1..=MAX_ROWS, 0.9..1.1_f64), 200..220)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+        /// Some 100,000 batches: after 200 of them the line is known, to an eighth of the longest batch,
+        /// and after 200 that follow another line, that one.
+        #[test]
+        fn any_line_is_learned_from_noisy_batches_and_learned_anew(
+            lines in prop::array::uniform2((50.0..2000.0_f64, 1.0..100.0_f64)),
+            batches in prop::array::uniform2(noisy_batches()),
+        ) {
+            let mut service = ServiceTime::default();
+            for ((fixed_us, row_us), batches) in lines.into_iter().zip(batches) {
+                let line_us = |rows: usize| fixed_us + row_us * rows as f64;
+                for (rows, noise) in batches {
+                    service.observe(rows, Duration::from_secs_f64(line_us(rows) * noise / 1e6));
+                }
+                for rows in [1, MAX_ROWS / 2, MAX_ROWS] {
+                    let (expected, learned) = (line_us(rows), service.of(rows).unwrap());
+                    let off = (learned.as_secs_f64() * 1e6 - expected).abs();
+                    prop_assert!(off < line_us(MAX_ROWS) / 8.0, "{rows} rows: {learned:?}, {expected} us");
+                }
+            }
+        }
     }
 }

@@ -8,6 +8,9 @@ use std::time::Duration;
 use gristmill_backend::{GraphOptimization, LoadOptions, ProviderKind};
 use gristmill_batch::{LaneConfig, QueueLimits, QueuePolicy, TimeoutAction};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::error::ControlError;
 
 /// The most priority levels.
 const LEVELS_MAX: u32 = 64;
@@ -132,6 +135,26 @@ impl Default for ModelConfig {
 }
 
 impl ModelConfig {
+    /// The configuration that `document` is.
+    ///
+    /// # Errors
+    /// [`ControlError::Invalid`] with every fault at once: unknown keys, values of the wrong type or out of
+    /// range.
+    pub fn read(document: Map<String, Value>) -> Result<Self, ControlError> {
+        let (mut sound, mut faults) = (Map::new(), Vec::new());
+        for (key, value) in document {
+            let alone = Map::from_iter([(key.clone(), value.clone())]);
+            match Self::deserialize(Value::Object(alone)) {
+                Ok(_) => drop(sound.insert(key, value)),
+                Err(error) => faults.push(format!("{key}: {error}")),
+            }
+        }
+        let config = Self::deserialize(Value::Object(sound));
+        let config = config.map_err(|error| ControlError::Invalid(vec![error.to_string()]))?;
+        faults.extend(config.faults());
+        if faults.is_empty() { Ok(config) } else { Err(ControlError::Invalid(faults)) }
+    }
+
     /// What is wrong with it: every fault at once.
     pub(crate) fn faults(&self) -> Vec<String> {
         let mut faults = Vec::new();

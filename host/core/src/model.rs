@@ -53,6 +53,13 @@ pub struct NamedTensor {
     pub tensor: Tensor,
 }
 
+impl NamedTensor {
+    /// The bytes of all `tensors`.
+    pub fn bytes_of(tensors: &[Self]) -> usize {
+        tensors.iter().map(|named| named.tensor.as_bytes().len()).sum()
+    }
+}
+
 /// Inputs that do not fit a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {

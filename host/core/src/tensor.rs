@@ -114,6 +114,11 @@ impl Tensor {
         Self::new(Dtype::String, shape, buffer)
     }
 
+    /// Whether it keeps much more memory than its own bytes take: it is a few rows of a large buffer.
+    pub fn is_small_part(&self) -> bool {
+        self.buffer.as_bytes().len() > self.bytes.len().saturating_mul(2)
+    }
+
     /// The rows in `range`, sharing this tensor's buffer; none where they are out of range.
     pub fn slice_rows(&self, range: Range<usize>) -> Option<Self> {
         let rows = self.rows();

@@ -21,7 +21,7 @@ use http::header::ALLOW;
 use http::{HeaderValue, StatusCode};
 use http_body_util::{BodyExt, Full};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tower_service::Service;
 
 use crate::credentials;
@@ -303,9 +303,9 @@ async fn delete_model(State(state): State<AdminState>, Path(model): Path<String>
 async fn put_model_config(
     State(state): State<AdminState>,
     Path(model): Path<String>,
-    body: Result<Json<ModelConfig>, JsonRejection>,
+    body: Result<Json<Map<String, Value>>, JsonRejection>,
 ) -> Outcome {
     let model = name("model", &model)?;
-    let config = document(body)?;
+    let config = ModelConfig::read(document(body)?)?;
     Ok(published(state.control.release(vec![Change::PutModelConfig { model, config }]).await?))
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
-use gristmill_core::{ByteBudget, Deadline, ErrorCode, HeldBytes};
+use gristmill_core::{ByteBudget, Deadline, ErrorCode, HeldBytes, OverBudget};
 use http::Response;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
@@ -23,15 +23,15 @@ const RESERVED_BYTES_MAX: usize = 8 << 20;
 /// What tensors are aligned to in a body that is put together from several reads.
 const ALIGNMENT: usize = 64;
 
-/// Parts of an answer that are less than this do not count against its tenant's budget.
+/// What is less than this does not count against its tenant's budget.
 const HELD_BYTES_MIN: usize = 4 << 10;
 
 /// Bounds on reading a body.
 pub(crate) struct Limits<'a> {
     pub(crate) bytes: usize,
     pub(crate) deadline: Deadline,
-    /// What its bytes count against, as they come.
-    pub(crate) held: Option<&'a HeldBytes>,
+    /// What its bytes count against, from when they come until the body is dropped.
+    pub(crate) budget: Option<&'a Arc<ByteBudget>>,
     /// Where in the body its tensors begin, which are to be aligned.
     pub(crate) aligned_at: usize,
 }
@@ -47,9 +47,10 @@ pub(crate) async fn read(body: Incoming, limits: Limits<'_>) -> Result<Bytes, Pr
     if body.size_hint().lower() > limit as u64 {
         return Err(too_large());
     }
-    let reading = collect(body, &limits);
+    let held = limits.budget.map(|budget| budget.hold(0));
+    let reading = collect(body, &limits, held.as_ref());
     match tokio::time::timeout_at(deadline.instant().into(), reading).await {
-        Ok(Ok(Some(bytes))) => Ok(bytes),
+        Ok(Ok(Some(bytes))) => Ok(kept(bytes, held)),
         Ok(Ok(None)) => Err(too_large()),
         Ok(Err(problem)) => Err(problem),
         Err(_) => {
@@ -61,9 +62,13 @@ pub(crate) async fn read(body: Incoming, limits: Limits<'_>) -> Result<Bytes, Pr
 
 /// The body's bytes, where they were read if one read brought them all; none where they are more than
 /// the limit.
-async fn collect(mut body: Incoming, limits: &Limits<'_>) -> Result<Option<Bytes>, Problem> {
+async fn collect(
+    mut body: Incoming,
+    limits: &Limits<'_>,
+    held: Option<&HeldBytes>,
+) -> Result<Option<Bytes>, Problem> {
     let expected = body.size_hint().exact().unwrap_or(0) as usize;
-    let Some(first) = next(&mut body, limits).await? else { return Ok(Some(Bytes::new())) };
+    let Some(first) = next(&mut body, held).await? else { return Ok(Some(Bytes::new())) };
     if first.len() == expected {
         return Ok(Some(first));
     }
@@ -73,7 +78,7 @@ async fn collect(mut body: Incoming, limits: &Limits<'_>) -> Result<Option<Bytes
     let reserved = expected.min(RESERVED_BYTES_MAX).max(first.len());
     let mut all = Aligned::new(limits.aligned_at, reserved);
     all.push(&first, reserved);
-    while let Some(chunk) = next(&mut body, limits).await? {
+    while let Some(chunk) = next(&mut body, held).await? {
         let len = all.len() + chunk.len();
         if len > limits.bytes {
             return Ok(None);
@@ -120,14 +125,14 @@ impl Aligned {
 }
 
 /// The next data; trailers are passed over.
-async fn next(body: &mut Incoming, limits: &Limits<'_>) -> Result<Option<Bytes>, Problem> {
+async fn next(body: &mut Incoming, held: Option<&HeldBytes>) -> Result<Option<Bytes>, Problem> {
     while let Some(frame) = body.frame().await {
         let unreadable = |error| {
             let detail = format!("the body could not be read: {error}");
             Problem::new(ErrorCode::InvalidRequest, detail)
         };
         if let Ok(data) = frame.map_err(unreadable)?.into_data() {
-            limits.held.map_or(Ok(()), |held| held.try_add(data.len()))?;
+            held.map_or(Ok(()), |held| held.try_add(data.len()))?;
             return Ok(Some(data));
         }
     }
@@ -137,6 +142,22 @@ async fn next(body: &mut Incoming, limits: &Limits<'_>) -> Result<Option<Bytes>,
 /// Bytes of an answer that count against a budget for as long as they are in memory, which for a slow
 /// reader is long.
 pub(crate) fn held(bytes: Bytes, budget: &Arc<ByteBudget>) -> Bytes {
+    let held = (bytes.len() >= HELD_BYTES_MIN).then(|| budget.hold(bytes.len()));
+    kept(bytes, held)
+}
+
+/// Bytes of a request that count likewise, if the budget has them left.
+pub(crate) fn try_held(bytes: Bytes, budget: &Arc<ByteBudget>) -> Result<Bytes, OverBudget> {
+    if bytes.len() < HELD_BYTES_MIN {
+        return Ok(bytes);
+    }
+    let held = budget.hold(0);
+    held.try_add(bytes.len())?;
+    Ok(kept(bytes, Some(held)))
+}
+
+/// Bytes that are `held` until they are dropped.
+pub(crate) fn kept(bytes: Bytes, held: Option<HeldBytes>) -> Bytes {
     struct Owner {
         bytes: Bytes,
         _held: HeldBytes,
@@ -146,11 +167,10 @@ pub(crate) fn held(bytes: Bytes, budget: &Arc<ByteBudget>) -> Bytes {
             &self.bytes
         }
     }
-    if bytes.len() < HELD_BYTES_MIN {
-        return bytes;
+    match held {
+        Some(_held) if bytes.len() >= HELD_BYTES_MIN => Bytes::from_owner(Owner { bytes, _held }),
+        _ => bytes,
     }
-    let _held = budget.hold(bytes.len());
-    Bytes::from_owner(Owner { bytes, _held })
 }
 
 /// A body in parts, which are sent from where they lie.

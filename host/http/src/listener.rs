@@ -5,6 +5,7 @@ mod calls;
 use std::convert::Infallible;
 use std::error::Error;
 use std::future::Future;
+use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,7 +15,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 
@@ -77,6 +78,10 @@ pub enum Protocol {
     /// Without TLS, for gRPC.
     Http2,
 }
+
+/// What an HTTP/2 client sends first, and how often it is looked for where only some of it came.
+const HTTP2_PREFACE_BYTES: usize = 24;
+const PREFACE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Streams that one HTTP/2 connection may have at the same time.
 const STREAMS_MAX: u32 = 1024;
@@ -149,12 +154,14 @@ where
                     }
                 });
                 let (http2, watcher) = (http2.clone(), graceful.watcher());
-                let timeout = config.header_read_timeout;
+                let (timeout, shutdown) = (config.header_read_timeout, shutdown.clone());
                 tokio::spawn(async move {
                     // hyper itself waits for a connection's first bytes for as long as that takes.
-                    let begun =
-                        tokio::time::timeout(timeout, io.inner().get_ref().readable()).await;
-                    if begun.is_ok() {
+                    let begun = tokio::select! {
+                        begun = tokio::time::timeout(timeout, begins(io.inner().get_ref())) => begun,
+                        () = shutdown.begun() => return,
+                    };
+                    if matches!(begun, Ok(Ok(()))) {
                         let io = WrittenTogether::new(io, calls);
                         finish(watcher.watch(http2.serve_connection(io, service))).await;
                     }
@@ -164,6 +171,17 @@ where
     }
     drop(listener);
     tokio::time::timeout(config.drain_timeout, graceful.shutdown()).await.is_ok()
+}
+
+/// Wait until all of the preface is there that an HTTP/2 connection begins with.
+async fn begins(stream: &TcpStream) -> io::Result<()> {
+    let mut preface = [0; HTTP2_PREFACE_BYTES];
+    stream.readable().await?;
+    while (1..preface.len()).contains(&stream.peek(&mut preface).await?) {
+        // In one piece, but for clients that mean no good.
+        tokio::time::sleep(PREFACE_INTERVAL).await;
+    }
+    Ok(())
 }
 
 async fn finish(connection: impl Future<Output = hyper::Result<()>>) {
@@ -188,7 +206,6 @@ fn http2_builder(config: &ListenerConfig) -> http2::Builder<TokioExecutor> {
         .max_header_list_size(config.header_bytes_max.try_into().unwrap_or(u32::MAX))
         .max_concurrent_streams(STREAMS_MAX)
         .max_pending_accept_reset_streams(RESET_STREAMS_MAX)
-        .max_local_error_reset_streams(RESET_STREAMS_MAX)
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .keep_alive_interval(PING_INTERVAL)

@@ -49,7 +49,8 @@ impl OutputData {
         }
     }
 
-    /// The bytes where they lie.
+    /// The bytes where they lie; but a few rows of a large batch are copied, or a client that takes its
+    /// time would keep all of the batch.
     pub fn into_bytes(self) -> Bytes {
         struct Owner(Tensor);
         impl AsRef<[u8]> for Owner {
@@ -58,6 +59,9 @@ impl OutputData {
             }
         }
         match self {
+            Self::Tensor(tensor) if tensor.is_small_part() => {
+                Bytes::copy_from_slice(tensor.as_bytes())
+            }
             Self::Tensor(tensor) => Bytes::from_owner(Owner(tensor)),
             Self::Bytes(bytes) => bytes,
         }

@@ -10,7 +10,7 @@
 use std::time::{Duration, Instant};
 
 use gristmill_batch::{Submission, SubmitError};
-use gristmill_core::{Deadline, ErrorCode};
+use gristmill_core::{Deadline, ErrorCode, NamedTensor, OverBudget};
 use gristmill_sandbox::{CallError, Request, Response};
 use gristmill_snapshot::Route;
 use gristmill_telemetry::stage;
@@ -37,6 +37,17 @@ pub enum InferError {
     Model(#[from] SubmitError),
     #[error("no answer within {} ms", .0.as_millis())]
     DeadlineExceeded(Duration),
+    #[error(transparent)]
+    TenantBusy(#[from] OverBudget),
+}
+
+/// What a client may say of how its request is queued.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Queueing {
+    /// The model's priority level, 1 being served first; none: the pipeline's.
+    pub priority: Option<u32>,
+    /// How long it may be queued, where the level lets requests say so.
+    pub timeout: Option<Duration>,
 }
 
 impl InferError {
@@ -45,6 +56,7 @@ impl InferError {
             Self::Plugin { error, .. } => error.code(),
             Self::Model(error) => error.code(),
             Self::DeadlineExceeded(_) => ErrorCode::DeadlineExceeded,
+            Self::TenantBusy(_) => ErrorCode::TenantBusy,
         }
     }
 }
@@ -54,11 +66,11 @@ impl InferError {
 pub async fn infer(
     route: &Route,
     request: Request,
-    deadline: Deadline,
+    (deadline, queueing): (Deadline, Queueing),
     timings: &mut Timings,
 ) -> Result<Response, InferError> {
     let started = Instant::now();
-    let way = stages(route, request, deadline, timings);
+    let way = stages(route, request, (deadline, queueing), timings);
     let outcome = match tokio::time::timeout_at(deadline.instant().into(), way).await {
         Ok(outcome) => outcome,
         Err(_) => Err(InferError::DeadlineExceeded(route.limits.timeout)),
@@ -83,7 +95,7 @@ pub async fn infer(
 async fn stages(
     route: &Route,
     request: Request,
-    deadline: Deadline,
+    (deadline, queueing): (Deadline, Queueing),
     timings: &mut Timings,
 ) -> Result<Response, InferError> {
     let limits = &route.limits.plugin;
@@ -97,13 +109,15 @@ async fn stages(
     let prepared = pre.instrument(debug_span!("pre")).await;
     timings.pre = started.elapsed();
     let prepared = prepared.map_err(failed(stage::PRE))?;
+    let held = route.share.bytes.hold(0);
+    held.try_add(NamedTensor::bytes_of(&prepared.inputs) + prepared.state.len())?;
 
     let started = Instant::now();
     let submission = Submission {
         tenant: route.tenant.clone(),
         weight: route.weight,
-        priority: route.priority,
-        timeout: None,
+        priority: queueing.priority.or(route.priority),
+        timeout: queueing.timeout,
         inputs: prepared.inputs,
         arrived: started,
         deadline,
@@ -115,6 +129,8 @@ async fn stages(
     let answered = submitted?;
     timings.provider = answered.provider;
     let outputs = answered.outputs;
+    held.release();
+    held.try_add(NamedTensor::bytes_of(&outputs) + prepared.state.len())?;
 
     let started = Instant::now();
     let post = async {

@@ -1,21 +1,26 @@
 """What every tritonclient library is asked to do. The server it speaks to is set up by `oip_clients.rs`:
-the tenant `acme` with the models of `GRANTED` and the pipelines `digits` and `ranker`, a tenant `other`,
-and a model `digits` that is granted to nobody.
+the tenant `acme` with the models of `GRANTED` and the pipelines `digits` and `ranker`, a tenant `other`
+with those of `OTHERS`, and a model `digits` that is granted to nobody.
 
-A case is a function of a `Library`; those in `OVER_HTTP` need JSON tensors or paths.
+A case is a function of a `Library`; those in `OVER_HTTP` need JSON tensors or paths, those in `OVER_GRPC`
+deadlines.
 """
 
 import asyncio
 import base64
 import json
+import time
+from contextlib import asynccontextmanager
+from itertools import product
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 
-from clients import ADMIN_TOKEN
+from clients import ADMIN_TOKEN, KEY, OTHERS_KEY, administer
 
 MODELS = Path(__file__).parents[4] / "models"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
 
 NUMPY_TYPES = {
     "BOOL": np.bool_,
@@ -37,12 +42,15 @@ NUMPY_TYPES = {
 BINARY_ONLY = {"FP16", "BF16"}
 TEXTS = ["", "a", "grüße €😀", 'quote " backslash \\ newline \n tab \t', "\u2028\u007f", "x" * 300]
 
-# `waits` is the ranker, waiting for a second request for a minute, or for as long as a request allows.
-GRANTED = {f"identity-{datatype.lower()}" for datatype in NUMPY_TYPES} | {"ranker", "waits"}
+# `waits` is the ranker, waiting for a second request for a minute, or for as long as a request allows; each
+# of its two levels queues one request, the second is the default. `configured` is the ranker, too.
+GRANTED = {f"identity-{datatype.lower()}" for datatype in NUMPY_TYPES}
+GRANTED |= {"configured", "fixed-rows", "look-up", "ranker", "simple", "waits"}
+OTHERS = {"identity-int64", "ranker"}
 PIPELINES = {"pipeline:digits", "pipeline:ranker"}
 NOBODYS = "no-such-key-anywhere"
 
-COMMON, OVER_HTTP = [], []
+COMMON, OVER_HTTP, OVER_GRPC = [], [], []
 
 
 def common(case):
@@ -52,6 +60,11 @@ def common(case):
 
 def over_http(case):
     OVER_HTTP.append(case)
+    return case
+
+
+def over_grpc(case):
+    OVER_GRPC.append(case)
     return case
 
 
@@ -115,6 +128,20 @@ def dims(tensor):
     return [int(size) for size in tensor["shape"]]
 
 
+def lane(model):
+    """What the model's batcher did, as the admin API tells it."""
+    return administer("GET", "status")["models"][model]["statistics"]
+
+
+async def until(model, **counted):
+    """Wait until the model's batcher has counted this."""
+    began = time.monotonic()
+    while not counted.items() <= lane(model).items():
+        assert time.monotonic() - began < 60, lane(model)
+        # An asynchronous library goes on here.
+        await asyncio.sleep(0)
+
+
 # Health and description.
 
 
@@ -166,6 +193,47 @@ async def models_say_how_they_are_configured(library):
 
 
 @common
+async def a_configuration_is_told_in_tritons_words(library):
+    document = await library.document("get_model_config", "configured")
+    # gRPC's messages have 64-bit numbers as texts, and numbers as keys.
+    document = json.loads(json.dumps(document.get("config", document)))
+    batching, [group] = document["dynamic_batching"], document["instance_group"]
+    assert document["max_batch_size"] == 16 and group["count"] == 2, document
+    assert (group["name"], group["kind"]) == ("configured", "KIND_CPU"), document
+    assert batching["preferred_batch_size"] == [4, 8], batching
+    numbers = ("max_queue_delay_microseconds", "priority_levels", "default_priority_level")
+    assert [int(batching[name]) for name in numbers] == [1500, 3, 3], batching
+    # Action, timeout, whether a request may shorten it, and requests: the first level's own, and the default.
+    policies = {
+        level: (
+            policy["timeout_action"],
+            int(policy["default_timeout_microseconds"]),
+            policy["allow_timeout_override"],
+            policy["max_queue_size"],
+        )
+        for level, policy in batching["priority_queue_policy"].items()
+    }
+    default = ("DELAY", 5_000_000, False, 0)
+    assert policies == {"1": ("REJECT", 0, True, 7), "2": default, "3": default}, batching
+
+
+@common
+async def a_model_of_fixed_rows_is_not_batched(library):
+    document = await library.document("get_model_metadata", "fixed-rows")
+    assert [dims(tensor) for tensor in document["inputs"] + document["outputs"]] == [[2, 3]] * 2
+    document = await library.document("get_model_config", "fixed-rows")
+    document = document.get("config", document)
+    assert int(document["max_batch_size"]) == 0 and "dynamic_batching" not in document, document
+    for tensor in document["input"] + document["output"]:
+        assert [int(size) for size in tensor["dims"]] == [2, 3], document
+    for rows in (1, 3, 4):
+        inputs = [library.input("input", np.ones((rows, 3), dtype=np.float32))]
+        assert "2, 3" in await library.refused(400, "infer", "fixed-rows", inputs)
+    rows = np.arange(6, dtype=np.float32).reshape(2, 3)
+    assert_same(await library.infer("fixed-rows", rows), rows)
+
+
+@common
 async def a_model_has_the_version_of_its_release(library):
     [version] = (await library.document("get_model_metadata", "ranker"))["versions"]
     assert int(version) > 0
@@ -185,10 +253,13 @@ async def a_model_has_the_version_of_its_release(library):
         await library.refused(404, "infer", "ranker", inputs, model_version=wrong)
 
 
+async def entries_of(library, key=KEY):
+    index = await library.document("get_model_repository_index", key=key)
+    return index if library.protocol == "http" else index["models"]
+
+
 async def index_of(library):
-    index = await library.document("get_model_repository_index")
-    models = index if library.protocol == "http" else index["models"]
-    return {model["name"]: model for model in models}
+    return {model["name"]: model for model in await entries_of(library)}
 
 
 @common
@@ -200,7 +271,43 @@ async def the_index_lists_what_the_tenant_may_use(library):
     assert index["ranker"]["version"] == version
 
 
+@common
+async def each_tenant_sees_its_own_models(library):
+    for key, names in ((OTHERS_KEY, OTHERS), (ADMIN_TOKEN, GRANTED | {"digits"})):
+        assert {model["name"] for model in await entries_of(library, key)} == names
+        every = (await library.document("get_inference_statistics", key=key))["model_stats"]
+        assert {statistics["name"] for statistics in every} == names, every
+    inputs = [library.input("input", features(1))]
+    await library.refused(404, "infer", "identity-fp32", inputs, key=OTHERS_KEY)
+    await library.refused(404, "infer", "pipeline:ranker", inputs, key=OTHERS_KEY)
+    await library.refused(404, "get_model_metadata", "waits", key=OTHERS_KEY)
+    # The administrator sees everything and runs nothing.
+    await library.refused(403, "infer", "ranker", inputs, key=ADMIN_TOKEN)
+
+
 # Inference.
+
+
+@common
+async def several_inputs_and_outputs_go_by_their_names(library):
+    document = await library.document("get_model_metadata", "simple")
+    both, turned = ["OUTPUT0", "OUTPUT1"], ["OUTPUT1", "OUTPUT0"]
+    for tensors, names in (("inputs", ["INPUT0", "INPUT1"]), ("outputs", both)):
+        assert [tensor["name"] for tensor in document[tensors]] == names, document
+    one, two = (np.arange(48, dtype=np.int32).reshape(3, 16) * factor for factor in (1, 1000))
+    expected = {"OUTPUT0": one + two, "OUTPUT1": one - two}
+    inputs = [library.input("INPUT0", one), library.input("INPUT1", two)]
+    for asked in (None, both, turned, both[:1], both[1:]):
+        outputs = asked and [library.module.InferRequestedOutput(name) for name in asked]
+        names = asked or both
+        for sent in (inputs, inputs[::-1]):
+            result = await library.call("infer", "simple", sent, outputs=outputs)
+            assert [output["name"] for output in library.response(result)["outputs"]] == names
+            for name in names:
+                assert (result.as_numpy(name) == expected[name]).all(), (names, name)
+    short = library.input("INPUT1", two[:2])
+    for wrong in (inputs[:1], [inputs[0], short], [*inputs, library.input("INPUT2", one)]):
+        assert "INPUT" in await library.refused(400, "infer", "simple", wrong)
 
 
 @common
@@ -274,9 +381,49 @@ async def parameters_are_taken(library):
 
 
 @common
+async def a_level_that_the_model_has_not_is_its_default_level(library):
+    for model in ("ranker", "configured"):
+        result = await library.infer(model, features(1), priority=9)
+        assert result.as_numpy("output").shape == (1, 1)
+
+
+@common
 async def a_request_is_queued_no_longer_than_its_timeout(library):
     inputs = [library.input("input", features(1))]
     await library.refused((503, 504), "infer", "waits", inputs, timeout=1000)
+
+
+@common
+async def what_is_given_up_leaves_the_queue(library):
+    before = lane("waits")
+    async with library.under_way("waits", features(1)):
+        await until("waits", queued_rows=1)
+    await until("waits", queued_rows=0, fail=before["fail"] + 1, batches=before["batches"])
+
+
+@common
+async def a_full_queue_refuses_further_requests(library):
+    inputs = [library.input("input", features(1))]
+    before = lane("waits")
+    async with library.under_way("waits", features(1)):
+        await until("waits", queued_rows=1)
+        # The first level would have room, and a batch of two: it is the default level that takes the last.
+        for priority in (0, 2, 9):
+            message = await library.refused(429, "infer", "waits", inputs, priority=priority)
+            assert "level is full: 1 requests wait, 1 may" in message, message
+        assert lane("waits")["queued_rows"] == 1
+    await until("waits", fail=before["fail"] + 4, batches=before["batches"])
+
+
+@over_grpc
+async def a_deadline_reaches_the_batcher(library):
+    inputs = [library.input("input", features(1))]
+    # Of the second the client knows nothing: the answer is the server's.
+    for deadline in ({"client_timeout": 0.05}, {"headers": {"grpc-timeout": "50m"}}):
+        before = lane("waits")
+        message = await library.refused(504, "infer", "waits", inputs, **deadline)
+        await until("waits", queued_rows=0, fail=before["fail"] + 1, batches=before["batches"])
+    assert message == "the deadline passed", message
 
 
 @common
@@ -393,6 +540,26 @@ async def inputs_that_do_not_fit_are_refused(library):
 
 
 @common
+async def what_a_model_fails_at_fails_alone(library):
+    _, before, *_ = await statistics_of(library, "look-up")
+    outside = [library.input("input", np.array([[1], [4]]))]
+    assert "out of data bounds" in await library.refused(500, "infer", "look-up", outside)
+    result = await library.infer("look-up", np.array([[3], [0]]))
+    assert (result.as_numpy("output") == [[30], [0]]).all()
+    statistics, after, *_ = await statistics_of(library, "look-up")
+    for name in ("success", "fail"):
+        assert after[name] - before[name] == 1, (name, statistics)
+    assert int(statistics["inference_stats"]["fail"]["ns"]) > 0, statistics
+
+
+@common
+async def what_is_over_the_limit_of_a_message_is_refused(library):
+    inputs = [library.input("input", np.zeros((9, 1 << 18), dtype=np.float32))]
+    assert str(8 << 20) in await library.refused(413, "infer", "identity-fp32", inputs)
+    assert_same(await library.infer("identity-fp32", features(1)), features(1))
+
+
+@common
 async def classification_is_refused(library):
     outputs = [library.module.InferRequestedOutput("output", class_count=3)]
     inputs = [library.input("input", features(1))]
@@ -442,8 +609,9 @@ async def a_key_is_needed(library):
 # Statistics.
 
 
-async def statistics_of(library, model):
-    [statistics] = (await library.document("get_inference_statistics", model))["model_stats"]
+async def statistics_of(library, model, key=KEY):
+    document = await library.document("get_inference_statistics", model, key=key)
+    [statistics] = document["model_stats"]
     assert statistics["name"] == model
     durations = statistics["inference_stats"]
     counts = {name: int(durations[name]["count"]) for name in durations}
@@ -481,6 +649,22 @@ async def statistics_name_what_the_tenant_may_use(library):
     assert {statistics["name"] for statistics in every} == GRANTED | PIPELINES, every
 
 
+@common
+async def statistics_are_the_tenants_own(library):
+    callers = (KEY, OTHERS_KEY, ADMIN_TOKEN)
+    before = [await statistics_of(library, "ranker", key) for key in callers]
+    for key, sizes in ((KEY, (2, 2, 2)), (OTHERS_KEY, (5,))):
+        for size in sizes:
+            await library.infer("ranker", features(size), key=key)
+    after = [await statistics_of(library, "ranker", key) for key in callers]
+    grown = [
+        (now[1]["success"] - then[1]["success"], now[2] - then[2])
+        for then, now in zip(before, after, strict=True)
+    ]
+    # Of requests and rows; the administrator is told of all.
+    assert grown == [(3, 6), (1, 5), (4, 11)], after
+
+
 # JSON tensors, and paths.
 
 
@@ -496,6 +680,25 @@ async def json_and_binary_tensors_mix(library):
                 assert_same(result, batch)
                 [output] = library.response(result)["outputs"]
                 assert ("data" in output) != binary_out, output
+
+
+@over_http
+async def several_json_and_binary_tensors_mix(library):
+    one, two = (np.arange(32, dtype=np.int32).reshape(2, 16) * factor for factor in (1, -7))
+    for kinds in product((False, True), repeat=4):
+        inputs = [
+            library.input(name, array, binary_data=binary)
+            for name, array, binary in zip(("INPUT0", "INPUT1"), (one, two), kinds[:2], strict=True)
+        ]
+        outputs = [
+            library.module.InferRequestedOutput(name, binary_data=binary)
+            for name, binary in zip(("OUTPUT1", "OUTPUT0"), kinds[2:], strict=True)
+        ]
+        result = await library.call("infer", "simple", inputs, outputs=outputs)
+        assert (result.as_numpy("OUTPUT0") == one + two).all(), kinds
+        assert (result.as_numpy("OUTPUT1") == one - two).all(), kinds
+        told = library.response(result)["outputs"]
+        assert tuple("data" not in output for output in told) == kinds[2:], (kinds, told)
 
 
 @over_http
@@ -556,7 +759,27 @@ async def a_tenant_may_stand_in_the_path(library):
         await other.close()
 
 
-# Last, as it changes the server.
+# Last, as they change the server.
+
+
+@common
+async def an_earlier_version_is_no_longer_loaded(library):
+    model = "identity-uint8"
+    [earlier] = (await library.document("get_model_metadata", model))["versions"]
+    administer("PUT", f"models/{model}", (FIXTURES / "identity-fp32.onnx").read_bytes())
+    [version] = (await library.document("get_model_metadata", model))["versions"]
+    assert int(version) > int(earlier)
+    entries = [entry for entry in await entries_of(library) if entry["name"] == model]
+    told = [(entry["version"], entry["state"], entry["reason"]) for entry in entries]
+    assert told == [(version, "READY", ""), (earlier, "UNAVAILABLE", "superseded")], entries
+    inputs = [library.input("input", features(1))]
+    calls = [("infer", model, inputs, earlier), ("get_model_metadata", model, earlier)]
+    for call in calls:
+        message = await library.refused(404, *call)
+        assert f"version {earlier} of" in message and "no longer loaded" in message, message
+        assert f"version {version} serves" in message, message
+    assert not await library.ready(model, earlier)
+    assert_same(await library.infer(model, features(1), model_version=version), features(1))
 
 
 @common
@@ -573,6 +796,10 @@ async def only_an_administrator_loads_and_unloads(library):
         await library.refused(403, method, model)
         await library.refused(403, method, model, key=NOBODYS)
         await library.refused(404, method, "nothing", key=ADMIN_TOKEN)
+    files = {"file:1/model.onnx": (FIXTURES / "identity-fp64.onnx").read_bytes()}
+    for named, brought in (("config", {"config": "{}"}), ("file:1/model.onnx", {"files": files})):
+        message = await library.refused(501, "load_model", model, key=ADMIN_TOKEN, **brought)
+        assert f'"{named}"' in message, message
     assert await library.ready(model)
 
     await library.call("unload_model", model, key=ADMIN_TOKEN)
@@ -590,6 +817,17 @@ async def only_an_administrator_loads_and_unloads(library):
     # A pipeline needs this one.
     await library.refused(400, "unload_model", "ranker", key=ADMIN_TOKEN)
     assert await library.ready("ranker")
+
+
+@asynccontextmanager
+async def in_a_task(library, model, array):
+    """A request under way, of an asynchronous library, given up in the end."""
+    task = asyncio.create_task(library.infer(model, array))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
 
 
 async def gathered(library, model, batches):

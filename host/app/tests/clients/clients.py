@@ -5,8 +5,10 @@ Every call is awaited, whether or not the library is asynchronous, and carries t
 
 import asyncio
 import inspect
+import json
 import os
 import traceback
+from http.client import HTTPConnection
 
 import numpy as np
 from google.protobuf.json_format import MessageToDict
@@ -14,12 +16,32 @@ from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
 HTTP = os.environ["GRISTMILL_HTTP"]
 GRPC = os.environ["GRISTMILL_GRPC"]
+ADMIN = os.environ["GRISTMILL_ADMIN"]
 KEY = os.environ["GRISTMILL_KEY"]
+OTHERS_KEY = os.environ["GRISTMILL_OTHERS_KEY"]
 ADMIN_TOKEN = os.environ["GRISTMILL_ADMIN_TOKEN"]
 
 
 def bearer(key):
     return {"authorization": f"Bearer {key}"} if key else {}
+
+
+def send(method, path, body=None, headers=(), host=HTTP, key=KEY):
+    """The status, headers and body that come back, without any of the libraries."""
+    connection = HTTPConnection(host, timeout=60)
+    try:
+        connection.request(method, path, body, {**bearer(key), **dict(headers)})
+        response = connection.getresponse()
+        return response.status, response.headers, response.read()
+    finally:
+        connection.close()
+
+
+def administer(method, path, body=None):
+    """What the admin API answers."""
+    status, _, answer = send(method, f"/admin/v1/{path}", body, host=ADMIN, key=ADMIN_TOKEN)
+    assert status == 200, answer
+    return json.loads(answer)
 
 
 class Library:
@@ -28,9 +50,10 @@ class Library:
     def __init__(self, module, client):
         self.module, self.client = module, client
 
-    async def call(self, method, *args, key=KEY, **options):
+    async def call(self, method, *args, key=KEY, headers=(), **options):
         """What the client's method answers."""
-        answer = getattr(self.client, method)(*args, headers=bearer(key), **options)
+        headers = bearer(key) | dict(headers)
+        answer = getattr(self.client, method)(*args, headers=headers, **options)
         return await answer if inspect.isawaitable(answer) else answer
 
     async def document(self, method, *args, **options):
@@ -100,7 +123,11 @@ class GrpcLibrary(Library):
         401: "UNAUTHENTICATED",
         403: "PERMISSION_DENIED",
         404: "NOT_FOUND",
+        # What tonic says of a message over its limit.
+        413: "OUT_OF_RANGE",
         415: "INVALID_ARGUMENT",
+        429: "RESOURCE_EXHAUSTED",
+        500: "INTERNAL",
         501: "UNIMPLEMENTED",
         503: "UNAVAILABLE",
         504: "DEADLINE_EXCEEDED",

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from itertools import product
 
 import grpc
 import httpx
@@ -82,6 +83,18 @@ async def json_and_typed_contents_are_taken(library):
             for protocol in ("rest", "grpc"):
                 sent = request(model, batch, binary=False, datatype=datatype)
                 assert_same(await library.infer(protocol, sent), batch)
+
+
+async def several_inputs_go_by_their_names(library):
+    one = np.arange(32, dtype=np.int32).reshape(2, 16)
+    for protocol, binary, step in product(("rest", "grpc"), (True, False), (1, -1)):
+        tensors = [
+            request("simple", array, binary, name, "INT32").inputs[0]
+            for name, array in (("INPUT0", one), ("INPUT1", one * 3))
+        ]
+        response = await library.infer(protocol, InferRequest("simple", tensors[::step]))
+        got = {output.name: output.as_numpy() for output in response.outputs}
+        assert (got["OUTPUT0"] == one * 4).all() and (got["OUTPUT1"] == one * -2).all(), got
 
 
 async def json_may_be_nested(library):
@@ -167,6 +180,7 @@ run(
         models_are_ready,
         every_datatype_comes_back_as_it_was_sent,
         json_and_typed_contents_are_taken,
+        several_inputs_go_by_their_names,
         json_may_be_nested,
         ids_and_names_come_back,
         a_pipeline_answers,

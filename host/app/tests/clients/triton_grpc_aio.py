@@ -4,13 +4,14 @@ import grpc
 import streams
 import tritonclient.grpc as triton
 import tritonclient.grpc.aio as triton_aio
-from cases import COMMON, gathered
+from cases import COMMON, OVER_GRPC, gathered, in_a_task
 from clients import GRPC, KEY, GrpcLibrary, bearer, run
 from tritonclient.utils import InferenceServerException
 
 
 class Library(GrpcLibrary):
     infer_many = gathered
+    under_way = in_a_task
 
     async def stream(self, requests, key=KEY):
         async def each():
@@ -29,5 +30,5 @@ class Library(GrpcLibrary):
 
 run(
     lambda: Library(triton, triton_aio.InferenceServerClient(GRPC)),
-    streams.CASES + COMMON,
+    OVER_GRPC + streams.CASES + COMMON,
 )

@@ -2,11 +2,12 @@
 
 import gzip
 import json
+from contextlib import asynccontextmanager
 from http.client import HTTPConnection
 
 import tritonclient.http as triton
-from cases import COMMON, OVER_HTTP, features
-from clients import HTTP, KEY, HttpLibrary, bearer, run
+from cases import COMMON, OVER_HTTP, features, picture, until
+from clients import HTTP, KEY, HttpLibrary, bearer, run, send
 
 CONNECTIONS = 8
 
@@ -20,21 +21,23 @@ class Library(HttpLibrary):
             ]
             return [call.get_result() for call in calls]
 
+    @asynccontextmanager
+    async def under_way(self, model, array):
+        # This library gives nothing up: its request, on a connection of our own.
+        body, length = self.client.generate_request_body([self.input("input", array)])
+        headers = {**bearer(KEY), "inference-header-content-length": str(length)}
+        connection = HTTPConnection(HTTP)
+        connection.request("POST", f"/v2/models/{model}/infer", body, headers)
+        try:
+            yield
+        finally:
+            connection.close()
+
 
 def post(path, body, **headers):
     """The status, headers and body that come back."""
     headers = {name.replace("_", "-"): value for name, value in headers.items()}
     return send("POST", path, body, headers)
-
-
-def send(method, path, body=None, headers=()):
-    connection = HTTPConnection(HTTP, timeout=60)
-    try:
-        connection.request(method, path, body, {**bearer(KEY), **dict(headers)})
-        response = connection.getresponse()
-        return response.status, response.headers, response.read()
-    finally:
-        connection.close()
 
 
 def error_of(answer, status):
@@ -84,11 +87,39 @@ async def binary_lengths_that_do_not_add_up_are_refused(_):
 
 
 async def a_body_may_be_one_raw_tensor(_):
-    status, headers, body = post(INFER, features(1).tobytes(), inference_header_content_length="0")
-    length = int(headers["inference-header-content-length"])
-    assert status == 200, body
-    [output] = json.loads(body[:length])["outputs"]
-    assert output["shape"] == [1, 1] and len(body) - length == 4, output
+    # Of a text, its bytes, without the length that goes before it elsewhere.
+    text = 'grüße "😀"\n'.encode()
+    cases = [
+        ("ranker", features(1).tobytes(), [1, 1]),
+        ("fixed-rows", bytes(range(24)), [2, 3]),
+        ("identity-bytes", text, [1, 1]),
+        ("identity-bytes", b"", [1, 1]),
+        ("pipeline:digits", picture(7)[0], [1]),
+    ]
+    answers = []
+    for model, sent, shape in cases:
+        path = f"/v2/models/{model}/infer"
+        status, headers, body = post(path, sent, inference_header_content_length="0")
+        assert status == 200, (model, body)
+        length = int(headers["inference-header-content-length"])
+        [output] = json.loads(body[:length])["outputs"]
+        assert output["shape"] == shape, (model, output)
+        answers.append(body[length:])
+        assert output["parameters"]["binary_data_size"] == len(answers[-1]), (model, output)
+    score, rows, echo, nothing, label = answers
+    assert len(score) == 4 and rows == bytes(range(24))
+    assert echo == len(text).to_bytes(4, "little") + text and nothing == bytes(4), answers
+    assert json.loads(label[4:])["label"] == 7, label
+    two = post("/v2/models/simple/infer", bytes(64), inference_header_content_length="0")
+    assert "2 inputs" in error_of(two, 400)
+
+
+async def a_full_queue_says_when_to_come_back(library):
+    async with library.under_way("waits", features(1)):
+        await until("waits", queued_rows=1)
+        answer = post("/v2/models/waits/infer", features(1).tobytes(), inference_header_content_length="0")
+        assert "1 may" in error_of(answer, 429) and answer[1]["retry-after"] == "1", answer
+    await until("waits", queued_rows=0)
 
 
 async def a_body_that_is_not_compressed_as_it_says_is_refused(_):
@@ -125,6 +156,7 @@ RAW = [
     a_body_that_is_no_request_is_refused,
     binary_lengths_that_do_not_add_up_are_refused,
     a_body_may_be_one_raw_tensor,
+    a_full_queue_says_when_to_come_back,
     a_body_that_is_not_compressed_as_it_says_is_refused,
     answers_are_compressed_where_that_is_asked_for,
     paths_and_methods_that_are_not_there_are_refused,

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::files;
 use crate::server::{Server, Setup};
@@ -74,6 +74,55 @@ fn a_model_may_choose_its_providers() {
         let answer = server.data.post("/v1/acme/infer/digits", &seven);
         assert_eq!(answer.header("gristmill-provider"), provider);
     }
+}
+
+/// The digits' labels with their probabilities, as `acme` is told them.
+fn readings(server: &Server) -> Vec<(Value, f64)> {
+    let read = |digit| {
+        let answer = server.data.post("/v1/acme/infer/digits", &files::digit(digit)).ok();
+        (answer["label"].clone(), answer["probability"].as_f64().unwrap())
+    };
+    (0..10).map(read).collect()
+}
+
+#[test]
+fn session_options_are_taken_and_change_no_answer() {
+    let server = Server::start();
+    server.digits("acme");
+    server.ranker("other");
+    let expected = readings(&server);
+    for options in [
+        json!({ "graph_optimization": "disable" }),
+        json!({ "graph_optimization": "basic" }),
+        json!({ "graph_optimization": "extended" }),
+        json!({ "graph_optimization": "all" }),
+        json!({ "memory_arena": false }),
+        json!({ "memory_pattern": false }),
+        json!({ "threads": 2 }),
+        json!({ "inter_op_threads": 2 }),
+        json!({
+            "graph_optimization": "disable", "memory_arena": false, "memory_pattern": false,
+            "threads": 2, "inter_op_threads": 2,
+        }),
+    ] {
+        for model in ["digits", "ranker"] {
+            server.put_json(&format!("models/{model}/config"), &options);
+            let config = server.status()["models"][model]["config"].clone();
+            for (name, value) in options.as_object().unwrap() {
+                assert_eq!(&config[name], value, "{name}, of {options}");
+            }
+            assert_backend(&server, model, "onnxruntime");
+        }
+        for ((label, probability), expected) in readings(&server).into_iter().zip(&expected) {
+            assert_eq!(label, expected.0, "{options}");
+            let off = (probability - expected.1).abs();
+            assert!(off < 1e-3, "{options}: {probability} is not {}", expected.1);
+        }
+        server.assert_ranks("other");
+    }
+    let wrong = json!({ "graph_optimization": "most" });
+    let answer = server.admin.put_json("/admin/v1/models/digits/config", &wrong);
+    answer.refused(422, "unprocessable", &["graph_optimization", "most"]);
 }
 
 #[test]

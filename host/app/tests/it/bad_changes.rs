@@ -209,6 +209,19 @@ fn a_model_configuration_with_several_faults() {
         "threads is 257: must be 1 to 256",
     ];
     change(&server, "models/digits/config", &body).refused(422, "unprocessable", &named);
+    let body = json!({
+        "nope": 1, "typo": 2, "instances": 0, "threads": "x", "providers": ["gpu"],
+        "default_queue_policy": { "max_queue_size": -1 },
+    });
+    let named = [
+        "nope: unknown field",
+        "typo: unknown field",
+        "instances is 0",
+        "threads: invalid type",
+        "providers: unknown variant `gpu`",
+        "default_queue_policy: invalid value",
+    ];
+    change(&server, "models/digits/config", &body).refused(422, "unprocessable", &named);
 }
 
 #[test]

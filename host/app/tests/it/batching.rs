@@ -1,7 +1,10 @@
 //! A model's batching, as its configuration says, changed while the server runs.
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 
+use crate::deploy::processor;
 use crate::files;
 use crate::server::Server;
 
@@ -38,4 +41,58 @@ fn what_is_queued_for_longer_than_its_level_allows_is_refused() {
     answer.refused(504, "deadline_exceeded", &["while the request was queued"]);
     let statistics = server.status()["models"]["digits"]["statistics"].clone();
     assert_eq!((&statistics["expired"], &statistics["batches"]), (&json!(1), &json!(0)));
+}
+
+/// A request of so many rows as one tensor for `digits`: its JSON's length and all of it.
+fn many_digits(rows: usize) -> (String, Vec<u8>) {
+    let bytes = rows * 28 * 28 * size_of::<f32>();
+    let input = json!({
+        "name": "input",
+        "datatype": "FP32",
+        "shape": [rows, 1, 28, 28],
+        "parameters": { "binary_data_size": bytes },
+    });
+    let json = json!({ "inputs": [input] }).to_string();
+    (json.len().to_string(), [json.as_bytes(), &vec![0; bytes]].concat())
+}
+
+/// A batch that was long is all that the model has learned from, so it expects the next one to be as
+/// long; and one request is queued, as it waits for a second one to share a batch with. Who has half
+/// the time of a batch left is told at once that it does not suffice.
+#[test]
+fn what_cannot_be_answered_in_time_is_refused_early() {
+    const ROWS: usize = 4096;
+    let server = Server::start();
+    server.digits("acme");
+    server.put_json("tenants/acme", &json!({ "open": true, "models": ["digits"] }));
+    let config = json!({
+        "max_batch_size": ROWS, "max_queue_delay_us": 60_000_000, "preferred_batch_sizes": [2],
+        "providers": ["tract"],
+    });
+    server.put_json("models/digits/config", &config);
+    let (json_len, body) = many_digits(ROWS);
+    let headers = [("inference-header-content-length", json_len.as_str())];
+    let path = "/v1/acme/v2/models/digits/infer";
+    assert_eq!(server.data.send("POST", path, &headers, Some(&body)).status, 200);
+    let statistics = || server.status()["models"]["digits"]["statistics"].clone();
+    let batch_ms = statistics()["compute_infer_us"].as_u64().unwrap() / 1000;
+    let limits = json!({ "timeout_ms": (batch_ms / 2).max(1) });
+    server.pipeline("acme", "hurried", &processor("digits", limits));
+    std::thread::scope(|scope| {
+        scope.spawn(|| server.assert_reads("acme", 1));
+        let began = Instant::now();
+        while statistics()["queued_rows"] != 1 {
+            assert!(began.elapsed() < Duration::from_secs(60), "{}", statistics());
+        }
+        let hurried = || server.data.post("/v1/acme/infer/hurried", &files::digit(3));
+        // Its time may be over before it comes to the model, where the plugin has to wait for a core.
+        let answered = (0..1000).map(|_| hurried()).find(|answer| answer.status != 504);
+        let refused = answered.expect("a request that comes to the model in time");
+        refused.refused(503, "overloaded", &["too busy to answer in time"]);
+        assert!(refused.header("retry-after").parse::<u64>().unwrap() > batch_ms / 1000);
+        assert_ne!(statistics()["refused_early"], 0);
+        // The second one, which has the time.
+        server.assert_reads("acme", 6);
+    });
+    assert_eq!(statistics()["batch_sizes"], json!({ "2": 1, "4096": 1 }));
 }

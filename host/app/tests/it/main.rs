@@ -32,6 +32,7 @@ mod oip_abuse;
 mod oip_budget;
 mod oip_clients;
 mod oip_perf_analyzer;
+mod oip_surface;
 mod serving;
 mod start;
 mod swap;

@@ -4,6 +4,8 @@
 use std::io::Write;
 use std::net::TcpStream;
 
+use flate2::Compression;
+use flate2::write::{GzEncoder, ZlibEncoder};
 use serde_json::{Value, json};
 
 use crate::files;
@@ -91,10 +93,28 @@ fn encodings_that_are_none_and_bodies_that_grow() {
     refused(&send("gzip", b"no gzip"), 400, &["the body is no gzip"]);
     refused(&send("deflate", b"no deflate"), 400, &["the body is no deflate"]);
     refused(&send("br", b""), 415, &["content-encoding is \"br\"", "gzip and deflate"]);
+    let gzip = |body: &[u8]| {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(body).unwrap();
+        encoder.finish().unwrap()
+    };
     // 1 MiB of spaces, in a kilobyte.
-    let mut bomb = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-    bomb.write_all(&vec![b' '; 1 << 20]).unwrap();
-    refused(&send("gzip", &bomb.finish().unwrap()), 413, &["decompressed", "65536"]);
+    refused(&send("gzip", &gzip(&vec![b' '; 1 << 20])), 413, &["decompressed", "65536"]);
+    let input =
+        json!({ "name": "input", "datatype": "FP32", "shape": [1, 32], "data": vec![0; 32] });
+    let text = json!({ "inputs": [input] }).to_string();
+    // In two members, as gzip allows.
+    let (first, second) = text.as_bytes().split_at(text.len() / 2);
+    let mut whole = [gzip(first), gzip(second)].concat();
+    assert_eq!(send("gzip", &whole).status, 200);
+    whole.extend(b"and more");
+    refused(&send("gzip", &whole), 400, &["the body is no gzip"]);
+    let mut zlib = ZlibEncoder::new(Vec::new(), Compression::best());
+    zlib.write_all(text.as_bytes()).unwrap();
+    let mut whole = zlib.finish().unwrap();
+    assert_eq!(send("deflate", &whole).status, 200);
+    whole.extend(b"and more");
+    refused(&send("deflate", &whole), 400, &["8 bytes follow it"]);
     refused(&server.data.post(PATH, &vec![b' '; 65537]), 413, &["limit of 65536 bytes"]);
     serves(&mut server);
 }

@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::json;
 
 use crate::client::Answer;
@@ -109,6 +111,41 @@ fn messages_on_their_way_count_over_grpc() {
         assert_eq!(ask().status, 200);
         // Its answer is held for a moment longer than it takes to read it.
         wait_until_held(&server, |bytes| bytes == 0);
+    }
+}
+
+#[test]
+fn a_compressed_body_counts_as_it_is_inflated() {
+    let server = identity(MIB);
+    let head = raw::post(PATH, &["content-length: 1048576", "inference-header-content-length: 9"]);
+    let mut slow = Raw::sent(&server.data, &head);
+    slow.send(&vec![b' '; MIB / 2]);
+    wait_until_held(&server, |bytes| bytes >= (MIB / 2) as u64);
+    let (header_len, body) = request(MIB - LITTLE);
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
+    gzip.write_all(&body).unwrap();
+    let gzip = gzip.finish().unwrap();
+    let headers = [("inference-header-content-length", &*header_len), ("content-encoding", "gzip")];
+    let ask = || server.data.send("POST", PATH, &headers, Some(&gzip));
+    assert_busy(&ask());
+    drop(slow);
+    wait_until_held(&server, |bytes| bytes == 0);
+    assert_eq!(ask().status, 200);
+}
+
+#[test]
+fn calls_that_need_no_key_have_little_to_say() {
+    let server = Setup::new().flag("--infer-timeout-s", "3600").start();
+    for method in ["inference.GRPCInferenceService/ServerLive", "grpc.health.v1.Health/Check"] {
+        let mut call = h2::connect(&server.grpc);
+        let headers = h2::headers(&format!("/{method}"));
+        call.write_all(&h2::frame(h2::HEADERS, h2::END_HEADERS, 1, &headers)).unwrap();
+        // The beginning of a message of a MiB: more than is read of it.
+        let begun = [&[0], &(MIB as u32).to_be_bytes()[..], &[0; MIB / 8]].concat();
+        for part in begun.chunks(16 << 10) {
+            call.write_all(&h2::frame(h2::DATA, 0, 1, part)).unwrap();
+        }
+        while h2::next(&mut call).expect("an answer").0 != h2::HEADERS {}
     }
 }
 

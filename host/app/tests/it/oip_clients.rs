@@ -7,9 +7,10 @@ use std::process::Command;
 use serde_json::json;
 
 use crate::files;
-use crate::server::{ADMIN_TOKEN, Server};
+use crate::server::{ADMIN_TOKEN, Server, Setup};
 
 const KEY: &str = "the-key-of-acme-1";
+const OTHERS_KEY: &str = "the-key-of-other-1";
 const DATATYPES: [&str; 14] = [
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "fp16",
     "bf16", "fp32", "fp64", "bytes",
@@ -17,23 +18,34 @@ const DATATYPES: [&str; 14] = [
 
 /// A server with all that tests/clients/cases.py asks for.
 fn server() -> Server {
-    let server = Server::start();
-    let mut granted = vec!["ranker".to_owned(), "waits".to_owned()];
-    for datatype in DATATYPES {
-        let name = format!("identity-{datatype}");
+    let server = Setup::new().flag("--message-bytes-max", "8388608").start();
+    let identities = DATATYPES.map(|datatype| format!("identity-{datatype}"));
+    let fixtures = ["fixed-rows", "look-up", "simple"].map(str::to_owned);
+    let mut granted = [&identities[..], &fixtures].concat();
+    for name in &granted {
         server.put(&format!("models/{name}"), &files::fixture(&format!("{name}.onnx")));
-        granted.push(name);
     }
-    server.model("ranker");
-    server.put("models/waits", &files::model("ranker"));
-    // Waits for a second request that never comes, or for as long as the request says.
-    let config = json!({
-        "max_queue_delay_us": 60_000_000, "preferred_batch_sizes": [2],
-        "default_queue_policy": { "allow_timeout_override": true },
+    for name in ["configured", "ranker", "waits"] {
+        server.put(&format!("models/{name}"), &files::model("ranker"));
+        granted.push(name.to_owned());
+    }
+    let configured = json!({
+        "max_batch_size": 16, "preferred_batch_sizes": [8, 4], "max_queue_delay_us": 1500,
+        "priority_levels": 3, "default_priority_level": 3, "instances": 2,
+        "default_queue_policy": { "default_timeout_us": 5_000_000, "timeout_action": "delay" },
+        "priority_queue_policies": { "1": { "max_queue_size": 7, "allow_timeout_override": true } },
     });
-    server.put_json("models/waits/config", &config);
+    server.put_json("models/configured/config", &configured);
+    // Waits for a second request that never comes, or for as long as the request says.
+    let waits = json!({
+        "max_queue_delay_us": 60_000_000, "preferred_batch_sizes": [2],
+        "priority_levels": 2, "default_priority_level": 2,
+        "default_queue_policy": { "allow_timeout_override": true, "max_queue_size": 1 },
+    });
+    server.put_json("models/waits/config", &waits);
     server.put_json("tenants/acme", &json!({ "api_keys": [KEY], "models": granted }));
-    server.keyed_tenant("other", "the-key-of-other-1");
+    let other = json!({ "api_keys": [OTHERS_KEY], "models": ["identity-int64", "ranker"] });
+    server.put_json("tenants/other", &other);
     // With it comes a model that is granted to nobody.
     server.digits_for("acme");
     for plugin in ["ranker-pre", "ranker-post"] {
@@ -55,7 +67,9 @@ fn assert_passes(script: &str) {
         .arg(scripts.join(script))
         .env("GRISTMILL_HTTP", server.data.address().trim_start_matches("http://"))
         .env("GRISTMILL_GRPC", &server.grpc)
+        .env("GRISTMILL_ADMIN", server.admin.address().trim_start_matches("http://"))
         .env("GRISTMILL_KEY", KEY)
+        .env("GRISTMILL_OTHERS_KEY", OTHERS_KEY)
         .env("GRISTMILL_ADMIN_TOKEN", ADMIN_TOKEN)
         .output()
         .unwrap_or_else(|error| {

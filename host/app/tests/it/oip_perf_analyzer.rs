@@ -47,7 +47,7 @@ fn measure(arguments: &[&[&str]]) -> Vec<BTreeMap<String, String>> {
     let report = directory.path().join("report.csv");
     let run = Command::new(&path)
         .args(arguments.concat())
-        .args(["--measurement-interval", "500", "--max-trials", "3", "-s", "200", "-f"])
+        .args(["--measurement-interval", "500", "--max-trials", "10", "-s", "900", "-f"])
         .arg(&report)
         .output()
         .unwrap_or_else(|error| {

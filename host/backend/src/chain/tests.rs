@@ -76,6 +76,30 @@ fn the_next_provider_runs_what_the_best_one_fails_and_the_breaker_opens_and_prob
     assert_eq!(chain.provider(), Some("cuda"));
 }
 
+/// Panics whenever it is asked.
+struct Panicking;
+
+impl Model for Panicking {
+    fn run(&mut self, _: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
+        panic!("as told")
+    }
+}
+
+#[test]
+fn a_provider_that_panics_is_one_that_fails() {
+    let health: Arc<[_]> = ["cuda", "cpu"].map(ProviderHealth::new).into();
+    let next = Scripted::default();
+    let models: Vec<Box<dyn Model>> = vec![Box::new(Panicking), Box::new(next.clone())];
+    let mut chain = Chain::new(models, health.clone());
+    chain.run(&[]).unwrap();
+    assert_eq!((health[0].faults(), health[1].runs()), (1, 1));
+    next.fails.store(true, Ordering::Relaxed);
+    assert_eq!(chain.run(&[]).unwrap_err().0, "panicked");
+    next.fails.store(false, Ordering::Relaxed);
+    chain.run(&[]).unwrap();
+    assert_eq!((health[0].faults(), health[1].runs()), (2, 2));
+}
+
 #[test]
 fn an_input_that_fails_everywhere_opens_no_breaker() {
     let (best, next) = (Scripted::default().failing(true), Scripted::default().failing(true));

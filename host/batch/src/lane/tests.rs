@@ -1,5 +1,9 @@
 //! The lane with models whose pace the test controls.
 
+mod limits;
+mod properties;
+mod running;
+
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -9,10 +13,11 @@ use gristmill_core::{
     TensorInfo,
 };
 
-use super::{Lane, Submission, SubmitError};
+use super::{Answered, Lane, Submission, SubmitError};
 use crate::{Full, LaneConfig, QueuePolicy};
 
-/// Doubles its input. Says how many rows each run has, and waits for leave to finish it.
+/// Doubles its input, but fails at -1 and panics at -2. Says how many rows each run has, and waits for
+/// leave to finish it.
 struct Gated {
     pool: BufferPool,
     started: Sender<usize>,
@@ -27,6 +32,7 @@ impl Model for Gated {
         if values.contains(&-1.0) {
             return Err(ModelError("poison".into()));
         }
+        assert!(!values.contains(&-2.0), "as told");
         let doubled: Vec<f32> = values.iter().map(|value| value * 2.0).collect();
         let buffer = self.pool.copy_from(bytemuck::cast_slice(&doubled));
         Ok(vec![Tensor::new(Dtype::Float32, inputs[0].shape().into(), buffer).unwrap()])
@@ -45,22 +51,26 @@ fn bench(max_batch_size: usize, queue_rows: usize) -> Bench {
     bench_with(LaneConfig::new(max_batch_size, queue_rows))
 }
 
-fn bench_with(config: LaneConfig) -> Bench {
-    let pool = BufferPool::new(1 << 20);
-    let (started_sender, started) = channel();
-    let (leave, leave_receiver) = channel();
+/// One input, one output, each of any size.
+fn info() -> ModelInfo {
     let info = |name: &str| TensorInfo {
         name: name.into(),
         dtype: Dtype::Float32,
         dims: vec![None, None],
     };
-    let info = ModelInfo { backend: "test", inputs: vec![info("x")], outputs: vec![info("y")] };
+    ModelInfo { backend: "test", inputs: vec![info("x")], outputs: vec![info("y")] }
+}
+
+fn bench_with(config: LaneConfig) -> Bench {
+    let pool = BufferPool::new(1 << 20);
+    let (started_sender, started) = channel();
+    let (leave, leave_receiver) = channel();
     let model = Gated {
         pool: pool.clone(),
         started: started_sender,
         leave: Arc::new(Mutex::new(leave_receiver)),
     };
-    let lane = Lane::new("test", info, vec![Box::new(model)], config, pool.clone()).unwrap();
+    let lane = Lane::new("test", info(), vec![Box::new(model)], config, pool.clone()).unwrap();
     Bench { lane: Arc::new(lane), started, leave, pool }
 }
 
@@ -103,6 +113,20 @@ impl Bench {
             Ok(outputs[0].tensor.as_f32().unwrap().to_vec())
         });
         while self.lane.statistics().queued_rows < before + values.len() {
+            tokio::task::yield_now().await;
+        }
+        task
+    }
+
+    /// The same for any submission, with all of its answer.
+    async fn enqueue(
+        &self,
+        submission: Submission,
+    ) -> tokio::task::JoinHandle<Result<Answered, SubmitError>> {
+        let rows = submission.inputs[0].tensor.rows();
+        let (lane, before) = (self.lane.clone(), self.lane.statistics().queued_rows);
+        let task = tokio::spawn(async move { lane.submit(submission).await });
+        while self.lane.statistics().queued_rows < before + rows {
             tokio::task::yield_now().await;
         }
         task
@@ -280,30 +304,29 @@ async fn what_is_queued_for_longer_than_its_timeout_is_told_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn higher_levels_go_first_and_unknown_ones_are_refused() {
+async fn higher_levels_go_first_and_unknown_ones_are_the_default() {
     let levels = vec![QueuePolicy::default(); 2];
     let bench = bench_with(LaneConfig { levels, default_level: 1, ..LaneConfig::new(1, 64) });
     let first = bench.occupy().await;
-    let low = bench.queue("a", &[1.0]).await;
-    let (lane, submission) =
-        (bench.lane.clone(), bench.submission("b", &[2.0, 3.0], Duration::from_secs(60)));
-    let urgent =
-        tokio::spawn(
-            async move { lane.submit(Submission { priority: Some(1), ..submission }).await },
-        );
-    while bench.lane.statistics().queued_rows < 3 {
+    let submit = |priority, values: &[f32]| {
+        let submission = bench.submission("a", values, Duration::from_secs(60));
+        let lane = bench.lane.clone();
+        tokio::spawn(async move { lane.submit(Submission { priority, ..submission }).await })
+    };
+    let low = [submit(None, &[1.0]), submit(Some(3), &[1.0])];
+    let urgent = submit(Some(1), &[2.0, 3.0]);
+    while bench.lane.statistics().queued_rows < 4 {
         tokio::task::yield_now().await;
     }
-    let submission = bench.submission("a", &[1.0], Duration::from_secs(60));
-    let unknown = bench.lane.submit(Submission { priority: Some(3), ..submission }).await;
-    assert!(matches!(unknown, Err(SubmitError::NoSuchPriority { given: 3, levels: 2 })));
     // The first, then the two rows that are urgent.
     bench.finish(3);
     urgent.await.unwrap().unwrap();
-    assert!(!low.is_finished());
-    bench.finish(1);
+    assert!(low.iter().all(|low| !low.is_finished()));
+    bench.finish(2);
     first.await.unwrap().unwrap();
-    low.await.unwrap().unwrap();
+    for low in low {
+        low.await.unwrap().unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -344,10 +367,9 @@ impl Model for Named {
 #[tokio::test]
 async fn short_batches_are_run_by_whoever_submits() {
     let (ran_on, threads) = channel();
-    let Bench { lane: gated, pool, .. } = bench(8, 64);
-    let (info, config) = (gated.info().clone(), gated.config().clone());
+    let (config, pool) = (LaneConfig::new(8, 64), BufferPool::new(1 << 20));
     let lane =
-        Lane::new("named", info, vec![Box::new(Named { ran_on })], config, pool.clone()).unwrap();
+        Lane::new("named", info(), vec![Box::new(Named { ran_on })], config, pool.clone()).unwrap();
     let own = std::thread::current().name().map(str::to_owned);
     let mut seen = Vec::new();
     // The first batch goes to the worker: nobody knows yet how long it takes.

@@ -84,3 +84,72 @@ impl Linger {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::{BATCH_TIME_MIN, Linger, TRY_EVERY};
+
+    const BATCH_TIME: Duration = Duration::from_millis(10);
+    const MAX: usize = 64;
+
+    /// A batch of 8 rows is answered while `before` rows wait, and the next one is taken from `after`:
+    /// whether it was waited for.
+    fn waited(linger: &mut Linger, before: usize, after: usize) -> bool {
+        let hopes = linger.hopes((8, before, MAX), BATCH_TIME);
+        if hopes {
+            linger.begin(Instant::now(), (8, before, MAX), BATCH_TIME);
+        }
+        linger.end(after);
+        hopes
+    }
+
+    #[test]
+    fn a_tenth_of_the_batchs_time_is_waited_until_as_many_are_back() {
+        let (mut linger, now) = (Linger::default(), Instant::now());
+        assert_eq!(linger.until(0), None);
+        assert!(linger.hopes((8, 2, MAX), BATCH_TIME));
+        linger.begin(now, (8, 2, MAX), BATCH_TIME);
+        let until = now + Duration::from_millis(1);
+        assert_eq!((linger.until(2), linger.until(9)), (Some(until), Some(until)));
+        assert_eq!(linger.until(10), None, "all are back");
+        linger.begin(now + BATCH_TIME, (8, 2, MAX), BATCH_TIME);
+        assert_eq!(linger.until(2), Some(until), "not prolonged");
+        linger.end(10);
+        assert_eq!(linger.until(2), None, "the batch is taken");
+    }
+
+    #[test]
+    fn more_than_a_batch_takes_is_not_waited_for_nor_anything_after_a_short_batch() {
+        let (mut linger, now) = (Linger::default(), Instant::now());
+        assert!(linger.hopes((8, MAX - 1, MAX), BATCH_TIME_MIN));
+        assert!(!linger.hopes((8, MAX, MAX), BATCH_TIME));
+        assert!(!linger.hopes((8, 0, MAX), BATCH_TIME_MIN - Duration::from_nanos(1)));
+        linger.begin(now, (8, MAX, MAX), BATCH_TIME);
+        assert_eq!(linger.until(0), None);
+        linger.begin(now, (8, MAX - 2, MAX), BATCH_TIME);
+        assert!(linger.until(MAX - 1).is_some());
+        assert_eq!(linger.until(MAX), None);
+    }
+
+    #[test]
+    fn where_nobody_comes_back_it_is_given_up_and_tried_now_and_then() {
+        let mut linger = Linger::default();
+        let began = (0..100).take_while(|_| waited(&mut linger, 2, 2)).count();
+        assert!((1..20).contains(&began), "given up after {began}");
+        let tried = (0..10 * TRY_EVERY).filter(|_| waited(&mut linger, 2, 2)).count();
+        assert!((9..=10).contains(&tried), "{tried}");
+        // One that pays is enough to take it up again.
+        while !waited(&mut linger, 2, 10) {}
+        assert!((0..100).all(|_| waited(&mut linger, 2, 10)));
+    }
+
+    #[test]
+    fn it_pays_where_a_part_comes_back() {
+        let mut linger = Linger::default();
+        assert!((0..100).all(|_| waited(&mut linger, 0, 4)), "half of those answered");
+        let mut linger = Linger::default();
+        assert!(!(0..100).all(|_| waited(&mut linger, 0, 1)), "an eighth of them");
+    }
+}

@@ -317,28 +317,34 @@ proptest! {
 
     /// With a queue delay a batch is due exactly when a preferred size is filled or its oldest request
     /// has waited for the delay, for each shape by itself; and it is the largest preferred size that
-    /// the queue fills.
+    /// the queue fills. What is gone fills its place until it is met; it is never in a batch, and nobody
+    /// waits longer for it.
     #[test]
     fn delays_are_exact_and_preferred_sizes_win(
-        gaps in prop::collection::vec((0..400_u64, 0..2_u64), 200..260),
+        gaps in prop::collection::vec((0..400_u64, 0..2_u64, prop::bool::weighted(0.2)), 200..260),
     ) {
         const DELAY_US: u64 = 1000;
         const PREFERRED: [usize; 2] = [4, 8];
+        let max = 16;
         let mut policy = Policy::new(LaneConfig {
             preferred_batch_sizes: PREFERRED.to_vec(),
             max_queue_delay: Duration::from_micros(DELAY_US),
-            ..LaneConfig::new(16, 100_000)
+            ..LaneConfig::new(max, 100_000)
         });
         let start = Instant::now();
         let at = |us: u64| start + Duration::from_micros(us);
-        let mut queued: [VecDeque<u64>; 2] = Default::default();
+        // When each arrived, and whether it is gone.
+        let mut queued: [VecDeque<(u64, bool)>; 2] = Default::default();
+        let drop_gone = |queue: &mut VecDeque<(u64, bool)>| {
+            while queue.pop_front_if(|(_, gone)| *gone).is_some() {}
+        };
         let mut now_us = 0;
-        for (id, (gap_us, shape)) in gaps.iter().enumerate() {
+        for (id, (gap_us, shape, gone)) in gaps.iter().enumerate() {
             let until = now_us + gap_us;
             // Everything that falls due before the next arrival.
             loop {
                 let due_us = queued.iter().filter_map(|queue| {
-                    let oldest = queue.front()?;
+                    let (oldest, _) = queue.front()?;
                     Some(if queue.len() >= PREFERRED[0] { *oldest } else { oldest + DELAY_US })
                 }).min();
                 let due = policy.due(at(now_us));
@@ -351,10 +357,31 @@ proptest! {
                     Some(due_us) if due_us <= until => {
                         now_us = now_us.max(due_us);
                         let batch = take(&mut policy, at(now_us)).batch;
-                        let queue = &mut queued[batch[0].shape_key as usize];
-                        let fits = PREFERRED.iter().rev().find(|size| **size <= queue.len());
-                        prop_assert_eq!(batch.len(), *fits.unwrap_or(&queue.len()));
-                        queue.drain(..batch.len());
+                        let rooms = queued.each_ref().map(|queue| {
+                            let fits = PREFERRED.iter().rev().find(|size| **size <= queue.len());
+                            *fits.unwrap_or(&max)
+                        });
+                        // The first of each shape is looked at to begin the batch.
+                        queued.iter_mut().for_each(drop_gone);
+                        if let Some(first) = batch.first() {
+                            let shape = first.shape_key as usize;
+                            let (room, queue) = (rooms[shape], &mut queued[shape]);
+                            let alive = queue.iter().filter(|(_, gone)| !gone).count();
+                            prop_assert_eq!(batch.len(), room.min(alive));
+                            for entry in &batch {
+                                prop_assert!(!entry.item.gone);
+                                let waited = at(now_us) - entry.arrived;
+                                prop_assert!(waited <= Duration::from_micros(DELAY_US));
+                                drop_gone(queue);
+                                let (arrived_us, _) = queue.pop_front().unwrap();
+                                prop_assert_eq!(entry.arrived, at(arrived_us));
+                            }
+                            if batch.len() < room {
+                                drop_gone(queue);
+                            }
+                        }
+                        let left: usize = queued.iter().map(VecDeque::len).sum();
+                        prop_assert_eq!(policy.queued_rows(), left);
                     }
                     _ => break,
                 }
@@ -362,10 +389,10 @@ proptest! {
             now_us = until;
             let arrival = Arrival {
                 tenant: 0, level: 0, rows: 1, shape_key: *shape,
-                patience_ms: 100_000, timeout_ms: None, gone: false,
+                patience_ms: 100_000, timeout_ms: None, gone: *gone,
             };
             policy.push(entry(id, at(now_us), &arrival));
-            queued[*shape as usize].push_back(now_us);
+            queued[*shape as usize].push_back((now_us, *gone));
         }
     }
 }
@@ -374,12 +401,13 @@ proptest! {
 /// hold of its own tenant, nor counts more than is there.
 #[test]
 fn rows_ahead_are_the_tenants_share() {
-    let mut policy = Policy::new(LaneConfig::new(16, 100_000));
+    let levels = vec![QueuePolicy::default(); 2];
+    let mut policy = Policy::new(LaneConfig { levels, ..LaneConfig::new(16, 100_000) });
     let now = Instant::now();
-    let push = |policy: &mut Policy<Item>, id, tenant, rows| {
+    let push = |policy: &mut Policy<Item>, id, tenant, level, rows| {
         let arrival = Arrival {
             tenant,
-            level: 0,
+            level,
             rows,
             shape_key: 0,
             patience_ms: 1000,
@@ -389,11 +417,17 @@ fn rows_ahead_are_the_tenants_share() {
         policy.push(entry(id, now, &arrival));
     };
     for id in 0..100 {
-        push(&mut policy, id, 0, 8);
+        push(&mut policy, id, 0, 1, 8);
     }
-    assert_eq!(policy.rows_ahead(&tenant(1), 1, 0), 0, "nothing of its own waits");
-    assert_eq!(policy.rows_ahead(&tenant(0), 1, 0), 800);
-    push(&mut policy, 100, 1, 4);
-    assert_eq!(policy.rows_ahead(&tenant(1), 1, 0), 8, "its own and as much of the other's");
-    assert_eq!(policy.rows_ahead(&tenant(1), 4, 0), 5, "its weight counts");
+    let ahead = |policy: &Policy<Item>, of, weight| policy.rows_ahead(&tenant(of), weight, 1);
+    assert_eq!(ahead(&policy, 1, 1), 0, "nothing of its own waits");
+    assert_eq!(ahead(&policy, 0, 1), 800);
+    push(&mut policy, 100, 1, 1, 4);
+    assert_eq!(ahead(&policy, 1, 1), 8, "its own and as much of the other's");
+    assert_eq!(ahead(&policy, 1, 4), 5, "its weight counts");
+    assert_eq!(ahead(&policy, 0, 1), 804, "of the other what there is");
+    push(&mut policy, 101, 2, 0, 7);
+    assert_eq!(ahead(&policy, 2, 1), 7, "all that waits above");
+    assert_eq!(ahead(&policy, 1, 1), 15);
+    assert_eq!(policy.rows_ahead(&tenant(1), 1, 0), 0);
 }

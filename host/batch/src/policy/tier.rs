@@ -104,10 +104,16 @@ impl<T> Tier<T> {
         self.shares.get(tenant).map_or(0, |share| share.rows)
     }
 
-    /// The weights of the tenants with something queued here, but for `tenant`.
-    pub(super) fn weight_of_others(&self, tenant: usize) -> u64 {
-        let others = self.active.iter().filter(|index| **index != tenant);
-        others.map(|index| self.shares[*index].weight).sum()
+    /// How many rows are served before the next that the tenant queues here: its own, and of each other
+    /// tenant as many as its weight is worth against those.
+    pub(super) fn rows_before(&self, tenant: usize, weight: u32) -> usize {
+        let own = self.rows_of(tenant);
+        let others = self.active.iter().filter(|index| **index != tenant).map(|index| {
+            let Share { weight: others, rows, .. } = &self.shares[*index];
+            let due = (own as u64).saturating_mul(*others).div_ceil(u64::from(weight.max(1)));
+            (*rows).min(due as usize)
+        });
+        own + others.sum::<usize>()
     }
 
     /// How many shapes the tenant has queued here, but for `key`.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use gristmill_core::{ByteBudget, Deadline, ErrorCode, Name};
-use gristmill_pipeline::{InferError, Timings, infer};
+use gristmill_pipeline::{InferError, Queueing, Timings, infer};
 use gristmill_sandbox::{CallError, Failure, Response as PluginResponse};
 use gristmill_snapshot::{Access, Cell, Pipeline, Route, Snapshot, Tenant};
 use gristmill_telemetry::stage;
@@ -148,12 +148,12 @@ async fn run(
 ) -> Result<Answer, Refusal> {
     let deadline = Deadline::at(arrived + route.limits.timeout);
     let (head, body) = request.into_parts();
-    let (bytes, held) = (route.limits.body_bytes, budget.hold(0));
-    let limits = body::Limits { bytes, deadline, held: Some(&held), aligned_at: 0 };
+    let bytes = route.limits.body_bytes;
+    let limits = body::Limits { bytes, deadline, budget: Some(budget), aligned_at: 0 };
     let body = body::read(body, limits).await?;
     let request = request::for_plugin(&head, body, route.settings.clone()).await?;
     let mut timings = Timings::default();
-    let outcome = infer(route, request, deadline, &mut timings).await;
+    let outcome = infer(route, request, (deadline, Queueing::default()), &mut timings).await;
     times.stages = Some(timings);
     let answer = outcome.map_err(|error| problem_of_pipeline(&error, route))?;
     let PluginResponse { status, content_type, headers, body } = answer;

@@ -11,6 +11,14 @@ use tonic_prost::{ProstCodec, ProstDecoder, ProstEncoder};
 /// The most inputs, outputs and parameters of a message, taken together.
 const PARTS_MAX: usize = 10_000;
 
+/// The most elements of typed contents that are not packed, which is texts.
+const CONTENTS_MAX: usize = 1 << 20;
+
+/// Of a `ModelInferRequest`: the field of its inputs, and in each that of its typed contents. No other request
+/// has so large a field number.
+const INPUTS: u32 = 5;
+const CONTENTS: u32 = 5;
+
 #[derive(Debug, Default)]
 pub(super) struct BoundedCodec<T, U>(ProstCodec<T, U>);
 
@@ -42,47 +50,96 @@ impl<U: Message + Default> Decoder for BoundedDecoder<U> {
     fn decode(&mut self, message: &mut DecodeBuf<'_>) -> Result<Option<U>, Status> {
         // In one piece, as tonic has it.
         let whole = message.chunk();
-        if whole.len() == message.remaining() && parts(whole).is_some_and(|parts| parts > PARTS_MAX)
-        {
-            let detail = format!("the message has more than {PARTS_MAX} parts");
+        if whole.len() == message.remaining() && has_too_many_parts(whole) {
+            let detail = format!(
+                "the message has more than {PARTS_MAX} parts, or an input more than {CONTENTS_MAX} texts"
+            );
             return Err(Status::invalid_argument(detail));
         }
         self.0.decode(message)
     }
 }
 
-/// How many fields a message has, counted no further than is of interest; none where it is no message.
-fn parts(mut message: &[u8]) -> Option<usize> {
-    let mut parts = 0;
-    while !message.is_empty() && parts <= PARTS_MAX {
-        let (_, wire_type) = decode_key(&mut message).ok()?;
+/// Whether there is more in a message than any that is meant has.
+fn has_too_many_parts(message: &[u8]) -> bool {
+    let (mut parts, mut contents) = (0, 0);
+    for (field, part) in Fields(message) {
+        parts += 1;
+        let of_input = (field == INPUTS).then_some(Fields(part)).into_iter().flatten();
+        for (field, part) in of_input {
+            parts += 1;
+            if field == CONTENTS {
+                contents += Fields(part).take(CONTENTS_MAX + 1 - contents).count();
+            }
+            if parts > PARTS_MAX || contents > CONTENTS_MAX {
+                return true;
+            }
+        }
+        if parts > PARTS_MAX {
+            return true;
+        }
+    }
+    false
+}
+
+/// The fields of a message with what is in them, as far as it is a message.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = (u32, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let (field, wire_type) = decode_key(&mut self.0).ok()?;
         let len = match wire_type {
-            WireType::Varint => decode_varint(&mut message).map(|_| 0).ok()?,
+            WireType::Varint => decode_varint(&mut self.0).map(|_| 0).ok()?,
             WireType::SixtyFourBit => 8,
             WireType::ThirtyTwoBit => 4,
-            WireType::LengthDelimited => usize::try_from(decode_varint(&mut message).ok()?).ok()?,
+            WireType::LengthDelimited => usize::try_from(decode_varint(&mut self.0).ok()?).ok()?,
             WireType::StartGroup | WireType::EndGroup => return None,
         };
-        message = message.get(len..)?;
-        parts += 1;
+        let (part, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some((field, part))
     }
-    Some(parts)
 }
 
 #[cfg(test)]
 mod tests {
     use prost::Message;
 
-    use super::{PARTS_MAX, parts};
-    use crate::oip::proto::ModelInferRequest;
+    use super::{CONTENTS_MAX, PARTS_MAX, has_too_many_parts};
+    use crate::oip::proto::model_infer_request::InferInputTensor;
+    use crate::oip::proto::{InferTensorContents, ModelInferRequest};
+
+    /// A field of this number, length-delimited.
+    fn field(number: u8, content: &[u8]) -> Vec<u8> {
+        let mut field = vec![number << 3 | 2];
+        prost::encoding::encode_varint(content.len() as u64, &mut field);
+        [field, content.to_vec()].concat()
+    }
 
     #[test]
     fn parts_are_counted_without_being_made() {
         let mut message = ModelInferRequest { model_name: "m".into(), ..Default::default() };
         message.raw_input_contents = vec![vec![7; 300].into(); 5];
-        assert_eq!(parts(&message.encode_to_vec()), Some(6));
-        let empty_inputs = [0x2a, 0].repeat(PARTS_MAX + 1);
-        assert!(parts(&empty_inputs).unwrap() > PARTS_MAX);
-        assert_eq!(parts(&[0x2a, 200]), None);
+        let contents = InferTensorContents {
+            bytes_contents: vec![vec![1].into(); CONTENTS_MAX],
+            ..Default::default()
+        };
+        message.inputs = vec![InferInputTensor { contents: Some(contents), ..Default::default() }];
+        assert!(!has_too_many_parts(&message.encode_to_vec()));
+
+        let empty_inputs = field(5, &[]).repeat(PARTS_MAX + 1);
+        let parameters = field(5, &field(4, &[]).repeat(PARTS_MAX));
+        let texts = field(5, &field(5, &field(8, &[]).repeat(CONTENTS_MAX + 1)));
+        for message in [empty_inputs, parameters, texts] {
+            assert!(has_too_many_parts(&message));
+            ModelInferRequest::decode(&message[..]).unwrap();
+        }
+        // What is no message is told apart by whoever decodes it.
+        assert!(!has_too_many_parts(&[0x2a, 200]));
     }
 }

@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use futures_util::stream::{Stream, StreamExt};
 use gristmill_core::{ByteBudget, Deadline, ErrorCode, HeldBytes};
 use gristmill_oip::InferRequest;
@@ -16,6 +17,7 @@ use gristmill_snapshot::Snapshot;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use hyper::body::Incoming;
+use tokio_util::task::AbortOnDropHandle;
 use tonic::codec::CompressionEncoding;
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Request, Response, Status, Streaming};
@@ -23,7 +25,7 @@ use tonic_health::pb::health_server::HealthServer;
 use tonic_health::server::{HealthReporter, HealthService};
 use tower_service::Service;
 
-use self::messages::{number, output_of, requested_output, tensors};
+use self::messages::{Counted, number, output_of, requested_output, tensors};
 use self::metered::{MeteredAnswer, metered};
 use super::access::{Caller, Target, Visible};
 use super::inference::{Answered, Asked, refused};
@@ -36,6 +38,9 @@ use super::proto::{
 use super::{Inference, NO_SHARED_MEMORY, models};
 use crate::credentials;
 use crate::problem::Problem;
+
+/// The longest message of a call that needs no credentials: they say next to nothing.
+const OPEN_BYTES_MAX: usize = 64 << 10;
 
 /// How many requests of one stream run at the same time.
 const STREAM_REQUESTS: usize = 64;
@@ -51,6 +56,8 @@ const SERVICE: &str = "inference.GRPCInferenceService";
 pub struct GrpcPlane {
     served: Inference,
     inference: GrpcInferenceServiceServer<Inference>,
+    /// The same, for calls that need no credentials.
+    open: GrpcInferenceServiceServer<Inference>,
     health: HealthServer<HealthService>,
     reporter: HealthReporter,
 }
@@ -61,33 +68,40 @@ pub async fn grpc_plane(inference: Inference) -> GrpcPlane {
     let health = HealthServer::new(HealthService::from_health_reporter(reporter.clone()));
     reporter.set_service_status(SERVICE, tonic_health::ServingStatus::Serving).await;
     let bytes_max = inference.parts.config.message_bytes_max;
-    let mut service = GrpcInferenceServiceServer::new(inference.clone())
-        .max_decoding_message_size(bytes_max)
+    let service = GrpcInferenceServiceServer::new(inference.clone())
+        .accept_compressed(CompressionEncoding::Gzip)
+        .accept_compressed(CompressionEncoding::Deflate)
         .max_encoding_message_size(usize::MAX);
-    for encoding in [CompressionEncoding::Gzip, CompressionEncoding::Deflate] {
-        service = service.accept_compressed(encoding);
+    GrpcPlane {
+        served: inference,
+        inference: service.clone().max_decoding_message_size(bytes_max),
+        open: service.max_decoding_message_size(OPEN_BYTES_MAX),
+        health: health.max_decoding_message_size(OPEN_BYTES_MAX),
+        reporter,
     }
-    GrpcPlane { served: inference, inference: service, health, reporter }
 }
 
 impl GrpcPlane {
     /// Answer one call.
     pub async fn handle(mut self, call: http::Request<Incoming>) -> http::Response<MeteredAnswer> {
         let path = call.uri().path();
-        if path.starts_with("/grpc.health.v1.Health/") {
-            let Ok(answer) = self.health.call(call).await;
-            return answer.map(|body| MeteredAnswer::new(body, None));
-        }
-        let budget = match self.admit(path, call.headers()) {
+        let is_health = path.starts_with("/grpc.health.v1.Health/");
+        let opens = ["/ServerLive", "/ServerReady", "/ServerMetadata"];
+        let is_open = is_health || opens.iter().any(|method| path.ends_with(method));
+        let streams = path.ends_with("/ModelStreamInfer");
+        let budget = match self.admit(is_open, call.headers()) {
             Ok(budget) => budget,
             Err(problem) => {
                 let refused = status_of(&problem).into_http();
                 return refused.map(|body| MeteredAnswer::new(body, None));
             }
         };
-        let streams = path.ends_with("/ModelStreamInfer");
         let call = metered(call, budget.as_ref(), streams);
-        let answering = self.inference.call(call);
+        let answering = match (is_health, is_open) {
+            (true, _) => self.health.call(call),
+            (_, true) => self.open.call(call),
+            _ => self.inference.call(call),
+        };
         let answer = if streams {
             answering.await
         } else {
@@ -103,10 +117,13 @@ impl GrpcPlane {
 
     /// Whether the call's message may be read: not before its credentials are known to be good. If
     /// so, what its bytes count against.
-    fn admit(&self, path: &str, headers: &HeaderMap) -> Result<Option<Arc<ByteBudget>>, Problem> {
-        let open = ["/ServerLive", "/ServerReady", "/ServerMetadata"];
-        if open.iter().any(|method| path.ends_with(method)) {
-            return Ok(None);
+    fn admit(
+        &self,
+        is_open: bool,
+        headers: &HeaderMap,
+    ) -> Result<Option<Arc<ByteBudget>>, Problem> {
+        if is_open {
+            return Ok(Some(ByteBudget::new(OPEN_BYTES_MAX)));
         }
         let snapshot = self.served.snapshot();
         let caller = self.served.caller(&snapshot, credentials::bearer(headers), None)?;
@@ -148,22 +165,13 @@ impl Inference {
         self.parts.control.cell().load()
     }
 
-    async fn infer(
-        &self,
-        call: &Call,
-        message: ModelInferRequest,
-    ) -> Result<ModelInferResponse, Status> {
-        let snapshot = self.snapshot();
-        let outcome = self.infer_in(&snapshot, call, message).await;
-        outcome.map_err(|problem| status_of(&problem))
-    }
-
     async fn infer_in(
         &self,
         snapshot: &Snapshot,
         call: &Call,
-        message: ModelInferRequest,
+        message: Counted,
     ) -> Result<ModelInferResponse, Problem> {
+        let Counted { message, _typed } = message;
         let ModelInferRequest {
             model_name,
             model_version,
@@ -173,7 +181,6 @@ impl Inference {
             outputs,
             raw_input_contents,
         } = message;
-        let bytes = raw_input_contents.iter().map(bytes::Bytes::len).sum();
         let asked = Asked {
             caller: self.caller(snapshot, call.token.as_deref(), None)?,
             model: &model_name,
@@ -182,8 +189,6 @@ impl Inference {
             arrived: call.arrived,
             deadline: call.deadline,
         };
-        // Read already: for as long as the request runs.
-        let _held = asked.caller.budget().map(|budget| budget.hold(bytes));
         let target = self.target(snapshot, &asked)?;
         let outputs = outputs.into_iter().map(requested_output);
         let request = InferRequest {
@@ -358,7 +363,13 @@ impl GrpcInferenceService for Inference {
 
     async fn model_infer(&self, request: Request<ModelInferRequest>) -> Answer<ModelInferResponse> {
         let call = self.call(request.metadata());
-        self.infer(&call, request.into_inner()).await.map(Response::new)
+        let snapshot = self.snapshot();
+        let answer = async {
+            let caller = self.caller(&snapshot, call.token.as_deref(), None)?;
+            let message = Counted::new(request.into_inner(), caller.budget())?;
+            self.infer_in(&snapshot, &call, message).await
+        };
+        answer.await.map(Response::new).map_err(|problem| status_of(&problem))
     }
 
     type ModelStreamInferStream =
@@ -373,7 +384,8 @@ impl GrpcInferenceService for Inference {
         let held = request.extensions().get::<Arc<HeldBytes>>().cloned();
         let snapshot = self.snapshot();
         let caller = self.caller(&snapshot, token(&metadata).as_deref(), None);
-        caller.map_err(|problem| status_of(&problem))?;
+        let caller = caller.map_err(|problem| status_of(&problem))?;
+        let budget = caller.budget().cloned();
         let inference = self.clone();
         let shutdown = self.parts.shutdown.clone();
         let ended = Box::pin(async move { shutdown.begun().await });
@@ -383,14 +395,16 @@ impl GrpcInferenceService for Inference {
             if let Some(held) = &held {
                 held.release();
             }
-            let answer: Pin<Box<dyn Future<Output = _> + Send>> = match message {
-                Err(status) => Box::pin(async { Err(status) }),
-                Ok(message) => {
-                    let (inference, call) = (inference.clone(), inference.call(&metadata));
-                    Box::pin(async move { Ok(inference.stream_answer(&call, message).await) })
+            let answer = message.map(|message| {
+                let (inference, call) = (inference.clone(), inference.call(&metadata));
+                inference.stream_answer(call, message, budget.as_ref())
+            });
+            async {
+                match answer {
+                    Ok(answer) => answer.await,
+                    Err(status) => Err(status),
                 }
-            };
-            answer
+            }
         });
         Ok(Response::new(Box::pin(answers.buffered(STREAM_REQUESTS))))
     }
@@ -482,26 +496,37 @@ impl GrpcInferenceService for Inference {
 }
 
 impl Inference {
-    async fn stream_answer(
-        &self,
-        call: &Call,
+    /// Run a stream's request in a task of its own: it is over at its deadline and what it got is counted,
+    /// whether or not the stream is read.
+    fn stream_answer(
+        self,
+        call: Call,
         message: ModelInferRequest,
-    ) -> proto::ModelStreamInferResponse {
+        budget: Option<&Arc<ByteBudget>>,
+    ) -> impl Future<Output = Result<proto::ModelStreamInferResponse, Status>> + use<> {
         let failed = ModelInferResponse {
             model_name: message.model_name.clone(),
             model_version: message.model_version.clone(),
             id: message.id.clone(),
             ..Default::default()
         };
-        match self.infer(call, message).await {
-            Ok(answer) => proto::ModelStreamInferResponse {
-                error_message: String::new(),
+        let (counted, held) = (Counted::new(message, budget), budget.map(|budget| budget.hold(0)));
+        let answering = AbortOnDropHandle::new(tokio::spawn(async move {
+            let answer = self.infer_in(&self.snapshot(), &call, counted?).await?;
+            let bytes = answer.raw_output_contents.iter().map(Bytes::len).sum();
+            held.as_ref().map_or(Ok(()), |held| held.try_add(bytes))?;
+            Ok((answer, held))
+        }));
+        async move {
+            let answered = answering.await.map_err(|error| Status::internal(error.to_string()))?;
+            let (error, answer) = match answered {
+                Ok((answer, _held)) => (String::new(), answer),
+                Err::<_, Problem>(problem) => (status_of(&problem).message().into(), failed),
+            };
+            Ok(proto::ModelStreamInferResponse {
+                error_message: error,
                 infer_response: Some(answer),
-            },
-            Err(status) => proto::ModelStreamInferResponse {
-                error_message: status.message().into(),
-                infer_response: Some(failed),
-            },
+            })
         }
     }
 }

@@ -7,7 +7,7 @@ use gristmill_batch::{Submission, SubmitError};
 use gristmill_control::{Change, ControlError};
 use gristmill_core::{Deadline, Dtype, ErrorCode, Name, NamedTensor, Shape};
 use gristmill_oip::{InferRequest, Output, OutputData, ParseError, from_texts};
-use gristmill_pipeline::{Timings, infer};
+use gristmill_pipeline::{Queueing, Timings, infer};
 use gristmill_sandbox::Request;
 use gristmill_snapshot::{Route, ServedModel, Snapshot};
 use tracing::{Instrument, info_span};
@@ -100,7 +100,7 @@ impl Inference {
                 let submission = Submission {
                     tenant: tenant.clone(),
                     weight: state.weight,
-                    priority: Some(request.priority).filter(|priority| *priority > 0),
+                    priority: given_priority(request),
                     timeout: request.timeout,
                     inputs: self.inputs(served, request)?,
                     arrived: asked.arrived,
@@ -191,6 +191,10 @@ fn check_outputs<'a>(
     Ok(())
 }
 
+fn given_priority(request: &InferRequest) -> Option<u32> {
+    Some(request.priority).filter(|priority| *priority > 0)
+}
+
 async fn run_pipeline(
     name: &Name,
     route: &Route,
@@ -206,7 +210,8 @@ async fn run_pipeline(
     }
     let own = Deadline::at(Instant::now() + route.limits.timeout);
     let deadline = if own.instant() < deadline.instant() { own } else { deadline };
-    let request = Request {
+    let queueing = Queueing { priority: given_priority(request), timeout: request.timeout };
+    let asked = Request {
         content_type: None,
         headers: Vec::new(),
         query: Vec::new(),
@@ -215,7 +220,7 @@ async fn run_pipeline(
         parts: Vec::new(),
     };
     let mut timings = Timings::default();
-    let answered = infer(route, request, deadline, &mut timings).await;
+    let answered = infer(route, asked, (deadline, queueing), &mut timings).await;
     let answered = answered.map_err(|error| problem_of_pipeline(&error, route))?;
     if answered.status >= 400 {
         // The protocol has no place for a status beside an answer.

@@ -1,22 +1,23 @@
 //! The protocol over HTTP: paths, bodies and their encodings, answers.
 
+mod encoding;
+
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use flate2::Compression;
-use flate2::read::{GzDecoder, GzEncoder, ZlibDecoder, ZlibEncoder};
-use gristmill_core::ErrorCode;
-use gristmill_oip::{InferRequest, InferResponse, Written};
+use gristmill_core::{ByteBudget, ErrorCode};
+use gristmill_oip::{InferRequest, InferResponse, Input, Written};
 use gristmill_snapshot::Snapshot;
-use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use serde::Serialize;
 use serde_json::json;
 
+use self::encoding::Encoding;
 use super::access::{Caller, Target};
 use super::inference::{Answered, Asked, refused};
 use super::{Inference, NO_SHARED_MEMORY, models};
@@ -210,8 +211,8 @@ impl Inference {
         arrived: Instant,
     ) -> Result<Bytes, Problem> {
         let (bytes, deadline) = (self.parts.config.message_bytes_max, self.deadline(arrived));
-        let held = caller.budget().map(|budget| budget.hold(0));
-        body::read(body, body::Limits { bytes, deadline, held: held.as_ref(), aligned_at: 0 }).await
+        let budget = caller.budget();
+        body::read(body, body::Limits { bytes, deadline, budget, aligned_at: 0 }).await
     }
 
     /// The most bytes of a request for this model.
@@ -233,22 +234,27 @@ impl Inference {
         request: Request<Incoming>,
     ) -> Result<Answer, Problem> {
         let budget = &asked.caller.tenant()?.1.share.bytes;
-        let held = budget.hold(0);
         let target = self.target(snapshot, asked)?;
         let (head, body) = request.into_parts();
         let header_len = header_length(&head.headers)?;
         let (bytes, aligned_at) = (self.bytes_max(&target), header_len.unwrap_or_default());
         let limits =
-            body::Limits { bytes, deadline: asked.deadline, held: Some(&held), aligned_at };
+            body::Limits { bytes, deadline: asked.deadline, budget: Some(budget), aligned_at };
         let body = body::read(body, limits).await?;
-        let sent = body.len();
-        let body = decoded(&head.headers, body, bytes)?;
-        held.try_add(body.len().saturating_sub(sent))?;
+        let body = decoded(&head.headers, body, (bytes, budget))?;
         let request = match header_len {
             Some(0) => raw_request(&target, body)?,
             header_len => {
                 let json_len = header_len.unwrap_or(body.len());
-                aside(json_len, || InferRequest::parse(&body, header_len)).map_err(refused)?
+                let parsed = aside(json_len, || InferRequest::parse(&body, header_len));
+                let mut request = parsed.map_err(refused)?;
+                // What was JSON is memory of its own; what was binary is the body's.
+                let of_body = body.as_ptr_range();
+                let own = |input: &&mut Input| !of_body.contains(&input.data.as_ptr());
+                for input in request.inputs.iter_mut().filter(own) {
+                    input.data = body::try_held(std::mem::take(&mut input.data), budget)?;
+                }
+                request
             }
         };
         let answered = self.run(asked, &target, &request).await?;
@@ -267,7 +273,11 @@ impl Inference {
 }
 
 /// The body without its encoding.
-fn decoded(headers: &HeaderMap, body: Bytes, limit: usize) -> Result<Bytes, Problem> {
+fn decoded(
+    headers: &HeaderMap,
+    body: Bytes,
+    (limit, budget): (usize, &Arc<ByteBudget>),
+) -> Result<Bytes, Problem> {
     let Some(encoding) = headers.get(CONTENT_ENCODING) else { return Ok(body) };
     let Some(encoding) = Encoding::of(encoding.as_bytes()) else {
         if encoding.as_bytes() == b"identity" {
@@ -276,7 +286,7 @@ fn decoded(headers: &HeaderMap, body: Bytes, limit: usize) -> Result<Bytes, Prob
         let detail = format!("content-encoding is {encoding:?}: gzip and deflate are understood");
         return Err(Problem::new(ErrorCode::UnsupportedMediaType, detail));
     };
-    aside(body.len(), || encoding.decompress(&body, limit))
+    aside(body.len(), || encoding.decompress(&body, limit, budget))
 }
 
 fn path_of<'a>(segments: &[&'a str]) -> Option<(Method, Path<'a>)> {
@@ -346,67 +356,6 @@ fn raw_request(target: &Target<'_>, body: Bytes) -> Result<InferRequest, Problem
         Target::Pipeline { .. } => InferRequest::raw(&[models::pipeline_input()], true, body),
     };
     request.map_err(refused)
-}
-
-/// How bodies are compressed.
-#[derive(Clone, Copy)]
-enum Encoding {
-    Gzip,
-    Deflate,
-}
-
-impl Encoding {
-    fn of(name: &[u8]) -> Option<Self> {
-        match name {
-            b"gzip" | b"x-gzip" => Some(Self::Gzip),
-            b"deflate" => Some(Self::Deflate),
-            _ => None,
-        }
-    }
-
-    /// What the client takes, if it takes any; one that it refuses has weight 0.
-    fn accepted(headers: &HeaderMap) -> Option<Self> {
-        let accepted = headers.get(ACCEPT_ENCODING)?.to_str().ok()?;
-        accepted.split(',').find_map(|part| {
-            let (name, weight) = part.split_once(';').unwrap_or((part, ""));
-            let refused = matches!(weight.trim(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000");
-            Self::of(name.trim().as_bytes()).filter(|_| !refused)
-        })
-    }
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Gzip => "gzip",
-            Self::Deflate => "deflate",
-        }
-    }
-
-    fn decompress(self, body: &[u8], limit: usize) -> Result<Bytes, Problem> {
-        let most = limit as u64 + 1;
-        let mut all = Vec::new();
-        let outcome = match self {
-            Self::Gzip => GzDecoder::new(body).take(most).read_to_end(&mut all),
-            Self::Deflate => ZlibDecoder::new(body).take(most).read_to_end(&mut all),
-        };
-        if let Err(error) = outcome {
-            let detail = format!("the body is no {}: {error}", self.as_str());
-            return Err(Problem::new(ErrorCode::InvalidRequest, detail));
-        }
-        if all.len() > limit {
-            let detail = format!("the decompressed body is over the limit of {limit} bytes");
-            return Err(Problem::new(ErrorCode::BodyTooLarge, detail));
-        }
-        Ok(all.into())
-    }
-
-    fn compress(self, body: &[u8]) -> std::io::Result<Vec<u8>> {
-        let mut all = Vec::with_capacity(body.len() / 2);
-        match self {
-            Self::Gzip => GzEncoder::new(body, Compression::fast()).read_to_end(&mut all)?,
-            Self::Deflate => ZlibEncoder::new(body, Compression::fast()).read_to_end(&mut all)?,
-        };
-        Ok(all)
-    }
 }
 
 /// Do `work` on `len` bytes; where they are many, the thread's other tasks go on elsewhere.

@@ -1,20 +1,65 @@
 //! gRPC's messages as the requests and answers that both protocols have.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use gristmill_core::{Dtype, ErrorCode};
+use gristmill_core::{ByteBudget, Dtype, ErrorCode, HeldBytes, OverBudget};
 use gristmill_oip::{
     Input, Output, OutputData, ParseError, RequestedOutput, from_texts, no_classification,
     no_shared_memory,
 };
 
+use crate::body::try_held;
 use crate::oip::inference::refused;
 use crate::oip::proto::infer_parameter::ParameterChoice;
 use crate::oip::proto::model_infer_request::{InferInputTensor, InferRequestedOutputTensor};
 use crate::oip::proto::model_infer_response::InferOutputTensor;
-use crate::oip::proto::{InferParameter, InferTensorContents};
+use crate::oip::proto::{InferParameter, InferTensorContents, ModelInferRequest};
 use crate::problem::Problem;
+
+/// A request whose contents count against its tenant's budget: the raw ones until they are dropped, the
+/// typed ones for as long as this is held.
+pub(super) struct Counted {
+    pub(super) message: ModelInferRequest,
+    pub(super) _typed: Option<HeldBytes>,
+}
+
+impl Counted {
+    pub(super) fn new(
+        mut message: ModelInferRequest,
+        budget: Option<&Arc<ByteBudget>>,
+    ) -> Result<Self, OverBudget> {
+        let Some(budget) = budget else { return Ok(Self { message, _typed: None }) };
+        for raw in &mut message.raw_input_contents {
+            *raw = try_held(std::mem::take(raw), budget)?;
+        }
+        let typed = message.inputs.iter().filter_map(|input| input.contents.as_ref());
+        let held = match typed.map(len_in_memory).sum() {
+            0 => None,
+            bytes => {
+                let held = budget.hold(0);
+                held.try_add(bytes)?;
+                Some(held)
+            }
+        };
+        Ok(Self { message, _typed: held })
+    }
+}
+
+/// The bytes that typed contents take in memory.
+fn len_in_memory(contents: &InferTensorContents) -> usize {
+    let texts = &contents.bytes_contents;
+    contents.bool_contents.len()
+        + size_of_val(&contents.int_contents[..])
+        + size_of_val(&contents.int64_contents[..])
+        + size_of_val(&contents.uint_contents[..])
+        + size_of_val(&contents.uint64_contents[..])
+        + size_of_val(&contents.fp32_contents[..])
+        + size_of_val(&contents.fp64_contents[..])
+        + size_of_val(&texts[..])
+        + texts.iter().map(Bytes::len).sum::<usize>()
+}
 
 /// A parameter that counts something.
 pub(super) fn number(

@@ -15,9 +15,15 @@ use crate::body::held;
 use crate::problem::Problem;
 
 /// A call's body: its bytes count from when they are read until its message is.
+///
+/// Where a call is one message, the end of it is passed on only with the end of the call: then it is taken apart
+/// and answered at once, and nobody who leaves a call open has a message, which may be large where it came
+/// compressed, lie around uncounted.
 pub(super) struct MeteredCall {
     body: Incoming,
     held: Option<Arc<HeldBytes>>,
+    streams: bool,
+    last: Option<Frame<Bytes>>,
 }
 
 /// `call`, metered. Where it is a stream of messages, whoever takes them finds what is held among the
@@ -31,7 +37,7 @@ pub(super) fn metered(
     if let Some(held) = held.as_ref().filter(|_| streams) {
         call.extensions_mut().insert(held.clone());
     }
-    call.map(|body| MeteredCall { body, held })
+    call.map(|body| MeteredCall { body, held, streams, last: None })
 }
 
 impl Body for MeteredCall {
@@ -42,25 +48,25 @@ impl Body for MeteredCall {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(context)) else {
-            return Poll::Ready(None);
-        };
-        let frame = frame.map_err(|error| Status::from_error(error.into()));
-        let counted = frame.and_then(|frame| {
+        loop {
+            let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(context)) else {
+                return Poll::Ready(self.last.take().map(Ok));
+            };
+            let frame = frame.map_err(|error| Status::from_error(error.into()))?;
             if let (Some(held), Some(data)) = (&self.held, frame.data_ref()) {
                 held.try_add(data.len()).map_err(|error| status_of(&Problem::from(error)))?;
             }
-            Ok(frame)
-        });
-        Poll::Ready(Some(counted))
+            if self.streams || self.last.is_none() && self.body.is_end_stream() {
+                return Poll::Ready(Some(Ok(frame)));
+            }
+            if let Some(before) = self.last.replace(frame) {
+                return Poll::Ready(Some(Ok(before)));
+            }
+        }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.last.is_none() && self.body.is_end_stream()
     }
 }
 

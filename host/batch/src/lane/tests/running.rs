@@ -1,0 +1,156 @@
+//! Who runs a batch, on which thread, and what its requests get of it.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use gristmill_core::{BufferPool, Model, ModelError, Tensor};
+
+use super::{Lane, Named, Submission, SubmitError, bench, info, submission};
+use crate::LaneConfig;
+use crate::lane::Job;
+use crate::parts::shape_key;
+use crate::policy::Entry;
+use crate::ticket::ticket;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Echoes its input after three times as long as a submitting task may run a batch for, and says on
+/// which thread it ran.
+struct Long(Named);
+
+impl Model for Long {
+    fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
+        let began = Instant::now();
+        while began.elapsed() < Duration::from_micros(300) {
+            std::hint::spin_loop();
+        }
+        self.0.run(inputs)
+    }
+}
+
+#[tokio::test]
+async fn long_batches_are_never_run_by_whoever_submits() {
+    const REQUESTS: usize = 100;
+    let (ran_on, threads) = channel();
+    let (config, pool) = (LaneConfig::new(8, 64), BufferPool::new(1 << 20));
+    let models: Vec<Box<dyn Model>> = vec![Box::new(Long(Named { ran_on }))];
+    let lane = Lane::new("long", info(), models, config, pool.clone()).unwrap();
+    for _ in 0..REQUESTS {
+        lane.submit(submission(&pool, "a", &[1.0], PATIENCE)).await.unwrap();
+    }
+    let on_workers = |name: &Option<String>| name.as_deref() == Some("model-long");
+    assert_eq!(threads.try_iter().filter(on_workers).count(), REQUESTS);
+}
+
+/// However much is queued, whoever leads runs a few batches and leaves the rest to a worker.
+#[tokio::test]
+async fn whoever_leads_does_not_lead_for_ever() {
+    const QUEUED: usize = 100;
+    let (ran_on, threads) = channel();
+    let (config, pool) = (LaneConfig::new(1, 1000), BufferPool::new(1 << 20));
+    let models: Vec<Box<dyn Model>> = vec![Box::new(Named { ran_on })];
+    let lane = Lane::new("named", info(), models, config, pool.clone()).unwrap();
+    // From here on the workers do nothing before they are woken.
+    while lane.shared.state().waiting_workers < 2 {
+        tokio::task::yield_now().await;
+    }
+    let mut flood = Vec::new();
+    {
+        let mut state = lane.shared.state();
+        state.service.observe(1, Duration::from_micros(1));
+        for _ in 0..QUEUED {
+            let submission = submission(&pool, "flood", &[1.0], PATIENCE);
+            let Submission { tenant, weight, inputs, arrived, deadline, .. } = submission;
+            let (reply, waiting) = ticket();
+            state.policy.push(Entry {
+                tenant,
+                weight,
+                level: 0,
+                rows: 1,
+                bytes: 4,
+                shape_key: shape_key(&inputs),
+                arrived,
+                deadline: deadline.instant(),
+                timeout: None,
+                item: Job { inputs, reply },
+            });
+            flood.push(waiting);
+        }
+    }
+    lane.submit(submission(&pool, "late", &[1.0], PATIENCE)).await.unwrap();
+    for waiting in flood {
+        waiting.await.unwrap();
+    }
+    let own = std::thread::current().name().map(str::to_owned);
+    let ran: Vec<_> = threads.try_iter().collect();
+    let led = ran.iter().filter(|name| **name == own).count();
+    assert_eq!(ran.len(), QUEUED + 1);
+    assert!((1..=10).contains(&led), "{led} batches were run by whoever submitted");
+}
+
+/// Says that it is in, and answers once the other one is in, too.
+struct Meets {
+    here: Sender<()>,
+    there: Receiver<()>,
+}
+
+impl Model for Meets {
+    fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
+        self.here.send(()).unwrap();
+        self.there.recv_timeout(PATIENCE).map_err(|_| ModelError("alone".into()))?;
+        Ok(vec![inputs[0].clone()])
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_instances_run_two_batches_at_the_same_time() {
+    let ((here, there), (back_here, back_there)) = (channel(), channel());
+    let models: Vec<Box<dyn Model>> = vec![
+        Box::new(Meets { here, there: back_there }),
+        Box::new(Meets { here: back_here, there }),
+    ];
+    let (config, pool) = (LaneConfig::new(1, 64), BufferPool::new(1 << 20));
+    let lane = Lane::new("meets", info(), models, config, pool.clone()).unwrap();
+    let ask = || lane.submit(submission(&pool, "a", &[1.0], PATIENCE * 2));
+    let (one, other) = tokio::join!(ask(), ask());
+    one.unwrap();
+    other.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_answers_of_a_batch_are_rows_of_one_buffer() {
+    let bench = bench(8, 64);
+    let first = bench.occupy().await;
+    let a = bench.enqueue(bench.submission("a", &[1.0, 2.0], PATIENCE)).await;
+    let b = bench.enqueue(bench.submission("b", &[3.0], PATIENCE)).await;
+    bench.finish(2);
+    first.await.unwrap().unwrap();
+    let answers = [a.await.unwrap().unwrap(), b.await.unwrap().unwrap()];
+    assert_eq!(bench.started.recv().unwrap(), 3, "one batch");
+    let [a, b] = answers.each_ref().map(|answer| &answer.outputs[0].tensor);
+    assert_eq!((a.as_f32().unwrap(), b.as_f32().unwrap()), (&[2.0, 4.0][..], &[6.0][..]));
+    // Copies would lie in buffers of their own, which begin where the pool aligns them.
+    let mut places = [a, b].map(|tensor| tensor.as_bytes().as_ptr_range());
+    places.sort_by_key(|place| place.start);
+    assert_eq!(places[0].end, places[1].start);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_that_panics_fails_that_request_and_the_lane_goes_on() {
+    let bench = bench(8, 64);
+    let first = bench.occupy().await;
+    let good = bench.queue("a", &[1.0]).await;
+    let bad = bench.queue("b", &[-2.0]).await;
+    // The first run, both together, each by itself.
+    bench.finish(4);
+    first.await.unwrap().unwrap();
+    assert_eq!(good.await.unwrap().unwrap(), [2.0]);
+    let bad = bad.await.unwrap().unwrap_err();
+    assert!(matches!(&bad, SubmitError::Failed(why) if why == "panicked"), "{bad}");
+    let statistics = bench.lane.statistics();
+    assert_eq!((statistics.total.success, statistics.total.fail), (2, 1));
+    bench.finish(2);
+    let alone = bench.lane.submit(bench.submission("b", &[-2.0], PATIENCE)).await;
+    assert!(matches!(alone, Err(SubmitError::Failed(_))));
+    bench.lane.submit(bench.submission("b", &[3.0], PATIENCE)).await.unwrap();
+}

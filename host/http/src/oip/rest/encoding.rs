@@ -1,0 +1,97 @@
+//! Bodies that travel compressed.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use flate2::Compression;
+use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
+use flate2::read::{GzEncoder, ZlibEncoder};
+use gristmill_core::{ByteBudget, ErrorCode};
+use http::HeaderMap;
+use http::header::ACCEPT_ENCODING;
+
+use crate::body;
+use crate::problem::Problem;
+
+/// How much is decompressed before it is counted.
+const INFLATED_BYTES: usize = 64 << 10;
+
+/// How a body is compressed.
+#[derive(Clone, Copy)]
+pub(super) enum Encoding {
+    Gzip,
+    Deflate,
+}
+
+impl Encoding {
+    pub(super) fn of(name: &[u8]) -> Option<Self> {
+        match name {
+            b"gzip" | b"x-gzip" => Some(Self::Gzip),
+            b"deflate" => Some(Self::Deflate),
+            _ => None,
+        }
+    }
+
+    /// What the client takes, if it takes any; one that it refuses has weight 0.
+    pub(super) fn accepted(headers: &HeaderMap) -> Option<Self> {
+        let accepted = headers.get(ACCEPT_ENCODING)?.to_str().ok()?;
+        accepted.split(',').find_map(|part| {
+            let (name, weight) = part.split_once(';').unwrap_or((part, ""));
+            let refused = matches!(weight.trim(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000");
+            Self::of(name.trim().as_bytes()).filter(|_| !refused)
+        })
+    }
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Deflate => "deflate",
+        }
+    }
+
+    /// All of `body`, counted as it grows.
+    pub(super) fn decompress(
+        self,
+        mut body: &[u8],
+        limit: usize,
+        budget: &Arc<ByteBudget>,
+    ) -> Result<Bytes, Problem> {
+        let wrong = |why: String| {
+            let detail = format!("the body is no {}: {why}", self.as_str());
+            Problem::new(ErrorCode::InvalidRequest, detail)
+        };
+        let (mut all, held) = (BytesMut::new(), budget.hold(0));
+        let mut part = vec![0; INFLATED_BYTES];
+        let mut reader: Box<dyn Read> = match self {
+            Self::Gzip => Box::new(MultiGzDecoder::new(&mut body)),
+            Self::Deflate => Box::new(ZlibDecoder::new(&mut body)),
+        };
+        loop {
+            let len = reader.read(&mut part).map_err(|error| wrong(error.to_string()))?;
+            if len == 0 {
+                break;
+            }
+            if all.len() + len > limit {
+                let detail = format!("the decompressed body is over the limit of {limit} bytes");
+                return Err(Problem::new(ErrorCode::BodyTooLarge, detail));
+            }
+            held.try_add(len)?;
+            all.extend_from_slice(&part[..len]);
+        }
+        drop(reader);
+        if !body.is_empty() {
+            return Err(wrong(format!("{} bytes follow it", body.len())));
+        }
+        Ok(body::kept(all.freeze(), Some(held)))
+    }
+
+    pub(super) fn compress(self, body: &[u8]) -> std::io::Result<Vec<u8>> {
+        let mut all = Vec::with_capacity(body.len() / 2);
+        match self {
+            Self::Gzip => GzEncoder::new(body, Compression::fast()).read_to_end(&mut all)?,
+            Self::Deflate => ZlibEncoder::new(body, Compression::fast()).read_to_end(&mut all)?,
+        };
+        Ok(all)
+    }
+}
