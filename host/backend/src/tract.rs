@@ -29,7 +29,10 @@ pub(crate) fn load(
         ));
     }
     let known = tract_onnx::onnx().op_register.0;
-    let unknown: Vec<_> = operators.iter().filter(|name| !known.contains_key(*name)).collect();
+    // Those for classical machine learning it knows without their domain.
+    let is_known =
+        |name: &str| known.contains_key(name.strip_prefix("ai.onnx.ml.").unwrap_or(name));
+    let unknown: Vec<_> = operators.iter().filter(|name| !is_known(name)).collect();
     if !unknown.is_empty() {
         return Err(format!("it has no operator {unknown:?}"));
     }

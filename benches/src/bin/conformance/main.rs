@@ -1,16 +1,29 @@
-//! Runs exported node tests (`benches/conformance/export.py`) through the `backend` crate.
+//! Runs exported node tests (`benches/conformance/export.py`) through the `backend` crate, or on tract by
+//! itself.
 //!
-//! `conformance <onnxruntime|tract> <folder of cases> [first]` prints the name of each test before it is run
+//! `conformance <onnxruntime|tract|plain-tract> <folder of cases> [first]` prints the name of each test before it is run
 //! and its verdict after: `name<TAB>verdict<TAB>reason`. A test that takes the process down leaves its name
 //! without a verdict; the caller goes on behind it by naming the next one as `first`.
 
+mod plain_tract;
+
+use std::fmt::Display;
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use gristmill_backend::{Backends, LibrarySearch, LoadOptions, ProviderKind};
 use gristmill_core::{BufferPool, Dtype, NamedTensor, Tensor};
 use serde_json::Value;
+
+use plain_tract::PlainTract;
+
+/// What runs the tests.
+enum Runner {
+    Backend(Box<(Arc<Backends>, ProviderKind)>),
+    PlainTract,
+}
 
 /// What came of a test.
 enum Verdict {
@@ -22,15 +35,19 @@ enum Verdict {
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [backend, folder, rest @ ..] = &args[..] else {
-        bail!("usage: conformance <onnxruntime|tract> <folder of cases> [first]");
-    };
-    let provider = match backend.as_str() {
-        "onnxruntime" => ProviderKind::Cpu,
-        "tract" => ProviderKind::Tract,
-        other => bail!("no backend {other:?}: there are onnxruntime and tract"),
+        bail!("usage: conformance <onnxruntime|tract|plain-tract> <folder of cases> [first]");
     };
     let pool = BufferPool::new(64 << 20);
-    let backends = Backends::open(&LibrarySearch::default(), pool.clone())?;
+    let of = |provider| {
+        let backends = Backends::open(&LibrarySearch::default(), pool.clone())?;
+        anyhow::Ok(Runner::Backend(Box::new((backends, provider))))
+    };
+    let runner = match backend.as_str() {
+        "onnxruntime" => of(ProviderKind::Cpu)?,
+        "tract" => of(ProviderKind::Tract)?,
+        "plain-tract" => Runner::PlainTract,
+        other => bail!("no backend {other:?}: there are onnxruntime, tract and plain-tract"),
+    };
     let mut cases: Vec<_> =
         std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
     cases.sort();
@@ -43,7 +60,7 @@ fn main() -> Result<()> {
         }
         write!(out, "{name}\t")?;
         out.flush()?;
-        let (verdict, why) = match run(&case, &backends, provider, &pool) {
+        let (verdict, why) = match run(&case, &runner, &pool) {
             Ok(Verdict::Passed) => ("passed", String::new()),
             Ok(Verdict::Failed(why)) => ("failed", why),
             Ok(Verdict::Unsupported(why)) => ("unsupported", why),
@@ -54,45 +71,59 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn run(
-    case: &Path,
-    backends: &Backends,
-    provider: ProviderKind,
-    pool: &BufferPool,
-) -> Result<Verdict> {
+fn run(case: &Path, runner: &Runner, pool: &BufferPool) -> Result<Verdict> {
     let document: Value = serde_json::from_slice(&std::fs::read(case.join("case.json"))?)?;
     if let Some(why) = document["unsupported"].as_str() {
         return Ok(Verdict::Unsupported(why.into()));
     }
     let onnx = std::fs::read(case.join("model.onnx"))?;
-    let options = LoadOptions { providers: vec![provider], ..LoadOptions::default() };
-    let mut model = match backends.load(&onnx, &options) {
-        Ok(model) => model,
-        Err(error) => return Ok(Verdict::Unsupported(error.to_string())),
-    };
-    let mut inputs = tensors(case, &document["inputs"], pool)?;
-    if let Err(error) = model.info.arrange(&mut inputs) {
-        return Ok(Verdict::Failed(error.to_string()));
-    }
-    let inputs: Vec<Tensor> = inputs.into_iter().map(|input| input.tensor).collect();
-    let instance = model.instances.first_mut().context("no instance")?;
-    let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| instance.run(&inputs)));
+    let inputs = tensors(case, &document["inputs"], pool)?;
+    let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match runner {
+        Runner::Backend(of) => run_backend(&of.0, of.1, &onnx, inputs),
+        Runner::PlainTract => run_plain(&onnx, &inputs, pool),
+    }));
     let outputs = match ran {
         Ok(Ok(outputs)) => outputs,
-        Ok(Err(error)) => return Ok(Verdict::Failed(error.to_string())),
+        Ok(Err(verdict)) => return Ok(verdict),
         Err(_) => return Ok(Verdict::Failed("panicked".into())),
     };
     let (rtol, atol) = (number(&document["rtol"])?, number(&document["atol"])?);
     for expected in tensors(case, &document["outputs"], pool)? {
-        let at = model.info.outputs.iter().position(|info| info.name == expected.name);
-        let Some(actual) = at.and_then(|at| outputs.get(at)) else {
+        let Some(actual) = outputs.iter().find(|output| output.name == expected.name) else {
             return Ok(Verdict::Failed(format!("no output {:?}", expected.name)));
         };
-        if let Some(why) = difference(actual, &expected.tensor, rtol, atol) {
+        if let Some(why) = difference(&actual.tensor, &expected.tensor, rtol, atol) {
             return Ok(Verdict::Failed(format!("output {:?}: {why}", expected.name)));
         }
     }
     Ok(Verdict::Passed)
+}
+
+fn run_backend(
+    backends: &Backends,
+    provider: ProviderKind,
+    onnx: &[u8],
+    mut inputs: Vec<NamedTensor>,
+) -> Result<Vec<NamedTensor>, Verdict> {
+    let failed = |error: &dyn Display| Verdict::Failed(error.to_string());
+    let options = LoadOptions { providers: vec![provider], ..LoadOptions::default() };
+    let loaded = backends.load(onnx, &options);
+    let mut model = loaded.map_err(|error| Verdict::Unsupported(error.to_string()))?;
+    model.info.arrange(&mut inputs).map_err(|error| failed(&error))?;
+    let inputs: Vec<Tensor> = inputs.into_iter().map(|input| input.tensor).collect();
+    let outputs = model.instances[0].run(&inputs).map_err(|error| failed(&error))?;
+    let named = model.info.outputs.iter().zip(outputs);
+    Ok(named.map(|(info, tensor)| NamedTensor { name: info.name.clone(), tensor }).collect())
+}
+
+fn run_plain(
+    onnx: &[u8],
+    inputs: &[NamedTensor],
+    pool: &BufferPool,
+) -> Result<Vec<NamedTensor>, Verdict> {
+    let loaded = PlainTract::load(onnx, inputs);
+    let model = loaded.map_err(|error| Verdict::Unsupported(format!("{error:#}")))?;
+    model.run(inputs, pool).map_err(|error| Verdict::Failed(format!("{error:#}")))
 }
 
 fn number(value: &Value) -> Result<f64> {
