@@ -3,7 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use gristmill_core::{BufferPool, Dtype, Tensor};
+use prost::Message;
 use serde_json::Value;
+use tract_onnx::pb::ModelProto;
 
 use crate::{Backends, LibrarySearch, LoadOptions, ProviderKind};
 
@@ -71,6 +73,18 @@ fn goldens_on_tract() {
 fn what_is_no_model_is_refused() {
     let error = backends().load(b"not an onnx file", &LoadOptions::default()).err().unwrap();
     assert!(error.to_string().starts_with("the file is no ONNX model"), "{error}");
+}
+
+#[test]
+fn a_model_of_an_opset_that_nobody_knows_is_refused_by_each_backend() {
+    let onnx = std::fs::read(models().join("digits/digits.onnx")).unwrap();
+    let mut model = ModelProto::decode(&onnx[..]).unwrap();
+    model.opset_import[0].version = 99;
+    let error = backends().load(&model.encode_to_vec(), &LoadOptions::default()).err().unwrap();
+    let text = error.to_string();
+    for named in ["(opset 99)", "onnxruntime: ", "tract: opset 99 is newer"] {
+        assert!(text.contains(named), "{text}");
+    }
 }
 
 #[test]
