@@ -60,7 +60,8 @@ pub struct Times {
 }
 
 impl Times {
-    pub(crate) fn total(&self) -> Duration {
+    /// All of it.
+    pub fn total(&self) -> Duration {
         self.input + self.infer + self.output
     }
 

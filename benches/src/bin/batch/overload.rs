@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use gristmill_batch::{Lane, LaneConfig, Submission, Times};
+use gristmill_batch::{Lane, LaneConfig, Submission};
 use gristmill_benches::harness::{Harness, closed_loop, percentile, submission, tenant};
 use gristmill_benches::models::Paced;
 use gristmill_core::{Deadline, Name, Tensor};
@@ -89,8 +89,7 @@ pub fn fairness(harness: &Harness) -> Result<Value> {
         (ms(percentile(&mut alone, 99.0)), ms(percentile(&mut beside, 99.0)));
     let statistics = lane.statistics();
     let full = statistics.total.batches.get(&MAX_BATCH).copied().unwrap_or_default();
-    let Times { input, infer, output } = full.times;
-    let batch = ms(input + infer + output) / full.count as f64;
+    let batch = ms(full.times.total()) / full.count as f64;
     Ok(json!({
         "alone_p99_ms": alone_p99,
         "beside_p99_ms": beside_p99,

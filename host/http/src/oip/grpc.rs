@@ -2,14 +2,13 @@
 
 mod messages;
 mod metered;
+mod stream;
 
 use std::collections::HashMap;
-use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use futures_util::stream::{Stream, StreamExt};
 use gristmill_core::{ByteBudget, Deadline, ErrorCode, HeldBytes};
 use gristmill_oip::InferRequest;
@@ -17,7 +16,6 @@ use gristmill_snapshot::Snapshot;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use hyper::body::Incoming;
-use tokio_util::task::AbortOnDropHandle;
 use tonic::codec::CompressionEncoding;
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Request, Response, Status, Streaming};
@@ -168,6 +166,7 @@ impl Inference {
     async fn infer_in(
         &self,
         snapshot: &Snapshot,
+        caller: Caller<'_>,
         call: &Call,
         message: Counted,
     ) -> Result<ModelInferResponse, Problem> {
@@ -182,7 +181,7 @@ impl Inference {
             raw_input_contents,
         } = message;
         let asked = Asked {
-            caller: self.caller(snapshot, call.token.as_deref(), None)?,
+            caller,
             model: &model_name,
             version: &model_version,
             id: &id,
@@ -367,7 +366,7 @@ impl GrpcInferenceService for Inference {
         let answer = async {
             let caller = self.caller(&snapshot, call.token.as_deref(), None)?;
             let message = Counted::new(request.into_inner(), caller.budget())?;
-            self.infer_in(&snapshot, &call, message).await
+            self.infer_in(&snapshot, caller, &call, message).await
         };
         answer.await.map(Response::new).map_err(|problem| status_of(&problem))
     }
@@ -492,41 +491,5 @@ impl GrpcInferenceService for Inference {
 
     async fn cuda_shared_memory_unregister(&self, _: Request<Unsupported>) -> Answer<Unsupported> {
         Err(no_regions())
-    }
-}
-
-impl Inference {
-    /// Run a stream's request in a task of its own: it is over at its deadline and what it got is counted,
-    /// whether or not the stream is read.
-    fn stream_answer(
-        self,
-        call: Call,
-        message: ModelInferRequest,
-        budget: Option<&Arc<ByteBudget>>,
-    ) -> impl Future<Output = Result<proto::ModelStreamInferResponse, Status>> + use<> {
-        let failed = ModelInferResponse {
-            model_name: message.model_name.clone(),
-            model_version: message.model_version.clone(),
-            id: message.id.clone(),
-            ..Default::default()
-        };
-        let (counted, held) = (Counted::new(message, budget), budget.map(|budget| budget.hold(0)));
-        let answering = AbortOnDropHandle::new(tokio::spawn(async move {
-            let answer = self.infer_in(&self.snapshot(), &call, counted?).await?;
-            let bytes = answer.raw_output_contents.iter().map(Bytes::len).sum();
-            held.as_ref().map_or(Ok(()), |held| held.try_add(bytes))?;
-            Ok((answer, held))
-        }));
-        async move {
-            let answered = answering.await.map_err(|error| Status::internal(error.to_string()))?;
-            let (error, answer) = match answered {
-                Ok((answer, _held)) => (String::new(), answer),
-                Err::<_, Problem>(problem) => (status_of(&problem).message().into(), failed),
-            };
-            Ok(proto::ModelStreamInferResponse {
-                error_message: error,
-                infer_response: Some(answer),
-            })
-        }
     }
 }

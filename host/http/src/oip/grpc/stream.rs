@@ -1,0 +1,50 @@
+//! The requests of a stream of messages, each in a task of its own.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use gristmill_core::ByteBudget;
+use tokio_util::task::AbortOnDropHandle;
+use tonic::Status;
+
+use super::messages::Counted;
+use super::{Call, status_of};
+use crate::oip::Inference;
+use crate::oip::proto::{ModelInferRequest, ModelInferResponse, ModelStreamInferResponse};
+use crate::problem::Problem;
+
+impl Inference {
+    /// Run a stream's request in a task of its own: it is over at its deadline and what it got is counted,
+    /// whether or not the stream is read.
+    pub(super) fn stream_answer(
+        self,
+        call: Call,
+        message: ModelInferRequest,
+        budget: Option<&Arc<ByteBudget>>,
+    ) -> impl Future<Output = Result<ModelStreamInferResponse, Status>> + use<> {
+        let failed = ModelInferResponse {
+            model_name: message.model_name.clone(),
+            model_version: message.model_version.clone(),
+            id: message.id.clone(),
+            ..Default::default()
+        };
+        let (counted, held) = (Counted::new(message, budget), budget.map(|budget| budget.hold(0)));
+        let answering = AbortOnDropHandle::new(tokio::spawn(async move {
+            let snapshot = self.snapshot();
+            let caller = self.caller(&snapshot, call.token.as_deref(), None)?;
+            let answer = self.infer_in(&snapshot, caller, &call, counted?).await?;
+            let bytes = answer.raw_output_contents.iter().map(Bytes::len).sum();
+            held.as_ref().map_or(Ok(()), |held| held.try_add(bytes))?;
+            Ok((answer, held))
+        }));
+        async move {
+            let answered = answering.await.map_err(|error| Status::internal(error.to_string()))?;
+            let (error, answer) = match answered {
+                Ok((answer, _held)) => (String::new(), answer),
+                Err::<_, Problem>(problem) => (status_of(&problem).message().into(), failed),
+            };
+            Ok(ModelStreamInferResponse { error_message: error, infer_response: Some(answer) })
+        }
+    }
+}
