@@ -82,9 +82,14 @@ impl BufferPool {
     /// A buffer of `len` bytes written by `write`, which must write all of them: what it is given
     /// may hold an earlier owner's bytes.
     pub fn fill(&self, len: usize, write: impl FnOnce(&mut [u8])) -> Arc<Buffer> {
-        let mut block = self.shared.take(len);
-        write(&mut block.bytes_mut()[..len]);
-        Arc::new(Buffer(Memory::Pooled { block, len, pool: self.shared.clone() }))
+        let mut buffer = self.begin(len);
+        write(buffer.as_mut());
+        buffer.freeze()
+    }
+
+    /// A buffer of `len` bytes that is written by and by.
+    pub fn begin(&self, len: usize) -> BufferMut {
+        BufferMut { block: self.shared.take(len), len, pool: self.shared.clone() }
     }
 
     /// The bytes of `owner`: themselves, kept alive, where they are aligned to `alignment` bytes, else a
@@ -126,7 +131,8 @@ impl Shared {
         let sourced = self.source.as_ref().and_then(|source| source.allocate(lines * ALIGNMENT));
         match sourced.map(Block::Sourced) {
             Some(block) if block.is_aligned_of(lines * ALIGNMENT) => block,
-            _ => Block::Own(vec![Line([0; ALIGNMENT]); lines].into_boxed_slice()),
+            // Zeros that the system gave need not be written: pages that nobody uses cost nothing.
+            _ => Block::Own(bytemuck::zeroed_slice_box(lines)),
         }
     }
 
@@ -178,12 +184,39 @@ fn class_of(len: usize) -> usize {
     (lines.next_power_of_two() / SMALLEST_CLASS_LINES).trailing_zeros() as usize
 }
 
+/// A pooled buffer while it is written. It may hold an earlier owner's bytes: who freezes it has written all of
+/// it.
+pub struct BufferMut {
+    block: Block,
+    len: usize,
+    pool: Arc<Shared>,
+}
+
+impl BufferMut {
+    /// The buffer, from now on immutable.
+    pub fn freeze(self) -> Arc<Buffer> {
+        Arc::new(Buffer(Memory::Pooled(self)))
+    }
+}
+
+impl AsMut<[u8]> for BufferMut {
+    fn as_mut(&mut self) -> &mut [u8] {
+        &mut self.block.bytes_mut()[..self.len]
+    }
+}
+
+impl Drop for BufferMut {
+    fn drop(&mut self) {
+        self.pool.give_back(std::mem::take(&mut self.block));
+    }
+}
+
 /// Immutable bytes. Those from a pool are aligned to 64 and return to it when dropped; adopted ones are
 /// aligned as was asked for.
 pub struct Buffer(Memory);
 
 enum Memory {
-    Pooled { block: Block, len: usize, pool: Arc<Shared> },
+    Pooled(BufferMut),
     Adopted(Box<dyn AsRef<[u8]> + Send + Sync>),
 }
 
@@ -191,16 +224,8 @@ impl Buffer {
     /// The bytes.
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
-            Memory::Pooled { block, len, .. } => &block.bytes()[..*len],
+            Memory::Pooled(buffer) => &buffer.block.bytes()[..buffer.len],
             Memory::Adopted(owner) => (**owner).as_ref(),
-        }
-    }
-}
-
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        if let Memory::Pooled { block, pool, .. } = &mut self.0 {
-            pool.give_back(std::mem::take(block));
         }
     }
 }
@@ -249,6 +274,18 @@ mod tests {
     }
 
     #[test]
+    fn a_buffer_that_is_given_up_while_it_is_written_returns_too() {
+        let pool = BufferPool::new(1 << 20);
+        let mut begun = pool.begin(5000);
+        begun.as_mut()[..10].fill(7);
+        let address = begun.as_mut().as_ptr();
+        drop(begun);
+        let again = pool.copy_from(&[2; 6000]);
+        assert_eq!(again.as_bytes().as_ptr(), address);
+        assert_eq!(again.as_bytes(), [2; 6000]);
+    }
+
+    #[test]
     fn a_dropped_buffer_is_used_again_but_the_pool_stays_bounded() {
         let pool = BufferPool::new(8192);
         let first = pool.copy_from(&[1; 5000]);
@@ -287,8 +324,9 @@ mod tests {
     #[test]
     fn a_sources_memory_is_used_and_used_again_and_replaced_where_it_does_not_fit() {
         let pool = BufferPool::of(Two(AtomicUsize::new(0)), 1 << 20);
-        let is_sourced =
-            |buffer: &Buffer| matches!(&buffer.0, Memory::Pooled { block: Block::Sourced(_), .. });
+        let is_sourced = |buffer: &Buffer| {
+            matches!(&buffer.0, Memory::Pooled(BufferMut { block: Block::Sourced(_), .. }))
+        };
         let (first, second) = (pool.copy_from(&[1; 5000]), pool.copy_from(&[2; 100]));
         assert!(is_sourced(&first) && is_sourced(&second));
         assert_eq!(first.as_bytes(), [1; 5000]);

@@ -20,7 +20,7 @@ mod model;
 mod tensor;
 
 pub use budget::{ByteBudget, HeldBytes, OverBudget};
-pub use buffer::{Buffer, BufferPool, MemoryBlock, MemorySource};
+pub use buffer::{Buffer, BufferMut, BufferPool, MemoryBlock, MemorySource};
 pub use deadline::Deadline;
 pub use dtype::{Dtype, InvalidDtype};
 pub use error::ErrorCode;

@@ -24,6 +24,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tower_service::Service;
 
+use crate::body::RequestBody;
 use crate::credentials;
 use crate::problem::Problem;
 use crate::request_id::{REQUEST_ID, RequestIds};
@@ -70,10 +71,7 @@ impl AdminPlane {
     }
 
     /// Answer one request.
-    pub async fn handle(
-        self,
-        request: http::Request<hyper::body::Incoming>,
-    ) -> http::Response<Full<Bytes>> {
+    pub async fn handle(self, request: http::Request<RequestBody>) -> http::Response<Full<Bytes>> {
         let id = self.request_ids.of(request.headers());
         let mut router = self.router.clone();
         let answer = match router.call(request).await {

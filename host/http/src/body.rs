@@ -2,16 +2,20 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::fmt::Display;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
-use gristmill_core::{ByteBudget, Deadline, ErrorCode, HeldBytes, OverBudget};
+use gristmill_core::{
+    Buffer, BufferMut, BufferPool, ByteBudget, Deadline, ErrorCode, HeldBytes, OverBudget,
+};
 use http::Response;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
+use crate::listener::LargeBody;
 use crate::problem::Problem;
 
 /// What the data plane answers.
@@ -20,11 +24,24 @@ pub(crate) type Answer = Response<ResponseBody>;
 /// The most that is set aside for a body before any of it is there.
 const RESERVED_BYTES_MAX: usize = 8 << 20;
 
+/// The most that all clients together may have promised to send, for each body to have its memory at once.
+const PROMISED_BYTES_MAX: usize = 256 << 20;
+
 /// What tensors are aligned to in a body that is put together from several reads.
 const ALIGNMENT: usize = 64;
 
 /// What is less than this does not count against its tenant's budget.
 const HELD_BYTES_MIN: usize = 4 << 10;
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// What a client sends: through hyper, or, where it is large, read from the socket by whoever wants it.
+pub struct RequestBody(Way);
+
+enum Way {
+    Hyper(Incoming),
+    Socket(LargeBody),
+}
 
 /// Bounds on reading a body.
 pub(crate) struct Limits<'a> {
@@ -34,11 +51,32 @@ pub(crate) struct Limits<'a> {
     pub(crate) budget: Option<&'a Arc<ByteBudget>>,
     /// Where in the body its tensors begin, which are to be aligned.
     pub(crate) aligned_at: usize,
+    pub(crate) memory: &'a BodyMemory,
+}
+
+/// Where large bodies have their memory from.
+pub(crate) struct BodyMemory {
+    pool: BufferPool,
+    /// What clients said that they send, until they have.
+    promised: Arc<ByteBudget>,
+}
+
+impl BodyMemory {
+    pub(crate) fn new(pool: BufferPool) -> Self {
+        Self { pool, promised: ByteBudget::new(PROMISED_BYTES_MAX) }
+    }
+
+    /// A buffer for bytes that are promised, if there are not too many of them.
+    fn begin(&self, len: usize) -> Option<(BufferMut, HeldBytes)> {
+        let promised = self.promised.hold(0);
+        promised.try_add(len).ok()?;
+        Some((self.pool.begin(len), promised))
+    }
 }
 
 /// The whole body. What says that it is over the limit is refused unread; what turns out to be, as
 /// soon as it does.
-pub(crate) async fn read(body: Incoming, limits: Limits<'_>) -> Result<Bytes, Problem> {
+pub(crate) async fn read(body: RequestBody, limits: Limits<'_>) -> Result<Bytes, Problem> {
     let Limits { bytes: limit, deadline, .. } = limits;
     let too_large = || {
         let detail = format!("the body is over the limit of {limit} bytes");
@@ -48,7 +86,12 @@ pub(crate) async fn read(body: Incoming, limits: Limits<'_>) -> Result<Bytes, Pr
         return Err(too_large());
     }
     let held = limits.budget.map(|budget| budget.hold(0));
-    let reading = collect(body, &limits, held.as_ref());
+    let reading = async {
+        match body.0 {
+            Way::Hyper(body) => collect(body, &limits, held.as_ref()).await,
+            Way::Socket(body) => receive(body, &limits, held.as_ref()).await,
+        }
+    };
     match tokio::time::timeout_at(deadline.instant().into(), reading).await {
         Ok(Ok(Some(bytes))) => Ok(kept(bytes, held)),
         Ok(Ok(None)) => Err(too_large()),
@@ -60,10 +103,45 @@ pub(crate) async fn read(body: Incoming, limits: Limits<'_>) -> Result<Bytes, Pr
     }
 }
 
+/// A body's bytes, read from the socket to where its tensors are aligned. Where too much is promised already it is
+/// put together like any other.
+async fn receive(
+    mut body: LargeBody,
+    limits: &Limits<'_>,
+    held: Option<&HeldBytes>,
+) -> Result<Option<Bytes>, Problem> {
+    struct Received {
+        buffer: Arc<Buffer>,
+        padding: usize,
+    }
+    impl AsRef<[u8]> for Received {
+        fn as_ref(&self) -> &[u8] {
+            &self.buffer.as_bytes()[self.padding..]
+        }
+    }
+    let (len, padding) = (body.len(), limits.aligned_at.wrapping_neg() % ALIGNMENT);
+    let Some((mut buffer, promised)) = limits.memory.begin(padding + len) else {
+        return collect(body, limits, held).await;
+    };
+    let (before, mut rest) = buffer.as_mut().split_at_mut(padding);
+    before.fill(0);
+    while !rest.is_empty() {
+        let read = body.read(rest).await.map_err(|error| unreadable(&error))?;
+        held.map_or(Ok(()), |held| held.try_add(read))?;
+        rest = &mut rest[read..];
+    }
+    drop(promised);
+    Ok(Some(Bytes::from_owner(Received { buffer: buffer.freeze(), padding })))
+}
+
+fn unreadable(error: &impl Display) -> Problem {
+    Problem::new(ErrorCode::InvalidRequest, format!("the body could not be read: {error}"))
+}
+
 /// The body's bytes, where they were read if one read brought them all; none where they are more than
 /// the limit.
 async fn collect(
-    mut body: Incoming,
+    mut body: impl Body<Data = Bytes, Error: Display> + Unpin,
     limits: &Limits<'_>,
     held: Option<&HeldBytes>,
 ) -> Result<Option<Bytes>, Problem> {
@@ -125,13 +203,12 @@ impl Aligned {
 }
 
 /// The next data; trailers are passed over.
-async fn next(body: &mut Incoming, held: Option<&HeldBytes>) -> Result<Option<Bytes>, Problem> {
+async fn next(
+    body: &mut (impl Body<Data = Bytes, Error: Display> + Unpin),
+    held: Option<&HeldBytes>,
+) -> Result<Option<Bytes>, Problem> {
     while let Some(frame) = body.frame().await {
-        let unreadable = |error| {
-            let detail = format!("the body could not be read: {error}");
-            Problem::new(ErrorCode::InvalidRequest, detail)
-        };
-        if let Ok(data) = frame.map_err(unreadable)?.into_data() {
+        if let Ok(data) = frame.map_err(|error| unreadable(&error))?.into_data() {
             held.map_or(Ok(()), |held| held.try_add(data.len()))?;
             return Ok(Some(data));
         }
@@ -170,6 +247,47 @@ pub(crate) fn kept(bytes: Bytes, held: Option<HeldBytes>) -> Bytes {
     match held {
         Some(_held) if bytes.len() >= HELD_BYTES_MIN => Bytes::from_owner(Owner { bytes, _held }),
         _ => bytes,
+    }
+}
+
+impl From<Incoming> for RequestBody {
+    fn from(body: Incoming) -> Self {
+        Self(Way::Hyper(body))
+    }
+}
+
+impl From<LargeBody> for RequestBody {
+    fn from(body: LargeBody) -> Self {
+        Self(Way::Socket(body))
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        match &mut self.0 {
+            Way::Hyper(body) => Pin::new(body).poll_frame(context).map_err(BoxError::from),
+            Way::Socket(body) => Pin::new(body).poll_frame(context).map_err(BoxError::from),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Way::Hyper(body) => body.is_end_stream(),
+            Way::Socket(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Way::Hyper(body) => body.size_hint(),
+            Way::Socket(body) => body.size_hint(),
+        }
     }
 }
 

@@ -1,25 +1,29 @@
 //! Accepting connections and letting them finish: the same for every plane.
 
 mod calls;
+mod http1;
 
 use std::convert::Infallible;
 use std::error::Error;
 use std::future::Future;
 use std::io;
+use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
 use hyper::body::{Body, Incoming};
-use hyper::server::conn::{http1, http2};
+use hyper::server::conn;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use self::calls::{Calls, WrittenTogether};
+pub(crate) use self::http1::LargeBody;
+use crate::body::RequestBody;
 
 /// Bounds on a connection.
 #[derive(Clone, Debug)]
@@ -71,6 +75,8 @@ impl Shutdown {
     }
 }
 
+type Stream = Pin<Box<TimeoutStream<TcpStream>>>;
+
 /// What a listener speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
@@ -107,11 +113,11 @@ pub async fn serve<H, F, B>(
     handler: H,
 ) -> bool
 where
-    H: Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+    H: Fn(Request<RequestBody>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<B>> + Send + 'static,
     B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
 {
-    let graceful = GracefulShutdown::new();
+    let connections = TaskTracker::new();
     let http1 = http1_builder(&config);
     let http2 = http2_builder(&config);
     loop {
@@ -133,44 +139,64 @@ where
         let handler = handler.clone();
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(config.write_timeout));
-        let io = TokioIo::new(Box::pin(stream));
+        let stream = Box::pin(stream);
+        let stopping = shutdown.0.child_token();
         match protocol {
             Protocol::Http1 => {
-                let service = service_fn(move |request| {
-                    let answer = handler(request);
-                    async move { Ok::<_, Infallible>(answer.await) }
-                });
-                tokio::spawn(finish(graceful.watch(http1.serve_connection(io, service))));
+                connections.spawn(http1::drive(http1.clone(), stream, handler, stopping));
             }
             Protocol::Http2 => {
-                let calls = Calls::default();
-                let counted = calls.clone();
-                let service = service_fn(move |request| {
-                    let (answer, call) = (handler(request), counted.begin());
-                    async move {
-                        let answer = answer.await;
-                        drop(call);
-                        Ok::<_, Infallible>(answer)
-                    }
-                });
-                let (http2, watcher) = (http2.clone(), graceful.watcher());
-                let (timeout, shutdown) = (config.header_read_timeout, shutdown.clone());
-                tokio::spawn(async move {
+                let (http2, timeout) = (http2.clone(), config.header_read_timeout);
+                connections.spawn(async move {
                     // hyper itself waits for a connection's first bytes for as long as that takes.
                     let begun = tokio::select! {
-                        begun = tokio::time::timeout(timeout, begins(io.inner().get_ref())) => begun,
-                        () = shutdown.begun() => return,
+                        begun = tokio::time::timeout(timeout, begins(stream.get_ref())) => begun,
+                        () = stopping.cancelled() => return,
                     };
                     if matches!(begun, Ok(Ok(()))) {
-                        let io = WrittenTogether::new(io, calls);
-                        finish(watcher.watch(http2.serve_connection(io, service))).await;
+                        drive_http2(http2, stream, handler, stopping).await;
                     }
                 });
             }
         }
     }
     drop(listener);
-    tokio::time::timeout(config.drain_timeout, graceful.shutdown()).await.is_ok()
+    connections.close();
+    tokio::time::timeout(config.drain_timeout, connections.wait()).await.is_ok()
+}
+
+/// Serve one HTTP/2 connection until it ends, or until what is under way is answered once `stopping` comes.
+async fn drive_http2<H, F, B>(
+    builder: conn::http2::Builder<TokioExecutor>,
+    stream: Stream,
+    handler: H,
+    stopping: CancellationToken,
+) where
+    H: Fn(Request<RequestBody>) -> F,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
+{
+    let calls = Calls::default();
+    let io = WrittenTogether::new(TokioIo::new(stream), calls.clone());
+    let service = service_fn(|request: Request<Incoming>| {
+        let (answer, call) = (handler(request.map(RequestBody::from)), calls.begin());
+        async move {
+            let answer = answer.await;
+            drop(call);
+            Ok::<_, Infallible>(answer)
+        }
+    });
+    let mut connection = pin!(builder.serve_connection(io, service));
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = stopping.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "connection ended");
+    }
 }
 
 /// Wait until all of the preface is there that an HTTP/2 connection begins with.
@@ -184,14 +210,8 @@ async fn begins(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-async fn finish(connection: impl Future<Output = hyper::Result<()>>) {
-    if let Err(error) = connection.await {
-        tracing::debug!(%error, "connection ended");
-    }
-}
-
-fn http1_builder(config: &ListenerConfig) -> http1::Builder {
-    let mut builder = http1::Builder::new();
+fn http1_builder(config: &ListenerConfig) -> conn::http1::Builder {
+    let mut builder = conn::http1::Builder::new();
     builder
         .timer(TokioTimer::new())
         .header_read_timeout(config.header_read_timeout)
@@ -199,8 +219,8 @@ fn http1_builder(config: &ListenerConfig) -> http1::Builder {
     builder
 }
 
-fn http2_builder(config: &ListenerConfig) -> http2::Builder<TokioExecutor> {
-    let mut builder = http2::Builder::new(TokioExecutor::new());
+fn http2_builder(config: &ListenerConfig) -> conn::http2::Builder<TokioExecutor> {
+    let mut builder = conn::http2::Builder::new(TokioExecutor::new());
     builder
         .timer(TokioTimer::new())
         .max_header_list_size(config.header_bytes_max.try_into().unwrap_or(u32::MAX))

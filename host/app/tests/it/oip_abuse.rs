@@ -129,12 +129,35 @@ fn clients_that_leave_or_never_finish() {
         Raw::sent(&server.data, &head).send(&[b' '; 5000]);
     }
     serves(&mut server);
-    let head = raw::post(PATH, &["connection: close", "content-length: 900"]);
-    let answer = Raw::sent(&server.data, &format!("{head}{{")).answer();
-    refused(&answer, 408, &["did not arrive within the timeout"]);
+    for length in ["content-length: 900", "content-length: 900000"] {
+        let answer = Raw::sent(&server.data, &format!("{}{{", raw::post(PATH, &[length]))).answer();
+        refused(&answer, 408, &["did not arrive within the timeout"]);
+    }
     // Says that it is much; sends nothing.
     let head = raw::post(PATH, &["connection: close", "content-length: 99999999999"]);
     refused(&Raw::sent(&server.data, &head).answer(), 413, &["limit of 67108864 bytes"]);
+    serves(&mut server);
+}
+
+#[test]
+fn bodies_that_are_only_promised() {
+    let mut server = ranker(Setup::new());
+    serves(&mut server);
+    let before = server.resident_bytes();
+    let head = raw::post(PATH, &["content-length: 60000000", "inference-header-content-length: 9"]);
+    let waiting: Vec<_> = (0..200)
+        .map(|_| {
+            let mut raw = Raw::sent(&server.data, &head);
+            raw.send(&[b' '; 10_000]);
+            raw
+        })
+        .collect();
+    for _ in 0..100 {
+        serves(&mut server);
+    }
+    let grown = server.resident_bytes().saturating_sub(before);
+    assert!(grown < 512 << 20, "{grown} bytes for promises");
+    drop(waiting);
     serves(&mut server);
 }
 

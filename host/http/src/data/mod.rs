@@ -15,11 +15,10 @@ use gristmill_snapshot::{Access, Cell, Pipeline, Route, Snapshot, Tenant};
 use gristmill_telemetry::stage;
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
-use hyper::body::Incoming;
 use serde_json::json;
 use tracing::{Instrument, info_span};
 
-use crate::body::{self, Answer, ResponseBody};
+use crate::body::{self, Answer, BodyMemory, RequestBody, ResponseBody};
 use crate::oip::Inference;
 use crate::oip::rest::{Call, error_answer};
 use crate::problem::Problem;
@@ -58,7 +57,7 @@ impl DataPlane {
     }
 
     /// Answer one request.
-    pub async fn handle(self, request: Request<Incoming>) -> Answer {
+    pub async fn handle(self, request: Request<RequestBody>) -> Answer {
         let arrived = Instant::now();
         let Parts { cell, inference, request_ids, .. } = &*self.parts;
         let id = request_ids.of(request.headers());
@@ -101,7 +100,7 @@ impl DataPlane {
         &self,
         snapshot: &Snapshot,
         path: &str,
-        request: Request<Incoming>,
+        request: Request<RequestBody>,
         arrived: Instant,
         times: &mut StageTimes,
     ) -> Result<Answer, Refusal> {
@@ -132,7 +131,8 @@ impl DataPlane {
                 authorise(tenant, name, credentials::bearer(request.headers()))?;
                 let route = find_route(tenant, name, pipeline)?;
                 times.auth = Some(arrived.elapsed());
-                run(route, &tenant.share.bytes, request, arrived, times).await
+                let memory = self.parts.inference.bodies();
+                run(route, (&tenant.share.bytes, memory), request, arrived, times).await
             }
         }
     }
@@ -141,15 +141,15 @@ impl DataPlane {
 /// Read the body, run the pipeline, shape the response.
 async fn run(
     route: &Route,
-    budget: &Arc<ByteBudget>,
-    request: Request<Incoming>,
+    (budget, memory): (&Arc<ByteBudget>, &BodyMemory),
+    request: Request<RequestBody>,
     arrived: Instant,
     times: &mut StageTimes,
 ) -> Result<Answer, Refusal> {
     let deadline = Deadline::at(arrived + route.limits.timeout);
     let (head, body) = request.into_parts();
     let bytes = route.limits.body_bytes;
-    let limits = body::Limits { bytes, deadline, budget: Some(budget), aligned_at: 0 };
+    let limits = body::Limits { bytes, deadline, budget: Some(budget), aligned_at: 0, memory };
     let body = body::read(body, limits).await?;
     let request = request::for_plugin(&head, body, route.settings.clone()).await?;
     let mut timings = Timings::default();

@@ -15,7 +15,6 @@ use gristmill_oip::InferRequest;
 use gristmill_snapshot::Snapshot;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use hyper::body::Incoming;
 use tonic::codec::CompressionEncoding;
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Request, Response, Status, Streaming};
@@ -34,6 +33,7 @@ use super::proto::{
     self, ModelInferRequest, ModelInferResponse, ModelRepositoryParameter, Unsupported,
 };
 use super::{Inference, NO_SHARED_MEMORY, models};
+use crate::body::RequestBody;
 use crate::credentials;
 use crate::problem::Problem;
 
@@ -81,7 +81,10 @@ pub async fn grpc_plane(inference: Inference) -> GrpcPlane {
 
 impl GrpcPlane {
     /// Answer one call.
-    pub async fn handle(mut self, call: http::Request<Incoming>) -> http::Response<MeteredAnswer> {
+    pub async fn handle(
+        mut self,
+        call: http::Request<RequestBody>,
+    ) -> http::Response<MeteredAnswer> {
         let path = call.uri().path();
         let is_health = path.starts_with("/grpc.health.v1.Health/");
         let opens = ["/ServerLive", "/ServerReady", "/ServerMetadata"];

@@ -13,7 +13,6 @@ use gristmill_snapshot::Snapshot;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
-use hyper::body::Incoming;
 use serde::Serialize;
 use serde_json::json;
 
@@ -21,7 +20,7 @@ use self::encoding::Encoding;
 use super::access::{Caller, Target};
 use super::inference::{Answered, Asked, refused};
 use super::{Inference, NO_SHARED_MEMORY, models};
-use crate::body::{self, Answer, ResponseBody};
+use crate::body::{self, Answer, RequestBody, ResponseBody};
 use crate::credentials;
 use crate::data::{PROVIDER, Refusal};
 use crate::percent;
@@ -88,7 +87,7 @@ impl Inference {
         &self,
         snapshot: &Snapshot,
         call: Call<'_>,
-        request: Request<Incoming>,
+        request: Request<RequestBody>,
     ) -> Result<Answer, Refusal> {
         let segments = call.path.split('/').filter(|part| !part.is_empty());
         let segments: Vec<_> = segments.map(percent::decode).collect();
@@ -130,7 +129,7 @@ impl Inference {
         caller: Caller<'_>,
         path: CallerPath<'_>,
         call: &Call<'_>,
-        request: Request<Incoming>,
+        request: Request<RequestBody>,
     ) -> Result<Answer, Refusal> {
         let Call { arrived, id, .. } = *call;
         let find = |Model { name, version }| caller.find(snapshot, name, version);
@@ -190,7 +189,7 @@ impl Inference {
         &self,
         caller: Caller<'_>,
         (model, load): (&str, bool),
-        body: Incoming,
+        body: RequestBody,
         arrived: Instant,
     ) -> Result<Answer, Problem> {
         #[derive(Default, serde::Deserialize)]
@@ -207,12 +206,12 @@ impl Inference {
     async fn read(
         &self,
         caller: Caller<'_>,
-        body: Incoming,
+        body: RequestBody,
         arrived: Instant,
     ) -> Result<Bytes, Problem> {
         let (bytes, deadline) = (self.parts.config.message_bytes_max, self.deadline(arrived));
-        let budget = caller.budget();
-        body::read(body, body::Limits { bytes, deadline, budget, aligned_at: 0 }).await
+        let (budget, memory) = (caller.budget(), self.bodies());
+        body::read(body, body::Limits { bytes, deadline, budget, aligned_at: 0, memory }).await
     }
 
     /// The most bytes of a request for this model.
@@ -231,15 +230,15 @@ impl Inference {
         &self,
         snapshot: &Snapshot,
         asked: &Asked<'_>,
-        request: Request<Incoming>,
+        request: Request<RequestBody>,
     ) -> Result<Answer, Problem> {
         let budget = &asked.caller.tenant()?.1.share.bytes;
         let target = self.target(snapshot, asked)?;
         let (head, body) = request.into_parts();
         let header_len = header_length(&head.headers)?;
         let (bytes, aligned_at) = (self.bytes_max(&target), header_len.unwrap_or_default());
-        let limits =
-            body::Limits { bytes, deadline: asked.deadline, budget: Some(budget), aligned_at };
+        let (deadline, memory) = (asked.deadline, self.bodies());
+        let limits = body::Limits { bytes, deadline, budget: Some(budget), aligned_at, memory };
         let body = body::read(body, limits).await?;
         let body = decoded(&head.headers, body, (bytes, budget))?;
         let request = match header_len {

@@ -1,5 +1,5 @@
 //! The Open Inference Protocol under the load of its own clients: wrk and perf_analyzer with binary
-//! tensors, over HTTP and gRPC. wrk's figures are held against a bare hyper echo of the same body,
+//! tensors, over HTTP and gRPC. wrk's figures are held against a bare hyper echo of the same body, small and large,
 //! perf_analyzer's against a bare hyper server that replays one recorded answer, which is as much as this
 //! client asks for on these cores; and, for a model that is all work, the server against ONNX Runtime in a
 //! bare loop; all in one run.
@@ -18,7 +18,7 @@ use super::table::Table;
 use super::{Shipped, resnet50};
 use crate::server::Server;
 use crate::setup;
-use crate::shell::{output, program, step, target};
+use crate::shell::{output, program, root, step, target};
 
 const ROUNDS: usize = 3;
 const ROUND_SECONDS: u32 = 4;
@@ -57,6 +57,9 @@ struct Scenario {
 const RANKER: Scenario = Scenario { model: "ranker", row: &[32] };
 const DIGITS: Scenario = Scenario { model: "digits", row: &[1, 28, 28] };
 const RESNET50: Scenario = Scenario { model: "resnet50", row: &[3, 224, 224] };
+/// Nothing but a large tensor on its way to the model and back: a picture's.
+const IDENTITY: Scenario = Scenario { model: "identity", row: &[3 * 224 * 224] };
+const IDENTITY_FILE: &str = "host/app/tests/fixtures/identity-fp32.onnx";
 
 /// One run of perf_analyzer, and the inferences a second asked for.
 struct Run {
@@ -121,7 +124,12 @@ pub(crate) fn run(shipped: &Shipped) -> Result<()> {
     let (server, _echo) = start(shipped)?;
     let mut table = Table::new("oip", "cargo xtask bench oip");
     for concurrency in [16, 64] {
-        over_echo(&server, concurrency, &mut table)?;
+        over_echo(&server, &RANKER, concurrency, Some(ECHO_RATIO_MIN), &mut table)?;
+    }
+    server.admin.put_file("models/identity", &root().join(IDENTITY_FILE))?;
+    grant(&server, "identity")?;
+    for concurrency in [1, 16] {
+        over_echo(&server, &IDENTITY, concurrency, None, &mut table)?;
     }
     for run in &RUNS {
         run.measure(&server, &perf_analyzer, &mut table)?;
@@ -131,11 +139,18 @@ pub(crate) fn run(shipped: &Shipped) -> Result<()> {
     table.finish()
 }
 
-/// The ranker by wrk and the echo, by turns.
-fn over_echo(server: &Server, concurrency: u32, table: &mut Table) -> Result<()> {
-    step(&format!("ranker, HTTP, wrk, concurrency {concurrency}"));
-    let (url, echo_url) = (RANKER.url(server), format!("http://{ECHO}/"));
-    let script = RANKER.write_script()?;
+/// A model by wrk and the echo, by turns.
+fn over_echo(
+    server: &Server,
+    scenario: &Scenario,
+    concurrency: u32,
+    ratio_min: Option<f64>,
+    table: &mut Table,
+) -> Result<()> {
+    let name = format!("{}, HTTP, wrk, concurrency {concurrency}", scenario.model);
+    step(&name);
+    let (url, echo_url) = (scenario.url(server), format!("http://{ECHO}/"));
+    let script = scenario.write_script()?;
     let (mut ours, mut echoes) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         ours.push(requests_per_second(&url, &script, concurrency, ROUND_SECONDS)?);
@@ -143,13 +158,23 @@ fn over_echo(server: &Server, concurrency: u32, table: &mut Table) -> Result<()>
     }
     let (per_s, echo) = (median(ours), median(echoes));
     let ratio = per_s / echo;
-    table.row_to_reach(
-        format!("ranker, HTTP, wrk, concurrency {concurrency}"),
-        format!("{ratio:4.2} x echo   (gristmill {per_s:6.0}/s, echo {echo:6.0}/s)"),
-        json!({ "ratio_to_echo": ratio, "per_s": per_s, "echo_per_s": echo }),
-        ("at least 0.55 x echo", ratio >= ECHO_RATIO_MIN),
-    );
+    let words = format!("{ratio:4.2} x echo   (gristmill {per_s:6.0}/s, echo {echo:6.0}/s)");
+    let figures = json!({ "ratio_to_echo": ratio, "per_s": per_s, "echo_per_s": echo });
+    match ratio_min {
+        Some(least) => {
+            let asked = format!("at least {least} x echo");
+            table.row_to_reach(name, words, figures, (&asked, ratio >= least));
+        }
+        None => table.row(name, words, figures),
+    }
     Ok(())
+}
+
+/// Let the demo's tenant use one more model than the demo's own.
+fn grant(server: &Server, model: &str) -> Result<()> {
+    let models = ["digits", "ranker", model];
+    let tenant = json!({ "open": true, "default_pipeline": "digits", "models": models });
+    server.admin.put_json("tenants/demo", &tenant)
 }
 
 impl Run {
@@ -260,11 +285,9 @@ fn overhead(before: &Statistics, after: &Statistics, table: &mut Table) -> Resul
 fn over_bare(server: &Server, resnet50: &Path, table: &mut Table) -> Result<()> {
     let admin = &server.admin;
     let config = json!({ "threads": RESNET50_THREADS, "instances": 1, "providers": ["cpu"] });
-    let models = ["digits", "ranker", "resnet50"];
-    let tenant = json!({ "open": true, "default_pipeline": "digits", "models": models });
     admin.put_file("models/resnet50", resnet50)?;
     admin.put_json("models/resnet50/config", &config)?;
-    admin.put_json("tenants/demo", &tenant)?;
+    grant(server, "resnet50")?;
 
     let (url, script) = (RESNET50.url(server), RESNET50.write_script()?);
     let (mut rounds, mut ratios) = (Vec::new(), Vec::new());

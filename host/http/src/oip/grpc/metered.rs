@@ -7,11 +7,11 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use gristmill_core::{ByteBudget, HeldBytes};
 use http::Request;
-use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::body::{Body, Frame, SizeHint};
 use tonic::Status;
 
 use super::status_of;
-use crate::body::held;
+use crate::body::{RequestBody, held};
 use crate::problem::Problem;
 
 /// A call's body: its bytes count from when they are read until its message is.
@@ -20,7 +20,7 @@ use crate::problem::Problem;
 /// and answered at once, and nobody who leaves a call open has a message, which may be large where it came
 /// compressed, lie around uncounted.
 pub(super) struct MeteredCall {
-    body: Incoming,
+    body: RequestBody,
     held: Option<Arc<HeldBytes>>,
     streams: bool,
     last: Option<Frame<Bytes>>,
@@ -29,7 +29,7 @@ pub(super) struct MeteredCall {
 /// `call`, metered. Where it is a stream of messages, whoever takes them finds what is held among the
 /// extensions, to release it.
 pub(super) fn metered(
-    mut call: Request<Incoming>,
+    mut call: Request<RequestBody>,
     budget: Option<&Arc<ByteBudget>>,
     streams: bool,
 ) -> Request<MeteredCall> {
@@ -52,7 +52,7 @@ impl Body for MeteredCall {
             let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(context)) else {
                 return Poll::Ready(self.last.take().map(Ok));
             };
-            let frame = frame.map_err(|error| Status::from_error(error.into()))?;
+            let frame = frame.map_err(|error| Status::from_error(error))?;
             if let (Some(held), Some(data)) = (&self.held, frame.data_ref()) {
                 held.try_add(data.len()).map_err(|error| status_of(&Problem::from(error)))?;
             }

@@ -1,0 +1,117 @@
+//! What hyper reads from and writes to.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use bytes::{Buf, Bytes};
+use http::Request;
+use hyper::body::Incoming;
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, ReadBuf};
+
+use crate::listener::Stream;
+
+/// What a hyper connection, its service and its driver know in common.
+#[derive(Default)]
+pub(super) struct Shared {
+    taken: Mutex<Option<Request<Incoming>>>,
+    /// Whether hyper has something to write that is not written.
+    unwritten: AtomicBool,
+}
+
+impl Shared {
+    /// Take the connection out of hyper for this request.
+    pub(super) fn take(&self, request: Request<Incoming>) {
+        *lock(&self.taken) = Some(request);
+    }
+
+    /// The request for which the connection is to be taken, as soon as all earlier answers are written.
+    pub(super) fn taken(&self) -> Option<Request<Incoming>> {
+        if self.unwritten.load(Ordering::Relaxed) { None } else { lock(&self.taken).take() }
+    }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A connection's socket.
+pub(crate) struct Io {
+    stream: TokioIo<Stream>,
+    /// What hyper reads before it reads from the socket.
+    before: Bytes,
+    shared: Arc<Shared>,
+}
+
+impl Io {
+    pub(super) fn new(stream: Stream, shared: Arc<Shared>) -> Self {
+        Self { stream: TokioIo::new(stream), before: Bytes::new(), shared }
+    }
+
+    pub(super) fn put_before(&mut self, bytes: Bytes) {
+        self.before = bytes;
+    }
+
+    /// Read from the socket itself.
+    pub(super) fn poll_read_on(
+        &mut self,
+        context: &mut Context<'_>,
+        target: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.stream.inner_mut().as_mut().poll_read(context, target)
+    }
+}
+
+impl Read for Io {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        mut target: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.before.is_empty() {
+            return Pin::new(&mut self.stream).poll_read(context, target);
+        }
+        let len = self.before.len().min(target.remaining());
+        target.put_slice(&self.before[..len]);
+        self.before.advance(len);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl Write for Io {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.shared.unwritten.store(true, Ordering::Relaxed);
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.shared.unwritten.store(true, Ordering::Relaxed);
+        Pin::new(&mut self.stream).poll_write_vectored(context, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    /// hyper flushes when it has written all that it had.
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.shared.unwritten.store(false, Ordering::Relaxed);
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
