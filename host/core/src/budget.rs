@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[derive(Debug)]
 pub struct ByteBudget {
     held: AtomicUsize,
+    promised: AtomicUsize,
     max: usize,
 }
 
@@ -15,6 +16,13 @@ pub struct ByteBudget {
 pub struct HeldBytes {
     budget: Arc<ByteBudget>,
     bytes: AtomicUsize,
+}
+
+/// Memory for bytes that are on their way, which does not count as held.
+#[derive(Debug)]
+pub struct PromisedBytes {
+    budget: Arc<ByteBudget>,
+    bytes: usize,
 }
 
 /// More bytes than the budget has left.
@@ -30,7 +38,7 @@ pub struct OverBudget {
 impl ByteBudget {
     /// A budget of `max` bytes.
     pub fn new(max: usize) -> Arc<Self> {
-        Arc::new(Self { held: AtomicUsize::new(0), max })
+        Arc::new(Self { held: AtomicUsize::new(0), promised: AtomicUsize::new(0), max })
     }
 
     /// What is held just now, in bytes.
@@ -43,12 +51,26 @@ impl ByteBudget {
         self.held.fetch_add(bytes, Ordering::Relaxed);
         HeldBytes { budget: self.clone(), bytes: AtomicUsize::new(bytes) }
     }
+
+    /// Set memory aside for `bytes` that are on their way, unless more than a quarter of the budget is already:
+    /// what is only said to come must not keep out what is there.
+    pub fn promise(self: &Arc<Self>, bytes: usize) -> Option<PromisedBytes> {
+        let before = self.promised.fetch_add(bytes, Ordering::Relaxed);
+        let promised = PromisedBytes { budget: self.clone(), bytes };
+        (before.saturating_add(bytes) <= self.max / 4).then_some(promised)
+    }
+}
+
+impl Drop for PromisedBytes {
+    fn drop(&mut self) {
+        self.budget.promised.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 impl HeldBytes {
     /// Hold `bytes` more, if the budget has them left.
     pub fn try_add(&self, bytes: usize) -> Result<(), OverBudget> {
-        let ByteBudget { held, max } = &*self.budget;
+        let ByteBudget { held, max, .. } = &*self.budget;
         let wanted = held.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         if wanted > *max {
             held.fetch_sub(bytes, Ordering::Relaxed);
@@ -74,6 +96,21 @@ impl Drop for HeldBytes {
 #[cfg(test)]
 mod tests {
     use super::{ByteBudget, OverBudget};
+
+    #[test]
+    fn no_more_than_a_quarter_is_promised_and_none_of_it_is_held() {
+        let budget = ByteBudget::new(100);
+        let first = budget.promise(20).unwrap();
+        assert!(budget.promise(6).is_none());
+        let second = budget.promise(5).unwrap();
+        assert_eq!(budget.held(), 0);
+        drop(first);
+        assert!(budget.promise(20).is_some());
+        drop(second);
+        assert!(budget.promise(25).is_some());
+        assert!(budget.promise(usize::MAX).is_none());
+        assert!(budget.promise(25).is_some());
+    }
 
     #[test]
     fn what_is_over_the_budget_is_refused_until_others_give_back() {

@@ -92,6 +92,11 @@ impl BufferPool {
         BufferMut { block: self.shared.take(len), len, pool: self.shared.clone() }
     }
 
+    /// The bytes of memory that a buffer of `len` bytes takes.
+    pub fn bytes_taken(len: usize) -> usize {
+        bytes_of(class_of(len))
+    }
+
     /// The bytes of `owner`: themselves, kept alive, where they are aligned to `alignment` bytes, else a
     /// copy.
     pub fn adopt(
@@ -127,24 +132,36 @@ impl Shared {
             return block;
         }
         drop(free);
-        let lines = SMALLEST_CLASS_LINES << class;
-        let sourced = self.source.as_ref().and_then(|source| source.allocate(lines * ALIGNMENT));
+        let bytes = bytes_of(class);
+        let sourced = self.source.as_ref().and_then(|source| source.allocate(bytes));
         match sourced.map(Block::Sourced) {
-            Some(block) if block.is_aligned_of(lines * ALIGNMENT) => block,
-            // Zeros that the system gave need not be written: pages that nobody uses cost nothing.
-            _ => Block::Own(bytemuck::zeroed_slice_box(lines)),
+            Some(block) if block.is_aligned_of(bytes) => block,
+            // Of what is fresh from the system, pages that nobody writes cost nothing.
+            _ => Block::Own(bytemuck::zeroed_slice_box(bytes / ALIGNMENT)),
         }
     }
 
+    /// Keep a block for the next one who asks for its size. Where too much is kept, the size that most is kept
+    /// of makes room.
     fn give_back(&self, block: Block) {
         let bytes = block.bytes().len();
         let class = class_of(bytes);
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        if free.retained_bytes + bytes > self.retained_bytes_max {
+        if bytes > self.retained_bytes_max {
             return;
         }
+        // Unmapped only when others may have the lock again.
+        let mut dropped = Vec::new();
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         if free.classes.len() <= class {
             free.classes.resize_with(class + 1, Vec::new);
+        }
+        while free.retained_bytes + bytes > self.retained_bytes_max {
+            let kept = free.classes.iter().enumerate();
+            let most = kept.max_by_key(|(class, blocks)| blocks.len() * bytes_of(*class));
+            let Some((most, _)) = most.filter(|(most, _)| *most != class) else { return };
+            let Some(evicted) = free.classes[most].pop() else { return };
+            free.retained_bytes -= bytes_of(most);
+            dropped.push(evicted);
         }
         free.retained_bytes += bytes;
         free.classes[class].push(block);
@@ -184,6 +201,11 @@ fn class_of(len: usize) -> usize {
     (lines.next_power_of_two() / SMALLEST_CLASS_LINES).trailing_zeros() as usize
 }
 
+/// The bytes of a block of this class.
+fn bytes_of(class: usize) -> usize {
+    (SMALLEST_CLASS_LINES << class) * ALIGNMENT
+}
+
 /// A pooled buffer while it is written. It may hold an earlier owner's bytes: who freezes it has written all of
 /// it.
 pub struct BufferMut {
@@ -196,6 +218,12 @@ impl BufferMut {
     /// The buffer, from now on immutable.
     pub fn freeze(self) -> Arc<Buffer> {
         Arc::new(Buffer(Memory::Pooled(self)))
+    }
+}
+
+impl AsRef<[u8]> for BufferMut {
+    fn as_ref(&self) -> &[u8] {
+        &self.block.bytes()[..self.len]
     }
 }
 
@@ -224,7 +252,7 @@ impl Buffer {
     /// The bytes.
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
-            Memory::Pooled(buffer) => &buffer.block.bytes()[..buffer.len],
+            Memory::Pooled(buffer) => buffer.as_ref(),
             Memory::Adopted(owner) => (**owner).as_ref(),
         }
     }
@@ -296,6 +324,22 @@ mod tests {
         drop((second, pool.copy_from(&[3; 5000]), pool.copy_from(&[4; 100_000])));
         assert!(pool.shared.free.lock().unwrap().retained_bytes <= 8192);
     }
+
+    #[test]
+    fn a_pool_full_of_one_size_keeps_others_all_the_same() {
+        let pool = BufferPool::new(256 << 10);
+        let large: Vec<_> = (0..4).map(|_| pool.begin(64 << 10)).collect();
+        drop(large);
+        let small = pool.copy_from(&[1; 5000]);
+        let address = small.as_bytes().as_ptr();
+        drop(small);
+        assert_eq!(pool.copy_from(&[2; 5000]).as_bytes().as_ptr(), address);
+        assert!(pool.shared.free.lock().unwrap().retained_bytes <= 256 << 10);
+        // What is larger than all that may be kept displaces nothing.
+        drop(pool.begin(300 << 10));
+        assert_eq!(pool.copy_from(&[3; 5000]).as_bytes().as_ptr(), address);
+    }
+
     /// Gives two blocks of the right length, then one of another.
     struct Two(AtomicUsize);
 

@@ -19,7 +19,7 @@ mod limits;
 mod model;
 mod tensor;
 
-pub use budget::{ByteBudget, HeldBytes, OverBudget};
+pub use budget::{ByteBudget, HeldBytes, OverBudget, PromisedBytes};
 pub use buffer::{Buffer, BufferMut, BufferPool, MemoryBlock, MemorySource};
 pub use deadline::Deadline;
 pub use dtype::{Dtype, InvalidDtype};

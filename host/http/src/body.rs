@@ -8,11 +8,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
-use gristmill_core::{
-    Buffer, BufferMut, BufferPool, ByteBudget, Deadline, ErrorCode, HeldBytes, OverBudget,
-};
+use gristmill_core::{BufferPool, ByteBudget, Deadline, ErrorCode, HeldBytes, OverBudget};
 use http::Response;
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Either};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
 use crate::listener::LargeBody;
@@ -24,24 +22,14 @@ pub(crate) type Answer = Response<ResponseBody>;
 /// The most that is set aside for a body before any of it is there.
 const RESERVED_BYTES_MAX: usize = 8 << 20;
 
-/// The most that all clients together may have promised to send, for each body to have its memory at once.
-const PROMISED_BYTES_MAX: usize = 256 << 20;
-
 /// What tensors are aligned to in a body that is put together from several reads.
 const ALIGNMENT: usize = 64;
 
 /// What is less than this does not count against its tenant's budget.
 const HELD_BYTES_MIN: usize = 4 << 10;
 
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
-
-/// What a client sends: through hyper, or, where it is large, read from the socket by whoever wants it.
-pub struct RequestBody(Way);
-
-enum Way {
-    Hyper(Incoming),
-    Socket(LargeBody),
-}
+/// What a client sends: read by hyper, or, where it is large, from the socket by whoever wants it.
+pub type RequestBody = Either<Incoming, LargeBody>;
 
 /// Bounds on reading a body.
 pub(crate) struct Limits<'a> {
@@ -51,27 +39,8 @@ pub(crate) struct Limits<'a> {
     pub(crate) budget: Option<&'a Arc<ByteBudget>>,
     /// Where in the body its tensors begin, which are to be aligned.
     pub(crate) aligned_at: usize,
-    pub(crate) memory: &'a BodyMemory,
-}
-
-/// Where large bodies have their memory from.
-pub(crate) struct BodyMemory {
-    pool: BufferPool,
-    /// What clients said that they send, until they have.
-    promised: Arc<ByteBudget>,
-}
-
-impl BodyMemory {
-    pub(crate) fn new(pool: BufferPool) -> Self {
-        Self { pool, promised: ByteBudget::new(PROMISED_BYTES_MAX) }
-    }
-
-    /// A buffer for bytes that are promised, if there are not too many of them.
-    fn begin(&self, len: usize) -> Option<(BufferMut, HeldBytes)> {
-        let promised = self.promised.hold(0);
-        promised.try_add(len).ok()?;
-        Some((self.pool.begin(len), promised))
-    }
+    /// Where a large one has its memory from.
+    pub(crate) pool: &'a BufferPool,
 }
 
 /// The whole body. What says that it is over the limit is refused unread; what turns out to be, as
@@ -87,9 +56,9 @@ pub(crate) async fn read(body: RequestBody, limits: Limits<'_>) -> Result<Bytes,
     }
     let held = limits.budget.map(|budget| budget.hold(0));
     let reading = async {
-        match body.0 {
-            Way::Hyper(body) => collect(body, &limits, held.as_ref()).await,
-            Way::Socket(body) => receive(body, &limits, held.as_ref()).await,
+        match body {
+            Either::Left(body) => collect(body, &limits, held.as_ref()).await,
+            Either::Right(body) => receive(body, &limits, held.as_ref()).await,
         }
     };
     match tokio::time::timeout_at(deadline.instant().into(), reading).await {
@@ -103,26 +72,20 @@ pub(crate) async fn read(body: RequestBody, limits: Limits<'_>) -> Result<Bytes,
     }
 }
 
-/// A body's bytes, read from the socket to where its tensors are aligned. Where too much is promised already it is
-/// put together like any other.
+/// A body's bytes, read from the socket to where its tensors are aligned. Where its tenant was promised too much
+/// memory already, it is put together as it comes.
 async fn receive(
     mut body: LargeBody,
     limits: &Limits<'_>,
     held: Option<&HeldBytes>,
 ) -> Result<Option<Bytes>, Problem> {
-    struct Received {
-        buffer: Arc<Buffer>,
-        padding: usize,
-    }
-    impl AsRef<[u8]> for Received {
-        fn as_ref(&self) -> &[u8] {
-            &self.buffer.as_bytes()[self.padding..]
-        }
-    }
-    let (len, padding) = (body.len(), limits.aligned_at.wrapping_neg() % ALIGNMENT);
-    let Some((mut buffer, promised)) = limits.memory.begin(padding + len) else {
+    let padding = limits.aligned_at.wrapping_neg() % ALIGNMENT;
+    let len = padding + body.left();
+    let promise = |budget: &Arc<ByteBudget>| budget.promise(BufferPool::bytes_taken(len));
+    let Some(promised) = limits.budget.and_then(promise) else {
         return collect(body, limits, held).await;
     };
+    let mut buffer = limits.pool.begin(len);
     let (before, mut rest) = buffer.as_mut().split_at_mut(padding);
     before.fill(0);
     while !rest.is_empty() {
@@ -131,7 +94,7 @@ async fn receive(
         rest = &mut rest[read..];
     }
     drop(promised);
-    Ok(Some(Bytes::from_owner(Received { buffer: buffer.freeze(), padding })))
+    Ok(Some(Bytes::from_owner(buffer).slice(padding..)))
 }
 
 fn unreadable(error: &impl Display) -> Problem {
@@ -156,6 +119,7 @@ async fn collect(
     let reserved = expected.min(RESERVED_BYTES_MAX).max(first.len());
     let mut all = Aligned::new(limits.aligned_at, reserved);
     all.push(&first, reserved);
+    drop(first);
     while let Some(chunk) = next(&mut body, held).await? {
         let len = all.len() + chunk.len();
         if len > limits.bytes {
@@ -247,47 +211,6 @@ pub(crate) fn kept(bytes: Bytes, held: Option<HeldBytes>) -> Bytes {
     match held {
         Some(_held) if bytes.len() >= HELD_BYTES_MIN => Bytes::from_owner(Owner { bytes, _held }),
         _ => bytes,
-    }
-}
-
-impl From<Incoming> for RequestBody {
-    fn from(body: Incoming) -> Self {
-        Self(Way::Hyper(body))
-    }
-}
-
-impl From<LargeBody> for RequestBody {
-    fn from(body: LargeBody) -> Self {
-        Self(Way::Socket(body))
-    }
-}
-
-impl Body for RequestBody {
-    type Data = Bytes;
-    type Error = BoxError;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        match &mut self.0 {
-            Way::Hyper(body) => Pin::new(body).poll_frame(context).map_err(BoxError::from),
-            Way::Socket(body) => Pin::new(body).poll_frame(context).map_err(BoxError::from),
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        match &self.0 {
-            Way::Hyper(body) => body.is_end_stream(),
-            Way::Socket(body) => body.is_end_stream(),
-        }
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match &self.0 {
-            Way::Hyper(body) => body.size_hint(),
-            Way::Socket(body) => body.size_hint(),
-        }
     }
 }
 

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::calls::{Calls, WrittenTogether};
-pub(crate) use self::http1::LargeBody;
+pub use self::http1::LargeBody;
 use crate::body::RequestBody;
 
 /// Bounds on a connection.
@@ -140,6 +140,7 @@ where
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(config.write_timeout));
         let stream = Box::pin(stream);
+        // One of its own: whoever waits for a token locks it, whenever it is polled.
         let stopping = shutdown.0.child_token();
         match protocol {
             Protocol::Http1 => {
@@ -179,7 +180,7 @@ async fn drive_http2<H, F, B>(
     let calls = Calls::default();
     let io = WrittenTogether::new(TokioIo::new(stream), calls.clone());
     let service = service_fn(|request: Request<Incoming>| {
-        let (answer, call) = (handler(request.map(RequestBody::from)), calls.begin());
+        let (answer, call) = (handler(request.map(RequestBody::Left)), calls.begin());
         async move {
             let answer = answer.await;
             drop(call);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use gristmill_core::{ByteBudget, Deadline, ErrorCode, Name};
+use gristmill_core::{BufferPool, ByteBudget, Deadline, ErrorCode, Name};
 use gristmill_pipeline::{InferError, Queueing, Timings, infer};
 use gristmill_sandbox::{CallError, Failure, Response as PluginResponse};
 use gristmill_snapshot::{Access, Cell, Pipeline, Route, Snapshot, Tenant};
@@ -18,7 +18,7 @@ use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use serde_json::json;
 use tracing::{Instrument, info_span};
 
-use crate::body::{self, Answer, BodyMemory, RequestBody, ResponseBody};
+use crate::body::{self, Answer, RequestBody, ResponseBody};
 use crate::oip::Inference;
 use crate::oip::rest::{Call, error_answer};
 use crate::problem::Problem;
@@ -131,8 +131,8 @@ impl DataPlane {
                 authorise(tenant, name, credentials::bearer(request.headers()))?;
                 let route = find_route(tenant, name, pipeline)?;
                 times.auth = Some(arrived.elapsed());
-                let memory = self.parts.inference.bodies();
-                run(route, (&tenant.share.bytes, memory), request, arrived, times).await
+                let pool = self.parts.inference.pool();
+                run(route, (&tenant.share.bytes, pool), request, arrived, times).await
             }
         }
     }
@@ -141,7 +141,7 @@ impl DataPlane {
 /// Read the body, run the pipeline, shape the response.
 async fn run(
     route: &Route,
-    (budget, memory): (&Arc<ByteBudget>, &BodyMemory),
+    (budget, pool): (&Arc<ByteBudget>, &BufferPool),
     request: Request<RequestBody>,
     arrived: Instant,
     times: &mut StageTimes,
@@ -149,7 +149,7 @@ async fn run(
     let deadline = Deadline::at(arrived + route.limits.timeout);
     let (head, body) = request.into_parts();
     let bytes = route.limits.body_bytes;
-    let limits = body::Limits { bytes, deadline, budget: Some(budget), aligned_at: 0, memory };
+    let limits = body::Limits { bytes, deadline, budget: Some(budget), aligned_at: 0, pool };
     let body = body::read(body, limits).await?;
     let request = request::for_plugin(&head, body, route.settings.clone()).await?;
     let mut timings = Timings::default();

@@ -1,5 +1,5 @@
-//! One HTTP/1.1 connection. hyper reads heads and small bodies and writes answers; a large body is read by whoever
-//! handles its request, straight into the memory where it is used.
+//! One HTTP/1.1 connection. hyper reads heads and most bodies and writes answers; the large body of a plain `POST` is
+//! read by whoever handles the request, straight into the memory where it is used.
 //!
 //! hyper reads a body into buffers of its own, out of which it would have to be copied together. So when the head of
 //! a large request is there, the connection is taken out of hyper, and what is left of the body is read from the
@@ -20,9 +20,9 @@ use std::task::Poll;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
-use futures_util::future::{MaybeDone, maybe_done};
+use futures_util::future::{Either, Ready, ready, select};
 use http::header::{CONNECTION, EXPECT, UPGRADE};
-use http::{Method, Request, Response, Version};
+use http::{HeaderValue, Method, Request, Response, Version};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1::Builder;
@@ -31,7 +31,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use self::io::{Io, Shared, lock};
-pub(crate) use self::large_body::LargeBody;
+pub use self::large_body::LargeBody;
 use self::large_body::Returned;
 use super::Stream;
 use crate::body::RequestBody;
@@ -45,8 +45,8 @@ const STAND_IN: &[u8] = b"POST / HTTP/1.1\r\ncontent-length: 0\r\n\r\n";
 /// How a request is answered.
 enum Answering<F: Future> {
     Here(F),
-    /// Begun before this hyper connection was.
-    Begun(Pin<Box<MaybeDone<F>>>),
+    /// Begun, if not done, before this hyper connection was.
+    Begun(Either<Ready<F::Output>, Pin<Box<F>>>),
     /// Its hyper connection will see no answer.
     Taken,
 }
@@ -74,7 +74,7 @@ pub(super) async fn drive<H, F, B>(
                     shared.take(request);
                     Answering::Taken
                 }
-                None => Answering::Here(handler(request.map(RequestBody::from))),
+                None => Answering::Here(handler(request.map(RequestBody::Left))),
             };
             async move { Ok::<_, Infallible>(answering.answer().await) }
         });
@@ -104,19 +104,22 @@ pub(super) async fn drive<H, F, B>(
             }
         };
         let parts = connection.into_parts();
-        let (request, mut returned) = take_out(request, parts.io, parts.read_buf);
-        let mut answer = Box::pin(maybe_done(handler(request)));
+        let (request, returned) = take_out(request, parts.io, &parts.read_buf);
         // Once the body is read, hyper has the connection again, and sees when the client leaves.
-        let returned = poll_fn(|context| {
-            let _ = answer.poll_unpin(context);
-            returned.poll_unpin(context)
-        });
-        let Ok(Returned { io: again, is_read }) = returned.await else { return };
+        let (returned, answer) = match select(Box::pin(handler(request)), returned).await {
+            Either::Left((answer, returned)) => (returned.await, Either::Left(ready(answer))),
+            Either::Right((returned, answer)) => (returned, Either::Right(answer)),
+        };
+        let Ok(Returned { io: again, is_read }) = returned else { return };
         if !is_read {
-            // What is left of the body is not the next request.
+            // What is left of the body is not the next request, and its end not the end of the client.
+            builder.keep_alive(false).half_close(true);
+        }
+        if stopping.is_cancelled() {
             builder.keep_alive(false);
         }
         (io, begun) = (again, Some(answer));
+        io.put_before(STAND_IN);
     }
 }
 
@@ -124,13 +127,7 @@ impl<F: Future> Answering<F> {
     async fn answer(self) -> F::Output {
         match self {
             Self::Here(answer) => answer.await,
-            Self::Begun(mut answer) => {
-                answer.as_mut().await;
-                match answer.as_mut().take_output() {
-                    Some(answer) => answer,
-                    None => pending().await,
-                }
-            }
+            Self::Begun(answer) => answer.await,
             Self::Taken => pending().await,
         }
     }
@@ -139,11 +136,11 @@ impl<F: Future> Answering<F> {
 /// Whether a request's body is read outside hyper: it is large, of known length, and on its way.
 fn is_large(request: &Request<Incoming>) -> bool {
     let headers = request.headers();
-    let connection = headers.get(CONNECTION).map_or(&b"keep-alive"[..], |value| value.as_bytes());
+    let mut connection = headers.get_all(CONNECTION).iter().map(HeaderValue::as_bytes);
     request.body().size_hint().exact().is_some_and(|len| len >= LARGE_BODY_BYTES)
         && *request.method() == Method::POST
         && request.version() == Version::HTTP_11
-        && connection.eq_ignore_ascii_case(b"keep-alive")
+        && connection.all(|option| option.eq_ignore_ascii_case(b"keep-alive"))
         && !headers.contains_key(EXPECT)
         && !headers.contains_key(UPGRADE)
 }
@@ -153,17 +150,17 @@ fn is_large(request: &Request<Incoming>) -> bool {
 fn take_out(
     request: Request<Incoming>,
     mut io: Io,
-    mut read: Bytes,
+    read: &[u8],
 ) -> (Request<RequestBody>, oneshot::Receiver<Returned>) {
     let (head, mut body) = request.into_parts();
-    let len = body.size_hint().exact().unwrap_or_default() as usize;
+    let len = body.size_hint().exact().unwrap_or_default();
     let mut begun = BytesMut::new();
     // With its connection gone this body ends, after what hyper had passed on of it.
     while let Some(Some(Ok(frame))) = body.frame().now_or_never() {
         begun.extend(frame.into_data());
     }
-    begun.extend(read.split_to(read.len().min(len - begun.len())));
-    io.put_before([STAND_IN, &read].concat().into());
-    let (body, returned) = LargeBody::new(begun, len, io);
-    (Request::from_parts(head, body.into()), returned)
+    begun.extend_from_slice(read);
+    io.put_before(&begun);
+    let (body, returned) = LargeBody::new(len as usize, io);
+    (Request::from_parts(head, RequestBody::Right(body)), returned)
 }

@@ -138,7 +138,7 @@ impl Inference {
                 let detail = format!("unknown input {name:?}: the model's inputs are {names:?}");
                 return Err(Problem::new(ErrorCode::InvalidRequest, detail));
             };
-            let tensor = input.tensor(&self.parts.pool).map_err(refused)?;
+            let tensor = input.tensor(self.pool()).map_err(refused)?;
             Ok(NamedTensor { name: info.name.clone(), tensor })
         });
         inputs.collect()

@@ -31,7 +31,6 @@ use gristmill_control::Control;
 use gristmill_core::{BufferPool, Digest, Name};
 
 use crate::Shutdown;
-use crate::body::BodyMemory;
 
 /// Why a part of the protocol is not offered.
 const NO_SHARED_MEMORY: &str = "shared memory is not supported: a region of the host's memory would be open to every tenant, which is unsafe between tenants";
@@ -59,7 +58,6 @@ struct Parts {
     control: Arc<Control>,
     shutdown: Shutdown,
     pool: BufferPool,
-    bodies: BodyMemory,
     config: InferenceConfig,
 }
 
@@ -70,11 +68,11 @@ impl Inference {
         pool: BufferPool,
         config: InferenceConfig,
     ) -> Self {
-        let bodies = BodyMemory::new(pool.clone());
-        Self { parts: Arc::new(Parts { control, shutdown, pool, bodies, config }) }
+        Self { parts: Arc::new(Parts { control, shutdown, pool, config }) }
     }
 
-    pub(crate) fn bodies(&self) -> &BodyMemory {
-        &self.parts.bodies
+    /// Where what clients send has its memory from.
+    pub(crate) fn pool(&self) -> &BufferPool {
+        &self.parts.pool
     }
 }

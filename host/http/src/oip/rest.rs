@@ -210,8 +210,8 @@ impl Inference {
         arrived: Instant,
     ) -> Result<Bytes, Problem> {
         let (bytes, deadline) = (self.parts.config.message_bytes_max, self.deadline(arrived));
-        let (budget, memory) = (caller.budget(), self.bodies());
-        body::read(body, body::Limits { bytes, deadline, budget, aligned_at: 0, memory }).await
+        let (budget, pool) = (caller.budget(), self.pool());
+        body::read(body, body::Limits { bytes, deadline, budget, aligned_at: 0, pool }).await
     }
 
     /// The most bytes of a request for this model.
@@ -237,8 +237,8 @@ impl Inference {
         let (head, body) = request.into_parts();
         let header_len = header_length(&head.headers)?;
         let (bytes, aligned_at) = (self.bytes_max(&target), header_len.unwrap_or_default());
-        let (deadline, memory) = (asked.deadline, self.bodies());
-        let limits = body::Limits { bytes, deadline, budget: Some(budget), aligned_at, memory };
+        let (deadline, pool) = (asked.deadline, self.pool());
+        let limits = body::Limits { bytes, deadline, budget: Some(budget), aligned_at, pool };
         let body = body::read(body, limits).await?;
         let body = decoded(&head.headers, body, (bytes, budget))?;
         let request = match header_len {

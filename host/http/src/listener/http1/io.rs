@@ -4,7 +4,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, Bytes};
 use http::Request;
@@ -40,9 +40,9 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// A connection's socket.
-pub(crate) struct Io {
+pub(super) struct Io {
     stream: TokioIo<Stream>,
-    /// What hyper reads before it reads from the socket.
+    /// What is read before the socket is.
     before: Bytes,
     shared: Arc<Shared>,
 }
@@ -52,17 +52,25 @@ impl Io {
         Self { stream: TokioIo::new(stream), before: Bytes::new(), shared }
     }
 
-    pub(super) fn put_before(&mut self, bytes: Bytes) {
-        self.before = bytes;
+    /// Let `bytes` be read before all that is to be read.
+    pub(super) fn put_before(&mut self, bytes: &[u8]) {
+        self.before = [bytes, &self.before].concat().into();
     }
 
-    /// Read from the socket itself.
-    pub(super) fn poll_read_on(
+    /// Read some bytes into the beginning of `target`; how many, none where there are no more.
+    pub(super) fn poll_read_bytes(
         &mut self,
         context: &mut Context<'_>,
-        target: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        self.stream.inner_mut().as_mut().poll_read(context, target)
+        target: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        if !self.before.is_empty() {
+            let len = self.before.len().min(target.len());
+            self.before.copy_to_slice(&mut target[..len]);
+            return Poll::Ready(Ok(len));
+        }
+        let mut target = ReadBuf::new(target);
+        ready!(self.stream.inner_mut().as_mut().poll_read(context, &mut target))?;
+        Poll::Ready(Ok(target.filled().len()))
     }
 }
 

@@ -5,22 +5,18 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
-use tokio::io::ReadBuf;
 use tokio::sync::oneshot;
 
 use super::io::Io;
 
 /// What it is read in by who takes it frame by frame.
-const FRAME_BYTES: usize = 64 << 10;
+const FRAME_BYTES: usize = 16 << 10;
 
-/// The body of a request whose connection was taken out of hyper; it goes back there as soon as the body is read,
-/// or dropped.
-pub(crate) struct LargeBody {
-    /// What hyper had read of it.
-    begun: BytesMut,
-    /// How much of it is to be read, with what is in `begun`.
+/// The body of a request whose connection was taken out of hyper. The connection goes back as soon as the body is
+/// read, or dropped: an answer that kept it would never be sent.
+pub struct LargeBody {
     left: usize,
     connection: Option<(Io, oneshot::Sender<Returned>)>,
 }
@@ -33,14 +29,14 @@ pub(super) struct Returned {
 }
 
 impl LargeBody {
-    /// A body of `len` bytes, which are `begun` and what follows in `io`.
-    pub(super) fn new(begun: BytesMut, len: usize, io: Io) -> (Self, oneshot::Receiver<Returned>) {
+    /// The next `len` bytes of a connection, and where it comes back.
+    pub(super) fn new(len: usize, io: Io) -> (Self, oneshot::Receiver<Returned>) {
         let (back, returned) = oneshot::channel();
-        (Self { begun, left: len, connection: Some((io, back)) }, returned)
+        (Self { left: len, connection: Some((io, back)) }, returned)
     }
 
-    /// How many bytes are to be read.
-    pub(crate) fn len(&self) -> usize {
+    /// How many bytes are still to be read.
+    pub(crate) fn left(&self) -> usize {
         self.left
     }
 
@@ -55,20 +51,13 @@ impl LargeBody {
         target: &mut [u8],
     ) -> Poll<io::Result<usize>> {
         let room = target.len().min(self.left);
-        let len = if self.begun.is_empty() {
-            let Some((io, _)) = &mut self.connection else { return Poll::Ready(Ok(0)) };
-            let mut target = ReadBuf::new(&mut target[..room]);
-            ready!(io.poll_read_on(context, &mut target))?;
-            if room > 0 && target.filled().is_empty() {
-                let detail = format!("it ended {} bytes early", self.left);
-                return Poll::Ready(Err(io::Error::new(io::ErrorKind::UnexpectedEof, detail)));
-            }
-            target.filled().len()
-        } else {
-            let len = room.min(self.begun.len());
-            self.begun.copy_to_slice(&mut target[..len]);
-            len
-        };
+        let target = &mut target[..room];
+        let Some((io, _)) = &mut self.connection else { return Poll::Ready(Ok(0)) };
+        let len = ready!(io.poll_read_bytes(context, target))?;
+        if len == 0 && !target.is_empty() {
+            let detail = format!("it ended {} bytes early", self.left);
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::UnexpectedEof, detail)));
+        }
         self.left -= len;
         if self.left == 0 {
             self.give_back();
@@ -79,7 +68,7 @@ impl LargeBody {
     fn give_back(&mut self) {
         if let Some((io, back)) = self.connection.take() {
             // Nobody takes it where the connection was given up.
-            let _ = back.send(Returned { io, is_read: self.left == self.begun.len() });
+            let _ = back.send(Returned { io, is_read: self.left == 0 });
         }
     }
 }
@@ -98,13 +87,10 @@ impl Body for LargeBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
-        if self.left == 0 {
-            return Poll::Ready(None);
-        }
-        let mut frame = vec![0; self.left.min(FRAME_BYTES)];
+        let mut frame = [0; FRAME_BYTES];
         let len = ready!(self.poll_read(context, &mut frame))?;
-        frame.truncate(len);
-        Poll::Ready(Some(Ok(Frame::data(frame.into()))))
+        let frame = || Ok(Frame::data(Bytes::copy_from_slice(&frame[..len])));
+        Poll::Ready((len > 0).then(frame))
     }
 
     fn is_end_stream(&self) -> bool {

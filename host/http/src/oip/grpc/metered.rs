@@ -52,7 +52,7 @@ impl Body for MeteredCall {
             let Some(frame) = ready!(Pin::new(&mut self.body).poll_frame(context)) else {
                 return Poll::Ready(self.last.take().map(Ok));
             };
-            let frame = frame.map_err(|error| Status::from_error(error))?;
+            let frame = frame.map_err(Status::from_error)?;
             if let (Some(held), Some(data)) = (&self.held, frame.data_ref()) {
                 held.try_add(data.len()).map_err(|error| status_of(&Problem::from(error)))?;
             }
