@@ -97,6 +97,14 @@ pub enum InputError {
         /// What the model wants, -1 standing for any size.
         expected: String,
     },
+    /// A text with a NUL, which is where it would end for a runtime.
+    #[error("input {name:?}: element {element} holds a NUL byte, which a model's texts cannot")]
+    NulInText {
+        /// The input.
+        name: String,
+        /// Which of its elements, in row-major order.
+        element: usize,
+    },
     /// Dimension 0 differs between inputs, or is 0.
     #[error("input {name:?} has {actual} rows, {expected}")]
     WrongRows {
@@ -187,7 +195,11 @@ fn check(info: &TensorInfo, tensor: &Tensor) -> Result<(), InputError> {
         let (actual, expected) = (format!("{:?}", tensor.shape()), info.shape_text());
         return Err(InputError::WrongShape { name: name(), actual, expected });
     }
-    Ok(())
+    let mut texts = tensor.strings().into_iter().flatten();
+    match texts.position(|text| text.contains('\0')) {
+        Some(element) => Err(InputError::NulInText { name: name(), element }),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::fmt::Display;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use gristmill_core::{BufferPool, ByteBudget, Deadline, ErrorCode, HeldBytes, OverBudget};
@@ -21,6 +22,10 @@ pub(crate) type Answer = Response<ResponseBody>;
 
 /// The most that is set aside for a body before any of it is there.
 const RESERVED_BYTES_MAX: usize = 8 << 20;
+
+/// How much of a body that nobody wanted is read, and for how long, for its connection to be used again.
+const UNWANTED_BYTES_MAX: usize = 64 << 10;
+const UNWANTED_WAIT: Duration = Duration::from_millis(500);
 
 /// What tensors are aligned to in a body that is put together from several reads.
 const ALIGNMENT: usize = 64;
@@ -45,7 +50,7 @@ pub(crate) struct Limits<'a> {
 
 /// The whole body. What says that it is over the limit is refused unread; what turns out to be, as
 /// soon as it does.
-pub(crate) async fn read(body: RequestBody, limits: Limits<'_>) -> Result<Bytes, Problem> {
+pub(crate) async fn read(body: &mut RequestBody, limits: Limits<'_>) -> Result<Bytes, Problem> {
     let Limits { bytes: limit, deadline, .. } = limits;
     let too_large = || {
         let detail = format!("the body is over the limit of {limit} bytes");
@@ -75,7 +80,7 @@ pub(crate) async fn read(body: RequestBody, limits: Limits<'_>) -> Result<Bytes,
 /// A body's bytes, read from the socket to where its tensors are aligned. Where its tenant was promised too much
 /// memory already, it is put together as it comes.
 async fn receive(
-    mut body: LargeBody,
+    body: &mut LargeBody,
     limits: &Limits<'_>,
     held: Option<&HeldBytes>,
 ) -> Result<Option<Bytes>, Problem> {
@@ -97,6 +102,28 @@ async fn receive(
     Ok(Some(Bytes::from_owner(buffer).slice(padding..)))
 }
 
+/// Whether the next request can follow a body: what is left of one that was not wanted is read, where it is little
+/// and on its way.
+pub(crate) async fn finish(body: &mut RequestBody) -> bool {
+    if body.is_end_stream() {
+        return true;
+    }
+    if body.size_hint().lower() > UNWANTED_BYTES_MAX as u64 {
+        return false;
+    }
+    let reading = async {
+        let mut read = 0;
+        while let Ok(Some(data)) = next(body, None).await {
+            read += data.len();
+            if read > UNWANTED_BYTES_MAX {
+                return false;
+            }
+        }
+        body.is_end_stream()
+    };
+    tokio::time::timeout(UNWANTED_WAIT, reading).await.unwrap_or(false)
+}
+
 fn unreadable(error: &impl Display) -> Problem {
     Problem::new(ErrorCode::InvalidRequest, format!("the body could not be read: {error}"))
 }
@@ -104,12 +131,12 @@ fn unreadable(error: &impl Display) -> Problem {
 /// The body's bytes, where they were read if one read brought them all; none where they are more than
 /// the limit.
 async fn collect(
-    mut body: impl Body<Data = Bytes, Error: Display> + Unpin,
+    body: &mut (impl Body<Data = Bytes, Error: Display> + Unpin),
     limits: &Limits<'_>,
     held: Option<&HeldBytes>,
 ) -> Result<Option<Bytes>, Problem> {
     let expected = body.size_hint().exact().unwrap_or(0) as usize;
-    let Some(first) = next(&mut body, held).await? else { return Ok(Some(Bytes::new())) };
+    let Some(first) = next(body, held).await? else { return Ok(Some(Bytes::new())) };
     if first.len() == expected {
         return Ok(Some(first));
     }
@@ -120,7 +147,7 @@ async fn collect(
     let mut all = Aligned::new(limits.aligned_at, reserved);
     all.push(&first, reserved);
     drop(first);
-    while let Some(chunk) = next(&mut body, held).await? {
+    while let Some(chunk) = next(body, held).await? {
         let len = all.len() + chunk.len();
         if len > limits.bytes {
             return Ok(None);

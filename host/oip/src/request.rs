@@ -315,7 +315,7 @@ impl RequestedOutput {
         let WireOutputParameters { binary_data, classification, shared_memory_region } =
             wire.parameters.unwrap_or_default();
         no_shared_memory(&wire.name, shared_memory_region.is_some())?;
-        no_classification(&wire.name, classification.unwrap_or_default())?;
+        no_classification(&wire.name, classification.unwrap_or_default() != 0)?;
         Ok(Self { name: wire.name, binary: binary_data })
     }
 }
@@ -326,6 +326,6 @@ pub fn no_shared_memory(name: &str, wanted: bool) -> Result<(), ParseError> {
 }
 
 /// An error where an output is to be classified.
-pub fn no_classification(name: &str, classes: i64) -> Result<(), ParseError> {
-    if classes != 0 { Err(ParseError::Classification(name.into())) } else { Ok(()) }
+pub fn no_classification(name: &str, asked: bool) -> Result<(), ParseError> {
+    if asked { Err(ParseError::Classification(name.into())) } else { Ok(()) }
 }

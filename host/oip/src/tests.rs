@@ -147,9 +147,18 @@ fn outputs_are_written_as_asked_for() {
     assert_eq!(binary, f32::NAN.to_le_bytes());
     let error = answer(&InferRequest::default(), outputs()).unwrap_err().to_string();
     assert!(error.contains("output \"b\" has NaN or infinity"), "{error}");
+}
+
+#[test]
+fn large_binary_outputs_are_sent_from_where_they_lie() {
     let large = floats(&vec![1.0; 10_000]);
+    let place = large.as_bytes().as_ptr();
     let request = InferRequest { binary_output: true, ..InferRequest::default() };
-    assert_eq!(answer(&request, vec![output("a", large)]).unwrap().1.len(), 40_000);
+    let outputs = vec![output("a", large)];
+    let response = InferResponse { model_name: "m", model_version: 7, id: None, outputs };
+    let written = response.write(&request).unwrap();
+    let last = written.parts.last().unwrap();
+    assert_eq!((last.len(), last.as_ptr()), (40_000, place));
 }
 
 proptest! {

@@ -245,7 +245,7 @@ async def a_model_has_the_version_of_its_release(library):
     result = await library.infer("ranker", features(1), model_version=version)
     response = library.response(result)
     assert (response["model_name"], response["model_version"]) == ("ranker", version)
-    for wrong in (str(int(version) + 1000), "0", "latest"):
+    for wrong in (str(int(version) + 1000), "0", "latest", f"0{version}"):
         assert not await library.ready("ranker", wrong)
         for method in ("get_model_metadata", "get_model_config", "get_inference_statistics"):
             await library.refused(404, method, "ranker", wrong)
@@ -528,6 +528,7 @@ async def inputs_that_do_not_fit_are_refused(library):
         ("input", "identity-bytes", [reshaped(texts("a"), [1, 2])]),
         ("input", "identity-bytes", [reshaped(texts("a", "b"), [1, 1])]),
         ("input", "identity-bytes", [library.input("input", texts(b"\xff"))]),
+        ("element 1 holds a NUL", "identity-bytes", [library.input("input", texts("a", "b\0c"))]),
     ]
     for named, model, inputs in cases:
         message = await library.refused(400, "infer", model, inputs)
@@ -537,6 +538,21 @@ async def inputs_that_do_not_fit_are_refused(library):
     assert "outptu" in message, message
     # Nothing of it harms the next one.
     assert (await library.infer("ranker", features(2))).as_numpy("output").shape == (2, 1)
+
+
+@common
+async def a_refused_request_harms_no_later_one(library):
+    for elements in (1, 7_000, 15_000, 100_000):
+        for _ in range(5):
+            inputs = [library.input("input", np.zeros((1, elements), dtype=np.float32))]
+            await library.refused(404, "infer", "nothing", inputs)
+            assert_same(await library.infer("identity-fp32", features(1)), features(1))
+
+
+@common
+async def tensors_may_have_no_elements(library):
+    empty = np.zeros((1, 0), dtype=np.float32)
+    assert_same(await library.infer("identity-fp32", empty), empty)
 
 
 @common
@@ -565,6 +581,10 @@ async def classification_is_refused(library):
     inputs = [library.input("input", features(1))]
     message = await library.refused(501, "infer", "ranker", inputs, outputs=outputs)
     assert "classification" in message, message
+    # None asked for.
+    outputs = [library.module.InferRequestedOutput("output", class_count=0)]
+    result = await library.infer("ranker", features(1), outputs=outputs)
+    assert result.as_numpy("output").shape == (1, 1)
 
 
 @common

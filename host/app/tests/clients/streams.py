@@ -18,6 +18,8 @@ async def a_stream_answers_every_request(library):
     assert len(answers) == len(sent) and results.keys() == sent.keys(), answers
     for id, array in sent.items():
         assert_same(results[id], array)
+        parameters = library.response(results[id])["parameters"]
+        assert parameters["triton_final_response"]["bool_param"] is True, parameters
 
 
 async def what_fails_in_a_stream_fails_alone(library):

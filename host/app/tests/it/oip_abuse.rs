@@ -106,7 +106,7 @@ fn encodings_that_are_none_and_bodies_that_grow() {
     // In two members, as gzip allows.
     let (first, second) = text.as_bytes().split_at(text.len() / 2);
     let mut whole = [gzip(first), gzip(second)].concat();
-    assert_eq!(send("gzip", &whole).status, 200);
+    assert_eq!(send("GZip", &whole).status, 200);
     whole.extend(b"and more");
     refused(&send("gzip", &whole), 400, &["the body is no gzip"]);
     let mut zlib = ZlibEncoder::new(Vec::new(), Compression::best());
@@ -136,6 +136,37 @@ fn clients_that_leave_or_never_finish() {
     // Says that it is much; sends nothing.
     let head = raw::post(PATH, &["connection: close", "content-length: 99999999999"]);
     refused(&Raw::sent(&server.data, &head).answer(), 413, &["limit of 67108864 bytes"]);
+    serves(&mut server);
+}
+
+#[test]
+fn refused_requests_and_the_connections_they_came_by() {
+    let mut server = ranker(Setup::new());
+    let text = row().to_string();
+    let good = raw::post(PATH, &[&format!("content-length: {}", text.len())]);
+    let answers = |raw: &mut Raw| [raw.read_until("\r\n\r\n"), raw.read_until("}")];
+    // What is little and on its way is waited for.
+    let nothing = |headers: &[&str]| raw::post("/v2/models/nothing/infer", headers);
+    let mut client = Raw::sent(&server.data, &nothing(&["content-length: 50000"]));
+    client.send(&[b' '; 50_000]);
+    client.send(format!("{good}{text}").as_bytes());
+    let [head, error] = answers(&mut client);
+    assert!(head.starts_with("HTTP/1.1 404 ") && error.contains("nothing"), "{head}{error}");
+    assert!(client.read_until("\r\n\r\n").starts_with("HTTP/1.1 200 "));
+    // What does not come, is much, or would have to be asked for, is not: and the client is told.
+    for lost in [
+        nothing(&["content-length: 9"]),
+        nothing(&["content-length: 900000"]),
+        nothing(&["content-length: 9", "expect: 100-continue"]),
+    ] {
+        let answer = Raw::sent(&server.data, &lost).answer();
+        assert_eq!(answer.header("connection"), "close", "{lost}");
+        refused(&answer, 404, &["nothing"]);
+    }
+    // Nor is anything read for a tenant that may not.
+    let load = raw::post("/v2/repository/models/ranker/load", &["content-length: 9"]);
+    let answer = Raw::sent(&server.data, &format!("{load}no object")).read_until("}");
+    assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
     serves(&mut server);
 }
 

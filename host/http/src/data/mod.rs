@@ -13,8 +13,10 @@ use gristmill_pipeline::{InferError, Queueing, Timings, infer};
 use gristmill_sandbox::{CallError, Failure, Response as PluginResponse};
 use gristmill_snapshot::{Access, Cell, Pipeline, Route, Snapshot, Tenant};
 use gristmill_telemetry::stage;
-use http::header::{ALLOW, CONTENT_TYPE};
+use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, EXPECT};
+use http::request::Parts;
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use hyper::body::Body as _;
 use serde_json::json;
 use tracing::{Instrument, info_span};
 
@@ -32,10 +34,10 @@ const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 /// The data plane's handler; clones share everything.
 #[derive(Clone)]
 pub struct DataPlane {
-    parts: Arc<Parts>,
+    parts: Arc<Shared>,
 }
 
-struct Parts {
+struct Shared {
     cell: Arc<Cell>,
     inference: Inference,
     shutdown: Shutdown,
@@ -52,26 +54,27 @@ enum Target<'a> {
 
 impl DataPlane {
     pub fn new(cell: Arc<Cell>, inference: Inference, shutdown: Shutdown) -> Self {
-        let parts = Parts { cell, inference, shutdown, request_ids: RequestIds::default() };
+        let parts = Shared { cell, inference, shutdown, request_ids: RequestIds::default() };
         Self { parts: Arc::new(parts) }
     }
 
     /// Answer one request.
     pub async fn handle(self, request: Request<RequestBody>) -> Answer {
         let arrived = Instant::now();
-        let Parts { cell, inference, request_ids, .. } = &*self.parts;
-        let id = request_ids.of(request.headers());
+        let Shared { cell, inference, request_ids, .. } = &*self.parts;
+        let (head, mut body) = request.into_parts();
+        let request = (&head, &mut body);
+        let id = request_ids.of(&head.headers);
         let snapshot = cell.load();
         let mut timings = StageTimes::default();
-        let uri = request.uri().clone();
-        let mut answer = match inference_path(uri.path()) {
+        let path = head.uri.path();
+        let mut answer = match inference_path(path) {
             Some((path, tenant)) => {
                 let call = Call { path, tenant, arrived, id: &id };
                 let outcome = inference.answer(&snapshot, call, request).await;
                 outcome.unwrap_or_else(|refusal| refusal.answer(&id, error_answer))
             }
             None => {
-                let path = uri.path();
                 // At `info`, so that what plugins log can be found by the request.
                 let span = info_span!("request", id = %id, path);
                 let outcome = self.route(&snapshot, path, request, arrived, &mut timings);
@@ -93,6 +96,12 @@ impl DataPlane {
         if let Some(times) = timings.header() {
             headers.insert(SERVER_TIMING, times);
         }
+        // Who waits to be asked for a body may send it or not.
+        if head.headers.contains_key(EXPECT) && !body.is_end_stream()
+            || !body::finish(&mut body).await
+        {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         answer
     }
 
@@ -100,7 +109,7 @@ impl DataPlane {
         &self,
         snapshot: &Snapshot,
         path: &str,
-        request: Request<RequestBody>,
+        (head, body): (&Parts, &mut RequestBody),
         arrived: Instant,
         times: &mut StageTimes,
     ) -> Result<Answer, Refusal> {
@@ -112,8 +121,8 @@ impl DataPlane {
             Target::Infer { .. } => Method::POST,
             _ => Method::GET,
         };
-        if *request.method() != allowed {
-            return Err(Refusal::wrong_method(request.method(), &allowed));
+        if head.method != allowed {
+            return Err(Refusal::wrong_method(&head.method, &allowed));
         }
         match target {
             Target::Live => Ok(text("live")),
@@ -123,16 +132,16 @@ impl DataPlane {
             Target::Ready => Ok(text("ready")),
             Target::Tenant(name) => {
                 let (_, tenant) = find_tenant(snapshot, name)?;
-                authorise(tenant, name, credentials::bearer(request.headers()))?;
+                authorise(tenant, name, credentials::bearer(&head.headers))?;
                 Ok(describe(name, tenant, snapshot.release))
             }
             Target::Infer { tenant: name, pipeline } => {
                 let (_, tenant) = find_tenant(snapshot, name)?;
-                authorise(tenant, name, credentials::bearer(request.headers()))?;
+                authorise(tenant, name, credentials::bearer(&head.headers))?;
                 let route = find_route(tenant, name, pipeline)?;
                 times.auth = Some(arrived.elapsed());
                 let pool = self.parts.inference.pool();
-                run(route, (&tenant.share.bytes, pool), request, arrived, times).await
+                run(route, (&tenant.share.bytes, pool), (head, body), arrived, times).await
             }
         }
     }
@@ -142,16 +151,15 @@ impl DataPlane {
 async fn run(
     route: &Route,
     (budget, pool): (&Arc<ByteBudget>, &BufferPool),
-    request: Request<RequestBody>,
+    (head, body): (&Parts, &mut RequestBody),
     arrived: Instant,
     times: &mut StageTimes,
 ) -> Result<Answer, Refusal> {
     let deadline = Deadline::at(arrived + route.limits.timeout);
-    let (head, body) = request.into_parts();
     let bytes = route.limits.body_bytes;
     let limits = body::Limits { bytes, deadline, budget: Some(budget), aligned_at: 0, pool };
     let body = body::read(body, limits).await?;
-    let request = request::for_plugin(&head, body, route.settings.clone()).await?;
+    let request = request::for_plugin(head, body, route.settings.clone()).await?;
     let mut timings = Timings::default();
     let outcome = infer(route, request, (deadline, Queueing::default()), &mut timings).await;
     times.stages = Some(timings);

@@ -20,7 +20,7 @@ use std::task::Poll;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::FutureExt;
-use futures_util::future::{Either, Ready, ready, select};
+use futures_util::future::{Either, ready, select};
 use http::header::{CONNECTION, EXPECT, UPGRADE};
 use http::{HeaderValue, Method, Request, Response, Version};
 use http_body_util::BodyExt;
@@ -42,15 +42,6 @@ const LARGE_BODY_BYTES: u64 = 64 << 10;
 /// What stands in for a request that was taken.
 const STAND_IN: &[u8] = b"POST / HTTP/1.1\r\ncontent-length: 0\r\n\r\n";
 
-/// How a request is answered.
-enum Answering<F: Future> {
-    Here(F),
-    /// Begun, if not done, before this hyper connection was.
-    Begun(Either<Ready<F::Output>, Pin<Box<F>>>),
-    /// Its hyper connection will see no answer.
-    Taken,
-}
-
 /// Serve one connection until it ends, or until what is under way is answered once `stopping` comes.
 pub(super) async fn drive<H, F, B>(
     mut builder: Builder,
@@ -68,15 +59,16 @@ pub(super) async fn drive<H, F, B>(
     loop {
         let first = Mutex::new(begun.take());
         let service = service_fn(|request: Request<Incoming>| {
-            let answering = match lock(&first).take() {
-                Some(answer) => Answering::Begun(answer),
+            let answer = match lock(&first).take() {
+                Some(answer) => Either::Right(Either::Left(answer)),
                 None if is_large(&request) => {
                     shared.take(request);
-                    Answering::Taken
+                    // This hyper connection will see no answer.
+                    Either::Right(Either::Right(pending()))
                 }
-                None => Answering::Here(handler(request.map(RequestBody::Left))),
+                None => Either::Left(handler(request.map(RequestBody::Left))),
             };
-            async move { Ok::<_, Infallible>(answering.answer().await) }
+            answer.map(Ok::<_, Infallible>)
         });
         let mut connection = builder.serve_connection(io, service);
         let (mut stops, mut is_stopping) = (pin!(stopping.cancelled()), false);
@@ -105,7 +97,8 @@ pub(super) async fn drive<H, F, B>(
         };
         let parts = connection.into_parts();
         let (request, returned) = take_out(request, parts.io, &parts.read_buf);
-        // Once the body is read, hyper has the connection again, and sees when the client leaves.
+        // Once the body is read, hyper has the connection again, and sees when the client leaves. By then the
+        // answer is begun, if not done.
         let (returned, answer) = match select(Box::pin(handler(request)), returned).await {
             Either::Left((answer, returned)) => (returned.await, Either::Left(ready(answer))),
             Either::Right((returned, answer)) => (returned, Either::Right(answer)),
@@ -120,16 +113,6 @@ pub(super) async fn drive<H, F, B>(
         }
         (io, begun) = (again, Some(answer));
         io.put_before(STAND_IN);
-    }
-}
-
-impl<F: Future> Answering<F> {
-    async fn answer(self) -> F::Output {
-        match self {
-            Self::Here(answer) => answer.await,
-            Self::Begun(answer) => answer.await,
-            Self::Taken => pending().await,
-        }
     }
 }
 

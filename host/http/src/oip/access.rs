@@ -86,6 +86,17 @@ impl<'a> Caller<'a> {
         }
     }
 
+    /// Whether it may load and unload models.
+    pub(super) fn operates(self) -> Result<(), Problem> {
+        match self {
+            Self::Operator => Ok(()),
+            Self::Tenant { .. } => {
+                let detail = "only the admin token loads and unloads models";
+                Err(Problem::new(ErrorCode::Forbidden, detail))
+            }
+        }
+    }
+
     /// What the bytes of its requests count against, if anything.
     pub(super) fn budget(self) -> Option<&'a Arc<ByteBudget>> {
         self.tenant().ok().map(|(_, tenant)| &tenant.share.bytes)
@@ -159,7 +170,7 @@ impl<'a> Visible<'a> {
 
     fn check_version(self, asked: &str) -> Result<(), Problem> {
         let own = self.version();
-        if asked.is_empty() || asked.parse() == Ok(own) {
+        if asked.is_empty() || asked == own.to_string() {
             return Ok(());
         }
         let name = self.name();
@@ -167,7 +178,7 @@ impl<'a> Visible<'a> {
             Self::Model { state, .. } => &state.earlier_versions[..],
             Self::Pipeline { .. } => &[],
         };
-        let superseded = asked.parse().is_ok_and(|asked| earlier.contains(&asked));
+        let superseded = earlier.iter().any(|earlier| asked == earlier.to_string());
         let detail = if superseded {
             format!("version {asked} of model {name:?} is no longer loaded: version {own} serves")
         } else {

@@ -25,7 +25,7 @@ use tower_service::Service;
 use self::messages::{Counted, number, output_of, requested_output, tensors};
 use self::metered::{MeteredAnswer, metered};
 use super::access::{Caller, Target, Visible};
-use super::inference::{Answered, Asked, refused};
+use super::inference::{Answered, Asked};
 use super::proto::grpc_inference_service_server::{
     GrpcInferenceService, GrpcInferenceServiceServer,
 };
@@ -150,13 +150,14 @@ struct Call {
 }
 
 impl Inference {
-    fn call(&self, metadata: &MetadataMap) -> Call {
+    /// A message of a call that began at `began`, from when on the client's own timeout counts.
+    fn call(&self, metadata: &MetadataMap, began: Instant) -> Call {
         let arrived = Instant::now();
         let mut deadline = self.deadline(arrived);
         if let Some(timeout) =
             metadata.get("grpc-timeout").and_then(|text| timeout(text.to_str().ok()?))
         {
-            let own = arrived.checked_add(timeout).map(Deadline::at);
+            let own = began.checked_add(timeout).map(Deadline::at);
             deadline = own.filter(|own| own.instant() < deadline.instant()).unwrap_or(deadline);
         }
         Call { token: token(metadata), arrived, deadline }
@@ -196,7 +197,7 @@ impl Inference {
         let request = InferRequest {
             id: None,
             inputs: tensors(inputs, raw_input_contents)?,
-            outputs: outputs.collect::<Result<_, _>>().map_err(refused)?,
+            outputs: outputs.collect::<Result<_, _>>()?,
             binary_output: true,
             priority: number(&parameters, "priority")?
                 .unwrap_or_default()
@@ -364,7 +365,7 @@ impl GrpcInferenceService for Inference {
     }
 
     async fn model_infer(&self, request: Request<ModelInferRequest>) -> Answer<ModelInferResponse> {
-        let call = self.call(request.metadata());
+        let call = self.call(request.metadata(), Instant::now());
         let snapshot = self.snapshot();
         let answer = async {
             let caller = self.caller(&snapshot, call.token.as_deref(), None)?;
@@ -382,7 +383,7 @@ impl GrpcInferenceService for Inference {
         &self,
         request: Request<Streaming<ModelInferRequest>>,
     ) -> Answer<Self::ModelStreamInferStream> {
-        let metadata = request.metadata().clone();
+        let (metadata, began) = (request.metadata().clone(), Instant::now());
         let held = request.extensions().get::<Arc<HeldBytes>>().cloned();
         let snapshot = self.snapshot();
         let caller = self.caller(&snapshot, token(&metadata).as_deref(), None);
@@ -398,7 +399,7 @@ impl GrpcInferenceService for Inference {
                 held.release();
             }
             let answer = message.map(|message| {
-                let (inference, call) = (inference.clone(), inference.call(&metadata));
+                let (inference, call) = (inference.clone(), inference.call(&metadata, began));
                 inference.stream_answer(call, message, budget.as_ref())
             });
             async {

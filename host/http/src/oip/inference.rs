@@ -60,10 +60,7 @@ impl Inference {
         load: bool,
         mut parameters: impl Iterator<Item = &'_ str>,
     ) -> Result<(), Problem> {
-        if !matches!(caller, Caller::Operator) {
-            let detail = "only the admin token loads and unloads models";
-            return Err(Problem::new(ErrorCode::Forbidden, detail));
-        }
+        caller.operates()?;
         let brings = |name: &&str| *name == "config" || name.starts_with("file:");
         if let Some(name) = parameters.find(brings) {
             let detail = format!(

@@ -12,7 +12,7 @@ use gristmill_oip::{InferRequest, InferResponse, Input, Written};
 use gristmill_snapshot::Snapshot;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use serde::Serialize;
 use serde_json::json;
 
@@ -87,7 +87,7 @@ impl Inference {
         &self,
         snapshot: &Snapshot,
         call: Call<'_>,
-        request: Request<RequestBody>,
+        (head, body): (&Parts, &mut RequestBody),
     ) -> Result<Answer, Refusal> {
         let segments = call.path.split('/').filter(|part| !part.is_empty());
         let segments: Vec<_> = segments.map(percent::decode).collect();
@@ -96,15 +96,15 @@ impl Inference {
             let detail = format!("nothing is served at \"/v2{}\"", call.path);
             return Err(Problem::new(ErrorCode::NotFound, detail).into());
         };
-        if *request.method() != allowed {
-            return Err(Refusal::wrong_method(request.method(), &allowed));
+        if head.method != allowed {
+            return Err(Refusal::wrong_method(&head.method, &allowed));
         }
         let path = match path {
             Path::Open(path) => return self.of_anyone(path).map_err(Refusal::from),
             Path::Caller(path) => path,
         };
-        let caller = self.caller(snapshot, credentials::bearer(request.headers()), call.tenant)?;
-        self.of_caller(snapshot, caller, path, &call, request).await
+        let caller = self.caller(snapshot, credentials::bearer(&head.headers), call.tenant)?;
+        self.of_caller(snapshot, caller, path, &call, (head, body)).await
     }
 
     fn of_anyone(&self, path: OpenPath) -> Result<Answer, Problem> {
@@ -129,7 +129,7 @@ impl Inference {
         caller: Caller<'_>,
         path: CallerPath<'_>,
         call: &Call<'_>,
-        request: Request<RequestBody>,
+        (head, body): (&Parts, &mut RequestBody),
     ) -> Result<Answer, Refusal> {
         let Call { arrived, id, .. } = *call;
         let find = |Model { name, version }| caller.find(snapshot, name, version);
@@ -167,20 +167,20 @@ impl Inference {
                     #[serde(default)]
                     ready: bool,
                 }
-                let body = self.read(caller, request.into_body(), arrived).await?;
+                let body = self.read(caller, (head, body), arrived).await?;
                 let IndexBody { ready } = document(&body)?;
                 json_answer(&models::index(caller, snapshot, ready).models)
             }
             CallerPath::Load(model) => {
-                Box::pin(self.change(caller, (model, true), request.into_body(), arrived)).await?
+                Box::pin(self.change(caller, (model, true), (head, body), arrived)).await?
             }
             CallerPath::Unload(model) => {
-                Box::pin(self.change(caller, (model, false), request.into_body(), arrived)).await?
+                Box::pin(self.change(caller, (model, false), (head, body), arrived)).await?
             }
             CallerPath::Infer(Model { name, version }) => {
                 let deadline = self.deadline(arrived);
                 let asked = Asked { caller, model: name, version, id, arrived, deadline };
-                self.infer_over_http(snapshot, &asked, request).await?
+                self.infer_over_http(snapshot, &asked, (head, body)).await?
             }
         })
     }
@@ -189,15 +189,16 @@ impl Inference {
         &self,
         caller: Caller<'_>,
         (model, load): (&str, bool),
-        body: RequestBody,
+        request: (&Parts, &mut RequestBody),
         arrived: Instant,
     ) -> Result<Answer, Problem> {
+        caller.operates()?;
         #[derive(Default, serde::Deserialize)]
         struct LoadBody {
             #[serde(default)]
             parameters: BTreeMap<String, serde::de::IgnoredAny>,
         }
-        let body = self.read(caller, body, arrived).await?;
+        let body = self.read(caller, request, arrived).await?;
         let LoadBody { parameters } = document(&body)?;
         self.set_loaded(caller, model, load, parameters.keys().map(String::as_str)).await?;
         Ok(json_answer(&json!({})))
@@ -206,12 +207,14 @@ impl Inference {
     async fn read(
         &self,
         caller: Caller<'_>,
-        body: RequestBody,
+        (head, body): (&Parts, &mut RequestBody),
         arrived: Instant,
     ) -> Result<Bytes, Problem> {
         let (bytes, deadline) = (self.parts.config.message_bytes_max, self.deadline(arrived));
         let (budget, pool) = (caller.budget(), self.pool());
-        body::read(body, body::Limits { bytes, deadline, budget, aligned_at: 0, pool }).await
+        let limits = body::Limits { bytes, deadline, budget, aligned_at: 0, pool };
+        let body = body::read(body, limits).await?;
+        decoded(&head.headers, body, (bytes, budget))
     }
 
     /// The most bytes of a request for this model.
@@ -230,17 +233,16 @@ impl Inference {
         &self,
         snapshot: &Snapshot,
         asked: &Asked<'_>,
-        request: Request<RequestBody>,
+        (head, body): (&Parts, &mut RequestBody),
     ) -> Result<Answer, Problem> {
         let budget = &asked.caller.tenant()?.1.share.bytes;
         let target = self.target(snapshot, asked)?;
-        let (head, body) = request.into_parts();
         let header_len = header_length(&head.headers)?;
         let (bytes, aligned_at) = (self.bytes_max(&target), header_len.unwrap_or_default());
         let (deadline, pool) = (asked.deadline, self.pool());
         let limits = body::Limits { bytes, deadline, budget: Some(budget), aligned_at, pool };
         let body = body::read(body, limits).await?;
-        let body = decoded(&head.headers, body, (bytes, budget))?;
+        let body = decoded(&head.headers, body, (bytes, Some(budget)))?;
         let request = match header_len {
             Some(0) => raw_request(&target, body)?,
             header_len => {
@@ -263,7 +265,7 @@ impl Inference {
             InferResponse { model_name: asked.model, model_version: version, id, outputs };
         let len = response.outputs.iter().map(|output| output.data.as_slice().len()).sum();
         let written = aside(len, || response.write(&request)).map_err(refused)?;
-        let mut answer = encoded(&head, written)?.map(|body| body.held(budget));
+        let mut answer = encoded(head, written)?.map(|body| body.held(budget));
         if let Some(provider) = provider {
             answer.headers_mut().insert(PROVIDER, HeaderValue::from_static(provider));
         }
@@ -275,11 +277,11 @@ impl Inference {
 fn decoded(
     headers: &HeaderMap,
     body: Bytes,
-    (limit, budget): (usize, &Arc<ByteBudget>),
+    (limit, budget): (usize, Option<&Arc<ByteBudget>>),
 ) -> Result<Bytes, Problem> {
     let Some(encoding) = headers.get(CONTENT_ENCODING) else { return Ok(body) };
     let Some(encoding) = Encoding::of(encoding.as_bytes()) else {
-        if encoding.as_bytes() == b"identity" {
+        if encoding.as_bytes().eq_ignore_ascii_case(b"identity") {
             return Ok(body);
         }
         let detail = format!("content-encoding is {encoding:?}: gzip and deflate are understood");

@@ -87,7 +87,7 @@ async fn answer(
         *answer.status_mut() = status;
         answer
     };
-    let (head, body) = request.into_parts();
+    let (head, mut body) = request.into_parts();
     let bytes = match head.uri.path() {
         "/refuse" => {
             seen.send(Seen::Refused).unwrap();
@@ -99,7 +99,7 @@ async fn answer(
             let deadline = Deadline::at(Instant::now() + Duration::from_secs(60));
             let (bytes, aligned_at, budget) = (16 << 20, TENSORS_AT, Some(&budget));
             let limits = Limits { bytes, deadline, budget, aligned_at, pool: &pool };
-            body::read(body, limits).await.map_err(|problem| problem.detail)
+            body::read(&mut body, limits).await.map_err(|problem| problem.detail)
         }
     };
     let bytes = match bytes {

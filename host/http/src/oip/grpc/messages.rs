@@ -89,10 +89,11 @@ fn in_shared_memory(parameters: &HashMap<String, InferParameter>) -> bool {
 
 pub(super) fn requested_output(
     output: InferRequestedOutputTensor,
-) -> Result<RequestedOutput, ParseError> {
+) -> Result<RequestedOutput, Problem> {
     let InferRequestedOutputTensor { name, parameters } = output;
-    no_shared_memory(&name, in_shared_memory(&parameters))?;
-    no_classification(&name, parameters.contains_key("classification").into())?;
+    no_shared_memory(&name, in_shared_memory(&parameters)).map_err(refused)?;
+    let classes = number(&parameters, "classification")?.unwrap_or_default();
+    no_classification(&name, classes > 0).map_err(refused)?;
     Ok(RequestedOutput { name, binary: None })
 }
 

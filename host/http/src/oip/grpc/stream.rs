@@ -11,8 +11,14 @@ use tonic::Status;
 use super::messages::Counted;
 use super::{Call, status_of};
 use crate::oip::Inference;
-use crate::oip::proto::{ModelInferRequest, ModelInferResponse, ModelStreamInferResponse};
+use crate::oip::proto::infer_parameter::ParameterChoice;
+use crate::oip::proto::{
+    InferParameter, ModelInferRequest, ModelInferResponse, ModelStreamInferResponse,
+};
 use crate::problem::Problem;
+
+/// What says, as a parameter, that no other response to the same request follows.
+const FINAL_RESPONSE: &str = "triton_final_response";
 
 impl Inference {
     /// Run a stream's request in a task of its own: it is over at its deadline and what it got is counted,
@@ -40,10 +46,14 @@ impl Inference {
         }));
         async move {
             let answered = answering.await.map_err(|error| Status::internal(error.to_string()))?;
-            let (error, answer) = match answered {
+            let (error, mut answer) = match answered {
                 Ok((answer, _held)) => (String::new(), answer),
                 Err::<_, Problem>(problem) => (status_of(&problem).message().into(), failed),
             };
+            answer.parameters.insert(
+                FINAL_RESPONSE.into(),
+                InferParameter { parameter_choice: Some(ParameterChoice::BoolParam(true)) },
+            );
             Ok(ModelStreamInferResponse { error_message: error, infer_response: Some(answer) })
         }
     }

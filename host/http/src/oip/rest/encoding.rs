@@ -26,21 +26,24 @@ pub(super) enum Encoding {
 
 impl Encoding {
     pub(super) fn of(name: &[u8]) -> Option<Self> {
-        match name {
+        match &*name.to_ascii_lowercase() {
             b"gzip" | b"x-gzip" => Some(Self::Gzip),
             b"deflate" => Some(Self::Deflate),
             _ => None,
         }
     }
 
-    /// What the client takes, if it takes any; one that it refuses has weight 0.
+    /// What the client likes best of what it takes; one that it refuses has weight 0.
     pub(super) fn accepted(headers: &HeaderMap) -> Option<Self> {
         let accepted = headers.get(ACCEPT_ENCODING)?.to_str().ok()?;
-        accepted.split(',').find_map(|part| {
-            let (name, weight) = part.split_once(';').unwrap_or((part, ""));
-            let refused = matches!(weight.trim(), "q=0" | "q=0.0" | "q=0.00" | "q=0.000");
-            Self::of(name.trim().as_bytes()).filter(|_| !refused)
-        })
+        let weighed = accepted.split(',').filter_map(|part| {
+            let (name, weight) = part.split_once(';').unwrap_or((part, "q=1"));
+            let weight: f32 = weight.trim().get(2..)?.parse().ok()?;
+            Some((Self::of(name.trim().as_bytes())?, weight)).filter(|(_, weight)| *weight > 0.0)
+        });
+        // The first of those that it likes the same.
+        let best = weighed.reduce(|best, other| if other.1 > best.1 { other } else { best });
+        best.map(|(encoding, _)| encoding)
     }
 
     pub(super) fn as_str(self) -> &'static str {
@@ -55,13 +58,13 @@ impl Encoding {
         self,
         mut body: &[u8],
         limit: usize,
-        budget: &Arc<ByteBudget>,
+        budget: Option<&Arc<ByteBudget>>,
     ) -> Result<Bytes, Problem> {
         let wrong = |why: String| {
             let detail = format!("the body is no {}: {why}", self.as_str());
             Problem::new(ErrorCode::InvalidRequest, detail)
         };
-        let (mut all, held) = (BytesMut::new(), budget.hold(0));
+        let (mut all, held) = (BytesMut::new(), budget.map(|budget| budget.hold(0)));
         let mut part = vec![0; INFLATED_BYTES];
         let mut reader: Box<dyn Read> = match self {
             Self::Gzip => Box::new(MultiGzDecoder::new(&mut body)),
@@ -76,14 +79,14 @@ impl Encoding {
                 let detail = format!("the decompressed body is over the limit of {limit} bytes");
                 return Err(Problem::new(ErrorCode::BodyTooLarge, detail));
             }
-            held.try_add(len)?;
+            held.as_ref().map_or(Ok(()), |held| held.try_add(len))?;
             all.extend_from_slice(&part[..len]);
         }
         drop(reader);
         if !body.is_empty() {
             return Err(wrong(format!("{} bytes follow it", body.len())));
         }
-        Ok(body::kept(all.freeze(), Some(held)))
+        Ok(body::kept(all.freeze(), held))
     }
 
     pub(super) fn compress(self, body: &[u8]) -> std::io::Result<Vec<u8>> {
