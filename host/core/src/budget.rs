@@ -52,12 +52,12 @@ impl ByteBudget {
         HeldBytes { budget: self.clone(), bytes: AtomicUsize::new(bytes) }
     }
 
-    /// Set memory aside for `bytes` that are on their way, unless more than a quarter of the budget is already:
-    /// what is only said to come must not keep out what is there.
+    /// Set memory aside for `bytes` that are on their way, unless that made more than a quarter of the budget: what
+    /// is only said to come must not keep out what is there.
     pub fn promise(self: &Arc<Self>, bytes: usize) -> Option<PromisedBytes> {
-        let before = self.promised.fetch_add(bytes, Ordering::Relaxed);
-        let promised = PromisedBytes { budget: self.clone(), bytes };
-        (before.saturating_add(bytes) <= self.max / 4).then_some(promised)
+        let more = |promised: usize| promised.checked_add(bytes).filter(|all| *all <= self.max / 4);
+        self.promised.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
+        Some(PromisedBytes { budget: self.clone(), bytes })
     }
 }
 

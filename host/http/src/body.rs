@@ -25,7 +25,7 @@ const RESERVED_BYTES_MAX: usize = 8 << 20;
 
 /// How much of a body that nobody wanted is read, and for how long, for its connection to be used again.
 const UNWANTED_BYTES_MAX: usize = 64 << 10;
-const UNWANTED_WAIT: Duration = Duration::from_millis(500);
+const UNWANTED_WAIT: Duration = Duration::from_secs(1);
 
 /// What tensors are aligned to in a body that is put together from several reads.
 const ALIGNMENT: usize = 64;
@@ -113,13 +113,15 @@ pub(crate) async fn finish(body: &mut RequestBody) -> bool {
     }
     let reading = async {
         let mut read = 0;
-        while let Ok(Some(data)) = next(body, None).await {
-            read += data.len();
-            if read > UNWANTED_BYTES_MAX {
-                return false;
+        while read <= UNWANTED_BYTES_MAX {
+            match next(body, None).await {
+                Ok(Some(data)) => read += data.len(),
+                // Of one that is sent in chunks, only its end says that it has ended.
+                Ok(None) => return body.size_hint().exact().is_none_or(|left| left == 0),
+                Err(_) => return false,
             }
         }
-        body.is_end_stream()
+        false
     };
     tokio::time::timeout(UNWANTED_WAIT, reading).await.unwrap_or(false)
 }

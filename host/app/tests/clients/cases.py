@@ -581,9 +581,13 @@ async def classification_is_refused(library):
     inputs = [library.input("input", features(1))]
     message = await library.refused(501, "infer", "ranker", inputs, outputs=outputs)
     assert "classification" in message, message
-    # None asked for.
-    outputs = [library.module.InferRequestedOutput("output", class_count=0)]
-    result = await library.infer("ranker", features(1), outputs=outputs)
+    # None asked for, in so many words.
+    output = library.module.InferRequestedOutput("output")
+    if hasattr(output, "_output"):
+        output._output.parameters["classification"].int64_param = 0
+    else:
+        output._parameters["classification"] = 0
+    result = await library.infer("ranker", features(1), outputs=[output])
     assert result.as_numpy("output").shape == (1, 1)
 
 

@@ -1,8 +1,14 @@
 """Cases of gRPC's streams, for the libraries that have `stream`: a list of requests in, a list of results
 and errors out."""
 
+import asyncio
+import queue
+
+import grpc
 import numpy as np
-from cases import NOBODYS, assert_same, features
+from cases import KEY, NOBODYS, assert_same, features
+from clients import GRPC
+from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 
 def request(library, model, array, request_id, name="input"):
@@ -48,4 +54,28 @@ async def a_stream_needs_a_key(library):
         assert result is None and error.status() == library.status(status), error
 
 
-CASES = [a_stream_answers_every_request, what_fails_in_a_stream_fails_alone, a_stream_needs_a_key]
+async def a_streams_deadline_is_that_of_all_its_requests(library):
+    def message(model, request_id):
+        array = features(1)
+        inputs = [{"name": "input", "datatype": "FP32", "shape": array.shape}]
+        raw = [array.tobytes()]
+        return service_pb2.ModelInferRequest(
+            model_name=model, id=request_id, inputs=inputs, raw_input_contents=raw
+        )
+
+    def talk():
+        asked = queue.SimpleQueue()
+        metadata = [("authorization", f"Bearer {KEY}"), ("grpc-timeout", "300m")]
+        with grpc.insecure_channel(GRPC) as channel:
+            stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
+            answers = stub.ModelStreamInfer(iter(asked.get, None), metadata=metadata)
+            for model in ("waits", "ranker"):
+                asked.put(message(model, model))
+                yield next(answers)
+            asked.put(None)
+
+    for answer in await asyncio.to_thread(lambda: list(talk())):
+        assert "deadline" in answer.error_message, answer
+
+
+CASES = [a_stream_answers_every_request, what_fails_in_a_stream_fails_alone, a_stream_needs_a_key, a_streams_deadline_is_that_of_all_its_requests]

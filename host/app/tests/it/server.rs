@@ -156,10 +156,19 @@ impl Server {
 
     /// Its memory just now.
     pub(crate) fn resident_bytes(&self) -> usize {
+        self.memory("VmRSS:")
+    }
+
+    /// What it has of the address space just now, used or not.
+    pub(crate) fn mapped_bytes(&self) -> usize {
+        self.memory("VmSize:")
+    }
+
+    fn memory(&self, line: &str) -> usize {
         let status = format!("/proc/{}/status", self.process.child.id());
         let status = fs::read_to_string(status).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-        line.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() << 10
+        let value = status.lines().find_map(|own| own.strip_prefix(line)).unwrap();
+        value.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() << 10
     }
 
     /// Ask it to end, as a supervisor does.

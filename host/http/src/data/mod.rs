@@ -85,6 +85,7 @@ impl DataPlane {
                 outcome.unwrap_or_else(|refusal| refusal.answer(&id, document))
             }
         };
+        let answer_status = answer.status();
         let headers = answer.headers_mut();
         if let Ok(id) = HeaderValue::from_str(&id) {
             headers.insert(REQUEST_ID, id);
@@ -96,10 +97,12 @@ impl DataPlane {
         if let Some(times) = timings.header() {
             headers.insert(SERVER_TIMING, times);
         }
-        // Who waits to be asked for a body may send it or not.
-        if head.headers.contains_key(EXPECT) && !body.is_end_stream()
-            || !body::finish(&mut body).await
-        {
+        // Who sends too slowly or too much need not go on, and who waits to be asked for a body may send it or not.
+        let gives_up = match answer_status {
+            StatusCode::REQUEST_TIMEOUT | StatusCode::PAYLOAD_TOO_LARGE => true,
+            status => status.as_u16() >= 400 && head.headers.contains_key(EXPECT),
+        };
+        if !body.is_end_stream() && (gives_up || !body::finish(&mut body).await) {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         answer

@@ -55,7 +55,7 @@ pub(super) async fn drive<H, F, B>(
 {
     let shared = Arc::new(Shared::default());
     let mut io = Io::new(stream, shared.clone());
-    let mut begun = None;
+    let (mut begun, mut is_sending) = (None, false);
     loop {
         let first = Mutex::new(begun.take());
         let service = service_fn(|request: Request<Incoming>| {
@@ -89,6 +89,7 @@ pub(super) async fn drive<H, F, B>(
         });
         let request = match taken.await {
             Ok(Some(request)) => request,
+            Ok(None) if is_sending => return connection.into_parts().io.linger().await,
             Ok(None) => return,
             Err(error) => {
                 tracing::debug!(%error, "connection ended");
@@ -107,6 +108,7 @@ pub(super) async fn drive<H, F, B>(
         if !is_read {
             // What is left of the body is not the next request, and its end not the end of the client.
             builder.keep_alive(false).half_close(true);
+            is_sending = true;
         }
         if stopping.is_cancelled() {
             builder.keep_alive(false);

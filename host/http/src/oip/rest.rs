@@ -368,7 +368,8 @@ fn aside<T>(len: usize, work: impl FnOnce() -> T) -> T {
 fn encoded(request: &Parts, written: Written) -> Result<Answer, Problem> {
     let Written { parts, header_len } = written;
     let len: usize = parts.iter().map(Bytes::len).sum();
-    let encoding = Encoding::accepted(&request.headers).filter(|_| len >= COMPRESSED_BYTES_MIN);
+    let is_worth_it = len >= COMPRESSED_BYTES_MIN;
+    let encoding = is_worth_it.then(|| Encoding::accepted(&request.headers)).flatten();
     let body = match encoding {
         None => ResponseBody::from(parts),
         Some(encoding) => {

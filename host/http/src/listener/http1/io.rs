@@ -1,10 +1,12 @@
 //! What hyper reads from and writes to.
 
+use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use http::Request;
@@ -39,6 +41,10 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// For how long what nobody wants is read before a connection is closed, and in what pieces.
+const LINGER_TIME: Duration = Duration::from_secs(2);
+const LINGER_BYTES: usize = 16 << 10;
+
 /// A connection's socket.
 pub(super) struct Io {
     stream: TokioIo<Stream>,
@@ -55,6 +61,17 @@ impl Io {
     /// Let `bytes` be read before all that is to be read.
     pub(super) fn put_before(&mut self, bytes: &[u8]) {
         self.before = [bytes, &self.before].concat().into();
+    }
+
+    /// Read and drop what still comes, for a while: a client that is still sending would be reset when the connection is
+    /// closed, and might not see what it was answered.
+    pub(super) async fn linger(&mut self) {
+        let mut dropped = [0; LINGER_BYTES];
+        let reading = poll_fn(|context| {
+            while ready!(self.poll_read_bytes(context, &mut dropped)).is_ok_and(|len| len > 0) {}
+            Poll::Ready(())
+        });
+        let _ = tokio::time::timeout(LINGER_TIME, reading).await;
     }
 
     /// Read some bytes into the beginning of `target`; how many, none where there are no more.

@@ -26,9 +26,10 @@ pub(super) enum Encoding {
 
 impl Encoding {
     pub(super) fn of(name: &[u8]) -> Option<Self> {
-        match &*name.to_ascii_lowercase() {
-            b"gzip" | b"x-gzip" => Some(Self::Gzip),
-            b"deflate" => Some(Self::Deflate),
+        let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+        match name {
+            _ if is("gzip") || is("x-gzip") => Some(Self::Gzip),
+            _ if is("deflate") => Some(Self::Deflate),
             _ => None,
         }
     }
@@ -96,5 +97,27 @@ impl Encoding {
             Self::Deflate => ZlibEncoder::new(body, Compression::fast()).read_to_end(&mut all)?,
         };
         Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_get_the_encoding_that_they_like_best() {
+        let cases = [
+            ("gzip", Some("gzip")),
+            ("DEFLATE, gzip", Some("deflate")),
+            ("deflate;q=0.1, gzip;q=1", Some("gzip")),
+            ("br, gzip; q=0, deflate;q=0.001", Some("deflate")),
+            ("gzip;q=0.000", None),
+            ("br, identity, *", None),
+            ("gzip;q=, deflate;level=1", None),
+        ];
+        for (accepted, expected) in cases {
+            let headers = [(ACCEPT_ENCODING, accepted.parse().unwrap())].into_iter().collect();
+            assert_eq!(Encoding::accepted(&headers).map(Encoding::as_str), expected, "{accepted}");
+        }
     }
 }
