@@ -55,7 +55,7 @@ async fn run_server(config: Config) -> Result<()> {
     let grpc_listener = bind("grpc_listen", config.grpc_listen).await?;
     let admin_listener = bind("admin_listen", config.admin_listen).await?;
 
-    let shutdown = Shutdown::new();
+    let (shutdown, drain_timeout) = (Shutdown::new(), config.drain_timeout);
     let limits = ListenerConfig {
         header_read_timeout: config.header_timeout,
         write_timeout: config.write_timeout,
@@ -69,7 +69,8 @@ async fn run_server(config: Config) -> Result<()> {
         timeout: config.infer_timeout,
     };
     let inference = Inference::new(control.clone(), shutdown.clone(), pool, rules);
-    let data = DataPlane::new(control.cell().clone(), inference.clone(), shutdown.clone());
+    let cell = control.cell().clone();
+    let data = DataPlane::new(cell.clone(), inference.clone(), shutdown.clone());
     let mut grpc = grpc_plane(inference).await;
     let admin = AdminPlane::new(control, token, config.upload_bytes_max);
     announce([&listener, &grpc_listener, &admin_listener], made.as_deref())?;
@@ -99,6 +100,13 @@ async fn run_server(config: Config) -> Result<()> {
     let (data, grpc, admin, ()) = tokio::join!(serve_data, serve_grpc, serve_admin, stop);
     if !(data && grpc && admin) {
         tracing::warn!("some requests were still under way when the drain timeout passed");
+    }
+    // A runtime whose process ends under a batch may crash.
+    let snapshot = cell.load();
+    for (model, state) in &snapshot.models {
+        if state.served.as_ref().is_ok_and(|served| !served.lane.rests_within(drain_timeout)) {
+            tracing::warn!(%model, "still runs a batch");
+        }
     }
     Ok(())
 }

@@ -94,6 +94,8 @@ pub(crate) struct Shared {
     pub(crate) work: Condvar,
     /// Signalled when an instance is free for a staged batch.
     pub(crate) freed: Condvar,
+    /// Signalled when all instances are idle, where somebody waits for that.
+    pub(crate) rested: Condvar,
 }
 
 pub(crate) struct State {
@@ -115,6 +117,8 @@ pub(crate) struct State {
     pub(crate) swept_at: Option<Instant>,
     /// Requests given up since what nobody waits for was last taken out of the queue.
     pub(crate) given_up: usize,
+    /// Whether somebody waits for all instances to be idle.
+    pub(crate) awaited: bool,
     pub(crate) closed: bool,
     pub(crate) waiting_workers: usize,
     /// Of those, how many were woken and are on their way.
@@ -244,6 +248,7 @@ impl Lane {
             timed: None,
             swept_at: None,
             given_up: 0,
+            awaited: false,
             closed: false,
             waiting_workers: 0,
             woken_workers: 0,
@@ -257,6 +262,7 @@ impl Lane {
             statistics: Mutex::default(),
             work: Condvar::new(),
             freed: Condvar::new(),
+            rested: Condvar::new(),
         });
         let lane = Self { info, config, shared };
         for _ in 0..=count {
@@ -281,6 +287,16 @@ impl Lane {
     /// How many batches can run at the same time.
     pub fn instances(&self) -> usize {
         self.shared.instances
+    }
+
+    /// Wait until no batch runs, which one may do although whoever sent its requests has left; no longer than `time`.
+    /// Whether none does. Blocks the thread.
+    pub fn rests_within(&self, time: Duration) -> bool {
+        let mut state = self.shared.state();
+        state.awaited = true;
+        let runs = |state: &mut State| state.idle.len() < self.shared.instances;
+        let waited = self.shared.rested.wait_timeout_while(state, time, runs);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
     /// The counters now.

@@ -139,6 +139,9 @@ fn put_back(shared: &Shared, state: &mut State, model: Box<dyn Model>) {
     if state.staged > 0 {
         shared.freed.notify_one();
     }
+    if state.awaited && state.idle.len() == shared.instances {
+        shared.rested.notify_all();
+    }
 }
 
 /// The next batch with an idle instance for it; none where either is missing.
