@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Command};
@@ -102,9 +103,10 @@ async fn run_server(config: Config) -> Result<()> {
         tracing::warn!("some requests were still under way when the drain timeout passed");
     }
     // A runtime whose process ends under a batch may crash.
-    let snapshot = cell.load();
+    let (snapshot, until) = (cell.load(), Instant::now() + drain_timeout);
     for (model, state) in &snapshot.models {
-        if state.served.as_ref().is_ok_and(|served| !served.lane.rests_within(drain_timeout)) {
+        let left = until.saturating_duration_since(Instant::now());
+        if state.served.as_ref().is_ok_and(|served| !served.lane.rests_within(left)) {
             tracing::warn!(%model, "still runs a batch");
         }
     }

@@ -206,8 +206,8 @@ fn bytes_of(class: usize) -> usize {
     (SMALLEST_CLASS_LINES << class) * ALIGNMENT
 }
 
-/// A pooled buffer while it is written. It may hold an earlier owner's bytes: who freezes it has written all of
-/// it.
+/// A pooled buffer while it is written. It may hold an earlier owner's bytes: who freezes it, or hands it out to be
+/// read, has written all of it.
 pub struct BufferMut {
     block: Block,
     len: usize,

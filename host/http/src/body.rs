@@ -95,19 +95,16 @@ async fn receive(
     before.fill(0);
     while !rest.is_empty() {
         let read = body.read(rest).await.map_err(|error| unreadable(&error))?;
-        held.map_or(Ok(()), |held| held.try_add(read))?;
+        count(held, read)?;
         rest = &mut rest[read..];
     }
     drop(promised);
     Ok(Some(Bytes::from_owner(buffer).slice(padding..)))
 }
 
-/// Whether the next request can follow a body: what is left of one that was not wanted is read, where it is little
-/// and on its way.
+/// Whether the next request can follow a body that is not known to have ended: what is left of one that was not wanted
+/// is read, where it is little and on its way.
 pub(crate) async fn finish(body: &mut RequestBody) -> bool {
-    if body.is_end_stream() {
-        return true;
-    }
     if body.size_hint().lower() > UNWANTED_BYTES_MAX as u64 {
         return false;
     }
@@ -202,11 +199,16 @@ async fn next(
 ) -> Result<Option<Bytes>, Problem> {
     while let Some(frame) = body.frame().await {
         if let Ok(data) = frame.map_err(|error| unreadable(&error))?.into_data() {
-            held.map_or(Ok(()), |held| held.try_add(data.len()))?;
+            count(held, data.len())?;
             return Ok(Some(data));
         }
     }
     Ok(None)
+}
+
+/// Count `bytes` more as held, where they count against anything.
+pub(crate) fn count(held: Option<&HeldBytes>, bytes: usize) -> Result<(), OverBudget> {
+    held.map_or(Ok(()), |held| held.try_add(bytes))
 }
 
 /// Bytes of an answer that count against a budget for as long as they are in memory, which for a slow

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use http::Request;
 use hyper::body::Incoming;
 use hyper::rt::{Read, ReadBufCursor, Write};
@@ -74,6 +74,11 @@ impl Io {
         let _ = tokio::time::timeout(LINGER_TIME, reading).await;
     }
 
+    /// At most `room` bytes of what is read before the socket is.
+    fn take_before(&mut self, room: usize) -> Bytes {
+        self.before.split_to(self.before.len().min(room))
+    }
+
     /// Read some bytes into the beginning of `target`; how many, none where there are no more.
     pub(super) fn poll_read_bytes(
         &mut self,
@@ -81,9 +86,9 @@ impl Io {
         target: &mut [u8],
     ) -> Poll<io::Result<usize>> {
         if !self.before.is_empty() {
-            let len = self.before.len().min(target.len());
-            self.before.copy_to_slice(&mut target[..len]);
-            return Poll::Ready(Ok(len));
+            let taken = self.take_before(target.len());
+            target[..taken.len()].copy_from_slice(&taken);
+            return Poll::Ready(Ok(taken.len()));
         }
         let mut target = ReadBuf::new(target);
         ready!(self.stream.inner_mut().as_mut().poll_read(context, &mut target))?;
@@ -100,9 +105,7 @@ impl Read for Io {
         if self.before.is_empty() {
             return Pin::new(&mut self.stream).poll_read(context, target);
         }
-        let len = self.before.len().min(target.remaining());
-        target.put_slice(&self.before[..len]);
-        self.before.advance(len);
+        target.put_slice(&self.take_before(target.remaining()));
         Poll::Ready(Ok(()))
     }
 }

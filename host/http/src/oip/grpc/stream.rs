@@ -10,6 +10,7 @@ use tonic::Status;
 
 use super::messages::Counted;
 use super::{Call, status_of};
+use crate::body;
 use crate::oip::Inference;
 use crate::oip::proto::infer_parameter::ParameterChoice;
 use crate::oip::proto::{
@@ -41,7 +42,7 @@ impl Inference {
             let caller = self.caller(&snapshot, call.token.as_deref(), None)?;
             let answer = self.infer_in(&snapshot, caller, &call, counted?).await?;
             let bytes = answer.raw_output_contents.iter().map(Bytes::len).sum();
-            held.as_ref().map_or(Ok(()), |held| held.try_add(bytes))?;
+            body::count(held.as_ref(), bytes)?;
             Ok((answer, held))
         }));
         async move {

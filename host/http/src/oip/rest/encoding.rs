@@ -27,11 +27,10 @@ pub(super) enum Encoding {
 impl Encoding {
     pub(super) fn of(name: &[u8]) -> Option<Self> {
         let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
-        match name {
-            _ if is("gzip") || is("x-gzip") => Some(Self::Gzip),
-            _ if is("deflate") => Some(Self::Deflate),
-            _ => None,
+        if is("gzip") || is("x-gzip") {
+            return Some(Self::Gzip);
         }
+        is("deflate").then_some(Self::Deflate)
     }
 
     /// What the client likes best of what it takes; one that it refuses has weight 0.
@@ -80,7 +79,7 @@ impl Encoding {
                 let detail = format!("the decompressed body is over the limit of {limit} bytes");
                 return Err(Problem::new(ErrorCode::BodyTooLarge, detail));
             }
-            held.as_ref().map_or(Ok(()), |held| held.try_add(len))?;
+            body::count(held.as_ref(), len)?;
             all.extend_from_slice(&part[..len]);
         }
         drop(reader);
