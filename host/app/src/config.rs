@@ -16,7 +16,7 @@ struct Setting {
     help: &'static str,
 }
 
-const SETTINGS: [Setting; 18] = [
+const SETTINGS: &[Setting] = &[
     Setting {
         key: "data_dir",
         default: Some("gristmill-data"),
