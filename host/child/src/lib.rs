@@ -13,8 +13,8 @@
 //! Invariants:
 //! - a child sets its limits before it reads anything of the job;
 //! - a child does not outlive the call that runs it, nor its parent;
-//! - a child has no descriptor of the parent but its standard streams, none of its environment, and
-//!   `/` as its working directory.
+//! - a child has no descriptor that the parent opened but its standard streams, none of its
+//!   environment, and `/` as its working directory.
 
 #![forbid(unsafe_code)]
 
