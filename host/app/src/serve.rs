@@ -7,13 +7,14 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Command};
 use gristmill_backend::{Backends, LibrarySearch};
+use gristmill_child::{ChildLimits, ChildRunner, RunnerConfig};
 use gristmill_control::{Control, ControlParts};
 use gristmill_core::{BufferPool, PipelineLimits};
 use gristmill_http::{
     AdminPlane, DataPlane, Inference, InferenceConfig, ListenerConfig, Protocol, Shutdown,
     grpc_plane, serve,
 };
-use gristmill_sandbox::{Sandbox, SandboxConfig};
+use gristmill_sandbox::{Compiler, Sandbox, SandboxConfig};
 use gristmill_store::Store;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -23,6 +24,13 @@ use crate::token::admin_token;
 
 /// Unused tensor buffers kept for the next request, in bytes.
 const RETAINED_BYTES_MAX: usize = 256 << 20;
+
+/// The most machine code of one plugin; an interpreter in WebAssembly has a tenth of it.
+const CODE_BYTES_MAX: u64 = 512 << 20;
+
+/// How many seconds by the clock a child has for each of processor time: it has the lowest priority,
+/// and others may keep the processors busy.
+const WALL_PER_CPU: u32 = 10;
 
 pub(crate) fn command() -> Command {
     Command::new("serve").about("Serve tenants and the admin API").args(config::args()).after_help(
@@ -51,7 +59,8 @@ async fn run_server(config: Config) -> Result<()> {
         .with_context(|| format!("data_dir {}", data_dir.display()))?;
     let (token, made) = admin_token(config.admin_token.as_deref(), data_dir)?;
     let pool = BufferPool::new(RETAINED_BYTES_MAX);
-    let control = Arc::new(open_control(&config, pool.clone()).await?);
+    let children = children(&config);
+    let control = Arc::new(open_control(&config, pool.clone(), children.clone()).await?);
     let listener = bind("listen", config.listen).await?;
     let grpc_listener = bind("grpc_listen", config.grpc_listen).await?;
     let admin_listener = bind("admin_listen", config.admin_listen).await?;
@@ -85,6 +94,7 @@ async fn run_server(config: Config) -> Result<()> {
             _ = interrupt.recv() => {}
         }
         tracing::info!("shutting down: finishing requests under way");
+        children.stop();
         grpc.shut_down().await;
         shutdown.begin();
     };
@@ -113,21 +123,41 @@ async fn run_server(config: Config) -> Result<()> {
     Ok(())
 }
 
-async fn open_control(config: &Config, pool: BufferPool) -> Result<Control> {
+/// What may take any time and any memory is done by children of this process.
+fn children(config: &Config) -> Arc<ChildRunner> {
+    let concurrent = config.compile_concurrency;
+    ChildRunner::new(RunnerConfig { concurrent, ..RunnerConfig::new(&["child"]) })
+}
+
+async fn open_control(
+    config: &Config,
+    pool: BufferPool,
+    children: Arc<ChildRunner>,
+) -> Result<Control> {
     let data_dir = &config.data_dir;
     let search = LibrarySearch {
         configured: config.onnxruntime_library.clone(),
         data_directory: Some(data_dir.clone()),
     };
     let backends = Backends::open(&search, pool.clone())?;
+    let limits = ChildLimits {
+        wall: config.compile_timeout * WALL_PER_CPU,
+        cpu: config.compile_timeout,
+        memory_bytes: config.compile_memory_bytes,
+        address_bytes: None,
+        output_bytes: CODE_BYTES_MAX,
+    };
     let sandbox = SandboxConfig {
         concurrent_calls: config.concurrent_plugin_calls,
         memory_bytes_max: config.plugin_memory_bytes,
+        instances_max: config.plugin_instances,
+        compiler: Compiler::Child { runner: children, limits },
         ..SandboxConfig::new(data_dir.join("compiled"))
     };
     let sandbox = Sandbox::new(&sandbox, pool).context("cannot set up the sandbox")?;
     let mut limits = PipelineLimits::default();
     limits.plugin.memory_bytes = config.plugin_memory_bytes;
+    limits.plugin.instances = config.plugin_instances as usize;
     let store = Store::open_local(&data_dir.join("store"))?;
     let tenant_bytes_max = config.tenant_bytes_max;
     let parts = ControlParts { store: store.into(), sandbox, backends, limits, tenant_bytes_max };

@@ -78,7 +78,7 @@ async fn load_plugins(
 ) -> BTreeMap<Name, PluginState> {
     let mut plugins = BTreeMap::new();
     for (name, digest) in &tenant.plugins {
-        let plugin = loader.plugin(*digest).await;
+        let plugin = loader.plugin(*digest).await.map_err(|fault| fault.why);
         if let Err(why) = &plugin {
             faults.push(ControlError::Plugin { name: name.to_string(), why: why.clone() });
         }

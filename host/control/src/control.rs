@@ -7,7 +7,7 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use gristmill_backend::Backends;
 use gristmill_core::{Digest, Name, PipelineLimits};
-use gristmill_sandbox::Sandbox;
+use gristmill_sandbox::{JobStatus, Sandbox};
 use gristmill_snapshot::{Cell, Snapshot};
 use gristmill_store::{Appended, Store, digest_of};
 use tokio::sync::Mutex;
@@ -68,6 +68,7 @@ impl Control {
                 tracing::error!(%fault, "not served");
             }
             control.publish(&applied, built.snapshot);
+            control.loader.collect_compiled(&applied.desired).await;
         }
         drop(applied);
         Ok(control)
@@ -81,6 +82,11 @@ impl Control {
     /// The backends that can serve, best first.
     pub fn backends(&self) -> Vec<&'static str> {
         self.loader.backends.available()
+    }
+
+    /// What is being worked on in child processes, and what waits for it.
+    pub fn jobs(&self) -> Vec<JobStatus> {
+        self.loader.sandbox.jobs()
     }
 
     /// What the current snapshot was built from. Never waits for a change under way.
@@ -100,13 +106,11 @@ impl Control {
         plugin: &Name,
         file: Bytes,
     ) -> Result<(Digest, Published), ControlError> {
-        // What is no plugin is not even stored.
-        let admitted = gristmill_sandbox::admit(&file);
-        let invalid = |why: String| ControlError::Plugin { name: plugin.to_string(), why };
-        admitted.map_err(|error| invalid(error.to_string()))?;
-        let digest = self.loader.store.put_blob(file).await?;
-        // Compiled before the lock is taken: other changes need not wait for it.
-        self.loader.plugin(digest).await.map_err(invalid)?;
+        // What is no plugin is not even stored. Compiled before the lock is taken: other changes need
+        // not wait for it. Held until a release has it.
+        let loaded = self.loader.new_plugin(file.clone()).await;
+        let (digest, _held) = loaded.map_err(|fault| ControlError::plugin(plugin, fault))?;
+        self.loader.store.put_blob(file).await?;
         let change = Change::PutPlugin { tenant: tenant.clone(), plugin: plugin.clone(), digest };
         Ok((digest, self.release(vec![change]).await?))
     }
@@ -179,6 +183,7 @@ impl Control {
             *applied = next;
             self.publish(&applied, built.snapshot);
             self.loader.forget_all_but(&applied.desired);
+            self.loader.collect_compiled(&applied.desired).await;
             return Ok(Published { release: applied.number });
         }
     }

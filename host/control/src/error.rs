@@ -1,7 +1,9 @@
 //! What can go wrong with a change.
 
-use gristmill_core::ErrorCode;
+use gristmill_core::{ErrorCode, Name};
 use gristmill_store::StoreError;
+
+use crate::loader::PluginFault;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
@@ -24,9 +26,23 @@ pub enum ControlError {
     Log { number: u64, why: String },
     #[error("{0}")]
     Host(String),
+    /// Nobody's fault, and over soon.
+    #[error("{0}")]
+    Unavailable(String),
 }
 
 impl ControlError {
+    pub(crate) fn plugin(name: &Name, fault: PluginFault) -> Self {
+        let PluginFault { why, code } = fault;
+        match code {
+            ErrorCode::InvalidPlugin => Self::Plugin { name: name.to_string(), why },
+            ErrorCode::Unavailable => {
+                Self::Unavailable(format!("plugin {:?}: {why}", name.as_str()))
+            }
+            _ => Self::Host(format!("plugin {:?}: {why}", name.as_str())),
+        }
+    }
+
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::NotFound { .. } => ErrorCode::NotFound,
@@ -37,6 +53,7 @@ impl ControlError {
             Self::Model { .. } => ErrorCode::InvalidModel,
             Self::Store(error) => error.code(),
             Self::Log { .. } | Self::Host(_) => ErrorCode::Internal,
+            Self::Unavailable(_) => ErrorCode::Unavailable,
         }
     }
 }

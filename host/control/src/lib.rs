@@ -27,6 +27,7 @@ mod release;
 pub use control::{Control, ControlParts, Published};
 pub use desired::{Desired, Model, Tenant};
 pub use error::ControlError;
+pub use gristmill_sandbox::JobStatus;
 pub use model_config::{
     GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec,
 };

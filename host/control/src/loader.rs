@@ -1,17 +1,17 @@
 //! From digests to loaded plugins and running lanes, each loaded once.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use bytes::Bytes;
 use gristmill_backend::Backends;
 use gristmill_batch::Lane;
-use gristmill_core::{ByteBudget, Digest, Name, PluginLimits};
+use gristmill_core::{ByteBudget, Digest, ErrorCode, Name, PluginLimits};
 use gristmill_sandbox::{Plugin, Sandbox};
 use gristmill_snapshot::{PipelineStatistics, ServedModel, Share};
-use gristmill_store::{Store, StoreError};
+use gristmill_store::{Store, StoreError, digest_of};
 
-use tokio::sync::Semaphore;
+use tokio::sync::{OnceCell, Semaphore};
 
 use crate::desired::{Desired, Model};
 use crate::model_config::ModelConfig;
@@ -24,7 +24,7 @@ pub(crate) struct Loader {
     pub(crate) store: Arc<Store>,
     pub(crate) sandbox: Arc<Sandbox>,
     pub(crate) backends: Arc<Backends>,
-    plugins: Mutex<HashMap<Digest, Arc<Plugin>>>,
+    plugins: Mutex<HashMap<Digest, PluginSlot>>,
     lanes: Mutex<HashMap<LaneKey, ServedModel>>,
     shares: Mutex<HashMap<Name, Arc<Share>>>,
     /// Of each tenant's requests and answers under way.
@@ -32,6 +32,25 @@ pub(crate) struct Loader {
     pipeline_statistics: Mutex<HashMap<(Name, Name), Arc<PipelineStatistics>>>,
     /// What a plugin is instantiated with for the first time.
     probe_limits: PluginLimits,
+}
+
+/// What is known of a plugin. Those that hold it are the snapshots that serve it, and changes that
+/// are being made.
+#[derive(Default)]
+struct PluginSlot {
+    loaded: Weak<Plugin>,
+    /// All who ask for it at the same time wait for one attempt, whose end they share.
+    loading: Weak<OnceCell<Result<Arc<Plugin>, PluginFault>>>,
+    /// Why it was refused when a release asked for it. Further releases do not try again, which may
+    /// take a minute each time; an upload does.
+    refused: Option<PluginFault>,
+}
+
+/// Why a plugin is not loaded.
+#[derive(Clone, Debug)]
+pub(crate) struct PluginFault {
+    pub(crate) why: String,
+    pub(crate) code: ErrorCode,
 }
 
 /// Two versions of a model, or two configurations, never share a lane.
@@ -94,22 +113,98 @@ impl Loader {
         })
     }
 
-    /// The plugin of this digest, compiled off the request threads where it is not loaded yet, and
-    /// instantiated once.
-    pub(crate) async fn plugin(&self, digest: Digest) -> Result<Arc<Plugin>, String> {
-        if let Some(plugin) = lock(&self.plugins).get(&digest) {
-            return Ok(plugin.clone());
+    /// The plugin of this digest, which a release names.
+    pub(crate) async fn plugin(&self, digest: Digest) -> Result<Arc<Plugin>, PluginFault> {
+        if let Some(PluginSlot { refused: Some(fault), .. }) = lock(&self.plugins).get(&digest) {
+            return Err(fault.clone());
         }
-        let file = self.blob(digest).await?;
-        let sandbox = self.sandbox.clone();
-        let loading = tokio::task::spawn_blocking(move || sandbox.load(digest, &file));
+        let loaded = self.load_once(digest, None).await;
+        if let Err(fault) = &loaded
+            && fault.code == ErrorCode::InvalidPlugin
+        {
+            lock(&self.plugins).entry(digest).or_default().refused = Some(fault.clone());
+        }
+        loaded
+    }
+
+    /// The plugin in this file, which is to be held until a release names it.
+    pub(crate) async fn new_plugin(
+        &self,
+        file: Bytes,
+    ) -> Result<(Digest, Arc<Plugin>), PluginFault> {
+        let copy = file.clone();
+        let digest = tokio::task::spawn_blocking(move || digest_of(&copy)).await;
+        let digest = digest.map_err(|error| PluginFault::host(error.to_string()))?;
+        Ok((digest, self.load_once(digest, Some(file)).await?))
+    }
+
+    /// Load the plugin, once for all who ask at the same time. Where the one who tries leaves, the
+    /// next one tries.
+    async fn load_once(
+        &self,
+        digest: Digest,
+        file: Option<Bytes>,
+    ) -> Result<Arc<Plugin>, PluginFault> {
+        let loading = {
+            let mut plugins = lock(&self.plugins);
+            let slot = plugins.entry(digest).or_default();
+            if let Some(plugin) = slot.loaded.upgrade() {
+                return Ok(plugin);
+            }
+            slot.loading.upgrade().unwrap_or_else(|| {
+                let loading = Arc::default();
+                slot.loading = Arc::downgrade(&loading);
+                loading
+            })
+        };
+        let loaded = loading.get_or_init(|| self.load_plugin(digest, file)).await.clone();
+        let mut plugins = lock(&self.plugins);
+        match &loaded {
+            Ok(plugin) => {
+                let slot = plugins.entry(digest).or_default();
+                (slot.loaded, slot.refused) = (Arc::downgrade(plugin), None);
+            }
+            // A failure is not kept: who asks later tries anew.
+            Err(_) => {
+                drop(loading);
+                plugins.retain(|_, slot| slot.is_of_use());
+            }
+        }
+        loaded
+    }
+
+    /// Compile the plugin where its code is not cached, and instantiate it once.
+    async fn load_plugin(
+        &self,
+        digest: Digest,
+        file: Option<Bytes>,
+    ) -> Result<Arc<Plugin>, PluginFault> {
+        let file = match file {
+            Some(file) => file,
+            None => self.blob(digest).await.map_err(PluginFault::host)?,
+        };
+        let loaded = self.sandbox.load(digest, file).await;
         let plugin =
-            loading.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
-        let probed = plugin.probe(&self.probe_limits).await;
-        probed.map_err(|error| format!("cannot be instantiated: {error}"))?;
-        let plugin = Arc::new(plugin);
-        lock(&self.plugins).insert(digest, plugin.clone());
-        Ok(plugin)
+            loaded.map_err(|error| PluginFault { why: error.to_string(), code: error.code() })?;
+        plugin.probe(&self.probe_limits).await.map_err(|error| PluginFault {
+            why: format!("cannot be instantiated: {error}"),
+            code: ErrorCode::InvalidPlugin,
+        })?;
+        Ok(Arc::new(plugin))
+    }
+
+    /// Remove the compiled code of plugins that neither `desired` names nor anybody holds.
+    pub(crate) async fn collect_compiled(&self, desired: &Desired) {
+        let tenants = desired.tenants.values();
+        let mut keep: HashSet<_> =
+            tenants.flat_map(|tenant| tenant.plugins.values().copied()).collect();
+        let held = |slot: &PluginSlot| slot.loaded.strong_count() + slot.loading.strong_count() > 0;
+        keep.extend(
+            lock(&self.plugins).iter().filter(|(_, slot)| held(slot)).map(|(digest, _)| *digest),
+        );
+        if let Err(error) = self.sandbox.retain_compiled(keep).await {
+            tracing::warn!(error = error.in_full(), "compiled code is not collected");
+        }
     }
 
     /// This model with its lane, loaded off the request threads where there is none yet.
@@ -140,7 +235,12 @@ impl Loader {
             let mut tenants = desired.tenants.values();
             tenants.any(|tenant| tenant.plugins.values().any(|known| known == digest))
         };
-        lock(&self.plugins).retain(|digest, _| named(digest));
+        lock(&self.plugins).retain(|digest, slot| {
+            if !named(digest) {
+                slot.refused = None;
+            }
+            slot.is_of_use()
+        });
         lock(&self.shares).retain(|tenant, _| desired.tenants.contains_key(tenant));
         let has = |tenant: &Name, pipeline: &Name| {
             desired
@@ -153,6 +253,19 @@ impl Loader {
             |key: &LaneKey, model: &Model| !model.unloaded && lane_key(&key.0, model) == *key;
         lock(&self.lanes)
             .retain(|key, _| desired.models.get(&key.0).is_some_and(|model| serves(key, model)));
+    }
+}
+
+impl PluginSlot {
+    fn is_of_use(&self) -> bool {
+        let holders = self.loaded.strong_count() + self.loading.strong_count();
+        holders > 0 || self.refused.is_some()
+    }
+}
+
+impl PluginFault {
+    fn host(why: String) -> Self {
+        Self { why, code: ErrorCode::Internal }
     }
 }
 

@@ -14,6 +14,7 @@
 mod client;
 mod deploy;
 mod files;
+mod guests;
 mod load;
 mod raw;
 mod server;
@@ -24,6 +25,8 @@ mod bad_plugins;
 mod bad_requests;
 mod bad_uploads;
 mod batching;
+mod compiled_code;
+mod compiling;
 mod durability;
 mod h2;
 mod limits;
