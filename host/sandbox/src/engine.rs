@@ -6,19 +6,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use gristmill_core::{BufferPool, Digest, PluginLimits};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
 use wasmtime::component::Linker;
 use wasmtime::{
     Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store,
     UpdateDeadline,
 };
 
+use crate::account::{Account, Places};
 use crate::artifact::ArtifactCache;
 use crate::call::{CallState, CpuExhausted};
+use crate::long_calls::LongCalls;
+use crate::meter::Meter;
 use crate::plugin::Plugin;
-use crate::{CallError, LoadError, admit, imports};
+use crate::{CallError, LoadError, admit, capability};
 
-/// How often a running guest yields, and the grain of its CPU budget.
+/// How often a running guest yields and its CPU budget is looked at.
 pub(crate) const TICK: Duration = Duration::from_millis(1);
 
 /// Core modules in one component: the guest, and what `wit-component` puts around it.
@@ -61,7 +64,8 @@ pub struct Sandbox {
     linker: Linker<CallState>,
     cache: ArtifactCache,
     pool: BufferPool,
-    permits: Semaphore,
+    permits: Arc<Semaphore>,
+    long_calls: LongCalls,
     ticking: Arc<AtomicBool>,
 }
 
@@ -71,13 +75,13 @@ impl Sandbox {
         let compile = |error: wasmtime::Error| LoadError::Compile(format!("{error:#}"));
         let engine = Engine::new(&engine_config(config)).map_err(compile)?;
         let mut linker = Linker::new(&engine);
-        imports::link(&mut linker).map_err(compile)?;
+        capability::link(&mut linker).map_err(compile)?;
         let cache = ArtifactCache::open(&config.cache_directory, &engine)?;
         let ticking = Arc::new(AtomicBool::new(true));
         tick(&engine, ticking.clone())?;
-        let permits = Semaphore::new(config.concurrent_calls as usize);
-        let config = config.clone();
-        Ok(Arc::new(Self { config, engine, linker, cache, pool, permits, ticking }))
+        let permits = Arc::new(Semaphore::new(config.concurrent_calls as usize));
+        let (config, long_calls) = (config.clone(), LongCalls::new()?);
+        Ok(Arc::new(Self { config, engine, linker, cache, pool, permits, long_calls, ticking }))
     }
 
     /// Load an uploaded file: admit, compile (or take from the cache), check against the contract,
@@ -101,22 +105,30 @@ impl Sandbox {
         &self.linker
     }
 
-    /// Wait for a place in the pool.
-    pub(crate) async fn permit(&self) -> Result<SemaphorePermit<'_>, CallError> {
-        self.permits.acquire().await.map_err(|error| CallError::Host(error.to_string()))
+    /// Wait for a place for a call of `account`.
+    pub(crate) async fn places(&self, account: &Account) -> Result<Places, CallError> {
+        account.places(&self.permits).await
+    }
+
+    /// The threads that run long calls.
+    pub(crate) fn long_calls(&self) -> &LongCalls {
+        &self.long_calls
     }
 
     /// A store for one call, its limits and its clock set.
-    pub(crate) fn store(&self, limits: &PluginLimits) -> Store<CallState> {
-        let state = CallState::new(limits, self.pool.clone());
+    pub(crate) fn store(
+        &self,
+        limits: &PluginLimits,
+        account: &Account,
+        meter: Arc<Meter>,
+    ) -> Store<CallState> {
+        let state = CallState::new(limits, &account.bytes, meter, self.pool.clone());
         let mut store = Store::new(&self.engine, state);
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(limits.hostcall_bytes);
         store.set_max_component_handles(limits.handles);
-        store.epoch_deadline_callback(|mut store| {
-            let state = store.data_mut();
-            state.charge(TICK);
-            if state.cpu_exhausted() {
+        store.epoch_deadline_callback(|store| {
+            if store.data().meter.is_exhausted() {
                 return Err(CpuExhausted.into());
             }
             Ok(UpdateDeadline::Yield(1))

@@ -27,6 +27,7 @@ mod batching;
 mod durability;
 mod h2;
 mod limits;
+mod long_calls;
 mod neighbours;
 mod oip_abuse;
 mod oip_budget;
