@@ -24,6 +24,9 @@ use crate::{CallError, LoadError, admit, capability};
 /// How often a running guest yields and its CPU budget is looked at.
 pub(crate) const TICK: Duration = Duration::from_millis(1);
 
+/// How often the host is looked at for swap that was turned on after the start.
+const TICKS_BETWEEN_LOOKS_AT_SWAP: u64 = 5_000;
+
 /// Core modules in one component: the guest, and what `wit-component` puts around it.
 const MODULES_PER_CALL: u32 = 8;
 
@@ -186,11 +189,23 @@ fn host_has_no_swap() -> bool {
 /// Tick until the sandbox is gone. The thread holds the engine only weakly.
 fn tick(engine: &Engine, ticking: Arc<AtomicBool>) -> Result<(), std::io::Error> {
     let engine = engine.weak();
+    let mut swap_is_news = host_has_no_swap();
     let run = move || {
-        while ticking.load(Ordering::Relaxed) {
+        for ticks in 1_u64.. {
             std::thread::sleep(TICK);
-            let Some(engine) = engine.upgrade() else { return };
+            let Some(engine) = engine.upgrade().filter(|_| ticking.load(Ordering::Relaxed)) else {
+                return;
+            };
             engine.increment_epoch();
+            if swap_is_news && ticks.is_multiple_of(TICKS_BETWEEN_LOOKS_AT_SWAP) {
+                swap_is_news = host_has_no_swap();
+                if !swap_is_news {
+                    tracing::error!(
+                        "swap was turned on: one plugin call could see memory of another; \
+                         turn it off, or restart the server, which then does without pagemap_scan"
+                    );
+                }
+            }
         }
     };
     std::thread::Builder::new().name("epoch-ticker".into()).spawn(run).map(drop)
