@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use gristmill_core::{BufferPool, Tensor};
-use gristmill_imaging::{self as imaging, ImageError, Pixels};
+use gristmill_imaging::{self as imaging, ImageError, Pixels, Work};
 use wasmtime::component::Resource;
 
 use super::tensors::from_wit;
@@ -70,10 +70,13 @@ impl HostPixels for CallState {
         let options = imaging::DecodeOptions {
             gray: options.color == wit::Color::Gray,
             upright: options.upright,
-            pixels_max: self.limits.pixels,
+            lenient: false,
+            limits: imaging::Limits::of_pixels(self.limits.pixels),
         };
         let short = data.len() <= INLINE_FILE_BYTES_MAX;
-        let decoded = self.native(short, move |pool| imaging::decode(pool, &data, options)).await?;
+        let decoded = self
+            .native(short, move |pool| imaging::decode(Work::unstopped(pool), &data, options))
+            .await?;
         self.keep(decoded)
     }
 
@@ -104,11 +107,12 @@ impl HostPixels for CallState {
             wit::Filter::Bicubic => imaging::Filter::Bicubic,
             wit::Filter::Lanczos3 => imaging::Filter::Lanczos3,
         };
-        let pixels_max = self.limits.pixels;
+        let limits = imaging::Limits::of_pixels(self.limits.pixels);
         let target = (width as usize).saturating_mul(height as usize);
         let short = pixels.data().len().max(target) <= INLINE_BYTES_MAX;
+        let size = imaging::Size { width, height };
         let work =
-            move |pool: &BufferPool| pixels.resize(pool, (width, height), filter, pixels_max);
+            move |pool: &BufferPool| pixels.resize(Work::unstopped(pool), size, filter, limits);
         let resized = self.native(short, work).await?;
         self.keep(resized)
     }
@@ -123,7 +127,8 @@ impl HostPixels for CallState {
     ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
         let pixels = self.pixels(&pixels)?;
         let short = pixels.data().len() <= INLINE_BYTES_MAX;
-        let work = move |pool: &BufferPool| pixels.crop(pool, (x, y), (width, height));
+        let part = imaging::Rect { x, y, size: imaging::Size { width, height } };
+        let work = move |pool: &BufferPool| pixels.crop(Work::unstopped(pool), part);
         let cropped = self.native(short, work).await?;
         self.keep(cropped)
     }
@@ -156,7 +161,8 @@ impl HostPixels for CallState {
         }
         self.hold(bytes)?;
         let short = pixels.data().len() <= INLINE_BYTES_MAX;
-        match self.native(short, move |pool| pixels.to_tensor(pool, &options)).await? {
+        let work = move |pool: &BufferPool| pixels.to_tensor(Work::unstopped(pool), &options);
+        match self.native(short, work).await? {
             Ok(tensor) => Ok(Ok(self.table.push(tensor)?)),
             Err(error) => Ok(Err(to_wit(error))),
         }
@@ -178,5 +184,7 @@ fn to_wit(error: ImageError) -> wit::ImageError {
         ImageError::Malformed(why) => wit::ImageError::Malformed(why),
         error @ ImageError::TooLarge { .. } => wit::ImageError::TooLarge(error.to_string()),
         ImageError::InvalidArgument(why) => wit::ImageError::InvalidArgument(why),
+        // Nothing stops it yet.
+        error @ ImageError::Stopped(_) => wit::ImageError::Malformed(error.to_string()),
     }
 }
