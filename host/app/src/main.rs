@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod child;
 mod config;
 mod plugin;
 mod serve;
@@ -16,6 +17,7 @@ fn main() -> anyhow::Result<()> {
     let matches = command().get_matches();
     match matches.subcommand() {
         Some(("serve", matches)) => serve::run(matches),
+        Some(("child", _)) => child::run(),
         Some(("plugin", matches)) => run_plugin(matches),
         _ => unreachable_subcommand(),
     }
@@ -47,6 +49,7 @@ fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(serve::command())
+        .subcommand(child::command())
         .subcommand(
             Command::new("plugin")
                 .about("Build and push plugins")
