@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use gristmill_backend::{GraphOptimization, LoadOptions, ProviderKind};
-use gristmill_batch::{LaneConfig, QueueLimits, QueuePolicy, TimeoutAction};
+use gristmill_batch::{LOST_AFTER, LaneConfig, QueueLimits, QueuePolicy, TimeoutAction};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -65,6 +65,8 @@ pub struct ModelConfig {
     pub max_tenant_queue_rows: Option<usize>,
     /// The most bytes of one tenant waiting; not given: half of all.
     pub max_tenant_queue_bytes: Option<usize>,
+    /// A run is told to end so long after the last deadline of its requests.
+    pub run_grace_ms: u64,
     /// Instances, each run by one thread at a time.
     pub instances: usize,
     /// Threads that one run may use inside an operator.
@@ -122,6 +124,7 @@ impl Default for ModelConfig {
             max_queue_bytes: 1 << 30,
             max_tenant_queue_rows: None,
             max_tenant_queue_bytes: None,
+            run_grace_ms: 1000,
             instances: 1,
             threads: 1,
             inter_op_threads: 1,
@@ -189,6 +192,7 @@ impl ModelConfig {
         if let Some(own) = self.max_tenant_queue_bytes {
             within("max_tenant_queue_bytes", own as u64, 1, bytes.max(1));
         }
+        within("run_grace_ms", self.run_grace_ms, 0, 3_600_000);
         within("instances", self.instances as u64, 1, 64);
         within("threads", self.threads as u64, 1, 256);
         within("inter_op_threads", self.inter_op_threads as u64, 1, 256);
@@ -263,6 +267,9 @@ impl ModelConfig {
                 rows: self.max_tenant_queue_rows.unwrap_or(half),
                 bytes: self.max_tenant_queue_bytes.unwrap_or(self.max_queue_bytes / 2),
             },
+            leads: true,
+            run_grace: Duration::from_millis(self.run_grace_ms),
+            lost_after: LOST_AFTER,
         }
     }
 }

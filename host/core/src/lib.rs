@@ -26,5 +26,5 @@ pub use dtype::{Dtype, InvalidDtype};
 pub use error::ErrorCode;
 pub use id::{Digest, InvalidDigest, InvalidName, Name};
 pub use limits::{PipelineLimits, PluginLimits};
-pub use model::{InputError, Model, ModelError, ModelInfo, NamedTensor, TensorInfo};
+pub use model::{InputError, Interrupt, Model, ModelError, ModelInfo, NamedTensor, TensorInfo};
 pub use tensor::{Shape, Tensor, TensorError};
