@@ -7,6 +7,7 @@ mod admin;
 mod bench;
 mod conformance;
 mod demo;
+mod docs;
 mod layers;
 mod server;
 mod setup;
@@ -21,8 +22,10 @@ The project's tasks. Each works from a fresh clone and installs what it needs.
 Usage: cargo xtask <TASK>
 
 Tasks:
-  demo           Build everything, start a server with demo tenants, print a line to paste
-  test           Every check that CI runs: format, layers, clippy, documentation, tests
+  demo           Build the server and its sample plugins, start it with two tenants, show them
+                 share a batch, print lines to paste; Ctrl-C stops it
+  test           Every check that CI runs: format, layers, clippy, the README's tables, tests
+  docs           Write the README's tables of settings, limits and error codes
   bench [NAME] [--no-build]
                  Measure and print a table whose rows end in `reached` or `missed`;
                  NAME is one of sandbox, batch, load, oip, gpu; without it all but gpu run,
@@ -37,6 +40,7 @@ fn main() -> Result<()> {
     match args[..] {
         ["demo"] => demo::run(),
         ["test"] => test::run(),
+        ["docs"] => docs::run(),
         ["conformance"] => conformance::run(),
         ["bench", ref names @ ..] => bench::run(names),
         [] | ["help" | "-h" | "--help"] => {

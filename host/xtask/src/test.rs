@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 
 use crate::shell::{self, cargo, step, target};
-use crate::{layers, setup};
+use crate::{docs, layers, setup};
 
 pub(crate) fn run() -> Result<()> {
     step("layers");
@@ -14,6 +14,8 @@ pub(crate) fn run() -> Result<()> {
     step("format");
     check_format()?;
     let built = setup::build_all()?;
+    step("the README's tables");
+    docs::check(&built.gristmill)?;
     let (clients, perf_analyzer) = (setup::install_clients()?, setup::install_perf_analyzer()?);
     step("clippy");
     shell::run(cargo().args([

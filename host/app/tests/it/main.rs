@@ -24,6 +24,7 @@ mod bad_plugins;
 mod bad_requests;
 mod bad_uploads;
 mod batching;
+mod command_line;
 mod durability;
 mod h2;
 mod limits;
