@@ -23,11 +23,17 @@ Usage: cargo xtask <TASK>
 Tasks:
   demo           Build everything, start a server with demo tenants, print a line to paste
   test           Every check that CI runs: format, layers, clippy, documentation, tests
-  bench [NAME] [--no-build]
+  test --busy    The tests alone, three times, beside a thread for each core that keeps it busy
+  bench [NAME]... [--no-build] [--binaries FOLDER]
                  Measure and print a table whose rows end in `reached` or `missed`;
-                 NAME is one of sandbox, batch, load, oip, gpu; without it all but gpu run,
-                 which needs an NVIDIA GPU and a library for it in ORT_DYLIB_PATH.
-                 --no-build measures what an earlier run built
+                 NAME is one of sandbox, batch, load, oip, neighbour, compare, gpu; without it
+                 all but compare and gpu run; gpu needs an NVIDIA GPU and a library for it in
+                 ORT_DYLIB_PATH. --no-build measures what an earlier run built, --binaries what
+                 is in another folder, target/debug for example
+  bench neighbour [--only CASE]...
+                 A tenant beside hostile ones; CASE is a case, or the beginning of some
+  bench compare --before SERVER --after SERVER
+                 The throughput of two servers' binaries, by turns
   conformance    Run the onnx package's backend node tests on every backend
 ";
 
@@ -37,6 +43,7 @@ fn main() -> Result<()> {
     match args[..] {
         ["demo"] => demo::run(),
         ["test"] => test::run(),
+        ["test", "--busy"] => test::run_busy(),
         ["conformance"] => conformance::run(),
         ["bench", ref names @ ..] => bench::run(names),
         [] | ["help" | "-h" | "--help"] => {
