@@ -168,6 +168,11 @@ impl Server {
         self.memory("VmRSS:")
     }
 
+    /// The most memory that it ever had.
+    pub(crate) fn peak_resident_bytes(&self) -> usize {
+        self.memory("VmHWM:")
+    }
+
     /// What it has of the address space just now, used or not.
     pub(crate) fn mapped_bytes(&self) -> usize {
         self.memory("VmSize:")
