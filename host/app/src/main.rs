@@ -1,8 +1,9 @@
-//! `gristmill`: one binary to serve, and to build and push plugins.
+//! `gristmill`: one binary to serve, to build and push plugins, and to reset the admin token.
 
 #![forbid(unsafe_code)]
 
 mod config;
+mod data_dir;
 mod plugin;
 mod serve;
 mod token;
@@ -17,6 +18,10 @@ fn main() -> anyhow::Result<()> {
     match matches.subcommand() {
         Some(("serve", matches)) => serve::run(matches),
         Some(("plugin", matches)) => run_plugin(matches),
+        Some(("token", matches)) => match matches.subcommand() {
+            Some(("reset", matches)) => token::reset(matches),
+            _ => unreachable_subcommand(),
+        },
         _ => unreachable_subcommand(),
     }
 }
@@ -55,6 +60,7 @@ fn command() -> Command {
                 .subcommand(plugin::build::command())
                 .subcommand(plugin::push::command()),
         )
+        .subcommand(token::command())
 }
 
 #[cfg(test)]
