@@ -7,11 +7,11 @@ use bytes::Bytes;
 use gristmill_backend::Backends;
 use gristmill_batch::Lane;
 use gristmill_core::{ByteBudget, Digest, ErrorCode, Name, PluginLimits};
-use gristmill_sandbox::{Plugin, Sandbox};
+use gristmill_sandbox::{Account, Grant, Plugin, Sandbox};
 use gristmill_snapshot::{PipelineStatistics, ServedModel, Share};
-use gristmill_store::{Store, StoreError, digest_of};
+use gristmill_store::{Store, StoreError};
 
-use tokio::sync::{OnceCell, Semaphore};
+use tokio::sync::OnceCell;
 
 use crate::desired::{Desired, Model};
 use crate::model_config::ModelConfig;
@@ -80,13 +80,7 @@ impl Loader {
     /// The tenant's share of the host. Guests are bound by the processor, so a few for each core
     /// keep it busy; more would only let one tenant's runaway plugins crowd out the others.
     pub(crate) fn share(&self, tenant: &Name) -> Arc<Share> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let new = || {
-            Arc::new(Share {
-                plugin_slots: Semaphore::new(cores * SLOTS_PER_CORE),
-                bytes: ByteBudget::new(self.tenant_bytes_max),
-            })
-        };
+        let new = || Arc::new(new_share(self.tenant_bytes_max));
         lock(&self.shares).entry(tenant.clone()).or_insert_with(new).clone()
     }
 
@@ -103,12 +97,10 @@ impl Loader {
     /// An uploaded file. Where it cannot be read, tenants need not know where it was looked for.
     async fn blob(&self, digest: Digest) -> Result<Bytes, String> {
         self.store.blob(digest).await.map_err(|error| {
-            tracing::error!(%digest, %error, "an uploaded file cannot be read");
+            tracing::error!(%digest, ?error, "an uploaded file cannot be read");
             match error {
                 StoreError::Damaged { .. } => error.to_string(),
-                StoreError::Objects(_) | StoreError::Io { .. } => {
-                    format!("its file {digest} cannot be read")
-                }
+                _ => format!("its file {digest} cannot be read"),
             }
         })
     }
@@ -127,15 +119,13 @@ impl Loader {
         loaded
     }
 
-    /// The plugin in this file, which is to be held until a release names it.
+    /// The plugin in this file, of this digest; to be held until a release names it.
     pub(crate) async fn new_plugin(
         &self,
+        digest: Digest,
         file: Bytes,
-    ) -> Result<(Digest, Arc<Plugin>), PluginFault> {
-        let copy = file.clone();
-        let digest = tokio::task::spawn_blocking(move || digest_of(&copy)).await;
-        let digest = digest.map_err(|error| PluginFault::host(error.to_string()))?;
-        Ok((digest, self.load_once(digest, Some(file)).await?))
+    ) -> Result<Arc<Plugin>, PluginFault> {
+        self.load_once(digest, Some(file)).await
     }
 
     /// Load the plugin, once for all who ask at the same time. Where the one who tries leaves, the
@@ -186,11 +176,15 @@ impl Loader {
         let loaded = self.sandbox.load(digest, file).await;
         let plugin =
             loaded.map_err(|error| PluginFault { why: error.to_string(), code: error.code() })?;
-        plugin.probe(&self.probe_limits).await.map_err(|error| PluginFault {
+        let plugin = Arc::new(plugin);
+        // On an account of its own: a tenant that is busy can deploy all the same.
+        let share = new_share(self.tenant_bytes_max);
+        let grant = Grant { limits: &self.probe_limits, account: &share.calls };
+        plugin.probe(grant).await.map_err(|error| PluginFault {
             why: format!("cannot be instantiated: {error}"),
             code: ErrorCode::InvalidPlugin,
         })?;
-        Ok(Arc::new(plugin))
+        Ok(plugin)
     }
 
     /// Remove the compiled code of plugins that neither `desired` names nor anybody holds.
@@ -267,6 +261,13 @@ impl PluginFault {
     fn host(why: String) -> Self {
         Self { why, code: ErrorCode::Internal }
     }
+}
+
+fn new_share(bytes_max: usize) -> Share {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let bytes = ByteBudget::new(bytes_max);
+    let calls = Account::new(cores * SLOTS_PER_CORE, cores, bytes.clone());
+    Share { calls, bytes }
 }
 
 fn lane_key(name: &Name, model: &Model) -> LaneKey {

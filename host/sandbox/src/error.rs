@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use gristmill_child::ChildError;
-use gristmill_core::ErrorCode;
+use gristmill_core::{ErrorCode, OverBudget};
 
 /// Why an uploaded file is no plugin.
 #[derive(Debug, thiserror::Error)]
@@ -121,6 +121,9 @@ pub enum CallError {
     OutOfMemory(String),
     #[error("plugin used up its {0} ms of CPU time")]
     OutOfTime(u128),
+    /// The calls of its owner hold too much memory together.
+    #[error(transparent)]
+    Busy(#[from] OverBudget),
     #[error("plugin's answer cannot be used: {0}")]
     InvalidOutput(String),
     #[error("plugin does not export `{0}`")]
@@ -139,6 +142,7 @@ impl CallError {
             Self::Trapped(_) => ErrorCode::PluginTrapped,
             Self::OutOfMemory(_) => ErrorCode::PluginOutOfMemory,
             Self::OutOfTime(_) => ErrorCode::PluginTimeout,
+            Self::Busy(_) => ErrorCode::TenantBusy,
             Self::InvalidOutput(_) => ErrorCode::PluginInvalidOutput,
             Self::NotExported(_) | Self::Host(_) => ErrorCode::Internal,
         }
