@@ -141,7 +141,10 @@ async fn run_server(config: Config) -> Result<()> {
 /// What may take any time and any memory is done by children of this process.
 fn children(config: &Config) -> Arc<ChildRunner> {
     let concurrent = config.compile_concurrency;
-    ChildRunner::new(RunnerConfig { concurrent, ..RunnerConfig::new(&["child"]) })
+    // The allocator reserves a gigabyte at its start; as memory that it can write to, this would be
+    // beyond the limit that a child is given later.
+    let environment = vec![("MIMALLOC_ARENA_EAGER_COMMIT".into(), "0".into())];
+    ChildRunner::new(RunnerConfig { concurrent, environment, ..RunnerConfig::new(&["child"]) })
 }
 
 async fn open_control(

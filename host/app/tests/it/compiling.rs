@@ -190,7 +190,7 @@ fn a_child_has_the_lowest_priority_and_nothing_of_the_server() {
     // The nineteenth field of the line is its nice value, the seventeenth after its name.
     let nice = || read("stat").rsplit(") ").next().unwrap().split(' ').nth(16).unwrap().to_owned();
     until("the lowest priority", || (nice() == "19").then_some(()));
-    assert_eq!(read("environ"), "");
+    assert_eq!(read("environ"), "MIMALLOC_ARENA_EAGER_COMMIT=0\0");
     assert_eq!(fs::read_link(format!("/proc/{child}/cwd")).unwrap().to_str(), Some("/"));
     let data = server.data_dir().to_string_lossy().into_owned();
     let open = fs::read_dir(format!("/proc/{child}/fd")).unwrap();
