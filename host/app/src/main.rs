@@ -1,8 +1,10 @@
-//! `gristmill`: one binary to serve, and to build and push plugins.
+//! `gristmill`: one binary to serve, to build and push plugins, and to reset the admin token.
 
 #![forbid(unsafe_code)]
 
+mod child;
 mod config;
+mod data_dir;
 mod plugin;
 mod reference;
 mod serve;
@@ -19,8 +21,13 @@ fn main() -> ExitCode {
     let matches = command().get_matches();
     let ended = match matches.subcommand() {
         Some(("serve", matches)) => serve::run(matches),
+        Some(("child", _)) => child::run(),
         Some(("plugin", matches)) => run_plugin(matches),
         Some(("reference", matches)) => reference::run(matches),
+        Some(("token", matches)) => match matches.subcommand() {
+            Some(("reset", matches)) => token::reset(matches),
+            _ => unreachable_subcommand(),
+        },
         _ => unreachable_subcommand(),
     };
     match ended {
@@ -64,6 +71,7 @@ fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(serve::command())
+        .subcommand(child::command())
         .subcommand(
             Command::new("plugin")
                 .about("Build and push plugins")
@@ -73,6 +81,7 @@ fn command() -> Command {
                 .subcommand(plugin::push::command()),
         )
         .subcommand(reference::command())
+        .subcommand(token::command())
 }
 
 #[cfg(test)]

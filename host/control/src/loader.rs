@@ -7,11 +7,9 @@ use bytes::Bytes;
 use gristmill_backend::Backends;
 use gristmill_batch::Lane;
 use gristmill_core::{ByteBudget, Digest, Name, PluginLimits};
-use gristmill_sandbox::{Plugin, Sandbox};
+use gristmill_sandbox::{Account, Grant, Plugin, Sandbox};
 use gristmill_snapshot::{PipelineStatistics, ServedModel, Share};
 use gristmill_store::{Store, StoreError};
-
-use tokio::sync::Semaphore;
 
 use crate::desired::{Desired, Model};
 use crate::model_config::ModelConfig;
@@ -61,13 +59,7 @@ impl Loader {
     /// The tenant's share of the host. Guests are bound by the processor, so a few for each core
     /// keep it busy; more would only let one tenant's runaway plugins crowd out the others.
     pub(crate) fn share(&self, tenant: &Name) -> Arc<Share> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let new = || {
-            Arc::new(Share {
-                plugin_slots: Semaphore::new(cores * SLOTS_PER_CORE),
-                bytes: ByteBudget::new(self.tenant_bytes_max),
-            })
-        };
+        let new = || Arc::new(new_share(self.tenant_bytes_max));
         lock(&self.shares).entry(tenant.clone()).or_insert_with(new).clone()
     }
 
@@ -84,12 +76,10 @@ impl Loader {
     /// An uploaded file. Where it cannot be read, tenants need not know where it was looked for.
     async fn blob(&self, digest: Digest) -> Result<Bytes, String> {
         self.store.blob(digest).await.map_err(|error| {
-            tracing::error!(%digest, %error, "an uploaded file cannot be read");
+            tracing::error!(%digest, ?error, "an uploaded file cannot be read");
             match error {
                 StoreError::Damaged { .. } => error.to_string(),
-                StoreError::Objects(_) | StoreError::Io { .. } => {
-                    format!("its file {digest} cannot be read")
-                }
+                _ => format!("its file {digest} cannot be read"),
             }
         })
     }
@@ -105,9 +95,12 @@ impl Loader {
         let loading = tokio::task::spawn_blocking(move || sandbox.load(digest, &file));
         let plugin =
             loading.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
-        let probed = plugin.probe(&self.probe_limits).await;
-        probed.map_err(|error| format!("cannot be instantiated: {error}"))?;
         let plugin = Arc::new(plugin);
+        // On an account of its own: a tenant that is busy can deploy all the same.
+        let share = new_share(self.tenant_bytes_max);
+        let grant = Grant { limits: &self.probe_limits, account: &share.calls };
+        let probed = plugin.probe(grant).await;
+        probed.map_err(|error| format!("cannot be instantiated: {error}"))?;
         lock(&self.plugins).insert(digest, plugin.clone());
         Ok(plugin)
     }
@@ -154,6 +147,13 @@ impl Loader {
         lock(&self.lanes)
             .retain(|key, _| desired.models.get(&key.0).is_some_and(|model| serves(key, model)));
     }
+}
+
+fn new_share(bytes_max: usize) -> Share {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let bytes = ByteBudget::new(bytes_max);
+    let calls = Account::new(cores * SLOTS_PER_CORE, cores, bytes.clone());
+    Share { calls, bytes }
 }
 
 fn lane_key(name: &Name, model: &Model) -> LaneKey {

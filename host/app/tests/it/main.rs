@@ -28,6 +28,7 @@ mod command_line;
 mod durability;
 mod h2;
 mod limits;
+mod long_calls;
 mod neighbours;
 mod oip_abuse;
 mod oip_budget;

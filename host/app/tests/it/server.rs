@@ -168,9 +168,31 @@ impl Server {
         self.memory("VmRSS:")
     }
 
+    /// The most memory that it ever had.
+    pub(crate) fn peak_resident_bytes(&self) -> usize {
+        self.memory("VmHWM:")
+    }
+
     /// What it has of the address space just now, used or not.
     pub(crate) fn mapped_bytes(&self) -> usize {
         self.memory("VmSize:")
+    }
+
+    /// The CPU time that its threads of this name have used, in milliseconds, to 10 ms a thread.
+    pub(crate) fn cpu_ms_of(&self, thread: &str) -> u64 {
+        let threads = format!("/proc/{}/task", self.process.child.id());
+        let mut ticks = 0;
+        for own in fs::read_dir(threads).unwrap() {
+            // A thread may end meanwhile.
+            let stat = fs::read_to_string(own.unwrap().path().join("stat")).unwrap_or_default();
+            let Some((head, fields)) = stat.rsplit_once(')') else { continue };
+            if head.split_once('(').is_some_and(|(_, name)| name == thread) {
+                // User and system time are fields 14 and 15; the third comes first here.
+                let fields = fields.split_whitespace().skip(11).take(2);
+                ticks += fields.map(|ticks| ticks.parse::<u64>().unwrap()).sum::<u64>();
+            }
+        }
+        ticks * 10
     }
 
     fn memory(&self, line: &str) -> usize {

@@ -1,5 +1,6 @@
 //! The lane with models whose pace the test controls.
 
+mod endless;
 mod limits;
 mod properties;
 mod running;
