@@ -358,7 +358,7 @@ impl Reader<'_> {
         }
     }
 
-    /// An address to listen on; a host's name stands for the first of its addresses, IPv4 before IPv6.
+    /// An address to listen on. A host's name stands for the first of its addresses, IPv4 first.
     fn address(&mut self, key: &str) -> SocketAddr {
         let text = self.text(key).unwrap_or_default();
         let addresses = text.to_socket_addrs().map(|found| found.collect::<Vec<_>>());

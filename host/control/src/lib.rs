@@ -40,4 +40,6 @@ pub use gristmill_sandbox::JobStatus;
 pub use model_config::{
     GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec,
 };
-pub use release::{Change, LimitsSpec, PipelineSpec, Release, TenantSpec};
+pub use release::{
+    Change, LimitRange, LimitsSpec, PipelineSpec, Release, TenantSpec, limit_ranges,
+};
