@@ -181,7 +181,7 @@ impl Control {
         }
         let document = PipelineDocument::read(document, &self.limits);
         let spec = document.into_spec();
-        let spec = spec.map_err(|faulty| pipeline_fault(&desired, (tenant, pipeline), faulty))?;
+        let spec = spec.map_err(|faulty| pipeline_fault(&desired, (tenant, pipeline), *faulty))?;
         let (tenant, pipeline) = (tenant.clone(), pipeline.clone());
         self.release(vec![Change::PutPipeline { tenant, pipeline, spec }]).await
     }

@@ -273,6 +273,7 @@ impl ModelConfig {
     }
 
     fn check_providers(&self, faults: &mut Faults) {
+        let are_read = !faults.has("providers");
         for (index, provider) in self.providers.iter().enumerate() {
             if self.providers[..index].contains(provider) {
                 let name = provider.kind().as_str();
@@ -285,10 +286,7 @@ impl ModelConfig {
             if *provider != ProviderName::Cuda {
                 let text = format!("provider_options has {name:?}, which takes none");
                 faults.add("provider_options", text);
-            } else if !self.providers.is_empty()
-                && !self.providers.contains(provider)
-                && !faults.has("providers")
-            {
+            } else if !self.providers.is_empty() && !self.providers.contains(provider) && are_read {
                 let text = format!("provider_options has {name:?}, which is not among providers");
                 faults.add("provider_options", text);
             }

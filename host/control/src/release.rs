@@ -209,7 +209,7 @@ impl PipelineDocument {
     }
 
     /// The pipeline, where nothing is wrong with the document.
-    pub(crate) fn into_spec(self) -> Result<PipelineSpec, Self> {
+    pub(crate) fn into_spec(self) -> Result<PipelineSpec, Box<Self>> {
         match self {
             Self { pre: Some(pre), model: Some(model), post: Some(post), .. }
                 if self.faults.is_empty() =>
@@ -217,7 +217,7 @@ impl PipelineDocument {
                 let Self { settings, limits, priority, .. } = self;
                 Ok(PipelineSpec { pre, model, post, settings, limits, priority })
             }
-            faulty => Err(faulty),
+            faulty => Err(Box::new(faulty)),
         }
     }
 }

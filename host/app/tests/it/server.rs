@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 
 use tempfile::TempDir;
 
@@ -60,6 +60,11 @@ impl Setup {
         Self { admin_token: None, ..self }
     }
 
+    /// Without any further flag given before.
+    pub(crate) fn without_flags(self) -> Self {
+        Self { flags: Vec::new(), ..self }
+    }
+
     /// Where the server keeps its data.
     pub(crate) fn data_dir(&self) -> PathBuf {
         self.directory.path().join("data")
@@ -80,19 +85,31 @@ impl Setup {
         let grpc = grpc.trim_start_matches("http://").to_owned();
         let token = self.admin_token.clone();
         let (data, admin) = (Client::new(data, None), Client::new(admin, token));
-        Server { data, grpc, admin, process, setup: self }
+        Server { data, grpc, admin, first_lines: lines, process, setup: self }
     }
 
     /// Start the server where it must refuse to start: returns what it says on standard error.
     #[track_caller]
     pub(crate) fn refused(self) -> String {
-        let mut process = Process::spawn(&self);
+        self.refuses()
+    }
+
+    /// The same, where the directory is used again.
+    #[track_caller]
+    pub(crate) fn refuses(&self) -> String {
+        let mut process = Process::spawn(self);
         let lines = process.stdout_until(ADMIN_PLANE);
         assert!(lines.is_none(), "the server started: {lines:?}");
         let status = process.child.wait().unwrap();
         let log = read_log(&self.log_path());
         assert_eq!(status.code(), Some(1), "{log}");
         log
+    }
+
+    /// Run another command of the binary, in the same place.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gristmill"));
+        command.current_dir(self.directory.path()).args(arguments).output().unwrap()
     }
 
     fn command(&self) -> Command {
@@ -128,6 +145,8 @@ pub(crate) struct Server {
     pub(crate) grpc: String,
     /// The admin plane, with the admin token where the server was given one.
     pub(crate) admin: Client,
+    /// What it wrote to standard output until it listened.
+    pub(crate) first_lines: Vec<String>,
     process: Process,
     setup: Setup,
 }
@@ -143,11 +162,29 @@ impl Server {
         read_log(&self.setup.log_path())
     }
 
-    /// The next line it writes to standard output.
-    pub(crate) fn stdout_line(&mut self) -> String {
-        let mut line = String::new();
-        self.process.stdout.read_line(&mut line).unwrap();
-        line
+    /// The admin token that it made and showed.
+    #[track_caller]
+    pub(crate) fn shown_token(&self) -> String {
+        let line = self.first_lines.iter().find_map(|line| line.strip_prefix("admin token "));
+        let line = line.unwrap_or_else(|| panic!("no token in {:?}", self.first_lines));
+        line.strip_suffix(" (shown only this once)").unwrap().to_owned()
+    }
+
+    /// Whether it showed a token.
+    pub(crate) fn shows_token(&self) -> bool {
+        self.first_lines.iter().any(|line| line.contains("admin token"))
+    }
+
+    /// How it was started.
+    pub(crate) fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// Fails unless the log comes to hold `text`; each look is a request, which writes a line itself.
+    #[track_caller]
+    pub(crate) fn logs(&self, text: &str) {
+        let mut looks = (0..1000).map(|_| (self.status(), self.log()).1);
+        assert!(looks.any(|log| log.contains(text)), "{text:?} is not in the log:\n{}", self.log());
     }
 
     /// Fails where the process has ended.

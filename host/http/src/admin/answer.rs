@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use gristmill_control::{ControlError, Published};
 use gristmill_core::ErrorCode;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode};
 use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
@@ -103,7 +103,9 @@ pub(super) async fn whole(answer: Response) -> Result<http::Response<Bytes>, Pro
 }
 
 /// The answer as it is sent.
-pub(super) fn ended(answer: http::Response<Bytes>) -> http::Response<Full<Bytes>> {
+pub(super) fn ended(mut answer: http::Response<Bytes>) -> http::Response<Full<Bytes>> {
+    // axum's, without the newline; hyper counts anew.
+    answer.headers_mut().remove(CONTENT_LENGTH);
     answer.map(|body| {
         let mut text = Vec::from(body);
         if !text.is_empty() {
