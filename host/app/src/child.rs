@@ -1,8 +1,9 @@
 //! `gristmill child`: the process in which the server does what may take any time and any memory.
 //! Started by the server alone, which tells it over standard input what to do.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Command;
+use gristmill_control::{PROVE_JOB, prove_model};
 
 pub(crate) fn command() -> Command {
     Command::new("child").about("Work for the server that started this").hide(true)
@@ -10,7 +11,9 @@ pub(crate) fn command() -> Command {
 
 pub(crate) fn run() -> Result<()> {
     let task = gristmill_child::enter().context("not started by a server")?;
+    let mut out = std::io::stdout().lock();
     match task.job.as_str() {
+        PROVE_JOB => prove_model(&task, &mut out).map_err(|why| anyhow!(why)),
         other => bail!("no such job: {other:?}"),
     }
 }

@@ -1,10 +1,9 @@
 //! `gristmill`: one binary to serve, and to build and push plugins.
 
-#![forbid(unsafe_code)]
-
 mod child;
 mod config;
 mod plugin;
+mod process;
 mod serve;
 mod token;
 
@@ -14,6 +13,7 @@ use clap::{ArgMatches, Command};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> anyhow::Result<()> {
+    process::prepare_environment();
     let matches = command().get_matches();
     match matches.subcommand() {
         Some(("serve", matches)) => serve::run(matches),

@@ -2,12 +2,13 @@
 
 use std::io::Write;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Command};
 use gristmill_backend::{Backends, LibrarySearch};
-use gristmill_control::{Control, ControlParts};
+use gristmill_child::{ChildRunner, RunnerConfig};
+use gristmill_control::{Control, ControlParts, ProverConfig};
 use gristmill_core::{BufferPool, PipelineLimits};
 use gristmill_http::{
     AdminPlane, DataPlane, Inference, InferenceConfig, ListenerConfig, Protocol, Shutdown,
@@ -19,7 +20,11 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::{self, Config};
+use crate::process;
 use crate::token::admin_token;
+
+/// A run that is told to end ends with the operator that it is in.
+const RUNS_END_WITHIN: Duration = Duration::from_secs(3);
 
 /// Unused tensor buffers kept for the next request, in bytes.
 const RETAINED_BYTES_MAX: usize = 256 << 20;
@@ -51,12 +56,13 @@ async fn run_server(config: Config) -> Result<()> {
         .with_context(|| format!("data_dir {}", data_dir.display()))?;
     let (token, made) = admin_token(config.admin_token.as_deref(), data_dir)?;
     let pool = BufferPool::new(RETAINED_BYTES_MAX);
-    let control = Arc::new(open_control(&config, pool.clone()).await?);
+    let provers = ChildRunner::new(prover_children());
+    let control = Arc::new(open_control(&config, pool.clone(), provers.clone()).await?);
     let listener = bind("listen", config.listen).await?;
     let grpc_listener = bind("grpc_listen", config.grpc_listen).await?;
     let admin_listener = bind("admin_listen", config.admin_listen).await?;
 
-    let (shutdown, drain_timeout) = (Shutdown::new(), config.drain_timeout);
+    let (shutdown, running) = (Shutdown::new(), control.clone());
     let limits = ListenerConfig {
         header_read_timeout: config.header_timeout,
         write_timeout: config.write_timeout,
@@ -85,6 +91,7 @@ async fn run_server(config: Config) -> Result<()> {
             _ = interrupt.recv() => {}
         }
         tracing::info!("shutting down: finishing requests under way");
+        provers.stop();
         grpc.shut_down().await;
         shutdown.begin();
     };
@@ -102,18 +109,25 @@ async fn run_server(config: Config) -> Result<()> {
     if !(data && grpc && admin) {
         tracing::warn!("some requests were still under way when the drain timeout passed");
     }
-    // A runtime whose process ends under a batch may crash.
-    let (snapshot, until) = (cell.load(), Instant::now() + drain_timeout);
-    for (model, state) in &snapshot.models {
-        let left = until.saturating_duration_since(Instant::now());
-        if state.served.as_ref().is_ok_and(|served| !served.lane.rests_within(left)) {
-            tracing::warn!(%model, "still runs a batch");
-        }
+    if !running.end_runs(RUNS_END_WITHIN) {
+        tracing::warn!("a model still runs, although it was told to end");
+        process::end_at_once();
     }
     Ok(())
 }
 
-async fn open_control(config: &Config, pool: BufferPool) -> Result<Control> {
+/// Children in which models are loaded for the first time, one at a time.
+fn prover_children() -> RunnerConfig {
+    let name = "LD_LIBRARY_PATH";
+    let libraries = std::env::var_os(name).map(|path| (name.into(), path));
+    RunnerConfig { environment: libraries.into_iter().collect(), ..RunnerConfig::new(&["child"]) }
+}
+
+async fn open_control(
+    config: &Config,
+    pool: BufferPool,
+    provers: Arc<ChildRunner>,
+) -> Result<Control> {
     let data_dir = &config.data_dir;
     let search = LibrarySearch {
         configured: config.onnxruntime_library.clone(),
@@ -130,7 +144,14 @@ async fn open_control(config: &Config, pool: BufferPool) -> Result<Control> {
     limits.plugin.memory_bytes = config.plugin_memory_bytes;
     let store = Store::open_local(&data_dir.join("store"))?;
     let tenant_bytes_max = config.tenant_bytes_max;
-    let parts = ControlParts { store: store.into(), sandbox, backends, limits, tenant_bytes_max };
+    let prover = ProverConfig {
+        runner: provers,
+        directory: data_dir.join("proofs"),
+        timeout: config.model_proof_timeout,
+        memory_bytes: config.model_proof_memory_bytes,
+    };
+    let store = store.into();
+    let parts = ControlParts { store, sandbox, backends, limits, tenant_bytes_max, prover };
     Ok(Control::open(parts).await?)
 }
 

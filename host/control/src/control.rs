@@ -1,7 +1,7 @@
 //! The one place where releases are made.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
@@ -16,6 +16,9 @@ use crate::ControlError;
 use crate::build::{Built, build};
 use crate::desired::Desired;
 use crate::loader::Loader;
+use crate::models::Models;
+use crate::prove::ProverConfig;
+use crate::put_model::PublishedModel;
 use crate::release::{Change, Release};
 
 /// What [`Control`] works with.
@@ -27,11 +30,12 @@ pub struct ControlParts {
     pub limits: PipelineLimits,
     /// Of one tenant's requests and answers under way.
     pub tenant_bytes_max: usize,
+    pub prover: ProverConfig,
 }
 
 /// The control plane.
 pub struct Control {
-    loader: Loader,
+    pub(crate) loader: Loader,
     limits: PipelineLimits,
     cell: Arc<Cell>,
     applied: Mutex<Applied>,
@@ -56,8 +60,9 @@ impl Control {
     /// Replay the log and publish what it adds up to. What fails to load is unavailable, with the
     /// reason in the log and in the status.
     pub async fn open(parts: ControlParts) -> Result<Self, ControlError> {
-        let ControlParts { store, sandbox, backends, limits, tenant_bytes_max } = parts;
-        let loader = Loader::new(store, sandbox, backends, limits.plugin.clone(), tenant_bytes_max);
+        let ControlParts { store, sandbox, backends, limits, tenant_bytes_max, prover } = parts;
+        let models = Models::new(store.clone(), backends, prover);
+        let loader = Loader::new(store, sandbox, models, limits.plugin.clone(), tenant_bytes_max);
         let cell = Arc::new(Cell::new(Snapshot::default()));
         let control =
             Self { loader, limits, cell, applied: Mutex::default(), serving: ArcSwap::default() };
@@ -69,6 +74,7 @@ impl Control {
             }
             control.publish(&applied, built.snapshot);
         }
+        control.loader.models.forget_proofs(&applied.desired);
         drop(applied);
         Ok(control)
     }
@@ -80,12 +86,18 @@ impl Control {
 
     /// The backends that can serve, best first.
     pub fn backends(&self) -> Vec<&'static str> {
-        self.loader.backends.available()
+        self.loader.models.backends.available()
     }
 
     /// What the current snapshot was built from. Never waits for a change under way.
     pub fn desired(&self) -> Arc<Desired> {
         self.serving.load_full()
+    }
+
+    /// Tell all runs of models to end, when nobody waits for them any more, and wait up to `time` for
+    /// that. Whether none is left. Blocks the thread.
+    pub fn end_runs(&self, time: Duration) -> bool {
+        self.loader.models.end_within(time)
     }
 
     fn publish(&self, applied: &Applied, snapshot: Snapshot) {
@@ -111,18 +123,22 @@ impl Control {
         Ok((digest, self.release(vec![change]).await?))
     }
 
-    /// Keep a model's file and load it.
+    /// Keep a model's file, having loaded it. One that does not fit those who use it is refused,
+    /// unless that is what is wanted (`force`).
     pub async fn put_model(
         self: &Arc<Self>,
         model: &Name,
         file: Bytes,
-    ) -> Result<(Digest, Published), ControlError> {
+        force: bool,
+    ) -> Result<PublishedModel, ControlError> {
         let digest = digest_of(&file);
         if file.is_empty() {
             let why = "the file is empty".to_owned();
             return Err(ControlError::Model { name: model.to_string(), why });
         }
         self.loader.store.put_blob(file).await?;
+        // Loaded before the lock is taken: other changes need not wait for it.
+        let served = self.with_content(model, digest, force).await?;
         let change = Change::PutModel { model: model.clone(), digest };
         let published = self.release(vec![change]).await?;
         // Unchanged content makes no release, so that it could be one that still fails to load.
@@ -130,7 +146,7 @@ impl Control {
             Some(Err(why)) if !self.is_unloaded(model) => {
                 Err(ControlError::Model { name: model.to_string(), why })
             }
-            _ => Ok((digest, published)),
+            _ => Ok(PublishedModel { digest, published, served }),
         }
     }
 

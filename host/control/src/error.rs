@@ -14,6 +14,12 @@ pub enum ControlError {
     Plugin { name: String, why: String },
     #[error("model {name:?}: {why}")]
     Model { name: String, why: String },
+    /// Its new version does not fit those who use it.
+    #[error(
+        "model {name:?} would not fit any more ({}) who uses it: {}; ?force=true replaces it all the same",
+        .why.join("; "), .users.join(", ")
+    )]
+    Misfit { name: String, why: Vec<String>, users: Vec<String> },
     #[error("tenant {tenant:?}: {why}")]
     Tenant { tenant: String, why: String },
     #[error("tenant {tenant:?}, pipeline {pipeline:?}: {why}")]
@@ -35,6 +41,7 @@ impl ControlError {
             }
             Self::Plugin { .. } => ErrorCode::InvalidPlugin,
             Self::Model { .. } => ErrorCode::InvalidModel,
+            Self::Misfit { .. } => ErrorCode::Conflict,
             Self::Store(error) => error.code(),
             Self::Log { .. } | Self::Host(_) => ErrorCode::Internal,
         }

@@ -6,8 +6,9 @@
 //! so there is one way for state to appear. Refuses to know HTTP.
 //!
 //! In reading order: `release` is what the log holds, `desired` what replaying it adds up to,
-//! `loader` turns digests into loaded plugins and lanes, `build` turns the desired state into a
-//! snapshot.
+//! `loader` turns digests into loaded plugins, `models` into lanes, after `prove` has had a child load
+//! the model; `build` turns the desired state into a snapshot. `signature` says whether a model's new
+//! version fits those who use it.
 //!
 //! Invariants:
 //! - what was acknowledged is in the log, and the log replayed gives the same desired state;
@@ -22,7 +23,11 @@ mod desired;
 mod error;
 mod loader;
 mod model_config;
+mod models;
+mod prove;
+mod put_model;
 mod release;
+mod signature;
 
 pub use control::{Control, ControlParts, Published};
 pub use desired::{Desired, Model, Tenant};
@@ -30,4 +35,6 @@ pub use error::ControlError;
 pub use model_config::{
     GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec,
 };
+pub use prove::{PROVE_JOB, ProverConfig, prove_model};
+pub use put_model::PublishedModel;
 pub use release::{Change, LimitsSpec, PipelineSpec, Release, TenantSpec};

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::extract::rejection::JsonRejection;
-use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, put};
@@ -286,11 +286,20 @@ async fn delete_pipeline(
 async fn put_model(
     State(state): State<AdminState>,
     Path(model): Path<String>,
+    Query(how): Query<How>,
     file: Bytes,
 ) -> Outcome {
     let model = name("model", &model)?;
-    let (digest, release) = state.control.put_model(&model, file).await?;
-    Ok(Json(json!({ "release": release.release, "digest": digest })))
+    let force = how.force.as_deref().is_some_and(|force| matches!(force, "" | "true" | "1"));
+    let published = state.control.put_model(&model, file, force).await?;
+    Ok(Json(status::describe_put(&published)))
+}
+
+/// How a model is put.
+#[derive(Deserialize)]
+struct How {
+    /// Also where those who use it may not be able to use it any more.
+    force: Option<String>,
 }
 
 async fn delete_model(State(state): State<AdminState>, Path(model): Path<String>) -> Outcome {
@@ -305,5 +314,6 @@ async fn put_model_config(
 ) -> Outcome {
     let model = name("model", &model)?;
     let config = ModelConfig::read(document(body)?)?;
-    Ok(published(state.control.release(vec![Change::PutModelConfig { model, config }]).await?))
+    let published = state.control.put_model_config(&model, config).await?;
+    Ok(Json(status::describe_put(&published)))
 }

@@ -21,6 +21,7 @@ const ADMIN_PLANE: &str = "admin plane ";
 pub(crate) struct Setup {
     directory: TempDir,
     flags: Vec<String>,
+    variables: Vec<(String, String)>,
     onnxruntime: Option<PathBuf>,
     admin_token: Option<String>,
 }
@@ -31,6 +32,7 @@ impl Setup {
         Self {
             directory: tempfile::tempdir().unwrap(),
             flags: Vec::new(),
+            variables: Vec::new(),
             onnxruntime: Some(files::onnxruntime()),
             admin_token: Some(ADMIN_TOKEN.into()),
         }
@@ -39,6 +41,12 @@ impl Setup {
     /// With one more flag.
     pub(crate) fn flag(mut self, name: &str, value: &str) -> Self {
         self.flags.extend([name.to_owned(), value.to_owned()]);
+        self
+    }
+
+    /// With one more variable of the environment.
+    pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -101,6 +109,8 @@ impl Setup {
             command.args([flag, "127.0.0.1:0"]);
         }
         command.args(&self.flags).env_remove("ORT_DYLIB_PATH").env("NO_COLOR", "1");
+        // It is the server's own work to set this.
+        command.env_remove("ORT_DISABLE_TELEMETRY").envs(self.variables.clone());
         command.envs(self.onnxruntime.iter().map(|library| ("ORT_DYLIB_PATH", library)));
         command.envs(self.admin_token.iter().map(|token| ("GRISTMILL_ADMIN_TOKEN", token)));
         command
