@@ -1,7 +1,8 @@
 //! Configuration: each setting is a flag, a `GRISTMILL_*` variable and a key of `gristmill.toml`, in
 //! that order of precedence. All faults are reported together, before a port is bound.
 
-use std::net::SocketAddr;
+use std::ffi::OsString;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,13 +11,13 @@ use gristmill_core::Name;
 use gristmill_telemetry::LogFormat;
 
 /// One setting: its key in the file, from which flag and variable follow, and what it means.
-struct Setting {
-    key: &'static str,
-    default: Option<&'static str>,
-    help: &'static str,
+pub(crate) struct Setting {
+    pub(crate) key: &'static str,
+    pub(crate) default: Option<&'static str>,
+    pub(crate) help: &'static str,
 }
 
-const SETTINGS: &[Setting] = &[
+pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         key: "data_dir",
         default: Some("gristmill-data"),
@@ -162,6 +163,17 @@ pub(crate) fn args() -> Vec<Arg> {
     std::iter::once(file).chain(settings).collect()
 }
 
+/// The variables that begin as a setting's do but are none: misspelt, they would do nothing.
+pub(crate) fn unknown_variables(names: impl Iterator<Item = OsString>) -> Vec<String> {
+    let known = |name: &str| {
+        let setting = SETTINGS.iter().any(|setting| setting.key.to_uppercase() == name);
+        // GRISTMILL_ADMIN_URL is the command line's.
+        setting || ["CONFIG", "ADMIN_URL"].contains(&name)
+    };
+    let names = names.filter_map(|name| name.into_string().ok());
+    names.filter(|name| name.strip_prefix("GRISTMILL_").is_some_and(|own| !known(own))).collect()
+}
+
 /// Names made once a process, as clap wants them.
 fn leaked(name: String) -> &'static str {
     name.leak()
@@ -175,9 +187,9 @@ impl Config {
         let mut reader = Reader { matches, file, faults };
         let config = Self {
             data_dir: reader.value("data_dir"),
-            listen: reader.value("listen"),
-            grpc_listen: reader.value("grpc_listen"),
-            admin_listen: reader.value("admin_listen"),
+            listen: reader.address("listen"),
+            grpc_listen: reader.address("grpc_listen"),
+            admin_listen: reader.address("admin_listen"),
             admin_token: reader.optional("admin_token"),
             open_tenant: reader.optional("open_tenant"),
             message_bytes_max: reader.within("message_bytes_max", 1 << 10, 2 << 30),
@@ -300,6 +312,25 @@ impl Reader<'_> {
         }
     }
 
+    /// An address to listen on; a host's name stands for the first of its addresses, IPv4 before IPv6.
+    fn address(&mut self, key: &str) -> SocketAddr {
+        let text = self.text(key).unwrap_or_default();
+        let addresses = text.to_socket_addrs().map(|found| found.collect::<Vec<_>>());
+        let found = addresses.unwrap_or_default();
+        let Some(address) = found.iter().find(|own| own.is_ipv4()).or(found.first()) else {
+            self.faults.push(format!(
+                "{key} is {text:?}: must be an address of this machine and a port, such as {}",
+                SETTINGS
+                    .iter()
+                    .find(|own| own.key == key)
+                    .and_then(|own| own.default)
+                    .unwrap_or("")
+            ));
+            return default_of(key);
+        };
+        *address
+    }
+
     fn within<T>(&mut self, key: &str, min: T, max: T) -> T
     where
         T: std::str::FromStr<Err: std::fmt::Display> + PartialOrd + std::fmt::Display,
@@ -355,6 +386,20 @@ mod tests {
     }
 
     #[test]
+    fn an_address_may_have_a_hosts_name() {
+        let config = resolve(&["--listen", "localhost:7001"], "").unwrap();
+        assert_eq!(config.listen, "127.0.0.1:7001".parse().unwrap());
+    }
+
+    #[test]
+    fn variables_that_are_no_settings_are_found() {
+        let names =
+            ["GRISTMILL_LISTN", "GRISTMILL_LISTEN", "GRISTMILL_CONFIG", "GRISTMILL_", "PATH"];
+        let unknown = super::unknown_variables(names.map(Into::into).into_iter());
+        assert_eq!(unknown, ["GRISTMILL_LISTN", "GRISTMILL_"]);
+    }
+
+    #[test]
     fn all_faults_are_reported_together() {
         let file = "liten = 'x'\nadmin_listen = 'nowhere'\ndrain_timeout_s = 99999\nlog_format = 'xml'\n\
                     admin_token = 'short'\nheader_timeout_s = [1]\nlog = 'a=b=c'\n\
@@ -362,7 +407,7 @@ mod tests {
         let faults = resolve(&["--concurrent-plugin-calls", "0"], file).unwrap_err().join("\n");
         for named in [
             "\"liten\"",
-            "admin_listen is \"nowhere\"",
+            "admin_listen is \"nowhere\": must be an address of this machine and a port, such as 127.0.0.1:8081",
             "drain_timeout_s is 99999: must be 0 to 3600",
             "log_format is \"xml\"",
             "admin_token is shorter",

@@ -4,22 +4,34 @@ mod child;
 mod config;
 mod plugin;
 mod process;
+mod reference;
 mod serve;
 mod token;
+
+use std::process::ExitCode;
 
 use clap::{ArgMatches, Command};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
     process::prepare_environment();
     let matches = command().get_matches();
-    match matches.subcommand() {
+    let ended = match matches.subcommand() {
         Some(("serve", matches)) => serve::run(matches),
         Some(("child", _)) => child::run(),
         Some(("plugin", matches)) => run_plugin(matches),
+        Some(("reference", matches)) => reference::run(matches),
         _ => unreachable_subcommand(),
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        // The causes only: to return the error would print a backtrace with RUST_BACKTRACE=1.
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
     }
 }
 
@@ -44,7 +56,12 @@ fn command() -> Command {
         .after_help(
             "Start with `gristmill serve`; with no configuration at all it keeps its data in \
              ./gristmill-data, serves tenants on 127.0.0.1:8080 and its admin API on \
-             127.0.0.1:8081, and prints an admin token at its first start.",
+             127.0.0.1:8081, gRPC on 127.0.0.1:8082, and prints an admin token at its first start.\n\n\
+             Examples:\n  \
+             gristmill serve --data-dir /var/lib/gristmill\n  \
+             gristmill plugin push path/to/plugin --tenant acme\n\n\
+             Errors go to standard error in one line, and the exit code is 1; 2 for a wrong command \
+             line.",
         )
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -58,6 +75,7 @@ fn command() -> Command {
                 .subcommand(plugin::build::command())
                 .subcommand(plugin::push::command()),
         )
+        .subcommand(reference::command())
 }
 
 #[cfg(test)]

@@ -32,7 +32,11 @@ const RETAINED_BYTES_MAX: usize = 256 << 20;
 pub(crate) fn command() -> Command {
     Command::new("serve").about("Serve tenants and the admin API").args(config::args()).after_help(
         "Each setting can also be given in the configuration file, by the name of its flag with \
-         underscores. SIGTERM and SIGINT drain: no new connections, requests under way finish.",
+         underscores. SIGTERM and SIGINT drain: no new connections, requests under way finish.\n\n\
+         Examples:\n  \
+         gristmill serve\n  \
+         gristmill serve --config /etc/gristmill.toml --listen 0.0.0.0:8080\n  \
+         GRISTMILL_LOG_FORMAT=json gristmill serve --onnxruntime-library /opt/onnxruntime.so",
     )
 }
 
@@ -42,6 +46,12 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         Err(faults) => bail!("the configuration is wrong:\n  {}", faults.join("\n  ")),
     };
     gristmill_telemetry::init(&config.log, config.log_format)?;
+    for variable in config::unknown_variables(std::env::vars_os().map(|(name, _)| name)) {
+        tracing::warn!(
+            variable,
+            "unknown variable; `gristmill serve --help` lists those there are"
+        );
+    }
     // A connection is a file, and the usual limit of 1024 of them is for programs that hold few.
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
         tracing::warn!(%error, "the limit on open files stays as it is");

@@ -192,7 +192,8 @@ impl Backends {
             Some(path) => match onnxruntime::Runtime::open(&path, pool.clone()) {
                 Ok(runtime) => {
                     tracing::info!(library = %path.display(), "models run on ONNX Runtime");
-                    Some((path, runtime))
+                    // A child process works in another folder.
+                    Some((path.canonicalize().unwrap_or(path), runtime))
                 }
                 Err(why) if search.configured.is_some() => return Err(LibraryError { path, why }),
                 Err(why) => {

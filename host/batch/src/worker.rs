@@ -21,7 +21,7 @@ use crate::running::{Begun, Instance};
 const LEADER_BATCH_TIME_MAX: Duration = Duration::from_micros(100);
 
 /// How many batches a leader runs before it leaves the rest to a worker.
-const LEADER_BATCHES_MAX: usize = 4;
+pub(crate) const LEADER_BATCHES_MAX: usize = 4;
 
 /// Batches that take this long to be copied together are staged while the one before runs, if they are
 /// full: that takes nothing from those that could still join.

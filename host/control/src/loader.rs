@@ -5,11 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use gristmill_core::{ByteBudget, Digest, Name, PluginLimits};
-use gristmill_sandbox::{Plugin, Sandbox};
+use gristmill_sandbox::{Account, Grant, Plugin, Sandbox};
 use gristmill_snapshot::{PipelineStatistics, ServedModel, Share};
 use gristmill_store::{Store, StoreError};
-
-use tokio::sync::Semaphore;
 
 use crate::desired::{Desired, Model};
 use crate::models::{ModelFault, Models};
@@ -54,13 +52,7 @@ impl Loader {
     /// The tenant's share of the host. Guests are bound by the processor, so a few for each core
     /// keep it busy; more would only let one tenant's runaway plugins crowd out the others.
     pub(crate) fn share(&self, tenant: &Name) -> Arc<Share> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let new = || {
-            Arc::new(Share {
-                plugin_slots: Semaphore::new(cores * SLOTS_PER_CORE),
-                bytes: ByteBudget::new(self.tenant_bytes_max),
-            })
-        };
+        let new = || Arc::new(new_share(self.tenant_bytes_max));
         lock(&self.shares).entry(tenant.clone()).or_insert_with(new).clone()
     }
 
@@ -85,9 +77,12 @@ impl Loader {
         let loading = tokio::task::spawn_blocking(move || sandbox.load(digest, &file));
         let plugin =
             loading.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
-        let probed = plugin.probe(&self.probe_limits).await;
-        probed.map_err(|error| format!("cannot be instantiated: {error}"))?;
         let plugin = Arc::new(plugin);
+        // On an account of its own: a tenant that is busy can deploy all the same.
+        let share = new_share(self.tenant_bytes_max);
+        let grant = Grant { limits: &self.probe_limits, account: &share.calls };
+        let probed = plugin.probe(grant).await;
+        probed.map_err(|error| format!("cannot be instantiated: {error}"))?;
         lock(&self.plugins).insert(digest, plugin.clone());
         Ok(plugin)
     }
@@ -130,6 +125,13 @@ pub(crate) async fn read_blob(store: &Store, digest: Digest) -> Result<Bytes, St
             }
         }
     })
+}
+
+fn new_share(bytes_max: usize) -> Share {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let bytes = ByteBudget::new(bytes_max);
+    let calls = Account::new(cores * SLOTS_PER_CORE, cores, bytes.clone());
+    Share { calls, bytes }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

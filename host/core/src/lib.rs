@@ -20,7 +20,7 @@ mod model;
 mod tensor;
 
 pub use budget::{ByteBudget, HeldBytes, OverBudget, PromisedBytes};
-pub use buffer::{Buffer, BufferMut, BufferPool, MemoryBlock, MemorySource};
+pub use buffer::{Buffer, BufferMut, BufferPool, MemoryBlock, MemorySource, POISON};
 pub use deadline::Deadline;
 pub use dtype::{Dtype, InvalidDtype};
 pub use error::ErrorCode;

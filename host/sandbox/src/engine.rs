@@ -6,20 +6,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use gristmill_core::{BufferPool, Digest, PluginLimits};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
 use wasmtime::component::Linker;
 use wasmtime::{
     Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store,
     UpdateDeadline,
 };
 
+use crate::account::{Account, Places};
 use crate::artifact::ArtifactCache;
 use crate::call::{CallState, CpuExhausted};
+use crate::long_calls::LongCalls;
+use crate::meter::Meter;
 use crate::plugin::Plugin;
-use crate::{CallError, LoadError, admit, imports};
+use crate::{CallError, LoadError, admit, capability};
 
-/// How often a running guest yields, and the grain of its CPU budget.
+/// How often a running guest yields and its CPU budget is looked at.
 pub(crate) const TICK: Duration = Duration::from_millis(1);
+
+/// How often the host is looked at for swap that was turned on after the start.
+const TICKS_BETWEEN_LOOKS_AT_SWAP: u64 = 5_000;
 
 /// Core modules in one component: the guest, and what `wit-component` puts around it.
 const MODULES_PER_CALL: u32 = 8;
@@ -61,7 +67,8 @@ pub struct Sandbox {
     linker: Linker<CallState>,
     cache: ArtifactCache,
     pool: BufferPool,
-    permits: Semaphore,
+    permits: Arc<Semaphore>,
+    long_calls: LongCalls,
     ticking: Arc<AtomicBool>,
 }
 
@@ -71,13 +78,13 @@ impl Sandbox {
         let compile = |error: wasmtime::Error| LoadError::Compile(format!("{error:#}"));
         let engine = Engine::new(&engine_config(config)).map_err(compile)?;
         let mut linker = Linker::new(&engine);
-        imports::link(&mut linker).map_err(compile)?;
+        capability::link(&mut linker).map_err(compile)?;
         let cache = ArtifactCache::open(&config.cache_directory, &engine)?;
         let ticking = Arc::new(AtomicBool::new(true));
         tick(&engine, ticking.clone())?;
-        let permits = Semaphore::new(config.concurrent_calls as usize);
-        let config = config.clone();
-        Ok(Arc::new(Self { config, engine, linker, cache, pool, permits, ticking }))
+        let permits = Arc::new(Semaphore::new(config.concurrent_calls as usize));
+        let (config, long_calls) = (config.clone(), LongCalls::new()?);
+        Ok(Arc::new(Self { config, engine, linker, cache, pool, permits, long_calls, ticking }))
     }
 
     /// Load an uploaded file: admit, compile (or take from the cache), check against the contract,
@@ -101,22 +108,30 @@ impl Sandbox {
         &self.linker
     }
 
-    /// Wait for a place in the pool.
-    pub(crate) async fn permit(&self) -> Result<SemaphorePermit<'_>, CallError> {
-        self.permits.acquire().await.map_err(|error| CallError::Host(error.to_string()))
+    /// Wait for a place for a call of `account`.
+    pub(crate) async fn places(&self, account: &Account) -> Result<Places, CallError> {
+        account.places(&self.permits).await
+    }
+
+    /// The threads that run long calls.
+    pub(crate) fn long_calls(&self) -> &LongCalls {
+        &self.long_calls
     }
 
     /// A store for one call, its limits and its clock set.
-    pub(crate) fn store(&self, limits: &PluginLimits) -> Store<CallState> {
-        let state = CallState::new(limits, self.pool.clone());
+    pub(crate) fn store(
+        &self,
+        limits: &PluginLimits,
+        account: &Account,
+        meter: Arc<Meter>,
+    ) -> Store<CallState> {
+        let state = CallState::new(limits, &account.bytes, meter, self.pool.clone());
         let mut store = Store::new(&self.engine, state);
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(limits.hostcall_bytes);
         store.set_max_component_handles(limits.handles);
-        store.epoch_deadline_callback(|mut store| {
-            let state = store.data_mut();
-            state.charge(TICK);
-            if state.cpu_exhausted() {
+        store.epoch_deadline_callback(|store| {
+            if store.data().meter.is_exhausted() {
                 return Err(CpuExhausted.into());
             }
             Ok(UpdateDeadline::Yield(1))
@@ -174,11 +189,23 @@ fn host_has_no_swap() -> bool {
 /// Tick until the sandbox is gone. The thread holds the engine only weakly.
 fn tick(engine: &Engine, ticking: Arc<AtomicBool>) -> Result<(), std::io::Error> {
     let engine = engine.weak();
+    let mut swap_is_news = host_has_no_swap();
     let run = move || {
-        while ticking.load(Ordering::Relaxed) {
+        for ticks in 1_u64.. {
             std::thread::sleep(TICK);
-            let Some(engine) = engine.upgrade() else { return };
+            let Some(engine) = engine.upgrade().filter(|_| ticking.load(Ordering::Relaxed)) else {
+                return;
+            };
             engine.increment_epoch();
+            if swap_is_news && ticks.is_multiple_of(TICKS_BETWEEN_LOOKS_AT_SWAP) {
+                swap_is_news = host_has_no_swap();
+                if !swap_is_news {
+                    tracing::error!(
+                        "swap was turned on: one plugin call could see memory of another; \
+                         turn it off, or restart the server, which then does without pagemap_scan"
+                    );
+                }
+            }
         }
     };
     std::thread::Builder::new().name("epoch-ticker".into()).spawn(run).map(drop)

@@ -1,6 +1,6 @@
 //! What can be wrong with a plugin: when it is uploaded, when it is loaded, when it is called.
 
-use gristmill_core::ErrorCode;
+use gristmill_core::{ErrorCode, OverBudget};
 
 /// Why an uploaded file is no plugin.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +69,9 @@ pub enum CallError {
     OutOfMemory(String),
     #[error("plugin used up its {0} ms of CPU time")]
     OutOfTime(u128),
+    /// The calls of its owner hold too much memory together.
+    #[error(transparent)]
+    Busy(#[from] OverBudget),
     #[error("plugin's answer cannot be used: {0}")]
     InvalidOutput(String),
     #[error("plugin does not export `{0}`")]
@@ -87,6 +90,7 @@ impl CallError {
             Self::Trapped(_) => ErrorCode::PluginTrapped,
             Self::OutOfMemory(_) => ErrorCode::PluginOutOfMemory,
             Self::OutOfTime(_) => ErrorCode::PluginTimeout,
+            Self::Busy(_) => ErrorCode::TenantBusy,
             Self::InvalidOutput(_) => ErrorCode::PluginInvalidOutput,
             Self::NotExported(_) | Self::Host(_) => ErrorCode::Internal,
         }

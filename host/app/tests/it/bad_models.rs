@@ -117,7 +117,7 @@ fn a_load_without_end_is_ended_and_holds_up_no_other_change() {
             changes += 1;
         }
         let refused = upload.join().unwrap();
-        refused.refused(422, "invalid_model", &["loop", "3 s of processor time"]);
+        refused.refused(422, "invalid_model", &["loop", "in a process of its own"]);
         assert!(changes > 1, "no other change was made meanwhile");
     });
     assert!(server.status()["models"]["loop"].is_null());
@@ -142,7 +142,6 @@ fn a_model_is_proven_once_for_all_restarts() {
     std::fs::write(before.unwrap().0, "damaged").unwrap();
     let server = setup.start();
     server.assert_reads("acme", 3);
-    assert!(proof(1).unwrap().1.elapsed().is_ok());
     let text = std::fs::read_to_string(proof(1).unwrap().0).unwrap();
     assert!(text.contains("\"cpu\""), "{text}");
 }

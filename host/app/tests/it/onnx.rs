@@ -138,13 +138,11 @@ pub(crate) fn doubling(values: i64) -> Vec<u8> {
 
 /// What is added to itself in each turn.
 fn body() -> Graph {
-    let (mut inputs, outputs) = (Graph::default(), Graph::default());
-    inputs.inputs.push(Graph::value("turn", INT64, &[]));
-    inputs.inputs.push(Graph::value("goes_on", BOOL, &[]));
-    let mut graph = inputs.floats_in("before", &[-1, 1]);
-    graph.outputs = outputs.outputs;
+    let mut graph = Graph::default();
+    graph.inputs.push(Graph::value("turn", INT64, &[]));
+    graph.inputs.push(Graph::value("goes_on", BOOL, &[]));
     graph.outputs.push(Graph::value("goes_on_then", BOOL, &[]));
-    let graph = graph.floats_out("after", &[-1, 1]);
+    let graph = graph.floats_in("before", &[-1, 1]).floats_out("after", &[-1, 1]);
     let graph = graph.node("Identity", &["goes_on"], &["goes_on_then"]);
     graph.node("Add", &["before", "before"], &["after"])
 }

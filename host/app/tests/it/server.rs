@@ -44,7 +44,7 @@ impl Setup {
         self
     }
 
-    /// With one more variable of the environment.
+    /// With one more variable in its environment.
     pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.to_owned(), value.to_owned()));
         self
@@ -110,9 +110,10 @@ impl Setup {
         }
         command.args(&self.flags).env_remove("ORT_DYLIB_PATH").env("NO_COLOR", "1");
         // It is the server's own work to set this.
-        command.env_remove("ORT_DISABLE_TELEMETRY").envs(self.variables.clone());
+        command.env_remove("ORT_DISABLE_TELEMETRY");
         command.envs(self.onnxruntime.iter().map(|library| ("ORT_DYLIB_PATH", library)));
         command.envs(self.admin_token.iter().map(|token| ("GRISTMILL_ADMIN_TOKEN", token)));
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
 
@@ -169,9 +170,31 @@ impl Server {
         self.memory("VmRSS:")
     }
 
+    /// The most memory that it ever had.
+    pub(crate) fn peak_resident_bytes(&self) -> usize {
+        self.memory("VmHWM:")
+    }
+
     /// What it has of the address space just now, used or not.
     pub(crate) fn mapped_bytes(&self) -> usize {
         self.memory("VmSize:")
+    }
+
+    /// The CPU time that its threads of this name have used, in milliseconds, to 10 ms a thread.
+    pub(crate) fn cpu_ms_of(&self, thread: &str) -> u64 {
+        let threads = format!("/proc/{}/task", self.process.child.id());
+        let mut ticks = 0;
+        for own in fs::read_dir(threads).unwrap() {
+            // A thread may end meanwhile.
+            let stat = fs::read_to_string(own.unwrap().path().join("stat")).unwrap_or_default();
+            let Some((head, fields)) = stat.rsplit_once(')') else { continue };
+            if head.split_once('(').is_some_and(|(_, name)| name == thread) {
+                // User and system time are fields 14 and 15; the third comes first here.
+                let fields = fields.split_whitespace().skip(11).take(2);
+                ticks += fields.map(|ticks| ticks.parse::<u64>().unwrap()).sum::<u64>();
+            }
+        }
+        ticks * 10
     }
 
     fn memory(&self, line: &str) -> usize {
