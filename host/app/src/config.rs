@@ -69,6 +69,16 @@ pub(crate) const SETTINGS: &[Setting] = &[
         help: "ONNX Runtime's shared library, 1.23 or newer; otherwise ORT_DYLIB_PATH or <data_dir>/onnxruntime/ is looked at, and without it models run on tract",
     },
     Setting {
+        key: "model_proof_timeout_s",
+        default: Some("60"),
+        help: "Seconds of processor time that a model's first load and run may take, in a process of its own; ten times as long by the clock",
+    },
+    Setting {
+        key: "model_proof_memory_bytes",
+        default: Some("2147483648"),
+        help: "The most memory that a model's first load and run may take, besides four times its file",
+    },
+    Setting {
         key: "concurrent_plugin_calls",
         default: Some("256"),
         help: "Plugin calls running at the same time; further ones wait",
@@ -144,6 +154,8 @@ pub(crate) struct Config {
     pub(crate) tenant_bytes_max: usize,
     pub(crate) infer_timeout: Duration,
     pub(crate) onnxruntime_library: Option<PathBuf>,
+    pub(crate) model_proof_timeout: Duration,
+    pub(crate) model_proof_memory_bytes: u64,
     pub(crate) concurrent_plugin_calls: u32,
     pub(crate) plugin_memory_bytes: usize,
     pub(crate) plugin_instances: u32,
@@ -224,6 +236,12 @@ impl Config {
             tenant_bytes_max: reader.within("tenant_bytes_max", 1 << 10, 1 << 40),
             infer_timeout: Duration::from_secs(reader.within("infer_timeout_s", 1, 3600)),
             onnxruntime_library: reader.optional("onnxruntime_library"),
+            model_proof_timeout: Duration::from_secs(reader.within(
+                "model_proof_timeout_s",
+                1,
+                86_400,
+            )),
+            model_proof_memory_bytes: reader.within("model_proof_memory_bytes", 64 << 20, 1 << 40),
             concurrent_plugin_calls: reader.within("concurrent_plugin_calls", 1, 10_000),
             plugin_memory_bytes: reader.within("plugin_memory_bytes", 1 << 20, 4 << 30),
             plugin_instances: reader.within("plugin_instances", 1, 1000),

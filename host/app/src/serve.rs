@@ -2,13 +2,13 @@
 
 use std::io::Write;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Command};
 use gristmill_backend::{Backends, LibrarySearch};
 use gristmill_child::{ChildLimits, ChildRunner, RunnerConfig};
-use gristmill_control::{Control, ControlParts};
+use gristmill_control::{Control, ControlParts, ProverConfig};
 use gristmill_core::{BufferPool, PipelineLimits};
 use gristmill_http::{
     AdminPlane, DataPlane, Inference, InferenceConfig, ListenerConfig, Protocol, Shutdown,
@@ -21,7 +21,11 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::{self, Config};
 use crate::data_dir;
+use crate::process;
 use crate::token::admin_token;
+
+/// A run that is told to end ends with the operator that it is in.
+const RUNS_END_WITHIN: Duration = Duration::from_secs(3);
 
 /// Unused tensor buffers kept for the next request, in bytes.
 const RETAINED_BYTES_MAX: usize = 256 << 20;
@@ -73,10 +77,12 @@ async fn run_server(config: Config) -> Result<()> {
     let _held = data_dir::hold(&config.data_dir)?;
     let token = admin_token(config.admin_token.as_deref(), &config.data_dir)?;
     let pool = BufferPool::new(RETAINED_BYTES_MAX);
-    let children = children(&config);
-    let control = Arc::new(open_control(&config, pool.clone(), children.clone()).await?);
+    let compilers = ChildRunner::new(compiler_children(&config));
+    let provers = ChildRunner::new(prover_children());
+    let owners = Children { compilers: compilers.clone(), provers: provers.clone() };
+    let control = Arc::new(open_control(&config, pool.clone(), owners).await?);
 
-    let (shutdown, drain_timeout) = (Shutdown::new(), config.drain_timeout);
+    let (shutdown, running) = (Shutdown::new(), control.clone());
     let limits = ListenerConfig {
         header_read_timeout: config.header_timeout,
         write_timeout: config.write_timeout,
@@ -109,7 +115,8 @@ async fn run_server(config: Config) -> Result<()> {
             _ = interrupt.recv() => {}
         }
         tracing::info!("shutting down: finishing requests under way");
-        children.stop();
+        compilers.stop();
+        provers.stop();
         grpc.shut_down().await;
         shutdown.begin();
     };
@@ -127,31 +134,36 @@ async fn run_server(config: Config) -> Result<()> {
     if !(data && grpc && admin) {
         tracing::warn!("some requests were still under way when the drain timeout passed");
     }
-    // A runtime whose process ends under a batch may crash.
-    let (snapshot, until) = (cell.load(), Instant::now() + drain_timeout);
-    for (model, state) in &snapshot.models {
-        let left = until.saturating_duration_since(Instant::now());
-        if state.served.as_ref().is_ok_and(|served| !served.lane.rests_within(left)) {
-            tracing::warn!(%model, "still runs a batch");
-        }
+    if !running.end_runs(RUNS_END_WITHIN) {
+        tracing::warn!("a model still runs, although it was told to end");
+        process::end_at_once();
     }
     Ok(())
 }
 
 /// What may take any time and any memory is done by children of this process.
-fn children(config: &Config) -> Arc<ChildRunner> {
+struct Children {
+    compilers: Arc<ChildRunner>,
+    provers: Arc<ChildRunner>,
+}
+
+/// Children in which plugins are compiled.
+fn compiler_children(config: &Config) -> RunnerConfig {
     let concurrent = config.compile_concurrency;
     // The allocator reserves a gigabyte at its start; as memory that it can write to, this would be
     // beyond the limit that a child is given later.
     let environment = vec![("MIMALLOC_ARENA_EAGER_COMMIT".into(), "0".into())];
-    ChildRunner::new(RunnerConfig { concurrent, environment, ..RunnerConfig::new(&["child"]) })
+    RunnerConfig { concurrent, environment, ..RunnerConfig::new(&["child"]) }
 }
 
-async fn open_control(
-    config: &Config,
-    pool: BufferPool,
-    children: Arc<ChildRunner>,
-) -> Result<Control> {
+/// Children in which models are loaded for the first time, one at a time.
+fn prover_children() -> RunnerConfig {
+    let name = "LD_LIBRARY_PATH";
+    let libraries = std::env::var_os(name).map(|path| (name.into(), path));
+    RunnerConfig { environment: libraries.into_iter().collect(), ..RunnerConfig::new(&["child"]) }
+}
+
+async fn open_control(config: &Config, pool: BufferPool, children: Children) -> Result<Control> {
     let data_dir = &config.data_dir;
     let search = LibrarySearch {
         configured: config.onnxruntime_library.clone(),
@@ -169,7 +181,7 @@ async fn open_control(
         concurrent_calls: config.concurrent_plugin_calls,
         memory_bytes_max: config.plugin_memory_bytes,
         instances_max: config.plugin_instances,
-        compiler: Compiler::Child { runner: children, limits },
+        compiler: Compiler::Child { runner: children.compilers, limits },
         ..SandboxConfig::new(data_dir.join("compiled"))
     };
     let sandbox = Sandbox::new(&sandbox, pool).context("cannot set up the sandbox")?;
@@ -178,7 +190,14 @@ async fn open_control(
     limits.plugin.instances = config.plugin_instances as usize;
     let store = Store::open_local(&data_dir.join("store"))?;
     let tenant_bytes_max = config.tenant_bytes_max;
-    let parts = ControlParts { store: store.into(), sandbox, backends, limits, tenant_bytes_max };
+    let prover = ProverConfig {
+        runner: children.provers,
+        directory: data_dir.join("proofs"),
+        timeout: config.model_proof_timeout,
+        memory_bytes: config.model_proof_memory_bytes,
+    };
+    let store = store.into();
+    let parts = ControlParts { store, sandbox, backends, limits, tenant_bytes_max, prover };
     Ok(Control::open(parts).await?)
 }
 

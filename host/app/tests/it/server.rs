@@ -126,6 +126,8 @@ impl Setup {
             command.args([flag, "127.0.0.1:0"]);
         }
         command.args(&self.flags).env_remove("ORT_DYLIB_PATH").env("NO_COLOR", "1");
+        // It is the server's own work to set this.
+        command.env_remove("ORT_DISABLE_TELEMETRY");
         command.envs(self.onnxruntime.iter().map(|library| ("ORT_DYLIB_PATH", library)));
         command.envs(self.admin_token.iter().map(|token| ("GRISTMILL_ADMIN_TOKEN", token)));
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));

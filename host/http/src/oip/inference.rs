@@ -70,13 +70,13 @@ impl Inference {
         }
         let wrong = |error| Problem::new(ErrorCode::NotFound, format!("model: {error}"));
         let model: Name = model.parse().map_err(wrong)?;
-        let change = match load {
-            true => Change::LoadModel { model: model.clone() },
-            false => Change::UnloadModel { model: model.clone() },
-        };
         let control = &self.parts.control;
         let failed = |error: ControlError| Problem::new(error.code(), error.to_string());
-        control.release(vec![change]).await.map_err(failed)?;
+        let released = match load {
+            true => control.load_model(&model).await,
+            false => control.release(vec![Change::UnloadModel { model: model.clone() }]).await,
+        };
+        released.map_err(failed)?;
         // A model that failed to load before, and does again, is no new fault of this change.
         match control.cell().load().models.get(&model).map(|state| state.served.clone()) {
             Some(Err(why)) if load => Err(Problem::new(ErrorCode::InvalidModel, why)),
