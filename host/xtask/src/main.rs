@@ -7,6 +7,7 @@ mod admin;
 mod bench;
 mod conformance;
 mod demo;
+mod docs;
 mod layers;
 mod server;
 mod setup;
@@ -21,9 +22,11 @@ The project's tasks. Each works from a fresh clone and installs what it needs.
 Usage: cargo xtask <TASK>
 
 Tasks:
-  demo           Build everything, start a server with demo tenants, print a line to paste
-  test           Every check that CI runs: format, layers, clippy, documentation, tests
+  demo           Build the server and its sample plugins, start it with two tenants, show them
+                 share a batch, print lines to paste; Ctrl-C stops it
+  test           Every check that CI runs: format, layers, clippy, the README's tables, tests
   test --busy    The tests alone, three times, beside a thread for each core that keeps it busy
+  docs           Write the README's tables of settings, limits and error codes
   bench [NAME]... [--no-build] [--binaries FOLDER]
                  Measure and print a table whose rows end in `reached` or `missed`;
                  NAME is one of sandbox, batch, load, oip, neighbour, compare, gpu; without it
@@ -43,6 +46,7 @@ fn main() -> Result<()> {
     match args[..] {
         ["demo"] => demo::run(),
         ["test"] => test::run(),
+        ["docs"] => docs::run(),
         ["test", "--busy"] => test::run_busy(),
         ["conformance"] => conformance::run(),
         ["bench", ref names @ ..] => bench::run(names),

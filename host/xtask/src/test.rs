@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result, bail};
 
 use crate::shell::{self, cargo, step, target};
-use crate::{layers, setup};
+use crate::{docs, layers, setup};
 
 pub(crate) fn run() -> Result<()> {
     step("layers");
@@ -15,6 +15,8 @@ pub(crate) fn run() -> Result<()> {
     step("format");
     check_format()?;
     let built = setup::build_all()?;
+    step("the README's tables");
+    docs::check(&built.gristmill)?;
     setup::install_clients()?;
     setup::install_perf_analyzer()?;
     step("clippy");
