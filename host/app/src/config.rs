@@ -94,6 +94,11 @@ pub(crate) const SETTINGS: &[Setting] = &[
         help: "The largest model or plugin that can be uploaded",
     },
     Setting {
+        key: "upload_timeout_s",
+        default: Some("900"),
+        help: "Seconds that an upload may take; one of which nothing comes for 30 seconds is given up before",
+    },
+    Setting {
         key: "header_timeout_s",
         default: Some("30"),
         help: "Seconds until a request's headers must have arrived",
@@ -134,6 +139,7 @@ pub(crate) struct Config {
     pub(crate) concurrent_plugin_calls: u32,
     pub(crate) plugin_memory_bytes: usize,
     pub(crate) upload_bytes_max: usize,
+    pub(crate) upload_timeout: Duration,
     pub(crate) header_timeout: Duration,
     pub(crate) write_timeout: Duration,
     pub(crate) drain_timeout: Duration,
@@ -143,12 +149,22 @@ pub(crate) struct Config {
 
 /// The flags of `serve`.
 pub(crate) fn args() -> Vec<Arg> {
+    args_of(|_| true)
+}
+
+/// The flags of commands that work on the data directory.
+pub(crate) fn data_dir_args() -> Vec<Arg> {
+    args_of(|key| key == "data_dir")
+}
+
+fn args_of(wanted: impl Fn(&str) -> bool) -> Vec<Arg> {
     let file = Arg::new("config")
         .long("config")
         .value_name("FILE")
         .env("GRISTMILL_CONFIG")
         .help("Configuration file; gristmill.toml is read where it exists");
-    let settings = SETTINGS.iter().map(|setting| {
+    let settings = SETTINGS.iter().filter(|setting| wanted(setting.key));
+    let settings = settings.map(|setting| {
         let help = match setting.default {
             Some(default) => format!("{} [default: {default}]", setting.help),
             None => setting.help.to_owned(),
@@ -205,6 +221,7 @@ impl Config {
             concurrent_plugin_calls: reader.within("concurrent_plugin_calls", 1, 10_000),
             plugin_memory_bytes: reader.within("plugin_memory_bytes", 1 << 20, 4 << 30),
             upload_bytes_max: reader.within("upload_bytes_max", 1 << 10, 1 << 40),
+            upload_timeout: Duration::from_secs(reader.within("upload_timeout_s", 1, 86_400)),
             header_timeout: Duration::from_secs(reader.within("header_timeout_s", 1, 3600)),
             write_timeout: Duration::from_secs(reader.within("write_timeout_s", 1, 3600)),
             drain_timeout: Duration::from_secs(reader.within("drain_timeout_s", 0, 3600)),
@@ -217,6 +234,16 @@ impl Config {
         }
         if config.admin_token.as_ref().is_some_and(|token| token.len() < 16) {
             faults.push("admin_token is shorter than 16 characters".into());
+        }
+        let sendable = |token: &String| {
+            token.trim() == token && token.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+        };
+        if !config.admin_token.as_ref().is_none_or(sendable) {
+            faults.push(
+                "admin_token cannot be sent in a header: it must be ASCII, without control \
+                 characters and without blanks at its ends"
+                    .into(),
+            );
         }
         let (request, tenant) = (config.message_bytes_max, config.tenant_bytes_max);
         if tenant < request {
@@ -237,6 +264,15 @@ impl Config {
         }
         if faults.is_empty() { Ok(config) } else { Err(faults) }
     }
+}
+
+/// The data directory alone, by the [flags](data_dir_args) of a command that needs nothing else.
+pub(crate) fn data_dir(matches: &ArgMatches) -> Result<PathBuf, Vec<String>> {
+    let mut faults = Vec::new();
+    let file = read_file(matches, &mut faults);
+    let mut reader = Reader { matches, file, faults };
+    let data_dir = reader.value("data_dir");
+    if reader.faults.is_empty() { Ok(data_dir) } else { Err(reader.faults) }
 }
 
 /// The file's keys, each of them known and a plain value.

@@ -1,7 +1,8 @@
-//! `gristmill`: one binary to serve, and to build and push plugins.
+//! `gristmill`: one binary to serve, to build and push plugins, and to reset the admin token.
 
 mod child;
 mod config;
+mod data_dir;
 mod plugin;
 mod process;
 mod reference;
@@ -23,6 +24,10 @@ fn main() -> ExitCode {
         Some(("child", _)) => child::run(),
         Some(("plugin", matches)) => run_plugin(matches),
         Some(("reference", matches)) => reference::run(matches),
+        Some(("token", matches)) => match matches.subcommand() {
+            Some(("reset", matches)) => token::reset(matches),
+            _ => unreachable_subcommand(),
+        },
         _ => unreachable_subcommand(),
     };
     match ended {
@@ -76,6 +81,7 @@ fn command() -> Command {
                 .subcommand(plugin::push::command()),
         )
         .subcommand(reference::command())
+        .subcommand(token::command())
 }
 
 #[cfg(test)]

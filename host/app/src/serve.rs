@@ -12,7 +12,7 @@ use gristmill_control::{Control, ControlParts, ProverConfig};
 use gristmill_core::{BufferPool, PipelineLimits};
 use gristmill_http::{
     AdminPlane, DataPlane, Inference, InferenceConfig, ListenerConfig, Protocol, Shutdown,
-    grpc_plane, serve,
+    UploadLimits, grpc_plane, serve,
 };
 use gristmill_sandbox::{Sandbox, SandboxConfig};
 use gristmill_store::Store;
@@ -20,6 +20,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::{self, Config};
+use crate::data_dir;
 use crate::process;
 use crate::token::admin_token;
 
@@ -61,16 +62,16 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
 }
 
 async fn run_server(config: Config) -> Result<()> {
-    let data_dir = &config.data_dir;
-    std::fs::create_dir_all(data_dir)
-        .with_context(|| format!("data_dir {}", data_dir.display()))?;
-    let (token, made) = admin_token(config.admin_token.as_deref(), data_dir)?;
-    let pool = BufferPool::new(RETAINED_BYTES_MAX);
-    let provers = ChildRunner::new(prover_children());
-    let control = Arc::new(open_control(&config, pool.clone(), provers.clone()).await?);
+    // In this order: where a start fails for its addresses or its directory, nothing was made; and a
+    // token that was made has been shown before anything else can fail.
     let listener = bind("listen", config.listen).await?;
     let grpc_listener = bind("grpc_listen", config.grpc_listen).await?;
     let admin_listener = bind("admin_listen", config.admin_listen).await?;
+    let _held = data_dir::hold(&config.data_dir)?;
+    let token = admin_token(config.admin_token.as_deref(), &config.data_dir)?;
+    let pool = BufferPool::new(RETAINED_BYTES_MAX);
+    let provers = ChildRunner::new(prover_children());
+    let control = Arc::new(open_control(&config, pool.clone(), provers.clone()).await?);
 
     let (shutdown, running) = (Shutdown::new(), control.clone());
     let limits = ListenerConfig {
@@ -89,8 +90,12 @@ async fn run_server(config: Config) -> Result<()> {
     let cell = control.cell().clone();
     let data = DataPlane::new(cell.clone(), inference.clone(), shutdown.clone());
     let mut grpc = grpc_plane(inference).await;
-    let admin = AdminPlane::new(control, token, config.upload_bytes_max);
-    announce([&listener, &grpc_listener, &admin_listener], made.as_deref())?;
+    let uploads = UploadLimits {
+        upload_bytes_max: config.upload_bytes_max,
+        upload_timeout: config.upload_timeout,
+    };
+    let admin = AdminPlane::new(control, token, uploads);
+    announce([&listener, &grpc_listener, &admin_listener])?;
 
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -166,19 +171,18 @@ async fn open_control(
 }
 
 async fn bind(setting: &str, address: std::net::SocketAddr) -> Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| format!("{setting} {address}"))
+    let flag = setting.replace('_', "-");
+    TcpListener::bind(address).await.with_context(|| {
+        format!("cannot listen on {setting} {address}: choose another address with --{flag}")
+    })
 }
 
-/// Say where the server is, and the admin token where it is new: on standard output, for people and
-/// scripts that started it.
-fn announce(listeners: [&TcpListener; 3], token: Option<&str>) -> Result<()> {
+/// Say where the server is: on standard output, for people and scripts that started it.
+fn announce(listeners: [&TcpListener; 3]) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "gristmill {}", env!("CARGO_PKG_VERSION"))?;
     for (name, listener) in ["data plane ", "grpc       ", "admin plane"].iter().zip(listeners) {
         writeln!(out, "{name} http://{}", listener.local_addr()?)?;
-    }
-    if let Some(token) = token {
-        writeln!(out, "admin token {token} (shown only this once)")?;
     }
     out.flush()?;
     Ok(())

@@ -5,13 +5,15 @@
 //! the release log and the new snapshot published. Start-up replays the log through the same code,
 //! so there is one way for state to appear. Refuses to know HTTP.
 //!
-//! In reading order: `release` is what the log holds, `desired` what replaying it adds up to,
-//! `loader` turns digests into loaded plugins, `models` into lanes, after `prove` has had a child load
-//! the model; `build` turns the desired state into a snapshot. `signature` says whether a model's new
-//! version fits those who use it.
+//! In reading order: `release` is what the log holds, `log` how it is written there, `desired` what
+//! replaying it adds up to, `document` how people's documents are read, `plan` turns what was asked
+//! into the changes of a release, `loader` turns digests into loaded plugins and `models` into lanes,
+//! after `prove` has had a child load the model, `build` turns the desired state into a snapshot,
+//! `fault` says what of it is not served, `signature` whether a model still fits those who use it.
 //!
 //! Invariants:
 //! - what was acknowledged is in the log, and the log replayed gives the same desired state;
+//! - a log that was changed, or has a gap, is refused as a whole;
 //! - a change that cannot be loaded is refused and changes nothing;
 //! - what fails to load at start-up is unavailable and says why; everything else serves.
 
@@ -20,18 +22,25 @@
 mod build;
 mod control;
 mod desired;
+mod document;
 mod error;
+mod fault;
 mod loader;
+mod log;
 mod model_config;
 mod models;
+mod plan;
 mod prove;
 mod put_model;
 mod release;
 mod signature;
+mod uploads;
 
 pub use control::{Control, ControlParts, Published};
 pub use desired::{Desired, Model, Tenant};
+pub use document::{Document, Faults};
 pub use error::ControlError;
+pub use fault::{Fault, Subject};
 pub use model_config::{
     GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec,
 };

@@ -117,12 +117,10 @@ impl Loader {
 /// An uploaded file. Where it cannot be read, tenants need not know where it was looked for.
 pub(crate) async fn read_blob(store: &Store, digest: Digest) -> Result<Bytes, String> {
     store.blob(digest).await.map_err(|error| {
-        tracing::error!(%digest, %error, "an uploaded file cannot be read");
+        tracing::error!(%digest, ?error, "an uploaded file cannot be read");
         match error {
             StoreError::Damaged { .. } => error.to_string(),
-            StoreError::Objects(_) | StoreError::Io { .. } => {
-                format!("its file {digest} cannot be read")
-            }
+            _ => format!("its file {digest} cannot be read"),
         }
     })
 }

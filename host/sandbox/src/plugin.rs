@@ -155,6 +155,13 @@ impl Plugin {
         Roles { pre: self.preprocess.is_some(), post: self.postprocess.is_some() }
     }
 
+    /// The largest of the linear memories that an instance begins with.
+    pub fn initial_memory_bytes(&self) -> u64 {
+        let needed = self.instance.component().resources_required();
+        let pages = needed.and_then(|needed| needed.max_initial_memory_size);
+        pages.unwrap_or(0).saturating_mul(64 << 10)
+    }
+
     /// The interfaces it imports.
     pub fn imports(&self) -> &[String] {
         &self.imports

@@ -1,6 +1,5 @@
 //! `GET /admin/v1/status`: every tenant, plugin, pipeline and model, and what the lanes did.
 
-use axum::Json;
 use axum::extract::State;
 use gristmill_batch::LaneStatistics;
 use gristmill_control::PublishedModel;
@@ -9,8 +8,9 @@ use gristmill_snapshot::{ModelState, Pipeline, PluginState, ProviderHealth, Serv
 use serde_json::{Map, Value, json};
 
 use super::AdminState;
+use super::answer::Json;
 
-pub(super) async fn status(State(state): State<AdminState>) -> Json<Value> {
+pub(super) async fn status(State(state): State<AdminState>) -> Json {
     let snapshot = state.control.cell().load();
     let desired = state.control.desired();
     let models = snapshot.models.iter().map(|(name, model)| {
