@@ -26,13 +26,17 @@ fn request(floats: Option<usize>) -> Request {
 
 fn calls(criterion: &mut Criterion) {
     let cache = std::env::temp_dir().join("gristmill-bench-compiled");
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => panic!("{error}"),
+    };
     let sandbox = Sandbox::new(&SandboxConfig::new(cache), BufferPool::new(64 << 20));
     let file = guest();
     let mut key = [0; 32];
     key[..8].copy_from_slice(&(file.len() as u64).to_le_bytes());
     let loaded = sandbox.and_then(|sandbox| {
         // A digest of its own for each size of the guest: the cache outlives the benchmark.
-        sandbox.load(Digest::from_bytes(key), &file)
+        runtime.block_on(sandbox.load(Digest::from_bytes(key), file.into()))
     });
     let plugin: Arc<Plugin> = match loaded {
         Ok(plugin) => Arc::new(plugin),
@@ -41,10 +45,6 @@ fn calls(criterion: &mut Criterion) {
     let limits = PluginLimits::default();
     let account = Account::new(16, 2, ByteBudget::new(1 << 30));
     let grant = Grant { limits: &limits, account: &account };
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => panic!("{error}"),
-    };
     let mut group = criterion.benchmark_group("fresh_instance_call");
     for (name, floats) in
         [("empty", None), ("tensor_128B", Some(32)), ("tensor_600KB", Some(150_528))]

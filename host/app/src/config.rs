@@ -89,6 +89,26 @@ pub(crate) const SETTINGS: &[Setting] = &[
         help: "The most memory that a plugin call may have",
     },
     Setting {
+        key: "plugin_instances",
+        default: Some("64"),
+        help: "The most core modules that an instance of a plugin may have",
+    },
+    Setting {
+        key: "compile_timeout_s",
+        default: Some("60"),
+        help: "Seconds of processor time that compiling a plugin may take; ten times as long by the clock",
+    },
+    Setting {
+        key: "compile_memory_bytes",
+        default: Some("2147483648"),
+        help: "The most memory that compiling a plugin may take",
+    },
+    Setting {
+        key: "compile_concurrency",
+        default: Some("1"),
+        help: "Plugins that are compiled at the same time; further ones wait",
+    },
+    Setting {
         key: "upload_bytes_max",
         default: Some("1073741824"),
         help: "The largest model or plugin that can be uploaded",
@@ -138,6 +158,10 @@ pub(crate) struct Config {
     pub(crate) model_proof_memory_bytes: u64,
     pub(crate) concurrent_plugin_calls: u32,
     pub(crate) plugin_memory_bytes: usize,
+    pub(crate) plugin_instances: u32,
+    pub(crate) compile_timeout: Duration,
+    pub(crate) compile_memory_bytes: u64,
+    pub(crate) compile_concurrency: usize,
     pub(crate) upload_bytes_max: usize,
     pub(crate) upload_timeout: Duration,
     pub(crate) header_timeout: Duration,
@@ -220,6 +244,10 @@ impl Config {
             model_proof_memory_bytes: reader.within("model_proof_memory_bytes", 64 << 20, 1 << 40),
             concurrent_plugin_calls: reader.within("concurrent_plugin_calls", 1, 10_000),
             plugin_memory_bytes: reader.within("plugin_memory_bytes", 1 << 20, 4 << 30),
+            plugin_instances: reader.within("plugin_instances", 1, 1000),
+            compile_timeout: Duration::from_secs(reader.within("compile_timeout_s", 1, 86_400)),
+            compile_memory_bytes: reader.within("compile_memory_bytes", 64 << 20, 1 << 40),
+            compile_concurrency: reader.within("compile_concurrency", 1, 64),
             upload_bytes_max: reader.within("upload_bytes_max", 1 << 10, 1 << 40),
             upload_timeout: Duration::from_secs(reader.within("upload_timeout_s", 1, 86_400)),
             header_timeout: Duration::from_secs(reader.within("header_timeout_s", 1, 3600)),
@@ -348,7 +376,7 @@ impl Reader<'_> {
         }
     }
 
-    /// An address to listen on; a host's name stands for the first of its addresses, IPv4 before IPv6.
+    /// An address to listen on. A host's name stands for the first of its addresses, IPv4 first.
     fn address(&mut self, key: &str) -> SocketAddr {
         let text = self.text(key).unwrap_or_default();
         let addresses = text.to_socket_addrs().map(|found| found.collect::<Vec<_>>());

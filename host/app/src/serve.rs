@@ -7,14 +7,14 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Command};
 use gristmill_backend::{Backends, LibrarySearch};
-use gristmill_child::{ChildRunner, RunnerConfig};
+use gristmill_child::{ChildLimits, ChildRunner, RunnerConfig};
 use gristmill_control::{Control, ControlParts, ProverConfig};
 use gristmill_core::{BufferPool, PipelineLimits};
 use gristmill_http::{
     AdminPlane, DataPlane, Inference, InferenceConfig, ListenerConfig, Protocol, Shutdown,
     UploadLimits, grpc_plane, serve,
 };
-use gristmill_sandbox::{Sandbox, SandboxConfig};
+use gristmill_sandbox::{Compiler, Sandbox, SandboxConfig};
 use gristmill_store::Store;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -29,6 +29,13 @@ const RUNS_END_WITHIN: Duration = Duration::from_secs(3);
 
 /// Unused tensor buffers kept for the next request, in bytes.
 const RETAINED_BYTES_MAX: usize = 256 << 20;
+
+/// The most machine code of one plugin; an interpreter in WebAssembly has a tenth of it.
+const CODE_BYTES_MAX: u64 = 512 << 20;
+
+/// How many seconds by the clock a child has for each of processor time: it has the lowest priority,
+/// and others may keep the processors busy.
+const WALL_PER_CPU: u32 = 10;
 
 pub(crate) fn command() -> Command {
     Command::new("serve").about("Serve tenants and the admin API").args(config::args()).after_help(
@@ -70,8 +77,8 @@ async fn run_server(config: Config) -> Result<()> {
     let _held = data_dir::hold(&config.data_dir)?;
     let token = admin_token(config.admin_token.as_deref(), &config.data_dir)?;
     let pool = BufferPool::new(RETAINED_BYTES_MAX);
-    let provers = ChildRunner::new(prover_children());
-    let control = Arc::new(open_control(&config, pool.clone(), provers.clone()).await?);
+    let children = Children::new(&config);
+    let control = Arc::new(open_control(&config, pool.clone(), &children).await?);
 
     let (shutdown, running) = (Shutdown::new(), control.clone());
     let limits = ListenerConfig {
@@ -106,7 +113,8 @@ async fn run_server(config: Config) -> Result<()> {
             _ = interrupt.recv() => {}
         }
         tracing::info!("shutting down: finishing requests under way");
-        provers.stop();
+        children.compilers.stop();
+        children.provers.stop();
         grpc.shut_down().await;
         shutdown.begin();
     };
@@ -131,36 +139,60 @@ async fn run_server(config: Config) -> Result<()> {
     Ok(())
 }
 
-/// Children in which models are loaded for the first time, one at a time.
-fn prover_children() -> RunnerConfig {
-    let name = "LD_LIBRARY_PATH";
-    let libraries = std::env::var_os(name).map(|path| (name.into(), path));
-    RunnerConfig { environment: libraries.into_iter().collect(), ..RunnerConfig::new(&["child"]) }
+/// What may take any time and any memory is done by children of this process.
+struct Children {
+    compilers: Arc<ChildRunner>,
+    /// Load models for the first time, one at a time. Not behind plugins, which may take minutes.
+    provers: Arc<ChildRunner>,
 }
 
-async fn open_control(
-    config: &Config,
-    pool: BufferPool,
-    provers: Arc<ChildRunner>,
-) -> Result<Control> {
+impl Children {
+    fn new(config: &Config) -> Self {
+        let runner = |concurrent| {
+            // The allocator reserves a gigabyte at its start; as memory that it can write to, this
+            // would be beyond the limit that a child is given later.
+            let mut environment = vec![("MIMALLOC_ARENA_EAGER_COMMIT".into(), "0".into())];
+            let libraries = "LD_LIBRARY_PATH";
+            environment.extend(std::env::var_os(libraries).map(|path| (libraries.into(), path)));
+            ChildRunner::new(RunnerConfig {
+                concurrent,
+                environment,
+                ..RunnerConfig::new(&["child"])
+            })
+        };
+        Self { compilers: runner(config.compile_concurrency), provers: runner(1) }
+    }
+}
+
+async fn open_control(config: &Config, pool: BufferPool, children: &Children) -> Result<Control> {
     let data_dir = &config.data_dir;
     let search = LibrarySearch {
         configured: config.onnxruntime_library.clone(),
         data_directory: Some(data_dir.clone()),
     };
     let backends = Backends::open(&search, pool.clone())?;
+    let limits = ChildLimits {
+        wall: config.compile_timeout * WALL_PER_CPU,
+        cpu: config.compile_timeout,
+        memory_bytes: config.compile_memory_bytes,
+        address_bytes: None,
+        output_bytes: CODE_BYTES_MAX,
+    };
     let sandbox = SandboxConfig {
         concurrent_calls: config.concurrent_plugin_calls,
         memory_bytes_max: config.plugin_memory_bytes,
+        instances_max: config.plugin_instances,
+        compiler: Compiler::Child { runner: children.compilers.clone(), limits },
         ..SandboxConfig::new(data_dir.join("compiled"))
     };
     let sandbox = Sandbox::new(&sandbox, pool).context("cannot set up the sandbox")?;
     let mut limits = PipelineLimits::default();
     limits.plugin.memory_bytes = config.plugin_memory_bytes;
+    limits.plugin.instances = config.plugin_instances as usize;
     let store = Store::open_local(&data_dir.join("store"))?;
     let tenant_bytes_max = config.tenant_bytes_max;
     let prover = ProverConfig {
-        runner: provers,
+        runner: children.provers.clone(),
         directory: data_dir.join("proofs"),
         timeout: config.model_proof_timeout,
         memory_bytes: config.model_proof_memory_bytes,

@@ -79,7 +79,7 @@ async fn load_plugins(
 ) -> BTreeMap<Name, PluginState> {
     let mut plugins = BTreeMap::new();
     for (name, digest) in &own.plugins {
-        let plugin = loader.plugin(*digest).await;
+        let plugin = loader.plugin(*digest).await.map_err(|fault| fault.why);
         if let Err(why) = &plugin {
             let subject = Subject::Plugin { tenant: tenant.clone(), plugin: name.clone() };
             faults.push(Fault { subject, reason: why.clone() });

@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use gristmill_backend::Backends;
 use gristmill_core::{Digest, Name, PipelineLimits};
-use gristmill_sandbox::Sandbox;
+use gristmill_sandbox::{JobStatus, Sandbox};
 use gristmill_snapshot::{Cell, Snapshot};
 use gristmill_store::{Appended, Store, hashed};
 use serde_json::{Map, Value};
@@ -99,6 +99,7 @@ impl Control {
                 tracing::error!(%fault, "not served");
             }
             control.publish(&mut applied, built);
+            control.loader.collect_compiled(&applied.desired).await;
         }
         control.loader.models.forget_proofs(&applied.desired);
         drop(applied);
@@ -139,6 +140,13 @@ impl Control {
     /// The backends that can serve, best first.
     pub fn backends(&self) -> Vec<&'static str> {
         self.loader.models.backends.available()
+    }
+
+    /// What is being worked on in child processes, and what waits for it.
+    pub fn jobs(&self) -> Vec<JobStatus> {
+        let mut jobs = self.loader.sandbox.jobs();
+        jobs.extend(self.loader.models.jobs());
+        jobs
     }
 
     /// What the current snapshot was built from. Never waits for a change under way.
@@ -211,10 +219,6 @@ impl Control {
         if !self.desired().tenants.contains_key(tenant) {
             return Err(not_found("tenant", tenant));
         }
-        // What is no plugin is not even stored.
-        let bytes = file.clone();
-        let admitted = aside(move || gristmill_sandbox::admit(&bytes).map(drop)).await?;
-        admitted.map_err(|error| invalid_plugin(plugin, error.to_string()))?;
         let upload = self.uploads.begin(hashed(file.clone()).await?).await;
         let outcome = self.keep_plugin((tenant, plugin), file, &upload).await;
         let digest = upload.digest();
@@ -229,9 +233,11 @@ impl Control {
         upload: &Upload,
     ) -> Result<Published, ControlError> {
         let digest = upload.digest();
+        // What is no plugin is not even stored. Compiled before the lock is taken: other changes need
+        // not wait for it. Held until a release has it.
+        let loaded = self.loader.new_plugin(digest, file.clone()).await;
+        let _held = loaded.map_err(|fault| ControlError::plugin(plugin, fault))?;
         self.loader.store.put_blob(digest, file).await?;
-        // Compiled before the lock is taken: other changes need not wait for it.
-        self.loader.plugin(digest).await.map_err(|why| invalid_plugin(plugin, why))?;
         let change = Change::PutPlugin { tenant: tenant.clone(), plugin: plugin.clone(), digest };
         self.run_upload(change, upload).await
     }
@@ -335,6 +341,7 @@ impl Control {
             (applied.log, applied.desired) = (log, desired);
             self.publish(&mut applied, built);
             self.loader.forget_all_but(&applied.desired);
+            self.loader.collect_compiled(&applied.desired).await;
             return Ok(Published { release: number });
         }
     }
@@ -357,18 +364,6 @@ impl Control {
     async fn build(&self, release: u64, desired: &Desired) -> Built {
         build(&self.loader, &self.limits, release, desired).await
     }
-}
-
-fn invalid_plugin(plugin: &Name, why: String) -> ControlError {
-    ControlError::Plugin { name: plugin.to_string(), why }
-}
-
-/// Do what takes long off the request threads.
-async fn aside<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, ControlError> {
-    let working = tokio::task::spawn_blocking(work).await;
-    working.map_err(|error| ControlError::Host(error.to_string()))
 }
 
 fn now_ms() -> u64 {

@@ -2,10 +2,11 @@
 
 use std::fmt::Display;
 
-use gristmill_core::ErrorCode;
+use gristmill_core::{ErrorCode, Name};
 use gristmill_store::StoreError;
 
 use crate::fault::{Fault, Subject};
+use crate::loader::PluginFault;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
@@ -38,6 +39,9 @@ pub enum ControlError {
     LogGap(String),
     #[error("{0}")]
     Host(String),
+    /// Nobody's fault, and over soon.
+    #[error("{0}")]
+    Unavailable(String),
 }
 
 fn joined(faults: &[impl Display]) -> String {
@@ -46,6 +50,17 @@ fn joined(faults: &[impl Display]) -> String {
 }
 
 impl ControlError {
+    pub(crate) fn plugin(name: &Name, fault: PluginFault) -> Self {
+        let PluginFault { why, code } = fault;
+        match code {
+            ErrorCode::InvalidPlugin => Self::Plugin { name: name.to_string(), why },
+            ErrorCode::Unavailable => {
+                Self::Unavailable(format!("plugin {:?}: {why}", name.as_str()))
+            }
+            _ => Self::Host(format!("plugin {:?}: {why}", name.as_str())),
+        }
+    }
+
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::NotFound { .. } => ErrorCode::NotFound,
@@ -61,6 +76,7 @@ impl ControlError {
             Self::Misfit { .. } => ErrorCode::Conflict,
             Self::Store(error) => error.code(),
             Self::Log { .. } | Self::LogGap(_) | Self::Host(_) => ErrorCode::Internal,
+            Self::Unavailable(_) => ErrorCode::Unavailable,
         }
     }
 }

@@ -41,9 +41,12 @@ pub use desired::{Desired, Model, Tenant};
 pub use document::{Document, Faults};
 pub use error::ControlError;
 pub use fault::{Fault, Subject};
+pub use gristmill_sandbox::JobStatus;
 pub use model_config::{
     GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec,
 };
 pub use prove::{PROVE_JOB, ProverConfig, prove_model};
 pub use put_model::PublishedModel;
-pub use release::{Change, LimitsSpec, PipelineSpec, Release, TenantSpec};
+pub use release::{
+    Change, LimitRange, LimitsSpec, PipelineSpec, Release, TenantSpec, limit_ranges,
+};

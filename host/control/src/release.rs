@@ -250,6 +250,23 @@ struct Range {
     default: u64,
 }
 
+/// What a pipeline may set a limit to, as documentation has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LimitRange {
+    /// The key under `limits`.
+    pub key: &'static str,
+    pub min: u64,
+    pub max: u64,
+    pub default: u64,
+}
+
+/// Every limit that a pipeline may set on such a host.
+pub fn limit_ranges(host: &PipelineLimits) -> Vec<LimitRange> {
+    let ranges = LimitsSpec::default().ranges(host);
+    let range = |Range { key, min, max, default, .. }| LimitRange { key, min, max, default };
+    ranges.map(range).into()
+}
+
 impl LimitsSpec {
     fn read(document: &mut Document) -> Self {
         Self {

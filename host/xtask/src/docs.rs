@@ -1,7 +1,7 @@
 //! `cargo xtask docs`: the README's tables, as the server itself prints them.
 //!
-//! A table stands between `<!-- begin NAME -->` and `<!-- end NAME -->`. `cargo xtask test` fails where
-//! one is not what `gristmill reference NAME` prints.
+//! A table stands between `<!-- begin NAME -->` and `<!-- end NAME -->`. `cargo xtask test` fails
+//! where one is not what `gristmill reference NAME` prints.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::setup;
 use crate::shell::{output, program, root};
 
 const README: &str = "README.md";
-const TABLES: [&str; 1] = ["settings"];
+const TABLES: [&str; 2] = ["settings", "limits"];
 
 /// Build the server and write its tables.
 pub(crate) fn run() -> Result<()> {

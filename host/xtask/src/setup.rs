@@ -45,7 +45,7 @@ pub(crate) fn build_all() -> Result<Built> {
     Ok(Built { gristmill, components, onnxruntime })
 }
 
-/// Install what is missing and build what the demo runs: the server and its plugins, no tests and no
+/// Install what is missing and build what the demo runs: the server and its plugins, without tests and
 /// benches.
 pub(crate) fn build_demo() -> Result<Built> {
     install_wasm_toolchain()?;
@@ -55,7 +55,8 @@ pub(crate) fn build_demo() -> Result<Built> {
     Ok(Built { gristmill, components, onnxruntime })
 }
 
-/// Build the server alone; the example gives its dependencies the features that tests have: see there.
+/// Build the server alone. The example gives its dependencies the features that tests have: see its
+/// file.
 pub(crate) fn build_server() -> Result<PathBuf> {
     step("building the server (the first time takes about 15 minutes on 2 cores)");
     run(cargo().args(["build", "--workspace", "--bin", "gristmill", "--example", "features"]))?;

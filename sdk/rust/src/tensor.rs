@@ -184,7 +184,10 @@ mod tests {
         assert_eq!(listed, [("scores", 1), ("boxes", 2)]);
         assert_eq!(outputs.get("boxes").map(Tensor::handle).ok(), Some(2));
         let missing = outputs.get("labels").err().unwrap();
-        assert!(format!("{missing:?}").contains(r#"it has [\"scores\", \"boxes\"]"#), "{missing:?}");
+        assert!(
+            format!("{missing:?}").contains(r#"it has [\"scores\", \"boxes\"]"#),
+            "{missing:?}"
+        );
         std::mem::forget(outputs);
     }
 }

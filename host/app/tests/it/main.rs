@@ -14,6 +14,7 @@
 mod client;
 mod deploy;
 mod files;
+mod guests;
 mod load;
 mod onnx;
 mod raw;
@@ -27,6 +28,8 @@ mod bad_requests;
 mod bad_uploads;
 mod batching;
 mod command_line;
+mod compiled_code;
+mod compiling;
 mod durability;
 mod h2;
 mod limits;

@@ -165,6 +165,29 @@ impl Server {
         self.setup
     }
 
+    /// Where it keeps its data.
+    pub(crate) fn data_dir(&self) -> PathBuf {
+        self.setup.data_dir()
+    }
+
+    /// The processes that it has started and that have not ended.
+    pub(crate) fn children(&self) -> Vec<u32> {
+        let own = self.process.child.id();
+        let mut found = Vec::new();
+        for entry in fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
+            let Some(number) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+                continue;
+            };
+            // A process may end while it is looked at.
+            let status = fs::read_to_string(entry.path().join("status")).unwrap_or_default();
+            let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
+            if parent.is_some_and(|parent| parent.trim() == own.to_string()) {
+                found.push(number);
+            }
+        }
+        found
+    }
+
     /// Its memory just now.
     pub(crate) fn resident_bytes(&self) -> usize {
         self.memory("VmRSS:")
