@@ -77,10 +77,8 @@ async fn run_server(config: Config) -> Result<()> {
     let _held = data_dir::hold(&config.data_dir)?;
     let token = admin_token(config.admin_token.as_deref(), &config.data_dir)?;
     let pool = BufferPool::new(RETAINED_BYTES_MAX);
-    let compilers = ChildRunner::new(compiler_children(&config));
-    let provers = ChildRunner::new(prover_children());
-    let owners = Children { compilers: compilers.clone(), provers: provers.clone() };
-    let control = Arc::new(open_control(&config, pool.clone(), owners).await?);
+    let children = Children::new(&config);
+    let control = Arc::new(open_control(&config, pool.clone(), &children).await?);
 
     let (shutdown, running) = (Shutdown::new(), control.clone());
     let limits = ListenerConfig {
@@ -115,8 +113,8 @@ async fn run_server(config: Config) -> Result<()> {
             _ = interrupt.recv() => {}
         }
         tracing::info!("shutting down: finishing requests under way");
-        compilers.stop();
-        provers.stop();
+        children.compilers.stop();
+        children.provers.stop();
         grpc.shut_down().await;
         shutdown.begin();
     };
@@ -144,26 +142,29 @@ async fn run_server(config: Config) -> Result<()> {
 /// What may take any time and any memory is done by children of this process.
 struct Children {
     compilers: Arc<ChildRunner>,
+    /// Load models for the first time, one at a time. Not behind plugins, which may take minutes.
     provers: Arc<ChildRunner>,
 }
 
-/// Children in which plugins are compiled.
-fn compiler_children(config: &Config) -> RunnerConfig {
-    let concurrent = config.compile_concurrency;
-    // The allocator reserves a gigabyte at its start; as memory that it can write to, this would be
-    // beyond the limit that a child is given later.
-    let environment = vec![("MIMALLOC_ARENA_EAGER_COMMIT".into(), "0".into())];
-    RunnerConfig { concurrent, environment, ..RunnerConfig::new(&["child"]) }
+impl Children {
+    fn new(config: &Config) -> Self {
+        let runner = |concurrent| {
+            // The allocator reserves a gigabyte at its start; as memory that it can write to, this
+            // would be beyond the limit that a child is given later.
+            let mut environment = vec![("MIMALLOC_ARENA_EAGER_COMMIT".into(), "0".into())];
+            let libraries = "LD_LIBRARY_PATH";
+            environment.extend(std::env::var_os(libraries).map(|path| (libraries.into(), path)));
+            ChildRunner::new(RunnerConfig {
+                concurrent,
+                environment,
+                ..RunnerConfig::new(&["child"])
+            })
+        };
+        Self { compilers: runner(config.compile_concurrency), provers: runner(1) }
+    }
 }
 
-/// Children in which models are loaded for the first time, one at a time.
-fn prover_children() -> RunnerConfig {
-    let name = "LD_LIBRARY_PATH";
-    let libraries = std::env::var_os(name).map(|path| (name.into(), path));
-    RunnerConfig { environment: libraries.into_iter().collect(), ..RunnerConfig::new(&["child"]) }
-}
-
-async fn open_control(config: &Config, pool: BufferPool, children: Children) -> Result<Control> {
+async fn open_control(config: &Config, pool: BufferPool, children: &Children) -> Result<Control> {
     let data_dir = &config.data_dir;
     let search = LibrarySearch {
         configured: config.onnxruntime_library.clone(),
@@ -181,7 +182,7 @@ async fn open_control(config: &Config, pool: BufferPool, children: Children) -> 
         concurrent_calls: config.concurrent_plugin_calls,
         memory_bytes_max: config.plugin_memory_bytes,
         instances_max: config.plugin_instances,
-        compiler: Compiler::Child { runner: children.compilers, limits },
+        compiler: Compiler::Child { runner: children.compilers.clone(), limits },
         ..SandboxConfig::new(data_dir.join("compiled"))
     };
     let sandbox = Sandbox::new(&sandbox, pool).context("cannot set up the sandbox")?;
@@ -191,7 +192,7 @@ async fn open_control(config: &Config, pool: BufferPool, children: Children) -> 
     let store = Store::open_local(&data_dir.join("store"))?;
     let tenant_bytes_max = config.tenant_bytes_max;
     let prover = ProverConfig {
-        runner: children.provers,
+        runner: children.provers.clone(),
         directory: data_dir.join("proofs"),
         timeout: config.model_proof_timeout,
         memory_bytes: config.model_proof_memory_bytes,

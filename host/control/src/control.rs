@@ -144,7 +144,9 @@ impl Control {
 
     /// What is being worked on in child processes, and what waits for it.
     pub fn jobs(&self) -> Vec<JobStatus> {
-        self.loader.sandbox.jobs()
+        let mut jobs = self.loader.sandbox.jobs();
+        jobs.extend(self.loader.models.jobs());
+        jobs
     }
 
     /// What the current snapshot was built from. Never waits for a change under way.

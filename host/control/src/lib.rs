@@ -7,9 +7,9 @@
 //!
 //! In reading order: `release` is what the log holds, `log` how it is written there, `desired` what
 //! replaying it adds up to, `document` how people's documents are read, `plan` turns what was asked
-//! into the changes of a release, `loader` turns digests into loaded plugins, `models` into lanes, after
-//! `prove` has had a child load the model; `build` turns the desired state into a snapshot, `fault`
-//! says what of it is not served. `signature` says whether a model's new version fits its users.
+//! into the changes of a release, `loader` turns digests into loaded plugins and `models` into lanes,
+//! after `prove` has had a child load the model, `build` turns the desired state into a snapshot,
+//! `fault` says what of it is not served, `signature` whether a model still fits those who use it.
 //!
 //! Invariants:
 //! - what was acknowledged is in the log, and the log replayed gives the same desired state;

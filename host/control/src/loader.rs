@@ -215,6 +215,17 @@ impl Loader {
     }
 }
 
+/// An uploaded file. Where it cannot be read, tenants need not know where it was looked for.
+pub(crate) async fn read_blob(store: &Store, digest: Digest) -> Result<Bytes, String> {
+    store.blob(digest).await.map_err(|error| {
+        tracing::error!(%digest, ?error, "an uploaded file cannot be read");
+        match error {
+            StoreError::Damaged { .. } => error.to_string(),
+            _ => format!("its file {digest} cannot be read"),
+        }
+    })
+}
+
 impl PluginSlot {
     fn is_of_use(&self) -> bool {
         let holders = self.loaded.strong_count() + self.loading.strong_count();
@@ -226,17 +237,6 @@ impl PluginFault {
     fn host(why: String) -> Self {
         Self { why, code: ErrorCode::Internal }
     }
-}
-
-/// An uploaded file. Where it cannot be read, tenants need not know where it was looked for.
-pub(crate) async fn read_blob(store: &Store, digest: Digest) -> Result<Bytes, String> {
-    store.blob(digest).await.map_err(|error| {
-        tracing::error!(%digest, ?error, "an uploaded file cannot be read");
-        match error {
-            StoreError::Damaged { .. } => error.to_string(),
-            _ => format!("its file {digest} cannot be read"),
-        }
-    })
 }
 
 fn new_share(bytes_max: usize) -> Share {

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use gristmill_backend::{Backends, LoadOptions, LoadedModel};
 use gristmill_batch::{LOST_RUNS_MAX, Lane, LaneParts, Lanes, Upkeep, refusal};
+use gristmill_child::JobStatus;
 use gristmill_core::{Digest, Name};
 use gristmill_snapshot::{ProviderHealth, ServedModel};
 use gristmill_store::Store;
@@ -201,6 +202,11 @@ impl Models {
     /// Forget the proofs of models that `desired` does not name.
     pub(crate) fn forget_proofs(&self, desired: &Desired) {
         self.prover.forget(|digest| desired.models.values().any(|model| model.digest == *digest));
+    }
+
+    /// The proofs that are made or wait.
+    pub(crate) fn jobs(&self) -> Vec<JobStatus> {
+        self.prover.jobs()
     }
 
     /// As of [`Lanes::end_within`].

@@ -14,7 +14,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use gristmill_backend::{Backends, LibrarySearch};
-use gristmill_child::{ChildLimits, ChildRunner, Job, Output, Task};
+use gristmill_child::{ChildLimits, ChildRunner, Job, JobStatus, Output, Task};
 use gristmill_core::{BufferPool, Digest};
 use gristmill_store::digest_of;
 use serde::{Deserialize, Serialize};
@@ -127,6 +127,10 @@ impl Prover {
             tracing::warn!(file = %file.display(), %error, "a proof cannot be remembered");
         }
         Ok(proof.answer)
+    }
+
+    pub(crate) fn jobs(&self) -> Vec<JobStatus> {
+        self.config.runner.status()
     }
 
     async fn ask(
