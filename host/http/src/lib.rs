@@ -16,6 +16,7 @@ mod body;
 mod credentials;
 pub mod data;
 mod listener;
+mod offload;
 pub mod oip;
 mod percent;
 mod problem;
