@@ -83,9 +83,19 @@ const SETTINGS: &[Setting] = &[
         help: "The largest model or plugin that can be uploaded",
     },
     Setting {
+        key: "connections_max",
+        default: None,
+        help: "Connections of the data plane and gRPC at the same time; where all are taken, those that have waited longest for a request are closed. Follows from the limit on open files where it is not given",
+    },
+    Setting {
+        key: "connections_per_client_max",
+        default: None,
+        help: "Connections of one address to the data plane and gRPC; no limit where it is not given",
+    },
+    Setting {
         key: "header_timeout_s",
         default: Some("30"),
-        help: "Seconds until a request's headers must have arrived",
+        help: "Seconds for which a connection may wait for a request, and until a request's headers must have arrived",
     },
     Setting {
         key: "write_timeout_s",
@@ -121,6 +131,8 @@ pub(crate) struct Config {
     pub(crate) concurrent_plugin_calls: u32,
     pub(crate) plugin_memory_bytes: usize,
     pub(crate) upload_bytes_max: usize,
+    pub(crate) connections_max: Option<usize>,
+    pub(crate) connections_per_client_max: Option<usize>,
     pub(crate) header_timeout: Duration,
     pub(crate) write_timeout: Duration,
     pub(crate) drain_timeout: Duration,
@@ -175,6 +187,12 @@ impl Config {
             concurrent_plugin_calls: reader.within("concurrent_plugin_calls", 1, 10_000),
             plugin_memory_bytes: reader.within("plugin_memory_bytes", 1 << 20, 4 << 30),
             upload_bytes_max: reader.within("upload_bytes_max", 1 << 10, 1 << 40),
+            connections_max: reader.optional_within("connections_max", 16, 1 << 24),
+            connections_per_client_max: reader.optional_within(
+                "connections_per_client_max",
+                1,
+                1 << 24,
+            ),
             header_timeout: Duration::from_secs(reader.within("header_timeout_s", 1, 3600)),
             write_timeout: Duration::from_secs(reader.within("write_timeout_s", 1, 3600)),
             drain_timeout: Duration::from_secs(reader.within("drain_timeout_s", 0, 3600)),
@@ -282,6 +300,18 @@ impl Reader<'_> {
         }
     }
 
+    /// The setting, where it is given.
+    fn optional_within<T>(&mut self, key: &str, min: T, max: T) -> Option<T>
+    where
+        T: std::str::FromStr<Err: std::fmt::Display> + PartialOrd + std::fmt::Display,
+    {
+        let value: T = self.optional(key)?;
+        if value < min || value > max {
+            self.faults.push(format!("{key} is {value}: must be {min} to {max}"));
+        }
+        Some(value)
+    }
+
     fn within<T>(&mut self, key: &str, min: T, max: T) -> T
     where
         T: std::str::FromStr<Err: std::fmt::Display> + PartialOrd + std::fmt::Display,
@@ -341,7 +371,8 @@ mod tests {
         let file = "liten = 'x'\nadmin_listen = 'nowhere'\ndrain_timeout_s = 99999\nlog_format = 'xml'\n\
                     admin_token = 'short'\nheader_timeout_s = [1]\nlog = 'a=b=c'\n\
                     tenant_bytes_max = 2000";
-        let faults = resolve(&["--concurrent-plugin-calls", "0"], file).unwrap_err().join("\n");
+        let flags = ["--concurrent-plugin-calls", "0", "--connections-max", "9"];
+        let faults = resolve(&flags, file).unwrap_err().join("\n");
         for named in [
             "\"liten\"",
             "admin_listen is \"nowhere\"",
@@ -351,6 +382,7 @@ mod tests {
             "header_timeout_s is a array",
             "log is \"a=b=c\"",
             "concurrent_plugin_calls is 0",
+            "connections_max is 9: must be 16 to 16777216",
             "tenant_bytes_max is 2000: must be at least message_bytes_max, 67108864",
         ] {
             assert!(faults.contains(named), "{named} is missing from:\n{faults}");

@@ -24,6 +24,6 @@ mod request_id;
 
 pub use admin::AdminPlane;
 pub use data::DataPlane;
-pub use listener::{ListenerConfig, Protocol, Shutdown, serve};
+pub use listener::{Connections, ListenerConfig, Protocol, Shutdown, serve};
 pub use oip::grpc::{GrpcPlane, grpc_plane};
 pub use oip::{Inference, InferenceConfig};

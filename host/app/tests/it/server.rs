@@ -23,6 +23,7 @@ pub(crate) struct Setup {
     flags: Vec<String>,
     onnxruntime: Option<PathBuf>,
     admin_token: Option<String>,
+    open_files: Option<usize>,
 }
 
 impl Setup {
@@ -33,6 +34,7 @@ impl Setup {
             flags: Vec::new(),
             onnxruntime: Some(files::onnxruntime()),
             admin_token: Some(ADMIN_TOKEN.into()),
+            open_files: None,
         }
     }
 
@@ -50,6 +52,11 @@ impl Setup {
     /// Without an admin token: the server makes one.
     pub(crate) fn without_admin_token(self) -> Self {
         Self { admin_token: None, ..self }
+    }
+
+    /// With at most `max` open files.
+    pub(crate) fn open_files(self, max: usize) -> Self {
+        Self { open_files: Some(max), ..self }
     }
 
     /// Where the server keeps its data.
@@ -88,7 +95,15 @@ impl Setup {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gristmill"));
+        let binary = env!("CARGO_BIN_EXE_gristmill");
+        let mut command = match self.open_files {
+            None => Command::new(binary),
+            Some(max) => {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", r#"ulimit -n "$0" && exec "$@""#, &max.to_string(), binary]);
+                shell
+            }
+        };
         // Run where there is no gristmill.toml to be picked up.
         command.current_dir(self.directory.path());
         command.arg("serve").arg("--data-dir").arg(self.data_dir());
@@ -157,6 +172,17 @@ impl Server {
     /// Its memory just now.
     pub(crate) fn resident_bytes(&self) -> usize {
         self.memory("VmRSS:")
+    }
+
+    /// The most memory that it had since the last [`Self::forget_peak`].
+    pub(crate) fn peak_bytes(&self) -> usize {
+        self.memory("VmHWM:")
+    }
+
+    /// Let the peak be what it has just now.
+    pub(crate) fn forget_peak(&self) {
+        let path = format!("/proc/{}/clear_refs", self.process.child.id());
+        fs::write(path, "5").unwrap();
     }
 
     /// What it has of the address space just now, used or not.
