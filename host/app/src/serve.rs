@@ -7,18 +7,20 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Command};
 use gristmill_backend::{Backends, LibrarySearch};
+use gristmill_child::{ChildLimits, ChildRunner, RunnerConfig};
 use gristmill_control::{Control, ControlParts};
 use gristmill_core::{BufferPool, PipelineLimits};
 use gristmill_http::{
     AdminPlane, Connections, DataPlane, Inference, InferenceConfig, ListenerConfig, Protocol,
-    Shutdown, grpc_plane, serve,
+    Shutdown, UploadLimits, grpc_plane, serve,
 };
-use gristmill_sandbox::{Sandbox, SandboxConfig};
+use gristmill_sandbox::{Compiler, Sandbox, SandboxConfig};
 use gristmill_store::Store;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::{self, Config};
+use crate::data_dir;
 use crate::token::admin_token;
 
 /// Unused tensor buffers kept for the next request, in bytes.
@@ -35,11 +37,21 @@ const FILES_PER_ADMIN_CONNECTION: usize = 8;
 
 /// What the data plane has places for, however few files may be open.
 const CONNECTIONS_MIN: usize = 16;
+/// The most machine code of one plugin; an interpreter in WebAssembly has a tenth of it.
+const CODE_BYTES_MAX: u64 = 512 << 20;
+
+/// How many seconds by the clock a child has for each of processor time: it has the lowest priority,
+/// and others may keep the processors busy.
+const WALL_PER_CPU: u32 = 10;
 
 pub(crate) fn command() -> Command {
     Command::new("serve").about("Serve tenants and the admin API").args(config::args()).after_help(
         "Each setting can also be given in the configuration file, by the name of its flag with \
-         underscores. SIGTERM and SIGINT drain: no new connections, requests under way finish.",
+         underscores. SIGTERM and SIGINT drain: no new connections, requests under way finish.\n\n\
+         Examples:\n  \
+         gristmill serve\n  \
+         gristmill serve --config /etc/gristmill.toml --listen 0.0.0.0:8080\n  \
+         GRISTMILL_LOG_FORMAT=json gristmill serve --onnxruntime-library /opt/onnxruntime.so",
     )
 }
 
@@ -49,6 +61,12 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         Err(faults) => bail!("the configuration is wrong:\n  {}", faults.join("\n  ")),
     };
     gristmill_telemetry::init(&config.log, config.log_format)?;
+    for variable in config::unknown_variables(std::env::vars_os().map(|(name, _)| name)) {
+        tracing::warn!(
+            variable,
+            "unknown variable; `gristmill serve --help` lists those there are"
+        );
+    }
     // A connection is a file, and the usual limit of 1024 of them is for programs that hold few.
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
         tracing::warn!(%error, "the limit on open files stays as it is");
@@ -59,15 +77,16 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
 }
 
 async fn run_server(config: Config, files: usize) -> Result<()> {
-    let data_dir = &config.data_dir;
-    std::fs::create_dir_all(data_dir)
-        .with_context(|| format!("data_dir {}", data_dir.display()))?;
-    let (token, made) = admin_token(config.admin_token.as_deref(), data_dir)?;
-    let pool = BufferPool::new(RETAINED_BYTES_MAX);
-    let control = Arc::new(open_control(&config, pool.clone()).await?);
+    // In this order: where a start fails for its addresses or its directory, nothing was made; and a
+    // token that was made has been shown before anything else can fail.
     let listener = bind("listen", config.listen).await?;
     let grpc_listener = bind("grpc_listen", config.grpc_listen).await?;
     let admin_listener = bind("admin_listen", config.admin_listen).await?;
+    let _held = data_dir::hold(&config.data_dir)?;
+    let token = admin_token(config.admin_token.as_deref(), &config.data_dir)?;
+    let pool = BufferPool::new(RETAINED_BYTES_MAX);
+    let children = children(&config);
+    let control = Arc::new(open_control(&config, pool.clone(), children.clone()).await?);
 
     let (shutdown, drain_timeout) = (Shutdown::new(), config.drain_timeout);
     let limits = ListenerConfig {
@@ -87,8 +106,12 @@ async fn run_server(config: Config, files: usize) -> Result<()> {
     let cell = control.cell().clone();
     let data = DataPlane::new(cell.clone(), inference.clone(), shutdown.clone());
     let mut grpc = grpc_plane(inference).await;
-    let admin = AdminPlane::new(control, token, config.upload_bytes_max);
-    announce([&listener, &grpc_listener, &admin_listener], made.as_deref())?;
+    let uploads = UploadLimits {
+        upload_bytes_max: config.upload_bytes_max,
+        upload_timeout: config.upload_timeout,
+    };
+    let admin = AdminPlane::new(control, token, uploads);
+    announce([&listener, &grpc_listener, &admin_listener])?;
 
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -99,6 +122,7 @@ async fn run_server(config: Config, files: usize) -> Result<()> {
             _ = interrupt.recv() => {}
         }
         tracing::info!("shutting down: finishing requests under way");
+        children.stop();
         grpc.shut_down().await;
         shutdown.begin();
     };
@@ -145,21 +169,44 @@ fn with_places(
     (ListenerConfig { connections, ..limits }, admin_limits)
 }
 
-async fn open_control(config: &Config, pool: BufferPool) -> Result<Control> {
+/// What may take any time and any memory is done by children of this process.
+fn children(config: &Config) -> Arc<ChildRunner> {
+    let concurrent = config.compile_concurrency;
+    // The allocator reserves a gigabyte at its start; as memory that it can write to, this would be
+    // beyond the limit that a child is given later.
+    let environment = vec![("MIMALLOC_ARENA_EAGER_COMMIT".into(), "0".into())];
+    ChildRunner::new(RunnerConfig { concurrent, environment, ..RunnerConfig::new(&["child"]) })
+}
+
+async fn open_control(
+    config: &Config,
+    pool: BufferPool,
+    children: Arc<ChildRunner>,
+) -> Result<Control> {
     let data_dir = &config.data_dir;
     let search = LibrarySearch {
         configured: config.onnxruntime_library.clone(),
         data_directory: Some(data_dir.clone()),
     };
     let backends = Backends::open(&search, pool.clone())?;
+    let limits = ChildLimits {
+        wall: config.compile_timeout * WALL_PER_CPU,
+        cpu: config.compile_timeout,
+        memory_bytes: config.compile_memory_bytes,
+        address_bytes: None,
+        output_bytes: CODE_BYTES_MAX,
+    };
     let sandbox = SandboxConfig {
         concurrent_calls: config.concurrent_plugin_calls,
         memory_bytes_max: config.plugin_memory_bytes,
+        instances_max: config.plugin_instances,
+        compiler: Compiler::Child { runner: children, limits },
         ..SandboxConfig::new(data_dir.join("compiled"))
     };
     let sandbox = Sandbox::new(&sandbox, pool).context("cannot set up the sandbox")?;
     let mut limits = PipelineLimits::default();
     limits.plugin.memory_bytes = config.plugin_memory_bytes;
+    limits.plugin.instances = config.plugin_instances as usize;
     let store = Store::open_local(&data_dir.join("store"))?;
     let tenant_bytes_max = config.tenant_bytes_max;
     let parts = ControlParts { store: store.into(), sandbox, backends, limits, tenant_bytes_max };
@@ -167,19 +214,18 @@ async fn open_control(config: &Config, pool: BufferPool) -> Result<Control> {
 }
 
 async fn bind(setting: &str, address: std::net::SocketAddr) -> Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| format!("{setting} {address}"))
+    let flag = setting.replace('_', "-");
+    TcpListener::bind(address).await.with_context(|| {
+        format!("cannot listen on {setting} {address}: choose another address with --{flag}")
+    })
 }
 
-/// Say where the server is, and the admin token where it is new: on standard output, for people and
-/// scripts that started it.
-fn announce(listeners: [&TcpListener; 3], token: Option<&str>) -> Result<()> {
+/// Say where the server is: on standard output, for people and scripts that started it.
+fn announce(listeners: [&TcpListener; 3]) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "gristmill {}", env!("CARGO_PKG_VERSION"))?;
     for (name, listener) in ["data plane ", "grpc       ", "admin plane"].iter().zip(listeners) {
         writeln!(out, "{name} http://{}", listener.local_addr()?)?;
-    }
-    if let Some(token) = token {
-        writeln!(out, "admin token {token} (shown only this once)")?;
     }
     out.flush()?;
     Ok(())

@@ -21,7 +21,7 @@ pub enum ErrorCode {
     MethodNotAllowed,
     /// The client took too long to send the request.
     RequestTimeout,
-    /// A change was based on a state that is no longer current.
+    /// The change does not fit the state that serves: something else uses what it would remove.
     Conflict,
     /// The body is over the limit.
     BodyTooLarge,
@@ -55,6 +55,8 @@ pub enum ErrorCode {
     DeadlineExceeded,
     /// Something this needs is not being served just now.
     Unavailable,
+    /// The server's disk has no room for it.
+    InsufficientStorage,
     /// The host's own fault.
     Internal,
 }
@@ -89,6 +91,7 @@ impl ErrorCode {
             Self::Overloaded => "overloaded",
             Self::DeadlineExceeded => "deadline_exceeded",
             Self::Unavailable => "unavailable",
+            Self::InsufficientStorage => "insufficient_storage",
             Self::Internal => "internal",
         }
     }

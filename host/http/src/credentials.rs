@@ -17,6 +17,11 @@ pub(crate) fn bearer_in(value: &str) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
+/// Whether a key arrives as it was written: what a header cannot carry, or loses, opens nothing.
+pub(crate) fn can_be_sent(key: &str) -> bool {
+    key.trim() == key && key.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+}
+
 /// What is kept of a key.
 pub(crate) fn digest(key: &str) -> Digest {
     Digest::from_bytes(Sha256::digest(key).into())

@@ -22,7 +22,7 @@ mod percent;
 mod problem;
 mod request_id;
 
-pub use admin::AdminPlane;
+pub use admin::{AdminPlane, UploadLimits};
 pub use data::DataPlane;
 pub use listener::{Connections, ListenerConfig, Protocol, Shutdown, serve};
 pub use oip::grpc::{GrpcPlane, grpc_plane};

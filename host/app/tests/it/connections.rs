@@ -20,9 +20,10 @@ fn used(server: &Server) -> Raw {
 
 #[test]
 fn idle_connections_make_room_for_others_and_for_the_operator() {
-    let mut server = Setup::new().open_files(300).start();
-    server.digits("acme");
-    let head = raw::post("/v1/acme/infer", &["content-length: 9"]);
+    let mut server = Setup::new().open_files(300).flag("--open-tenant", "acme").start();
+    server.put("models/identity", include_bytes!("../fixtures/identity-fp32.onnx"));
+    server.put_json("tenants/acme", &json!({ "open": true, "models": ["identity"] }));
+    let head = raw::post("/v2/models/identity/infer", &["content-length: 9"]);
     // In use all the time: its body is on its way.
     let mut in_use = Raw::sent(&server.data, &head);
     let never_used: Vec<_> = (0..400).map(|_| Raw::open(&server.data)).collect();
@@ -34,8 +35,8 @@ fn idle_connections_make_room_for_others_and_for_the_operator() {
     server.status();
     server.put_json("tenants/late", &json!({ "open": true }));
     assert_eq!(server.data.get("/livez").status, 200);
-    in_use.send(b"a picture");
-    assert!(in_use.read_until("\r\n").starts_with("HTTP/1.1 415 "));
+    in_use.send(b"no object");
+    assert!(in_use.read_until("\r\n").starts_with("HTTP/1.1 400 "));
     server.assert_alive();
     drop((never_used, admin, idle));
 }

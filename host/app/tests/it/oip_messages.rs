@@ -46,7 +46,7 @@ fn within_bounds(server: &Server, name: &str, bytes: usize, send: impl FnOnce())
     let before = server.resident_bytes();
     server.forget_peak();
     send();
-    let grown = server.peak_bytes().saturating_sub(before);
+    let grown = server.peak_resident_bytes().saturating_sub(before);
     let may = 3 * bytes + SLACK;
     assert!(grown <= may, "{name}: {} MiB for a message of {}", grown / MIB, bytes / MIB);
 }

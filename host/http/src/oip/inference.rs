@@ -177,7 +177,7 @@ fn made(
     if let Some(held) = budget.map(|budget| body::try_reserved(len, budget)).transpose()?.flatten()
     {
         let mut copy = pool.begin(len);
-        copy.as_mut().copy_from_slice(&input.data);
+        copy.append(&input.data);
         input.data = held.keep(Bytes::from_owner(copy));
     }
     input.tensor(pool).map_err(refused)

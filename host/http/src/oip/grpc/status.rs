@@ -53,6 +53,7 @@ pub(super) fn status_of(problem: &Problem) -> Status {
         | ErrorCode::PluginOutOfMemory
         | ErrorCode::PluginInvalidOutput
         | ErrorCode::ModelFailed
+        | ErrorCode::InsufficientStorage
         | ErrorCode::Internal => Code::Internal,
     };
     if code == Code::Internal {
