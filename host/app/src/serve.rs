@@ -11,8 +11,8 @@ use gristmill_child::{ChildLimits, ChildRunner, RunnerConfig};
 use gristmill_control::{Control, ControlParts, ProverConfig};
 use gristmill_core::{BufferPool, PipelineLimits};
 use gristmill_http::{
-    AdminPlane, DataPlane, Inference, InferenceConfig, ListenerConfig, Protocol, Shutdown,
-    UploadLimits, grpc_plane, serve,
+    AdminPlane, Connections, DataPlane, Inference, InferenceConfig, ListenerConfig, Protocol,
+    Shutdown, UploadLimits, grpc_plane, serve,
 };
 use gristmill_sandbox::{Compiler, Sandbox, SandboxConfig};
 use gristmill_store::Store;
@@ -30,6 +30,17 @@ const RUNS_END_WITHIN: Duration = Duration::from_secs(3);
 /// Unused tensor buffers kept for the next request, in bytes.
 const RETAINED_BYTES_MAX: usize = 256 << 20;
 
+/// Open files that are not for connections: listeners, the log, blobs, models and plugins.
+const OWN_FILES: usize = 64;
+
+/// Connections that the admin plane has places for, whatever the data plane's clients do, and of
+/// how many open files they are one.
+const ADMIN_CONNECTIONS_MIN: usize = 64;
+const ADMIN_CONNECTIONS_MAX: usize = 1024;
+const FILES_PER_ADMIN_CONNECTION: usize = 8;
+
+/// What the data plane has places for, however few files may be open.
+const CONNECTIONS_MIN: usize = 16;
 /// The most machine code of one plugin; an interpreter in WebAssembly has a tenth of it.
 const CODE_BYTES_MAX: u64 = 512 << 20;
 
@@ -64,11 +75,12 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
         tracing::warn!(%error, "the limit on open files stays as it is");
     }
+    let (files, _) = rlimit::Resource::NOFILE.get()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(run_server(config))
+    runtime.block_on(run_server(config, files.try_into().unwrap_or(usize::MAX)))
 }
 
-async fn run_server(config: Config) -> Result<()> {
+async fn run_server(config: Config, files: usize) -> Result<()> {
     // In this order: where a start fails for its addresses or its directory, nothing was made; and a
     // token that was made has been shown before anything else can fail.
     let listener = bind("listen", config.listen).await?;
@@ -87,6 +99,7 @@ async fn run_server(config: Config) -> Result<()> {
         drain_timeout: config.drain_timeout,
         ..ListenerConfig::default()
     };
+    let (limits, admin_limits) = with_places(limits, &config, files);
     let rules = InferenceConfig {
         open_tenant: config.open_tenant,
         admin_token: token,
@@ -125,9 +138,10 @@ async fn run_server(config: Config) -> Result<()> {
     let serve_grpc = serve(grpc_listener, http2, limits.clone(), shutdown.clone(), move |call| {
         calls.clone().handle(call)
     });
-    let serve_admin = serve(admin_listener, http1, limits, shutdown.clone(), move |request| {
-        admin.clone().handle(request)
-    });
+    let serve_admin =
+        serve(admin_listener, http1, admin_limits, shutdown.clone(), move |request| {
+            admin.clone().handle(request)
+        });
     let (data, grpc, admin, ()) = tokio::join!(serve_data, serve_grpc, serve_admin, stop);
     if !(data && grpc && admin) {
         tracing::warn!("some requests were still under way when the drain timeout passed");
@@ -137,6 +151,23 @@ async fn run_server(config: Config) -> Result<()> {
         process::end_at_once();
     }
     Ok(())
+}
+
+/// The listeners' limits with places for connections, of which at most `files` may be open: those
+/// of the data plane and gRPC, and those of the admin plane.
+fn with_places(
+    limits: ListenerConfig,
+    config: &Config,
+    files: usize,
+) -> (ListenerConfig, ListenerConfig) {
+    let admin = files / FILES_PER_ADMIN_CONNECTION;
+    let admin = admin.clamp(ADMIN_CONNECTIONS_MIN, ADMIN_CONNECTIONS_MAX);
+    let data = files.saturating_sub(OWN_FILES + admin).max(CONNECTIONS_MIN);
+    let data = config.connections_max.unwrap_or(data);
+    let connections = Connections::new(data, config.connections_per_client_max);
+    let admin_limits =
+        ListenerConfig { connections: Connections::new(admin, None), ..limits.clone() };
+    (ListenerConfig { connections, ..limits }, admin_limits)
 }
 
 /// What may take any time and any memory is done by children of this process.

@@ -223,27 +223,27 @@ pub(crate) fn held(bytes: Bytes, budget: &Arc<ByteBudget>) -> Bytes {
 
 /// Bytes of a request that count likewise, if the budget has them left.
 pub(crate) fn try_held(bytes: Bytes, budget: &Arc<ByteBudget>) -> Result<Bytes, OverBudget> {
-    if bytes.len() < HELD_BYTES_MIN {
-        return Ok(bytes);
+    let held = try_reserved(bytes.len(), budget)?;
+    Ok(kept(bytes, held))
+}
+
+/// The same for bytes that are yet to be made; nothing where they are too few to count.
+pub(crate) fn try_reserved(
+    bytes: usize,
+    budget: &Arc<ByteBudget>,
+) -> Result<Option<HeldBytes>, OverBudget> {
+    if bytes < HELD_BYTES_MIN {
+        return Ok(None);
     }
     let held = budget.hold(0);
-    held.try_add(bytes.len())?;
-    Ok(kept(bytes, Some(held)))
+    held.try_add(bytes)?;
+    Ok(Some(held))
 }
 
 /// Bytes that are `held` until they are dropped.
 pub(crate) fn kept(bytes: Bytes, held: Option<HeldBytes>) -> Bytes {
-    struct Owner {
-        bytes: Bytes,
-        _held: HeldBytes,
-    }
-    impl AsRef<[u8]> for Owner {
-        fn as_ref(&self) -> &[u8] {
-            &self.bytes
-        }
-    }
     match held {
-        Some(_held) if bytes.len() >= HELD_BYTES_MIN => Bytes::from_owner(Owner { bytes, _held }),
+        Some(held) if bytes.len() >= HELD_BYTES_MIN => held.keep(bytes),
         _ => bytes,
     }
 }

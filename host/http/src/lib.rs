@@ -16,6 +16,7 @@ mod body;
 mod credentials;
 pub mod data;
 mod listener;
+mod offload;
 pub mod oip;
 mod percent;
 mod problem;
@@ -23,6 +24,6 @@ mod request_id;
 
 pub use admin::{AdminPlane, UploadLimits};
 pub use data::DataPlane;
-pub use listener::{ListenerConfig, Protocol, Shutdown, serve};
+pub use listener::{Connections, ListenerConfig, Protocol, Shutdown, serve};
 pub use oip::grpc::{GrpcPlane, grpc_plane};
 pub use oip::{Inference, InferenceConfig};

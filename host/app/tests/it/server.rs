@@ -24,6 +24,7 @@ pub(crate) struct Setup {
     variables: Vec<(String, String)>,
     onnxruntime: Option<PathBuf>,
     admin_token: Option<String>,
+    open_files: Option<usize>,
 }
 
 impl Setup {
@@ -35,6 +36,7 @@ impl Setup {
             variables: Vec::new(),
             onnxruntime: Some(files::onnxruntime()),
             admin_token: Some(ADMIN_TOKEN.into()),
+            open_files: None,
         }
     }
 
@@ -58,6 +60,11 @@ impl Setup {
     /// Without an admin token: the server makes one.
     pub(crate) fn without_admin_token(self) -> Self {
         Self { admin_token: None, ..self }
+    }
+
+    /// With at most `max` open files.
+    pub(crate) fn open_files(self, max: usize) -> Self {
+        Self { open_files: Some(max), ..self }
     }
 
     /// Without any further flag given before.
@@ -113,7 +120,15 @@ impl Setup {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gristmill"));
+        let binary = env!("CARGO_BIN_EXE_gristmill");
+        let mut command = match self.open_files {
+            None => Command::new(binary),
+            Some(max) => {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", r#"ulimit -n "$0" && exec "$@""#, &max.to_string(), binary]);
+                shell
+            }
+        };
         // Run where there is no gristmill.toml to be picked up.
         command.current_dir(self.directory.path());
         command.arg("serve").arg("--data-dir").arg(self.data_dir());
@@ -230,7 +245,13 @@ impl Server {
         self.memory("VmRSS:")
     }
 
-    /// The most memory that it ever had.
+    /// Let the peak be what it has just now.
+    pub(crate) fn forget_peak(&self) {
+        let path = format!("/proc/{}/clear_refs", self.process.child.id());
+        fs::write(path, "5").unwrap();
+    }
+
+    /// The most memory that it ever had, or since the last [`Self::forget_peak`].
     pub(crate) fn peak_resident_bytes(&self) -> usize {
         self.memory("VmHWM:")
     }

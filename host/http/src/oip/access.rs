@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gristmill_core::{ByteBudget, ErrorCode, Name};
+use gristmill_core::{ByteBudget, Digest, ErrorCode, Name};
 use gristmill_snapshot::{ModelState, Pipeline, Route, ServedModel, Snapshot, Tenant, same_key};
 
 use super::Inference;
@@ -48,29 +48,42 @@ impl Inference {
         token: Option<&str>,
         tenant: Option<&str>,
     ) -> Result<Caller<'a>, Problem> {
-        let config = &self.parts.config;
-        let digest = token.map(credentials::digest);
-        if digest.is_some_and(|digest| same_key(config.admin_token, digest)) {
+        let key = token.map(credentials::digest);
+        let Some(named) = tenant.filter(|_| !self.is_operator(key)) else {
+            return self.caller_with(snapshot, key);
+        };
+        let (name, tenant) = find_tenant(snapshot, named)?;
+        authorise(tenant, name.as_str(), token)?;
+        Ok(Caller::Tenant { name, tenant })
+    }
+
+    /// The caller whose key has this digest.
+    pub(super) fn caller_with<'a>(
+        &self,
+        snapshot: &'a Snapshot,
+        key: Option<Digest>,
+    ) -> Result<Caller<'a>, Problem> {
+        if self.is_operator(key) {
             return Ok(Caller::Operator);
         }
-        let name = match (tenant, digest, &config.open_tenant) {
-            (Some(named), ..) => named,
-            (None, Some(digest), _) => {
+        let name = match (key, &self.parts.config.open_tenant) {
+            (Some(key), _) => {
                 let opens_none =
                     || Problem::new(ErrorCode::Forbidden, "the API key opens no tenant");
-                snapshot.keys.get(&digest).ok_or_else(opens_none)?.as_str()
+                snapshot.keys.get(&key).ok_or_else(opens_none)?
             }
-            (None, None, Some(open)) => open.as_str(),
-            (None, None, None) => {
+            (None, Some(open)) => open,
+            (None, None) => {
                 let detail = "an API key is needed: Authorization: Bearer <key>";
                 return Err(Problem::new(ErrorCode::Unauthenticated, detail));
             }
         };
-        let (name, state) = find_tenant(snapshot, name)?;
-        if tenant.is_some() {
-            authorise(state, name.as_str(), token)?;
-        }
-        Ok(Caller::Tenant { name, tenant: state })
+        let (name, tenant) = find_tenant(snapshot, name.as_str())?;
+        Ok(Caller::Tenant { name, tenant })
+    }
+
+    fn is_operator(&self, key: Option<Digest>) -> bool {
+        key.is_some_and(|key| same_key(self.parts.config.admin_token, key))
     }
 }
 
@@ -95,6 +108,11 @@ impl<'a> Caller<'a> {
                 Err(Problem::new(ErrorCode::Forbidden, detail))
             }
         }
+    }
+
+    /// The tenant's name, if it is one.
+    pub(super) fn name(self) -> Option<&'a Name> {
+        self.tenant().ok().map(|(name, _)| name)
     }
 
     /// What the bytes of its requests count against, if anything.

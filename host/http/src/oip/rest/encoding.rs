@@ -1,12 +1,12 @@
 //! Bodies that travel compressed.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use flate2::Compression;
 use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
-use flate2::read::{GzEncoder, ZlibEncoder};
+use flate2::write::{GzEncoder, ZlibEncoder};
 use gristmill_core::{ByteBudget, ErrorCode};
 use http::HeaderMap;
 use http::header::ACCEPT_ENCODING;
@@ -19,13 +19,13 @@ const INFLATED_BYTES: usize = 64 << 10;
 
 /// How a body is compressed.
 #[derive(Clone, Copy)]
-pub(super) enum Encoding {
+pub(crate) enum Encoding {
     Gzip,
     Deflate,
 }
 
 impl Encoding {
-    pub(super) fn of(name: &[u8]) -> Option<Self> {
+    pub(crate) fn of(name: &[u8]) -> Option<Self> {
         let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
         if is("gzip") || is("x-gzip") {
             return Some(Self::Gzip);
@@ -54,7 +54,7 @@ impl Encoding {
     }
 
     /// All of `body`, counted as it grows.
-    pub(super) fn decompress(
+    pub(crate) fn decompress(
         self,
         mut body: &[u8],
         limit: usize,
@@ -89,13 +89,23 @@ impl Encoding {
         Ok(body::kept(all.freeze(), held))
     }
 
-    pub(super) fn compress(self, body: &[u8]) -> std::io::Result<Vec<u8>> {
-        let mut all = Vec::with_capacity(body.len() / 2);
+    /// `parts` one after the other, each of which goes as soon as it is compressed.
+    pub(super) fn compress(self, parts: Vec<Bytes>) -> std::io::Result<Vec<u8>> {
+        fn write_all(writer: &mut impl Write, parts: Vec<Bytes>) -> std::io::Result<()> {
+            parts.into_iter().try_for_each(|part| writer.write_all(&part))
+        }
         match self {
-            Self::Gzip => GzEncoder::new(body, Compression::fast()).read_to_end(&mut all)?,
-            Self::Deflate => ZlibEncoder::new(body, Compression::fast()).read_to_end(&mut all)?,
-        };
-        Ok(all)
+            Self::Gzip => {
+                let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+                write_all(&mut encoder, parts)?;
+                encoder.finish()
+            }
+            Self::Deflate => {
+                let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+                write_all(&mut encoder, parts)?;
+                encoder.finish()
+            }
+        }
     }
 }
 
