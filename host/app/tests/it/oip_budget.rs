@@ -69,7 +69,10 @@ fn wait_until_held(server: &Server, enough: impl Fn(u64) -> bool) {
 #[track_caller]
 fn assert_busy(answer: &Answer) {
     let text = answer.text();
-    assert!(text.contains("under way would be") && text.contains("1048576 may be"), "{text}");
+    assert!(
+        text.contains("bytes in flight to") && text.ends_with("the limit is 1048576\"}"),
+        "{text}"
+    );
     assert_eq!(answer.header("retry-after"), "1");
 }
 

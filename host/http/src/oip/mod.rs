@@ -20,6 +20,7 @@ pub(crate) mod rest;
 
 /// The protocol's messages and service.
 #[expect(clippy::all, unused_qualifications, reason = "generated")]
+#[allow(dead_code, reason = "typed contents are read by hand, and made by tests only")]
 mod proto {
     tonic::include_proto!("inference");
 }
