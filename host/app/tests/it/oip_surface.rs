@@ -27,7 +27,7 @@ fn index(server: &Server, body: &str) -> Value {
 #[test]
 fn the_index_may_be_of_what_is_ready_and_outlasts_a_restart() {
     let server = server();
-    server.put("models/simple", &files::fixture("fixed-rows.onnx"));
+    server.put("models/simple?force=true", &files::fixture("fixed-rows.onnx"));
     let operator = server.data.with_token(ADMIN_TOKEN);
     operator.post("/v2/repository/models/identity/unload", b"").ok();
     let all = json!([
