@@ -62,7 +62,9 @@ impl Uploads {
             return;
         }
         match store.remove_blob(digest).await {
-            Ok(()) => tracing::info!(%digest, "removed the file of a refused upload"),
+            Ok(true) => tracing::info!(%digest, "removed the file of a refused upload"),
+            // Refused before it was kept.
+            Ok(false) => {}
             Err(error) => {
                 tracing::warn!(%digest, ?error, "the file of a refused upload stays");
             }

@@ -93,10 +93,11 @@ impl Store {
         Ok(bytes)
     }
 
-    /// Remove a blob; one that is not there is as good as removed.
-    pub async fn remove_blob(&self, digest: Digest) -> Result<(), StoreError> {
+    /// Remove a blob; whether it was there.
+    pub async fn remove_blob(&self, digest: Digest) -> Result<bool, StoreError> {
         match self.objects.delete(&blob_key(digest)).await {
-            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Ok(()) => Ok(true),
+            Err(object_store::Error::NotFound { .. }) => Ok(false),
             Err(error) => Err(StoreError::write(error)),
         }
     }
