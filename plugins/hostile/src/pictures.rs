@@ -11,7 +11,8 @@ pub(crate) const DEEDS: &[(&str, Deed)] = &[
     ("bomb", bomb),
     ("thumbnail", thumbnail),
     ("pixels-data", pixels_data),
-    ("resize-chain", resize_chain),
+    ("resize-chain", |request| resize_chain(request, 12_000_000)),
+    ("resize-sides", |request| resize_chain(request, 65_535)),
     ("resize-long", resize_long),
     ("resize-loop", resize_loop),
 ];
@@ -40,10 +41,11 @@ fn pixels_data(request: &Request) -> Result<Prepared, Failure> {
     }
 }
 
-/// Each picture is small enough; what a resizer holds between the two has 144,000,000,000,000 pixels.
-fn resize_chain(request: &Request) -> Result<Prepared, Failure> {
-    let long = decoded(request)?.resize(12_000_000, 1, Filter::Nearest)?;
-    long.resize(1, 12_000_000, Filter::Bilinear)?;
+/// Both pictures are small enough; what a resizer may hold between the two has as many pixels as the
+/// square of their side.
+fn resize_chain(request: &Request, side: u32) -> Result<Prepared, Failure> {
+    let long = decoded(request)?.resize(side, 1, Filter::Nearest)?;
+    long.resize(1, side, Filter::Bilinear)?;
     harmless()
 }
 

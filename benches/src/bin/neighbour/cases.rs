@@ -94,6 +94,7 @@ pub(crate) const CASES: &[Case] = &[
     case("guest/eat-handles", &[8], Guest("eat-handles")),
     case("guest/eat-host-memory", &[8], Guest("eat-host-memory")),
     case("guest/resize-chain", &[1, 4], Guest("resize-chain")),
+    case("guest/resize-sides", &[4], Guest("resize-sides")),
     case("guest/resize-long", &[1, 4], Guest("resize-long")),
     case("guest/resize-loop", &[8], Guest("resize-loop")),
     // The log.

@@ -280,6 +280,8 @@ fn pictures_between_two_sizes_are_bounded() {
     for deed in ["resize-chain", "resize-long"] {
         deeds.ends(deed, &[REFUSED, FAILED, TIMEOUT, OUT_OF_MEMORY]);
     }
+    // Within the largest side: what lies between is to be known, not guessed from the side.
+    deeds.ends("resize-sides", &[HARMLESS, REFUSED, FAILED, TIMEOUT, OUT_OF_MEMORY]);
 }
 
 #[test]
