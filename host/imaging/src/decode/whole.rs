@@ -46,8 +46,9 @@ pub(super) struct WebP {
 /// What a frame's coded data may claim to take before the file is found to be too short for them, and tables.
 const WEBP_BYTES: u64 = 18 << 20;
 
-/// A group of VP8L's codes, and about how few bytes it is made of. How many there are only the decoder sees: an estimate,
-/// the one that is no bound. An eighth of the groups are taken to have tables of the full size.
+/// A group of VP8L's codes with tables of the full size, and how few bytes of a file make one. A
+/// group is picked for a block of at least 4 x 4 pixels. How many groups there are only the decoder
+/// sees, so that all that the file and the size allow are counted.
 const GROUP_BYTES: u64 = 5 * ((4 << 10) + 400);
 const CODED_GROUP_BYTES: u64 = 40;
 
@@ -58,11 +59,13 @@ impl WebP {
         // the decoder's client sees them, and what transforms and codes are picked by.
         let samples = if self.is_lossy { 2 } else { 4 + 2 };
         let animated = if self.is_animated { 8 } else { 0 };
-        let groups = if self.is_lossy { 0 } else { (file / CODED_GROUP_BYTES).min(1 << 16) };
+        let blocks = u64::from(size.width.div_ceil(4)) * u64::from(size.height.div_ceil(4));
+        let coded = file.div_ceil(CODED_GROUP_BYTES).min(blocks).min(1 << 16);
+        let groups = if self.is_lossy { 0 } else { coded };
         WEBP_BYTES
             + 2 * file
             + (samples + 4 + 5 + animated) * size.pixels()
-            + groups * GROUP_BYTES / 8
+            + groups * GROUP_BYTES
     }
 
     pub(super) fn decode(

@@ -48,6 +48,12 @@ impl CallState {
             Ok(cost) => cost,
             Err(error) => return Ok(Err(to_wit(error))),
         };
+        let limit = self.limits.host_memory_bytes;
+        if cost.bytes > limit {
+            let (bytes, what) = (cost.bytes, "bytes of memory");
+            let message = format!("it may take {bytes} {what} to work on, over the limit of {limit}");
+            return Ok(Err(wit::ImageError::TooLarge(message)));
+        }
         if cost.cpu > INLINE_CPU_MAX {
             self.off_serving_threads().await;
         }
