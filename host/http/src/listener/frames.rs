@@ -179,7 +179,10 @@ mod tests {
         for ((part, ends), open) in parts.iter().zip(open) {
             assert_eq!(frames.read(part), *ends, "{part:?}");
             assert_eq!(frames.has_open_head(), open, "{part:?}");
-            let ended = part.iter().fold(false, |ended, byte| by_byte.read(&[*byte]) || ended);
+            let mut ended = false;
+            for byte in *part {
+                ended |= by_byte.read(&[byte]);
+            }
             assert_eq!((ended, by_byte.has_open_head()), (*ends, open), "{part:?}");
         }
     }

@@ -38,8 +38,7 @@ pub(super) fn decode(
     size: Size,
     options: DecodeOptions,
 ) -> Result<Pixels, ImageError> {
-    let mut limits = Limits::default();
-    limits.bytes = CHUNK_BYTES as usize;
+    let limits = Limits { bytes: CHUNK_BYTES as usize };
     let mut decoder = Decoder::new_with_limits(Reader::new(bytes, work), limits);
     decoder.set_transformations(Transformations::EXPAND);
     decoder.set_ignore_text_chunk(true);

@@ -37,7 +37,9 @@ fn module() -> Module {
 fn leaf(times: usize) -> ComponentBuilder {
     let mut component = ComponentBuilder::default();
     let module = component.core_module(None, &module());
-    (0..times).for_each(|_| drop(component.core_instantiate(None, module, NONE)));
+    for _ in 0..times {
+        component.core_instantiate(None, module, NONE);
+    }
     component
 }
 

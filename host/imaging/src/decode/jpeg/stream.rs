@@ -102,7 +102,8 @@ pub(super) fn assemble(
     }
     let padding = stream.len();
     // Behind its first scan the decoder wants a marker at once.
-    if !lenient && !(frame.is_progressive && scans == 1) {
+    let is_one_progressive_scan = frame.is_progressive && scans == 1;
+    if !lenient && !is_one_progressive_scan {
         stream.extend(PADDING);
     }
     stream.extend([0xff, marker::EOI]);
