@@ -180,7 +180,7 @@ mod tests {
             assert_eq!(frames.read(part), *ends, "{part:?}");
             assert_eq!(frames.has_open_head(), open, "{part:?}");
             let mut ended = false;
-            for byte in *part {
+            for byte in part.iter().copied() {
                 ended |= by_byte.read(&[byte]);
             }
             assert_eq!((ended, by_byte.has_open_head()), (*ends, open), "{part:?}");
