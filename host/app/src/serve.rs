@@ -1,33 +1,51 @@
-//! `gristmill serve`: wire everything together, serve, drain.
+//! `gristmill serve`: bind, load, serve, drain.
+//!
+//! The listeners answer as soon as they are bound: that the server lives, and until the state is
+//! loaded that it is loading. A signal makes the server not ready, then, after a delay, ends it
+//! within the drain timeout.
 
+mod stop;
+
+use std::future::ready;
 use std::io::Write;
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Command};
 use gristmill_backend::{Backends, LibrarySearch};
-use gristmill_control::{Control, ControlParts};
+use gristmill_control::{Control, ControlParts, Progress};
 use gristmill_core::{BufferPool, PipelineLimits};
 use gristmill_http::{
-    AdminPlane, DataPlane, Inference, InferenceConfig, ListenerConfig, Protocol, Shutdown,
-    grpc_plane, serve,
+    AdminPlane, DataPlane, GrpcPlane, Inference, InferenceConfig, ListenerConfig, Loading,
+    Protocol, Shutdown, grpc_plane, serve,
 };
 use gristmill_sandbox::{Sandbox, SandboxConfig};
 use gristmill_store::Store;
+use gristmill_telemetry::LogFormat;
+use serde_json::json;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio_util::either::Either;
 
+use self::stop::{Signals, end_within, rest};
 use crate::config::{self, Config};
 use crate::token::admin_token;
 
 /// Unused tensor buffers kept for the next request, in bytes.
 const RETAINED_BYTES_MAX: usize = 256 << 20;
 
+/// How often a long start says how far it is.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(3);
+
+/// How long blocking work is waited for when everything else has ended.
+const LAST_WAIT: Duration = Duration::from_secs(1);
+
 pub(crate) fn command() -> Command {
     Command::new("serve").about("Serve tenants and the admin API").args(config::args()).after_help(
         "Each setting can also be given in the configuration file, by the name of its flag with \
-         underscores. SIGTERM and SIGINT drain: no new connections, requests under way finish.",
+         underscores. SIGTERM and SIGINT make the server not ready; after shutdown_delay_s, or a \
+         second signal, they drain: no new connections, requests under way finish.",
     )
 }
 
@@ -36,35 +54,70 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         Ok(config) => config,
         Err(faults) => bail!("the configuration is wrong:\n  {}", faults.join("\n  ")),
     };
-    gristmill_telemetry::init(&config.log, config.log_format)?;
+    let log = gristmill_telemetry::init(&config.log, config.log_format)?;
     // A connection is a file, and the usual limit of 1024 of them is for programs that hold few.
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
         tracing::warn!(%error, "the limit on open files stays as it is");
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(run_server(config))
+    let outcome = runtime.block_on(run_server(Arc::new(config)));
+    // Whoever waited for what still runs has left, or has waited long enough.
+    runtime.shutdown_timeout(LAST_WAIT);
+    drop(log);
+    outcome
 }
 
-async fn run_server(config: Config) -> Result<()> {
+/// The planes, once the state is loaded.
+struct Planes {
+    data: DataPlane,
+    grpc: GrpcPlane,
+    admin: AdminPlane,
+}
+
+/// The three planes' listeners.
+struct Listeners {
+    data: TcpListener,
+    grpc: TcpListener,
+    admin: TcpListener,
+}
+
+async fn run_server(config: Arc<Config>) -> Result<()> {
     let data_dir = &config.data_dir;
     std::fs::create_dir_all(data_dir)
         .with_context(|| format!("data_dir {}", data_dir.display()))?;
-    let (token, made) = admin_token(config.admin_token.as_deref(), data_dir)?;
-    let pool = BufferPool::new(RETAINED_BYTES_MAX);
-    let control = Arc::new(open_control(&config, pool.clone()).await?);
-    let listener = bind("listen", config.listen).await?;
-    let grpc_listener = bind("grpc_listen", config.grpc_listen).await?;
-    let admin_listener = bind("admin_listen", config.admin_listen).await?;
-
-    let (shutdown, drain_timeout) = (Shutdown::new(), config.drain_timeout);
-    let limits = ListenerConfig {
-        header_read_timeout: config.header_timeout,
-        write_timeout: config.write_timeout,
-        drain_timeout: config.drain_timeout,
-        ..ListenerConfig::default()
+    let listeners = Listeners {
+        data: bind("listen", config.listen).await?,
+        grpc: bind("grpc_listen", config.grpc_listen).await?,
+        admin: bind("admin_listen", config.admin_listen).await?,
     };
+    let addresses = listeners.addresses()?;
+    let [data, grpc, admin] = &addresses;
+    tracing::info!(data, grpc, admin, "listening, loading the state");
+
+    let (shutdown, progress) = (Shutdown::new(), Progress::default());
+    let planes = Arc::new(OnceLock::new());
+    let said = progress.clone();
+    let loading = Loading::new(move || said.to_string());
+    let mut signals = Signals::new()?;
+    let mut serving = listeners.serve(&config, planes.clone(), loading, shutdown.clone());
+    let pool = BufferPool::new(RETAINED_BYTES_MAX);
+    let opening = tokio::spawn(open_control(config.clone(), pool.clone(), progress.clone()));
+    let opened = tokio::select! {
+        opened = watched(opening, &progress) => opened.map(Some),
+        () = signals.next() => Ok(None),
+    };
+    let control = match opened {
+        Ok(Some(control)) => Arc::new(control),
+        ended => {
+            end_within(config.drain_timeout);
+            shutdown.begin();
+            serving.join_all().await;
+            return ended.map(drop);
+        }
+    };
+    let (token, made) = admin_token(config.admin_token.as_deref(), data_dir)?;
     let rules = InferenceConfig {
-        open_tenant: config.open_tenant,
+        open_tenant: config.open_tenant.clone(),
         admin_token: token,
         message_bytes_max: config.message_bytes_max,
         timeout: config.infer_timeout,
@@ -74,46 +127,85 @@ async fn run_server(config: Config) -> Result<()> {
     let data = DataPlane::new(cell.clone(), inference.clone(), shutdown.clone());
     let mut grpc = grpc_plane(inference).await;
     let admin = AdminPlane::new(control, token, config.upload_bytes_max);
-    announce([&listener, &grpc_listener, &admin_listener], made.as_deref())?;
+    let _ = planes.set(Planes { data, grpc: grpc.clone(), admin });
+    announce(config.log_format, &addresses, made.as_deref())?;
 
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let calls = grpc.clone();
-    let stop = async {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        tracing::info!("shutting down: finishing requests under way");
-        grpc.shut_down().await;
-        shutdown.begin();
-    };
-    let (http1, http2) = (Protocol::Http1, Protocol::Http2);
-    let serve_data = serve(listener, http1, limits.clone(), shutdown.clone(), move |request| {
-        data.clone().handle(request)
-    });
-    let serve_grpc = serve(grpc_listener, http2, limits.clone(), shutdown.clone(), move |call| {
-        calls.clone().handle(call)
-    });
-    let serve_admin = serve(admin_listener, http1, limits, shutdown.clone(), move |request| {
-        admin.clone().handle(request)
-    });
-    let (data, grpc, admin, ()) = tokio::join!(serve_data, serve_grpc, serve_admin, stop);
-    if !(data && grpc && admin) {
+    signals.next().await;
+    stop::announce(&mut signals, &shutdown, &mut grpc, config.shutdown_delay).await;
+    let until = end_within(config.drain_timeout);
+    grpc.shut_down().await;
+    shutdown.begin();
+    let mut all_finished = true;
+    while let Some(finished) = serving.join_next().await {
+        all_finished &= finished?;
+    }
+    if !all_finished {
         tracing::warn!("some requests were still under way when the drain timeout passed");
     }
-    // A runtime whose process ends under a batch may crash.
-    let (snapshot, until) = (cell.load(), Instant::now() + drain_timeout);
-    for (model, state) in &snapshot.models {
-        let left = until.saturating_duration_since(Instant::now());
-        if state.served.as_ref().is_ok_and(|served| !served.lane.rests_within(left)) {
-            tracing::warn!(%model, "still runs a batch");
-        }
-    }
+    rest(&cell.load(), until);
     Ok(())
 }
 
-async fn open_control(config: &Config, pool: BufferPool) -> Result<Control> {
+impl Listeners {
+    fn addresses(&self) -> Result<[String; 3]> {
+        let url = |listener: &TcpListener| -> Result<String> {
+            Ok(format!("http://{}", listener.local_addr()?))
+        };
+        Ok([url(&self.data)?, url(&self.grpc)?, url(&self.admin)?])
+    }
+
+    /// Serve all planes; each task says whether all of its connections finished in time.
+    fn serve(
+        self,
+        config: &Config,
+        planes: Arc<OnceLock<Planes>>,
+        loading: Loading,
+        shutdown: Shutdown,
+    ) -> JoinSet<bool> {
+        let limits = ListenerConfig {
+            header_read_timeout: config.header_timeout,
+            write_timeout: config.write_timeout,
+            drain_timeout: config.drain_timeout,
+            ..ListenerConfig::default()
+        };
+        let (http1, http2) = (Protocol::Http1, Protocol::Http2);
+        let mut serving = JoinSet::new();
+        let (opened, not_yet) = (planes.clone(), loading.clone());
+        let data = move |request| match opened.get() {
+            Some(planes) => Either::Left(planes.data.clone().handle(request)),
+            None => Either::Right(ready(not_yet.answer(&request))),
+        };
+        serving.spawn(serve(self.data, http1, limits.clone(), shutdown.clone(), data));
+        let (opened, not_yet) = (planes.clone(), loading.clone());
+        let grpc = move |call| match opened.get() {
+            Some(planes) => Either::Left(planes.grpc.clone().handle(call)),
+            None => Either::Right(ready(not_yet.answer_grpc())),
+        };
+        serving.spawn(serve(self.grpc, http2, limits.clone(), shutdown.clone(), grpc));
+        let admin = move |request| match planes.get() {
+            Some(planes) => Either::Left(planes.admin.clone().handle(request)),
+            None => Either::Right(ready(loading.answer(&request))),
+        };
+        serving.spawn(serve(self.admin, http1, limits, shutdown, admin));
+        serving
+    }
+}
+
+/// What `opening` comes to; says now and then how far it is.
+async fn watched(mut opening: JoinHandle<Result<Control>>, progress: &Progress) -> Result<Control> {
+    loop {
+        tokio::select! {
+            opened = &mut opening => return opened?,
+            () = tokio::time::sleep(PROGRESS_INTERVAL) => tracing::info!("loading: {progress}"),
+        }
+    }
+}
+
+async fn open_control(
+    config: Arc<Config>,
+    pool: BufferPool,
+    progress: Progress,
+) -> Result<Control> {
     let data_dir = &config.data_dir;
     let search = LibrarySearch {
         configured: config.onnxruntime_library.clone(),
@@ -130,7 +222,8 @@ async fn open_control(config: &Config, pool: BufferPool) -> Result<Control> {
     limits.plugin.memory_bytes = config.plugin_memory_bytes;
     let store = Store::open_local(&data_dir.join("store"))?;
     let tenant_bytes_max = config.tenant_bytes_max;
-    let parts = ControlParts { store: store.into(), sandbox, backends, limits, tenant_bytes_max };
+    let store = store.into();
+    let parts = ControlParts { store, sandbox, backends, limits, tenant_bytes_max, progress };
     Ok(Control::open(parts).await?)
 }
 
@@ -140,14 +233,24 @@ async fn bind(setting: &str, address: std::net::SocketAddr) -> Result<TcpListene
 
 /// Say where the server is, and the admin token where it is new: on standard output, for people and
 /// scripts that started it.
-fn announce(listeners: [&TcpListener; 3], token: Option<&str>) -> Result<()> {
+fn announce(format: LogFormat, addresses: &[String; 3], token: Option<&str>) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "gristmill {}", env!("CARGO_PKG_VERSION"))?;
-    for (name, listener) in ["data plane ", "grpc       ", "admin plane"].iter().zip(listeners) {
-        writeln!(out, "{name} http://{}", listener.local_addr()?)?;
-    }
-    if let Some(token) = token {
-        writeln!(out, "admin token {token} (shown only this once)")?;
+    let version = env!("CARGO_PKG_VERSION");
+    let [data, grpc, admin] = addresses;
+    if format == LogFormat::Json {
+        let mut line = json!({
+            "message": "serving", "version": version, "data": data, "grpc": grpc, "admin": admin,
+        });
+        if let Some(token) = token {
+            line["admin_token"] = token.into();
+        }
+        writeln!(out, "{line}")?;
+    } else {
+        writeln!(out, "gristmill {version}")?;
+        writeln!(out, "data plane  {data}\ngrpc        {grpc}\nadmin plane {admin}")?;
+        if let Some(token) = token {
+            writeln!(out, "admin token {token} (shown only this once)")?;
+        }
     }
     out.flush()?;
     Ok(())

@@ -16,6 +16,7 @@ use crate::ControlError;
 use crate::build::{Built, build};
 use crate::desired::Desired;
 use crate::loader::Loader;
+use crate::progress::Progress;
 use crate::release::{Change, Release};
 
 /// What [`Control`] works with.
@@ -27,6 +28,8 @@ pub struct ControlParts {
     pub limits: PipelineLimits,
     /// Of one tenant's requests and answers under way.
     pub tenant_bytes_max: usize,
+    /// Where [`Control::open`] says how far it is.
+    pub progress: Progress,
 }
 
 /// The control plane.
@@ -56,8 +59,10 @@ impl Control {
     /// Replay the log and publish what it adds up to. What fails to load is unavailable, with the
     /// reason in the log and in the status.
     pub async fn open(parts: ControlParts) -> Result<Self, ControlError> {
-        let ControlParts { store, sandbox, backends, limits, tenant_bytes_max } = parts;
-        let loader = Loader::new(store, sandbox, backends, limits.plugin.clone(), tenant_bytes_max);
+        let ControlParts { store, sandbox, backends, limits, tenant_bytes_max, progress } = parts;
+        let mut loader =
+            Loader::new(store, sandbox, backends, limits.plugin.clone(), tenant_bytes_max);
+        loader.progress = progress;
         let cell = Arc::new(Cell::new(Snapshot::default()));
         let control =
             Self { loader, limits, cell, applied: Mutex::default(), serving: ArcSwap::default() };
@@ -193,6 +198,7 @@ impl Control {
                 .apply(number, &release.changes)
                 .map_err(|error| ControlError::Log { number, why: error.to_string() })?;
             applied.number = number;
+            self.loader.progress.replayed(number);
         }
         Ok(applied.number > from)
     }

@@ -22,6 +22,7 @@ mod desired;
 mod error;
 mod loader;
 mod model_config;
+mod progress;
 mod release;
 
 pub use control::{Control, ControlParts, Published};
@@ -30,4 +31,5 @@ pub use error::ControlError;
 pub use model_config::{
     GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec,
 };
+pub use progress::Progress;
 pub use release::{Change, LimitsSpec, PipelineSpec, Release, TenantSpec};

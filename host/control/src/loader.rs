@@ -15,6 +15,7 @@ use tokio::sync::Semaphore;
 
 use crate::desired::{Desired, Model};
 use crate::model_config::ModelConfig;
+use crate::progress::Progress;
 
 /// Plugin calls of one tenant that run at the same time, for each core.
 const SLOTS_PER_CORE: usize = 8;
@@ -32,6 +33,7 @@ pub(crate) struct Loader {
     pipeline_statistics: Mutex<HashMap<(Name, Name), Arc<PipelineStatistics>>>,
     /// What a plugin is instantiated with for the first time.
     probe_limits: PluginLimits,
+    pub(crate) progress: Progress,
 }
 
 /// Two versions of a model, or two configurations, never share a lane.
@@ -55,6 +57,7 @@ impl Loader {
             tenant_bytes_max,
             pipeline_statistics: Mutex::default(),
             probe_limits,
+            progress: Progress::default(),
         }
     }
 

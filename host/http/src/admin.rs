@@ -17,9 +17,10 @@ use gristmill_control::{
 };
 use gristmill_core::{Digest, ErrorCode, Name};
 use gristmill_snapshot::same_key;
-use http::header::ALLOW;
-use http::{HeaderValue, StatusCode};
+use http::header::{ALLOW, CONNECTION};
+use http::{HeaderValue, Method, StatusCode};
 use http_body_util::{BodyExt, Full};
+use hyper::body::Body as _;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tower_service::Service;
@@ -73,6 +74,7 @@ impl AdminPlane {
     /// Answer one request.
     pub async fn handle(self, request: http::Request<RequestBody>) -> http::Response<Full<Bytes>> {
         let id = self.request_ids.of(request.headers());
+        let (has_body, asks) = (!request.body().is_end_stream(), request.method().clone());
         let mut router = self.router.clone();
         let answer = match router.call(request).await {
             Ok(answer) => answer,
@@ -80,6 +82,11 @@ impl AdminPlane {
         };
         let allow = answer.headers().get(ALLOW).cloned();
         let mut answer = match self.problem_of(&answer) {
+            Some(Problem { code: ErrorCode::MethodNotAllowed, .. }) if asks == Method::OPTIONS => {
+                let mut answer = http::Response::new(Full::default());
+                *answer.status_mut() = StatusCode::NO_CONTENT;
+                answer
+            }
             Some(problem) => problem.into_response(&id).map(Full::new),
             None => {
                 let failed = |problem: Problem| problem.into_response(&id).map(Full::new);
@@ -90,6 +97,10 @@ impl AdminPlane {
             answer.headers_mut().insert(REQUEST_ID, id);
         }
         answer.headers_mut().extend(allow.map(|allow| (ALLOW, allow)));
+        // What is left of a body that was refused unread would be taken for the next request.
+        if has_body && answer.status().as_u16() >= 400 {
+            answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         answer
     }
 
@@ -155,7 +166,8 @@ impl From<ControlError> for Refused {
 type Outcome = Result<Json<Value>, Refused>;
 
 async fn authorise(State(state): State<AdminState>, request: Request, next: Next) -> Response {
-    let Some(token) = credentials::bearer(request.headers()) else {
+    let token = credentials::bearer(request.headers()).filter(|token| !token.is_empty());
+    let Some(token) = token else {
         let detail = "the admin token is needed: Authorization: Bearer <token>";
         return Refused::new(ErrorCode::Unauthenticated, detail).into_response();
     };

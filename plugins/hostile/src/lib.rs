@@ -19,7 +19,10 @@ fn blank() -> Result<Tensor, Failure> {
 
 impl Processor for Hostile {
     fn preprocess(request: Request) -> Result<Prepared, Failure> {
-        let deed = request.query_value("do").unwrap_or_default();
+        // Without a query, as over the Open Inference Protocol, the body may say it.
+        let body = String::from_utf8_lossy(&request.body_bytes()).into_owned();
+        let told = body.strip_prefix("do=").unwrap_or_default();
+        let deed = request.query_value("do").unwrap_or(told);
         // What `postprocess` is to do goes with the state.
         let prepared = Prepared::new().state(deed.as_bytes().to_vec());
         match deed {
@@ -35,6 +38,11 @@ impl Processor for Hostile {
             "huge-tensor" => huge_tensor(),
             "flood-log" => {
                 (0..100_000).for_each(|_| log::write(Level::Info, &"x".repeat(1000), &[]));
+                Ok(prepared.input("input", blank()?))
+            }
+            "log-fields" => {
+                let fields = [("texts", "1"), ("tenant", "a \"forged\" one")];
+                log::write(Level::Warn, "hashed\n\"it\"", &fields);
                 Ok(prepared.input("input", blank()?))
             }
             "long-error" => Err(Failure::invalid_input("e".repeat(1 << 20))),
@@ -74,11 +82,44 @@ impl Processor for Hostile {
             },
             b"huge-response" => Ok(Response::new("text/plain", vec![b'x'; 20 << 20])),
             b"bad-status" => Ok(Response { status: 99, ..Response::new("text/plain", "") }),
-            b"bad-header" => Ok(Response::new("text/plain", "").header("x-a", "b\r\nx-c: d")),
+            b"bad-header" => Ok(Response::new("text/plain", "").header("x-plugin-a", "b\r\nx-c: d")),
+            b"headers-for-proxies" => Ok(headers_for_proxies()),
+            b"many-headers" => Ok(many_headers()),
+            b"large-headers" => {
+                let large = |name| (name, "v".repeat(7 << 10));
+                let headers = ["x-plugin-a", "x-plugin-b", "x-plugin-c"].map(large);
+                Ok(with_headers(headers))
+            }
+            b"large-type" => Ok(Response::new(&format!("text/{}", "x".repeat(1 << 20)), "")),
             b"remember" => Ok(Response::new("text/plain", remember())),
             _ => Ok(Response::new("text/plain", "harmless")),
         }
     }
+}
+
+fn with_headers<'a>(headers: impl IntoIterator<Item = (&'a str, String)>) -> Response {
+    let answer = Response::new("text/plain", "harmless");
+    headers.into_iter().fold(answer, |answer, (name, value)| answer.header(name, &value))
+}
+
+/// Headers that proxies obey, and one that is the plugin's own.
+fn headers_for_proxies() -> Response {
+    let names = [
+        "x-accel-redirect",
+        "x-sendfile",
+        "x-frame-options",
+        "x-accel-buffering",
+        "x-request-id",
+        "set-cookie",
+        "x-plugin-own",
+    ];
+    with_headers(names.map(|name| (name, "/etc/passwd".to_owned())))
+}
+
+/// More of different names than a table of headers holds.
+fn many_headers() -> Response {
+    let names: Vec<_> = (0..40_000).map(|index| format!("x-plugin-{index}")).collect();
+    with_headers(names.iter().map(|name| (name.as_str(), String::new())))
 }
 
 fn unreachable_trap() -> ! {

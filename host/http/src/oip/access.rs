@@ -7,7 +7,7 @@ use gristmill_snapshot::{ModelState, Pipeline, Route, ServedModel, Snapshot, Ten
 
 use super::Inference;
 use crate::credentials;
-use crate::data::{authorise, find_tenant};
+use crate::data::{admitted, find_tenant};
 use crate::problem::Problem;
 
 /// What a tenant's pipelines are called among its models: no model's own name has a colon.
@@ -49,28 +49,29 @@ impl Inference {
         tenant: Option<&str>,
     ) -> Result<Caller<'a>, Problem> {
         let config = &self.parts.config;
-        let digest = token.map(credentials::digest);
+        let digest = token.filter(|token| !token.is_empty()).map(credentials::digest);
         if digest.is_some_and(|digest| same_key(config.admin_token, digest)) {
             return Ok(Caller::Operator);
         }
         let name = match (tenant, digest, &config.open_tenant) {
-            (Some(named), ..) => named,
+            (Some(named), ..) => {
+                let (name, tenant) = admitted(snapshot, named, token)?;
+                return Ok(Caller::Tenant { name, tenant });
+            }
             (None, Some(digest), _) => {
                 let opens_none =
                     || Problem::new(ErrorCode::Forbidden, "the API key opens no tenant");
                 snapshot.keys.get(&digest).ok_or_else(opens_none)?.as_str()
             }
-            (None, None, Some(open)) => open.as_str(),
-            (None, None, None) => {
+            // Other credentials than a key are not those of nobody.
+            (None, None, Some(open)) if token.is_none() => open.as_str(),
+            (None, None, _) => {
                 let detail = "an API key is needed: Authorization: Bearer <key>";
                 return Err(Problem::new(ErrorCode::Unauthenticated, detail));
             }
         };
-        let (name, state) = find_tenant(snapshot, name)?;
-        if tenant.is_some() {
-            authorise(state, name.as_str(), token)?;
-        }
-        Ok(Caller::Tenant { name, tenant: state })
+        let (name, tenant) = find_tenant(snapshot, name)?;
+        Ok(Caller::Tenant { name, tenant })
     }
 }
 

@@ -23,7 +23,8 @@ use tonic_health::server::{HealthReporter, HealthService};
 use tower_service::Service;
 
 use self::messages::{Counted, number, output_of, requested_output, tensors};
-use self::metered::{MeteredAnswer, metered};
+pub(crate) use self::metered::MeteredAnswer;
+use self::metered::metered;
 use super::access::{Caller, Target, Visible};
 use super::inference::{Answered, Asked};
 use super::proto::grpc_inference_service_server::{
@@ -36,6 +37,7 @@ use super::{Inference, NO_SHARED_MEMORY, models};
 use crate::body::RequestBody;
 use crate::credentials;
 use crate::problem::Problem;
+use crate::readiness::readiness;
 
 /// The longest message of a call that needs no credentials: they say next to nothing.
 const OPEN_BYTES_MAX: usize = 64 << 10;
@@ -131,12 +133,17 @@ impl GrpcPlane {
         Ok(caller.budget().cloned())
     }
 
-    /// Tell health checks that the server is about to end, and those who watch that they heard the last
-    /// of it.
-    pub async fn shut_down(&mut self) {
+    /// Tell health checks that the server is about to end.
+    pub async fn announce_shutdown(&mut self) {
         let ended = tonic_health::ServingStatus::NotServing;
         for service in [SERVICE, ""] {
             self.reporter.set_service_status(service, ended).await;
+        }
+    }
+
+    /// Tell those who watch the health that they heard the last of it.
+    pub async fn shut_down(&mut self) {
+        for service in [SERVICE, ""] {
             self.reporter.clear_service_status(service).await;
         }
     }
@@ -253,8 +260,8 @@ impl Inference {
 }
 
 fn token(metadata: &MetadataMap) -> Option<String> {
-    let value = metadata.get(AUTHORIZATION.as_str())?.to_str().ok()?;
-    credentials::bearer_in(value).map(str::to_owned)
+    let value = metadata.get(AUTHORIZATION.as_str())?.to_str().unwrap_or_default();
+    Some(credentials::bearer_in(value).to_owned())
 }
 
 /// gRPC's own notation: up to 8 digits and a unit.
@@ -327,7 +334,7 @@ impl GrpcInferenceService for Inference {
         &self,
         _: Request<proto::ServerReadyRequest>,
     ) -> Answer<proto::ServerReadyResponse> {
-        let ready = !self.parts.shutdown.has_begun();
+        let ready = readiness(&self.snapshot(), &self.parts.shutdown).is_ok();
         Ok(Response::new(proto::ServerReadyResponse { ready }))
     }
 

@@ -10,12 +10,12 @@ use gristmill_oip::{InferRequest, Output, OutputData, ParseError, from_texts};
 use gristmill_pipeline::{Queueing, Timings, infer};
 use gristmill_sandbox::Request;
 use gristmill_snapshot::{Route, ServedModel, Snapshot};
-use tracing::{Instrument, info_span};
+use tracing::Instrument;
 
 use super::Inference;
 use super::access::{Caller, PIPELINE_VERSION, Target};
 use super::models::{REQUEST, RESPONSE};
-use crate::data::problem_of_pipeline;
+use crate::data::{problem_of_pipeline, request_span};
 use crate::problem::Problem;
 
 /// A request on its way to a model.
@@ -107,8 +107,7 @@ impl Inference {
                 Ok(Answered { version: model.version, outputs, provider })
             }
             Target::Pipeline { name, route } => {
-                // At `info`, so that what plugins log can be found by the request.
-                let span = info_span!("request", id = asked.id, pipeline = name.as_str());
+                let span = request_span(route, &self.parts.request_ids.of_text(asked.id));
                 let way = Box::pin(run_pipeline(name, route, asked.deadline, request));
                 let (output, provider) = way.instrument(span).await?;
                 Ok(Answered { version: PIPELINE_VERSION, outputs: vec![output], provider })

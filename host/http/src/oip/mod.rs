@@ -31,6 +31,7 @@ use gristmill_control::Control;
 use gristmill_core::{BufferPool, Digest, Name};
 
 use crate::Shutdown;
+use crate::request_id::RequestIds;
 
 /// Why a part of the protocol is not offered.
 const NO_SHARED_MEMORY: &str = "shared memory is not supported: a region of the host's memory would be open to every tenant, which is unsafe between tenants";
@@ -59,6 +60,8 @@ struct Parts {
     shutdown: Shutdown,
     pool: BufferPool,
     config: InferenceConfig,
+    /// For calls over gRPC that bring none.
+    request_ids: RequestIds,
 }
 
 impl Inference {
@@ -68,7 +71,15 @@ impl Inference {
         pool: BufferPool,
         config: InferenceConfig,
     ) -> Self {
-        Self { parts: Arc::new(Parts { control, shutdown, pool, config }) }
+        Self {
+            parts: Arc::new(Parts {
+                control,
+                shutdown,
+                pool,
+                config,
+                request_ids: RequestIds::default(),
+            }),
+        }
     }
 
     /// Where what clients send has its memory from.

@@ -1,38 +1,34 @@
 //! The protocol over HTTP: paths, bodies and their encodings, answers.
 
-mod encoding;
-
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use gristmill_core::{ByteBudget, ErrorCode};
+use gristmill_core::ErrorCode;
 use gristmill_oip::{InferRequest, InferResponse, Input, Written};
 use gristmill_snapshot::Snapshot;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use serde::Serialize;
 use serde_json::json;
 
-use self::encoding::Encoding;
 use super::access::{Caller, Target};
 use super::inference::{Answered, Asked, refused};
 use super::{Inference, NO_SHARED_MEMORY, models};
 use crate::body::{self, Answer, RequestBody, ResponseBody};
 use crate::credentials;
-use crate::data::{PROVIDER, Refusal};
+use crate::data::PROVIDER;
+use crate::encoding::{Encoding, aside, decoded};
+use crate::method::{Allowed, Refusal};
 use crate::percent;
 use crate::problem::{Problem, status_of};
+use crate::readiness::readiness;
 
 const HEADER_LENGTH: HeaderName = HeaderName::from_static("inference-header-content-length");
 
 /// Responses shorter than this are not worth compressing.
 const COMPRESSED_BYTES_MIN: usize = 1 << 10;
-
-/// What is longer than this is not parsed, written or compressed while a thread's other tasks wait.
-const INLINE_BYTES_MAX: usize = 32 << 10;
 
 /// Where a path below `/v2` leads.
 enum Path<'a> {
@@ -79,6 +75,8 @@ pub(crate) struct Call<'a> {
     pub(crate) arrived: Instant,
     /// The request's id.
     pub(crate) id: &'a str,
+    /// Set once the caller may know what the server serves.
+    pub(crate) admitted: &'a mut bool,
 }
 
 impl Inference {
@@ -96,23 +94,24 @@ impl Inference {
             let detail = format!("nothing is served at \"/v2{}\"", call.path);
             return Err(Problem::new(ErrorCode::NotFound, detail).into());
         };
-        if head.method != allowed {
-            return Err(Refusal::wrong_method(&head.method, &allowed));
+        if let Some(answer) = allowed.check(&head.method)? {
+            return Ok(answer);
         }
         let path = match path {
-            Path::Open(path) => return self.of_anyone(path).map_err(Refusal::from),
+            Path::Open(path) => return self.of_anyone(snapshot, path).map_err(Refusal::from),
             Path::Caller(path) => path,
         };
         let caller = self.caller(snapshot, credentials::bearer(&head.headers), call.tenant)?;
+        *call.admitted = true;
         self.of_caller(snapshot, caller, path, &call, (head, body)).await
     }
 
-    fn of_anyone(&self, path: OpenPath) -> Result<Answer, Problem> {
+    fn of_anyone(&self, snapshot: &Snapshot, path: OpenPath) -> Result<Answer, Problem> {
         Ok(match path {
             OpenPath::Server => json_answer(&models::server()),
             OpenPath::Live => json_answer(&json!({ "live": true })),
             OpenPath::Ready => {
-                let ready = !self.parts.shutdown.has_begun();
+                let ready = readiness(snapshot, &self.parts.shutdown).is_ok();
                 let mut answer = json_answer(&json!({ "ready": ready }));
                 if !ready {
                     *answer.status_mut() = StatusCode::BAD_REQUEST;
@@ -273,55 +272,38 @@ impl Inference {
     }
 }
 
-/// The body without its encoding.
-fn decoded(
-    headers: &HeaderMap,
-    body: Bytes,
-    (limit, budget): (usize, Option<&Arc<ByteBudget>>),
-) -> Result<Bytes, Problem> {
-    let Some(encoding) = headers.get(CONTENT_ENCODING) else { return Ok(body) };
-    let Some(encoding) = Encoding::of(encoding.as_bytes()) else {
-        if encoding.as_bytes().eq_ignore_ascii_case(b"identity") {
-            return Ok(body);
-        }
-        let detail = format!("content-encoding is {encoding:?}: gzip and deflate are understood");
-        return Err(Problem::new(ErrorCode::UnsupportedMediaType, detail));
-    };
-    aside(body.len(), || encoding.decompress(&body, limit, budget))
-}
-
-fn path_of<'a>(segments: &[&'a str]) -> Option<(Method, Path<'a>)> {
-    let open = |path| Some((Method::GET, Path::Open(path)));
-    let (method, path) = match segments {
+fn path_of<'a>(segments: &[&'a str]) -> Option<(Allowed, Path<'a>)> {
+    let open = |path| Some((Allowed::Get, Path::Open(path)));
+    let (allowed, path) = match segments {
         [] => return open(OpenPath::Server),
         ["health", "live"] => return open(OpenPath::Live),
         ["health", "ready"] => return open(OpenPath::Ready),
         ["systemsharedmemory" | "cudasharedmemory", rest @ ..] => {
             let changes = matches!(rest.last(), Some(&("register" | "unregister")));
-            let method = if changes { Method::POST } else { Method::GET };
-            return Some((method, Path::Open(OpenPath::Unsupported(NO_SHARED_MEMORY))));
+            let allowed = if changes { Allowed::Post } else { Allowed::Get };
+            return Some((allowed, Path::Open(OpenPath::Unsupported(NO_SHARED_MEMORY))));
         }
-        ["models"] => (Method::GET, CallerPath::Models),
-        ["models", "stats"] => (Method::GET, CallerPath::AllStatistics),
+        ["models"] => (Allowed::Get, CallerPath::Models),
+        ["models", "stats"] => (Allowed::Get, CallerPath::AllStatistics),
         ["models", name, "versions", version, rest @ ..] => {
             of_model(Model { name, version }, rest)?
         }
         ["models", name, rest @ ..] => of_model(Model { name, version: "" }, rest)?,
-        ["repository", "index"] => (Method::POST, CallerPath::Index),
-        ["repository", "models", name, "load"] => (Method::POST, CallerPath::Load(name)),
-        ["repository", "models", name, "unload"] => (Method::POST, CallerPath::Unload(name)),
+        ["repository", "index"] => (Allowed::Post, CallerPath::Index),
+        ["repository", "models", name, "load"] => (Allowed::Post, CallerPath::Load(name)),
+        ["repository", "models", name, "unload"] => (Allowed::Post, CallerPath::Unload(name)),
         _ => return None,
     };
-    Some((method, Path::Caller(path)))
+    Some((allowed, Path::Caller(path)))
 }
 
-fn of_model<'a>(model: Model<'a>, rest: &[&'a str]) -> Option<(Method, CallerPath<'a>)> {
+fn of_model<'a>(model: Model<'a>, rest: &[&'a str]) -> Option<(Allowed, CallerPath<'a>)> {
     Some(match rest {
-        [] => (Method::GET, CallerPath::Metadata(model)),
-        ["ready"] => (Method::GET, CallerPath::Ready(model)),
-        ["config"] => (Method::GET, CallerPath::Config(model)),
-        ["stats"] => (Method::GET, CallerPath::Statistics(model)),
-        ["infer"] => (Method::POST, CallerPath::Infer(model)),
+        [] => (Allowed::Get, CallerPath::Metadata(model)),
+        ["ready"] => (Allowed::Get, CallerPath::Ready(model)),
+        ["config"] => (Allowed::Get, CallerPath::Config(model)),
+        ["stats"] => (Allowed::Get, CallerPath::Statistics(model)),
+        ["infer"] => (Allowed::Post, CallerPath::Infer(model)),
         _ => return None,
     })
 }
@@ -357,11 +339,6 @@ fn raw_request(target: &Target<'_>, body: Bytes) -> Result<InferRequest, Problem
         Target::Pipeline { .. } => InferRequest::raw(&[models::pipeline_input()], true, body),
     };
     request.map_err(refused)
-}
-
-/// Do `work` on `len` bytes; where they are many, the thread's other tasks go on elsewhere.
-fn aside<T>(len: usize, work: impl FnOnce() -> T) -> T {
-    if len <= INLINE_BYTES_MAX { work() } else { tokio::task::block_in_place(work) }
 }
 
 /// The answer, compressed where the client takes that and it is worth it.

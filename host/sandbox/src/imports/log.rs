@@ -1,6 +1,6 @@
 //! `log`: lines in the request's span.
 
-use std::fmt::Write as _;
+use gristmill_telemetry::{PLUGIN_TARGET, PluginFields};
 
 use crate::bindings::log::{Host, Level};
 use crate::bindings::types::Field;
@@ -12,19 +12,20 @@ impl Host for CallState {
         if !self.may_log(message.len() + fields.iter().map(len).sum::<usize>()) {
             return Ok(());
         }
-        let fields = fields.iter().fold(String::new(), |mut text, field| {
-            let separator = if text.is_empty() { "" } else { " " };
-            // Quoted and escaped: a guest cannot forge a line of its own.
-            let _ = write!(text, "{separator}{:?}={:?}", field.name, field.value);
-            text
-        });
-        let message = message.escape_debug();
+        // An object of the line's own: a guest cannot forge a field of the host's.
+        let mut object = PluginFields::default();
+        for Field { name, value } in &fields {
+            if !object.push(name, value) {
+                break;
+            }
+        }
+        let fields = Some(object.as_str()).filter(|fields| fields.len() > 2);
         match level {
-            Level::Trace => tracing::trace!(target: "plugin", fields, "{message}"),
-            Level::Debug => tracing::debug!(target: "plugin", fields, "{message}"),
-            Level::Info => tracing::info!(target: "plugin", fields, "{message}"),
-            Level::Warn => tracing::warn!(target: "plugin", fields, "{message}"),
-            Level::Error => tracing::error!(target: "plugin", fields, "{message}"),
+            Level::Trace => tracing::trace!(target: PLUGIN_TARGET, fields, "{message}"),
+            Level::Debug => tracing::debug!(target: PLUGIN_TARGET, fields, "{message}"),
+            Level::Info => tracing::info!(target: PLUGIN_TARGET, fields, "{message}"),
+            Level::Warn => tracing::warn!(target: PLUGIN_TARGET, fields, "{message}"),
+            Level::Error => tracing::error!(target: PLUGIN_TARGET, fields, "{message}"),
         }
         Ok(())
     }

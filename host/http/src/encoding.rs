@@ -1,4 +1,4 @@
-//! Bodies that travel compressed.
+//! Bodies that travel compressed: what clients send, on every data plane, and what `/v2` answers.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
 use flate2::read::{GzEncoder, ZlibEncoder};
 use gristmill_core::{ByteBudget, ErrorCode};
 use http::HeaderMap;
-use http::header::ACCEPT_ENCODING;
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
 
 use crate::body;
 use crate::problem::Problem;
@@ -17,15 +17,44 @@ use crate::problem::Problem;
 /// How much is decompressed before it is counted.
 const INFLATED_BYTES: usize = 64 << 10;
 
+/// What is longer than this is not worked on while a thread's other tasks wait.
+const INLINE_BYTES_MAX: usize = 32 << 10;
+
+/// Do `work` on `len` bytes; where they are many, the thread's other tasks go on elsewhere.
+pub(crate) fn aside<T>(len: usize, work: impl FnOnce() -> T) -> T {
+    if len <= INLINE_BYTES_MAX { work() } else { tokio::task::block_in_place(work) }
+}
+
+/// The body without its encoding, at most `limit` bytes of it.
+pub(crate) fn decoded(
+    headers: &HeaderMap,
+    body: Bytes,
+    (limit, budget): (usize, Option<&Arc<ByteBudget>>),
+) -> Result<Bytes, Problem> {
+    let mut given = headers.get_all(CONTENT_ENCODING).iter();
+    let Some(encoding) = given.next() else { return Ok(body) };
+    let known = match (given.next(), Encoding::of(encoding.as_bytes())) {
+        (None, Some(known)) => known,
+        (None, None) if encoding.as_bytes().eq_ignore_ascii_case(b"identity") => return Ok(body),
+        _ => {
+            let given: Vec<_> = headers.get_all(CONTENT_ENCODING).iter().collect();
+            let detail =
+                format!("content-encoding is {given:?}: gzip, deflate or identity is understood");
+            return Err(Problem::new(ErrorCode::UnsupportedMediaType, detail));
+        }
+    };
+    aside(body.len(), || known.decompress(&body, limit, budget))
+}
+
 /// How a body is compressed.
 #[derive(Clone, Copy)]
-pub(super) enum Encoding {
+pub(crate) enum Encoding {
     Gzip,
     Deflate,
 }
 
 impl Encoding {
-    pub(super) fn of(name: &[u8]) -> Option<Self> {
+    fn of(name: &[u8]) -> Option<Self> {
         let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
         if is("gzip") || is("x-gzip") {
             return Some(Self::Gzip);
@@ -34,7 +63,7 @@ impl Encoding {
     }
 
     /// What the client likes best of what it takes; one that it refuses has weight 0.
-    pub(super) fn accepted(headers: &HeaderMap) -> Option<Self> {
+    pub(crate) fn accepted(headers: &HeaderMap) -> Option<Self> {
         let accepted = headers.get(ACCEPT_ENCODING)?.to_str().ok()?;
         let weighed = accepted.split(',').filter_map(|part| {
             let (name, weight) = part.split_once(';').unwrap_or((part, "q=1"));
@@ -46,7 +75,7 @@ impl Encoding {
         best.map(|(encoding, _)| encoding)
     }
 
-    pub(super) fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Gzip => "gzip",
             Self::Deflate => "deflate",
@@ -54,7 +83,7 @@ impl Encoding {
     }
 
     /// All of `body`, counted as it grows.
-    pub(super) fn decompress(
+    fn decompress(
         self,
         mut body: &[u8],
         limit: usize,
@@ -89,7 +118,7 @@ impl Encoding {
         Ok(body::kept(all.freeze(), held))
     }
 
-    pub(super) fn compress(self, body: &[u8]) -> std::io::Result<Vec<u8>> {
+    pub(crate) fn compress(self, body: &[u8]) -> std::io::Result<Vec<u8>> {
         let mut all = Vec::with_capacity(body.len() / 2);
         match self {
             Self::Gzip => GzEncoder::new(body, Compression::fast()).read_to_end(&mut all)?,
