@@ -2,9 +2,11 @@
 //!
 //! Run by `cargo xtask bench sandbox`, which builds the guest first.
 
+use std::sync::Arc;
+
 use criterion::{Criterion, criterion_group, criterion_main};
-use gristmill_core::{BufferPool, Digest, PluginLimits};
-use gristmill_sandbox::{Plugin, Request, Sandbox, SandboxConfig};
+use gristmill_core::{BufferPool, ByteBudget, Digest, PluginLimits};
+use gristmill_sandbox::{Account, Grant, Plugin, Request, Sandbox, SandboxConfig};
 
 /// The guest of plugins/bench, built by `cargo xtask`.
 fn guest() -> Vec<u8> {
@@ -24,29 +26,31 @@ fn request(floats: Option<usize>) -> Request {
 
 fn calls(criterion: &mut Criterion) {
     let cache = std::env::temp_dir().join("gristmill-bench-compiled");
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => panic!("{error}"),
+    };
     let sandbox = Sandbox::new(&SandboxConfig::new(cache), BufferPool::new(64 << 20));
     let file = guest();
     let mut key = [0; 32];
     key[..8].copy_from_slice(&(file.len() as u64).to_le_bytes());
     let loaded = sandbox.and_then(|sandbox| {
         // A digest of its own for each size of the guest: the cache outlives the benchmark.
-        sandbox.load(Digest::from_bytes(key), &file)
+        runtime.block_on(sandbox.load(Digest::from_bytes(key), file.into()))
     });
-    let plugin: Plugin = match loaded {
-        Ok(plugin) => plugin,
+    let plugin: Arc<Plugin> = match loaded {
+        Ok(plugin) => Arc::new(plugin),
         Err(error) => panic!("{error}"),
     };
     let limits = PluginLimits::default();
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => panic!("{error}"),
-    };
+    let account = Account::new(16, 2, ByteBudget::new(1 << 30));
+    let grant = Grant { limits: &limits, account: &account, plugin: None };
     let mut group = criterion.benchmark_group("fresh_instance_call");
     for (name, floats) in
         [("empty", None), ("tensor_128B", Some(32)), ("tensor_600KB", Some(150_528))]
     {
         group.bench_function(name, |bencher| {
-            bencher.iter(|| match runtime.block_on(plugin.preprocess(request(floats), &limits)) {
+            bencher.iter(|| match runtime.block_on(plugin.preprocess(request(floats), grant)) {
                 Ok(prepared) => prepared,
                 Err(error) => panic!("{error}"),
             });

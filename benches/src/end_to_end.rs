@@ -5,7 +5,6 @@
 //! server loses by forming smaller ones counts against it. Clients and server share the machine.
 
 mod clients;
-mod connection;
 mod server;
 
 use std::path::Path;

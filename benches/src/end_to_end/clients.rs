@@ -10,8 +10,8 @@ use hyper::{Request, Response};
 use tokio::task::JoinSet;
 use tokio::time::sleep_until;
 
-use super::connection::{Connection, shown};
 use super::server::{HEADER_LENGTH, Server};
+use crate::connection::{Connection, shown};
 
 /// From the first connection to the window in which answers count: several batches.
 const SETTLE: Duration = Duration::from_millis(500);
@@ -41,7 +41,7 @@ impl Clients {
         let window = begin..begin + time;
         let mut tasks = JoinSet::new();
         for request in self.requests.iter().cycle().take(self.connections) {
-            let (address, request) = (server.data_plane.clone(), request.clone());
+            let (address, request) = (server.data_plane().to_owned(), request.clone());
             tasks.spawn(client(address, request, self.answer_bytes, window.clone()));
         }
         sleep_until(window.start.into()).await;

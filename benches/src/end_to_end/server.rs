@@ -1,37 +1,30 @@
-//! `gristmill serve` as a process of its own, with one model that everybody may run.
+//! A server with one model that everybody may run.
 
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::Stdio;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use bytes::Bytes;
 use gristmill_backend::LoadOptions;
 use gristmill_core::Tensor;
 use http_body_util::Full;
 use hyper::Request;
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
+use hyper::header::{CONTENT_TYPE, HOST};
 use serde_json::{Value, json};
 
-use super::connection::Connection;
+use crate::connection::Connection;
+use crate::server;
 
 pub(super) const HEADER_LENGTH: &str = "inference-header-content-length";
 
-const ADMIN_TOKEN: &str = "benchmark-admin-token";
 const TENANT: &str = "bench";
 const MODEL: &str = "resnet50";
 
 /// What may wait in the model's queue: more than all clients together send.
 const QUEUE_BYTES_MAX: u64 = 8 << 30;
 
-/// A running server; killed when dropped, and its data removed.
-pub struct Server {
-    child: Child,
-    data_dir: PathBuf,
-    /// Host and port.
-    pub(super) data_plane: String,
-    admin_plane: String,
-}
+/// A running server.
+pub struct Server(server::Server);
 
 /// What the server counted since the model was loaded.
 pub(super) struct Counts {
@@ -40,57 +33,28 @@ pub(super) struct Counts {
 }
 
 impl Server {
-    /// Start the binary `gristmill` with an empty data directory, on the library in `ORT_DYLIB_PATH`.
+    /// Start the binary `gristmill`.
     pub(super) fn start(gristmill: &Path) -> Result<Self> {
-        let library = std::env::var_os("ORT_DYLIB_PATH").context("ORT_DYLIB_PATH is not set")?;
-        let name = format!("gristmill-bench-{}", std::process::id());
-        let data_dir = std::env::temp_dir().join(name);
-        // Of a run that was killed, in a container that counts its processes from the same number.
-        let _ = std::fs::remove_dir_all(&data_dir);
-        let child = Command::new(gristmill)
-            .args(["serve", "--log", "warn", "--open-tenant", TENANT])
-            .args(["--listen", "127.0.0.1:0", "--grpc-listen", "127.0.0.1:0"])
-            .args(["--admin-listen", "127.0.0.1:0"])
-            // A batch of 128 pictures is 77 MB; on a processor it may take minutes.
-            .args(["--message-bytes-max", "2147483648", "--tenant-bytes-max", "68719476736"])
-            .args(["--infer-timeout-s", "600"])
-            .arg("--data-dir")
-            .arg(&data_dir)
-            .env("GRISTMILL_ADMIN_TOKEN", ADMIN_TOKEN)
-            .env("GRISTMILL_ONNXRUNTIME_LIBRARY", library)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("cannot start {}", gristmill.display()))?;
-        let (data_plane, admin_plane) = (String::new(), String::new());
-        let mut server = Self { child, data_dir, data_plane, admin_plane };
-        server.read_addresses()?;
-        Ok(server)
+        // A batch of 128 pictures is 77 MB; on a processor it may take minutes.
+        let flags = [
+            ["--log", "warn"],
+            ["--open-tenant", TENANT],
+            ["--message-bytes-max", "2147483648"],
+            ["--tenant-bytes-max", "68719476736"],
+            ["--infer-timeout-s", "600"],
+        ];
+        Ok(Self(server::Server::start(gristmill, flags.as_flattened(), Stdio::inherit())?))
     }
 
-    /// Wait until the server says where it listens.
-    fn read_addresses(&mut self) -> Result<()> {
-        let stdout = self.child.stdout.take().context("no standard output")?;
-        for line in BufReader::new(stdout).lines() {
-            let line = line?;
-            let Some((plane, address)) = line.split_once(" http://") else { continue };
-            match plane.trim_end() {
-                "data plane" => self.data_plane = address.to_owned(),
-                "admin plane" => {
-                    self.admin_plane = address.to_owned();
-                    return Ok(());
-                }
-                _ => {}
-            }
-        }
-        bail!("the server did not start: {}", self.child.wait()?)
+    pub(super) fn data_plane(&self) -> &str {
+        &self.0.data_plane
     }
 
     /// Upload the model, and let calls without a key run it.
     pub(super) async fn deploy(&self, onnx: Vec<u8>) -> Result<()> {
-        self.put(&format!("models/{MODEL}"), "application/octet-stream", onnx).await?;
+        self.0.put(&format!("models/{MODEL}"), "application/octet-stream", onnx).await?;
         let tenant = json!({ "open": true, "models": [MODEL] });
-        self.put_json(&format!("tenants/{TENANT}"), &tenant).await
+        self.0.put_json(&format!("tenants/{TENANT}"), &tenant).await
     }
 
     /// Load the model again, in the way that the bare session is loaded, for batches of this size. It has
@@ -112,12 +76,12 @@ impl Server {
         if !options.cuda_options.is_empty() {
             config["provider_options"] = json!({ "cuda": options.cuda_options });
         }
-        self.put_json(&format!("models/{MODEL}/config"), &config).await
+        self.0.put_json(&format!("models/{MODEL}/config"), &config).await
     }
 
     pub(super) async fn counts(&self) -> Result<Counts> {
         let request = Request::get(format!("/v2/models/{MODEL}/stats")).header(HOST, "localhost");
-        let mut connection = Connection::open(&self.data_plane).await?;
+        let mut connection = Connection::open(self.data_plane()).await?;
         let answer = connection.send(request.body(Full::default())?).await?;
         let statistics: Value = serde_json::from_slice(answer.body())?;
         let count = |name: &str| {
@@ -125,30 +89,6 @@ impl Server {
             count.with_context(|| format!("no {name} in {statistics}"))
         };
         Ok(Counts { rows: count("inference_count")?, batches: count("execution_count")? })
-    }
-
-    async fn put_json(&self, path: &str, document: &Value) -> Result<()> {
-        self.put(path, "application/json", document.to_string().into_bytes()).await
-    }
-
-    async fn put(&self, path: &str, content_type: &str, body: Vec<u8>) -> Result<()> {
-        let request = Request::put(format!("/admin/v1/{path}"))
-            .header(HOST, "localhost")
-            .header(AUTHORIZATION, format!("Bearer {ADMIN_TOKEN}"))
-            .header(CONTENT_TYPE, content_type)
-            .body(Full::from(body))?;
-        let mut connection = Connection::open(&self.admin_plane).await?;
-        connection.send(request).await.with_context(|| format!("PUT {path}"))?;
-        Ok(())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        let _ = std::fs::remove_dir_all(&self.data_dir);
     }
 }
 

@@ -1,7 +1,8 @@
 //! Configuration: each setting is a flag, a `GRISTMILL_*` variable and a key of `gristmill.toml`, in
 //! that order of precedence. All faults are reported together, before a port is bound.
 
-use std::net::SocketAddr;
+use std::ffi::OsString;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,13 +11,13 @@ use gristmill_core::Name;
 use gristmill_telemetry::LogFormat;
 
 /// One setting: its key in the file, from which flag and variable follow, and what it means.
-struct Setting {
-    key: &'static str,
-    default: Option<&'static str>,
-    help: &'static str,
+pub(crate) struct Setting {
+    pub(crate) key: &'static str,
+    pub(crate) default: Option<&'static str>,
+    pub(crate) help: &'static str,
 }
 
-const SETTINGS: &[Setting] = &[
+pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         key: "data_dir",
         default: Some("gristmill-data"),
@@ -78,9 +79,34 @@ const SETTINGS: &[Setting] = &[
         help: "The most memory that a plugin call may have",
     },
     Setting {
+        key: "plugin_instances",
+        default: Some("64"),
+        help: "The most core modules that an instance of a plugin may have",
+    },
+    Setting {
+        key: "compile_timeout_s",
+        default: Some("60"),
+        help: "Seconds of processor time that compiling a plugin may take; ten times as long by the clock",
+    },
+    Setting {
+        key: "compile_memory_bytes",
+        default: Some("2147483648"),
+        help: "The most memory that compiling a plugin may take",
+    },
+    Setting {
+        key: "compile_concurrency",
+        default: Some("1"),
+        help: "Plugins that are compiled at the same time; further ones wait",
+    },
+    Setting {
         key: "upload_bytes_max",
         default: Some("1073741824"),
         help: "The largest model or plugin that can be uploaded",
+    },
+    Setting {
+        key: "upload_timeout_s",
+        default: Some("900"),
+        help: "Seconds that an upload may take; one of which nothing comes for 30 seconds is given up before",
     },
     Setting {
         key: "header_timeout_s",
@@ -125,7 +151,12 @@ pub(crate) struct Config {
     pub(crate) onnxruntime_library: Option<PathBuf>,
     pub(crate) concurrent_plugin_calls: u32,
     pub(crate) plugin_memory_bytes: usize,
+    pub(crate) plugin_instances: u32,
+    pub(crate) compile_timeout: Duration,
+    pub(crate) compile_memory_bytes: u64,
+    pub(crate) compile_concurrency: usize,
     pub(crate) upload_bytes_max: usize,
+    pub(crate) upload_timeout: Duration,
     pub(crate) header_timeout: Duration,
     pub(crate) write_timeout: Duration,
     pub(crate) shutdown_delay: Duration,
@@ -136,12 +167,22 @@ pub(crate) struct Config {
 
 /// The flags of `serve`.
 pub(crate) fn args() -> Vec<Arg> {
+    args_of(|_| true)
+}
+
+/// The flags of commands that work on the data directory.
+pub(crate) fn data_dir_args() -> Vec<Arg> {
+    args_of(|key| key == "data_dir")
+}
+
+fn args_of(wanted: impl Fn(&str) -> bool) -> Vec<Arg> {
     let file = Arg::new("config")
         .long("config")
         .value_name("FILE")
         .env("GRISTMILL_CONFIG")
         .help("Configuration file; gristmill.toml is read where it exists");
-    let settings = SETTINGS.iter().map(|setting| {
+    let settings = SETTINGS.iter().filter(|setting| wanted(setting.key));
+    let settings = settings.map(|setting| {
         let help = match setting.default {
             Some(default) => format!("{} [default: {default}]", setting.help),
             None => setting.help.to_owned(),
@@ -154,6 +195,17 @@ pub(crate) fn args() -> Vec<Arg> {
             .help(help)
     });
     std::iter::once(file).chain(settings).collect()
+}
+
+/// The variables that begin as a setting's do but are none: misspelt, they would do nothing.
+pub(crate) fn unknown_variables(names: impl Iterator<Item = OsString>) -> Vec<String> {
+    let known = |name: &str| {
+        let setting = SETTINGS.iter().any(|setting| setting.key.to_uppercase() == name);
+        // GRISTMILL_ADMIN_URL is the command line's.
+        setting || ["CONFIG", "ADMIN_URL"].contains(&name)
+    };
+    let names = names.filter_map(|name| name.into_string().ok());
+    names.filter(|name| name.strip_prefix("GRISTMILL_").is_some_and(|own| !known(own))).collect()
 }
 
 /// Names made once a process, as clap wants them.
@@ -169,9 +221,9 @@ impl Config {
         let mut reader = Reader { matches, file, faults };
         let config = Self {
             data_dir: reader.value("data_dir"),
-            listen: reader.value("listen"),
-            grpc_listen: reader.value("grpc_listen"),
-            admin_listen: reader.value("admin_listen"),
+            listen: reader.address("listen"),
+            grpc_listen: reader.address("grpc_listen"),
+            admin_listen: reader.address("admin_listen"),
             admin_token: reader.optional("admin_token"),
             open_tenant: reader.optional("open_tenant"),
             message_bytes_max: reader.within("message_bytes_max", 1 << 10, 2 << 30),
@@ -180,7 +232,12 @@ impl Config {
             onnxruntime_library: reader.optional("onnxruntime_library"),
             concurrent_plugin_calls: reader.within("concurrent_plugin_calls", 1, 10_000),
             plugin_memory_bytes: reader.within("plugin_memory_bytes", 1 << 20, 4 << 30),
+            plugin_instances: reader.within("plugin_instances", 1, 1000),
+            compile_timeout: Duration::from_secs(reader.within("compile_timeout_s", 1, 86_400)),
+            compile_memory_bytes: reader.within("compile_memory_bytes", 64 << 20, 1 << 40),
+            compile_concurrency: reader.within("compile_concurrency", 1, 64),
             upload_bytes_max: reader.within("upload_bytes_max", 1 << 10, 1 << 40),
+            upload_timeout: Duration::from_secs(reader.within("upload_timeout_s", 1, 86_400)),
             header_timeout: Duration::from_secs(reader.within("header_timeout_s", 1, 3600)),
             write_timeout: Duration::from_secs(reader.within("write_timeout_s", 1, 3600)),
             shutdown_delay: Duration::from_secs(reader.within("shutdown_delay_s", 0, 3600)),
@@ -194,6 +251,16 @@ impl Config {
         }
         if config.admin_token.as_ref().is_some_and(|token| token.len() < 16) {
             faults.push("admin_token is shorter than 16 characters".into());
+        }
+        let sendable = |token: &String| {
+            token.trim() == token && token.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+        };
+        if !config.admin_token.as_ref().is_none_or(sendable) {
+            faults.push(
+                "admin_token cannot be sent in a header: it must be ASCII, without control \
+                 characters and without blanks at its ends"
+                    .into(),
+            );
         }
         let (request, tenant) = (config.message_bytes_max, config.tenant_bytes_max);
         if tenant < request {
@@ -214,6 +281,15 @@ impl Config {
         }
         if faults.is_empty() { Ok(config) } else { Err(faults) }
     }
+}
+
+/// The data directory alone, by the [flags](data_dir_args) of a command that needs nothing else.
+pub(crate) fn data_dir(matches: &ArgMatches) -> Result<PathBuf, Vec<String>> {
+    let mut faults = Vec::new();
+    let file = read_file(matches, &mut faults);
+    let mut reader = Reader { matches, file, faults };
+    let data_dir = reader.value("data_dir");
+    if reader.faults.is_empty() { Ok(data_dir) } else { Err(reader.faults) }
 }
 
 /// The file's keys, each of them known and a plain value.
@@ -289,6 +365,25 @@ impl Reader<'_> {
         }
     }
 
+    /// An address to listen on. A host's name stands for the first of its addresses, IPv4 first.
+    fn address(&mut self, key: &str) -> SocketAddr {
+        let text = self.text(key).unwrap_or_default();
+        let addresses = text.to_socket_addrs().map(|found| found.collect::<Vec<_>>());
+        let found = addresses.unwrap_or_default();
+        let Some(address) = found.iter().find(|own| own.is_ipv4()).or(found.first()) else {
+            self.faults.push(format!(
+                "{key} is {text:?}: must be an address of this machine and a port, such as {}",
+                SETTINGS
+                    .iter()
+                    .find(|own| own.key == key)
+                    .and_then(|own| own.default)
+                    .unwrap_or("")
+            ));
+            return default_of(key);
+        };
+        *address
+    }
+
     fn within<T>(&mut self, key: &str, min: T, max: T) -> T
     where
         T: std::str::FromStr<Err: std::fmt::Display> + PartialOrd + std::fmt::Display,
@@ -344,6 +439,20 @@ mod tests {
     }
 
     #[test]
+    fn an_address_may_have_a_hosts_name() {
+        let config = resolve(&["--listen", "localhost:7001"], "").unwrap();
+        assert_eq!(config.listen, "127.0.0.1:7001".parse().unwrap());
+    }
+
+    #[test]
+    fn variables_that_are_no_settings_are_found() {
+        let names =
+            ["GRISTMILL_LISTN", "GRISTMILL_LISTEN", "GRISTMILL_CONFIG", "GRISTMILL_", "PATH"];
+        let unknown = super::unknown_variables(names.map(Into::into).into_iter());
+        assert_eq!(unknown, ["GRISTMILL_LISTN", "GRISTMILL_"]);
+    }
+
+    #[test]
     fn all_faults_are_reported_together() {
         let file = "liten = 'x'\nadmin_listen = 'nowhere'\ndrain_timeout_s = 99999\nlog_format = 'xml'\n\
                     admin_token = 'short'\nheader_timeout_s = [1]\nlog = 'a=b=c'\n\
@@ -351,7 +460,7 @@ mod tests {
         let faults = resolve(&["--concurrent-plugin-calls", "0"], file).unwrap_err().join("\n");
         for named in [
             "\"liten\"",
-            "admin_listen is \"nowhere\"",
+            "admin_listen is \"nowhere\": must be an address of this machine and a port, such as 127.0.0.1:8081",
             "drain_timeout_s is 99999: must be 0 to 3600",
             "log_format is \"xml\"",
             "admin_token is shorter",

@@ -1,23 +1,42 @@
-//! `gristmill`: one binary to serve, and to build and push plugins.
+//! `gristmill`: one binary to serve, to build and push plugins, and to reset the admin token.
 
 #![forbid(unsafe_code)]
 
+mod child;
 mod config;
+mod data_dir;
 mod plugin;
+mod reference;
 mod serve;
 mod token;
+
+use std::process::ExitCode;
 
 use clap::{ArgMatches, Command};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-fn main() -> anyhow::Result<()> {
+fn main() -> ExitCode {
     let matches = command().get_matches();
-    match matches.subcommand() {
+    let ended = match matches.subcommand() {
         Some(("serve", matches)) => serve::run(matches),
+        Some(("child", _)) => child::run(),
         Some(("plugin", matches)) => run_plugin(matches),
+        Some(("reference", matches)) => reference::run(matches),
+        Some(("token", matches)) => match matches.subcommand() {
+            Some(("reset", matches)) => token::reset(matches),
+            _ => unreachable_subcommand(),
+        },
         _ => unreachable_subcommand(),
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        // The causes only: to return the error would print a backtrace with RUST_BACKTRACE=1.
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
     }
 }
 
@@ -42,11 +61,17 @@ fn command() -> Command {
         .after_help(
             "Start with `gristmill serve`; with no configuration at all it keeps its data in \
              ./gristmill-data, serves tenants on 127.0.0.1:8080 and its admin API on \
-             127.0.0.1:8081, and prints an admin token at its first start.",
+             127.0.0.1:8081, gRPC on 127.0.0.1:8082, and prints an admin token at its first start.\n\n\
+             Examples:\n  \
+             gristmill serve --data-dir /var/lib/gristmill\n  \
+             gristmill plugin push path/to/plugin --tenant acme\n\n\
+             Errors go to standard error in one line, and the exit code is 1; 2 for a wrong command \
+             line.",
         )
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(serve::command())
+        .subcommand(child::command())
         .subcommand(
             Command::new("plugin")
                 .about("Build and push plugins")
@@ -55,6 +80,8 @@ fn command() -> Command {
                 .subcommand(plugin::build::command())
                 .subcommand(plugin::push::command()),
         )
+        .subcommand(reference::command())
+        .subcommand(token::command())
 }
 
 #[cfg(test)]

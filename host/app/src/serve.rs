@@ -14,13 +14,14 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Command};
 use gristmill_backend::{Backends, LibrarySearch};
+use gristmill_child::{ChildLimits, ChildRunner, RunnerConfig};
 use gristmill_control::{Control, ControlParts, Progress};
 use gristmill_core::{BufferPool, PipelineLimits};
 use gristmill_http::{
     AdminPlane, DataPlane, GrpcPlane, Inference, InferenceConfig, ListenerConfig, Loading,
-    Protocol, Shutdown, grpc_plane, serve,
+    Protocol, Shutdown, UploadLimits, grpc_plane, serve,
 };
-use gristmill_sandbox::{Sandbox, SandboxConfig};
+use gristmill_sandbox::{Compiler, Sandbox, SandboxConfig};
 use gristmill_store::Store;
 use gristmill_telemetry::LogFormat;
 use serde_json::json;
@@ -30,6 +31,7 @@ use tokio_util::either::Either;
 
 use self::stop::{Signals, end_within, rest};
 use crate::config::{self, Config};
+use crate::data_dir;
 use crate::token::admin_token;
 
 /// Unused tensor buffers kept for the next request, in bytes.
@@ -40,12 +42,22 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(3);
 
 /// How long blocking work is waited for when everything else has ended.
 const LAST_WAIT: Duration = Duration::from_secs(1);
+/// The most machine code of one plugin; an interpreter in WebAssembly has a tenth of it.
+const CODE_BYTES_MAX: u64 = 512 << 20;
+
+/// How many seconds by the clock a child has for each of processor time: it has the lowest priority,
+/// and others may keep the processors busy.
+const WALL_PER_CPU: u32 = 10;
 
 pub(crate) fn command() -> Command {
     Command::new("serve").about("Serve tenants and the admin API").args(config::args()).after_help(
         "Each setting can also be given in the configuration file, by the name of its flag with \
          underscores. SIGTERM and SIGINT make the server not ready; after shutdown_delay_s, or a \
-         second signal, they drain: no new connections, requests under way finish.",
+         second signal, they drain: no new connections, requests under way finish.\n\n\
+         Examples:\n  \
+         gristmill serve\n  \
+         gristmill serve --config /etc/gristmill.toml --listen 0.0.0.0:8080\n  \
+         GRISTMILL_LOG_FORMAT=json gristmill serve --onnxruntime-library /opt/onnxruntime.so",
     )
 }
 
@@ -55,6 +67,12 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         Err(faults) => bail!("the configuration is wrong:\n  {}", faults.join("\n  ")),
     };
     let log = gristmill_telemetry::init(&config.log, config.log_format)?;
+    for variable in config::unknown_variables(std::env::vars_os().map(|(name, _)| name)) {
+        tracing::warn!(
+            variable,
+            "unknown variable; `gristmill serve --help` lists those there are"
+        );
+    }
     // A connection is a file, and the usual limit of 1024 of them is for programs that hold few.
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
         tracing::warn!(%error, "the limit on open files stays as it is");
@@ -82,14 +100,16 @@ struct Listeners {
 }
 
 async fn run_server(config: Arc<Config>) -> Result<()> {
-    let data_dir = &config.data_dir;
-    std::fs::create_dir_all(data_dir)
-        .with_context(|| format!("data_dir {}", data_dir.display()))?;
+    // In this order: where a start fails for its addresses or its directory, nothing was made; and a
+    // token that was made has been shown before anything else can fail.
     let listeners = Listeners {
         data: bind("listen", config.listen).await?,
         grpc: bind("grpc_listen", config.grpc_listen).await?,
         admin: bind("admin_listen", config.admin_listen).await?,
     };
+    let _held = data_dir::hold(&config.data_dir)?;
+    let as_json = config.log_format == LogFormat::Json;
+    let token = admin_token(config.admin_token.as_deref(), &config.data_dir, as_json)?;
     let addresses = listeners.addresses()?;
     let [data, grpc, admin] = &addresses;
     tracing::info!(data, grpc, admin, "listening, loading the state");
@@ -101,7 +121,9 @@ async fn run_server(config: Arc<Config>) -> Result<()> {
     let mut signals = Signals::new()?;
     let mut serving = listeners.serve(&config, planes.clone(), loading, shutdown.clone());
     let pool = BufferPool::new(RETAINED_BYTES_MAX);
-    let opening = tokio::spawn(open_control(config.clone(), pool.clone(), progress.clone()));
+    let children = children(&config);
+    let parts = (pool.clone(), progress.clone());
+    let opening = tokio::spawn(open_control(config.clone(), parts, children.clone()));
     let opened = tokio::select! {
         opened = watched(opening, &progress) => opened.map(Some),
         () = signals.next() => Ok(None),
@@ -110,12 +132,12 @@ async fn run_server(config: Arc<Config>) -> Result<()> {
         Ok(Some(control)) => Arc::new(control),
         ended => {
             end_within(config.drain_timeout);
+            children.stop();
             shutdown.begin();
             serving.join_all().await;
             return ended.map(drop);
         }
     };
-    let (token, made) = admin_token(config.admin_token.as_deref(), data_dir)?;
     let rules = InferenceConfig {
         open_tenant: config.open_tenant.clone(),
         admin_token: token,
@@ -126,12 +148,17 @@ async fn run_server(config: Arc<Config>) -> Result<()> {
     let cell = control.cell().clone();
     let data = DataPlane::new(cell.clone(), inference.clone(), shutdown.clone());
     let mut grpc = grpc_plane(inference).await;
-    let admin = AdminPlane::new(control, token, config.upload_bytes_max);
+    let uploads = UploadLimits {
+        upload_bytes_max: config.upload_bytes_max,
+        upload_timeout: config.upload_timeout,
+    };
+    let admin = AdminPlane::new(control, token, uploads);
     let _ = planes.set(Planes { data, grpc: grpc.clone(), admin });
-    announce(config.log_format, &addresses, made.as_deref())?;
+    announce(config.log_format, &addresses)?;
 
     signals.next().await;
     stop::announce(&mut signals, &shutdown, &mut grpc, config.shutdown_delay).await;
+    children.stop();
     let until = end_within(config.drain_timeout);
     grpc.shut_down().await;
     shutdown.begin();
@@ -201,10 +228,19 @@ async fn watched(mut opening: JoinHandle<Result<Control>>, progress: &Progress) 
     }
 }
 
+/// What may take any time and any memory is done by children of this process.
+fn children(config: &Config) -> Arc<ChildRunner> {
+    let concurrent = config.compile_concurrency;
+    // The allocator reserves a gigabyte at its start; as memory that it can write to, this would be
+    // beyond the limit that a child is given later.
+    let environment = vec![("MIMALLOC_ARENA_EAGER_COMMIT".into(), "0".into())];
+    ChildRunner::new(RunnerConfig { concurrent, environment, ..RunnerConfig::new(&["child"]) })
+}
+
 async fn open_control(
     config: Arc<Config>,
-    pool: BufferPool,
-    progress: Progress,
+    (pool, progress): (BufferPool, Progress),
+    children: Arc<ChildRunner>,
 ) -> Result<Control> {
     let data_dir = &config.data_dir;
     let search = LibrarySearch {
@@ -212,14 +248,24 @@ async fn open_control(
         data_directory: Some(data_dir.clone()),
     };
     let backends = Backends::open(&search, pool.clone())?;
+    let limits = ChildLimits {
+        wall: config.compile_timeout * WALL_PER_CPU,
+        cpu: config.compile_timeout,
+        memory_bytes: config.compile_memory_bytes,
+        address_bytes: None,
+        output_bytes: CODE_BYTES_MAX,
+    };
     let sandbox = SandboxConfig {
         concurrent_calls: config.concurrent_plugin_calls,
         memory_bytes_max: config.plugin_memory_bytes,
+        instances_max: config.plugin_instances,
+        compiler: Compiler::Child { runner: children, limits },
         ..SandboxConfig::new(data_dir.join("compiled"))
     };
     let sandbox = Sandbox::new(&sandbox, pool).context("cannot set up the sandbox")?;
     let mut limits = PipelineLimits::default();
     limits.plugin.memory_bytes = config.plugin_memory_bytes;
+    limits.plugin.instances = config.plugin_instances as usize;
     let store = Store::open_local(&data_dir.join("store"))?;
     let tenant_bytes_max = config.tenant_bytes_max;
     let store = store.into();
@@ -228,29 +274,25 @@ async fn open_control(
 }
 
 async fn bind(setting: &str, address: std::net::SocketAddr) -> Result<TcpListener> {
-    TcpListener::bind(address).await.with_context(|| format!("{setting} {address}"))
+    let flag = setting.replace('_', "-");
+    TcpListener::bind(address).await.with_context(|| {
+        format!("cannot listen on {setting} {address}: choose another address with --{flag}")
+    })
 }
 
-/// Say where the server is, and the admin token where it is new: on standard output, for people and
-/// scripts that started it.
-fn announce(format: LogFormat, addresses: &[String; 3], token: Option<&str>) -> Result<()> {
+/// Say where the server is: on standard output, for people and scripts that started it.
+fn announce(format: LogFormat, addresses: &[String; 3]) -> Result<()> {
     let mut out = std::io::stdout().lock();
     let version = env!("CARGO_PKG_VERSION");
     let [data, grpc, admin] = addresses;
     if format == LogFormat::Json {
-        let mut line = json!({
+        let line = json!({
             "message": "serving", "version": version, "data": data, "grpc": grpc, "admin": admin,
         });
-        if let Some(token) = token {
-            line["admin_token"] = token.into();
-        }
         writeln!(out, "{line}")?;
     } else {
         writeln!(out, "gristmill {version}")?;
         writeln!(out, "data plane  {data}\ngrpc        {grpc}\nadmin plane {admin}")?;
-        if let Some(token) = token {
-            writeln!(out, "admin token {token} (shown only this once)")?;
-        }
     }
     out.flush()?;
     Ok(())

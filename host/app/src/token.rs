@@ -1,39 +1,107 @@
-//! The admin token: given, or made once and kept hashed.
+//! The admin token: given, or made once and kept hashed; and `gristmill token reset`.
 
-use std::fs;
-use std::io::Read;
+use std::fs::{self, File};
+use std::io::{Read, Write};
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use clap::{ArgMatches, Command};
 use gristmill_core::Digest;
 use gristmill_store::digest_of;
+use serde_json::json;
+use tempfile::NamedTempFile;
 
-/// The digest of the admin token, and the token itself where it was made just now.
-pub(crate) fn admin_token(
-    given: Option<&str>,
-    data_dir: &Path,
-) -> Result<(Digest, Option<String>)> {
+use crate::{config, data_dir};
+
+/// The file with the token's digest, in the data directory.
+const FILE: &str = "admin-token.sha256";
+
+pub(crate) fn command() -> Command {
+    let reset = Command::new("reset")
+        .about("Make a new admin token and print it once; the old one is void")
+        .args(config::data_dir_args())
+        .after_help(
+            "A server that runs keeps the old token until it is started again. A server that is \
+             given a token (--admin-token, GRISTMILL_ADMIN_TOKEN or admin_token in its \
+             configuration file) uses that one instead.",
+        );
+    Command::new("token")
+        .about("The admin token of a server's data directory")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(reset)
+}
+
+/// `gristmill token reset`.
+pub(crate) fn reset(matches: &ArgMatches) -> Result<()> {
+    let data_dir = match config::data_dir(matches) {
+        Ok(data_dir) => data_dir,
+        Err(faults) => bail!("the configuration is wrong:\n  {}", faults.join("\n  ")),
+    };
+    if !data_dir.is_dir() {
+        bail!("there is no data directory {}: name it with --data-dir", data_dir.display());
+    }
+    let token = make(&data_dir)?;
+    print(&token, &data_dir, false)?;
+    if let Some(process) = data_dir::held_by(&data_dir) {
+        eprintln!("a server is running ({process}): it takes this token when it is started again");
+    }
+    Ok(())
+}
+
+/// The digest of the admin token. Where there is none yet, one is made and printed, this once.
+pub(crate) fn admin_token(given: Option<&str>, data_dir: &Path, as_json: bool) -> Result<Digest> {
     if let Some(token) = given {
-        return Ok((digest_of(token.as_bytes()), None));
+        return Ok(digest_of(token.as_bytes()));
     }
-    let path = data_dir.join("admin-token.sha256");
-    match fs::read_to_string(&path) {
-        Ok(text) => {
-            let digest = text.trim().parse().with_context(|| path.display().to_string())?;
-            Ok((digest, None))
-        }
+    let path = data_dir.join(FILE);
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let token = random_token().context("cannot read randomness for the admin token")?;
-            let digest = digest_of(token.as_bytes());
-            fs::write(&path, format!("{digest}\n")).with_context(|| path.display().to_string())?;
-            Ok((digest, Some(token)))
+            let token = make(data_dir)?;
+            print(&token, data_dir, as_json)?;
+            return Ok(digest_of(token.as_bytes()));
         }
-        Err(error) => Err(error).with_context(|| path.display().to_string()),
-    }
+        Err(error) => return Err(error).with_context(|| path.display().to_string()),
+    };
+    text.trim().parse().ok().with_context(|| {
+        let state = if text.trim().is_empty() { "empty" } else { "damaged" };
+        let (path, data_dir) = (path.display(), data_dir.display());
+        format!(
+            "{path} is {state}, so no admin token is known: make a new one with `gristmill token \
+             reset --data-dir {data_dir}`"
+        )
+    })
+}
+
+/// Make a token and keep its digest, in place of any other: whole, or not at all.
+fn make(data_dir: &Path) -> Result<String> {
+    let token = random_token().context("cannot read randomness for the admin token")?;
+    let keep = || -> std::io::Result<()> {
+        // Only the owner may read it.
+        let mut file = NamedTempFile::with_prefix_in(FILE, data_dir)?;
+        writeln!(file, "{}", digest_of(token.as_bytes()))?;
+        file.as_file().sync_all()?;
+        file.persist(data_dir.join(FILE))?;
+        File::open(data_dir)?.sync_all()
+    };
+    keep().with_context(|| format!("cannot keep the admin token in {}", data_dir.display()))?;
+    Ok(token)
+}
+
+/// Show the token. One that nobody saw is of no use, so that it is forgotten where that fails.
+fn print(token: &str, data_dir: &Path, as_json: bool) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    let line = match as_json {
+        true => format!("{}\n", json!({ "message": "admin token", "admin_token": token })),
+        false => format!("admin token {token} (shown only this once)\n"),
+    };
+    let shown = out.write_all(line.as_bytes()).and_then(|()| out.flush());
+    shown.inspect_err(|_| drop(fs::remove_file(data_dir.join(FILE)))).context("standard output")
 }
 
 fn random_token() -> std::io::Result<String> {
     let mut bytes = [0; 32];
-    fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(format!("gma_{}", Digest::from_bytes(bytes).hex()))
 }

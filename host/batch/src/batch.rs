@@ -7,6 +7,7 @@
 //! others are answered.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gristmill_core::{BufferPool, Model, Tensor};
@@ -14,6 +15,7 @@ use gristmill_core::{BufferPool, Model, Tensor};
 use crate::SubmitError;
 use crate::lane::Job;
 use crate::policy::{Entry, Taken};
+use crate::running::{Instance, Stop};
 use crate::ticket::Served;
 
 /// What a request came to: a tensor for each output, in the model's order.
@@ -77,6 +79,11 @@ impl Batch {
         &self.taken.batch
     }
 
+    /// When the last of its requests is waited for no more.
+    pub(crate) fn last_deadline(&self) -> Option<Instant> {
+        self.requests().iter().map(|entry| entry.deadline).max()
+    }
+
     pub(crate) fn rows(&self) -> usize {
         self.requests().iter().map(|entry| entry.rows).sum()
     }
@@ -91,7 +98,7 @@ impl Batch {
     }
 
     /// Run all requests that are still waited for; none where there is none.
-    pub(crate) fn run(&mut self, model: &mut dyn Model, pool: &BufferPool) -> Option<Ran> {
+    pub(crate) fn run(&mut self, instance: &mut Instance, pool: &BufferPool) -> Option<Ran> {
         let started = Instant::now();
         let before = self.taken.batch.len();
         self.taken.batch.retain(|entry| entry.item.reply.take());
@@ -107,7 +114,8 @@ impl Batch {
         let was_staged = !self.staged.is_empty();
         let staged = &mut self.staged;
         let outcomes = &mut self.outcomes;
-        let mut run = Run { model, pool, staged, outcomes, ran: Ran::default() };
+        let (model, stop) = (instance.model.as_mut(), &*instance.stop);
+        let mut run = Run { model, stop, pool, staged, outcomes, ran: Ran::default() };
         run.solve(requests);
         let mut ran = run.ran;
         self.provider = run.model.provider();
@@ -117,6 +125,14 @@ impl Batch {
         ran.requests = self.taken.batch.len();
         ran.failed = self.outcomes.iter().filter(|outcome| outcome.is_err()).count();
         Some(ran)
+    }
+
+    /// Answer each request that it is not run.
+    pub(crate) fn refuse(&mut self, why: &Arc<str>) {
+        self.staged.clear();
+        for entry in self.taken.batch.drain(..) {
+            entry.item.reply.answer(Err(SubmitError::OutOfService(why.clone())));
+        }
     }
 
     /// Give each request its answer.
@@ -133,6 +149,7 @@ impl Batch {
 /// A run of some requests, and what came of it so far.
 struct Run<'a> {
     model: &'a mut dyn Model,
+    stop: &'a Stop,
     pool: &'a BufferPool,
     /// Inputs staged already; empty where not.
     staged: &'a mut Vec<Tensor>,
@@ -146,6 +163,9 @@ impl Run<'_> {
         let outcome = self.together(requests);
         match outcome {
             Ok(()) => {}
+            Err(_) if self.stop.is_ordered() => {
+                self.outcomes.extend(requests.iter().map(|_| Err(SubmitError::GivenUp)));
+            }
             Err(error) if requests.len() <= 1 => self.outcomes.push(Err(error)),
             Err(error) => {
                 tracing::warn!(%error, requests = requests.len(), "batch failed, cut in half");
@@ -159,6 +179,9 @@ impl Run<'_> {
 
     /// Run `requests` in one; pushes an outcome for each of them, or none and fails.
     fn together(&mut self, requests: &[Entry<Job>]) -> Result<(), SubmitError> {
+        if self.stop.is_ordered() {
+            return Err(SubmitError::GivenUp);
+        }
         let started = Instant::now();
         if self.staged.is_empty() {
             stage(requests, self.staged, self.pool)?;

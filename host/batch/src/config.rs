@@ -22,7 +22,17 @@ pub struct LaneConfig {
     pub queue: QueueLimits,
     /// The most of one tenant that waits.
     pub tenant_queue: QueueLimits,
+    /// Whether submitting tasks may run short batches themselves. Not where a batch's rows say little
+    /// about how long it takes.
+    pub leads: bool,
+    /// How long after the last deadline of its requests a run is told to end.
+    pub run_grace: Duration,
+    /// How long after that its instance is given up, if it goes on.
+    pub lost_after: Duration,
 }
+
+/// An operator that takes longer than this by itself holds up an instance for too long.
+pub const LOST_AFTER: Duration = Duration::from_secs(10);
 
 /// What may wait; more is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +78,9 @@ impl LaneConfig {
             ageing: Duration::from_secs(1),
             queue: limits,
             tenant_queue: limits,
+            leads: true,
+            run_grace: Duration::from_secs(1),
+            lost_after: LOST_AFTER,
         }
     }
 }

@@ -13,9 +13,11 @@ use crate::config::{LaneConfig, TimeoutAction};
 use crate::gather::Gather;
 use crate::parts::{Part, Parts, joined, shape_key, split};
 use crate::policy::{Entry, Full, Policy, Size};
+use crate::running::{Instance, Running};
 use crate::service_time::ServiceTime;
 use crate::statistics::{LaneStatistics, Pending};
 use crate::ticket::{Reply, Served, Waiting, ticket};
+use crate::watch::{Upkeep, watch};
 use crate::worker;
 
 /// One request for a lane.
@@ -60,6 +62,10 @@ pub enum SubmitError {
     Expired,
     #[error("model failed: {0}")]
     Failed(String),
+    #[error("the model did not answer in time, its run was given up")]
+    GivenUp,
+    #[error("the model is out of service: {0}")]
+    OutOfService(Arc<str>),
     #[error("the model is being unloaded")]
     Closed,
 }
@@ -71,9 +77,9 @@ impl SubmitError {
             Self::TooManyRows { .. } => ErrorCode::Unprocessable,
             Self::QueueFull(_) => ErrorCode::QueueFull,
             Self::TooBusy { .. } => ErrorCode::Overloaded,
-            Self::Expired => ErrorCode::DeadlineExceeded,
+            Self::Expired | Self::GivenUp => ErrorCode::DeadlineExceeded,
             Self::Failed(_) => ErrorCode::ModelFailed,
-            Self::Closed => ErrorCode::Unavailable,
+            Self::Closed | Self::OutOfService(_) => ErrorCode::Unavailable,
         }
     }
 }
@@ -84,9 +90,17 @@ pub(crate) struct Job {
 }
 
 pub(crate) struct Shared {
+    pub(crate) name: Arc<str>,
     pub(crate) pool: BufferPool,
     pub(crate) max_batch_size: usize,
     pub(crate) instances: usize,
+    /// Whether submitting tasks may run short batches themselves.
+    pub(crate) leads: bool,
+    /// How long after the last deadline of its requests a run is given up.
+    pub(crate) run_grace: Duration,
+    /// How long after that it is lost.
+    pub(crate) lost_after: Duration,
+    pub(crate) upkeep: Upkeep,
     state: Mutex<State>,
     /// Of its own, so that counting a batch waits for nobody. Taken alone, or after `state`.
     statistics: Mutex<LaneStatistics>,
@@ -94,8 +108,10 @@ pub(crate) struct Shared {
     pub(crate) work: Condvar,
     /// Signalled when an instance is free for a staged batch.
     pub(crate) freed: Condvar,
-    /// Signalled when all instances are idle, where somebody waits for that.
+    /// Signalled when nothing runs any more, where somebody waits for that.
     pub(crate) rested: Condvar,
+    /// Signalled when a run begins that nobody watches, and when the lane is closed.
+    pub(crate) begun: Condvar,
 }
 
 pub(crate) struct State {
@@ -103,9 +119,14 @@ pub(crate) struct State {
     pub(crate) service: ServiceTime,
     pub(crate) gather: Gather,
     /// Instances that run nothing just now. Whoever takes one, worker or leader, puts it back.
-    pub(crate) idle: Vec<Box<dyn Model>>,
-    /// When the running batches are expected to end.
-    pub(crate) running_until: Vec<Instant>,
+    pub(crate) idle: Vec<Instance>,
+    pub(crate) running: Running,
+    /// Whether the watching thread waits for a run to begin.
+    pub(crate) unwatched: bool,
+    /// Workers beyond those that are needed: lost ones that came back.
+    pub(crate) surplus_workers: usize,
+    /// Why nothing is taken any more, where that is so.
+    pub(crate) refused: Option<Arc<str>>,
     /// How long it takes to copy a batch together, recency-weighted.
     pub(crate) staging_time: Duration,
     /// Batches taken early, being staged or waiting for an instance.
@@ -117,7 +138,7 @@ pub(crate) struct State {
     pub(crate) swept_at: Option<Instant>,
     /// Requests given up since what nobody waits for was last taken out of the queue.
     pub(crate) given_up: usize,
-    /// Whether somebody waits for all instances to be idle.
+    /// Whether somebody waits until nothing runs.
     pub(crate) awaited: bool,
     pub(crate) closed: bool,
     pub(crate) waiting_workers: usize,
@@ -177,6 +198,18 @@ pub struct Lane {
     shared: Arc<Shared>,
 }
 
+/// What a lane is made of.
+pub struct LaneParts<'a> {
+    /// The model's, for people.
+    pub name: &'a str,
+    pub info: ModelInfo,
+    pub instances: Vec<Box<dyn Model>>,
+    pub config: LaneConfig,
+    /// What batches are copied together in.
+    pub pool: BufferPool,
+    pub upkeep: Upkeep,
+}
+
 /// A request at the lane's door.
 struct Arrival<'a> {
     submission: &'a Submission,
@@ -227,9 +260,15 @@ impl Lane {
         name: &str,
         info: ModelInfo,
         instances: Vec<Box<dyn Model>>,
-        mut config: LaneConfig,
+        config: LaneConfig,
         pool: BufferPool,
     ) -> std::io::Result<Self> {
+        Self::open(LaneParts { name, info, instances, config, pool, upkeep: Upkeep::default() })
+    }
+
+    /// The same, with its upkeep.
+    pub fn open(parts: LaneParts<'_>) -> std::io::Result<Self> {
+        let LaneParts { name, info, instances, mut config, pool, upkeep } = parts;
         if !info.rows_are_dynamic() {
             // A request is a whole batch, whatever its dimension 0.
             config.max_batch_size = 1;
@@ -240,8 +279,11 @@ impl Lane {
             policy: Policy::new(config.clone()),
             service: ServiceTime::default(),
             gather: Gather::default(),
-            idle: instances,
-            running_until: Vec::with_capacity(count),
+            idle: instances.into_iter().map(Instance::new).collect(),
+            running: Running::default(),
+            unwatched: false,
+            surplus_workers: 0,
+            refused: None,
             staging_time: Duration::ZERO,
             staged: 0,
             ran: Vec::new(),
@@ -255,22 +297,29 @@ impl Lane {
             spare: Vec::new(),
         };
         let shared = Arc::new(Shared {
+            name: name.into(),
             pool,
             max_batch_size: config.max_batch_size,
             instances: count,
+            leads: config.leads,
+            run_grace: config.run_grace,
+            lost_after: config.lost_after,
+            upkeep,
             state: Mutex::new(state),
             statistics: Mutex::default(),
             work: Condvar::new(),
             freed: Condvar::new(),
             rested: Condvar::new(),
+            begun: Condvar::new(),
         });
+        shared.upkeep.lanes.add(&shared);
         let lane = Self { info, config, shared };
         for _ in 0..=count {
-            let shared = lane.shared.clone();
-            std::thread::Builder::new()
-                .name(format!("model-{name}"))
-                .spawn(move || worker::run(&shared))?;
+            worker::spawn(&lane.shared)?;
         }
+        let shared = lane.shared.clone();
+        let watching = std::thread::Builder::new().name(format!("watch-{name}"));
+        watching.spawn(move || watch(&shared))?;
         Ok(lane)
     }
 
@@ -289,14 +338,15 @@ impl Lane {
         self.shared.instances
     }
 
-    /// Wait until no batch runs, which one may do although whoever sent its requests has left; no longer than `time`.
-    /// Whether none does. Blocks the thread.
+    /// Wait up to `time` for running batches to end, which may outlive their clients. Whether none runs.
+    /// Blocks the thread.
     pub fn rests_within(&self, time: Duration) -> bool {
-        let mut state = self.shared.state();
-        state.awaited = true;
-        let runs = |state: &mut State| state.idle.len() < self.shared.instances;
-        let waited = self.shared.rested.wait_timeout_while(state, time, runs);
-        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+        self.shared.rests_within(time)
+    }
+
+    /// Why the lane takes no requests, where that is so.
+    pub fn refusal(&self) -> Option<Arc<str>> {
+        self.shared.state().refused.clone()
     }
 
     /// The counters now.
@@ -398,6 +448,9 @@ impl Lane {
     fn enqueue(&self, arrival: &Arrival<'_>, parts: Parts) -> Result<Queued<'_>, SubmitError> {
         let Arrival { submission, level, timeout, size, at } = *arrival;
         let mut state = self.shared.state();
+        if let Some(why) = &state.refused {
+            return Err(SubmitError::OutOfService(why.clone()));
+        }
         self.admit(&mut state, arrival)?;
         let mut waiting = SmallVec::with_capacity(parts.len());
         for Part { inputs, rows } in parts {
@@ -461,7 +514,7 @@ impl Lane {
     fn expected(&self, state: &State, arrival: &Arrival<'_>) -> Option<Duration> {
         let Arrival { submission, level, size: Size { rows, .. }, at, .. } = *arrival;
         let max = self.config.max_batch_size;
-        let until_idle = match state.running_until.iter().min() {
+        let until_idle = match state.running.first_end() {
             Some(end) if state.idle.is_empty() => end.saturating_duration_since(at),
             _ => Duration::ZERO,
         };
@@ -484,6 +537,7 @@ impl Drop for Lane {
         state.policy.close();
         drop(state);
         self.shared.work.notify_all();
+        self.shared.begun.notify_all();
     }
 }
 

@@ -6,13 +6,14 @@
 //!
 //! `policy` decides, and knows no clock, thread or tensor; `service_time` learns how long batches take;
 //! `worker` runs what was decided, a `batch` at a time; `gather` lets short ones grow; `parts` cuts what is larger than
-//! a batch; `ticket` brings the answer back; `statistics`
-//! counts.
+//! a batch; `ticket` brings the answer back; `running` lists what runs just now and `watch` gives up what runs
+//! for too long; `statistics` counts.
 //!
 //! Invariants:
 //! - every submitted request gets exactly one answer, or its submitter is gone;
 //! - a batch never holds more rows than the lane's maximum;
-//! - one request's failure is not another's: a failed batch is bisected.
+//! - one request's failure is not another's: a failed batch is bisected;
+//! - a run ends soon after the last deadline of its requests, or its instance is given up.
 
 #![forbid(unsafe_code)]
 
@@ -22,13 +23,16 @@ mod gather;
 mod lane;
 mod parts;
 mod policy;
+mod running;
 mod service_time;
 mod statistics;
 mod ticket;
+mod watch;
 mod worker;
 
 pub use batch::Times;
-pub use config::{LaneConfig, QueueLimits, QueuePolicy, TimeoutAction};
-pub use lane::{Answered, Lane, Submission, SubmitError};
+pub use config::{LOST_AFTER, LaneConfig, QueueLimits, QueuePolicy, TimeoutAction};
+pub use lane::{Answered, Lane, LaneParts, Submission, SubmitError};
 pub use policy::Full;
 pub use statistics::{BatchStatistics, Counters, LaneStatistics, MixedBatch};
+pub use watch::{LOST_RUNS_MAX, Lanes, Replace, Upkeep, refusal};

@@ -28,6 +28,10 @@ pub struct LaneStatistics {
     pub refused_early: u64,
     /// How often a batch that failed was cut in half.
     pub bisections: u64,
+    /// Runs that were told to end, because they went on after the last deadline of their requests.
+    pub given_up: u64,
+    /// Of these, how many went on: their instances were given up.
+    pub lost: u64,
     /// Batches that held rows of more than one tenant.
     pub mixed_batches: u64,
     /// The latest of them.

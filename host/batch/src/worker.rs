@@ -3,25 +3,25 @@
 //! A worker runs batch after batch for as long as there is one. While an instance is busy, other
 //! workers answer the batch before and, where batches are long, stage the one after.
 //!
-//! Invariants: an instance runs on one thread at a time and is put back by whoever took it; one
-//! request's failure is not another's.
+//! Invariants: an instance runs on one thread at a time and is put back by whoever took it, but for one
+//! that was given up meanwhile; one request's failure is not another's.
 
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-
-use gristmill_core::Model;
 
 use crate::SubmitError;
 use crate::batch::{Batch, Ran};
 use crate::lane::{Shared, State};
 use crate::policy::Due;
+use crate::running::{Begun, Instance};
 
 /// Batches shorter than this are run by the task that submits, if an instance is idle: handing them
 /// to a worker and back would cost as much again. Far below what would hold up a runtime thread.
 const LEADER_BATCH_TIME_MAX: Duration = Duration::from_micros(100);
 
 /// How many batches a leader runs before it leaves the rest to a worker.
-const LEADER_BATCHES_MAX: usize = 4;
+pub(crate) const LEADER_BATCHES_MAX: usize = 4;
 
 /// Batches that take this long to be copied together are staged while the one before runs, if they are
 /// full: that takes nothing from those that could still join.
@@ -36,19 +36,35 @@ const SPARE_MAX: usize = 8;
 /// A batch and the instance to run it on.
 struct Turn {
     batch: Batch,
-    model: Box<dyn Model>,
+    instance: Instance,
+    /// As of [`Running`](crate::running::Running).
+    run: u64,
+    /// Whether a submitting task runs it.
+    led: bool,
+}
+
+/// Start a worker.
+pub(crate) fn spawn(shared: &Arc<Shared>) -> std::io::Result<()> {
+    let own = shared.clone();
+    let worker = std::thread::Builder::new().name(format!("model-{}", shared.name));
+    worker.spawn(move || run(&own)).map(drop)
 }
 
 /// A worker: run, answer and stage batches until the lane is closed and its queue empty.
-pub(crate) fn run(shared: &Shared) {
+fn run(shared: &Shared) {
     let mut state = shared.state();
     loop {
+        if state.surplus_workers > 0 {
+            state.surplus_workers -= 1;
+            shared.wake_worker(&mut state, Instant::now());
+            return;
+        }
         if let Some(mut batch) = state.ran.pop() {
             drop(state);
             batch.answer();
             state = shared.state();
             keep(&mut state, batch);
-        } else if let Some(turn) = begin(shared, &mut state) {
+        } else if let Some(turn) = begin(shared, &mut state, false) {
             drop(state);
             state = play(shared, turn);
         } else if may_stage(shared, &state) {
@@ -83,7 +99,8 @@ pub(crate) fn has_work(shared: &Shared, state: &State, now: Instant) -> bool {
 /// Whether a submitting task may run what is queued itself.
 pub(crate) fn may_lead(shared: &Shared, state: &State) -> bool {
     let rows = state.policy.queued_rows().min(shared.max_batch_size);
-    state.idle.len() > state.staged
+    shared.leads
+        && state.idle.len() > state.staged
         && state.service.of(rows).is_some_and(|time| time < LEADER_BATCH_TIME_MAX)
 }
 
@@ -95,7 +112,7 @@ pub(crate) fn lead(shared: &Shared) {
         if !may_lead(shared, &state) {
             break;
         }
-        let Some(turn) = begin(shared, &mut state) else { break };
+        let Some(turn) = begin(shared, &mut state, true) else { break };
         drop(state);
         state = turn.run(shared).answer(shared);
     }
@@ -118,10 +135,10 @@ fn play(shared: &Shared, mut turn: Turn) -> MutexGuard<'_, State> {
             drop(state);
             return finished.answer(shared);
         }
-        put_back(shared, &mut state, finished.model);
+        put_back(shared, &mut state, finished.returned);
         state.ran.push(finished.batch);
         shared.wake_any(&mut state);
-        match begin(shared, &mut state) {
+        match begin(shared, &mut state, false) {
             Some(next) => {
                 drop(state);
                 turn = next;
@@ -131,32 +148,55 @@ fn play(shared: &Shared, mut turn: Turn) -> MutexGuard<'_, State> {
     }
 }
 
-fn put_back(shared: &Shared, state: &mut State, model: Box<dyn Model>) {
-    if let Some(end) = (0..state.running_until.len()).min_by_key(|at| state.running_until[*at]) {
-        state.running_until.swap_remove(end);
+/// The instance of a run that is over.
+struct Returned {
+    instance: Instance,
+    run: u64,
+    led: bool,
+}
+
+fn put_back(shared: &Shared, state: &mut State, returned: Returned) {
+    let Returned { instance, run, led } = returned;
+    if state.running.end(run) {
+        state.idle.push(instance);
+        if state.staged > 0 {
+            shared.freed.notify_one();
+        }
+    } else {
+        shared.upkeep.lost_runs.fetch_sub(1, Ordering::Relaxed);
+        state.surplus_workers += usize::from(!led);
+        tracing::warn!(model = &*shared.name, "a run that was lost has ended after all");
+        // Its place is taken, and letting go of it takes long: not under the lane's lock.
+        let _ = std::thread::Builder::new().spawn(move || drop(instance));
     }
-    state.idle.push(model);
-    if state.staged > 0 {
-        shared.freed.notify_one();
-    }
-    if state.awaited && state.idle.len() == shared.instances {
+    if state.awaited && state.running.is_at_rest() {
         shared.rested.notify_all();
     }
 }
 
 /// The next batch with an idle instance for it; none where either is missing.
-fn begin(shared: &Shared, state: &mut State) -> Option<Turn> {
+fn begin(shared: &Shared, state: &mut State, led: bool) -> Option<Turn> {
     let now = Instant::now();
     if state.idle.len() <= state.staged || state.policy.due(now) != Due::Now {
         return None;
     }
     let batch = take(shared, state, now)?;
-    let model = state.idle.pop()?;
+    let instance = state.idle.pop()?;
     state.gather.taken(batch.requests().len());
-    expect(state, now, batch.rows());
+    let mut turn = Turn { batch, instance, run: 0, led };
+    turn.begin(shared, state, now);
     // Whoever queued that woke one worker only.
     shared.wake_worker(state, now);
-    Some(Turn { batch, model })
+    Some(turn)
+}
+
+/// Answer all that is queued: nothing is run any more.
+pub(crate) fn refuse_queued(shared: &Shared, state: &mut State) {
+    let Some(why) = state.refused.clone() else { return };
+    while let Some(mut batch) = take(shared, state, Instant::now()) {
+        batch.refuse(&why);
+        keep(state, batch);
+    }
 }
 
 /// A batch off the queue; what came too late for it is told.
@@ -177,10 +217,6 @@ fn take(shared: &Shared, state: &mut State, now: Instant) -> Option<Batch> {
     Some(batch)
 }
 
-fn expect(state: &mut State, now: Instant, rows: usize) {
-    state.running_until.push(now + state.service.of(rows).unwrap_or_default());
-}
-
 /// When to take the next batch although no instance is idle, if at all: it is full, and copying it
 /// together takes long enough. Not before it has to be, so that it can still take in who comes late.
 fn stage_at(shared: &Shared, state: &State, now: Instant) -> Option<Instant> {
@@ -189,7 +225,7 @@ fn stage_at(shared: &Shared, state: &State, now: Instant) -> Option<Instant> {
         && state.staging_time >= STAGING_TIME_MIN
         && state.policy.queued_rows() >= shared.max_batch_size
         && state.policy.has_full_batch(now);
-    let end = state.running_until.iter().min().filter(|_| worth_it)?;
+    let end = state.running.first_end().filter(|_| worth_it)?;
     end.checked_sub(state.staging_time * 2)
 }
 
@@ -205,16 +241,26 @@ fn stage_ahead<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> Mute
     drop(state);
     batch.stage(&shared.pool);
     state = shared.state();
-    let model = loop {
-        match state.idle.pop() {
-            Some(model) => break model,
-            None => state = shared.freed.wait(state).unwrap_or_else(PoisonError::into_inner),
+    let instance = loop {
+        match (state.idle.pop(), &state.refused) {
+            (Some(instance), None) => break instance,
+            (idle, Some(why)) => {
+                batch.refuse(why);
+                state.idle.extend(idle);
+                state.staged -= 1;
+                keep(&mut state, batch);
+                return state;
+            }
+            (None, None) => {
+                state = shared.freed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
         }
     };
     state.staged -= 1;
-    expect(&mut state, Instant::now(), batch.rows());
+    let mut turn = Turn { batch, instance, run: 0, led: false };
+    turn.begin(shared, &mut state, Instant::now());
     drop(state);
-    play(shared, Turn { batch, model })
+    play(shared, turn)
 }
 
 /// Wait until there may be something to do.
@@ -245,7 +291,7 @@ fn wait<'a>(shared: &'a Shared, mut state: MutexGuard<'a, State>) -> MutexGuard<
 struct Finished {
     batch: Batch,
     rows: usize,
-    model: Box<dyn Model>,
+    returned: Returned,
     /// What is to be learned of it; none where it is, or nothing ran.
     ran: Option<Ran>,
     /// Whether the instance waits for those who are answered, as decided when it was learned from.
@@ -253,14 +299,26 @@ struct Finished {
 }
 
 impl Turn {
+    /// List the run, which begins now.
+    fn begin(&mut self, shared: &Shared, state: &mut State, now: Instant) {
+        let Self { batch, instance, led, .. } = self;
+        let until = now + state.service.of(batch.rows()).unwrap_or_default();
+        let give_up_at = batch.last_deadline().unwrap_or(now) + shared.run_grace;
+        if std::mem::take(&mut state.unwatched) {
+            shared.begun.notify_one();
+        }
+        self.run = state.running.begin(Begun { until, give_up_at, led: *led, instance });
+    }
+
     fn run(self, shared: &Shared) -> Finished {
-        let Self { mut batch, mut model } = self;
-        let ran = batch.run(model.as_mut(), &shared.pool);
+        let Self { mut batch, mut instance, run, led } = self;
+        let ran = batch.run(&mut instance, &shared.pool);
         if let Some(ran) = &ran {
             // Counted before it is answered: whoever sees its answer sees it counted, too.
             shared.statistics().count(&batch, ran);
         }
-        Finished { rows: batch.rows(), batch, model, ran, lingers: false }
+        let returned = Returned { instance, run, led };
+        Finished { rows: batch.rows(), batch, returned, ran, lingers: false }
     }
 }
 
@@ -292,7 +350,7 @@ impl Finished {
             let State { policy, service, .. } = &mut *state;
             policy.linger(Instant::now(), self.rows, service);
         }
-        put_back(shared, &mut state, self.model);
+        put_back(shared, &mut state, self.returned);
         keep(&mut state, self.batch);
         state
     }

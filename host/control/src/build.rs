@@ -8,15 +8,15 @@ use gristmill_snapshot::{
     Access, ModelState, Pipeline, PluginState, Route, Share, Snapshot, Tenant,
 };
 
-use crate::ControlError;
 use crate::desired::{self, Desired};
+use crate::fault::{Fault, Subject};
 use crate::loader::Loader;
 use crate::release::PipelineSpec;
 
 /// A snapshot, and what of the desired state is not served by it.
 pub(crate) struct Built {
     pub(crate) snapshot: Snapshot,
-    pub(crate) faults: Vec<ControlError>,
+    pub(crate) faults: Vec<Fault>,
 }
 
 /// Load all that `desired` names, and resolve all that a request would have to look up.
@@ -35,7 +35,7 @@ pub(crate) async fn build(
         if let Err(why) = served.as_ref().map_err(String::clone)
             && !model.unloaded
         {
-            faults.push(ControlError::Model { name: name.to_string(), why });
+            faults.push(Fault { subject: Subject::Model(name.clone()), reason: why });
         }
         let (digest, version) = (model.digest, model.version);
         let earlier_versions = model.earlier_versions.clone();
@@ -43,7 +43,7 @@ pub(crate) async fn build(
     }
     let mut tenants = HashMap::new();
     for (name, tenant) in &desired.tenants {
-        let plugins = load_plugins(loader, tenant, &mut faults).await;
+        let plugins = load_plugins(loader, (name, tenant), &mut faults).await;
         let share = loader.share(name);
         let mut builder =
             TenantBuilder { name, tenant, plugins, models: &models, host_limits, share, loader };
@@ -56,7 +56,7 @@ pub(crate) async fn build(
 }
 
 /// The tenant that each key opens; none where it would open two.
-fn tenants_by_key(desired: &Desired, faults: &mut Vec<ControlError>) -> HashMap<Digest, Name> {
+fn tenants_by_key(desired: &Desired, faults: &mut Vec<Fault>) -> HashMap<Digest, Name> {
     let mut keys = HashMap::<Digest, Name>::new();
     let mut shared = Vec::new();
     for (name, tenant) in &desired.tenants {
@@ -64,8 +64,9 @@ fn tenants_by_key(desired: &Desired, faults: &mut Vec<ControlError>) -> HashMap<
             let Some(other) = keys.insert(*key, name.clone()).filter(|other| other != name) else {
                 continue;
             };
-            let why = format!("api_keys: one of them is a key of tenant {:?}, too", other.as_str());
-            faults.push(ControlError::Tenant { tenant: name.to_string(), why });
+            let other = other.as_str();
+            let reason = format!("api_keys: one of them is a key of tenant {other:?}, too");
+            faults.push(Fault { subject: Subject::Tenant(name.clone()), reason });
             shared.push(*key);
         }
     }
@@ -75,15 +76,16 @@ fn tenants_by_key(desired: &Desired, faults: &mut Vec<ControlError>) -> HashMap<
 
 async fn load_plugins(
     loader: &Loader,
-    tenant: &desired::Tenant,
-    faults: &mut Vec<ControlError>,
+    (tenant, own): (&Name, &desired::Tenant),
+    faults: &mut Vec<Fault>,
 ) -> BTreeMap<Name, PluginState> {
     let mut plugins = BTreeMap::new();
-    for (name, digest) in &tenant.plugins {
-        let plugin = loader.plugin(*digest).await;
+    for (name, digest) in &own.plugins {
+        let plugin = loader.plugin(*digest).await.map_err(|fault| fault.why);
         loader.progress.loaded();
         if let Err(why) = &plugin {
-            faults.push(ControlError::Plugin { name: name.to_string(), why: why.clone() });
+            let subject = Subject::Plugin { tenant: tenant.clone(), plugin: name.clone() };
+            faults.push(Fault { subject, reason: why.clone() });
         }
         plugins.insert(name.clone(), PluginState { digest: *digest, plugin });
     }
@@ -101,14 +103,12 @@ struct TenantBuilder<'a> {
 }
 
 impl TenantBuilder<'_> {
-    fn build(&mut self) -> (Tenant, Vec<ControlError>) {
+    fn build(&mut self) -> (Tenant, Vec<Fault>) {
         let mut faults = Vec::new();
         let mut fault = |pipeline: &Name, why: &str| {
-            faults.push(ControlError::Pipeline {
-                tenant: self.name.to_string(),
-                pipeline: pipeline.to_string(),
-                why: why.to_owned(),
-            });
+            let subject =
+                Subject::Pipeline { tenant: self.name.clone(), pipeline: pipeline.clone() };
+            faults.push(Fault { subject, reason: why.to_owned() });
         };
         let mut pipelines = HashMap::new();
         for (name, spec) in &self.tenant.pipelines {
@@ -124,8 +124,8 @@ impl TenantBuilder<'_> {
         }
         let spec = &self.tenant.spec;
         for model in spec.models.iter().filter(|model| !self.models.contains_key(*model)) {
-            let why = format!("models: no model {:?}", model.as_str());
-            faults.push(ControlError::Tenant { tenant: self.name.to_string(), why });
+            let reason = format!("models: no model {:?}", model.as_str());
+            faults.push(Fault { subject: Subject::Tenant(self.name.clone()), reason });
         }
         let only = || pipelines.keys().next().filter(|_| pipelines.len() == 1).cloned();
         let default_pipeline = spec.default_pipeline.clone().or_else(only);
@@ -159,6 +159,18 @@ impl TenantBuilder<'_> {
                 None
             }
         };
+        if let Some(limits) = &limits {
+            let most = limits.plugin.memory_bytes;
+            for (role, name, plugin) in [("pre", &spec.pre, &pre), ("post", &spec.post, &post)] {
+                let least = plugin.as_ref().map_or(0, |plugin| plugin.initial_memory_bytes());
+                if least > most as u64 {
+                    let name = name.as_str();
+                    faults.push(format!(
+                        "limits.memory_bytes is {most}: {role}, plugin {name:?}, begins with {least}"
+                    ));
+                }
+            }
+        }
         if let (Some(priority), Some(lane)) = (spec.priority, &model) {
             let levels = lane.config().levels.len();
             if priority == 0 || priority as usize > levels {

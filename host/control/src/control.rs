@@ -1,5 +1,6 @@
 //! The one place where releases are made.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,17 +8,23 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use gristmill_backend::Backends;
 use gristmill_core::{Digest, Name, PipelineLimits};
-use gristmill_sandbox::Sandbox;
+use gristmill_sandbox::{JobStatus, Sandbox};
 use gristmill_snapshot::{Cell, Snapshot};
-use gristmill_store::{Appended, Store, digest_of};
+use gristmill_store::{Appended, Store, hashed};
+use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use crate::ControlError;
 use crate::build::{Built, build};
-use crate::desired::Desired;
+use crate::desired::{Desired, not_found};
+use crate::document::Faults;
+use crate::fault::{Subject, refusing};
 use crate::loader::Loader;
+use crate::log::{Head, gap_in};
+use crate::plan::{pipeline_fault, plan, refused, subjects, tenant_faults};
 use crate::progress::Progress;
-use crate::release::{Change, Release};
+use crate::release::{Change, PipelineDocument, TenantSpec};
+use crate::uploads::{Upload, Uploads};
 
 /// What [`Control`] works with.
 pub struct ControlParts {
@@ -40,13 +47,25 @@ pub struct Control {
     applied: Mutex<Applied>,
     /// The desired state that is being served, for whoever only looks.
     serving: ArcSwap<Desired>,
+    uploads: Arc<Uploads>,
 }
 
 /// How far the log has been applied.
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct Applied {
-    number: u64,
+    log: Head,
     desired: Desired,
+    /// What of it is not served.
+    faulty: Vec<Subject>,
+}
+
+/// What a release is asked to do.
+struct Asked {
+    changes: Vec<Change>,
+    /// Whether what uses a thing may be deleted with it.
+    cascade: bool,
+    /// Kept until the release is made, whoever waits for it or leaves.
+    _upload: Option<Upload>,
 }
 
 /// A release that was made.
@@ -57,25 +76,59 @@ pub struct Published {
 
 impl Control {
     /// Replay the log and publish what it adds up to. What fails to load is unavailable, with the
-    /// reason in the log and in the status.
+    /// reason in the log and in the status. A log that has a gap, or that was changed, is refused.
     pub async fn open(parts: ControlParts) -> Result<Self, ControlError> {
         let ControlParts { store, sandbox, backends, limits, tenant_bytes_max, progress } = parts;
         let mut loader =
             Loader::new(store, sandbox, backends, limits.plugin.clone(), tenant_bytes_max);
         loader.progress = progress;
         let cell = Arc::new(Cell::new(Snapshot::default()));
-        let control =
-            Self { loader, limits, cell, applied: Mutex::default(), serving: ArcSwap::default() };
+        let control = Self {
+            loader,
+            limits,
+            cell,
+            applied: Mutex::default(),
+            serving: ArcSwap::default(),
+            uploads: Arc::default(),
+        };
+        control.check_log().await?;
         let mut applied = control.applied.lock().await;
         if control.catch_up(&mut applied).await? {
-            let built = control.build(&applied).await;
+            let built = control.build(applied.log.number, &applied.desired).await;
             for fault in &built.faults {
                 tracing::error!(%fault, "not served");
             }
-            control.publish(&applied, built.snapshot);
+            control.publish(&mut applied, built);
+            control.loader.collect_compiled(&applied.desired).await;
         }
         drop(applied);
+        control.remove_leftovers().await;
         Ok(control)
+    }
+
+    /// That the log's files are there without a gap.
+    async fn check_log(&self) -> Result<(), ControlError> {
+        let listing = self.loader.store.log().await?;
+        for file in &listing.foreign {
+            tracing::warn!(file, "a file in the release log's folder is no release: it is ignored");
+        }
+        gap_in(&listing).map_or(Ok(()), |gap| Err(ControlError::LogGap(gap)))
+    }
+
+    /// Remove what killed processes and refused uploads left in the store.
+    async fn remove_leftovers(&self) {
+        let named = self.uploads.named();
+        let removing = self.loader.store.remove_leftovers(move |digest| named.contains(digest));
+        match removing.await {
+            Ok(removed) if removed.files == 0 => {}
+            Ok(removed) => tracing::info!(
+                files = removed.files,
+                bytes = removed.bytes,
+                "removed what killed writes and refused uploads had left in the store"
+            ),
+            // The server can do without.
+            Err(error) => tracing::warn!(?error, "cannot remove leftovers from the store"),
+        }
     }
 
     /// The cell that the data plane reads.
@@ -88,14 +141,63 @@ impl Control {
         self.loader.backends.available()
     }
 
+    /// What is being worked on in child processes, and what waits for it.
+    pub fn jobs(&self) -> Vec<JobStatus> {
+        self.loader.sandbox.jobs()
+    }
+
     /// What the current snapshot was built from. Never waits for a change under way.
     pub fn desired(&self) -> Arc<Desired> {
         self.serving.load_full()
     }
 
-    fn publish(&self, applied: &Applied, snapshot: Snapshot) {
+    fn publish(&self, applied: &mut Applied, built: Built) {
+        let faulty: BTreeSet<_> = built.faults.into_iter().map(|fault| fault.subject).collect();
+        applied.faulty = faulty.into_iter().collect();
         self.serving.store(Arc::new(applied.desired.clone()));
-        self.cell.publish(snapshot);
+        self.cell.publish(built.snapshot);
+    }
+
+    /// Put a tenant whose document has these `faults`: refused with them and with all else that is
+    /// wrong.
+    pub async fn put_tenant(
+        self: &Arc<Self>,
+        tenant: &Name,
+        spec: TenantSpec,
+        faults: Faults,
+    ) -> Result<Published, ControlError> {
+        if !faults.is_empty() {
+            let mut faults = faults.into_texts();
+            faults.extend(tenant_faults(&self.desired(), tenant, &spec));
+            return Err(refused(Subject::Tenant(tenant.clone()), &faults));
+        }
+        self.release(vec![Change::PutTenant { tenant: tenant.clone(), spec }]).await
+    }
+
+    /// Put the pipeline that `document` is.
+    pub async fn put_pipeline(
+        self: &Arc<Self>,
+        (tenant, pipeline): (&Name, &Name),
+        document: Map<String, Value>,
+    ) -> Result<Published, ControlError> {
+        let desired = self.desired();
+        if !desired.tenants.contains_key(tenant) {
+            return Err(not_found("tenant", tenant));
+        }
+        let document = PipelineDocument::read(document, &self.limits);
+        let spec = document.into_spec();
+        let spec = spec.map_err(|faulty| pipeline_fault(&desired, (tenant, pipeline), *faulty))?;
+        let (tenant, pipeline) = (tenant.clone(), pipeline.clone());
+        self.release(vec![Change::PutPipeline { tenant, pipeline, spec }]).await
+    }
+
+    /// Delete what `change` deletes; with `cascade` also what uses it.
+    pub async fn delete(
+        self: &Arc<Self>,
+        change: Change,
+        cascade: bool,
+    ) -> Result<Published, ControlError> {
+        self.run(Asked { changes: vec![change], cascade, _upload: None }).await
     }
 
     /// Keep a plugin's file, having loaded it once.
@@ -105,15 +207,30 @@ impl Control {
         plugin: &Name,
         file: Bytes,
     ) -> Result<(Digest, Published), ControlError> {
-        // What is no plugin is not even stored.
-        let admitted = gristmill_sandbox::admit(&file);
-        let invalid = |why: String| ControlError::Plugin { name: plugin.to_string(), why };
-        admitted.map_err(|error| invalid(error.to_string()))?;
-        let digest = self.loader.store.put_blob(file).await?;
-        // Compiled before the lock is taken: other changes need not wait for it.
-        self.loader.plugin(digest).await.map_err(invalid)?;
+        if !self.desired().tenants.contains_key(tenant) {
+            return Err(not_found("tenant", tenant));
+        }
+        let upload = self.uploads.begin(hashed(file.clone()).await?).await;
+        let outcome = self.keep_plugin((tenant, plugin), file, &upload).await;
+        let digest = upload.digest();
+        self.uploads.end(upload, &self.loader.store).await;
+        Ok((digest, outcome?))
+    }
+
+    async fn keep_plugin(
+        self: &Arc<Self>,
+        (tenant, plugin): (&Name, &Name),
+        file: Bytes,
+        upload: &Upload,
+    ) -> Result<Published, ControlError> {
+        let digest = upload.digest();
+        // What is no plugin is not even stored. Compiled before the lock is taken: other changes need
+        // not wait for it. Held until a release has it.
+        let loaded = self.loader.new_plugin(digest, file.clone()).await;
+        let _held = loaded.map_err(|fault| ControlError::plugin(plugin, fault))?;
+        self.loader.store.put_blob(digest, file).await?;
         let change = Change::PutPlugin { tenant: tenant.clone(), plugin: plugin.clone(), digest };
-        Ok((digest, self.release(vec![change]).await?))
+        self.run_upload(change, upload).await
     }
 
     /// Keep a model's file and load it.
@@ -122,20 +239,33 @@ impl Control {
         model: &Name,
         file: Bytes,
     ) -> Result<(Digest, Published), ControlError> {
-        let digest = digest_of(&file);
         if file.is_empty() {
             let why = "the file is empty".to_owned();
             return Err(ControlError::Model { name: model.to_string(), why });
         }
-        self.loader.store.put_blob(file).await?;
+        let upload = self.uploads.begin(hashed(file.clone()).await?).await;
+        let outcome = self.keep_model(model, file, &upload).await;
+        let digest = upload.digest();
+        self.uploads.end(upload, &self.loader.store).await;
+        Ok((digest, outcome?))
+    }
+
+    async fn keep_model(
+        self: &Arc<Self>,
+        model: &Name,
+        file: Bytes,
+        upload: &Upload,
+    ) -> Result<Published, ControlError> {
+        let digest = upload.digest();
+        self.loader.store.put_blob(digest, file).await?;
         let change = Change::PutModel { model: model.clone(), digest };
-        let published = self.release(vec![change]).await?;
+        let published = self.run_upload(change, upload).await?;
         // Unchanged content makes no release, so that it could be one that still fails to load.
         match self.cell.load().models.get(model).map(|state| state.served.clone()) {
             Some(Err(why)) if !self.is_unloaded(model) => {
                 Err(ControlError::Model { name: model.to_string(), why })
             }
-            _ => Ok((digest, published)),
+            _ => Ok(published),
         }
     }
 
@@ -143,85 +273,85 @@ impl Control {
         self.serving.load().models.get(model).is_some_and(|model| model.unloaded)
     }
 
-    /// Make a release of `changes`: all of them or none. What has begun is brought to its end, whoever
-    /// waits for it or leaves: a release in the log is a release that serves.
+    /// Make a release of `changes`: all of them or none.
     pub async fn release(
         self: &Arc<Self>,
         changes: Vec<Change>,
     ) -> Result<Published, ControlError> {
+        self.run(Asked { changes, cascade: false, _upload: None }).await
+    }
+
+    async fn run_upload(
+        self: &Arc<Self>,
+        change: Change,
+        upload: &Upload,
+    ) -> Result<Published, ControlError> {
+        let _upload = Some(upload.clone());
+        self.run(Asked { changes: vec![change], cascade: false, _upload }).await
+    }
+
+    /// Make the release that is asked for. What has begun is brought to its end, whoever waits for it
+    /// or leaves: a release in the log is a release that serves.
+    async fn run(self: &Arc<Self>, asked: Asked) -> Result<Published, ControlError> {
         let control = self.clone();
-        let making = tokio::spawn(async move { control.make(changes).await });
+        let making = tokio::spawn(async move { control.make(&asked).await });
         making.await.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))
     }
 
-    async fn make(&self, changes: Vec<Change>) -> Result<Published, ControlError> {
+    async fn make(&self, asked: &Asked) -> Result<Published, ControlError> {
         let mut applied = self.applied.lock().await;
         loop {
             self.catch_up(&mut applied).await?;
-            let mut next = applied.clone();
-            next.number += 1;
-            next.desired.apply(next.number, &changes)?;
-            if next.desired == applied.desired {
+            let changes = plan(&applied.desired, &asked.changes, asked.cascade)?;
+            let number = applied.log.number + 1;
+            let mut desired = applied.desired.clone();
+            desired.apply(number, &changes)?;
+            if desired == applied.desired {
                 // Nothing to append; but what failed to load may be whole again.
-                let built = self.build(&applied).await;
-                self.publish(&applied, built.snapshot);
-                return Ok(Published { release: applied.number });
+                let built = self.build(applied.log.number, &desired).await;
+                self.publish(&mut applied, built);
+                return Ok(Published { release: applied.log.number });
             }
-            let built = self.build(&next).await;
-            if let Some(fault) = self.new_fault(&applied, built.faults).await {
+            let built = self.build(number, &desired).await;
+            let faults = refusing(built.faults.clone(), &applied.faulty, &subjects(&changes));
+            if !faults.is_empty() {
                 self.loader.forget_all_but(&applied.desired);
-                return Err(fault);
+                return Err(ControlError::Refused(faults));
             }
-            let release = Release {
-                number: next.number,
-                published_at_ms: now_ms(),
-                changes: changes.clone(),
-            };
-            if self.loader.store.append(next.number, &release).await? == Appended::Lost {
+            let written = applied.log.write(now_ms(), changes.clone());
+            let (document, log) = written.map_err(|error| ControlError::Host(error.to_string()))?;
+            if self.loader.store.append(number, document).await? == Appended::Lost {
                 continue;
             }
-            tracing::info!(release = next.number, "published");
-            *applied = next;
-            self.publish(&applied, built.snapshot);
+            self.uploads.name(changes.iter().filter_map(Change::blob));
+            let texts: Vec<_> = changes.iter().map(ToString::to_string).collect();
+            tracing::info!(release = number, changes = texts.join(", "), "published");
+            (applied.log, applied.desired) = (log, desired);
+            self.publish(&mut applied, built);
             self.loader.forget_all_but(&applied.desired);
-            return Ok(Published { release: applied.number });
+            self.loader.collect_compiled(&applied.desired).await;
+            return Ok(Published { release: number });
         }
     }
 
     /// Apply the releases that the log has beyond `applied`; whether there were any.
     async fn catch_up(&self, applied: &mut Applied) -> Result<bool, ControlError> {
-        let from = applied.number;
-        while let Some(release) = self.loader.store.document::<Release>(applied.number + 1).await? {
-            let number = applied.number + 1;
-            applied
-                .desired
-                .apply(number, &release.changes)
-                .map_err(|error| ControlError::Log { number, why: error.to_string() })?;
-            applied.number = number;
+        let from = applied.log.number;
+        while let Some(document) = self.loader.store.document(applied.log.number + 1).await? {
+            let number = applied.log.number + 1;
+            let damaged = |why| ControlError::Log { number, why };
+            let (release, log) = applied.log.read(&document).map_err(damaged)?;
+            let outcome = applied.desired.apply(number, &release.changes);
+            outcome.map_err(|error| damaged(error.to_string()))?;
+            self.uploads.name(release.changes.iter().filter_map(Change::blob));
+            applied.log = log;
             self.loader.progress.replayed(number);
         }
-        Ok(applied.number > from)
+        Ok(applied.log.number > from)
     }
 
-    /// The first of `faults` that `applied` does not have already: that of a plugin or model, if
-    /// there is one, rather than that of the pipelines it breaks.
-    async fn new_fault(
-        &self,
-        applied: &Applied,
-        mut faults: Vec<ControlError>,
-    ) -> Option<ControlError> {
-        if faults.is_empty() {
-            return None;
-        }
-        let known = self.build(applied).await.faults;
-        let known: Vec<_> = known.iter().map(ToString::to_string).collect();
-        faults.retain(|fault| !known.contains(&fault.to_string()));
-        faults.sort_by_key(|fault| matches!(fault, ControlError::Pipeline { .. }));
-        faults.into_iter().next()
-    }
-
-    async fn build(&self, applied: &Applied) -> Built {
-        build(&self.loader, &self.limits, applied.number, &applied.desired).await
+    async fn build(&self, release: u64, desired: &Desired) -> Built {
+        build(&self.loader, &self.limits, release, desired).await
     }
 }
 

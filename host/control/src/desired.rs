@@ -106,6 +106,9 @@ impl Desired {
     }
 }
 
-fn not_found(what: &'static str, name: &Name) -> ControlError {
+pub(crate) fn not_found(what: &'static str, name: &Name) -> ControlError {
     ControlError::NotFound { what, name: name.to_string() }
 }
+
+#[cfg(test)]
+mod tests;

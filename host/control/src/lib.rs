@@ -5,12 +5,14 @@
 //! the release log and the new snapshot published. Start-up replays the log through the same code,
 //! so there is one way for state to appear. Refuses to know HTTP.
 //!
-//! In reading order: `release` is what the log holds, `desired` what replaying it adds up to,
-//! `loader` turns digests into loaded plugins and lanes, `build` turns the desired state into a
-//! snapshot.
+//! In reading order: `release` is what the log holds, `log` how it is written there, `desired` what
+//! replaying it adds up to, `document` how people's documents are read, `plan` turns what was asked
+//! into the changes of a release, `loader` turns digests into loaded plugins and lanes, `build` turns
+//! the desired state into a snapshot, `fault` says what of it is not served.
 //!
 //! Invariants:
 //! - what was acknowledged is in the log, and the log replayed gives the same desired state;
+//! - a log that was changed, or has a gap, is refused as a whole;
 //! - a change that cannot be loaded is refused and changes nothing;
 //! - what fails to load at start-up is unavailable and says why; everything else serves.
 
@@ -19,17 +21,27 @@
 mod build;
 mod control;
 mod desired;
+mod document;
 mod error;
+mod fault;
 mod loader;
+mod log;
 mod model_config;
+mod plan;
 mod progress;
 mod release;
+mod uploads;
 
 pub use control::{Control, ControlParts, Published};
 pub use desired::{Desired, Model, Tenant};
+pub use document::{Document, Faults};
 pub use error::ControlError;
+pub use fault::{Fault, Subject};
+pub use gristmill_sandbox::JobStatus;
 pub use model_config::{
     GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec,
 };
 pub use progress::Progress;
-pub use release::{Change, LimitsSpec, PipelineSpec, Release, TenantSpec};
+pub use release::{
+    Change, LimitRange, LimitsSpec, PipelineSpec, Release, TenantSpec, limit_ranges,
+};

@@ -1,17 +1,17 @@
 //! From digests to loaded plugins and running lanes, each loaded once.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use bytes::Bytes;
 use gristmill_backend::Backends;
 use gristmill_batch::Lane;
-use gristmill_core::{ByteBudget, Digest, Name, PluginLimits};
-use gristmill_sandbox::{Plugin, Sandbox};
+use gristmill_core::{ByteBudget, Digest, ErrorCode, Name, PluginLimits};
+use gristmill_sandbox::{Account, Grant, Plugin, Sandbox};
 use gristmill_snapshot::{PipelineStatistics, ServedModel, Share};
 use gristmill_store::{Store, StoreError};
 
-use tokio::sync::Semaphore;
+use tokio::sync::OnceCell;
 
 use crate::desired::{Desired, Model};
 use crate::model_config::ModelConfig;
@@ -25,7 +25,7 @@ pub(crate) struct Loader {
     pub(crate) store: Arc<Store>,
     pub(crate) sandbox: Arc<Sandbox>,
     pub(crate) backends: Arc<Backends>,
-    plugins: Mutex<HashMap<Digest, Arc<Plugin>>>,
+    plugins: Mutex<HashMap<Digest, PluginSlot>>,
     lanes: Mutex<HashMap<LaneKey, ServedModel>>,
     shares: Mutex<HashMap<Name, Arc<Share>>>,
     /// Of each tenant's requests and answers under way.
@@ -34,6 +34,25 @@ pub(crate) struct Loader {
     /// What a plugin is instantiated with for the first time.
     probe_limits: PluginLimits,
     pub(crate) progress: Progress,
+}
+
+/// What is known of a plugin. Those that hold it are the snapshots that serve it, and changes that
+/// are being made.
+#[derive(Default)]
+struct PluginSlot {
+    loaded: Weak<Plugin>,
+    /// All who ask for it at the same time wait for one attempt, whose end they share.
+    loading: Weak<OnceCell<Result<Arc<Plugin>, PluginFault>>>,
+    /// Why it was refused when a release asked for it. Further releases do not try again, which may
+    /// take a minute each time; an upload does.
+    refused: Option<PluginFault>,
+}
+
+/// Why a plugin is not loaded.
+#[derive(Clone, Debug)]
+pub(crate) struct PluginFault {
+    pub(crate) why: String,
+    pub(crate) code: ErrorCode,
 }
 
 /// Two versions of a model, or two configurations, never share a lane.
@@ -64,13 +83,7 @@ impl Loader {
     /// The tenant's share of the host. Guests are bound by the processor, so a few for each core
     /// keep it busy; more would only let one tenant's runaway plugins crowd out the others.
     pub(crate) fn share(&self, tenant: &Name) -> Arc<Share> {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let new = || {
-            Arc::new(Share {
-                plugin_slots: Semaphore::new(cores * SLOTS_PER_CORE),
-                bytes: ByteBudget::new(self.tenant_bytes_max),
-            })
-        };
+        let new = || Arc::new(new_share(self.tenant_bytes_max));
         lock(&self.shares).entry(tenant.clone()).or_insert_with(new).clone()
     }
 
@@ -87,32 +100,108 @@ impl Loader {
     /// An uploaded file. Where it cannot be read, tenants need not know where it was looked for.
     async fn blob(&self, digest: Digest) -> Result<Bytes, String> {
         self.store.blob(digest).await.map_err(|error| {
-            tracing::error!(%digest, %error, "an uploaded file cannot be read");
+            tracing::error!(%digest, ?error, "an uploaded file cannot be read");
             match error {
                 StoreError::Damaged { .. } => error.to_string(),
-                StoreError::Objects(_) | StoreError::Io { .. } => {
-                    format!("its file {digest} cannot be read")
-                }
+                _ => format!("its file {digest} cannot be read"),
             }
         })
     }
 
-    /// The plugin of this digest, compiled off the request threads where it is not loaded yet, and
-    /// instantiated once.
-    pub(crate) async fn plugin(&self, digest: Digest) -> Result<Arc<Plugin>, String> {
-        if let Some(plugin) = lock(&self.plugins).get(&digest) {
-            return Ok(plugin.clone());
+    /// The plugin of this digest, which a release names.
+    pub(crate) async fn plugin(&self, digest: Digest) -> Result<Arc<Plugin>, PluginFault> {
+        if let Some(PluginSlot { refused: Some(fault), .. }) = lock(&self.plugins).get(&digest) {
+            return Err(fault.clone());
         }
-        let file = self.blob(digest).await?;
-        let sandbox = self.sandbox.clone();
-        let loading = tokio::task::spawn_blocking(move || sandbox.load(digest, &file));
+        let loaded = self.load_once(digest, None).await;
+        if let Err(fault) = &loaded
+            && fault.code == ErrorCode::InvalidPlugin
+        {
+            lock(&self.plugins).entry(digest).or_default().refused = Some(fault.clone());
+        }
+        loaded
+    }
+
+    /// The plugin in this file, of this digest; to be held until a release names it.
+    pub(crate) async fn new_plugin(
+        &self,
+        digest: Digest,
+        file: Bytes,
+    ) -> Result<Arc<Plugin>, PluginFault> {
+        self.load_once(digest, Some(file)).await
+    }
+
+    /// Load the plugin, once for all who ask at the same time. Where the one who tries leaves, the
+    /// next one tries.
+    async fn load_once(
+        &self,
+        digest: Digest,
+        file: Option<Bytes>,
+    ) -> Result<Arc<Plugin>, PluginFault> {
+        let loading = {
+            let mut plugins = lock(&self.plugins);
+            let slot = plugins.entry(digest).or_default();
+            if let Some(plugin) = slot.loaded.upgrade() {
+                return Ok(plugin);
+            }
+            slot.loading.upgrade().unwrap_or_else(|| {
+                let loading = Arc::default();
+                slot.loading = Arc::downgrade(&loading);
+                loading
+            })
+        };
+        let loaded = loading.get_or_init(|| self.load_plugin(digest, file)).await.clone();
+        let mut plugins = lock(&self.plugins);
+        match &loaded {
+            Ok(plugin) => {
+                let slot = plugins.entry(digest).or_default();
+                (slot.loaded, slot.refused) = (Arc::downgrade(plugin), None);
+            }
+            // A failure is not kept: who asks later tries anew.
+            Err(_) => {
+                drop(loading);
+                plugins.retain(|_, slot| slot.is_of_use());
+            }
+        }
+        loaded
+    }
+
+    /// Compile the plugin where its code is not cached, and instantiate it once.
+    async fn load_plugin(
+        &self,
+        digest: Digest,
+        file: Option<Bytes>,
+    ) -> Result<Arc<Plugin>, PluginFault> {
+        let file = match file {
+            Some(file) => file,
+            None => self.blob(digest).await.map_err(PluginFault::host)?,
+        };
+        let loaded = self.sandbox.load(digest, file).await;
         let plugin =
-            loading.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
-        let probed = plugin.probe(&self.probe_limits).await;
-        probed.map_err(|error| format!("cannot be instantiated: {error}"))?;
+            loaded.map_err(|error| PluginFault { why: error.to_string(), code: error.code() })?;
         let plugin = Arc::new(plugin);
-        lock(&self.plugins).insert(digest, plugin.clone());
+        // On an account of its own: a tenant that is busy can deploy all the same.
+        let share = new_share(self.tenant_bytes_max);
+        let grant = Grant { limits: &self.probe_limits, account: &share.calls, plugin: None };
+        plugin.probe(grant).await.map_err(|error| PluginFault {
+            why: format!("cannot be instantiated: {error}"),
+            code: ErrorCode::InvalidPlugin,
+        })?;
         Ok(plugin)
+    }
+
+    /// Remove the compiled code of plugins that neither `desired` names nor anybody holds.
+    pub(crate) async fn collect_compiled(&self, desired: &Desired) {
+        let tenants = desired.tenants.values();
+        let mut keep: HashSet<_> =
+            tenants.flat_map(|tenant| tenant.plugins.values().copied()).collect();
+        let held = |slot: &PluginSlot| slot.loaded.strong_count() + slot.loading.strong_count() > 0;
+        keep.extend(
+            lock(&self.plugins).iter().filter(|(_, slot)| held(slot)).map(|(digest, _)| *digest),
+        );
+        if let Err(error) = self.sandbox.retain_compiled(keep).await {
+            tracing::warn!(error = error.in_full(), "compiled code is not collected");
+        }
     }
 
     /// This model with its lane, loaded off the request threads where there is none yet.
@@ -143,7 +232,12 @@ impl Loader {
             let mut tenants = desired.tenants.values();
             tenants.any(|tenant| tenant.plugins.values().any(|known| known == digest))
         };
-        lock(&self.plugins).retain(|digest, _| named(digest));
+        lock(&self.plugins).retain(|digest, slot| {
+            if !named(digest) {
+                slot.refused = None;
+            }
+            slot.is_of_use()
+        });
         lock(&self.shares).retain(|tenant, _| desired.tenants.contains_key(tenant));
         let has = |tenant: &Name, pipeline: &Name| {
             desired
@@ -157,6 +251,26 @@ impl Loader {
         lock(&self.lanes)
             .retain(|key, _| desired.models.get(&key.0).is_some_and(|model| serves(key, model)));
     }
+}
+
+impl PluginSlot {
+    fn is_of_use(&self) -> bool {
+        let holders = self.loaded.strong_count() + self.loading.strong_count();
+        holders > 0 || self.refused.is_some()
+    }
+}
+
+impl PluginFault {
+    fn host(why: String) -> Self {
+        Self { why, code: ErrorCode::Internal }
+    }
+}
+
+fn new_share(bytes_max: usize) -> Share {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let bytes = ByteBudget::new(bytes_max);
+    let calls = Account::new(cores * SLOTS_PER_CORE, cores, bytes.clone());
+    Share { calls, bytes }
 }
 
 fn lane_key(name: &Name, model: &Model) -> LaneKey {

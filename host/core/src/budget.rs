@@ -27,7 +27,7 @@ pub struct PromisedBytes {
 
 /// More bytes than the budget has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the tenant's requests and answers under way would be {wanted} bytes, {max} may be")]
+#[error("this request would raise the tenant's bytes in flight to {wanted}; the limit is {max}")]
 pub struct OverBudget {
     /// What would be held, in bytes.
     pub wanted: usize,
@@ -80,6 +80,17 @@ impl HeldBytes {
         Ok(())
     }
 
+    /// Give `bytes` of them back, or all where fewer are held.
+    pub fn give_back(&self, bytes: usize) {
+        let mut given = 0;
+        let less = |held: usize| {
+            given = bytes.min(held);
+            Some(held - given)
+        };
+        let _ = self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        self.budget.held.fetch_sub(given, Ordering::Relaxed);
+    }
+
     /// Give all of them back.
     pub fn release(&self) {
         let bytes = self.bytes.swap(0, Ordering::Relaxed);
@@ -123,6 +134,10 @@ mod tests {
         first.release();
         second.try_add(60).unwrap();
         assert_eq!(budget.held(), 100);
+        second.give_back(30);
+        assert_eq!(budget.held(), 70);
+        second.give_back(1000);
+        assert_eq!(budget.held(), 0);
         drop(second);
         // What is there already is held all the same.
         let there = budget.hold(150);

@@ -4,13 +4,20 @@
 //! it, so buffers go back to a free list when their last reader lets go. What lies in memory already,
 //! a request's body or a runtime's output, is taken as it is.
 //!
-//! Invariant: a pooled buffer handed out was written over its whole length by whoever asked for it, so no
-//! reader sees bytes of an earlier owner.
+//! Invariant: nobody sees bytes of an earlier owner, whatever the writer does. A [`BufferMut`] shows only what was
+//! written into it since it was taken from the pool, code of others (a decoder, a socket, a runtime) is handed
+//! zeroed bytes only, and freezing zeroes what is left. In debug builds a buffer that comes back is poisoned, so
+//! that tests find leftovers.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytemuck::Pod;
+
 /// Alignment of every buffer, in bytes: a cache line, and what ONNX Runtime's kernels like best.
 const ALIGNMENT: usize = 64;
+
+/// Debug builds fill a buffer that comes back to its pool with repetitions of this.
+pub const POISON: [u8; 8] = *b"\xa5poison\xa5";
 
 /// The smallest size class, in lines: 4 KiB.
 const SMALLEST_CLASS_LINES: usize = 64;
@@ -76,20 +83,30 @@ impl BufferPool {
 
     /// A buffer holding a copy of `bytes`.
     pub fn copy_from(&self, bytes: &[u8]) -> Arc<Buffer> {
-        self.fill(bytes.len(), |target| target.copy_from_slice(bytes))
+        let mut buffer = self.begin(bytes.len());
+        buffer.append(bytes);
+        buffer.freeze()
     }
 
-    /// A buffer of `len` bytes written by `write`, which must write all of them: what it is given
-    /// may hold an earlier owner's bytes.
+    /// A buffer of `len` zeros that `write` may write to.
     pub fn fill(&self, len: usize, write: impl FnOnce(&mut [u8])) -> Arc<Buffer> {
-        let mut buffer = self.begin(len);
+        let mut buffer = self.zeroed(len);
         write(buffer.as_mut());
         buffer.freeze()
     }
 
-    /// A buffer of `len` bytes that is written by and by.
+    /// A buffer of `len` zeros, for code of others to write to.
+    pub fn zeroed(&self, len: usize) -> BufferMut {
+        let mut buffer = self.begin(len);
+        buffer.append_zeros(len);
+        buffer
+    }
+
+    /// A buffer for `len` bytes that is written from its beginning to its end.
     pub fn begin(&self, len: usize) -> BufferMut {
-        BufferMut { block: self.shared.take(len), len, pool: self.shared.clone() }
+        let Taken { block, is_zero } = self.shared.take(len);
+        let clean = if is_zero { len } else { 0 };
+        BufferMut { block, len, written: 0, clean, lent: 0, pool: self.shared.clone() }
     }
 
     /// The bytes of memory that a buffer of `len` bytes takes.
@@ -123,31 +140,47 @@ impl BufferPool {
     }
 }
 
+/// A block that was taken for a buffer.
+struct Taken {
+    block: Block,
+    /// Whether it is fresh from the allocator, all zeros.
+    is_zero: bool,
+}
+
 impl Shared {
-    fn take(&self, len: usize) -> Block {
+    fn take(&self, len: usize) -> Taken {
         let class = class_of(len);
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(block) = free.classes.get_mut(class).and_then(Vec::pop) {
             free.retained_bytes -= block.bytes().len();
-            return block;
+            return Taken { block, is_zero: false };
         }
         drop(free);
         let bytes = bytes_of(class);
         let sourced = self.source.as_ref().and_then(|source| source.allocate(bytes));
         match sourced.map(Block::Sourced) {
-            Some(block) if block.is_aligned_of(bytes) => block,
+            Some(block) if block.is_aligned_of(bytes) => Taken { block, is_zero: false },
             // Of what is fresh from the system, pages that nobody writes cost nothing.
-            _ => Block::Own(bytemuck::zeroed_slice_box(bytes / ALIGNMENT)),
+            _ => {
+                let block = Block::Own(bytemuck::zeroed_slice_box(bytes / ALIGNMENT));
+                Taken { block, is_zero: true }
+            }
         }
     }
 
     /// Keep a block for the next one who asks for its size. Where too much is kept, the size that most is kept
     /// of makes room.
-    fn give_back(&self, block: Block) {
+    fn give_back(&self, mut block: Block) {
         let bytes = block.bytes().len();
         let class = class_of(bytes);
         if bytes > self.retained_bytes_max {
             return;
+        }
+        if cfg!(debug_assertions) {
+            block
+                .bytes_mut()
+                .chunks_exact_mut(POISON.len())
+                .for_each(|b| b.copy_from_slice(&POISON));
         }
         // Unmapped only when others may have the lock again.
         let mut dropped = Vec::new();
@@ -206,30 +239,109 @@ fn bytes_of(class: usize) -> usize {
     (SMALLEST_CLASS_LINES << class) * ALIGNMENT
 }
 
-/// A pooled buffer while it is written. It may hold an earlier owner's bytes: who freezes it, or hands it out to be
-/// read, has written all of it.
+/// A pooled buffer while it is written, from its beginning to its end.
+///
+/// Its memory may hold an earlier owner's bytes. It shows and lends only bytes that were written since it was taken,
+/// by us or as zeros.
 pub struct BufferMut {
     block: Block,
     len: usize,
+    /// The bytes up to here were written since the block was taken.
+    written: usize,
+    /// The bytes from `written` up to here are not an earlier owner's: zeros, or written by a borrower.
+    clean: usize,
+    /// The bytes from `written` up to here were lent.
+    lent: usize,
     pool: Arc<Shared>,
 }
 
 impl BufferMut {
-    /// The buffer, from now on immutable.
-    pub fn freeze(self) -> Arc<Buffer> {
+    /// How many bytes are still to be written.
+    pub fn room(&self) -> usize {
+        self.len - self.written
+    }
+
+    /// Write `bytes` after those written before, as far as there is room.
+    pub fn append(&mut self, bytes: &[u8]) {
+        debug_assert!(bytes.len() <= self.room(), "{} bytes for {}", bytes.len(), self.room());
+        let len = bytes.len().min(self.room());
+        self.block.bytes_mut()[self.written..][..len].copy_from_slice(&bytes[..len]);
+        self.written += len;
+    }
+
+    /// Write `values` after the bytes written before, as far as there is room.
+    pub fn extend<T: Pod>(&mut self, values: impl IntoIterator<Item = T>) {
+        let rest = &mut self.block.bytes_mut()[self.written..self.len];
+        let whole = rest.len() / size_of::<T>() * size_of::<T>();
+        match bytemuck::try_cast_slice_mut::<u8, T>(&mut rest[..whole]) {
+            Ok(slots) => {
+                let mut count = 0;
+                for (slot, value) in slots.iter_mut().zip(values) {
+                    *slot = value;
+                    count += 1;
+                }
+                self.written += count * size_of::<T>();
+            }
+            // After bytes of another alignment.
+            Err(_) => values.into_iter().for_each(|value| self.append(bytemuck::bytes_of(&value))),
+        }
+    }
+
+    /// Write `len` zeros after the bytes written before, as far as there is room, and show them to be overwritten.
+    pub fn append_zeros(&mut self, len: usize) -> &mut [u8] {
+        let start = self.written;
+        let end = start + len.min(self.room());
+        let lent = self.lent.clamp(start, end);
+        self.block.bytes_mut()[start..lent].fill(0);
+        self.clean(end);
+        self.written = end;
+        &mut self.block.bytes_mut()[start..end]
+    }
+
+    /// The next bytes to be written, at most `len`: zeros, or what was written to bytes lent before. A reader of a socket
+    /// writes there and says with [`advance`](Self::advance) how much of it belongs to the buffer.
+    pub fn lend(&mut self, len: usize) -> &mut [u8] {
+        let end = self.written + len.min(self.room());
+        self.clean(end);
+        self.lent = self.lent.max(end);
+        &mut self.block.bytes_mut()[self.written..end]
+    }
+
+    /// Take the first `len` of the bytes lent as written.
+    pub fn advance(&mut self, len: usize) {
+        debug_assert!(len <= self.lent.saturating_sub(self.written), "{len} bytes were not lent");
+        self.written = self.lent.min(self.written + len).max(self.written);
+    }
+
+    /// Remove an earlier owner's bytes up to `end`.
+    fn clean(&mut self, end: usize) {
+        if self.clean < end {
+            let from = self.clean.max(self.written);
+            self.block.bytes_mut()[from..end].fill(0);
+            self.clean = end;
+        }
+    }
+
+    /// The buffer, from now on immutable. What was not written is zero.
+    pub fn freeze(mut self) -> Arc<Buffer> {
+        if self.room() > 0 {
+            self.append_zeros(self.room());
+        }
         Arc::new(Buffer(Memory::Pooled(self)))
     }
 }
 
+/// The bytes written.
 impl AsRef<[u8]> for BufferMut {
     fn as_ref(&self) -> &[u8] {
-        &self.block.bytes()[..self.len]
+        &self.block.bytes()[..self.written]
     }
 }
 
+/// The bytes written.
 impl AsMut<[u8]> for BufferMut {
     fn as_mut(&mut self) -> &mut [u8] {
-        &mut self.block.bytes_mut()[..self.len]
+        &mut self.block.bytes_mut()[..self.written]
     }
 }
 
@@ -305,12 +417,69 @@ mod tests {
     fn a_buffer_that_is_given_up_while_it_is_written_returns_too() {
         let pool = BufferPool::new(1 << 20);
         let mut begun = pool.begin(5000);
-        begun.as_mut()[..10].fill(7);
+        begun.append(&[7; 10]);
         let address = begun.as_mut().as_ptr();
         drop(begun);
         let again = pool.copy_from(&[2; 6000]);
         assert_eq!(again.as_bytes().as_ptr(), address);
         assert_eq!(again.as_bytes(), [2; 6000]);
+    }
+
+    /// A pool whose next buffer of that size was another's, and the bytes of that one.
+    fn used(len: usize) -> (BufferPool, Vec<u8>) {
+        let pool = BufferPool::new(1 << 20);
+        let secret: Vec<u8> = (0..len).map(|i| (i % 251) as u8 | 1).collect();
+        drop(pool.copy_from(&secret));
+        // As a build without debug assertions leaves it.
+        for block in pool.shared.free.lock().unwrap().classes.iter_mut().flatten() {
+            assert!(block.bytes().starts_with(&POISON));
+            block.bytes_mut()[..len].copy_from_slice(&secret);
+        }
+        (pool, secret)
+    }
+
+    #[test]
+    fn an_earlier_owners_bytes_are_seen_by_nobody() {
+        let len = 5000;
+        let (pool, _) = used(len);
+        assert_eq!(pool.fill(len, |_| ()).as_bytes(), vec![0; len]);
+        let (pool, _) = used(len);
+        let mut part = pool.begin(len);
+        part.append(&[9; 100]);
+        assert_eq!((part.as_ref().len(), part.as_mut().len(), part.room()), (100, 100, 4900));
+        let part = part.freeze();
+        assert_eq!(part.as_bytes()[..100], [9; 100]);
+        assert_eq!(part.as_bytes()[100..], vec![0; 4900]);
+    }
+
+    #[test]
+    fn what_is_lent_is_clean_and_counts_as_far_as_it_is_advanced() {
+        let (pool, _) = used(5000);
+        let mut buffer = pool.begin(5000);
+        buffer.append(&[1; 3]);
+        assert_eq!(buffer.lend(1000), vec![0; 1000]);
+        buffer.lend(1000)[..600].fill(2);
+        buffer.advance(500);
+        assert_eq!(buffer.as_ref().len(), 503);
+        // 100 bytes that the borrower wrote and did not count are its own.
+        assert_eq!(buffer.lend(2000)[..100], [2; 100]);
+        assert_eq!(buffer.lend(2000)[100..], vec![0; 1900]);
+        assert_eq!(buffer.append_zeros(1000), vec![0; 1000]);
+        let frozen = buffer.freeze();
+        assert_eq!(frozen.as_bytes()[503..], vec![0; 5000 - 503]);
+    }
+
+    #[test]
+    fn values_are_written_one_after_the_other_whatever_their_alignment() {
+        let (pool, _) = used(100);
+        for odd in [0, 1] {
+            let mut buffer = pool.begin(odd + 12);
+            buffer.append(&vec![7; odd]);
+            buffer.extend([1.0_f32, 2.0]);
+            buffer.extend((3..9).map(f32::from as fn(u8) -> f32).take(1));
+            let bytes: Vec<u8> = [1.0_f32, 2.0, 3.0].iter().flat_map(|v| v.to_ne_bytes()).collect();
+            assert_eq!(buffer.freeze().as_bytes()[odd..], bytes);
+        }
     }
 
     #[test]

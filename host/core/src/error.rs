@@ -40,7 +40,8 @@ error_codes! {
     PipelineNotFound "pipeline_not_found": "The tenant has no pipeline of that name."
     MethodNotAllowed "method_not_allowed": "The path exists, but not for this method."
     RequestTimeout "request_timeout": "The client took too long to send the request."
-    Conflict "conflict": "A change was based on a state that is no longer current."
+    Conflict "conflict":
+        "The change does not fit the state that serves: something else uses what it would remove."
     BodyTooLarge "body_too_large":
         "The body is over the limit, as it was sent or once it is decompressed."
     UnsupportedMediaType "unsupported_media_type":
@@ -64,5 +65,6 @@ error_codes! {
     DeadlineExceeded "deadline_exceeded": "The deadline passed."
     Unavailable "unavailable":
         "What this needs is not served now: it did not load, or the server starts or stops."
+    InsufficientStorage "insufficient_storage": "The server's disk has no room for it."
     Internal "internal": "The server's own fault; its log says more."
 }

@@ -20,11 +20,11 @@ mod model;
 mod tensor;
 
 pub use budget::{ByteBudget, HeldBytes, OverBudget, PromisedBytes};
-pub use buffer::{Buffer, BufferMut, BufferPool, MemoryBlock, MemorySource};
+pub use buffer::{Buffer, BufferMut, BufferPool, MemoryBlock, MemorySource, POISON};
 pub use deadline::Deadline;
 pub use dtype::{Dtype, InvalidDtype};
 pub use error::ErrorCode;
 pub use id::{Digest, InvalidDigest, InvalidName, Name};
 pub use limits::{PipelineLimits, PluginLimits};
-pub use model::{InputError, Model, ModelError, ModelInfo, NamedTensor, TensorInfo};
+pub use model::{InputError, Interrupt, Model, ModelError, ModelInfo, NamedTensor, TensorInfo};
 pub use tensor::{Shape, Tensor, TensorError};

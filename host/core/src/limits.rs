@@ -35,7 +35,7 @@ impl Default for PluginLimits {
             memory_bytes: 64 << 20,
             cpu: Duration::from_millis(250),
             table_elements: 20_000,
-            instances: 32,
+            instances: 64,
             handles: 10_000,
             hostcall_bytes: 33 << 20,
             tensor_bytes: 32 << 20,

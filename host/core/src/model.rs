@@ -15,6 +15,20 @@ pub trait Model: Send {
     fn provider(&self) -> Option<&'static str> {
         None
     }
+
+    /// What ends a run from another thread; none where nothing does.
+    fn interrupt(&self) -> Option<Arc<dyn Interrupt>> {
+        None
+    }
+}
+
+/// Ends a model's runs from another thread.
+pub trait Interrupt: Send + Sync {
+    /// Let the run under way fail soon, and each later one at once, until [`rearm`](Self::rearm).
+    fn interrupt(&self);
+
+    /// Let runs go on again.
+    fn rearm(&self);
 }
 
 /// Why a run failed.

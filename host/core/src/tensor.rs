@@ -101,17 +101,12 @@ impl Tensor {
         strings: &[S],
     ) -> Result<Self, TensorError> {
         let texts = || strings.iter().map(AsRef::as_ref);
-        let buffer =
-            pool.fill(texts().map(|text| LENGTH_BYTES + text.len()).sum(), |mut target| {
-                for text in texts() {
-                    let (length, rest) = target.split_at_mut(LENGTH_BYTES);
-                    length.copy_from_slice(&(text.len() as u32).to_le_bytes());
-                    let (own, rest) = rest.split_at_mut(text.len());
-                    own.copy_from_slice(text.as_bytes());
-                    target = rest;
-                }
-            });
-        Self::new(Dtype::String, shape, buffer)
+        let mut buffer = pool.begin(texts().map(|text| LENGTH_BYTES + text.len()).sum());
+        for text in texts() {
+            buffer.append(&(text.len() as u32).to_le_bytes());
+            buffer.append(text.as_bytes());
+        }
+        Self::new(Dtype::String, shape, buffer.freeze())
     }
 
     /// Whether it keeps much more memory than its own bytes take: it is a few rows of a large buffer.
@@ -165,14 +160,11 @@ impl Tensor {
             return Err(TensorError::Element("parts of a batch differ in dtype or shape".into()));
         }
         let len = parts.clone().map(|part| part.bytes.len()).sum();
-        let buffer = pool.fill(len, |target| {
-            let mut rest = target;
-            for part in parts.clone() {
-                let (head, tail) = rest.split_at_mut(part.bytes.len());
-                head.copy_from_slice(part.as_bytes());
-                rest = tail;
-            }
-        });
+        let mut buffer = pool.begin(len);
+        for part in parts.clone() {
+            buffer.append(part.as_bytes());
+        }
+        let buffer = buffer.freeze();
         let mut shape = first.shape.clone();
         shape[0] = parts.map(Self::rows).sum();
         Ok(Self { dtype: first.dtype, shape, buffer, bytes: 0..len })

@@ -1,33 +1,38 @@
 //! The admin plane: uploads and changes under `/admin/v1`, and the status.
+//!
+//! In reading order: `receive` reads what clients send, `tenant` is the document of a tenant, `answer`
+//! what handlers give back, `status` the one thing that can be read, `audit` the lines in the log.
 
+mod answer;
+mod audit;
+mod receive;
 mod status;
+mod tenant;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
-use axum::extract::rejection::JsonRejection;
-use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::Router;
+use axum::extract::{Path, RawQuery, Request, State};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, put};
-use axum::{Json, Router};
 use bytes::Bytes;
-use gristmill_control::{
-    Change, Control, ControlError, ModelConfig, PipelineSpec, Published, TenantSpec,
-};
+use gristmill_control::{Change, Control, ModelConfig};
 use gristmill_core::{Digest, ErrorCode, Name};
 use gristmill_snapshot::same_key;
 use http::header::{ALLOW, CONNECTION};
 use http::{HeaderValue, Method, StatusCode};
-use http_body_util::{BodyExt, Full};
+use http_body_util::Full;
 use hyper::body::Body as _;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use tower_service::Service;
 
+use self::answer::{Json, Noted, Outcome, Refused, ended, problem_of, published, status_of, whole};
+use self::audit::{Audit, Call};
+use self::receive::{Object, Upload};
 use crate::body::RequestBody;
 use crate::credentials;
-use crate::problem::Problem;
 use crate::request_id::{REQUEST_ID, RequestIds};
 
 /// The admin plane's handler; clones share everything.
@@ -35,19 +40,28 @@ use crate::request_id::{REQUEST_ID, RequestIds};
 pub struct AdminPlane {
     router: Router,
     request_ids: Arc<RequestIds>,
-    upload_bytes_max: usize,
+    audit: Arc<Audit>,
+}
+
+/// Bounds on uploads.
+#[derive(Clone, Copy, Debug)]
+pub struct UploadLimits {
+    pub upload_bytes_max: usize,
+    /// From the end of the head to the end of the body.
+    pub upload_timeout: Duration,
 }
 
 #[derive(Clone)]
 struct AdminState {
     control: Arc<Control>,
     token: Digest,
+    limits: UploadLimits,
 }
 
 impl AdminPlane {
-    /// The handler. `token` is the digest of the admin token; uploads may be `upload_bytes_max`.
-    pub fn new(control: Arc<Control>, token: Digest, upload_bytes_max: usize) -> Self {
-        let state = AdminState { control, token };
+    /// The handler. `token` is the digest of the admin token.
+    pub fn new(control: Arc<Control>, token: Digest, limits: UploadLimits) -> Self {
+        let state = AdminState { control, token, limits };
         let router = Router::new()
             .route("/admin/v1/status", get(status::status))
             .route("/admin/v1/tenants/{tenant}", put(put_tenant).delete(delete_tenant))
@@ -66,33 +80,41 @@ impl AdminPlane {
                 Refused::new(ErrorCode::MethodNotAllowed, "this method is not allowed here")
             })
             .layer(middleware::from_fn_with_state(state.clone(), authorise))
-            .layer(DefaultBodyLimit::max(upload_bytes_max))
             .with_state(state);
-        Self { router, request_ids: Arc::default(), upload_bytes_max }
+        Self { router, request_ids: Arc::default(), audit: Arc::default() }
     }
 
     /// Answer one request.
     pub async fn handle(self, request: http::Request<RequestBody>) -> http::Response<Full<Bytes>> {
         let id = self.request_ids.of(request.headers());
-        let (has_body, asks) = (!request.body().is_end_stream(), request.method().clone());
+        let has_body = !request.body().is_end_stream();
+        let (method, uri) = (request.method().clone(), request.uri().clone());
         let mut router = self.router.clone();
         let answer = match router.call(request).await {
             Ok(answer) => answer,
             Err(never) => match never {},
         };
         let allow = answer.headers().get(ALLOW).cloned();
-        let mut answer = match self.problem_of(&answer) {
-            Some(Problem { code: ErrorCode::MethodNotAllowed, .. }) if asks == Method::OPTIONS => {
-                let mut answer = http::Response::new(Full::default());
+        let noted = answer.extensions().get::<Noted>().cloned().unwrap_or_default();
+        let outcome = match problem_of(&answer) {
+            Some(problem)
+                if problem.code == ErrorCode::MethodNotAllowed && method == Method::OPTIONS =>
+            {
+                let mut answer = http::Response::new(Bytes::new());
                 *answer.status_mut() = StatusCode::NO_CONTENT;
-                answer
+                Ok(answer)
             }
-            Some(problem) => problem.into_response(&id).map(Full::new),
-            None => {
-                let failed = |problem: Problem| problem.into_response(&id).map(Full::new);
-                whole(answer).await.unwrap_or_else(failed)
-            }
+            Some(problem) => Err(problem),
+            None => whole(answer).await,
         };
+        let (status, code) = match &outcome {
+            Ok(answer) => (answer.status(), None),
+            Err(problem) => (status_of(problem), Some(problem.code)),
+        };
+        let path = uri.path_and_query().map_or("", |path| path.as_str());
+        self.audit.write(&Call { method: method.as_str(), path, id: &id, status, code, noted });
+        let answer = outcome.unwrap_or_else(|problem| problem.into_response(&id));
+        let mut answer = ended(answer);
         if let Ok(id) = HeaderValue::from_str(&id) {
             answer.headers_mut().insert(REQUEST_ID, id);
         }
@@ -103,67 +125,7 @@ impl AdminPlane {
         }
         answer
     }
-
-    /// The problem that an answer stands for: a handler's own, or what axum refused before any
-    /// handler saw the request.
-    fn problem_of(&self, answer: &Response) -> Option<Problem> {
-        if let Some(problem) = answer.extensions().get::<Problem>() {
-            return Some(problem.clone());
-        }
-        match answer.status() {
-            status if !status.is_client_error() && !status.is_server_error() => None,
-            StatusCode::PAYLOAD_TOO_LARGE => {
-                let limit = self.upload_bytes_max;
-                let detail = format!("the body is over upload_bytes_max, {limit} bytes");
-                Some(Problem::new(ErrorCode::BodyTooLarge, detail))
-            }
-            status if status.is_client_error() => {
-                let detail =
-                    "the path or the body cannot be read: names are UTF-8, and the body is whole";
-                Some(Problem::new(ErrorCode::InvalidRequest, detail))
-            }
-            status => Some(Problem::new(ErrorCode::Internal, status.to_string())),
-        }
-    }
 }
-
-/// The answer with its body in one piece.
-async fn whole(answer: Response) -> Result<http::Response<Full<Bytes>>, Problem> {
-    let (head, body) = answer.into_parts();
-    let body = body.collect().await;
-    let body = body.map_err(|error| Problem::new(ErrorCode::Internal, error.to_string()))?;
-    Ok(http::Response::from_parts(head, Full::new(body.to_bytes())))
-}
-
-/// An error of the admin plane.
-struct Refused(Problem);
-
-impl Refused {
-    fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
-        Self(Problem::new(code, detail))
-    }
-}
-
-impl IntoResponse for Refused {
-    fn into_response(self) -> Response {
-        // Rendered by `AdminPlane::handle`, which knows the request's id.
-        let mut response = Response::default();
-        response.extensions_mut().insert(self.0);
-        response
-    }
-}
-
-impl From<ControlError> for Refused {
-    fn from(error: ControlError) -> Self {
-        let code = error.code();
-        if code == ErrorCode::Internal {
-            tracing::error!(%error, "change failed");
-        }
-        Self::new(code, error.to_string())
-    }
-}
-
-type Outcome = Result<Json<Value>, Refused>;
 
 async fn authorise(State(state): State<AdminState>, request: Request, next: Next) -> Response {
     let token = credentials::bearer(request.headers()).filter(|token| !token.is_empty());
@@ -183,84 +145,54 @@ fn name(what: &str, text: &str) -> Result<Name, Refused> {
         .map_err(|error| Refused::new(ErrorCode::InvalidRequest, format!("{what}: {error}")))
 }
 
-/// A JSON body, or what is wrong with it.
-fn document<T>(body: Result<Json<T>, JsonRejection>) -> Result<T, Refused> {
-    match body {
-        Ok(Json(document)) => Ok(document),
-        Err(rejection) => {
-            let code = match &rejection {
-                JsonRejection::MissingJsonContentType(_) => ErrorCode::UnsupportedMediaType,
-                JsonRejection::JsonDataError(_) => ErrorCode::Unprocessable,
-                _ => ErrorCode::InvalidRequest,
-            };
-            Err(Refused::new(code, rejection.body_text()))
-        }
+/// Whether a deletion may take along what uses the thing: `?cascade=true`.
+fn cascade(query: Option<&str>) -> Result<bool, Refused> {
+    let invalid = |detail: String| Refused::new(ErrorCode::InvalidRequest, detail);
+    let mut cascade = false;
+    for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+        cascade = match pair.split_once('=').unwrap_or((pair, "")) {
+            ("cascade", "true") => true,
+            ("cascade", "false") => false,
+            ("cascade", other) => {
+                return Err(invalid(format!("cascade is {other:?}: must be true or false")));
+            }
+            (other, _) => {
+                return Err(invalid(format!("unknown parameter {other:?}; known is cascade")));
+            }
+        };
     }
+    Ok(cascade)
 }
 
-fn published(release: Published) -> Json<Value> {
-    Json(json!({ "release": release.release }))
+/// Delete what `change` deletes.
+async fn delete(state: &AdminState, change: Change, query: Option<&str>) -> Outcome {
+    let cascade = cascade(query)?;
+    Ok(published(state.control.delete(change, cascade).await?))
 }
-
-/// A tenant as clients send it: keys in the clear, to be kept as digests.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TenantBody {
-    #[serde(default)]
-    open: bool,
-    #[serde(default)]
-    api_keys: Vec<String>,
-    default_pipeline: Option<Name>,
-    /// Its share of contended batches, against the weights of others.
-    #[serde(default = "equal_weight")]
-    weight: u32,
-    /// What it may run directly, over the Open Inference Protocol.
-    #[serde(default)]
-    models: BTreeSet<Name>,
-}
-
-fn equal_weight() -> u32 {
-    1
-}
-
-const WEIGHT_MAX: u32 = 1000;
-
-/// Keys shorter than this can be guessed.
-const KEY_LEN_MIN: usize = 16;
 
 async fn put_tenant(
     State(state): State<AdminState>,
     Path(tenant): Path<String>,
-    body: Result<Json<TenantBody>, JsonRejection>,
+    Object(document): Object,
 ) -> Outcome {
     let tenant = name("tenant", &tenant)?;
-    let TenantBody { open, api_keys, default_pipeline, weight, models } = document(body)?;
-    if open != api_keys.is_empty() {
-        let detail = "a tenant is either open (\"open\": true) or has api_keys (at least one)";
-        return Err(Refused::new(ErrorCode::Unprocessable, detail));
-    }
-    if let Some(index) = api_keys.iter().position(|key| key.len() < KEY_LEN_MIN) {
-        let detail = format!("api_keys[{index}] is shorter than {KEY_LEN_MIN} characters");
-        return Err(Refused::new(ErrorCode::Unprocessable, detail));
-    }
-    if !(1..=WEIGHT_MAX).contains(&weight) {
-        let detail = format!("weight is {weight}: must be 1 to {WEIGHT_MAX}");
-        return Err(Refused::new(ErrorCode::Unprocessable, detail));
-    }
-    let keys = api_keys.iter().map(|key| credentials::digest(key)).collect();
-    let spec = TenantSpec { open, keys, default_pipeline, weight, models };
-    Ok(published(state.control.release(vec![Change::PutTenant { tenant, spec }]).await?))
+    let (spec, faults) = tenant::read(document, state.token);
+    Ok(published(state.control.put_tenant(&tenant, spec, faults).await?))
 }
 
-async fn delete_tenant(State(state): State<AdminState>, Path(tenant): Path<String>) -> Outcome {
+async fn delete_tenant(
+    State(state): State<AdminState>,
+    Path(tenant): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Outcome {
     let tenant = name("tenant", &tenant)?;
-    Ok(published(state.control.release(vec![Change::DeleteTenant { tenant }]).await?))
+    delete(&state, Change::DeleteTenant { tenant }, query.as_deref()).await
 }
 
 async fn put_plugin(
     State(state): State<AdminState>,
     Path((tenant, plugin)): Path<(String, String)>,
-    file: Bytes,
+    Upload(file): Upload,
 ) -> Outcome {
     let (tenant, plugin) = (name("tenant", &tenant)?, name("plugin", &plugin)?);
     let (digest, release) = state.control.put_plugin(&tenant, &plugin, file).await?;
@@ -270,52 +202,55 @@ async fn put_plugin(
 async fn delete_plugin(
     State(state): State<AdminState>,
     Path((tenant, plugin)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
 ) -> Outcome {
     let (tenant, plugin) = (name("tenant", &tenant)?, name("plugin", &plugin)?);
-    Ok(published(state.control.release(vec![Change::DeletePlugin { tenant, plugin }]).await?))
+    delete(&state, Change::DeletePlugin { tenant, plugin }, query.as_deref()).await
 }
 
 async fn put_pipeline(
     State(state): State<AdminState>,
     Path((tenant, pipeline)): Path<(String, String)>,
-    body: Result<Json<PipelineSpec>, JsonRejection>,
+    Object(document): Object,
 ) -> Outcome {
     let (tenant, pipeline) = (name("tenant", &tenant)?, name("pipeline", &pipeline)?);
-    let spec = document(body)?;
-    let change = Change::PutPipeline { tenant, pipeline, spec };
-    Ok(published(state.control.release(vec![change]).await?))
+    Ok(published(state.control.put_pipeline((&tenant, &pipeline), document).await?))
 }
 
 async fn delete_pipeline(
     State(state): State<AdminState>,
     Path((tenant, pipeline)): Path<(String, String)>,
+    RawQuery(query): RawQuery,
 ) -> Outcome {
     let (tenant, pipeline) = (name("tenant", &tenant)?, name("pipeline", &pipeline)?);
-    let change = Change::DeletePipeline { tenant, pipeline };
-    Ok(published(state.control.release(vec![change]).await?))
+    delete(&state, Change::DeletePipeline { tenant, pipeline }, query.as_deref()).await
 }
 
 async fn put_model(
     State(state): State<AdminState>,
     Path(model): Path<String>,
-    file: Bytes,
+    Upload(file): Upload,
 ) -> Outcome {
     let model = name("model", &model)?;
     let (digest, release) = state.control.put_model(&model, file).await?;
     Ok(Json(json!({ "release": release.release, "digest": digest })))
 }
 
-async fn delete_model(State(state): State<AdminState>, Path(model): Path<String>) -> Outcome {
+async fn delete_model(
+    State(state): State<AdminState>,
+    Path(model): Path<String>,
+    RawQuery(query): RawQuery,
+) -> Outcome {
     let model = name("model", &model)?;
-    Ok(published(state.control.release(vec![Change::DeleteModel { model }]).await?))
+    delete(&state, Change::DeleteModel { model }, query.as_deref()).await
 }
 
 async fn put_model_config(
     State(state): State<AdminState>,
     Path(model): Path<String>,
-    body: Result<Json<Map<String, Value>>, JsonRejection>,
+    Object(document): Object,
 ) -> Outcome {
     let model = name("model", &model)?;
-    let config = ModelConfig::read(document(body)?)?;
+    let config = ModelConfig::read(document)?;
     Ok(published(state.control.release(vec![Change::PutModelConfig { model, config }]).await?))
 }

@@ -23,6 +23,9 @@ pub(crate) type Answer = Response<ResponseBody>;
 /// The most that is set aside for a body before any of it is there.
 const RESERVED_BYTES_MAX: usize = 8 << 20;
 
+/// What a socket is lent at a time to write a body to: it is zeroed before, so it should still be in the cache then.
+const LENT_BYTES_MAX: usize = 256 << 10;
+
 /// How much of a body that nobody wanted is read, and for how long, for its connection to be used again.
 const UNWANTED_BYTES_MAX: usize = 64 << 10;
 const UNWANTED_WAIT: Duration = Duration::from_secs(1);
@@ -91,12 +94,12 @@ async fn receive(
         return collect(body, limits, held).await;
     };
     let mut buffer = limits.pool.begin(len);
-    let (before, mut rest) = buffer.as_mut().split_at_mut(padding);
-    before.fill(0);
-    while !rest.is_empty() {
-        let read = body.read(rest).await.map_err(|error| unreadable(&error))?;
+    buffer.append_zeros(padding);
+    while buffer.room() > 0 {
+        let read =
+            body.read(buffer.lend(LENT_BYTES_MAX)).await.map_err(|error| unreadable(&error))?;
         count(held, read)?;
-        rest = &mut rest[read..];
+        buffer.advance(read);
     }
     drop(promised);
     Ok(Some(Bytes::from_owner(buffer).slice(padding..)))

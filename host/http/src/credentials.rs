@@ -23,6 +23,11 @@ pub(crate) fn bearer_in(value: &str) -> &str {
     }
 }
 
+/// Whether a key arrives as it was written: what a header cannot carry, or loses, opens nothing.
+pub(crate) fn can_be_sent(key: &str) -> bool {
+    key.trim() == key && key.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+}
+
 /// What is kept of a key.
 pub(crate) fn digest(key: &str) -> Digest {
     Digest::from_bytes(Sha256::digest(key).into())

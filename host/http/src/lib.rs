@@ -25,7 +25,7 @@ mod problem;
 mod readiness;
 mod request_id;
 
-pub use admin::AdminPlane;
+pub use admin::{AdminPlane, UploadLimits};
 pub use data::DataPlane;
 pub use listener::{ListenerConfig, Protocol, Shutdown, serve};
 pub use loading::Loading;

@@ -1,43 +1,43 @@
-//! A decoded picture, and what can be done to it as a picture.
+//! A decoded picture, and cutting a part out of it.
 
 use std::sync::Arc;
 
-use fast_image_resize::images::{Image, ImageRef};
-use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 use gristmill_core::{Buffer, BufferPool};
 
-use crate::{ImageError, check_size};
-
-/// How resizing weighs source pixels. All but `Nearest` are antialiased when shrinking.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Filter {
-    Nearest,
-    Bilinear,
-    Bicubic,
-    Lanczos3,
-}
+use crate::{Cost, ImageError, Size, Work};
 
 /// A picture of 8 bits a channel, row-major, channels interleaved. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Pixels {
-    width: u32,
-    height: u32,
+    size: Size,
     gray: bool,
     data: Arc<Buffer>,
 }
 
+/// A part of a picture: its upper left corner and its size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rect {
+    pub x: u32,
+    pub y: u32,
+    pub size: Size,
+}
+
+/// About how many bytes are copied between two checks.
+const COPIED_BYTES: usize = 1 << 20;
+
+/// Nanoseconds to copy 1 KiB that no cache holds.
+const COPY_NS_PER_KIB: u64 = 300;
+
 impl Pixels {
     /// A picture of `data`, which must be width * height * channels long.
-    pub(crate) fn new(
-        width: u32,
-        height: u32,
-        gray: bool,
-        data: Arc<Buffer>,
-    ) -> Result<Self, ImageError> {
-        let pixels = Self { width, height, gray, data };
-        if width == 0 || height == 0 || pixels.data().len() != pixels.len_bytes() {
+    pub(crate) fn new(size: Size, gray: bool, data: Arc<Buffer>) -> Result<Self, ImageError> {
+        let pixels = Self { size, gray, data };
+        let expected = size.pixels() * pixels.channels() as u64;
+        if expected == 0 || pixels.data().len() as u64 != expected {
             return Err(ImageError::Malformed(format!(
-                "{width}x{height} picture of {} bytes",
+                "{}x{} picture of {} bytes",
+                size.width,
+                size.height,
                 pixels.data().len()
             )));
         }
@@ -45,11 +45,15 @@ impl Pixels {
     }
 
     pub fn width(&self) -> u32 {
-        self.width
+        self.size.width
     }
 
     pub fn height(&self) -> u32 {
-        self.height
+        self.size.height
+    }
+
+    pub fn size(&self) -> Size {
+        self.size
     }
 
     pub fn is_gray(&self) -> bool {
@@ -64,69 +68,42 @@ impl Pixels {
         if self.gray { 1 } else { 3 }
     }
 
-    fn len_bytes(&self) -> usize {
-        self.width as usize * self.height as usize * self.channels()
-    }
-
-    /// The picture at another size, its aspect not kept.
-    pub fn resize(
-        &self,
-        pool: &BufferPool,
-        (width, height): (u32, u32),
-        filter: Filter,
-        pixels_max: u64,
-    ) -> Result<Self, ImageError> {
-        if width == 0 || height == 0 {
-            return Err(ImageError::InvalidArgument(format!("cannot resize to {width}x{height}")));
-        }
-        check_size(width.into(), height.into(), pixels_max)?;
-        if (width, height) == (self.width, self.height) {
-            return Ok(self.clone());
-        }
-        let algorithm = match filter {
-            Filter::Nearest => ResizeAlg::Nearest,
-            Filter::Bilinear => ResizeAlg::Convolution(FilterType::Bilinear),
-            Filter::Bicubic => ResizeAlg::Convolution(FilterType::CatmullRom),
-            Filter::Lanczos3 => ResizeAlg::Convolution(FilterType::Lanczos3),
+    /// What [`crop`](Self::crop) costs.
+    pub fn crop_cost(&self, part: Rect) -> Result<Cost, ImageError> {
+        let fits = |start: u32, len: u32, side: u32| {
+            len > 0 && start.checked_add(len).is_some_and(|end| end <= side)
         };
-        let kind = if self.gray { PixelType::U8 } else { PixelType::U8x3 };
-        let failed = |error: &dyn std::fmt::Display| ImageError::InvalidArgument(error.to_string());
-        let source = ImageRef::new(self.width, self.height, self.data(), kind)
-            .map_err(|error| failed(&error))?;
-        let len = width as usize * height as usize * self.channels();
-        let data = pool.try_fill(len, |target| {
-            let mut target = Image::from_slice_u8(width, height, target, kind)
-                .map_err(|error| failed(&error))?;
-            let options = ResizeOptions::new().resize_alg(algorithm).use_alpha(false);
-            Resizer::new().resize(&source, &mut target, &options).map_err(|error| failed(&error))
-        })?;
-        Self::new(width, height, self.gray, data)
-    }
-
-    /// The rectangle of `width` x `height` whose upper left corner is (`x`, `y`).
-    pub fn crop(
-        &self,
-        pool: &BufferPool,
-        (x, y): (u32, u32),
-        (width, height): (u32, u32),
-    ) -> Result<Self, ImageError> {
-        let fits = |start: u32, len: u32, size: u32| {
-            len > 0 && start.checked_add(len).is_some_and(|end| end <= size)
-        };
-        if !fits(x, width, self.width) || !fits(y, height, self.height) {
+        let Rect { x, y, size } = part;
+        if !fits(x, size.width, self.width()) || !fits(y, size.height, self.height()) {
             return Err(ImageError::InvalidArgument(format!(
-                "crop of {width}x{height} at ({x}, {y}) is not within {}x{}",
-                self.width, self.height
+                "crop of {}x{} at ({x}, {y}) is not within {}x{}",
+                size.width,
+                size.height,
+                self.width(),
+                self.height()
             )));
         }
+        let bytes = size.pixels() as usize * self.channels();
+        let copying = bytes as u64 / 1024 * COPY_NS_PER_KIB + u64::from(size.height) * 20;
+        Ok(Cost::new(BufferPool::bytes_taken(bytes), 1_000 + copying))
+    }
+
+    /// A part of the picture.
+    pub fn crop(&self, work: Work<'_>, part: Rect) -> Result<Self, ImageError> {
+        self.crop_cost(part)?;
         let channels = self.channels();
-        let (stride, row) = (self.width as usize * channels, width as usize * channels);
-        let rows = self.data().chunks_exact(stride).skip(y as usize);
-        let data = pool.fill(row * height as usize, |target| {
-            for (target, source) in target.chunks_exact_mut(row).zip(rows) {
-                target.copy_from_slice(&source[x as usize * channels..][..row]);
+        let (stride, row) = (self.width() as usize * channels, part.size.width as usize * channels);
+        let mut target = work.pool.begin(row * part.size.height as usize);
+        let rows = self.data().chunks_exact(stride).skip(part.y as usize);
+        let mut unchecked = 0;
+        for source in rows.take(part.size.height as usize) {
+            target.append(&source[part.x as usize * channels..][..row]);
+            unchecked += row;
+            if unchecked >= COPIED_BYTES {
+                (work.check)()?;
+                unchecked = 0;
             }
-        });
-        Self::new(width, height, self.gray, data)
+        }
+        Self::new(part.size, self.gray, target.freeze())
     }
 }

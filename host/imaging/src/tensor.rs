@@ -1,8 +1,9 @@
 //! From pixels to a tensor of one row.
 
-use gristmill_core::{BufferPool, Dtype, Tensor};
+use bytemuck::Pod;
+use gristmill_core::{BufferMut, BufferPool, Dtype, Tensor};
 
-use crate::{ImageError, Pixels};
+use crate::{Cost, ImageError, Pixels, Work};
 
 /// Order of a tensor's dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,68 +37,99 @@ pub struct TensorOptions {
     pub std: Vec<f32>,
 }
 
+/// About how many values are written between two checks.
+const PART_VALUES: usize = 256 << 10;
+
+/// Nanoseconds to write 64 values, and to weigh 64 pixels into luma.
+const VALUE_NS_PER_64: u64 = 100;
+const LUMA_NS_PER_64: u64 = 100;
+
+/// What it takes to make a tensor of a picture.
+struct Plan {
+    order: &'static [usize],
+    /// Factor and offset of each channel.
+    maps: Vec<Map>,
+    layout: Layout,
+    dtype: Dtype,
+    /// Whether the picture's colours become luma first.
+    luma: bool,
+}
+
+/// `value * factor + offset`
+#[derive(Clone, Copy, PartialEq)]
+struct Map {
+    factor: f32,
+    offset: f32,
+}
+
 impl Pixels {
-    /// The picture as [1, c, h, w] or [1, h, w, c].
-    pub fn to_tensor(
-        &self,
-        pool: &BufferPool,
-        options: &TensorOptions,
-    ) -> Result<Tensor, ImageError> {
+    fn tensor_plan(&self, options: &TensorOptions) -> Result<Plan, ImageError> {
+        let invalid = |why: String| Err(ImageError::InvalidArgument(why));
         let gray = options.channels == Channels::Gray;
         if self.is_gray() && !gray {
-            return Err(ImageError::InvalidArgument(
+            return invalid(
                 "a gray picture cannot become a coloured tensor: decode it as rgb".into(),
-            ));
+            );
         }
-        let luma;
-        let source = if gray && !self.is_gray() {
-            luma = luma_of(self.data());
-            &luma
-        } else {
-            self.data()
-        };
         let order: &[usize] = match options.channels {
             Channels::Rgb => &[0, 1, 2],
             Channels::Bgr => &[2, 1, 0],
             Channels::Gray => &[0],
         };
-        let per_channel = affine(options, order.len())?;
-        let plan = Plan { source, order, layout: options.layout };
-        let count = source.len();
-        let data = match options.dtype {
-            Dtype::Float32 => pool.fill(count * 4, |bytes| {
-                let target: &mut [f32] = bytemuck::cast_slice_mut(bytes);
-                plan.write(target, |value, channel| {
-                    let (factor, offset) = per_channel[channel];
-                    f32::from(value).mul_add(factor, offset)
-                });
-            }),
-            Dtype::Uint8 => {
-                if per_channel.iter().any(|map| *map != (1.0, 0.0)) {
-                    return Err(ImageError::InvalidArgument(
-                        "a uint8 tensor takes scale 1 and neither mean nor std".into(),
-                    ));
-                }
-                pool.fill(count, |target| plan.write(target, |value, _| value))
+        let maps = maps(options, order.len())?;
+        match options.dtype {
+            Dtype::Float32 => {}
+            Dtype::Uint8 if maps.iter().any(|map| *map != Map { factor: 1.0, offset: 0.0 }) => {
+                return invalid("a uint8 tensor takes scale 1 and neither mean nor std".into());
             }
-            other => {
-                return Err(ImageError::InvalidArgument(format!(
-                    "a picture becomes FP32 or UINT8, not {other}"
-                )));
-            }
+            Dtype::Uint8 => {}
+            other => return invalid(format!("a picture becomes FP32 or UINT8, not {other}")),
+        }
+        let (layout, dtype, luma) = (options.layout, options.dtype, gray && !self.is_gray());
+        Ok(Plan { order, maps, layout, dtype, luma })
+    }
+
+    /// What [`to_tensor`](Self::to_tensor) costs.
+    pub fn to_tensor_cost(&self, options: &TensorOptions) -> Result<Cost, ImageError> {
+        let plan = self.tensor_plan(options)?;
+        let pixels = self.size().pixels();
+        let values = pixels * plan.order.len() as u64;
+        let bytes = values as usize * plan.dtype.size_bytes().unwrap_or(1);
+        let luma = if plan.luma { pixels } else { 0 };
+        let time = 1_000 + values * VALUE_NS_PER_64 / 64 + luma * LUMA_NS_PER_64 / 64;
+        Ok(Cost::new(BufferPool::bytes_taken(bytes) + luma as usize, time))
+    }
+
+    /// The picture as [1, c, h, w] or [1, h, w, c].
+    pub fn to_tensor(&self, work: Work<'_>, options: &TensorOptions) -> Result<Tensor, ImageError> {
+        let plan = self.tensor_plan(options)?;
+        let luma;
+        let source = if plan.luma {
+            luma = luma_of(self.data(), work)?;
+            &luma
+        } else {
+            self.data()
         };
+        let mut target = work.pool.begin(source.len() * plan.dtype.size_bytes().unwrap_or(1));
+        if plan.dtype == Dtype::Float32 {
+            plan.write(source, &mut target, work, |value, map| {
+                f32::from(value).mul_add(map.factor, map.offset)
+            })?;
+        } else {
+            plan.write(source, &mut target, work, |value, _| value)?;
+        }
         let (height, width) = (self.height() as usize, self.width() as usize);
         let shape = match options.layout {
-            Layout::Nchw => [1, order.len(), height, width],
-            Layout::Nhwc => [1, height, width, order.len()],
+            Layout::Nchw => [1, plan.order.len(), height, width],
+            Layout::Nhwc => [1, height, width, plan.order.len()],
         };
-        Tensor::new(options.dtype, shape.as_slice().into(), data)
+        Tensor::new(options.dtype, shape.as_slice().into(), target.freeze())
             .map_err(|error| ImageError::InvalidArgument(error.to_string()))
     }
 }
 
 /// Factor and offset for each channel, so that a value costs one fused multiply-add.
-fn affine(options: &TensorOptions, channels: usize) -> Result<Vec<(f32, f32)>, ImageError> {
+fn maps(options: &TensorOptions, channels: usize) -> Result<Vec<Map>, ImageError> {
     for (name, list) in [("mean", &options.mean), ("std", &options.std)] {
         if !list.is_empty() && list.len() != channels {
             return Err(ImageError::InvalidArgument(format!(
@@ -112,47 +144,63 @@ fn affine(options: &TensorOptions, channels: usize) -> Result<Vec<(f32, f32)>, I
     let map = |channel: usize| {
         let mean = options.mean.get(channel).copied().unwrap_or(0.0);
         let std = options.std.get(channel).copied().unwrap_or(1.0);
-        (options.scale / std, -mean / std)
+        Map { factor: options.scale / std, offset: -mean / std }
     };
     Ok((0..channels).map(map).collect())
 }
 
-/// ITU-R BT.601 luma, rounded.
-fn luma_of(rgb: &[u8]) -> Vec<u8> {
-    let luma = |rgb: &[u8]| {
-        let weigh = |value: u8, weight: u32| u32::from(value) * weight;
-        ((weigh(rgb[0], 299) + weigh(rgb[1], 587) + weigh(rgb[2], 114) + 500) / 1000) as u8
-    };
-    rgb.chunks_exact(3).map(luma).collect()
+/// ITU-R BT.601 luma of a pixel, rounded.
+pub(crate) fn luma(rgb: [u8; 3]) -> u8 {
+    let [red, green, blue] = rgb.map(u32::from);
+    ((red * 299 + green * 587 + blue * 114 + 500) / 1000) as u8
 }
 
-struct Plan<'a> {
-    source: &'a [u8],
-    /// For each channel of the tensor, the picture's channel.
-    order: &'a [usize],
-    layout: Layout,
+fn luma_of(rgb: &[u8], work: Work<'_>) -> Result<Vec<u8>, ImageError> {
+    let mut made = Vec::with_capacity(rgb.len() / 3);
+    for part in rgb.chunks(3 * PART_VALUES) {
+        (work.check)()?;
+        made.extend(part.as_chunks().0.iter().map(|pixel| luma(*pixel)));
+    }
+    Ok(made)
 }
 
-impl Plan<'_> {
-    fn write<T>(&self, target: &mut [T], map: impl Fn(u8, usize) -> T) {
-        let channels = self.order.len();
+impl Plan {
+    fn write<T: Pod>(
+        &self,
+        source: &[u8],
+        target: &mut BufferMut,
+        work: Work<'_>,
+        map: impl Fn(u8, Map) -> T,
+    ) -> Result<(), ImageError> {
+        let [first, second, third] = *self.order else {
+            let only = self.maps[0];
+            for part in source.chunks(PART_VALUES) {
+                (work.check)()?;
+                target.extend(part.iter().map(|value| map(*value, only)));
+            }
+            return Ok(());
+        };
+        let pixels = source.as_chunks::<3>().0.chunks(PART_VALUES);
         match self.layout {
             Layout::Nchw => {
-                let planes = target.chunks_exact_mut(self.source.len() / channels);
-                for ((channel, from), plane) in self.order.iter().enumerate().zip(planes) {
-                    for (value, pixel) in plane.iter_mut().zip(self.source.chunks_exact(channels)) {
-                        *value = map(pixel[*from], channel);
+                for (from, only) in [first, second, third].into_iter().zip(&self.maps) {
+                    for part in pixels.clone() {
+                        (work.check)()?;
+                        target.extend(part.iter().map(|pixel| map(pixel[from], *only)));
                     }
                 }
             }
             Layout::Nhwc => {
-                let pixels = target.chunks_exact_mut(channels);
-                for (values, pixel) in pixels.zip(self.source.chunks_exact(channels)) {
-                    for ((channel, from), value) in self.order.iter().enumerate().zip(values) {
-                        *value = map(pixel[*from], channel);
-                    }
+                let [a, b, c] = [self.maps[0], self.maps[1], self.maps[2]];
+                let mapped = |pixel: &[u8; 3]| {
+                    [map(pixel[first], a), map(pixel[second], b), map(pixel[third], c)]
+                };
+                for part in pixels {
+                    (work.check)()?;
+                    target.extend(part.iter().map(mapped));
                 }
             }
         }
+        Ok(())
     }
 }

@@ -11,10 +11,9 @@ use std::time::{Duration, Instant};
 
 use gristmill_batch::{Submission, SubmitError};
 use gristmill_core::{Deadline, ErrorCode, NamedTensor, OverBudget};
-use gristmill_sandbox::{CallError, Request, Response};
+use gristmill_sandbox::{CallError, Grant, Request, Response};
 use gristmill_snapshot::Route;
 use gristmill_telemetry::stage;
-use tokio::sync::SemaphorePermit;
 use tracing::{Instrument, debug_span};
 
 /// How long each stage took, zero for those not reached, and what ran the model.
@@ -98,15 +97,18 @@ async fn stages(
     (deadline, queueing): (Deadline, Queueing),
     timings: &mut Timings,
 ) -> Result<Response, InferError> {
-    let limits = &route.limits.plugin;
-    let failed = |stage| move |error| InferError::Plugin { stage, error };
+    let (limits, account) = (&route.limits.plugin, &route.share.calls);
+    let grant = |plugin| Grant { limits, account, plugin: Some(plugin) };
+    let failed = |stage| {
+        move |error| match error {
+            CallError::Busy(over) => InferError::TenantBusy(over),
+            error => InferError::Plugin { stage, error },
+        }
+    };
 
     let started = Instant::now();
-    let pre = async {
-        let _slot = plugin_slot(route).await?;
-        route.pre.preprocess(request, limits).await
-    };
-    let prepared = pre.instrument(debug_span!("pre")).await;
+    let prepared =
+        route.pre.preprocess(request, grant(&route.pre_name)).instrument(debug_span!("pre")).await;
     timings.pre = started.elapsed();
     let prepared = prepared.map_err(failed(stage::PRE))?;
     let held = route.share.bytes.hold(0);
@@ -133,16 +135,8 @@ async fn stages(
     held.try_add(NamedTensor::bytes_of(&outputs) + prepared.state.len())?;
 
     let started = Instant::now();
-    let post = async {
-        let _slot = plugin_slot(route).await?;
-        route.post.postprocess(outputs, prepared.state, limits).await
-    };
+    let post = route.post.postprocess(outputs, prepared.state, grant(&route.post_name));
     let response = post.instrument(debug_span!("post")).await;
     timings.post = started.elapsed();
     response.map_err(failed(stage::POST))
-}
-
-/// Wait for one of the tenant's places in the sandbox.
-async fn plugin_slot(route: &Route) -> Result<SemaphorePermit<'_>, CallError> {
-    route.share.plugin_slots.acquire().await.map_err(|error| CallError::Host(error.to_string()))
 }

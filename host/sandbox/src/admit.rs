@@ -1,16 +1,20 @@
 //! From an uploaded file to a component, or to a sentence that says what is wrong with it.
 //!
 //! Takes a component as it is, and a core module that carries its component type, which it encodes.
-//! Looks only at the file: nothing is compiled and nothing runs here.
+//! Looks only at the file: nothing is compiled and nothing runs here. A server does this in the child
+//! that compiles the file as well; only its first bytes are looked at before.
 
 use wasmparser::{ComponentTypeRef, Encoding, Parser, Payload, Validator, WasmFeatures};
 use wit_component::ComponentEncoder;
 
-use crate::AdmitError;
+use serde::{Deserialize, Serialize};
+
+use crate::count::needs_of;
 use crate::plugin::Roles;
+use crate::{AdmitError, SandboxConfig};
 
 /// Interfaces a plugin may import.
-const KNOWN_IMPORTS: [&str; 5] = [
+pub(crate) const KNOWN_IMPORTS: [&str; 5] = [
     "gristmill:plugin/types@0.1.0",
     "gristmill:plugin/tensors@0.1.0",
     "gristmill:plugin/image@0.1.0",
@@ -29,23 +33,46 @@ pub struct Admitted {
     pub roles: Roles,
 }
 
-/// Look at an uploaded file.
+/// What an instance of a component may have at most.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Bounds {
+    /// Instances of core modules.
+    pub(crate) instances: u64,
+    /// Memories of its own.
+    pub(crate) memories: u64,
+    /// Tables of its own.
+    pub(crate) tables: u64,
+}
+
+/// Look at a file that is to be uploaded.
 pub fn admit(file: &[u8]) -> Result<Admitted, AdmitError> {
-    let component = if Parser::is_component(file) {
-        file.to_vec()
-    } else if Parser::is_core_wasm(file) {
-        encode(file)?
-    } else {
-        let head: Vec<_> = file.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        let head = if head.is_empty() { "nothing at all".into() } else { head.join(" ") };
-        return Err(AdmitError::NotWasm(head));
-    };
+    admit_within(file, &SandboxConfig::default_bounds())
+}
+
+/// Whether the file begins as one that can be a plugin.
+pub(crate) fn check_head(file: &[u8]) -> Result<(), AdmitError> {
+    if Parser::is_component(file) || Parser::is_core_wasm(file) {
+        return Ok(());
+    }
+    let head: Vec<_> = file.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let head = if head.is_empty() { "nothing at all".into() } else { head.join(" ") };
+    Err(AdmitError::NotWasm(head))
+}
+
+/// Look at an uploaded file, for a host with these bounds.
+pub(crate) fn admit_within(file: &[u8], bounds: &Bounds) -> Result<Admitted, AdmitError> {
+    check_head(file)?;
+    let component = if Parser::is_component(file) { file.to_vec() } else { encode(file)? };
     Validator::new_with_features(WasmFeatures::default())
         .validate_all(&component)
         .map_err(|error| AdmitError::Invalid(error.to_string()))?;
     let (imports, exports) = border_of(&component)?;
     let unknown: Vec<_> =
         imports.iter().filter(|name| !KNOWN_IMPORTS.contains(&name.as_str())).cloned().collect();
+    if unknown.iter().any(|name| name.starts_with("wasi:")) {
+        return Err(AdmitError::NeedsWasi(unknown));
+    }
     if !unknown.is_empty() {
         let known = KNOWN_IMPORTS.map(str::to_owned).to_vec();
         return Err(AdmitError::UnknownImports { unknown, known });
@@ -57,12 +84,32 @@ pub fn admit(file: &[u8]) -> Result<Admitted, AdmitError> {
             if exports.is_empty() { "it exports nothing".into() } else { exports.join(", ") };
         return Err(AdmitError::NoWorld(found));
     }
+    check_needs(&component, bounds)?;
     Ok(Admitted { component, imports, roles })
 }
 
+fn check_needs(component: &[u8], bounds: &Bounds) -> Result<(), AdmitError> {
+    let needs = needs_of(component).map_err(|error| AdmitError::Invalid(error.to_string()))?;
+    let compared = [
+        ("core module instances", needs.instances, bounds.instances, " (plugin_instances)"),
+        ("memories", needs.memories, bounds.memories, ""),
+        ("tables", needs.tables, bounds.tables, ""),
+    ];
+    match compared.into_iter().find(|(_, found, limit, _)| found > limit) {
+        Some((what, found, limit, setting)) => {
+            Err(AdmitError::TooMany { what, found, limit, setting })
+        }
+        None => Ok(()),
+    }
+}
+
 fn encode(module: &[u8]) -> Result<Vec<u8>, AdmitError> {
-    if !has_component_type(module)? {
+    let (has_type, wasi) = look_at(module)?;
+    if !has_type {
         return Err(AdmitError::NoComponentType);
+    }
+    if !wasi.is_empty() {
+        return Err(AdmitError::NeedsWasi(wasi));
     }
     ComponentEncoder::default()
         .validate(false)
@@ -71,16 +118,27 @@ fn encode(module: &[u8]) -> Result<Vec<u8>, AdmitError> {
         .map_err(|error| AdmitError::Encode(format!("{error:#}")))
 }
 
-fn has_component_type(module: &[u8]) -> Result<bool, AdmitError> {
+/// Whether a core module carries its component type, and what it imports of WASI.
+fn look_at(module: &[u8]) -> Result<(bool, Vec<String>), AdmitError> {
+    let invalid = |error: wasmparser::BinaryReaderError| AdmitError::Invalid(error.to_string());
+    let (mut has_type, mut wasi) = (false, Vec::new());
     for payload in Parser::new(0).parse_all(module) {
-        match payload.map_err(|error| AdmitError::Invalid(error.to_string()))? {
+        match payload.map_err(invalid)? {
             Payload::CustomSection(section) if section.name().starts_with("component-type") => {
-                return Ok(true);
+                has_type = true;
+            }
+            Payload::ImportSection(section) => {
+                for import in section.into_imports() {
+                    let import = import.map_err(invalid)?;
+                    if import.module.starts_with("wasi_") {
+                        wasi.push(format!("{}.{}", import.module, import.name));
+                    }
+                }
             }
             _ => {}
         }
     }
-    Ok(false)
+    Ok((has_type, wasi))
 }
 
 /// The names a component imports and exports at its outermost level.

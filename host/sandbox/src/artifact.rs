@@ -1,71 +1,313 @@
 //! Compiled code, cached on disk by the component's digest and the engine's compatibility hash.
 //!
-//! Invariant: a file appears under its final name only whole (written aside, synced, renamed), and
-//! only ever by this code: whoever can write the cache directory can run native code in the host,
-//! which is why nothing uploaded ever lands there.
+//! A cached file is what the compiler answered (`compile`), and a keyed checksum over all of it, with
+//! a key that was made in this cache directory. Whoever can write the directory can run native code
+//! in the host, which is why nothing uploaded ever lands there; the checksum is against damage,
+//! files under a wrong name, and files from other machines.
+//!
+//! Invariants:
+//! - a file appears under its final name only whole (written aside under a unique name, synced,
+//!   renamed), and is never written again: to replace it is to rename another one over it;
+//! - code is mapped from the very file that was verified, not from its name.
 
-use std::collections::hash_map::DefaultHasher;
-use std::fs;
-use std::hash::{Hash, Hasher};
-use std::io::{self, Write};
+use std::collections::HashSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use gristmill_core::Digest;
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq;
+use tempfile::NamedTempFile;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use crate::LoadError;
+use crate::compile::{About, CompileRequest, hash_of, read_answer};
+
+/// What a cached file ends in.
+const EXTENSION: &str = "code";
+
+/// What a file that is being written ends in.
+const ASIDE: &str = ".tmp";
+
+/// The file that is locked while a directory is in use.
+const LOCK: &str = "in-use";
+
+/// The bytes of the checksum, the last ones of a file.
+const CHECKSUM_BYTES: u64 = 32;
 
 pub(crate) struct ArtifactCache {
     directory: PathBuf,
+    /// Of the engine that its code is for.
+    engine: String,
+    key: [u8; 32],
+    /// Held shared for as long as this cache is open: nobody removes the directory meanwhile.
+    _in_use: File,
 }
 
 impl ArtifactCache {
-    /// The cache for this engine's code under `root`.
+    /// The cache for this engine's code under `root`, without what earlier processes left behind.
     pub(crate) fn open(root: &Path, engine: &Engine) -> io::Result<Self> {
-        let mut hasher = DefaultHasher::new();
-        engine.precompile_compatibility_hash().hash(&mut hasher);
-        let directory = root.join(format!("{:016x}", hasher.finish()));
-        fs::create_dir_all(&directory)?;
-        Ok(Self { directory })
+        let engine = hash_of(engine);
+        let directory = root.join(&engine);
+        let in_use = use_directory(&directory)?;
+        remove_other_engines(root, &directory);
+        let key = key_in(root, &directory)?;
+        Ok(Self { directory, engine, key, _in_use: in_use })
     }
 
-    /// The component's code: from the cache, else compiled and cached.
-    pub(crate) fn load(
-        &self,
-        engine: &Engine,
-        digest: Digest,
-        component: &[u8],
-    ) -> Result<Component, LoadError> {
-        let path = self.directory.join(format!("{}.cwasm", digest.hex()));
-        if path.exists() {
-            match deserialize(engine, &path) {
-                Ok(component) => return Ok(component),
-                // Another build's leftovers, or a damaged disk: compile anew.
-                Err(error) => {
-                    tracing::warn!(%digest, %error, "compiled code unusable, compiling anew")
-                }
+    /// Of the engine that its code is for.
+    pub(crate) fn engine(&self) -> &str {
+        &self.engine
+    }
+
+    /// The component's code, where it is cached and whole.
+    pub(crate) fn get(&self, engine: &Engine, wanted: &CompileRequest) -> Option<Cached> {
+        let file = match File::open(self.path(wanted.digest)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(error) => {
+                tracing::warn!(digest = %wanted.digest, %error, "compiled code cannot be read");
+                return None;
+            }
+        };
+        match self.map(engine, wanted, &file) {
+            Ok(found) => Some(found),
+            Err(error) => {
+                // A damaged disk, or a file that another host made.
+                let why = error.in_full();
+                tracing::warn!(digest = %wanted.digest, why, "compiled code unusable, compiling anew");
+                None
             }
         }
-        let code = engine
-            .precompile_component(component)
-            .map_err(|error| LoadError::Compile(format!("{error:#}")))?;
-        self.write(&path, &code)?;
-        deserialize(engine, &path).map_err(|error| LoadError::Compile(format!("{error:#}")))
     }
 
-    fn write(&self, path: &Path, code: &[u8]) -> io::Result<()> {
-        let aside = path.with_extension(format!("{}.tmp", std::process::id()));
-        let mut file = fs::File::create(&aside)?;
-        file.write_all(code)?;
-        file.sync_all()?;
-        fs::rename(&aside, path)
+    /// Where an answer is to be written. It is gone when dropped, unless it is [kept](Self::keep).
+    pub(crate) fn aside(&self) -> io::Result<NamedTempFile> {
+        aside_in(&self.directory)
     }
+
+    /// Check the answer, give it its checksum and its final name, and map it.
+    pub(crate) fn keep(
+        &self,
+        engine: &Engine,
+        wanted: &CompileRequest,
+        mut aside: NamedTempFile,
+    ) -> Result<Cached, LoadError> {
+        read_answer(aside.as_file(), 0, wanted)?;
+        let len = aside.as_file().metadata()?.len();
+        let checksum = self.checksum(aside.as_file(), len)?;
+        aside.as_file_mut().seek(io::SeekFrom::End(0))?;
+        aside.as_file_mut().write_all(&checksum)?;
+        aside.as_file().sync_all()?;
+        // Opened anew for reading only: what is mapped can be written by nobody who has it open.
+        let file = File::open(aside.path())?;
+        aside.persist(self.path(wanted.digest)).map_err(|error| error.error)?;
+        File::open(&self.directory)?.sync_all()?;
+        self.map(engine, wanted, &file)
+    }
+
+    /// Remove the code of all other components.
+    pub(crate) fn retain(&self, keep: &HashSet<Digest>) -> io::Result<()> {
+        let keep: HashSet<_> = keep.iter().map(|digest| file_name(*digest)).collect();
+        for entry in fs::read_dir(&self.directory)? {
+            let path = entry?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if path.extension().is_some_and(|found| found == EXTENSION) && !keep.contains(&name) {
+                remove(&path);
+            }
+        }
+        Ok(())
+    }
+
+    fn path(&self, digest: Digest) -> PathBuf {
+        self.directory.join(file_name(digest))
+    }
+
+    /// Verify the open file and map it.
+    fn map(
+        &self,
+        engine: &Engine,
+        wanted: &CompileRequest,
+        mut file: &File,
+    ) -> Result<Cached, LoadError> {
+        let wrong = |why: &str| LoadError::from(io::Error::other(why.to_owned()));
+        let len = file.metadata()?.len().checked_sub(CHECKSUM_BYTES);
+        let len = len.ok_or_else(|| wrong("it is too short"))?;
+        let found = self.checksum(file, len)?;
+        let mut noted = [0; CHECKSUM_BYTES as usize];
+        file.read_exact(&mut noted)?;
+        if !bool::from(found.ct_eq(&noted)) {
+            return Err(wrong("its checksum is another"));
+        }
+        let about = read_answer(file, CHECKSUM_BYTES, wanted)?;
+        let component = deserialize(engine, file)
+            .map_err(|error| wrong(&format!("it cannot be mapped: {error:#}")))?;
+        Ok(Cached { component, about })
+    }
+
+    /// HMAC-SHA-256 (RFC 2104) of the first `len` bytes, after which the file stands then.
+    fn checksum(&self, mut file: &File, len: u64) -> io::Result<[u8; 32]> {
+        file.rewind()?;
+        hmac(&self.key, &mut file.take(len), len)
+    }
+}
+
+/// Code that is mapped, and what it is of.
+pub(crate) struct Cached {
+    pub(crate) component: Component,
+    pub(crate) about: About,
+}
+
+fn hmac(key: &[u8; 32], message: &mut impl Read, len: u64) -> io::Result<[u8; 32]> {
+    let pad = |with: u8| {
+        let mut block = [with; 64];
+        block.iter_mut().zip(key).for_each(|(byte, key)| *byte ^= key);
+        block
+    };
+    let mut inner = Sha256::new();
+    inner.update(pad(0x36));
+    let (mut buffer, mut read) = (vec![0; 256 << 10], 0_u64);
+    loop {
+        match message.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(count) => {
+                inner.update(&buffer[..count]);
+                read += count as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if read != len {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let mut outer = Sha256::new();
+    outer.update(pad(0x5c));
+    outer.update(inner.finalize());
+    Ok(outer.finalize().into())
 }
 
 #[allow(unsafe_code)]
-fn deserialize(engine: &Engine, path: &Path) -> wasmtime::Result<Component> {
-    // SAFETY: the file was written by `ArtifactCache::write` from the output of
-    // `precompile_component`, in a directory that only this host writes to.
+fn deserialize(engine: &Engine, file: &File) -> wasmtime::Result<Component> {
+    // The open file and no other: its name may mean another one by now.
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    // SAFETY: `map` has just found this file's keyed checksum right, so that `keep` has written it
+    // from the output of `precompile_component` for this engine and component. This host never
+    // writes to a file that has its final name, and only this host writes to the directory.
     unsafe { Component::deserialize_file(engine, path) }
 }
+
+fn file_name(digest: Digest) -> String {
+    format!("{}.{EXTENSION}", digest.hex())
+}
+
+fn aside_in(directory: &Path) -> io::Result<NamedTempFile> {
+    tempfile::Builder::new().suffix(ASIDE).tempfile_in(directory)
+}
+
+fn lock_file(directory: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).truncate(false).write(true).open(directory.join(LOCK))
+}
+
+/// Make the directory and say that it is in use, for as long as the returned file is open. The first
+/// of all processes that use it removes what was left behind by ones that were killed.
+fn use_directory(directory: &Path) -> io::Result<File> {
+    loop {
+        fs::create_dir_all(directory)?;
+        let lock = match lock_file(directory) {
+            // Another process has just removed the directory.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            opened => opened?,
+        };
+        if lock.try_lock().is_ok() {
+            remove_leftovers(directory);
+            lock.unlock()?;
+        }
+        lock.lock_shared()?;
+        let named = fs::metadata(directory.join(LOCK));
+        let own = lock.metadata()?;
+        if named.is_ok_and(|named| (named.dev(), named.ino()) == (own.dev(), own.ino())) {
+            return Ok(lock);
+        }
+    }
+}
+
+/// Remove what a process that was killed had begun to write, and what earlier versions wrote.
+fn remove_leftovers(directory: &Path) {
+    for path in entries(directory) {
+        let name = path.to_string_lossy();
+        if name.ends_with(ASIDE) || name.ends_with(".cwasm") {
+            remove(&path);
+        }
+    }
+}
+
+/// Remove the directories of engines that no process uses.
+fn remove_other_engines(root: &Path, own: &Path) {
+    for path in entries(root) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_engines = name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if path == own || !is_engines || !path.is_dir() {
+            continue;
+        }
+        let Ok(lock) = lock_file(&path) else { continue };
+        if lock.try_lock().is_err() {
+            continue;
+        }
+        match fs::remove_dir_all(&path) {
+            Ok(()) => tracing::info!(path = %path.display(), "removed another engine's code"),
+            Err(error) => tracing::warn!(path = %path.display(), %error, "cannot be removed"),
+        }
+    }
+}
+
+/// The key of the cache under `root`: made by the process that needs it first, in `directory`.
+fn key_in(root: &Path, directory: &Path) -> io::Result<[u8; 32]> {
+    let path = root.join("key");
+    loop {
+        match fs::read(&path) {
+            Ok(found) => {
+                if let Ok(key) = found.try_into() {
+                    return Ok(key);
+                }
+                tracing::warn!("the key of the compiled code is damaged: compiling anew");
+                fs::remove_file(&path)?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        let mut key = [0; 32];
+        File::open("/dev/urandom")?.read_exact(&mut key)?;
+        // Only its owner can read it, as is so of all temporary files.
+        let mut file = aside_in(directory)?;
+        file.write_all(&key)?;
+        file.as_file().sync_all()?;
+        match file.persist_noclobber(&path) {
+            Ok(_) => return Ok(key),
+            // Another process was first: its key is the one.
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error.error),
+        }
+    }
+}
+
+fn entries(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten();
+    entries.filter_map(|entry| Some(entry.ok()?.path())).collect()
+}
+
+fn remove(path: &Path) {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            tracing::warn!(path = %path.display(), %error, "cannot be removed");
+        }
+        _ => tracing::debug!(path = %path.display(), "removed"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

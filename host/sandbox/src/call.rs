@@ -1,10 +1,19 @@
 //! The state of one call: what it holds, what it may still use.
 
-use std::time::Duration;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
 
-use gristmill_core::{BufferPool, PluginLimits};
+use gristmill_core::{BufferPool, HeldBytes, OverBudget, PluginLimits};
 use wasmtime::ResourceLimiter;
 use wasmtime::component::ResourceTable;
+
+use crate::capability::LogBudget;
+use crate::meter::Meter;
+use crate::plugin::Grant;
+
+/// Linear memory from which a guest is large: giving it back takes about a millisecond.
+const LARGE_MEMORY_BYTES: usize = 8 << 20;
 
 /// The data of a call's store.
 pub(crate) struct CallState {
@@ -12,9 +21,9 @@ pub(crate) struct CallState {
     pub(crate) limiter: Limiter,
     pub(crate) limits: PluginLimits,
     pub(crate) pool: BufferPool,
-    cpu_used: Duration,
+    pub(crate) meter: Arc<Meter>,
+    pub(crate) log: LogBudget,
     host_bytes_used: usize,
-    log_bytes_left: Option<usize>,
 }
 
 /// The CPU budget is used up; ends the guest like a trap.
@@ -23,64 +32,68 @@ pub(crate) struct CallState {
 pub(crate) struct CpuExhausted;
 
 /// A limit on what the host holds for a guest was reached; ends the guest like a trap.
-#[derive(Debug, thiserror::Error)]
-#[error("over the limit of {0}")]
-pub(crate) struct Limited(pub(crate) String);
+#[derive(Clone, Debug, thiserror::Error)]
+pub(crate) enum Limited {
+    /// One of the call's own limits.
+    #[error("over the limit of {0}")]
+    Call(String),
+    /// The owner's calls together hold too much.
+    #[error(transparent)]
+    Owner(#[from] OverBudget),
+}
 
 impl CallState {
-    pub(crate) fn new(limits: &PluginLimits, pool: BufferPool) -> Self {
+    pub(crate) fn new(grant: Grant<'_>, meter: Arc<Meter>, pool: BufferPool) -> Self {
+        let Grant { limits, account, plugin } = grant;
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
         Self {
             table,
-            limiter: Limiter::new(limits),
+            limiter: Limiter::new(limits, account.bytes.hold(0), meter.clone()),
             limits: limits.clone(),
             pool,
-            cpu_used: Duration::ZERO,
+            meter,
+            log: LogBudget::new(plugin.cloned(), limits.log_bytes),
             host_bytes_used: 0,
-            log_bytes_left: Some(limits.log_bytes),
         }
     }
 
-    /// Charge CPU time: a tick of the guest's own, or what native work for it took.
-    pub(crate) fn charge(&mut self, used: Duration) {
-        self.cpu_used += used;
-    }
-
-    pub(crate) fn cpu_exhausted(&self) -> bool {
-        self.cpu_used > self.limits.cpu
-    }
-
-    /// Count `bytes` that the host is about to hold for this call. Cumulative: freeing a resource
-    /// gives nothing back, so that a loop of creating and dropping ends too.
+    /// Count `bytes` that the host is about to hold for this call, until the call ends.
+    /// Cumulative: freeing a resource gives nothing back, so that a loop of creating and dropping
+    /// ends too.
     pub(crate) fn hold(&mut self, bytes: usize) -> Result<(), Limited> {
-        self.host_bytes_used = self.host_bytes_used.saturating_add(bytes);
+        let used = self.host_bytes_used.saturating_add(bytes);
         let limit = self.limits.host_memory_bytes;
-        if self.host_bytes_used > limit {
-            return Err(Limited(format!("{limit} bytes of tensors and pictures")));
+        if used > limit {
+            return Err(Limited::Call(format!("{limit} bytes of tensors and pictures")));
         }
+        self.limiter.held.try_add(bytes)?;
+        self.host_bytes_used = used;
         Ok(())
     }
 
-    /// Take `bytes` from the log budget; false where it does not hold them. The first refusal says
-    /// so in the log.
-    pub(crate) fn may_log(&mut self, bytes: usize) -> bool {
-        match self.log_bytes_left {
-            Some(left) if left >= bytes => {
-                self.log_bytes_left = Some(left - bytes);
-                true
+    /// Give back `bytes` of what [`hold`](Self::hold) counted: memory of an operation that is over.
+    pub(crate) fn give_back(&mut self, bytes: usize) {
+        self.host_bytes_used = self.host_bytes_used.saturating_sub(bytes);
+        self.limiter.held.give_back(bytes);
+    }
+
+    /// Wait until the call is off the serving threads: large native work is about to be done.
+    pub(crate) fn off_serving_threads(&self) -> impl Future<Output = ()> + Send + use<> {
+        let meter = self.meter.clone();
+        poll_fn(move |_| {
+            if meter.is_long() {
+                return Poll::Ready(());
             }
-            Some(_) => {
-                self.log_bytes_left = None;
-                let limit_bytes = self.limits.log_bytes;
-                tracing::warn!(
-                    limit_bytes,
-                    "plugin went over its log budget, further lines dropped"
-                );
-                false
-            }
-            None => false,
-        }
+            // The call's own future ends its turn now, and is polled again where it moved to.
+            meter.ask_to_move();
+            Poll::Pending
+        })
+    }
+
+    /// An error where the CPU budget is used up: host functions ask when their work is done.
+    pub(crate) fn check_cpu(&self) -> Result<(), CpuExhausted> {
+        if self.meter.is_exhausted() { Err(CpuExhausted) } else { Ok(()) }
     }
 }
 
@@ -91,20 +104,40 @@ pub(crate) struct Limiter {
     table_elements: usize,
     table_elements_max: usize,
     instances_max: usize,
+    meter: Arc<Meter>,
+    /// What the call holds of its owner's budget.
+    held: HeldBytes,
     /// What was refused, so that the trap that follows can be told from the guest's own.
-    pub(crate) refused: Option<String>,
+    pub(crate) refused: Option<Limited>,
 }
 
 impl Limiter {
-    fn new(limits: &PluginLimits) -> Self {
+    fn new(limits: &PluginLimits, held: HeldBytes, meter: Arc<Meter>) -> Self {
         Self {
             memory_bytes: 0,
             memory_bytes_max: limits.memory_bytes,
             table_elements: 0,
             table_elements_max: limits.table_elements,
             instances_max: limits.instances,
+            meter,
+            held,
             refused: None,
         }
+    }
+
+    /// Count `bytes` more of linear memory.
+    fn grow(&mut self, bytes: usize) -> Result<(), Limited> {
+        let total = self.memory_bytes.saturating_add(bytes);
+        if total > self.memory_bytes_max {
+            return Err(Limited::Call(format!("{} bytes of memory", self.memory_bytes_max)));
+        }
+        self.held.try_add(bytes)?;
+        self.memory_bytes = total;
+        if total >= LARGE_MEMORY_BYTES {
+            self.meter.set_large();
+            self.meter.ask_to_move();
+        }
+        Ok(())
     }
 }
 
@@ -115,13 +148,13 @@ impl ResourceLimiter for Limiter {
         desired: usize,
         _maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        let total = self.memory_bytes.saturating_add(desired.saturating_sub(current));
-        if total > self.memory_bytes_max {
-            self.refused = Some(format!("{} bytes of memory", self.memory_bytes_max));
-            return Ok(false);
+        match self.grow(desired.saturating_sub(current)) {
+            Ok(()) => Ok(true),
+            Err(limited) => {
+                self.refused = Some(limited);
+                Ok(false)
+            }
         }
-        self.memory_bytes = total;
-        Ok(true)
     }
 
     fn table_growing(
@@ -132,7 +165,8 @@ impl ResourceLimiter for Limiter {
     ) -> wasmtime::Result<bool> {
         let total = self.table_elements.saturating_add(desired.saturating_sub(current));
         if total > self.table_elements_max {
-            self.refused = Some(format!("{} table elements", self.table_elements_max));
+            let limit = format!("{} table elements", self.table_elements_max);
+            self.refused = Some(Limited::Call(limit));
             return Ok(false);
         }
         self.table_elements = total;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use gristmill_core::{NamedTensor, PluginLimits};
+use gristmill_core::{Name, NamedTensor, PluginLimits};
 use wasmtime::component::{
     Component, ComponentExportIndex, ComponentNamedList, InstancePre, Lift, Lower, Resource,
     ResourceTableError, types::ComponentItem,
@@ -12,10 +12,16 @@ use wasmtime::{Store, Trap};
 
 use crate::bindings::{prepare, tensors, types};
 use crate::call::{CallState, CpuExhausted, Limited};
-use crate::{CallError, Failure, LoadError, Sandbox, SandboxConfig};
+use crate::long_calls::{CallFuture, Pace, Work};
+use crate::meter::Meter;
+use crate::{Account, CallError, Failure, LoadError, Sandbox, SandboxConfig};
 
 /// The longest text of a failure that is passed on, in bytes.
 const FAILURE_TEXT_MAX: usize = 4 << 10;
+
+/// Inputs that a preprocessor may give a model, and the bytes of each one's name.
+const INPUTS_MAX: usize = 1024;
+const INPUT_NAME_MAX: usize = 1024;
 
 type PreParams = (types::Request,);
 type PreResult = (Result<prepare::Prepared, types::Failure>,);
@@ -79,13 +85,28 @@ pub struct Response {
     pub body: Vec<u8>,
 }
 
+/// What a call may use, and whose it is.
+#[derive(Clone, Copy)]
+pub struct Grant<'a> {
+    pub limits: &'a PluginLimits,
+    pub account: &'a Account,
+    /// What log lines call the plugin.
+    pub plugin: Option<&'a Name>,
+}
+
 /// A loaded plugin. Calls run side by side, each in an instance of its own.
 pub struct Plugin {
     sandbox: Arc<Sandbox>,
     instance: InstancePre<CallState>,
-    preprocess: Option<ComponentExportIndex>,
-    postprocess: Option<ComponentExportIndex>,
+    preprocess: Option<Export>,
+    postprocess: Option<Export>,
     imports: Vec<String>,
+}
+
+/// A function that a plugin exports.
+struct Export {
+    index: ComponentExportIndex,
+    pace: Pace,
 }
 
 impl Plugin {
@@ -101,16 +122,17 @@ impl Plugin {
         component
             .initialize_copy_on_write_image()
             .map_err(|error| LoadError::Compile(format!("{error:#}")))?;
-        let index = |wanted, name| {
-            if wanted { component.get_export_index(None, name) } else { None }
+        let export = |wanted, name| {
+            let index = if wanted { component.get_export_index(None, name) } else { None };
+            index.map(|index| Export { index, pace: Pace::default() })
         };
-        let preprocess = index(roles.pre, "preprocess");
-        let postprocess = index(roles.post, "postprocess");
+        let preprocess = export(roles.pre, "preprocess");
+        let postprocess = export(roles.post, "postprocess");
         let plugin = Self { sandbox, instance, preprocess, postprocess, imports };
-        if preprocess.is_some() {
+        if roles.pre {
             plugin.check::<PreParams, PreResult>("preprocess").map_err(contract)?;
         }
-        if postprocess.is_some() {
+        if roles.post {
             plugin.check::<PostParams, PostResult>("postprocess").map_err(contract)?;
         }
         Ok(plugin)
@@ -118,18 +140,28 @@ impl Plugin {
 
     /// Instantiate once with `limits` and let go: a start function that traps or a memory over the
     /// limit is better found when a plugin is deployed than by its first request.
-    pub async fn probe(&self, limits: &PluginLimits) -> Result<(), CallError> {
-        let _permit = self.sandbox.permit().await?;
-        let mut store = self.sandbox.store(limits);
-        match self.instance.instantiate_async(&mut store).await {
-            Ok(_) => Ok(()),
-            Err(error) => Err(diagnose(&error, store.data())),
-        }
+    pub async fn probe(self: &Arc<Self>, grant: Grant<'_>) -> Result<(), CallError> {
+        let plugin = self.clone();
+        let call = |mut store: Store<CallState>| -> CallFuture<()> {
+            Box::pin(async move {
+                let instance = plugin.instance.instantiate_async(&mut store).await;
+                let outcome = instance.map(drop).map_err(|error| diagnose(&error, store.data()));
+                (store, outcome)
+            })
+        };
+        self.run(call, &Pace::default(), grant).await
     }
 
     /// What it exports.
     pub fn roles(&self) -> Roles {
         Roles { pre: self.preprocess.is_some(), post: self.postprocess.is_some() }
+    }
+
+    /// The largest of the linear memories that an instance begins with.
+    pub fn initial_memory_bytes(&self) -> u64 {
+        let needed = self.instance.component().resources_required();
+        let pages = needed.and_then(|needed| needed.max_initial_memory_size);
+        pages.unwrap_or(0).saturating_mul(64 << 10)
     }
 
     /// The interfaces it imports.
@@ -139,21 +171,64 @@ impl Plugin {
 
     /// Call `preprocess` in a fresh instance.
     pub async fn preprocess(
-        &self,
+        self: &Arc<Self>,
         request: Request,
-        limits: &PluginLimits,
+        grant: Grant<'_>,
     ) -> Result<Prepared, CallError> {
         let export = self.preprocess.as_ref().ok_or(CallError::NotExported("preprocess"))?;
-        let _permit = self.sandbox.permit().await?;
-        let mut store = self.sandbox.store(limits);
+        let (plugin, index) = (self.clone(), export.index);
+        let call = move |mut store: Store<CallState>| -> CallFuture<Prepared> {
+            Box::pin(async move {
+                let outcome = plugin.prepare(&mut store, &index, request).await;
+                (store, outcome)
+            })
+        };
+        self.run(call, &export.pace, grant).await
+    }
+
+    /// Call `postprocess` in a fresh instance.
+    pub async fn postprocess(
+        self: &Arc<Self>,
+        outputs: Vec<NamedTensor>,
+        state: Vec<u8>,
+        grant: Grant<'_>,
+    ) -> Result<Response, CallError> {
+        let export = self.postprocess.as_ref().ok_or(CallError::NotExported("postprocess"))?;
+        let (plugin, index) = (self.clone(), export.index);
+        let call = move |mut store: Store<CallState>| -> CallFuture<Response> {
+            Box::pin(async move {
+                let outcome = plugin.respond(&mut store, &index, (outputs, state)).await;
+                (store, outcome)
+            })
+        };
+        self.run(call, &export.pace, grant).await
+    }
+
+    /// Run one call in a store of its own, on the threads where it belongs.
+    async fn run<T: Send + 'static>(
+        &self,
+        call: impl FnOnce(Store<CallState>) -> CallFuture<T>,
+        pace: &Pace,
+        grant: Grant<'_>,
+    ) -> Result<T, CallError> {
+        let Grant { limits, account, .. } = grant;
+        let places = self.sandbox.places(account).await?;
+        let meter = Arc::new(Meter::new(limits.cpu));
+        let call = call(self.sandbox.store(grant, meter.clone()));
+        let long_places = account.long_places.clone();
+        self.sandbox.long_calls().run(Work { call, meter, pace, places, long_places }).await
+    }
+
+    async fn prepare(
+        &self,
+        store: &mut Store<CallState>,
+        index: &ComponentExportIndex,
+        request: Request,
+    ) -> Result<Prepared, CallError> {
         let request = lower_request(request, store.data_mut())?;
-        let answer = self.call::<PreParams, PreResult>(&mut store, export, (request,)).await?;
+        let answer = self.call::<PreParams, PreResult>(store, index, (request,)).await?;
         let prepared = answer.0.map_err(failure)?;
-        if prepared.state.len() > limits.response_bytes {
-            let (len, limit) = (prepared.state.len(), limits.response_bytes);
-            let message = format!("state of {len} bytes is over the limit of {limit}");
-            return Err(CallError::InvalidOutput(message));
-        }
+        check_prepared(&prepared, &store.data().limits)?;
         let table = &mut store.data_mut().table;
         let inputs = prepared.inputs.into_iter().map(|input| {
             let tensor = table
@@ -164,30 +239,26 @@ impl Plugin {
         Ok(Prepared { inputs: inputs.collect::<Result<_, CallError>>()?, state: prepared.state })
     }
 
-    /// Call `postprocess` in a fresh instance.
-    pub async fn postprocess(
+    async fn respond(
         &self,
-        outputs: Vec<NamedTensor>,
-        state: Vec<u8>,
-        limits: &PluginLimits,
+        store: &mut Store<CallState>,
+        index: &ComponentExportIndex,
+        (outputs, state): (Vec<NamedTensor>, Vec<u8>),
     ) -> Result<Response, CallError> {
-        let export = self.postprocess.as_ref().ok_or(CallError::NotExported("postprocess"))?;
-        let _permit = self.sandbox.permit().await?;
-        let mut store = self.sandbox.store(limits);
         let outputs = outputs.into_iter().map(|output| {
             let tensor = push(store.data_mut(), output.tensor)?;
             Ok(tensors::NamedTensor { name: output.name.to_string(), tensor })
         });
         let outputs = outputs.collect::<Result<Vec<_>, CallError>>()?;
         let params = (outputs, Arc::from(state));
-        let answer = self.call::<PostParams, PostResult>(&mut store, export, params).await?;
-        check_response(answer.0.map_err(failure)?, limits)
+        let answer = self.call::<PostParams, PostResult>(store, index, params).await?;
+        check_response(answer.0.map_err(failure)?, &store.data().limits)
     }
 
     async fn call<Params, Results>(
         &self,
         store: &mut Store<CallState>,
-        export: &ComponentExportIndex,
+        index: &ComponentExportIndex,
         params: Params,
     ) -> Result<Results, CallError>
     where
@@ -196,10 +267,13 @@ impl Plugin {
     {
         let outcome = async {
             let instance = self.instance.instantiate_async(&mut *store).await?;
-            let function = instance.get_typed_func::<Params, Results>(&mut *store, export)?;
-            function.call_async(&mut *store, params).await
+            let function = instance.get_typed_func::<Params, Results>(&mut *store, index)?;
+            let results = function.call_async(&mut *store, params).await?;
+            // Lifting the results takes time, too.
+            store.data().check_cpu()?;
+            Ok(results)
         };
-        outcome.await.map_err(|error| diagnose(&error, store.data()))
+        outcome.await.map_err(|error: wasmtime::Error| diagnose(&error, store.data()))
     }
 
     fn check<Params, Results>(&self, name: &str) -> wasmtime::Result<()>
@@ -262,6 +336,25 @@ fn lower_request(request: Request, state: &mut CallState) -> Result<types::Reque
     })
 }
 
+fn check_prepared(prepared: &prepare::Prepared, limits: &PluginLimits) -> Result<(), CallError> {
+    let invalid = |message| Err(CallError::InvalidOutput(message));
+    let (state, state_max) = (prepared.state.len(), limits.response_bytes);
+    if state > state_max {
+        return invalid(format!("state of {state} bytes is over the limit of {state_max}"));
+    }
+    let inputs = prepared.inputs.len();
+    if inputs > INPUTS_MAX {
+        return invalid(format!("{inputs} inputs are over the limit of {INPUTS_MAX}"));
+    }
+    let long = prepared.inputs.iter().map(|input| input.name.len());
+    if let Some(len) = long.filter(|len| *len > INPUT_NAME_MAX).max() {
+        return invalid(format!(
+            "an input's name of {len} bytes is over the limit of {INPUT_NAME_MAX}"
+        ));
+    }
+    Ok(())
+}
+
 fn check_response(response: types::Response, limits: &PluginLimits) -> Result<Response, CallError> {
     if !(200..=599).contains(&response.status) {
         let message = format!("status {} is not one of 200 to 599", response.status);
@@ -300,18 +393,25 @@ fn diagnose(error: &wasmtime::Error, state: &CallState) -> CallError {
     if error.is::<CpuExhausted>() {
         return CallError::OutOfTime(state.limits.cpu.as_millis());
     }
-    if let Some(Limited(limit)) = error.downcast_ref() {
-        return CallError::OutOfMemory(limit.clone());
+    if let Some(limited) = error.downcast_ref::<Limited>() {
+        return over(limited);
     }
     if let Some(ResourceTableError::Full) = error.downcast_ref() {
         return CallError::OutOfMemory(format!("{} handles", state.limits.handles));
     }
     if let Some(refused) = &state.limiter.refused {
-        return CallError::OutOfMemory(refused.clone());
+        return over(refused);
     }
     let text = match error.downcast_ref::<Trap>() {
         Some(trap) => trap.to_string(),
         None => error.root_cause().to_string(),
     };
     CallError::Trapped(cut(text))
+}
+
+fn over(limited: &Limited) -> CallError {
+    match limited {
+        Limited::Call(limit) => CallError::OutOfMemory(limit.clone()),
+        Limited::Owner(over) => CallError::Busy(*over),
+    }
 }

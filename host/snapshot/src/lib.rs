@@ -20,10 +20,9 @@ use arc_swap::ArcSwap;
 pub use gristmill_backend::ProviderHealth;
 use gristmill_batch::Lane;
 use gristmill_core::{ByteBudget, Digest, Name, PipelineLimits};
-use gristmill_sandbox::Plugin;
+use gristmill_sandbox::{Account, Plugin};
 pub use statistics::{PipelineStatistics, StageDurations};
 use subtle::{Choice, ConstantTimeEq};
-use tokio::sync::Semaphore;
 
 /// The cell that holds the current snapshot.
 pub struct Cell(ArcSwap<Snapshot>);
@@ -70,9 +69,9 @@ pub struct Tenant {
 
 /// What a tenant may have of the host at the same time; the same in every snapshot.
 pub struct Share {
-    /// Plugin calls beyond these wait for one another, not for those of others.
-    pub plugin_slots: Semaphore,
-    /// Of requests and answers.
+    /// Plugin calls beyond its places wait for one another, not for those of others.
+    pub calls: Account,
+    /// Of requests and answers, and of what plugin calls hold.
     pub bytes: Arc<ByteBudget>,
 }
 

@@ -1,28 +1,61 @@
 //! What can go wrong with a store.
+//!
+//! The texts are for clients as well, so they name no path of the host; the sources have the rest,
+//! for the log.
 
-use std::path::{Path, PathBuf};
+use std::error::Error;
+use std::io;
 
 use gristmill_core::ErrorCode;
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    #[error("store: {0}")]
-    Objects(#[from] object_store::Error),
-    #[error("store: {path}: {source}")]
-    Io { path: PathBuf, source: std::io::Error },
-    #[error("store: {what} is damaged: {why}")]
+    #[error("the server has no file {0}")]
+    Missing(String),
+    #[error("the server cannot read its storage")]
+    Read(#[source] Box<dyn Error + Send + Sync>),
+    #[error("the server cannot write to its storage: the change is not made")]
+    Write(#[source] Box<dyn Error + Send + Sync>),
+    #[error("the server's disk is full: the change is not made")]
+    Full(#[source] Box<dyn Error + Send + Sync>),
+    #[error("{what} is damaged: {why}")]
     Damaged { what: String, why: String },
 }
 
 impl StoreError {
-    pub(crate) fn io(path: &Path, source: std::io::Error) -> Self {
-        Self::Io { path: path.to_owned(), source }
+    pub(crate) fn read(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Read(source.into())
+    }
+
+    pub(crate) fn write(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        let source = source.into();
+        if says_full(&*source) { Self::Full(source) } else { Self::Write(source) }
     }
 
     pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Objects(object_store::Error::NotFound { .. }) => ErrorCode::NotFound,
-            _ => ErrorCode::Internal,
+            Self::Full(_) => ErrorCode::InsufficientStorage,
+            Self::Missing(_) | Self::Read(_) | Self::Write(_) | Self::Damaged { .. } => {
+                ErrorCode::Internal
+            }
         }
     }
+}
+
+/// Whether an error, or one that it came from, says that there is no room left.
+fn says_full(error: &(dyn Error + 'static)) -> bool {
+    let full = |error: &io::Error| {
+        matches!(
+            error.kind(),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+        )
+    };
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.downcast_ref().is_some_and(full) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
 }

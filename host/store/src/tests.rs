@@ -1,38 +1,111 @@
 use bytes::Bytes;
+use gristmill_core::ErrorCode;
 
-use crate::{Appended, Store, digest_of};
+use crate::{Appended, LogListing, Removed, Store, StoreError, digest_of};
+
+fn open() -> (tempfile::TempDir, Store) {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open_local(directory.path()).unwrap();
+    (directory, store)
+}
+
+async fn put(store: &Store, blob: &'static [u8]) -> gristmill_core::Digest {
+    let digest = digest_of(blob);
+    store.put_blob(digest, Bytes::from_static(blob)).await.unwrap();
+    digest
+}
 
 #[tokio::test]
 async fn blobs_come_back_by_their_digest_after_a_reopen() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = Store::open_local(directory.path()).unwrap();
-    let digest = store.put_blob(Bytes::from_static(b"grain")).await.unwrap();
-    assert_eq!(digest, digest_of(b"grain"));
-    assert_eq!(store.put_blob(Bytes::from_static(b"grain")).await.unwrap(), digest);
+    let (directory, store) = open();
+    let digest = put(&store, b"grain").await;
+    assert_eq!(put(&store, b"grain").await, digest);
     let store = Store::open_local(directory.path()).unwrap();
     assert_eq!(store.blob(digest).await.unwrap(), "grain");
     assert!(store.blob(digest_of(b"chaff")).await.is_err());
+    store.remove_blob(digest).await.unwrap();
+    store.remove_blob(digest).await.unwrap();
+    assert!(matches!(store.blob(digest).await, Err(StoreError::Missing(_))));
 }
 
 #[tokio::test]
 async fn a_damaged_blob_is_not_served() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = Store::open_local(directory.path()).unwrap();
-    let digest = store.put_blob(Bytes::from_static(b"grain")).await.unwrap();
+    let (directory, store) = open();
+    let digest = put(&store, b"grain").await;
     std::fs::write(directory.path().join("blobs").join(digest.hex()), b"chaff").unwrap();
     let error = store.blob(digest).await.unwrap_err().to_string();
     assert!(error.contains("damaged"), "{error}");
 }
 
 #[tokio::test]
+async fn a_large_blob_has_the_digest_of_its_bytes() {
+    let blob = Bytes::from(vec![7; super::HASHED_INLINE_MAX + 1]);
+    assert_eq!(super::hashed(blob.clone()).await.unwrap(), digest_of(&blob));
+}
+
+#[tokio::test]
 async fn of_two_writers_of_a_number_one_wins() {
-    let directory = tempfile::tempdir().unwrap();
-    let one = Store::open_local(directory.path()).unwrap();
+    let (directory, one) = open();
     let two = Store::open_local(directory.path()).unwrap();
-    let (a, b) = tokio::join!(one.append(1, &"one"), two.append(1, &"two"));
+    let (first, second) = (Bytes::from_static(b"one"), Bytes::from_static(b"two"));
+    let (a, b) = tokio::join!(one.append(1, first), two.append(1, second));
     let outcomes = [a.unwrap(), b.unwrap()];
     assert!(outcomes.contains(&Appended::Yes) && outcomes.contains(&Appended::Lost));
     let winner = if outcomes[0] == Appended::Yes { "one" } else { "two" };
-    assert_eq!(two.document::<String>(1).await.unwrap().unwrap(), winner);
-    assert_eq!(one.document::<String>(2).await.unwrap(), None);
+    assert_eq!(two.document(1).await.unwrap().unwrap(), winner);
+    assert_eq!(one.document(2).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn the_logs_folder_is_listed_in_order_with_what_does_not_belong_there() {
+    let (directory, store) = open();
+    assert_eq!(store.log().await.unwrap(), LogListing::default());
+    for number in [11, 2, 1] {
+        store.append(number, Bytes::from_static(b"{}")).await.unwrap();
+    }
+    let log = directory.path().join("log");
+    for name in ["3.json", "notes.txt", "00000000000000000004.json#1"] {
+        std::fs::write(log.join(name), b"{}").unwrap();
+    }
+    let foreign = ["log/3.json", "log/notes.txt"].map(str::to_owned).to_vec();
+    let expected = LogListing { numbers: vec![1, 2, 11], foreign };
+    assert_eq!(store.log().await.unwrap(), expected);
+}
+
+#[tokio::test]
+async fn leftovers_are_removed_and_nothing_else() {
+    let (directory, store) = open();
+    assert_eq!(store.remove_leftovers(|_| false).await.unwrap(), Removed::default());
+    let (kept, unnamed) = (put(&store, b"grain").await, put(&store, b"chaff").await);
+    store.append(1, Bytes::from_static(b"{}")).await.unwrap();
+    let (blobs, log) = (directory.path().join("blobs"), directory.path().join("log"));
+    std::fs::write(blobs.join(format!("{}#1", kept.hex())), b"gra").unwrap();
+    std::fs::write(log.join("00000000000000000002.json#12"), b"{").unwrap();
+    for own in ["notes#x", "README", "ABCDEF"] {
+        std::fs::write(blobs.join(own), b"mine").unwrap();
+    }
+    let removed = store.remove_leftovers(move |digest| *digest == kept).await.unwrap();
+    assert_eq!(removed, Removed { files: 3, bytes: 9 });
+    assert!(matches!(store.blob(unnamed).await, Err(StoreError::Missing(_))));
+    assert_eq!(store.blob(kept).await.unwrap(), "grain");
+    assert_eq!(store.log().await.unwrap().numbers, [1]);
+    let mut left: Vec<_> = std::fs::read_dir(&blobs).unwrap().map(Result::unwrap).collect();
+    left.retain(|entry| entry.file_name() != kept.hex().as_str());
+    assert_eq!(left.len(), 3, "{left:?}");
+}
+
+#[test]
+fn errors_name_no_path_and_say_when_the_disk_is_full() {
+    let refused = |kind| {
+        let source = std::io::Error::new(kind, "/srv/secret/place");
+        StoreError::write(object_store::Error::Generic { store: "local", source: source.into() })
+    };
+    let full = refused(std::io::ErrorKind::StorageFull);
+    assert_eq!(full.code(), ErrorCode::InsufficientStorage);
+    assert!(full.to_string().contains("disk is full"), "{full}");
+    let other = refused(std::io::ErrorKind::PermissionDenied);
+    assert_eq!(other.code(), ErrorCode::Internal);
+    for error in [full, other] {
+        assert!(!error.to_string().contains("/srv"), "{error}");
+    }
 }

@@ -30,7 +30,7 @@ use crate::queue::{Origin, Queue};
 use crate::{LogFormat, PLUGIN_TARGET};
 
 /// The longest message, and the longest text of a field, in bytes before they are escaped.
-const MESSAGE_BYTES_MAX: usize = 4 << 10;
+const MESSAGE_BYTES_MAX: usize = 8 << 10;
 const TEXT_BYTES_MAX: usize = 1 << 10;
 
 /// The target of records of the `log` crate, and the fields that they come with.

@@ -8,9 +8,8 @@ use crate::line::{CutText, Escape};
 /// object in the line.
 pub const PLUGIN_TARGET: &str = "plugin";
 
-/// The longest name and value of a field, in bytes before they are escaped.
-const NAME_BYTES_MAX: usize = 64;
-const VALUE_BYTES_MAX: usize = 1 << 10;
+/// The longest name, and the longest value, of a field, in bytes before they are escaped.
+const FIELD_BYTES_MAX: usize = 1 << 10;
 
 /// The longest object; fields that do not fit are left out.
 pub(crate) const OBJECT_BYTES_MAX: usize = 16 << 10;
@@ -31,9 +30,9 @@ impl PluginFields {
         let before = self.0.len();
         self.0.truncate(before - 1);
         self.0.push_str(if before > 2 { ",\"" } else { "\"" });
-        self.push_text(name, NAME_BYTES_MAX);
+        self.push_text(name, FIELD_BYTES_MAX);
         self.0.push_str("\":\"");
-        self.push_text(value, VALUE_BYTES_MAX);
+        self.push_text(value, FIELD_BYTES_MAX);
         self.0.push('"');
         let fits = self.0.len() < OBJECT_BYTES_MAX;
         if !fits {

@@ -21,6 +21,17 @@ impl Admin {
         self.put(path, "application/json", document.to_string().as_bytes())
     }
 
+    /// What a path of the API says.
+    pub(crate) fn get(&self, path: &str) -> Result<Value> {
+        let url = format!("{}/admin/v1/{path}", self.url);
+        let request =
+            ureq::get(&url).header("authorization", format!("Bearer {}", self.token)).call();
+        let text = request
+            .and_then(|mut response| response.body_mut().read_to_string())
+            .with_context(|| format!("GET {url}"))?;
+        serde_json::from_str(&text).with_context(|| format!("GET {url}"))
+    }
+
     fn put(&self, path: &str, content_type: &str, body: &[u8]) -> Result<()> {
         let url = format!("{}/admin/v1/{path}", self.url);
         let agent: ureq::Agent =

@@ -1,24 +1,74 @@
-//! `cargo xtask demo`: a running server with something to try.
+//! `cargo xtask demo`: a running server with something to try, and two tenants seen in one batch.
 
-use anyhow::Result;
+use std::thread;
 
-use crate::server::Server;
+use anyhow::{Context, Result};
+use serde_json::{Map, Value};
+
+use crate::server::{ACME_KEY, Server};
 use crate::setup;
-use crate::shell::{step, target};
+use crate::shell::{root, step, target};
+
+/// Requests that each tenant sends, and how many of them at a time.
+const REQUESTS: usize = 240;
+const AT_A_TIME: usize = 8;
 
 pub(crate) fn run() -> Result<()> {
-    let built = setup::build_all()?;
+    let built = setup::build_demo()?;
     step("starting the server");
     let addresses = ["127.0.0.1:8080", "127.0.0.1:8082", "127.0.0.1:8081"];
     let data = target().join("demo");
     let server = Server::start(&built.gristmill, &data, &built.onnxruntime, addresses)?;
     server.deploy_demo(&built.components)?;
+    step("sending digits of two tenants at the same time");
+    send_as_both_tenants(&server.url)?;
+    let lane = server.admin.get("status")?["models"]["digits"]["statistics"].take();
+    print_lines(&server);
+    println!();
+    println!("{}", told(&lane));
+    println!();
+    println!("Ctrl-C stops it.");
+    server.wait()
+}
+
+/// Digits for `demo`, which is open, and for `acme`, which has a key.
+fn send_as_both_tenants(url: &str) -> Result<()> {
+    let picture = std::fs::read(root().join("models/digits/samples/seven.png"))?;
+    let send = |tenant: &str| -> Result<()> {
+        let url = format!("{url}/v1/{tenant}/infer/digits");
+        let mut request = ureq::post(&url);
+        if tenant == "acme" {
+            request = request.header("authorization", format!("Bearer {ACME_KEY}"));
+        }
+        request.send(&picture[..]).with_context(|| format!("POST {url}"))?;
+        Ok(())
+    };
+    let repeat = |tenant: &str| (0..REQUESTS / AT_A_TIME).try_for_each(|_| send(tenant));
+    thread::scope(|scope| {
+        let senders: Vec<_> = ["demo", "acme"]
+            .into_iter()
+            .flat_map(|tenant| vec![tenant; AT_A_TIME])
+            .map(|tenant| scope.spawn(move || repeat(tenant)))
+            .collect();
+        senders.into_iter().try_for_each(|sender| match sender.join() {
+            Ok(sent) => sent,
+            Err(_) => anyhow::bail!("a sender panicked"),
+        })
+    })
+}
+
+fn print_lines(server: &Server) {
     let (url, grpc) = (&server.url, &server.grpc);
     let host = url.trim_start_matches("http://");
     println!();
     println!("The server is running. Read a handwritten digit:");
     println!();
     println!("  curl --data-binary @models/digits/samples/seven.png {url}/v1/demo/infer");
+    println!();
+    println!("The same as the tenant acme, which has a key and a pipeline of its own:");
+    println!();
+    println!("  curl -H 'authorization: Bearer {ACME_KEY}' \\");
+    println!("    --data-binary @models/digits/samples/three.jpg {url}/v1/acme/infer/digits");
     println!();
     println!("Rank ten items:");
     println!();
@@ -31,13 +81,61 @@ pub(crate) fn run() -> Result<()> {
     println!("  curl {url}/v2/models/ranker");
     println!("  perf_analyzer -u {host} -m ranker --shape input:32 --concurrency-range 16");
     println!();
-    println!("See what is loaded and which tenants shared a batch:");
+    println!("See what is loaded, and under recent_mixed_batches which tenants shared a batch:");
     println!();
     println!(
         "  curl -H 'authorization: Bearer {}' {}/admin/v1/status",
         server.admin.token, server.admin.url
     );
-    println!();
-    println!("Ctrl-C stops it.");
-    server.wait()
+}
+
+/// What the batcher of the digits model says of the two tenants.
+fn told(lane: &Value) -> String {
+    let count = |name: &str| lane[name].as_u64().unwrap_or_default();
+    let (batches, mixed) = (count("batches"), count("mixed_batches"));
+    let sent = format!(
+        "Just now demo and acme sent {REQUESTS} digits each, {AT_A_TIME} at a time. They ran in \
+         {batches} batches, {mixed} of them with rows of both tenants"
+    );
+    let recent = lane["recent_mixed_batches"].as_array();
+    // The one with the most rows: which of them is last is chance.
+    let largest =
+        recent.into_iter().flatten().filter_map(Value::as_object).max_by_key(|batch| rows(batch));
+    match largest {
+        Some(batch) => {
+            let shares: Vec<_> =
+                batch.iter().map(|(tenant, rows)| format!("{rows} of {tenant}")).collect();
+            format!("{sent}; one of these had {} rows: {}.", rows(batch), shares.join(", "))
+        }
+        None => format!("{sent}."),
+    }
+}
+
+fn rows(batch: &Map<String, Value>) -> u64 {
+    batch.values().filter_map(Value::as_u64).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::told;
+
+    #[test]
+    fn the_batch_that_both_share_is_told_with_its_rows() {
+        let lane = json!({
+            "batches": 90,
+            "mixed_batches": 60,
+            "recent_mixed_batches": [{ "acme": 1, "demo": 1 }, { "acme": 3, "demo": 4 }],
+        });
+        let told = told(&lane);
+        assert!(told.contains("90 batches, 60 of them with rows of both tenants"), "{told}");
+        assert!(told.ends_with("one of these had 7 rows: 3 of acme, 4 of demo."), "{told}");
+    }
+
+    #[test]
+    fn no_shared_batch_is_told_as_it_is() {
+        let told = told(&json!({ "batches": 480, "mixed_batches": 0, "recent_mixed_batches": [] }));
+        assert!(told.ends_with("480 batches, 0 of them with rows of both tenants."), "{told}");
+    }
 }

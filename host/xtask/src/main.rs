@@ -7,6 +7,7 @@ mod admin;
 mod bench;
 mod conformance;
 mod demo;
+mod docs;
 mod layers;
 mod server;
 mod setup;
@@ -21,13 +22,21 @@ The project's tasks. Each works from a fresh clone and installs what it needs.
 Usage: cargo xtask <TASK>
 
 Tasks:
-  demo           Build everything, start a server with demo tenants, print a line to paste
-  test           Every check that CI runs: format, layers, clippy, documentation, tests
-  bench [NAME] [--no-build]
+  demo           Build the server and its sample plugins, start it with two tenants, show them
+                 share a batch, print lines to paste; Ctrl-C stops it
+  test           Every check that CI runs: format, layers, clippy, the README's tables, tests
+  test --busy    The tests alone, three times, beside a thread for each core that keeps it busy
+  docs           Write the README's tables of settings, limits and error codes
+  bench [NAME]... [--no-build] [--binaries FOLDER]
                  Measure and print a table whose rows end in `reached` or `missed`;
-                 NAME is one of sandbox, batch, load, oip, gpu; without it all but gpu run,
-                 which needs an NVIDIA GPU and a library for it in ORT_DYLIB_PATH.
-                 --no-build measures what an earlier run built
+                 NAME is one of sandbox, batch, load, oip, neighbour, compare, gpu; without it
+                 all but compare and gpu run; gpu needs an NVIDIA GPU and a library for it in
+                 ORT_DYLIB_PATH. --no-build measures what an earlier run built, --binaries what
+                 is in another folder, target/debug for example
+  bench neighbour [--only CASE]...
+                 A tenant beside hostile ones; CASE is a case, or the beginning of some
+  bench compare --before SERVER --after SERVER
+                 The throughput of two servers' binaries, by turns
   conformance    Run the onnx package's backend node tests on every backend
 ";
 
@@ -37,6 +46,8 @@ fn main() -> Result<()> {
     match args[..] {
         ["demo"] => demo::run(),
         ["test"] => test::run(),
+        ["docs"] => docs::run(),
+        ["test", "--busy"] => test::run_busy(),
         ["conformance"] => conformance::run(),
         ["bench", ref names @ ..] => bench::run(names),
         [] | ["help" | "-h" | "--help"] => {

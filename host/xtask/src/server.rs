@@ -11,6 +11,8 @@ use crate::admin::Admin;
 use crate::shell::{program, root};
 
 const TOKEN: &str = "demo-admin-token-not-for-production";
+/// The key of the demo's second tenant, `acme`.
+pub(crate) const ACME_KEY: &str = "acme-demo-key-0001";
 
 /// A running server; stopped when dropped.
 pub(crate) struct Server {
@@ -73,8 +75,8 @@ impl Server {
             let file = root().join(format!("models/{model}/{model}.onnx"));
             admin.put_file(&format!("models/{model}"), &file)?;
         }
-        let demo = json!({ "open": true, "default_pipeline": "digits", "models": models });
-        let acme = json!({ "api_keys": ["acme-demo-key-0001"], "models": models });
+        let mut demo = json!({ "open": true, "models": models });
+        let acme = json!({ "api_keys": [ACME_KEY], "models": models });
         admin.put_json("tenants/demo", &demo)?;
         admin.put_json("tenants/acme", &acme)?;
         let plugins = [
@@ -91,6 +93,9 @@ impl Server {
         let ranker = json!({ "pre": "ranker-pre", "model": "ranker", "post": "ranker-post" });
         admin.put_json("tenants/demo/pipelines/digits", &digits)?;
         admin.put_json("tenants/demo/pipelines/ranker", &ranker)?;
+        // Only now is there a pipeline that can be the default.
+        demo["default_pipeline"] = json!("digits");
+        admin.put_json("tenants/demo", &demo)?;
         admin.put_json("tenants/acme/pipelines/digits", &digits)
     }
 

@@ -15,14 +15,16 @@ const CUDA_RUNTIME_VERSION: &str = "12.9.79";
 const WASM_TARGET: &str = "wasm32-unknown-unknown";
 const DEBIAN_WASM_PACKAGES: [&str; 4] = ["rustc-web", "cargo-web", "rust-web-src", "lld-22"];
 
-/// The plugins of this repository: folder and component.
-pub(crate) const PLUGINS: [(&str, &str); 5] = [
+/// The plugins that the demo deploys: folder and component.
+const DEMO_PLUGINS: [(&str, &str); 3] = [
     ("plugins/rust/digits", "digits"),
     ("plugins/rust/ranker-pre", "ranker-pre"),
     ("plugins/rust/ranker-post", "ranker-post"),
-    ("plugins/hostile", "hostile"),
-    ("plugins/bench", "bench-guest"),
 ];
+
+/// The plugins that only tests and benches use.
+const TEST_PLUGINS: [(&str, &str); 2] =
+    [("plugins/hostile", "hostile"), ("plugins/bench", "bench-guest")];
 
 /// Everything built in the profile that demo and test share.
 pub(crate) struct Built {
@@ -36,19 +38,42 @@ pub(crate) struct Built {
 pub(crate) fn build_all() -> Result<Built> {
     install_wasm_toolchain()?;
     let onnxruntime = install_onnxruntime()?;
-    step("building (the first time takes about 10 minutes on 2 cores)");
+    step("building (the first time takes about 20 minutes on 2 cores)");
     run(cargo().args(["build", "--workspace", "--all-targets"]))?;
     let gristmill = target().join("debug/gristmill");
     let components = build_components(&gristmill)?;
     Ok(Built { gristmill, components, onnxruntime })
 }
 
+/// Install what is missing and build what the demo runs: the server and its plugins, without tests and
+/// benches.
+pub(crate) fn build_demo() -> Result<Built> {
+    install_wasm_toolchain()?;
+    let onnxruntime = install_onnxruntime()?;
+    let gristmill = build_server()?;
+    let components = build_plugins(&gristmill, &DEMO_PLUGINS)?;
+    Ok(Built { gristmill, components, onnxruntime })
+}
+
+/// Build the server alone. The example gives its dependencies the features that tests have: see its
+/// file.
+pub(crate) fn build_server() -> Result<PathBuf> {
+    step("building the server (the first time takes about 15 minutes on 2 cores)");
+    run(cargo().args(["build", "--workspace", "--bin", "gristmill", "--example", "features"]))?;
+    Ok(target().join("debug/gristmill"))
+}
+
 /// Build every plugin of the repository with `gristmill plugin build`; returns their folder.
 pub(crate) fn build_components(gristmill: &Path) -> Result<PathBuf> {
+    build_plugins(gristmill, &DEMO_PLUGINS)?;
+    build_plugins(gristmill, &TEST_PLUGINS)
+}
+
+fn build_plugins(gristmill: &Path, plugins: &[(&str, &str)]) -> Result<PathBuf> {
     step("building plugins");
     let components = target().join("components");
     fs::create_dir_all(&components)?;
-    for (folder, name) in PLUGINS {
+    for (folder, name) in plugins {
         let out = components.join(format!("{name}.wasm"));
         let mut build = program(gristmill);
         build.args(["plugin", "build", folder, "--out"]).arg(out);

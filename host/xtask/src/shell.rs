@@ -32,7 +32,18 @@ pub(crate) fn program(name: impl AsRef<std::ffi::OsStr>) -> Command {
 
 /// `cargo` as the repository's toolchain has it.
 pub(crate) fn cargo() -> Command {
-    program(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut cargo = program(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    // Set by the cargo that runs this program. Some build scripts look at them: they would run again,
+    // and the crates above them compile again, after each cargo that a person calls in between.
+    let own = std::env::vars_os().map(|(name, _)| name);
+    let is_own = |name: &std::ffi::OsString| {
+        let name = name.to_string_lossy();
+        ["CARGO_MANIFEST_", "CARGO_PKG_"].iter().any(|prefix| name.starts_with(prefix))
+    };
+    own.filter(is_own).for_each(|name| {
+        cargo.env_remove(name);
+    });
+    cargo
 }
 
 /// Run to the end; an error where it fails.

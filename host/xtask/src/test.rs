@@ -2,11 +2,12 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
 
 use crate::shell::{self, cargo, step, target};
-use crate::{layers, setup};
+use crate::{docs, layers, setup};
 
 pub(crate) fn run() -> Result<()> {
     step("layers");
@@ -14,7 +15,10 @@ pub(crate) fn run() -> Result<()> {
     step("format");
     check_format()?;
     let built = setup::build_all()?;
-    let (clients, perf_analyzer) = (setup::install_clients()?, setup::install_perf_analyzer()?);
+    step("the README's tables");
+    docs::check(&built.gristmill)?;
+    setup::install_clients()?;
+    setup::install_perf_analyzer()?;
     step("clippy");
     shell::run(cargo().args([
         "clippy",
@@ -29,19 +33,59 @@ pub(crate) fn run() -> Result<()> {
     sdk.args(["test", "--manifest-path", "sdk/rust/Cargo.toml"]);
     let sdk = run_tests(sdk.env("CARGO_TARGET_DIR", target().join("sdk")))?;
     step("tests");
-    let mut host = cargo();
-    host.args(["test", "--workspace", "--no-fail-fast"])
-        .env("GRISTMILL_TEST_COMPONENTS", &built.components)
-        .env("GRISTMILL_TEST_CLIENTS", clients)
-        .env("GRISTMILL_TEST_PERF_ANALYZER", perf_analyzer)
-        .env("ORT_DYLIB_PATH", &built.onnxruntime);
-    let host = run_tests(&mut host)?;
+    let host = run_tests(&mut host_tests(&built)?)?;
     let (passed, failed) = (sdk.passed + host.passed, sdk.failed + host.failed);
     println!("{passed} passed, {failed} failed");
     if !sdk.succeeded || !host.succeeded {
         bail!("tests failed");
     }
     Ok(())
+}
+
+/// The tests that a busy machine could make fail, several times, beside a full load.
+pub(crate) fn run_busy() -> Result<()> {
+    const ROUNDS: usize = 3;
+    let built = setup::build_all()?;
+    let mut tests = host_tests(&built)?;
+    let cores = std::thread::available_parallelism()?.get();
+    for round in 1..=ROUNDS {
+        step(&format!("tests beside {cores} busy threads, {round} of {ROUNDS}"));
+        let tally = beside_full_load(cores, || run_tests(&mut tests))?;
+        println!("{} passed, {} failed", tally.passed, tally.failed);
+        if !tally.succeeded {
+            bail!("tests failed on a busy machine, in round {round}");
+        }
+    }
+    Ok(())
+}
+
+/// Runs `work` while this process keeps so many cores busy.
+fn beside_full_load<T>(cores: usize, work: impl FnOnce() -> T) -> T {
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                while !ended.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let result = work();
+        ended.store(true, Ordering::Relaxed);
+        result
+    })
+}
+
+/// The tests of this workspace.
+fn host_tests(built: &setup::Built) -> Result<Command> {
+    let mut tests = cargo();
+    tests
+        .args(["test", "--workspace", "--no-fail-fast"])
+        .env("GRISTMILL_TEST_COMPONENTS", &built.components)
+        .env("GRISTMILL_TEST_CLIENTS", setup::install_clients()?)
+        .env("GRISTMILL_TEST_PERF_ANALYZER", setup::install_perf_analyzer()?)
+        .env("ORT_DYLIB_PATH", &built.onnxruntime);
+    Ok(tests)
 }
 
 fn check_format() -> Result<()> {

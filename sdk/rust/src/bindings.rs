@@ -36,26 +36,31 @@ pub mod worlds {
     world!(postprocessor, "postprocessor", "export_postprocessor_world");
     world!(processor, "processor", "export_processor_world");
 
+    use crate::panic::log_panics;
     use crate::{Failure, NamedTensor, Outputs, Prepared, Request, Response};
 
     impl<T: crate::Preprocessor> preprocessor::Guest for T {
         fn preprocess(request: Request) -> Result<Prepared, Failure> {
+            log_panics();
             T::preprocess(request)
         }
     }
 
     impl<T: crate::Postprocessor> postprocessor::Guest for T {
         fn postprocess(outputs: Vec<NamedTensor>, state: Vec<u8>) -> Result<Response, Failure> {
+            log_panics();
             T::postprocess(Outputs::new(outputs), state)
         }
     }
 
     impl<T: crate::Processor> processor::Guest for T {
         fn preprocess(request: Request) -> Result<Prepared, Failure> {
+            log_panics();
             T::preprocess(request)
         }
 
         fn postprocess(outputs: Vec<NamedTensor>, state: Vec<u8>) -> Result<Response, Failure> {
+            log_panics();
             T::postprocess(Outputs::new(outputs), state)
         }
     }

@@ -9,6 +9,11 @@ impl Failure {
         Self::InvalidInput(text.into())
     }
 
+    /// The request's media type is not one that this plugin takes: 415 with `text`.
+    pub fn unsupported_media_type(text: impl Into<String>) -> Self {
+        Self::UnsupportedMediaType(text.into())
+    }
+
     /// The request is understood, but cannot be served: 422 with `text`.
     pub fn unprocessable(text: impl Into<String>) -> Self {
         Self::Unprocessable(text.into())

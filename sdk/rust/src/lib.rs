@@ -28,12 +28,59 @@
 //! `gristmill plugin build` makes a component of it, `gristmill plugin push` uploads it. Each call
 //! runs in a fresh instance: statics start as they were compiled, and nothing outlives the call but
 //! what is returned.
+//!
+//! # What a plugin sees
+//!
+//! | | preprocess | postprocess |
+//! |---|---|---|
+//! | the request: body, parts, headers, query | yes | no |
+//! | the pipeline's settings ([`Request::settings_as`]) | yes | no |
+//! | the model's outputs | no | yes, this request's rows |
+//! | the state that preprocess returned | | yes |
+//!
+//! Everything that postprocess has to know of the request or the settings goes through the state,
+//! which is bytes. JSON is the simple way:
+//!
+//! ```no_run
+//! # use gristmill_plugin::{Failure, Outputs, Prepared, Request, Response, Tensor};
+//! #[derive(serde::Serialize, serde::Deserialize)]
+//! struct Settings {
+//!     threshold: f32,
+//! }
+//!
+//! fn preprocess(request: Request) -> Result<Prepared, Failure> {
+//!     let settings: Settings = request.settings_as()?;
+//!     let input = Tensor::from_slice(&[1, 1], &request.json::<[f32; 1]>()?)?;
+//!     Ok(Prepared::new().input("input", input).state(serde_json::to_vec(&settings)?))
+//! }
+//!
+//! fn postprocess(outputs: Outputs, state: Vec<u8>) -> Result<Response, Failure> {
+//!     let settings: Settings = serde_json::from_slice(&state)?;
+//!     let scores = outputs.view::<f32>("output", &[None, Some(1)])?;
+//!     Response::json(&scores.as_slice().iter().any(|score| *score > settings.threshold))
+//! }
+//! ```
+//!
+//! # What does nothing, and what panics
+//!
+//! A plugin has its request, its tensors and its log, and no operating system beneath:
+//!
+//! - `println!`, `eprintln!` and `dbg!` compile and **vanish**: write with [`log::write`] instead.
+//!   The lines are in the server's log, with the tenant, the pipeline, the plugin and the request.
+//! - `Instant::now()`, `SystemTime::now()`, `thread::spawn` and `thread::sleep` panic. Files,
+//!   environment variables and sockets are errors or absent.
+//! - A panic fails this one request: its client gets 500 `plugin_trapped` without the message. The
+//!   `export_*` macros install a panic hook, so that the server's log has it with file and line:
+//!   `panicked at src/lib.rs:12:24: order 42 is bad`. A hook that the plugin sets takes its place.
+//! - SDK calls work in the sandbox only. In `cargo test` on your machine they abort the test: keep
+//!   what you want to test in functions over plain values.
 
 mod allocator;
 mod bindings;
 mod failure;
 pub mod image;
 pub mod log;
+mod panic;
 mod request;
 mod response;
 mod tensor;

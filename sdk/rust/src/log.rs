@@ -1,9 +1,12 @@
-//! Log lines that land in the request's span on the host.
+//! Log lines in the server's log, with the request they belong to.
+//!
+//! `println!`, `eprintln!` and `dbg!` reach nobody: a plugin has no standard output.
 
 use crate::Field;
 pub use crate::bindings::log::Level;
 
-/// Log `message` with `fields`.
+/// Log `message` with `fields`. A call has a budget of bytes (`log_bytes`, 64 KiB unless its
+/// pipeline says otherwise); lines beyond it are dropped, and one line says so.
 ///
 /// ```no_run
 /// use gristmill_plugin::log::{write, Level};

@@ -124,9 +124,19 @@ impl Outputs {
     pub fn get(&self, name: &str) -> Result<&Tensor, Failure> {
         let found = self.0.iter().find(|output| output.name == name);
         found.map(|output| &output.tensor).ok_or_else(|| {
-            let names: Vec<_> = self.0.iter().map(|output| &output.name).collect();
+            let names: Vec<_> = self.names().collect();
             Failure::Internal(format!("the model has no output {name:?}, it has {names:?}"))
         })
+    }
+
+    /// All outputs with their names, in the model's order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Tensor)> {
+        self.0.iter().map(|output| (output.name.as_str(), &output.tensor))
+    }
+
+    /// The names of all outputs, in the model's order.
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.0.iter().map(|output| output.name.as_str())
     }
 
     /// The elements of the output of this name, whose shape must be `shape`, none standing for any
@@ -152,5 +162,32 @@ impl Outputs {
             "output {name:?} has shape {:?}, wanted {shape:?}",
             view.shape
         )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Outputs;
+    use crate::{NamedTensor, Tensor};
+
+    #[test]
+    fn outputs_are_listed_in_their_order() {
+        let output = |(handle, name): (u32, &str)| {
+            // SAFETY: no call is made with the handle, and it is forgotten below, so that it is not
+            // given back to a host that is not there.
+            let tensor = unsafe { Tensor::from_handle(handle) };
+            NamedTensor { name: name.into(), tensor }
+        };
+        let outputs = Outputs::new([(1, "scores"), (2, "boxes")].map(output).into());
+        assert_eq!(outputs.names().collect::<Vec<_>>(), ["scores", "boxes"]);
+        let listed: Vec<_> = outputs.iter().map(|(name, tensor)| (name, tensor.handle())).collect();
+        assert_eq!(listed, [("scores", 1), ("boxes", 2)]);
+        assert_eq!(outputs.get("boxes").map(Tensor::handle).ok(), Some(2));
+        let missing = outputs.get("labels").err().unwrap();
+        assert!(
+            format!("{missing:?}").contains(r#"it has [\"scores\", \"boxes\"]"#),
+            "{missing:?}"
+        );
+        std::mem::forget(outputs);
     }
 }

@@ -6,12 +6,20 @@ use std::process::{Command as Process, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgMatches, Command};
 use gristmill_sandbox::{Admitted, admit};
+use serde_json::Value;
 
 use super::toolchain::{TARGET, Toolchain};
 
 pub(crate) fn command() -> Command {
     Command::new("build")
         .about("Build a plugin: cargo build for WebAssembly, encode as a component, check it")
+        .after_help(
+            "Examples:\n  \
+             gristmill plugin build                           the plugin in this folder\n  \
+             gristmill plugin build plugins/rust/digits --out digits.wasm\n\n\
+             A plugin is a library crate with crate-type = [\"cdylib\"] that uses gristmill-plugin. \
+             Plugins in other languages are built with their own tools and pushed as files.",
+        )
         .arg(
             Arg::new("folder")
                 .value_name("FOLDER")
@@ -71,7 +79,12 @@ struct Package {
 impl Package {
     fn of(folder: &Path) -> Result<Self> {
         let manifest = folder.join("Cargo.toml");
-        ensure!(manifest.exists(), "{} has no Cargo.toml", folder.display());
+        ensure!(
+            manifest.exists(),
+            "{} has no Cargo.toml: name the plugin's folder; a component that is built already is \
+             pushed as it is, with `gristmill plugin push FILE`",
+            folder.display()
+        );
         let manifest = manifest.canonicalize()?;
         let output = Process::new("cargo")
             .args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path"])
@@ -80,21 +93,18 @@ impl Package {
             .output()
             .context("cannot run cargo")?;
         ensure!(output.status.success(), "cargo metadata failed: {}", output.status);
-        let metadata: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+        let metadata: Value = serde_json::from_slice(&output.stdout)?;
         let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
         let own = packages
             .iter()
             .find(|package| package["manifest_path"] == manifest.to_string_lossy().as_ref());
-        let own = own.with_context(|| format!("{} is no package", manifest.display()))?;
+        let Some(own) = own else { bail!(not_a_plugin(folder, packages)) };
         let name = own["name"].as_str().context("the package has no name")?.to_owned();
         let targets = own["targets"].as_array().context("the package has no targets")?;
-        let is_cdylib = |target: &&serde_json::Value| {
-            target["crate_types"]
-                .as_array()
-                .is_some_and(|types| types.iter().any(|kind| kind == "cdylib"))
-        };
-        let Some(library) =
-            targets.iter().find(is_cdylib).and_then(|target| target["name"].as_str())
+        let Some(library) = targets
+            .iter()
+            .find(|target| is_cdylib(target))
+            .and_then(|target| target["name"].as_str())
         else {
             bail!(
                 "package {name:?} has no cdylib: add [lib] crate-type = [\"cdylib\"] to {}",
@@ -106,4 +116,30 @@ impl Package {
             .context("cargo metadata has no target directory")?;
         Ok(Self { name, library: library.to_owned(), target_directory: target_directory.into() })
     }
+}
+
+fn is_cdylib(target: &Value) -> bool {
+    let types = target["crate_types"].as_array();
+    types.is_some_and(|types| types.iter().any(|kind| kind == "cdylib"))
+}
+
+/// Why a workspace without a package of its own cannot be built, and which of its members can.
+fn not_a_plugin(folder: &Path, packages: &[Value]) -> String {
+    let root = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let is_plugin = |package: &&Value| {
+        package["targets"].as_array().is_some_and(|targets| targets.iter().any(is_cdylib))
+    };
+    let mut plugins: Vec<_> = packages
+        .iter()
+        .filter(is_plugin)
+        .filter_map(|package| Path::new(package["manifest_path"].as_str()?).parent())
+        .map(|member| folder.join(member.strip_prefix(&root).unwrap_or(member)))
+        .map(|member| format!("\n  gristmill plugin build {}", member.display()))
+        .collect();
+    plugins.sort();
+    let workspace = format!("{} is a workspace, not a plugin", folder.display());
+    if plugins.is_empty() {
+        return format!("{workspace}, and none of its packages has a cdylib");
+    }
+    format!("{workspace}; build one of its plugins:{}", plugins.concat())
 }

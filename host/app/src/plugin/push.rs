@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::{Arg, ArgMatches, Command};
 
+use super::admin::{self, Admin};
 use super::build::build;
 
 pub(crate) fn command() -> Command {
@@ -13,6 +14,15 @@ pub(crate) fn command() -> Command {
     };
     Command::new("push")
         .about("Upload a plugin; it is live in every pipeline that names it when this returns")
+        .after_help(
+            "Examples:\n  \
+             gristmill plugin push --tenant acme                    build and push this folder\n  \
+             gristmill plugin push plugins/rust/digits --tenant acme\n  \
+             gristmill plugin push digits.wasm --tenant acme --name reader\n  \
+             gristmill plugin push --tenant acme --admin admin.example:8081\n\n\
+             The token comes from --token or, better, from GRISTMILL_ADMIN_TOKEN: flags show in the \
+             list of processes. The server prints it at its first start.",
+        )
         .arg(
             Arg::new("plugin")
                 .value_name("PLUGIN")
@@ -27,7 +37,7 @@ pub(crate) fn command() -> Command {
                 .value_name("URL")
                 .env("GRISTMILL_ADMIN_URL")
                 .default_value("http://127.0.0.1:8081")
-                .help("The admin plane"),
+                .help("The admin plane; http:// may be left out"),
         )
         .arg(
             Arg::new("token")
@@ -42,27 +52,21 @@ pub(crate) fn command() -> Command {
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let given = |name: &str| matches.get_one::<String>(name).map(String::as_str);
+    // All flags before the build, which may take a minute.
+    let admin = given("admin").context("--admin is missing")?;
+    let admin = Admin::new(admin, given("token").context("--token is missing")?)?;
+    let tenant = admin::name("--tenant", given("tenant").context("--tenant is missing")?)?;
+    let name = given("name").map(|name| admin::name("--name", name)).transpose()?;
     let plugin = Path::new(given("plugin").unwrap_or("."));
     let file = if plugin.is_dir() { build(plugin, None)?.path } else { plugin.to_owned() };
-    let name = given("name").map(str::to_owned).unwrap_or_else(|| name_of(&file));
-    let tenant = given("tenant").context("--tenant is missing")?;
-    let admin = given("admin").context("--admin is missing")?.trim_end_matches('/');
-    let token = given("token").context("--token is missing")?;
-    let url = format!("{admin}/admin/v1/tenants/{tenant}/plugins/{name}");
+    let name = match name {
+        Some(name) => name,
+        None => admin::name("the name of the file (--name gives another)", &name_of(&file))?,
+    };
     let body = std::fs::read(&file).with_context(|| file.display().to_string())?;
-    let agent: ureq::Agent =
-        ureq::Agent::config_builder().http_status_as_error(false).build().into();
-    let mut response = agent
-        .put(&url)
-        .header("authorization", format!("Bearer {token}"))
-        .send(&body)
-        .with_context(|| format!("PUT {url}"))?;
-    let status = response.status();
-    let text = response.body_mut().read_to_string()?;
-    let answer: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-    if !status.is_success() {
-        bail!("PUT {url}: {status}: {}", answer["detail"].as_str().unwrap_or(&text));
-    }
+    let answer = admin
+        .put(&format!("tenants/{tenant}/plugins/{name}"), &body)
+        .with_context(|| format!("cannot push {} as {tenant}/{name}", file.display()))?;
     println!("{tenant}/{name} is live in release {}", answer["release"]);
     Ok(())
 }

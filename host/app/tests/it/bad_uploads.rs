@@ -2,6 +2,7 @@
 
 use crate::client::Answer;
 use crate::files;
+use crate::guests;
 use crate::server::Server;
 
 /// A component without imports and exports: the preamble alone.
@@ -62,11 +63,41 @@ fn a_truncated_plugin() {
 
 #[test]
 fn a_component_with_unknown_imports() {
+    let plugin = files::plugin("digits");
+    let renamed = replaced(&plugin, b"gristmill:plugin/tensors@", b"gristmill:plugin/sensors@");
+    let named =
+        ["unknown imports: gristmill:plugin/sensors@0.1.0", "gristmill:plugin/tensors@0.1.0"];
+    plugin_refused(&renamed, &named);
+}
+
+/// The file with one name everywhere in place of another of the same length.
+fn replaced(file: &[u8], name: &[u8], other: &[u8]) -> Vec<u8> {
+    assert_eq!(name.len(), other.len());
+    let mut file = file.to_vec();
+    let found: Vec<_> =
+        file.windows(name.len()).enumerate().filter(|(_, at)| *at == name).map(|at| at.0).collect();
+    assert!(!found.is_empty());
+    found.iter().for_each(|at| file[*at..*at + other.len()].copy_from_slice(other));
+    file
+}
+
+#[test]
+fn a_component_that_needs_wasi() {
     let named = [
-        "unknown imports: wasi:filesystem/types@0.2.0, wasi:sockets/tcp@0.2.0",
-        "gristmill:plugin/tensors@0.1.0",
+        "it needs WASI (wasi:filesystem/types@0.2.0, wasi:sockets/tcp@0.2.0)",
+        "componentize-py with `--stub-wasi`",
+        "componentize-js with `disableFeatures: [",
+        "`wasm32-unknown-unknown`",
     ];
     plugin_refused(&files::fixture("unknown-imports.wasm"), &named);
+}
+
+#[test]
+fn a_component_with_too_many_modules() {
+    let named =
+        ["an instance of it has 65 core module instances; the limit is 64 (plugin_instances)"];
+    plugin_refused(&guests::with_instances(65), &named);
+    plugin_refused(&guests::with_instances(64), &["does not fit the contract"]);
 }
 
 #[test]

@@ -24,6 +24,17 @@ pub(crate) fn plugin(name: &str) -> Vec<u8> {
     read(&plugin_path(name))
 }
 
+/// A plugin of the repository whose memory begins with so many pages of 64 KiB; less than 64.
+pub(crate) fn plugin_that_begins_with(name: &str, pages: u8) -> Vec<u8> {
+    let mut plugin = plugin(name);
+    // The memory section: three bytes long, one memory without a maximum.
+    let section = |bytes: &[u8]| bytes[..4] == [5, 3, 1, 0] && bytes[4] < 64;
+    let found: Vec<_> = (0..plugin.len() - 4).filter(|at| section(&plugin[*at..at + 5])).collect();
+    let [at] = found[..] else { panic!("{} memory sections in {name}", found.len()) };
+    plugin[at + 4] = pages;
+    plugin
+}
+
 /// ONNX Runtime's library.
 pub(crate) fn onnxruntime() -> PathBuf {
     let path = std::env::var_os("ORT_DYLIB_PATH").map(PathBuf::from).unwrap_or_default();

@@ -17,21 +17,23 @@ fn a_request_is_over_at_its_deadline() {
         let answer = server.data.post(&format!("/v1/acme/infer/hurried?do={deed}"), b"");
         answer.refused(504, "deadline_exceeded", &["no answer within 100 ms"]);
     }
-    assert_eq!(server.data.post("/v1/acme/infer/hurried", b"").text(), "harmless");
+    // With the usual time: on a busy machine an honest call may take over 100 ms.
+    assert_eq!(server.data.post("/v1/acme/infer/hostile", b"").text(), "harmless");
 }
 
 #[test]
 fn a_caller_that_hangs_up_ends_its_call() {
     let server = Setup::new().flag("--concurrent-plugin-calls", "1").start();
     server.hostile("acme");
-    let limits = json!({ "timeout_ms": 100 });
+    // Long enough for an honest call on a busy machine, so that only a missing place refuses it.
+    let limits = json!({ "timeout_ms": 2000 });
     server.pipeline("acme", "hurried", &processor("hostile", limits));
     let head = raw::post("/v1/acme/infer/patient?do=loop", &["content-length: 0"]);
     let endless = Raw::sent(&server.data, &head);
     let hurried = || server.data.post("/v1/acme/infer/hurried", b"");
     let waited = (0..10_000).map(|_| hurried()).find(|answer| answer.status != 200);
     let waited = waited.expect("no place for a second call");
-    waited.refused(504, "deadline_exceeded", &["no answer within 100 ms"]);
+    waited.refused(504, "deadline_exceeded", &["no answer within 2000 ms"]);
     drop(endless);
     assert_eq!(server.data.post("/v1/acme/infer/hostile", b"").text(), "harmless");
 }

@@ -51,11 +51,11 @@ fn in_json_every_line_is_an_object_with_its_request() {
     let server = Setup::new().flag("--log-format", "json").start();
     server.hostile("acme");
     let own = [("x-request-id", "order-66")];
-    let path = format!("{HOSTILE}?do=log-fields");
+    let path = format!("{HOSTILE}?do=log-line");
     assert_harmless(&server.data.send("POST", &path, &own, Some(b"")));
     let path = "/v1/acme/v2/models/pipeline:hostile/infer";
     let input =
-        json!({ "name": "REQUEST", "shape": [1], "datatype": "BYTES", "data": ["do=log-fields"] });
+        json!({ "name": "REQUEST", "shape": [1], "datatype": "BYTES", "data": ["do=log-line"] });
     let own = [("x-request-id", "order-67")];
     let body = json!({ "inputs": [input] }).to_string();
     server.data.send("POST", path, &own, Some(body.as_bytes())).ok();
@@ -75,6 +75,7 @@ fn in_json_every_line_is_an_object_with_its_request() {
             ("request_id", json!(id)),
             ("tenant", json!("acme")),
             ("pipeline", json!("hostile")),
+            ("plugin", json!("hostile")),
             ("fields", json!({ "texts": "1", "tenant": "a \"forged\" one" })),
         ] {
             assert_eq!(line[name], value, "{name} of {line}");
@@ -87,11 +88,11 @@ fn in_text_a_line_names_its_request_too() {
     let server = Setup::new().flag("--log", "warn").start();
     server.hostile("acme");
     let own = [("x-request-id", "order-66")];
-    let path = format!("{HOSTILE}?do=log-fields");
+    let path = format!("{HOSTILE}?do=log-line");
     assert_harmless(&server.data.send("POST", &path, &own, Some(b"")));
     let log = server.log_with("order-66");
     let line = log.lines().find(|line| line.contains("order-66")).unwrap();
-    let said = r#" WARN plugin: hashed\n"it" fields={"texts":"1","tenant":"a \"forged\" one"} request_id=order-66 tenant=acme pipeline=hostile"#;
+    let said = r#" WARN plugin: hashed\n"it" plugin=hostile fields={"texts":"1","tenant":"a \"forged\" one"} request_id=order-66 tenant=acme pipeline=hostile"#;
     assert!(line.ends_with(said), "{line}");
     let path = format!("{HOSTILE}?do=internal-error");
     server.data.send("POST", &path, &own, Some(b"")).refused(500, "plugin_failed", &[]);

@@ -22,7 +22,8 @@ fn identity(bytes_max: usize) -> Server {
         .flag("--open-tenant", "acme")
         .flag("--message-bytes-max", &bytes_max)
         .flag("--tenant-bytes-max", &bytes_max)
-        .flag("--write-timeout-s", "1");
+        // Long enough to be looked at in between, also on a busy machine.
+        .flag("--write-timeout-s", "5");
     let server = setup.start();
     server.put("models/identity", include_bytes!("../fixtures/identity-fp32.onnx"));
     server.put_json("tenants/acme", &json!({ "open": true, "models": ["identity"] }));

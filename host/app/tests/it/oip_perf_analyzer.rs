@@ -1,7 +1,7 @@
 //! The Open Inference Protocol under perf_analyzer, its standard load client. Windows are short and may
 //! vary: what counts is that it finds everything it asks for and that its figures add up.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -68,9 +68,11 @@ fn measure(arguments: &[&[&str]]) -> Vec<BTreeMap<String, String>> {
             figure.unwrap_or_else(|| panic!("no {column:?} in:\n{report}"))
         };
         assert!(figure("Inferences/Second") > 0.0, "{report}");
+        // In whole microseconds: waiting and copying may take less than one, inference does not.
         for column in SERVER_COLUMNS {
-            assert!(figure(column) >= 0.0, "{report}");
+            assert!(figure(column).is_finite(), "{report}");
         }
+        assert!(figure("Server Compute Infer") > 0.0, "{report}");
     }
     rows
 }
@@ -138,8 +140,11 @@ fn one_run_over_several_concurrencies_and_asynchronous_calls() {
     for protocol in [http(&server), grpc(&server)] {
         let loads = ["--async", "--concurrency-range", "1:4:3"];
         let rows = measure(&[&protocol, &RANKER, &loads]);
-        let concurrencies: Vec<_> = rows.iter().map(|row| row["Concurrency"].as_str()).collect();
-        assert_eq!(concurrencies, ["1", "4"]);
+        // The report is ordered by throughput, which on a busy machine may fall with concurrency.
+        let concurrencies: BTreeSet<_> =
+            rows.iter().map(|row| row["Concurrency"].as_str()).collect();
+        assert_eq!(concurrencies, ["1", "4"].into());
+        assert_eq!(rows.len(), 2);
     }
 }
 

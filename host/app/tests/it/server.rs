@@ -3,7 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,7 @@ const ADMIN_PLANE: &str = "admin plane ";
 pub(crate) struct Setup {
     directory: TempDir,
     flags: Vec<String>,
+    variables: Vec<(String, String)>,
     onnxruntime: Option<PathBuf>,
     admin_token: Option<String>,
     /// Whether standard error is a pipe that nobody reads.
@@ -39,6 +40,7 @@ impl Setup {
         Self {
             directory: tempfile::tempdir().unwrap(),
             flags: Vec::new(),
+            variables: Vec::new(),
             onnxruntime: Some(files::onnxruntime()),
             admin_token: Some(ADMIN_TOKEN.into()),
             log_is_unread: false,
@@ -48,6 +50,12 @@ impl Setup {
     /// With one more flag.
     pub(crate) fn flag(mut self, name: &str, value: &str) -> Self {
         self.flags.extend([name.to_owned(), value.to_owned()]);
+        self
+    }
+
+    /// With one more variable in its environment.
+    pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
         self
     }
 
@@ -64,6 +72,11 @@ impl Setup {
     /// With a log that nobody reads, until [`Server::wait_reading_the_log`] does.
     pub(crate) fn unread_log(self) -> Self {
         Self { log_is_unread: true, ..self }
+    }
+
+    /// Without any further flag given before.
+    pub(crate) fn without_flags(self) -> Self {
+        Self { flags: Vec::new(), ..self }
     }
 
     /// Where the server keeps its data.
@@ -88,7 +101,7 @@ impl Setup {
         };
         let addresses =
             [address(DATA_PLANE, "data"), address(GRPC, "grpc"), address(ADMIN_PLANE, "admin")];
-        Server::new(process, self, addresses)
+        Server::new(process, self, (addresses, lines))
     }
 
     /// Start the server, which listens when this returns, but may not have loaded its state.
@@ -104,7 +117,7 @@ impl Setup {
                     value.unwrap_or_else(|| panic!("no {name:?} in {line:?}")).to_owned()
                 };
                 let addresses = ["data=", "grpc=", "admin="].map(address);
-                return Server::new(process, self, addresses);
+                return Server::new(process, self, (addresses, Vec::new()));
             }
             let ended = process.child.try_wait().unwrap();
             assert!(ended.is_none() && Instant::now() < until, "it does not listen:\n{log}");
@@ -115,13 +128,25 @@ impl Setup {
     /// Start the server where it must refuse to start: returns what it says on standard error.
     #[track_caller]
     pub(crate) fn refused(self) -> String {
-        let mut process = Process::spawn(&self);
+        self.refuses()
+    }
+
+    /// The same, where the directory is used again.
+    #[track_caller]
+    pub(crate) fn refuses(&self) -> String {
+        let mut process = Process::spawn(self);
         let lines = process.stdout_until(ADMIN_PLANE);
         assert!(lines.is_none(), "the server started: {lines:?}");
         let status = process.child.wait().unwrap();
         let log = read_log(&self.log_path());
         assert_eq!(status.code(), Some(1), "{log}");
         log
+    }
+
+    /// Run another command of the binary, in the same place.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gristmill"));
+        command.current_dir(self.directory.path()).args(arguments).output().unwrap()
     }
 
     fn command(&self) -> Command {
@@ -143,6 +168,7 @@ impl Setup {
         command.args(&self.flags).env_remove("ORT_DYLIB_PATH").env("NO_COLOR", "1");
         command.envs(self.onnxruntime.iter().map(|library| ("ORT_DYLIB_PATH", library)));
         command.envs(self.admin_token.iter().map(|token| ("GRISTMILL_ADMIN_TOKEN", token)));
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
     }
 
@@ -160,16 +186,22 @@ pub(crate) struct Server {
     pub(crate) grpc: String,
     /// The admin plane, with the admin token where the server was given one.
     pub(crate) admin: Client,
+    /// What it wrote to standard output until it listened.
+    pub(crate) first_lines: Vec<String>,
     process: Process,
     setup: Setup,
 }
 
 impl Server {
-    fn new(process: Process, setup: Setup, [data, grpc, admin]: [String; 3]) -> Self {
+    fn new(
+        process: Process,
+        setup: Setup,
+        ([data, grpc, admin], first_lines): ([String; 3], Vec<String>),
+    ) -> Self {
         let grpc = grpc.trim_start_matches("http://").to_owned();
         let (data, admin) =
             (Client::new(data, None), Client::new(admin, setup.admin_token.clone()));
-        Self { data, grpc, admin, process, setup }
+        Self { data, grpc, admin, first_lines, process, setup }
     }
 
     /// One with nothing on it.
@@ -196,11 +228,29 @@ impl Server {
         }
     }
 
-    /// The next line it writes to standard output.
-    pub(crate) fn stdout_line(&mut self) -> String {
-        let mut line = String::new();
-        self.process.stdout.read_line(&mut line).unwrap();
-        line
+    /// The admin token that it made and showed.
+    #[track_caller]
+    pub(crate) fn shown_token(&self) -> String {
+        let line = self.first_lines.iter().find_map(|line| line.strip_prefix("admin token "));
+        let line = line.unwrap_or_else(|| panic!("no token in {:?}", self.first_lines));
+        line.strip_suffix(" (shown only this once)").unwrap().to_owned()
+    }
+
+    /// Whether it showed a token.
+    pub(crate) fn shows_token(&self) -> bool {
+        self.first_lines.iter().any(|line| line.contains("admin token"))
+    }
+
+    /// How it was started.
+    pub(crate) fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// Fails unless the log comes to hold `text`; each look is a request, which writes a line itself.
+    #[track_caller]
+    pub(crate) fn logs(&self, text: &str) {
+        let mut looks = (0..1000).map(|_| (self.status(), self.log()).1);
+        assert!(looks.any(|log| log.contains(text)), "{text:?} is not in the log:\n{}", self.log());
     }
 
     /// Fails where the process has ended.
@@ -216,14 +266,59 @@ impl Server {
         self.setup
     }
 
+    /// Where it keeps its data.
+    pub(crate) fn data_dir(&self) -> PathBuf {
+        self.setup.data_dir()
+    }
+
+    /// The processes that it has started and that have not ended.
+    pub(crate) fn children(&self) -> Vec<u32> {
+        let own = self.process.child.id();
+        let mut found = Vec::new();
+        for entry in fs::read_dir("/proc").unwrap().filter_map(Result::ok) {
+            let Some(number) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+                continue;
+            };
+            // A process may end while it is looked at.
+            let status = fs::read_to_string(entry.path().join("status")).unwrap_or_default();
+            let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
+            if parent.is_some_and(|parent| parent.trim() == own.to_string()) {
+                found.push(number);
+            }
+        }
+        found
+    }
+
     /// Its memory just now.
     pub(crate) fn resident_bytes(&self) -> usize {
         self.memory("VmRSS:")
     }
 
+    /// The most memory that it ever had.
+    pub(crate) fn peak_resident_bytes(&self) -> usize {
+        self.memory("VmHWM:")
+    }
+
     /// What it has of the address space just now, used or not.
     pub(crate) fn mapped_bytes(&self) -> usize {
         self.memory("VmSize:")
+    }
+
+    /// The CPU time that its threads of this name have used, in milliseconds, to 10 ms a thread.
+    pub(crate) fn cpu_ms_of(&self, thread: &str) -> u64 {
+        let threads = format!("/proc/{}/task", self.process.child.id());
+        let mut ticks = 0;
+        for own in fs::read_dir(threads).unwrap() {
+            // A thread may end meanwhile.
+            let stat = fs::read_to_string(own.unwrap().path().join("stat")).unwrap_or_default();
+            let Some((head, fields)) = stat.rsplit_once(')') else { continue };
+            if head.split_once('(').is_some_and(|(_, name)| name == thread) {
+                // User and system time are fields 14 and 15; the third comes first here.
+                let fields = fields.split_whitespace().skip(11).take(2);
+                ticks += fields.map(|ticks| ticks.parse::<u64>().unwrap()).sum::<u64>();
+            }
+        }
+        ticks * 10
     }
 
     fn memory(&self, line: &str) -> usize {

@@ -1,4 +1,4 @@
-//! Starting: configuration that is refused, and the admin token of a first start.
+//! Starting: configuration, addresses and directories that are refused.
 
 use std::fs;
 use std::net::TcpListener;
@@ -18,7 +18,8 @@ fn every_fault_of_the_configuration_is_named_at_once() {
         .flag("--listen", "nowhere")
         .flag("--drain-timeout-s", "99999")
         .flag("--log-format", "xml")
-        .flag("--concurrent-plugin-calls", "none");
+        .flag("--concurrent-plugin-calls", "none")
+        .flag("--admin-token", "a token with an \u{e4}");
     let data_dir = setup.data_dir();
     let said = setup.refused();
     let named = [
@@ -27,6 +28,7 @@ fn every_fault_of_the_configuration_is_named_at_once() {
         "drain_timeout_s is 99999: must be 0 to 3600",
         "log_format is \"xml\"",
         "concurrent_plugin_calls is \"none\"",
+        "admin_token cannot be sent in a header",
     ];
     assert_names(&said, &named);
     assert!(!data_dir.exists(), "nothing is touched before the configuration is right");
@@ -65,41 +67,21 @@ fn a_port_that_is_taken() {
     let address = taken.local_addr().unwrap().to_string();
     for (flag, setting) in [("--listen", "listen"), ("--admin-listen", "admin_listen")] {
         let said = Setup::new().flag(flag, &address).refused();
-        assert_names(&said, &[&format!("{setting} {address}"), "in use"]);
+        let named = format!("cannot listen on {setting} {address}");
+        assert_names(&said, &[&named, &format!("choose another address with {flag}"), "in use"]);
     }
 }
 
 #[test]
-fn the_first_start_makes_an_admin_token_and_shows_it_once() {
-    let mut server = Setup::new().without_admin_token().start();
-    let line = server.stdout_line();
-    let token = line.strip_prefix("admin token ").unwrap().split(' ').next().unwrap().to_owned();
-    assert!(token.starts_with("gma_") && token.len() > 60, "{line}");
-    let status = |server: &Server, token: &str| {
-        server.admin.with_token(token).get("/admin/v1/status").status
-    };
-    assert_eq!((status(&server, &token), status(&server, "gma_another-token")), (200, 403));
-    server.signal_terminate();
-    let (rest, _, setup) = server.wait();
-    assert_eq!(rest, "", "nothing more is said");
-
-    let server = setup.start();
-    assert_eq!((status(&server, &token), status(&server, "gma_another-token")), (200, 403));
-    assert!(!server.log().contains(&token), "the token is in the log");
-    server.signal_terminate();
-    let (rest, _, setup) = server.wait();
-    assert_eq!(rest, "", "the token is shown again");
-    assert_no_file_holds(&setup, &token);
-}
-
-/// The token itself is not kept, only its digest.
-#[track_caller]
-fn assert_no_file_holds(setup: &Setup, token: &str) {
-    let files = fs::read_dir(setup.data_dir()).unwrap().map(|entry| entry.unwrap().path());
-    let mut texts = 0;
-    for file in files.filter(|path| path.is_file()) {
-        assert!(!fs::read_to_string(&file).unwrap().contains(token), "{}", file.display());
-        texts += 1;
-    }
-    assert!(texts > 0, "the digest is kept");
+fn a_data_directory_is_used_by_one_server_at_a_time() {
+    let mut server = Server::start();
+    server.open_tenant("acme");
+    let said = server.setup().refuses();
+    let named =
+        ["is in use by process ", "stop that server, or choose another directory with --data-dir"];
+    assert_names(&said, &named);
+    server.assert_alive();
+    server.open_tenant("other");
+    let server = server.kill().start();
+    assert_eq!(server.release(), 2, "a lock ends with its process");
 }

@@ -81,7 +81,7 @@ fn another_tenants_changes_disturb_nobody() {
         |answers| {
             for _ in 0..3 {
                 server.hostile("other");
-                server.admin.delete("/admin/v1/tenants/other").ok();
+                server.admin.delete("/admin/v1/tenants/other?cascade=true").ok();
                 assert_eq!(answers.iter().take(20).count(), 20);
             }
         },

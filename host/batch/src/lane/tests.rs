@@ -1,5 +1,6 @@
 //! The lane with models whose pace the test controls.
 
+mod endless;
 mod limits;
 mod properties;
 mod running;
@@ -90,6 +91,16 @@ fn submission(pool: &BufferPool, tenant: &str, values: &[f32], patience: Duratio
 
 type Outcome = Result<Vec<f32>, SubmitError>;
 
+/// Wait until `met`, while other tasks run. Fails after a time that no machine takes.
+async fn until(what: &str, mut met: impl FnMut() -> bool) {
+    const BOUND: Duration = Duration::from_secs(60);
+    let began = Instant::now();
+    while !met() {
+        assert!(began.elapsed() < BOUND, "{what}: not within {BOUND:?}");
+        tokio::task::yield_now().await;
+    }
+}
+
 impl Bench {
     fn submission(&self, tenant: &str, values: &[f32], patience: Duration) -> Submission {
         submission(&self.pool, tenant, values, patience)
@@ -112,9 +123,8 @@ impl Bench {
             let outputs = lane.submit(submission).await?.outputs;
             Ok(outputs[0].tensor.as_f32().unwrap().to_vec())
         });
-        while self.lane.statistics().queued_rows < before + values.len() {
-            tokio::task::yield_now().await;
-        }
+        let queued = || self.lane.statistics().queued_rows;
+        until("the request is queued", || queued() >= before + values.len()).await;
         task
     }
 
@@ -126,9 +136,8 @@ impl Bench {
         let rows = submission.inputs[0].tensor.rows();
         let (lane, before) = (self.lane.clone(), self.lane.statistics().queued_rows);
         let task = tokio::spawn(async move { lane.submit(submission).await });
-        while self.lane.statistics().queued_rows < before + rows {
-            tokio::task::yield_now().await;
-        }
+        let queued = || self.lane.statistics().queued_rows;
+        until("the request is queued", || queued() >= before + rows).await;
         task
     }
 
@@ -140,9 +149,7 @@ impl Bench {
             let outputs = lane.submit(submission).await?.outputs;
             Ok(outputs[0].tensor.as_f32().unwrap().to_vec())
         });
-        while self.started.try_recv().is_err() {
-            tokio::task::yield_now().await;
-        }
+        until("the instance is busy", || self.started.try_recv().is_ok()).await;
         task
     }
 
@@ -288,9 +295,7 @@ async fn a_request_that_cannot_be_answered_in_time_is_refused_at_the_door() {
     // Nothing is in its way now: whatever was learned, it is tried.
     bench.lane.shared.state().service = Default::default();
     bench.lane.shared.state().service.observe(1, Duration::from_secs(1));
-    while bench.lane.shared.state().idle.is_empty() {
-        tokio::task::yield_now().await;
-    }
+    until("the instance is idle", || !bench.lane.shared.state().idle.is_empty()).await;
     bench.finish(1);
     bench.lane.submit(hurried()).await.unwrap();
 }
@@ -328,9 +333,7 @@ async fn higher_levels_go_first_and_unknown_ones_are_the_default() {
     };
     let low = [submit(None, &[1.0]), submit(Some(3), &[1.0])];
     let urgent = submit(Some(1), &[2.0, 3.0]);
-    while bench.lane.statistics().queued_rows < 4 {
-        tokio::task::yield_now().await;
-    }
+    until("four rows are queued", || bench.lane.statistics().queued_rows == 4).await;
     // The first, then the two rows that are urgent.
     bench.finish(3);
     urgent.await.unwrap().unwrap();
@@ -352,9 +355,7 @@ async fn a_full_batch_is_staged_while_the_instance_is_busy() {
     let (lane, submission) =
         (bench.lane.clone(), bench.submission("b", &[2.0], Duration::from_secs(60)));
     let b = tokio::spawn(async move { lane.submit(submission).await });
-    while bench.lane.shared.state().staged == 0 {
-        tokio::task::yield_now().await;
-    }
+    until("a batch is staged", || bench.lane.shared.state().staged > 0).await;
     assert_eq!(bench.lane.statistics().queued_rows, 0);
     // One that is staged leaves: the other runs alone.
     b.abort();

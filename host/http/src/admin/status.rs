@@ -1,15 +1,16 @@
 //! `GET /admin/v1/status`: every tenant, plugin, pipeline and model, and what the lanes did.
 
-use axum::Json;
 use axum::extract::State;
 use gristmill_batch::LaneStatistics;
+use gristmill_control::JobStatus;
 use gristmill_core::TensorInfo;
 use gristmill_snapshot::{ModelState, Pipeline, PluginState, ProviderHealth, ServedModel, Tenant};
 use serde_json::{Map, Value, json};
 
 use super::AdminState;
+use super::answer::Json;
 
-pub(super) async fn status(State(state): State<AdminState>) -> Json<Value> {
+pub(super) async fn status(State(state): State<AdminState>) -> Json {
     let snapshot = state.control.cell().load();
     let desired = state.control.desired();
     let models = snapshot.models.iter().map(|(name, model)| {
@@ -24,9 +25,21 @@ pub(super) async fn status(State(state): State<AdminState>) -> Json<Value> {
         "version": env!("CARGO_PKG_VERSION"),
         "release": snapshot.release,
         "backends": state.control.backends(),
+        "jobs": state.control.jobs().iter().map(describe_job).collect::<Vec<_>>(),
         "models": models.collect::<Map<_, _>>(),
         "tenants": tenants.into_iter().collect::<Map<_, _>>(),
     }))
+}
+
+/// Work in a child process: what runs, and what waits for its turn.
+fn describe_job(job: &JobStatus) -> Value {
+    json!({
+        "job": job.job,
+        "subject": job.subject,
+        "state": if job.running.is_some() { "running" } else { "queued" },
+        "waited_s": job.waited.as_secs_f64(),
+        "running_s": job.running.map(|running| running.as_secs_f64()),
+    })
 }
 
 fn describe_model(model: &ModelState, config: Value) -> Value {

@@ -306,6 +306,7 @@ fn status_of(problem: &Problem) -> Status {
         | ErrorCode::PluginOutOfMemory
         | ErrorCode::PluginInvalidOutput
         | ErrorCode::ModelFailed
+        | ErrorCode::InsufficientStorage
         | ErrorCode::Internal => Code::Internal,
     };
     if code == Code::Internal {

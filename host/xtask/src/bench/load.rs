@@ -27,10 +27,10 @@ const FASTAPI: &str = "127.0.0.1:18090";
 const RANKER_RATIO_MIN: f64 = 2.5;
 
 /// What is sent where.
-struct Scenario {
-    name: &'static str,
-    body: PathBuf,
-    content_type: &'static str,
+pub(super) struct Scenario {
+    pub(super) name: &'static str,
+    pub(super) body: PathBuf,
+    pub(super) content_type: &'static str,
 }
 
 /// Who answers.
@@ -60,7 +60,7 @@ pub(crate) fn run(shipped: &Shipped) -> Result<()> {
     table.finish()
 }
 
-fn scenarios() -> [Scenario; 2] {
+pub(super) fn scenarios() -> [Scenario; 2] {
     [
         Scenario {
             name: "ranker",
@@ -148,7 +148,7 @@ pub(super) fn start(shipped: &Shipped) -> Result<(Server, Running)> {
     let data = target().join("bench-data");
     let server = Server::start(&shipped.gristmill, &data, &onnxruntime, ADDRESSES)?;
     server.deploy_demo(&shipped.components)?;
-    let echo = Running::start(program(target().join("release/echo")).arg(ECHO), ECHO)?;
+    let echo = Running::start(program(shipped.binary("echo")).arg(ECHO), ECHO)?;
     Ok((server, echo))
 }
 

@@ -1,8 +1,10 @@
 //! `cargo xtask bench`: measured in one run, given as ratios against something in the same run.
 
 mod batch;
+mod compare;
 mod gpu;
 mod load;
+mod neighbour;
 mod oip;
 mod sandbox;
 mod table;
@@ -18,34 +20,75 @@ use serde_json::Value;
 use crate::setup;
 use crate::shell::{cargo, program, root, run as run_command, step, target};
 
-/// Run the benchmark of this name, or all that need nothing but this machine: `gpu` runs when it is named.
+/// How the benchmarks are run, from the command line.
+#[derive(Default)]
+struct Options {
+    /// Whether everything is built first.
+    build: bool,
+    /// The folder whose binaries are measured, where they are not those that ship.
+    binaries: Option<PathBuf>,
+    /// Cases of `neighbour`, or their beginnings; all where there is none.
+    only: Vec<String>,
+    /// The servers that `compare` compares.
+    before: Option<PathBuf>,
+    after: Option<PathBuf>,
+    /// Names of benchmarks.
+    names: Vec<String>,
+}
+
+impl Options {
+    fn parse(args: &[&str]) -> Result<Self> {
+        let mut options = Self { build: true, ..Self::default() };
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            let mut value = || args.next().with_context(|| format!("{arg} wants a value"));
+            match *arg {
+                "--no-build" => options.build = false,
+                "--binaries" => options.binaries = Some(value()?.into()),
+                "--only" => options.only.push((*value()?).to_owned()),
+                "--before" => options.before = Some(value()?.into()),
+                "--after" => options.after = Some(value()?.into()),
+                flag if flag.starts_with("--") => bail!(
+                    "unknown flag {flag:?}: there are --no-build, --binaries, --only, --before and --after"
+                ),
+                name => options.names.push(name.to_owned()),
+            }
+        }
+        Ok(options)
+    }
+
+    fn names(&self, name: &str) -> bool {
+        self.names.iter().any(|own| own == name)
+    }
+}
+
+/// Run the benchmark of this name, or all that need nothing but this machine: `gpu` and `compare` run when
+/// they are named.
 pub(crate) fn run(args: &[&str]) -> Result<()> {
-    let (flags, names): (Vec<&str>, Vec<&str>) = args.iter().partition(|arg| arg.starts_with("--"));
-    let build = match flags[..] {
-        [] => true,
-        ["--no-build"] => false,
-        _ => bail!("unknown flag among {flags:?}: there is --no-build"),
-    };
-    type Benchmark = fn(&Shipped) -> Result<()>;
-    let all: [(&str, Benchmark); 5] = [
-        ("sandbox", sandbox::run),
-        ("batch", batch::run),
-        ("load", load::run),
-        ("oip", oip::run),
-        ("gpu", gpu::run),
+    let options = Options::parse(args)?;
+    type Benchmark = fn(&Shipped, &Options) -> Result<()>;
+    let all: [(&str, Benchmark); 7] = [
+        ("sandbox", |shipped, _| sandbox::run(shipped)),
+        ("batch", |shipped, _| batch::run(shipped)),
+        ("load", |shipped, _| load::run(shipped)),
+        ("oip", |shipped, _| oip::run(shipped)),
+        ("neighbour", neighbour::run),
+        ("compare", compare::run),
+        ("gpu", |shipped, _| gpu::run(shipped)),
     ];
     let known = all.map(|(name, _)| name);
-    if let Some(unknown) = names.iter().find(|name| !known.contains(name)) {
+    if let Some(unknown) = options.names.iter().find(|name| !known.contains(&name.as_str())) {
         bail!("no benchmark {unknown:?}: there are {}", known.join(", "));
     }
-    if names.contains(&"gpu") {
+    if options.names("gpu") {
         // Said before everything is built.
         gpu::library()?;
     }
-    let shipped = shipped(build)?;
+    let shipped = shipped(&options)?;
     for (name, run) in all {
-        if names.contains(&name) || names.is_empty() && name != "gpu" {
-            run(&shipped)?;
+        let by_itself = options.names.is_empty() && !["gpu", "compare"].contains(&name);
+        if options.names(name) || by_itself {
+            run(&shipped, &options)?;
         }
     }
     Ok(())
@@ -57,10 +100,18 @@ struct Shipped {
     components: PathBuf,
 }
 
+impl Shipped {
+    /// A binary that was built along with the server.
+    fn binary(&self, name: &str) -> PathBuf {
+        self.gristmill.with_file_name(name)
+    }
+}
+
 /// The server, the peers in Rust and the criterion benchmarks as they ship, built unless told not to.
-fn shipped(build: bool) -> Result<Shipped> {
-    let (gristmill, components) = (target().join("release/gristmill"), target().join("components"));
-    if !build {
+fn shipped(options: &Options) -> Result<Shipped> {
+    let binaries = options.binaries.clone().unwrap_or_else(|| target().join("release"));
+    let (gristmill, components) = (binaries.join("gristmill"), target().join("components"));
+    if !options.build || options.binaries.is_some() {
         return Ok(Shipped { gristmill, components });
     }
     setup::install_wasm_toolchain()?;

@@ -49,13 +49,13 @@ const BEST_KNOWN: &str = "the best known server, inferences a second: ranker, HT
     machine of this kind, not in this run";
 
 /// A model and the shape of one row of its `input`.
-struct Scenario {
-    model: &'static str,
+pub(super) struct Scenario {
+    pub(super) model: &'static str,
     row: &'static [usize],
 }
 
-const RANKER: Scenario = Scenario { model: "ranker", row: &[32] };
-const DIGITS: Scenario = Scenario { model: "digits", row: &[1, 28, 28] };
+pub(super) const RANKER: Scenario = Scenario { model: "ranker", row: &[32] };
+pub(super) const DIGITS: Scenario = Scenario { model: "digits", row: &[1, 28, 28] };
 const RESNET50: Scenario = Scenario { model: "resnet50", row: &[3, 224, 224] };
 /// Nothing but a large tensor on its way to the model and back: a picture's.
 const IDENTITY: Scenario = Scenario { model: "identity", row: &[3 * 224 * 224] };
@@ -398,7 +398,7 @@ impl Scenario {
     }
 
     /// wrk's script, and the body it sends: perf_analyzer's, one row in binary, the answer as well.
-    fn write_script(&self) -> Result<PathBuf> {
+    pub(super) fn write_script(&self) -> Result<PathBuf> {
         let shape: Vec<usize> = std::iter::once(1).chain(self.row.iter().copied()).collect();
         let row = 0.5_f32.to_le_bytes().repeat(shape.iter().product());
         let input = json!({

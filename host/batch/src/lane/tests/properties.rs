@@ -10,6 +10,7 @@ use super::{Lane, Submission, SubmitError, info, submission};
 use crate::LaneConfig;
 use crate::lane::{Arrival, Job, State};
 use crate::policy::{Entry, Size, Taken};
+use crate::running::{Begun, Instance};
 use crate::ticket::ticket;
 
 /// Instances of a model that take exactly as long as was learned, and requests for them, which all have
@@ -68,7 +69,8 @@ struct Simulation<'a> {
     lane: &'a Lane,
     state: MutexGuard<'a, State>,
     server: &'a Server,
-    busy: Vec<Box<dyn Model>>,
+    /// When each ends, and its number.
+    busy: Vec<(Instant, u64, Instance)>,
     /// When each request was answered, in the order in which they arrived.
     answered_at: Vec<Instant>,
 }
@@ -86,13 +88,14 @@ impl<'a> Simulation<'a> {
     /// Let time pass until `now`: batches end, and the next ones begin.
     fn pass(&mut self, now: Instant) {
         loop {
-            let ends = self.state.running_until.iter().copied().enumerate();
+            let ends = self.busy.iter().map(|(end, ..)| *end).enumerate();
             let Some((at, end)) = ends.min_by_key(|(_, end)| *end).filter(|(_, end)| *end <= now)
             else {
                 return;
             };
-            self.state.running_until.swap_remove(at);
-            self.state.idle.extend(self.busy.pop());
+            let (_, run, instance) = self.busy.swap_remove(at);
+            assert!(self.state.running.end(run));
+            self.state.idle.push(instance);
             self.begin(end);
         }
     }
@@ -100,14 +103,15 @@ impl<'a> Simulation<'a> {
     /// Begin what can begin at `now`.
     fn begin(&mut self, now: Instant) {
         while self.state.policy.queued_rows() > 0
-            && let Some(model) = self.state.idle.pop()
+            && let Some(instance) = self.state.idle.pop()
         {
-            self.busy.push(model);
             let mut taken = Taken::default();
             let State { policy, service, .. } = &mut *self.state;
             policy.take(now, service, |_| false, &mut taken);
             let end = now + self.server.takes(taken.batch.iter().map(|entry| entry.rows).sum());
-            self.state.running_until.push(end);
+            let begun = Begun { until: end, give_up_at: end, led: false, instance: &instance };
+            let run = self.state.running.begin(begun);
+            self.busy.push((end, run, instance));
             self.answered_at.extend(taken.batch.iter().map(|_| end));
         }
     }

@@ -11,11 +11,11 @@ use tokio::net::TcpStream;
 /// How much of an answer an error shows.
 const SHOWN_BYTES_MAX: usize = 1 << 10;
 
-pub(super) struct Connection(SendRequest<Full<Bytes>>);
+pub struct Connection(SendRequest<Full<Bytes>>);
 
 impl Connection {
     /// To `address`, host and port.
-    pub(super) async fn open(address: &str) -> Result<Self> {
+    pub async fn open(address: &str) -> Result<Self> {
         let stream = TcpStream::connect(address).await.with_context(|| address.to_owned())?;
         stream.set_nodelay(true)?;
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
@@ -25,7 +25,7 @@ impl Connection {
     }
 
     /// The whole answer.
-    pub(super) async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<Response<Bytes>> {
+    pub async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<Response<Bytes>> {
         self.0.ready().await?;
         let (head, body) = self.0.send_request(request).await?.into_parts();
         let body = body.collect().await?.to_bytes();
@@ -35,6 +35,6 @@ impl Connection {
 }
 
 /// The beginning of a body as text, for errors.
-pub(super) fn shown(body: &[u8]) -> String {
+pub fn shown(body: &[u8]) -> String {
     String::from_utf8_lossy(&body[..body.len().min(SHOWN_BYTES_MAX)]).into_owned()
 }

@@ -1,62 +1,74 @@
-//! `image`: native work on pictures, its time charged to the plugin's CPU budget.
+//! `image`: native work on pictures. Its memory is held and its time is foreseen before it begins.
 
-use std::time::Instant;
+use std::time::Duration;
 
 use bytes::Bytes;
-use gristmill_core::{BufferPool, Tensor};
-use gristmill_imaging::{self as imaging, ImageError, Pixels};
-use wasmtime::component::Resource;
+use gristmill_core::Tensor;
+use gristmill_imaging::{self as imaging, Cost, ImageError, Limits, Pixels, Rect, Size};
+use wasmtime::component::{HasSelf, Linker, Resource};
 
 use super::tensors::from_wit;
 use crate::bindings::image::{self as wit, Host, HostPixels};
 use crate::call::{CallState, CpuExhausted, Limited};
 
-/// Pictures of more bytes than this are worked on off the request threads, which they would hold up
-/// for milliseconds.
-const INLINE_BYTES_MAX: usize = 1 << 20;
+/// Work that takes longer is not done on a serving thread.
+const INLINE_CPU_MAX: Duration = Duration::from_millis(2);
 
-/// The compressed size from which decoding may take that long.
-const INLINE_FILE_BYTES_MAX: usize = 256 << 10;
+pub(super) fn link(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
+    wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)
+}
 
 impl Host for CallState {}
 
-impl CallState {
-    /// Run `work`, inline where it is `short`, and charge the time it took.
-    async fn native<T: Send + 'static>(
-        &mut self,
-        short: bool,
-        work: impl FnOnce(&BufferPool) -> T + Send + 'static,
-    ) -> wasmtime::Result<T> {
-        let pool = self.pool.clone();
-        let timed = move || {
-            let started = Instant::now();
-            (work(&pool), started.elapsed())
-        };
-        let (result, took) =
-            if short { timed() } else { tokio::task::spawn_blocking(timed).await? };
-        self.charge(took);
-        if self.cpu_exhausted() {
-            return Err(CpuExhausted.into());
-        }
-        Ok(result)
-    }
+/// What an operation leaves behind, in bytes.
+trait Kept {
+    fn bytes(&self) -> usize;
+}
 
-    /// Keep a picture that an operation made, or pass on why it made none.
-    fn keep(
+impl Kept for Pixels {
+    fn bytes(&self) -> usize {
+        self.data().len()
+    }
+}
+
+impl Kept for Tensor {
+    fn bytes(&self) -> usize {
+        self.as_bytes().len()
+    }
+}
+
+impl CallState {
+    /// Do `work`, which takes what `cost` says, and keep what it makes.
+    async fn native<T: Kept + Send + 'static>(
         &mut self,
-        result: Result<Pixels, ImageError>,
-    ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
-        match result {
-            Ok(pixels) => {
-                self.hold(pixels.data().len())?;
-                Ok(Ok(self.table.push(pixels)?))
-            }
+        cost: Result<Cost, ImageError>,
+        work: impl FnOnce(imaging::Work<'_>) -> Result<T, ImageError>,
+    ) -> wasmtime::Result<Result<Resource<T>, wit::ImageError>> {
+        let cost = match cost {
+            Ok(cost) => cost,
+            Err(error) => return Ok(Err(to_wit(error))),
+        };
+        if cost.cpu > INLINE_CPU_MAX {
+            self.off_serving_threads().await;
+        }
+        self.hold(cost.bytes)?;
+        let (meter, pool) = (self.meter.clone(), self.pool.clone());
+        let made = work(imaging::Work { pool: &pool, check: &|| meter.check() });
+        let kept = made.as_ref().map_or(0, Kept::bytes);
+        self.give_back(cost.bytes.saturating_sub(kept));
+        match made {
+            Ok(made) => Ok(Ok(self.table.push(made)?)),
+            Err(ImageError::Stopped(_)) => Err(CpuExhausted.into()),
             Err(error) => Ok(Err(to_wit(error))),
         }
     }
 
     fn pixels(&self, pixels: &Resource<Pixels>) -> wasmtime::Result<Pixels> {
         Ok(self.table.get(pixels)?.clone())
+    }
+
+    fn picture_limits(&self) -> Limits {
+        Limits::of_pixels(self.limits.pixels)
     }
 }
 
@@ -70,11 +82,11 @@ impl HostPixels for CallState {
         let options = imaging::DecodeOptions {
             gray: options.color == wit::Color::Gray,
             upright: options.upright,
-            pixels_max: self.limits.pixels,
+            lenient: false,
+            limits: self.picture_limits(),
         };
-        let short = data.len() <= INLINE_FILE_BYTES_MAX;
-        let decoded = self.native(short, move |pool| imaging::decode(pool, &data, options)).await?;
-        self.keep(decoded)
+        let cost = imaging::decode_cost(&data, options);
+        self.native(cost, |work| imaging::decode(work, &data, options)).await
     }
 
     fn width(&mut self, pixels: Resource<Pixels>) -> wasmtime::Result<u32> {
@@ -104,13 +116,9 @@ impl HostPixels for CallState {
             wit::Filter::Bicubic => imaging::Filter::Bicubic,
             wit::Filter::Lanczos3 => imaging::Filter::Lanczos3,
         };
-        let pixels_max = self.limits.pixels;
-        let target = (width as usize).saturating_mul(height as usize);
-        let short = pixels.data().len().max(target) <= INLINE_BYTES_MAX;
-        let work =
-            move |pool: &BufferPool| pixels.resize(pool, (width, height), filter, pixels_max);
-        let resized = self.native(short, work).await?;
-        self.keep(resized)
+        let (target, limits) = (Size { width, height }, self.picture_limits());
+        let cost = pixels.resize_cost(target, filter, limits);
+        self.native(cost, |work| pixels.resize(work, target, filter, limits)).await
     }
 
     async fn crop(
@@ -122,10 +130,8 @@ impl HostPixels for CallState {
         height: u32,
     ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
         let pixels = self.pixels(&pixels)?;
-        let short = pixels.data().len() <= INLINE_BYTES_MAX;
-        let work = move |pool: &BufferPool| pixels.crop(pool, (x, y), (width, height));
-        let cropped = self.native(short, work).await?;
-        self.keep(cropped)
+        let part = Rect { x, y, size: Size { width, height } };
+        self.native(pixels.crop_cost(part), |work| pixels.crop(work, part)).await
     }
 
     async fn to_tensor(
@@ -152,18 +158,16 @@ impl HostPixels for CallState {
         let bytes = pixels.data().len().saturating_mul(4);
         let limit = self.limits.tensor_bytes;
         if bytes > limit {
-            return Err(Limited(format!("{limit} bytes for one tensor")).into());
+            return Err(Limited::Call(format!("{limit} bytes for one tensor")).into());
         }
-        self.hold(bytes)?;
-        let short = pixels.data().len() <= INLINE_BYTES_MAX;
-        match self.native(short, move |pool| pixels.to_tensor(pool, &options)).await? {
-            Ok(tensor) => Ok(Ok(self.table.push(tensor)?)),
-            Err(error) => Ok(Err(to_wit(error))),
-        }
+        let cost = pixels.to_tensor_cost(&options);
+        self.native(cost, |work| pixels.to_tensor(work, &options)).await
     }
 
-    fn data(&mut self, pixels: Resource<Pixels>) -> wasmtime::Result<Vec<u8>> {
-        Ok(self.table.get(&pixels)?.data().to_vec())
+    async fn data(&mut self, pixels: Resource<Pixels>) -> wasmtime::Result<Vec<u8>> {
+        let pixels = self.pixels(&pixels)?;
+        self.before_copying(pixels.data().len()).await?;
+        Ok(pixels.data().to_vec())
     }
 
     fn drop(&mut self, pixels: Resource<Pixels>) -> wasmtime::Result<()> {
@@ -177,6 +181,8 @@ fn to_wit(error: ImageError) -> wit::ImageError {
         ImageError::UnknownFormat => wit::ImageError::UnknownFormat,
         ImageError::Malformed(why) => wit::ImageError::Malformed(why),
         error @ ImageError::TooLarge { .. } => wit::ImageError::TooLarge(error.to_string()),
-        ImageError::InvalidArgument(why) => wit::ImageError::InvalidArgument(why),
+        error @ (ImageError::InvalidArgument(_) | ImageError::Stopped(_)) => {
+            wit::ImageError::InvalidArgument(error.to_string())
+        }
     }
 }

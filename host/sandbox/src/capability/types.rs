@@ -1,11 +1,15 @@
-//! `types`: blobs.
+//! `types`: blobs, the bytes of a request.
 
 use bytes::Bytes;
-use wasmtime::component::Resource;
+use wasmtime::component::{HasSelf, Linker, Resource};
 
 use super::window;
-use crate::bindings::types::{Host, HostBlob};
+use crate::bindings::types::{self as wit, Host, HostBlob};
 use crate::call::CallState;
+
+pub(super) fn link(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
+    wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)
+}
 
 impl Host for CallState {}
 
@@ -14,13 +18,16 @@ impl HostBlob for CallState {
         Ok(self.table.get(&blob)?.len() as u64)
     }
 
-    fn read(
+    async fn read(
         &mut self,
         blob: Resource<Bytes>,
         offset: u64,
         length: u64,
     ) -> wasmtime::Result<Vec<u8>> {
-        Ok(window(self.table.get(&blob)?, offset, length).to_vec())
+        let blob = self.table.get(&blob)?.clone();
+        let range = window(&blob, offset, length);
+        self.before_copying(range.len()).await?;
+        Ok(blob[range].to_vec())
     }
 
     fn drop(&mut self, blob: Resource<Bytes>) -> wasmtime::Result<()> {

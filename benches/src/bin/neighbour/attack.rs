@@ -1,0 +1,215 @@
+//! One hostile request, of any kind.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use bytes::{BufMut, Bytes, BytesMut};
+use gristmill_benches::corpus::{messages, models, plugins};
+use gristmill_benches::server::ADMIN_TOKEN;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::{http1, http2};
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::cases::ModelInput;
+use crate::stage::{KEY, OCTETS, evil};
+
+/// How a client that leaves does it: its request has been read by then.
+const LEAVES_AFTER: Duration = Duration::from_millis(30);
+/// What a slow reader takes at a time, and how often.
+const SLOW_BYTES: usize = 512;
+const SLOW_INTERVAL: Duration = Duration::from_secs(1);
+
+/// More than any answer's head has, so that the client is not what refuses it.
+const HEAD_BYTES_MAX: usize = 64 << 20;
+const HEADERS_MAX: usize = 100_000;
+
+/// Where the server listens.
+#[derive(Clone)]
+pub(crate) struct Addresses {
+    pub(crate) data: String,
+    pub(crate) grpc: String,
+    pub(crate) admin: String,
+}
+
+/// What an attacker does, over and over.
+pub(crate) enum Attack {
+    Post {
+        path: String,
+        body: Bytes,
+    },
+    LeavingPost {
+        path: String,
+        body: Bytes,
+    },
+    SlowRead {
+        path: String,
+    },
+    Grpc {
+        message: Bytes,
+    },
+    /// Whether all attackers put the same bytes.
+    Plugin {
+        file: Vec<u8>,
+        same: bool,
+    },
+    Model {
+        onnx: Vec<u8>,
+        input: ModelInput,
+    },
+}
+
+/// Who does it: which of the attackers, and for the how manyeth time.
+#[derive(Clone, Copy)]
+pub(crate) struct Turn {
+    pub(crate) attacker: usize,
+    pub(crate) round: u64,
+    /// Slow readers keep on until then.
+    pub(crate) until: Instant,
+}
+
+impl Attack {
+    /// Whether its requests end by a deadline of the tenant's.
+    pub(crate) fn has_deadline(&self) -> bool {
+        matches!(self, Self::Post { .. } | Self::Grpc { .. })
+    }
+
+    /// Do it once: how it ended, in a word or two.
+    pub(crate) async fn run(&self, to: &Addresses, turn: Turn) -> Result<String> {
+        match self {
+            Self::Post { path, body } => {
+                let request = Request::post(path).header(AUTHORIZATION, format!("Bearer {KEY}"));
+                send(&to.data, request.body(Full::from(body.clone()))?).await
+            }
+            Self::LeavingPost { path, body } => {
+                let mut stream = begun(&to.data, path, body).await?;
+                stream.flush().await?;
+                tokio::time::sleep(LEAVES_AFTER).await;
+                Ok("left".into())
+            }
+            Self::SlowRead { path } => {
+                let mut stream = begun(&to.data, path, &[]).await?;
+                let mut buffer = [0; SLOW_BYTES];
+                while Instant::now() < turn.until {
+                    stream.read_exact(&mut buffer).await?;
+                    tokio::time::sleep(SLOW_INTERVAL).await;
+                }
+                Ok(first_line(&buffer))
+            }
+            Self::Grpc { message } => call(&to.grpc, message).await,
+            Self::Plugin { file, same } => {
+                let number = turn.round * 1_000 + if *same { 0 } else { turn.attacker as u64 };
+                let file = plugins::distinct(file, number);
+                let path = format!("tenants/evil/plugins/upload-{}", turn.attacker);
+                put(&to.admin, &path, OCTETS, file).await
+            }
+            Self::Model { onnx, input } => upload_and_run(to, onnx, *input, turn).await,
+        }
+    }
+}
+
+/// A request sent on a connection of its own, of which nothing is read yet.
+async fn begun(address: &str, path: &str, body: &[u8]) -> Result<TcpStream> {
+    let mut stream = TcpStream::connect(address).await?;
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {KEY}\r\n\
+         content-length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(&[head.as_bytes(), body].concat()).await?;
+    Ok(stream)
+}
+
+fn first_line(answer: &[u8]) -> String {
+    let text = String::from_utf8_lossy(answer);
+    text.lines().next().unwrap_or_default().trim_start_matches("HTTP/1.1 ").to_owned()
+}
+
+async fn send(address: &str, mut request: Request<Full<Bytes>>) -> Result<String> {
+    request.headers_mut().insert(HOST, hyper::header::HeaderValue::from_static("localhost"));
+    let stream = TcpStream::connect(address).await?;
+    let (mut sender, connection) = http1::Builder::new()
+        .max_buf_size(HEAD_BYTES_MAX)
+        .max_headers(HEADERS_MAX)
+        .handshake(TokioIo::new(stream))
+        .await?;
+    tokio::spawn(connection);
+    ended(sender.send_request(request).await?).await
+}
+
+/// The status, and the code where the answer has one. The body is read and dropped.
+async fn ended(answer: Response<Incoming>) -> Result<String> {
+    const CODE_WITHIN_BYTES: usize = 16 << 10;
+    let (head, mut body) = answer.into_parts();
+    let mut begin = Vec::new();
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame?.into_data()
+            && begin.len() < CODE_WITHIN_BYTES
+        {
+            begin.extend_from_slice(&data);
+        }
+    }
+    let document: Value = serde_json::from_slice(&begin).unwrap_or_default();
+    let code = document["code"].as_str().map(|code| format!(" {code}")).unwrap_or_default();
+    Ok(format!("{}{code}", head.status.as_u16()))
+}
+
+/// `ModelInfer` with this message.
+async fn call(address: &str, message: &Bytes) -> Result<String> {
+    let mut body = BytesMut::with_capacity(5 + message.len());
+    body.put_u8(0);
+    body.put_u32(message.len() as u32);
+    body.extend_from_slice(message);
+    let request =
+        Request::post(format!("http://{address}/inference.GRPCInferenceService/ModelInfer"))
+            .header(CONTENT_TYPE, "application/grpc")
+            .header("te", "trailers")
+            .header(AUTHORIZATION, format!("Bearer {KEY}"))
+            .body(Full::<Bytes>::from(body.freeze()))?;
+    let stream = TcpStream::connect(address).await?;
+    let (mut sender, connection) =
+        http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
+    tokio::spawn(connection);
+    let (head, body) = sender.send_request(request).await?.into_parts();
+    let body = body.collect().await?;
+    let trailers = body.trailers().and_then(|trailers| trailers.get(GRPC_STATUS));
+    let status = trailers.or(head.headers.get(GRPC_STATUS)).context("no grpc-status")?;
+    Ok(format!("grpc {}", status.to_str()?))
+}
+
+const GRPC_STATUS: &str = "grpc-status";
+
+async fn put(address: &str, path: &str, content_type: &str, body: Vec<u8>) -> Result<String> {
+    let request = Request::put(format!("/admin/v1/{path}"))
+        .header(AUTHORIZATION, format!("Bearer {ADMIN_TOKEN}"))
+        .header(CONTENT_TYPE, content_type);
+    send(address, request.body(Full::from(Bytes::from(body)))?).await
+}
+
+/// Put the model, and where it is taken, let the tenant run it.
+async fn upload_and_run(
+    to: &Addresses,
+    onnx: &[u8],
+    input: ModelInput,
+    turn: Turn,
+) -> Result<String> {
+    let name = format!("upload-{}", turn.attacker);
+    let onnx = models::distinct(onnx, turn.round * 1_000 + turn.attacker as u64);
+    let uploaded = put(&to.admin, &format!("models/{name}"), OCTETS, onnx).await?;
+    if uploaded != "200" {
+        return Ok(format!("upload {uploaded}"));
+    }
+    let tenant = evil(&[messages::MODEL, &name]).to_string().into_bytes();
+    put(&to.admin, "tenants/evil", "application/json", tenant).await?;
+    let ModelInput { datatype, value } = input;
+    let input = json!({ "name": "x", "datatype": datatype, "shape": [1, 1], "data": [value] });
+    let body = json!({ "inputs": [input] }).to_string();
+    let request = Request::post(format!("/v2/models/{name}/infer"))
+        .header(AUTHORIZATION, format!("Bearer {KEY}"));
+    Ok(format!("run {}", send(&to.data, request.body(Full::from(body))?).await?))
+}

@@ -1,0 +1,154 @@
+//! The neighbour: 100 requests a second, whatever becomes of them, each timed from when it was due.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow};
+use bytes::Bytes;
+use gristmill_benches::connection::Connection;
+use gristmill_benches::harness::percentile;
+use http_body_util::Full;
+use hyper::Request;
+use hyper::header::{CONTENT_TYPE, HOST};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinSet;
+
+const INTERVAL: Duration = Duration::from_millis(10);
+/// A request that takes longer has failed.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What the neighbour sends, and what it has to be told.
+#[derive(Clone)]
+pub(crate) struct Question {
+    pub(crate) address: String,
+    pub(crate) path: String,
+    pub(crate) body: Bytes,
+    /// The answer, byte by byte; none until it is known.
+    pub(crate) answer: Option<Bytes>,
+}
+
+/// The load under way: one thread that sends and receives, and one that only says when.
+pub(crate) struct Load {
+    ended: Arc<AtomicBool>,
+    pacer: JoinHandle<()>,
+    client: JoinHandle<Report>,
+}
+
+/// What came of it.
+#[derive(Default)]
+pub(crate) struct Report {
+    pub(crate) latencies: Vec<Duration>,
+    /// How often requests failed, by why.
+    pub(crate) failures: BTreeMap<String, usize>,
+}
+
+impl Load {
+    pub(crate) fn start(question: Question) -> Result<Self> {
+        let ended = Arc::new(AtomicBool::new(false));
+        let (due, dues) = unbounded_channel();
+        // A timer of the runtime's is a millisecond wide: too wide for latencies of two.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let client = thread::spawn(move || runtime.block_on(answer_all(question, dues)));
+        let until = ended.clone();
+        let pacer = thread::spawn(move || pace(&due, &until));
+        Ok(Self { ended, pacer, client })
+    }
+
+    /// Send nothing more, and wait for what is under way.
+    pub(crate) fn finish(self) -> Result<Report> {
+        self.ended.store(true, Ordering::Relaxed);
+        let panicked = |_| anyhow!("the neighbour's thread panicked");
+        self.pacer.join().map_err(panicked)?;
+        self.client.join().map_err(panicked)
+    }
+}
+
+fn pace(due: &UnboundedSender<Instant>, ended: &AtomicBool) {
+    let mut next = Instant::now();
+    while !ended.load(Ordering::Relaxed) {
+        next += INTERVAL;
+        thread::sleep(next.saturating_duration_since(Instant::now()));
+        if due.send(next).is_err() {
+            return;
+        }
+    }
+}
+
+type Idle = Arc<Mutex<Vec<Connection>>>;
+
+async fn answer_all(question: Question, mut dues: UnboundedReceiver<Instant>) -> Report {
+    let (question, idle) = (Arc::new(question), Idle::default());
+    let (mut report, mut tasks) = (Report::default(), JoinSet::new());
+    while let Some(due) = dues.recv().await {
+        let (question, idle) = (question.clone(), idle.clone());
+        tasks.spawn(async move {
+            let answered = tokio::time::timeout(PATIENCE, ask(&question, &idle)).await;
+            let answered = answered.unwrap_or_else(|_| Err(anyhow!("no answer in {PATIENCE:?}")));
+            answered.map(|_| due.elapsed())
+        });
+        while let Some(ended) = tasks.try_join_next() {
+            report.add(ended);
+        }
+    }
+    while let Some(ended) = tasks.join_next().await {
+        report.add(ended);
+    }
+    report
+}
+
+/// Ask once, on a connection that is idle or on a new one.
+async fn ask(question: &Question, idle: &Idle) -> Result<Bytes> {
+    let connection = lock(idle).pop();
+    let mut connection = match connection {
+        Some(connection) => connection,
+        None => Connection::open(&question.address).await?,
+    };
+    let request = Request::post(&question.path)
+        .header(HOST, "localhost")
+        .header(CONTENT_TYPE, "application/json")
+        .body(Full::from(question.body.clone()))?;
+    let body = connection.send(request).await?.into_body();
+    lock(idle).push(connection);
+    match &question.answer {
+        Some(answer) if *answer != body => Err(anyhow!("another answer")),
+        _ => Ok(body),
+    }
+}
+
+fn lock(idle: &Idle) -> MutexGuard<'_, Vec<Connection>> {
+    idle.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Question {
+    /// With the answer that it gets now.
+    pub(crate) async fn answered(mut self) -> Result<Self> {
+        let answer = ask(&self, &Idle::default()).await.context("the neighbour's first request")?;
+        self.answer = Some(answer);
+        Ok(self)
+    }
+
+    /// Whether it is answered, and rightly, within `time`.
+    pub(crate) async fn is_answered(&self, time: Duration) -> bool {
+        let idle = Idle::default();
+        tokio::time::timeout(time, ask(self, &idle)).await.is_ok_and(|answer| answer.is_ok())
+    }
+}
+
+impl Report {
+    fn add(&mut self, ended: Result<Result<Duration>, tokio::task::JoinError>) {
+        match ended {
+            Ok(Ok(latency)) => self.latencies.push(latency),
+            Ok(Err(error)) => *self.failures.entry(format!("{error:#}")).or_default() += 1,
+            Err(error) => *self.failures.entry(error.to_string()).or_default() += 1,
+        }
+    }
+
+    /// Milliseconds below which `percent` of the answers came; none where none came.
+    pub(crate) fn percentile_ms(&mut self, percent: f64) -> Option<f64> {
+        let some = !self.latencies.is_empty();
+        some.then(|| percentile(&mut self.latencies, percent).as_secs_f64() * 1e3)
+    }
+}

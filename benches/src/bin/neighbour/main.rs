@@ -1,0 +1,57 @@
+//! A tenant beside hostile guests, clients, uploads, messages and models: what its requests take and whether
+//! one fails, while another tenant, or the operator's uploads, do their worst to the same server.
+//!
+//! Prints one JSON object a line: `{"what":"alone",...}` first and last, and one for each case between.
+//! `cargo xtask bench neighbour` runs it, holds the figures against those asked for and records them.
+//! Arguments: the binary `gristmill`, the folder of the built plugins, the JavaScript plugin or `-`, and names
+//! of cases, or their beginnings, or none for all; `list` alone lists the cases. ONNX Runtime's library is in
+//! `ORT_DYLIB_PATH`.
+//!
+//! In reading order: `cases` says what there is, `stage` is the server with its tenants, `load` the neighbour,
+//! `attack` one hostile request and `attackers` many of them, `watch` the server's memory, `measure` puts them
+//! together.
+
+mod attack;
+mod attackers;
+mod cases;
+mod load;
+mod measure;
+mod stage;
+mod watch;
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail, ensure};
+
+use crate::cases::CASES;
+use crate::measure::Bench;
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (gristmill, components, javascript, wanted) = match arguments[..] {
+        ["list"] => {
+            CASES.iter().for_each(|case| println!("{}", case.name));
+            return Ok(());
+        }
+        [gristmill, components, javascript, ref wanted @ ..] => {
+            (gristmill, components, javascript, wanted)
+        }
+        _ => bail!("usage: neighbour <gristmill> <components> <javascript plugin|-> [CASE]..."),
+    };
+    for name in wanted {
+        ensure!(CASES.iter().any(|case| case.name.starts_with(name)), "there is no case {name:?}");
+    }
+    let javascript = (javascript != "-").then(|| PathBuf::from(javascript));
+    let mut bench = Bench::new(gristmill.into(), components.into(), javascript)?;
+    println!("{}", bench.alone()?);
+    for case in CASES {
+        if wanted.is_empty() || wanted.iter().any(|name| case.name.starts_with(name)) {
+            for attackers in case.attackers {
+                println!("{}", bench.beside(case, *attackers)?);
+            }
+        }
+    }
+    println!("{}", bench.alone()?);
+    Ok(())
+}

@@ -1,0 +1,271 @@
+//! The neighbour alone, and beside each case.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use bytes::Bytes;
+use gristmill_benches::corpus::{messages, pictures, plugins};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use crate::attack::{Addresses, Attack, Turn};
+use crate::attackers::{Outcomes, Plan};
+use crate::cases::{Case, Kind};
+use crate::load::{Load, Question, Report};
+use crate::stage::{CPU_MS, DEADLINE_MS, Stage, TENANT_BYTES, read};
+use crate::watch::{Watch, cpu_at_rest, resident_bytes};
+
+const ALONE: Duration = Duration::from_secs(10);
+const WARM_UP: Duration = Duration::from_secs(1);
+const ATTACK: Duration = Duration::from_secs(3);
+/// For what an attack began and left behind.
+const AFTERMATH: Duration = Duration::from_secs(1);
+/// A request beyond its deadline that nobody waits for any longer.
+const PATIENCE: Duration = Duration::from_secs(15);
+const JAVASCRIPT_PATIENCE: Duration = Duration::from_secs(300);
+/// A server that has not come to rest after a case is started anew: the next one is not to blame.
+const RECOVERS_IN: Duration = Duration::from_secs(5);
+const RECOVERED_BYTES: u64 = 256 << 20;
+
+pub(crate) struct Bench {
+    gristmill: PathBuf,
+    components: PathBuf,
+    javascript: Option<PathBuf>,
+    runtime: Runtime,
+    stage: Option<(Stage, Question)>,
+    /// Uploads get numbers, so that each is new.
+    rounds: u64,
+}
+
+impl Bench {
+    pub(crate) fn new(
+        gristmill: PathBuf,
+        components: PathBuf,
+        javascript: Option<PathBuf>,
+    ) -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(Self { gristmill, components, javascript, runtime, stage: None, rounds: 0 })
+    }
+
+    /// The server, started where there is none.
+    fn stage(&mut self) -> Result<(&mut Stage, Question)> {
+        if self.stage.is_none() {
+            let stage = Stage::set(&self.runtime, &self.gristmill, &self.components)?;
+            let question = self.runtime.block_on(stage.question()?.answered())?;
+            let warm = Load::start(question.clone())?;
+            thread::sleep(WARM_UP);
+            warm.finish()?;
+            self.stage = Some((stage, question));
+        }
+        let (stage, question) = self.stage.as_mut().context("no server")?;
+        Ok((stage, question.clone()))
+    }
+
+    /// The neighbour's figures with nobody beside it.
+    pub(crate) fn alone(&mut self) -> Result<Value> {
+        eprintln!("alone");
+        let (_, question) = self.stage()?;
+        let load = Load::start(question)?;
+        thread::sleep(ALONE);
+        let mut figures = neighbour(load.finish()?);
+        figures["what"] = "alone".into();
+        Ok(figures)
+    }
+
+    /// The neighbour's figures beside so many attackers, and the attackers'.
+    pub(crate) fn beside(&mut self, case: &Case, attackers: usize) -> Result<Value> {
+        let name = format!("{}, {attackers} at once", case.name);
+        eprintln!("{name}");
+        let attack = Arc::new(self.attack(&case.kind)?);
+        self.rounds += 1_000;
+        let first_round = self.rounds;
+        let (stage, question) = self.stage()?;
+        let (pid, to) = (stage.server.pid(), addresses(stage));
+        let (resident, logged) = (resident_bytes(pid)?, stage.log_bytes()?);
+        let watch = Watch::start(pid);
+        let once = matches!(case.kind, Kind::JavaScript);
+        let plan = Plan {
+            attack: attack.clone(),
+            to,
+            attackers,
+            time: ATTACK,
+            patience: if once { JAVASCRIPT_PATIENCE } else { PATIENCE },
+            once,
+            over: watch.killed(),
+            first_round,
+        };
+        let lone = case.kind.has_cpu_budget().then(|| lone_call(pid, &plan)).transpose()?;
+        let load = Load::start(question)?;
+        let outcomes = plan.run()?;
+        thread::sleep(AFTERMATH);
+        let mut figures = neighbour(load.finish()?);
+        let seen = watch.finish()?;
+        let (stage, _) = self.stage()?;
+        let grown = seen.peak_bytes.saturating_sub(resident);
+        figures["what"] = name.into();
+        figures["alive"] = stage.server.is_alive()?.into();
+        figures["memory"] = json!({
+            "grown_mib": grown >> 20,
+            "beyond_budget_mib_per_request": beyond_budget(grown, attackers) >> 20,
+            "killed": seen.killed,
+        });
+        figures["log_bytes"] = (stage.log_bytes()? - logged).into();
+        let overrun = attack.has_deadline().then(|| over(outcomes.longest, DEADLINE_MS));
+        figures["overrun"] = json!({ "cpu_ms": lone.flatten(), "deadline_ms": overrun });
+        figures["attackers"] = json!({
+            "outcomes": outcomes.counts,
+            "unanswered": outcomes.unanswered,
+            "longest_ms": milliseconds(outcomes.longest),
+        });
+        self.recover(&outcomes, resident)?;
+        Ok(figures)
+    }
+
+    /// Let the server come to rest, or start another one for the next case.
+    fn recover(&mut self, outcomes: &Outcomes, resident_before: u64) -> Result<()> {
+        let (stage, question) = self.stage()?;
+        let pid = stage.server.pid();
+        let recovered = stage.server.is_alive()?
+            && outcomes.unanswered == 0
+            && came_to_rest(pid)?
+            && resident_bytes(pid)? <= resident_before + RECOVERED_BYTES;
+        let recovered = recovered && self.runtime.block_on(question.is_answered(RECOVERS_IN));
+        if !recovered {
+            eprintln!("  starting another server");
+            self.stage = None;
+        }
+        Ok(())
+    }
+
+    fn attack(&mut self, kind: &Kind) -> Result<Attack> {
+        let guest = |pipeline: &str, deed: &str| Attack::Post {
+            path: format!("/v1/evil/infer/{pipeline}?do={deed}"),
+            body: pictures::bmp_1x1().into(),
+        };
+        let honest_plugin = || read(&self.components.join("ranker-pre.wasm"));
+        Ok(match kind {
+            Kind::Guest(deed) => guest("hostile", deed),
+            Kind::ShortCalls => {
+                let rounds = self.rounds_of_a_short_call()?;
+                guest("hostile", &format!("spin&rounds={rounds}"))
+            }
+            Kind::PatientGuest(deed) => guest("patient", deed),
+            Kind::SlowReaders(deed) => {
+                Attack::SlowRead { path: format!("/v1/evil/infer/hostile?do={deed}") }
+            }
+            Kind::Picture(pipeline, make) => {
+                Attack::Post { path: format!("/v1/evil/infer/{pipeline}"), body: make()?.into() }
+            }
+            Kind::LeavingClients(pipeline, make) => Attack::LeavingPost {
+                path: format!("/v1/evil/infer/{pipeline}"),
+                body: make()?.into(),
+            },
+            Kind::Json(make) => {
+                let path = format!("/v2/models/{}/infer", messages::MODEL);
+                Attack::Post { path, body: make()?.into() }
+            }
+            Kind::Grpc(make) => Attack::Grpc { message: make()?.into() },
+            Kind::Plugin(make) => Attack::Plugin { file: make(&honest_plugin()?), same: false },
+            Kind::SamePlugin => {
+                let file = read(&self.components.join("hostile.wasm"))?;
+                Attack::Plugin { file, same: true }
+            }
+            Kind::JavaScript => {
+                let file = match &self.javascript {
+                    Some(path) => read(path)?,
+                    None => plugins::engine_sized(&honest_plugin()?),
+                };
+                Attack::Plugin { file, same: false }
+            }
+            Kind::Model(make, input) => Attack::Model { onnx: make(), input: *input },
+        })
+    }
+
+    /// How many rounds the hostile plugin spins in four fifths of its budget.
+    fn rounds_of_a_short_call(&mut self) -> Result<u64> {
+        const LEAST: Duration = Duration::from_millis(CPU_MS / 5);
+        let (stage, _) = self.stage()?;
+        let to = addresses(stage);
+        let mut rounds = 1 << 20;
+        loop {
+            let path = format!("/v1/evil/infer/hostile?do=spin&rounds={rounds}");
+            let attack = Attack::Post { path, body: Bytes::new() };
+            let began = Instant::now();
+            let turn = Turn { attacker: 0, round: 0, until: began };
+            let ended = self.runtime.block_on(attack.run(&to, turn))?;
+            ensure!(ended == "200", "a short call ended with {ended}");
+            if began.elapsed() >= LEAST {
+                return Ok((rounds as f64 * 4.0 * LEAST.div_duration_f64(began.elapsed())) as u64);
+            }
+            rounds *= 2;
+        }
+    }
+}
+
+impl Kind {
+    /// Whether each of its requests is one plugin's call that ends within a budget.
+    fn has_cpu_budget(&self) -> bool {
+        matches!(self, Self::Guest(_) | Self::Picture(..))
+    }
+}
+
+/// Milliseconds of processor time that the server took for one call beyond the budget of two, which a request
+/// is: also after it was answered, and whatever else the machine does. None where the server ended.
+fn lone_call(pid: u32, plan: &Plan) -> Result<Option<f64>> {
+    let lone = Plan {
+        attack: plan.attack.clone(),
+        to: plan.to.clone(),
+        over: plan.over.clone(),
+        attackers: 1,
+        once: true,
+        ..*plan
+    };
+    let before = cpu_at_rest(pid, RECOVERS_IN)?;
+    let outcomes = lone.run()?;
+    let Ok(after) = cpu_at_rest(pid, RECOVERS_IN) else { return Ok(None) };
+    let calls = if outcomes.counts.keys().any(|ended| ended == "200") { 2 } else { 1 };
+    Ok(Some(over(after - before, calls * CPU_MS)))
+}
+
+/// Whether the server does nothing but what the neighbour asks for.
+fn came_to_rest(pid: u32) -> Result<bool> {
+    let began = Instant::now();
+    cpu_at_rest(pid, RECOVERS_IN)?;
+    Ok(began.elapsed() < RECOVERS_IN)
+}
+
+fn neighbour(mut report: Report) -> Value {
+    json!({
+        "p50_ms": report.percentile_ms(50.0),
+        "p99_ms": report.percentile_ms(99.0),
+        "max_ms": report.percentile_ms(100.0),
+        "answered": report.latencies.len(),
+        "failed": report.failures.values().sum::<usize>(),
+        "failures": report.failures,
+    })
+}
+
+/// Of one hostile request, beyond its tenant's budget.
+fn beyond_budget(grown: u64, attackers: usize) -> u64 {
+    grown.saturating_sub(TENANT_BYTES) / attackers as u64
+}
+
+fn over(time: Duration, limit_ms: u64) -> f64 {
+    milliseconds(time.saturating_sub(Duration::from_millis(limit_ms)))
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+fn addresses(stage: &Stage) -> Addresses {
+    let server = &stage.server;
+    Addresses {
+        data: server.data_plane.clone(),
+        grpc: server.grpc.clone(),
+        admin: server.admin_plane.clone(),
+    }
+}

@@ -1,0 +1,107 @@
+//! The server, and on it the tenant `good` with the pipeline `ranker`, and the tenant `evil`.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use gristmill_benches::server::Server;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use crate::load::Question;
+
+/// Of the tenant `evil`.
+pub(crate) const KEY: &str = "the-key-of-evil-0001";
+
+/// What one tenant may hold by `tenant_bytes_max`: so little that more is seen.
+pub(crate) const TENANT_BYTES: u64 = 512 << 20;
+/// Of all requests of `evil`.
+pub(crate) const DEADLINE_MS: u64 = 2_000;
+/// Of a plugin call: the default.
+pub(crate) const CPU_MS: u64 = 250;
+/// Of a plugin call that is to end at its deadline.
+const PATIENT_CPU_MS: u64 = 60_000;
+
+pub(crate) struct Stage {
+    pub(crate) server: Server,
+    log: PathBuf,
+}
+
+impl Stage {
+    pub(crate) fn set(runtime: &Runtime, gristmill: &Path, components: &Path) -> Result<Self> {
+        let log = std::env::temp_dir().join(format!("gristmill-bench-{}.log", std::process::id()));
+        let (bytes, seconds) = (TENANT_BYTES.to_string(), (DEADLINE_MS / 1_000).to_string());
+        let flags = ["--tenant-bytes-max", &bytes, "--infer-timeout-s", &seconds];
+        let server = Server::start(gristmill, &flags, File::create(&log)?)?;
+        let stage = Self { server, log };
+        runtime.block_on(stage.deploy(components))?;
+        Ok(stage)
+    }
+
+    async fn deploy(&self, components: &Path) -> Result<()> {
+        let server = &self.server;
+        for model in ["ranker", "digits"] {
+            let onnx = read(&PathBuf::from(format!("models/{model}/{model}.onnx")))?;
+            server.put(&format!("models/{model}"), OCTETS, onnx).await?;
+        }
+        server.put_json("tenants/good", &json!({ "open": true })).await?;
+        server.put_json("tenants/evil", &evil(&["ranker"])).await?;
+        let plugins = [
+            ("good", "ranker-pre"),
+            ("good", "ranker-post"),
+            ("evil", "digits"),
+            ("evil", "hostile"),
+        ];
+        for (tenant, plugin) in plugins {
+            let file = read(&components.join(format!("{plugin}.wasm")))?;
+            server.put(&format!("tenants/{tenant}/plugins/{plugin}"), OCTETS, file).await?;
+        }
+        let ranker = json!({ "pre": "ranker-pre", "model": "ranker", "post": "ranker-post" });
+        server.put_json("tenants/good/pipelines/ranker", &ranker).await?;
+        let pipeline = |plugin: &str, cpu_ms: u64| {
+            let limits = json!({ "timeout_ms": DEADLINE_MS, "cpu_ms": cpu_ms });
+            json!({ "pre": plugin, "model": "digits", "post": plugin, "limits": limits })
+        };
+        for (name, plugin, cpu_ms) in [
+            ("digits", "digits", CPU_MS),
+            ("hostile", "hostile", CPU_MS),
+            ("patient", "hostile", PATIENT_CPU_MS),
+        ] {
+            let path = format!("tenants/evil/pipelines/{name}");
+            server.put_json(&path, &pipeline(plugin, cpu_ms)).await?;
+        }
+        Ok(())
+    }
+
+    /// The neighbour's.
+    pub(crate) fn question(&self) -> Result<Question> {
+        Ok(Question {
+            address: self.server.data_plane.clone(),
+            path: "/v1/good/infer/ranker".into(),
+            body: Bytes::from(read(Path::new("benches/scenarios/ranker.json"))?),
+            answer: None,
+        })
+    }
+
+    pub(crate) fn log_bytes(&self) -> Result<u64> {
+        Ok(self.log.metadata()?.len())
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.log);
+    }
+}
+
+pub(crate) const OCTETS: &str = "application/octet-stream";
+
+/// The tenant `evil`, which may run these models directly.
+pub(crate) fn evil(models: &[&str]) -> Value {
+    json!({ "api_keys": [KEY], "models": models })
+}
+
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).with_context(|| path.display().to_string())
+}

@@ -1,0 +1,101 @@
+//! The server's memory and processor time, as the kernel counts them; and an end to a server that takes too much.
+
+use std::fs;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow};
+
+/// A server over this stands for one that the kernel ends, or for a machine without memory.
+const RESIDENT_BYTES_MAX: u64 = 6 << 30;
+const INTERVAL: Duration = Duration::from_millis(5);
+
+const PAGE_BYTES: u64 = 4096;
+/// As the kernel has it for all of its users.
+const TICKS_PER_S: f64 = 100.0;
+
+/// A look at the server every few milliseconds.
+pub(crate) struct Watch {
+    ended: Arc<AtomicBool>,
+    peak: Arc<AtomicU64>,
+    killed: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+/// What was seen.
+pub(crate) struct Seen {
+    pub(crate) peak_bytes: u64,
+    /// Whether it took so much that it was killed.
+    pub(crate) killed: bool,
+}
+
+impl Watch {
+    pub(crate) fn start(pid: u32) -> Self {
+        let (ended, killed) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let peak = Arc::new(AtomicU64::new(0));
+        let shared = (ended.clone(), killed.clone(), peak.clone());
+        let thread = thread::spawn(move || {
+            let (ended, killed, peak) = shared;
+            while !ended.load(Ordering::Relaxed) {
+                // It may have ended by itself.
+                let Ok(bytes) = resident_bytes(pid) else { return };
+                peak.fetch_max(bytes, Ordering::Relaxed);
+                if bytes > RESIDENT_BYTES_MAX {
+                    killed.store(true, Ordering::Relaxed);
+                    let _ = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
+                    return;
+                }
+                thread::sleep(INTERVAL);
+            }
+        });
+        Self { ended, peak, killed, thread }
+    }
+
+    /// Whether the server was killed so far.
+    pub(crate) fn killed(&self) -> Arc<AtomicBool> {
+        self.killed.clone()
+    }
+
+    pub(crate) fn finish(self) -> Result<Seen> {
+        self.ended.store(true, Ordering::Relaxed);
+        self.thread.join().map_err(|_| anyhow!("the watching thread panicked"))?;
+        let (peak_bytes, killed) =
+            (self.peak.load(Ordering::Relaxed), self.killed.load(Ordering::Relaxed));
+        Ok(Seen { peak_bytes, killed })
+    }
+}
+
+pub(crate) fn resident_bytes(pid: u32) -> Result<u64> {
+    let statm = fs::read_to_string(format!("/proc/{pid}/statm"))?;
+    let pages = statm.split_whitespace().nth(1).context("no resident pages")?;
+    Ok(pages.parse::<u64>()? * PAGE_BYTES)
+}
+
+/// The processor time of all of its threads.
+fn cpu(pid: u32) -> Result<Duration> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // The name may have blanks: fields are counted from its end.
+    let (_, fields) = stat.rsplit_once(')').context("no name")?;
+    let ticks = |at: usize| -> Result<f64> {
+        Ok(fields.split_whitespace().nth(at).context("too few fields")?.parse()?)
+    };
+    Ok(Duration::from_secs_f64((ticks(11)? + ticks(12)?) / TICKS_PER_S))
+}
+
+/// The processor time when the server has come to rest, or after `patience`.
+pub(crate) fn cpu_at_rest(pid: u32, patience: Duration) -> Result<Duration> {
+    const QUIET: Duration = Duration::from_millis(100);
+    let give_up = Instant::now() + patience;
+    let mut before = cpu(pid)?;
+    loop {
+        thread::sleep(QUIET);
+        let now = cpu(pid)?;
+        if now - before <= Duration::from_millis(10) || Instant::now() > give_up {
+            return Ok(now);
+        }
+        before = now;
+    }
+}

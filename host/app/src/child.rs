@@ -1,0 +1,19 @@
+//! `gristmill child`: the process in which the server does what may take any time and any memory.
+//! Started by the server alone, which tells it over standard input what to do.
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::Command;
+use gristmill_sandbox::{COMPILE_JOB, compile};
+
+pub(crate) fn command() -> Command {
+    Command::new("child").about("Work for the server that started this").hide(true)
+}
+
+pub(crate) fn run() -> Result<()> {
+    let task = gristmill_child::enter().context("not started by a server")?;
+    let mut out = std::io::stdout().lock();
+    match task.job.as_str() {
+        COMPILE_JOB => compile(&task, &mut out).map_err(|error| anyhow!(error.in_full())),
+        other => bail!("no such job: {other:?}"),
+    }
+}

@@ -1,0 +1,91 @@
+//! The data directory: one server at a time has it.
+//!
+//! The lock is the operating system's, on the file `lock`, so that it ends with the process however
+//! that ends. The file says which process holds it.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+const LOCK: &str = "lock";
+
+/// Held for as long as the server runs.
+#[derive(Debug)]
+pub(crate) struct Held {
+    _lock: File,
+}
+
+/// Make the directory where it is missing, and hold it; refused where another server does.
+pub(crate) fn hold(data_dir: &Path) -> Result<Held> {
+    let place = || format!("data_dir {}", data_dir.display());
+    fs::create_dir_all(data_dir).with_context(place)?;
+    let mut lock = open(data_dir).with_context(place)?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => bail!(
+            "data_dir {} is in use by {}: stop that server, or choose another directory with \
+             --data-dir",
+            data_dir.display(),
+            holder(&mut lock)
+        ),
+        Err(TryLockError::Error(error)) if error.kind() == std::io::ErrorKind::Unsupported => {
+            tracing::warn!(
+                %error,
+                "the data directory cannot be locked: see that only one server uses it"
+            );
+        }
+        Err(TryLockError::Error(error)) => return Err(error).with_context(place),
+    }
+    let write = |lock: &mut File| {
+        lock.set_len(0)?;
+        lock.rewind()?;
+        writeln!(lock, "{}", std::process::id())
+    };
+    write(&mut lock).with_context(place)?;
+    Ok(Held { _lock: lock })
+}
+
+/// Which process holds the directory, if one does.
+pub(crate) fn held_by(data_dir: &Path) -> Option<String> {
+    let mut lock = File::open(data_dir.join(LOCK)).ok()?;
+    match lock.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => Some(holder(&mut lock)),
+        _ => None,
+    }
+}
+
+fn open(data_dir: &Path) -> std::io::Result<File> {
+    let mut options = File::options();
+    options.create(true).truncate(false).read(true).write(true).open(data_dir.join(LOCK))
+}
+
+fn holder(lock: &mut File) -> String {
+    let mut text = String::new();
+    // A process id; whatever else may be there is of no use.
+    let _ = lock.take(32).read_to_string(&mut text);
+    match text.trim().parse::<u32>() {
+        Ok(id) => format!("process {id}"),
+        Err(_) => "another process".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_held_once_and_says_by_whom() {
+        let directory = tempfile::tempdir().unwrap();
+        let data_dir = directory.path().join("data");
+        let held = hold(&data_dir).unwrap();
+        let process = format!("process {}", std::process::id());
+        let said = hold(&data_dir).unwrap_err().to_string();
+        assert!(said.contains(&format!("is in use by {process}")), "{said}");
+        assert_eq!(held_by(&data_dir), Some(process));
+        drop(held);
+        assert_eq!(held_by(&data_dir), None);
+        hold(&data_dir).unwrap();
+    }
+}

@@ -1,0 +1,158 @@
+//! `gristmill reference`: the tables of settings, limits and error codes, in Markdown, from the
+//! lists that the server works with. `cargo xtask docs` writes them into the README.
+
+use std::fmt::Write;
+
+use anyhow::{Context, Result, bail};
+use clap::{Arg, ArgMatches, Command};
+use gristmill_control::{LimitRange, limit_ranges};
+use gristmill_core::PipelineLimits;
+
+use crate::config::SETTINGS;
+
+pub(crate) fn command() -> Command {
+    Command::new("reference")
+        .about("Print a table of all settings, limits or error codes, in Markdown")
+        .arg(
+            Arg::new("table")
+                .value_name("TABLE")
+                .required(true)
+                .value_parser(["settings", "limits"])
+                .help("Which one"),
+        )
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
+    let name = matches.get_one::<String>("table").context("TABLE is missing")?;
+    let table = match name.as_str() {
+        "settings" => settings(),
+        "limits" => limits(),
+        other => bail!("TABLE is {other:?}: there is no such table"),
+    };
+    print!("{table}");
+    Ok(())
+}
+
+/// What `serve` can be told.
+fn settings() -> String {
+    let mut table = Table::new(["key", "default", "meaning"]);
+    for setting in SETTINGS {
+        let default = setting.default.map_or_else(|| "none".to_owned(), code);
+        table.row([code(setting.key), default, setting.help.to_owned()]);
+    }
+    table.0
+}
+
+/// What a request and its plugin calls may use.
+fn limits() -> String {
+    let host = PipelineLimits::default();
+    let mut table = Table::new(["limit", "default", "range", "what it bounds; beyond it"]);
+    for LimitRange { key, min, max, default } in limit_ranges(&host) {
+        let text = |value: u64| match value {
+            value if key.ends_with("_bytes") => bytes(value),
+            value => value.to_string(),
+        };
+        let max = match key {
+            "memory_bytes" => code("plugin_memory_bytes"),
+            _ => text(max),
+        };
+        let range = format!("{} to {max}", text(min));
+        table.row([code(key), text(default), range, meaning_of(key).to_owned()]);
+    }
+    let plugin = &host.plugin;
+    let mut fixed = |what: &str, limit: String, meaning: &str| {
+        table.row([what.to_owned(), limit, "fixed".to_owned(), meaning.to_owned()]);
+    };
+    let own = bytes(plugin.tensor_bytes as u64);
+    fixed("one tensor", own, "that a plugin makes; an error that the plugin sees");
+    let all = bytes(plugin.host_memory_bytes as u64);
+    let meaning = "all that a call makes on the host; 500 `plugin_out_of_memory`";
+    fixed("tensors and pictures", all, meaning);
+    let meaning =
+        "of a picture that is decoded or made; an error that the plugin sees, 422 with the SDK";
+    fixed("pixels", plugin.pixels.to_string(), meaning);
+    let meaning = "tensors, pictures and bodies held at the same time; 500 `plugin_out_of_memory`";
+    fixed("handles", plugin.handles.to_string(), meaning);
+    let across = bytes(plugin.hostcall_bytes as u64);
+    fixed("lists and strings", across, "that cross in one call of a host function; the call fails");
+    let elements = plugin.table_elements.to_string();
+    fixed("table elements", elements, "of all tables of a call; 500 `plugin_out_of_memory`");
+    table.0
+}
+
+/// What a pipeline's limit bounds, and what going over it comes to.
+fn meaning_of(key: &str) -> &'static str {
+    match key {
+        "timeout_ms" => "from the request's arrival to its answer; 504 `deadline_exceeded`",
+        "body_bytes" => "the request's body; 413 `body_too_large`",
+        "cpu_ms" => {
+            "CPU time of each plugin call, the host's work for it included; 504 `plugin_timeout`"
+        }
+        "memory_bytes" => "linear memory of each plugin call; 500 `plugin_out_of_memory`",
+        "response_bytes" => {
+            "a response, and the state between the two calls; 500 `plugin_invalid_output`"
+        }
+        "log_bytes" => "what each plugin call logs; further lines are dropped, and one says so",
+        _ => "",
+    }
+}
+
+/// Bytes in the largest unit that they are a whole number of.
+fn bytes(bytes: u64) -> String {
+    const UNITS: [(u32, &str); 3] = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let unit =
+        UNITS.iter().find(|(shift, _)| bytes >> shift << shift == bytes && bytes >> shift > 0);
+    unit.map_or_else(|| bytes.to_string(), |(shift, unit)| format!("{} {unit}", bytes >> shift))
+}
+
+fn code(text: &str) -> String {
+    format!("`{text}`")
+}
+
+/// A Markdown table.
+struct Table(String);
+
+impl Table {
+    fn new<const N: usize>(heads: [&str; N]) -> Self {
+        let mut table = Self(String::new());
+        table.row(heads.map(str::to_owned));
+        table.row([const { "---" }; N].map(str::to_owned));
+        table
+    }
+
+    fn row<const N: usize>(&mut self, cells: [String; N]) {
+        let cells = cells.map(|cell| cell.replace('|', "\\|"));
+        // Writing to a String cannot fail.
+        let _ = writeln!(self.0, "| {} |", cells.join(" | "));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gristmill_control::limit_ranges;
+    use gristmill_core::PipelineLimits;
+
+    use super::{Table, bytes, limits, meaning_of};
+
+    #[test]
+    fn every_limit_has_a_meaning_and_a_row() {
+        let table = limits();
+        for range in limit_ranges(&PipelineLimits::default()) {
+            assert_ne!(meaning_of(range.key), "", "{}", range.key);
+            assert!(table.contains(&format!("| `{}` | ", range.key)), "{table}");
+        }
+    }
+
+    #[test]
+    fn bytes_are_whole_units() {
+        let texts = [0, 1, 1000, 65_536, 33 << 20, 1 << 30].map(bytes);
+        assert_eq!(texts, ["0", "1", "1000", "64 KiB", "33 MiB", "1 GiB"]);
+    }
+
+    #[test]
+    fn cells_keep_their_columns() {
+        let mut table = Table::new(["a", "b"]);
+        table.row(["x|y".to_owned(), "z".to_owned()]);
+        assert_eq!(table.0, "| a | b |\n| --- | --- |\n| x\\|y | z |\n");
+    }
+}

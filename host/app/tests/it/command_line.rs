@@ -1,0 +1,235 @@
+//! The command line as a person meets it: each mistake is one line that says what to do, and no
+//! backtrace, whatever `RUST_BACKTRACE` says.
+
+use std::fs;
+use std::io::Write;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::json;
+
+use crate::deploy::processor;
+use crate::files;
+use crate::server::{ADMIN_TOKEN, Server, Setup};
+
+/// `gristmill` with these arguments, run in `directory`.
+fn gristmill(directory: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gristmill"));
+    command.args(arguments).current_dir(directory);
+    for variable in ["GRISTMILL_ADMIN_URL", "GRISTMILL_ADMIN_TOKEN"] {
+        command.env_remove(variable);
+    }
+    command.env("RUST_BACKTRACE", "1").output().unwrap()
+}
+
+/// What a command that has to fail says: one line on standard error.
+#[track_caller]
+fn refused(directory: &Path, arguments: &[&str]) -> String {
+    let output = gristmill(directory, arguments);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.starts_with("error: "), "{said}");
+    assert!(!said.to_lowercase().contains("backtrace"), "{said}");
+    said
+}
+
+#[track_caller]
+fn push_refused(arguments: &[&str]) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("digits.wasm");
+    fs::write(&file, files::plugin("digits")).unwrap();
+    let push = ["plugin", "push", "digits.wasm"];
+    let token = ["--token", ADMIN_TOKEN];
+    let mut all = [&push[..], arguments].concat();
+    if !arguments.contains(&"--token") {
+        all.extend(token);
+    }
+    refused(directory.path(), &all)
+}
+
+#[track_caller]
+fn assert_names(said: &str, named: &[&str]) {
+    for name in named {
+        assert!(said.contains(name), "{name:?} is missing from:\n{said}");
+    }
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+#[test]
+fn a_plugin_is_pushed_to_an_address_without_a_scheme() {
+    let server = Server::start();
+    server.digits("acme");
+    let address = server.admin.address().strip_prefix("http://").unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("digits.wasm"), files::plugin("hostile")).unwrap();
+    let push = ["plugin", "push", "digits.wasm", "--tenant", "acme", "--token", ADMIN_TOKEN];
+    let pushed = gristmill(directory.path(), &[&push[..], &["--admin", address]].concat());
+    let said = String::from_utf8(pushed.stdout).unwrap();
+    assert!(said.starts_with("acme/digits is live in release "), "{said}");
+    assert_eq!(server.data.post("/v1/acme/infer/digits", b"").text(), "harmless");
+}
+
+#[test]
+fn a_wrong_flag_is_named_with_its_value() {
+    let said = push_refused(&["--tenant", "acme", "--name", "Bad Name"]);
+    assert_names(&said, &["--name", "\"Bad Name\"", "a-z, 0-9"]);
+    let said = push_refused(&["--tenant", "a/../b"]);
+    assert_names(&said, &["--tenant", "\"a/../b\"", "a-z, 0-9"]);
+    let said = push_refused(&["--tenant", "acme", "--admin", "not an address"]);
+    assert_names(&said, &["--admin is \"not an address\"", "such as http://127.0.0.1:8081"]);
+    let said = push_refused(&["--tenant", "acme", "--token", "the-secret\n"]);
+    assert_names(&said, &["--token", "cannot be sent in a header"]);
+    assert!(!said.contains("the-secret"), "{said}");
+}
+
+#[test]
+fn a_server_that_does_not_run() {
+    // Bound and let go: nothing listens there.
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let said = push_refused(&["--tenant", "acme", "--admin", &address]);
+    assert_names(&said, &[&address, "nothing listens", "does `gristmill serve` run there?"]);
+    let said = push_refused(&["--tenant", "acme", "--admin", "no-such-host.invalid:8081"]);
+    assert_names(&said, &["cannot reach no-such-host.invalid:8081", "--admin"]);
+}
+
+#[test]
+fn an_address_that_is_not_the_admin_planes() {
+    let server = Server::start();
+    server.open_tenant("acme");
+    let said = push_refused(&["--tenant", "acme", "--admin", &server.grpc]);
+    assert_names(&said, &[&server.grpc, "is it the port of gRPC?"]);
+    let data = server.data.address();
+    let said = push_refused(&["--tenant", "acme", "--admin", data]);
+    assert_names(&said, &["404", "is", "the data plane?", "127.0.0.1:8081"]);
+}
+
+#[test]
+fn a_server_of_somebody_else() {
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = other.local_addr().unwrap().to_string();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut stream, _) = other.accept().unwrap();
+            // All of the request is read, so that closing does not reset the connection.
+            let mut reader = std::io::BufReader::new(stream.try_clone().unwrap());
+            let mut length = 0;
+            loop {
+                let mut line = String::new();
+                std::io::BufRead::read_line(&mut reader, &mut line).unwrap();
+                if let Some(value) = line.to_lowercase().strip_prefix("content-length: ") {
+                    length = value.trim().parse().unwrap();
+                }
+                if line.trim().is_empty() {
+                    break;
+                }
+            }
+            std::io::Read::read_exact(&mut reader, &mut vec![0; length]).unwrap();
+            let answer = "HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\nhtml";
+            stream.write_all(answer.as_bytes()).unwrap();
+        });
+        let said = push_refused(&["--tenant", "acme", "--admin", &address]);
+        assert_names(&said, &["200 OK", &address, "is the admin plane at this address?"]);
+    });
+}
+
+#[test]
+fn a_wrong_token_and_a_tenant_that_is_not_there() {
+    let server = Server::start();
+    let admin = server.admin.address();
+    let wrong = ["--tenant", "acme", "--admin", admin, "--token", "not-the-token-of-this"];
+    assert_names(&push_refused(&wrong), &["403", "admin token"]);
+    let said = push_refused(&["--tenant", "acme", "--admin", admin]);
+    assert_names(&said, &["404 Not Found: no tenant \"acme\""]);
+    assert!(!said.contains("data plane"), "{said}");
+}
+
+#[test]
+fn a_folder_that_is_no_plugin() {
+    let directory = tempfile::tempdir().unwrap();
+    let said = refused(directory.path(), &["plugin", "build"]);
+    assert_names(&said, &["no Cargo.toml", "gristmill plugin push FILE"]);
+    let package = |name: &str, library: &str| {
+        let folder = directory.path().join(name);
+        fs::create_dir_all(folder.join("src")).unwrap();
+        let text = format!(
+            "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n{library}"
+        );
+        fs::write(folder.join("Cargo.toml"), text).unwrap();
+        fs::write(folder.join("src/lib.rs"), "").unwrap();
+    };
+    package("reader", "[lib]\ncrate-type = [\"cdylib\"]\n");
+    package("shared", "");
+    fs::write(
+        directory.path().join("Cargo.toml"),
+        "[workspace]\nresolver = \"2\"\nmembers = [\"reader\", \"shared\"]\n",
+    )
+    .unwrap();
+    let said = refused(directory.path(), &["plugin", "build"]);
+    assert!(said.contains("is a workspace, not a plugin; build one of its plugins:"), "{said}");
+    assert!(said.contains("gristmill plugin build ./reader") && !said.contains("shared"), "{said}");
+    let said = refused(directory.path(), &["plugin", "build", "shared"]);
+    assert_names(&said, &["\"shared\" has no cdylib", "crate-type"]);
+}
+
+/// Bytes or a number, as the table of limits writes them.
+fn number(cell: &str) -> u64 {
+    let (number, unit) = cell.split_once(' ').unwrap_or((cell, ""));
+    let shift = match unit {
+        "" => 0,
+        "KiB" => 10,
+        "MiB" => 20,
+        "GiB" => 30,
+        other => panic!("unit {other:?}"),
+    };
+    number.parse::<u64>().unwrap() << shift
+}
+
+#[test]
+fn the_table_of_limits_says_what_the_server_allows() {
+    let directory = tempfile::tempdir().unwrap();
+    let table = String::from_utf8(gristmill(directory.path(), &["reference", "limits"]).stdout);
+    let server = Server::start();
+    server.digits("acme");
+    let path = "/admin/v1/tenants/acme/pipelines/limited";
+    let mut checked = 0;
+    for row in table.unwrap().lines() {
+        let cells: Vec<_> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        let Some(key) = cells[0].strip_prefix('`').and_then(|key| key.strip_suffix('`')) else {
+            continue;
+        };
+        let (least, most) = cells[2].split_once(" to ").unwrap();
+        let most = match most {
+            // By default the most is the default.
+            "`plugin_memory_bytes`" => number(cells[1]),
+            cell => number(cell),
+        };
+        assert!((number(least)..=most).contains(&number(cells[1])), "{row}");
+        let put = |value| server.admin.put_json(path, &processor("digits", json!({ key: value })));
+        put(most).ok();
+        let refused = put(most + 1);
+        assert_eq!(refused.status, 422, "{row}: {}", refused.text());
+        let range = format!("{} to {most}", number(least));
+        assert!(refused.text().contains(&range), "{row}: {}", refused.text());
+        checked += 1;
+    }
+    assert_eq!(checked, 6);
+}
+
+#[test]
+fn a_server_that_cannot_start_says_so_in_one_line() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let said = Setup::new().variable("RUST_BACKTRACE", "1").flag("--listen", &address).refused();
+    let last = said.lines().last().unwrap();
+    assert!(last.starts_with("error: ") && last.contains(&address), "{said}");
+    assert!(!said.to_lowercase().contains("backtrace"), "{said}");
+}
+
+#[test]
+fn a_misspelt_variable_is_warned_of() {
+    let server = Setup::new().variable("GRISTMILL_LISTN", "127.0.0.1:1").start();
+    let log = server.log();
+    let line = log.lines().find(|line| line.contains("GRISTMILL_LISTN"));
+    assert!(line.is_some_and(|line| line.contains("WARN") && line.contains("unknown")), "{log}");
+}

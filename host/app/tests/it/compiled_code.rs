@@ -1,0 +1,234 @@
+//! The compiled code on disk: made once, whole, verified, and removed when nobody needs it.
+
+use std::fs;
+use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use crate::deploy::processor;
+use crate::server::{Server, Setup};
+use crate::{files, guests};
+
+/// All files of compiled code below the server's data directory.
+fn code_of(setup: &Setup) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for engine in fs::read_dir(setup.data_dir().join("compiled")).unwrap() {
+        let engine = engine.unwrap().path();
+        if engine.is_dir() {
+            let files = fs::read_dir(engine).unwrap().map(|entry| entry.unwrap().path());
+            found.extend(files.filter(|path| path.extension().is_some_and(|end| end == "code")));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn the_same_new_file_put_many_times_at_once() {
+    let mut server = Server::start();
+    server.digits("acme");
+    let plugin = files::plugin("bench-guest");
+    for round in 0..200 {
+        let file = guests::variant(&plugin, round);
+        let path = "/admin/v1/tenants/acme/plugins/new";
+        let releases: Vec<_> = thread::scope(|scope| {
+            let put = || server.admin.put(path, &file).ok()["release"].as_u64().unwrap();
+            let puts: Vec<_> = (0..16).map(|_| scope.spawn(put)).collect();
+            puts.into_iter().map(|put| put.join().unwrap()).collect()
+        });
+        assert_eq!(releases, [releases[0]; 16], "round {round}");
+    }
+    server.assert_alive();
+    server.assert_reads_digits("acme");
+    // The code of the 199 that were replaced is gone.
+    assert_eq!(code_of(&server.kill()).len(), 2);
+}
+
+#[test]
+fn two_servers_on_one_cache_directory() {
+    let cache = tempfile::tempdir().unwrap();
+    let setup = || {
+        let setup = Setup::new();
+        fs::create_dir_all(setup.data_dir()).unwrap();
+        symlink(cache.path(), setup.data_dir().join("compiled")).unwrap();
+        setup
+    };
+    let (one, other) = thread::scope(|scope| {
+        let other = scope.spawn(|| setup().start());
+        (setup().start(), other.join().unwrap())
+    });
+    let mut servers = [one, other];
+    for server in &servers {
+        server.digits("acme");
+    }
+    let plugin = files::plugin("bench-guest");
+    for round in 0..20 {
+        let file = guests::variant(&plugin, round);
+        thread::scope(|scope| {
+            for server in &servers {
+                scope.spawn(|| server.put("tenants/acme/plugins/new", &file));
+            }
+        });
+    }
+    for server in &mut servers {
+        server.assert_alive();
+        server.assert_reads_digits("acme");
+        assert!(!server.log().contains("compiled code unusable"), "{}", server.log());
+    }
+    let [one, _other] = servers;
+    let server = one.kill().start();
+    server.assert_reads_digits("acme");
+    assert!(!server.log().contains("compiled code unusable"), "{}", server.log());
+}
+
+/// A server with two plugins, whose compiled code is spoilt, and which is started again.
+#[track_caller]
+fn spoilt(spoil: impl FnOnce(&Path, &Path)) {
+    let server = Server::start();
+    server.digits("acme");
+    server.hostile("other");
+    let setup = server.kill();
+    let code = code_of(&setup);
+    let [one, other] = &code[..] else { panic!("{code:?}") };
+    spoil(one, other);
+    let spoilt = fs::read(one).ok();
+    let server = setup.start();
+    server.assert_reads_digits("acme");
+    let answer = server.data.post("/v1/other/infer/hostile", b"");
+    assert_eq!((answer.status, answer.text().as_str()), (200, "harmless"));
+    let log = server.log();
+    assert_eq!(log.matches("compiled code unusable, compiling anew").count(), 1, "{log}");
+    // It is whole again.
+    let server = server.kill().start();
+    server.assert_reads_digits("acme");
+    assert_eq!(server.log().matches("compiled code unusable").count(), 1, "{}", server.log());
+    assert!(fs::read(one).ok() != spoilt);
+}
+
+fn overwrite(path: &Path, at: u64, bytes: &[u8]) {
+    fs::OpenOptions::new().write(true).open(path).unwrap().write_all_at(bytes, at).unwrap();
+}
+
+#[test]
+fn damaged_code() {
+    spoilt(|code, _| {
+        let len = fs::metadata(code).unwrap().len();
+        overwrite(code, len / 2, &vec![0xcc; len as usize / 50]);
+    });
+}
+
+#[test]
+fn one_flipped_bit_of_code() {
+    spoilt(|code, _| {
+        let mut bytes = fs::read(code).unwrap();
+        let middle = bytes.len() / 3;
+        bytes[middle] ^= 1;
+        fs::write(code, bytes).unwrap();
+    });
+}
+
+#[test]
+fn code_with_a_hole() {
+    spoilt(|code, _| {
+        let len = fs::metadata(code).unwrap().len();
+        overwrite(code, len / 4, &vec![0; len as usize / 2]);
+    });
+}
+
+#[test]
+fn truncated_code() {
+    spoilt(|code, _| {
+        let len = fs::metadata(code).unwrap().len();
+        fs::OpenOptions::new().write(true).open(code).unwrap().set_len(len - 4096).unwrap();
+    });
+}
+
+#[test]
+fn empty_code() {
+    spoilt(|code, _| fs::write(code, b"").unwrap());
+}
+
+#[test]
+fn longer_code() {
+    spoilt(|code, _| {
+        let bytes = fs::read(code).unwrap();
+        fs::write(code, [&bytes[..], b"more"].concat()).unwrap();
+    });
+}
+
+#[test]
+fn code_of_another_plugin() {
+    spoilt(|code, other| {
+        fs::copy(other, code).unwrap();
+    });
+}
+
+#[test]
+fn code_of_another_host() {
+    let server = Server::start();
+    server.digits("acme");
+    let foreign = server.kill();
+    let server = Server::start();
+    server.digits("acme");
+    let setup = server.kill();
+    let (from, to) = (&code_of(&foreign)[0], &code_of(&setup)[0]);
+    assert_eq!(from.file_name(), to.file_name());
+    fs::copy(from, to).unwrap();
+    let server = setup.start();
+    server.assert_reads_digits("acme");
+    assert!(server.log().contains("its checksum is another"), "{}", server.log());
+}
+
+#[test]
+fn the_key_is_its_owners_and_is_made_anew_where_it_is_damaged() {
+    let server = Server::start();
+    server.digits("acme");
+    let setup = server.kill();
+    let key = setup.data_dir().join("compiled/key");
+    assert_eq!(fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
+    fs::write(&key, b"short").unwrap();
+    let server = setup.start();
+    server.assert_reads_digits("acme");
+    assert_eq!(fs::read(&key).unwrap().len(), 32);
+}
+
+#[test]
+fn what_is_left_behind_is_removed() {
+    let server = Server::start();
+    server.digits("acme");
+    let setup = server.kill();
+    let compiled = setup.data_dir().join("compiled");
+    let own = code_of(&setup)[0].parent().unwrap().to_owned();
+    let (aside, old) = (own.join("x.tmp"), own.join("00.cwasm"));
+    let engine = compiled.join("0123456789abcdef");
+    fs::write(&aside, b"half").unwrap();
+    fs::write(&old, b"old").unwrap();
+    fs::create_dir(&engine).unwrap();
+    fs::write(engine.join("x.cwasm"), b"old").unwrap();
+    let server = setup.start();
+    assert!([&aside, &old, &engine].iter().all(|path| !path.exists()));
+    server.assert_reads_digits("acme");
+    // Plugins that are replaced or deleted take their code along; those that are served keep theirs.
+    server.plugin("acme", "spare", "hostile");
+    let setup = server.kill();
+    assert_eq!(code_of(&setup).len(), 2);
+    let server = setup.start();
+    assert_eq!(server.admin.delete("/admin/v1/tenants/acme/plugins/spare").status, 200);
+    let setup = server.kill();
+    assert_eq!(code_of(&setup).len(), 1);
+    setup.start().assert_reads_digits("acme");
+}
+
+#[test]
+fn a_fault_of_the_host_says_so_and_no_path() {
+    let server = Server::start();
+    server.digits("acme");
+    let compiled = server.data_dir().join("compiled");
+    fs::remove_dir_all(&compiled).unwrap();
+    let answer = server.admin.put("/admin/v1/tenants/acme/plugins/new", &files::plugin("hostile"));
+    let detail = answer.refused(500, "internal", &["compiled code cannot be used"]);
+    assert!(!detail.contains('/'), "{detail}");
+    assert!(server.log().contains("No such file or directory"), "{}", server.log());
+    server.assert_reads_digits("acme");
+    server.pipeline("acme", "again", &processor("digits", serde_json::json!({})));
+}

@@ -1,0 +1,203 @@
+//! Compiling happens in child processes, within limits, while everything else goes on.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::server::{Server, Setup};
+use crate::{files, guests, load};
+
+/// Longer than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Asks until there is an answer.
+#[track_caller]
+fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = ask() {
+            return found;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
+        thread::yield_now();
+    }
+}
+
+/// Until a plugin is being compiled: the child's process.
+#[track_caller]
+fn until_compiling(server: &Server) -> u32 {
+    let is_running = |job: &Value| job["state"] == "running" && job["job"] == "compile-plugin";
+    until("compiling", || {
+        server.status()["jobs"].as_array().unwrap().iter().any(is_running).then_some(())
+    });
+    until("a child", || server.children().first().copied())
+}
+
+/// Until no process of this number is left.
+#[track_caller]
+fn until_gone(process: u32) {
+    until("the child's end", || {
+        let status = fs::read_to_string(format!("/proc/{process}/status"));
+        status.map_or(true, |status| status.contains("State:\tZ")).then_some(())
+    });
+}
+
+#[test]
+fn a_bomb_ends_at_its_limit_and_holds_nobody_up() {
+    let server = Setup::new().flag("--compile-timeout-s", "2").start();
+    server.digits("acme");
+    let put = |name: &str, file: &[u8]| {
+        server.admin.put(&format!("/admin/v1/tenants/acme/plugins/{name}"), file)
+    };
+    let answers = load::under_load(
+        1,
+        |_| server.assert_reads("acme", 3),
+        |served| {
+            thread::scope(|scope| {
+                let bombs = [guests::bomb(), guests::bomb_of_locals()];
+                let bombs = bombs.map(|bomb| scope.spawn(move || put("bomb", &bomb)));
+                until_compiling(&server);
+                // Requests are answered while it is being compiled, and changes made.
+                served.iter().take(20).for_each(drop);
+                server.open_tenant("other");
+                put("small", &guests::variant(&files::plugin("bench-guest"), 1)).ok();
+                bombs.map(|bomb| bomb.join().unwrap())
+            })
+        },
+    );
+    for answer in answers {
+        let named = ["plugin \"bomb\": compilation failed: it used up its 2 s of processor time"];
+        answer.refused(422, "invalid_plugin", &named);
+    }
+    assert_eq!(server.status()["jobs"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn compiling_has_a_limit_of_memory_and_gives_back_what_it_took() {
+    let server = Setup::new().flag("--compile-memory-bytes", "67108864").start();
+    server.digits("acme");
+    let path = "/admin/v1/tenants/acme/plugins/large";
+    let file = guests::large();
+    let refused = server.admin.put(path, &file);
+    let named = ["compilation failed", "compile_memory_bytes"];
+    refused.refused(422, "invalid_plugin", &named);
+    server.assert_reads_digits("acme");
+
+    let server = Server::start();
+    server.digits("acme");
+    server.assert_reads_digits("acme");
+    let before = server.resident_bytes();
+    for number in 0..3 {
+        let answer = server.admin.put(path, &guests::variant(&file, number));
+        answer.refused(422, "invalid_plugin", &["does not fit the contract"]);
+    }
+    let after = server.resident_bytes();
+    // Compiling it in the server's own process leaves 300 MB.
+    assert!(after < before + (64 << 20), "{} MB more", (after - before) >> 20);
+}
+
+#[test]
+fn a_child_ends_with_its_client() {
+    let server = Server::start();
+    server.open_tenant("acme");
+    let bomb = guests::bomb();
+    let head = format!(
+        "PUT /admin/v1/tenants/acme/plugins/bomb HTTP/1.1\r\nhost: x\r\n\
+         authorization: Bearer {}\r\ncontent-length: {}\r\n\r\n",
+        crate::server::ADMIN_TOKEN,
+        bomb.len()
+    );
+    let mut request = crate::raw::Raw::sent(&server.admin, &head);
+    request.send(&bomb);
+    let child = until_compiling(&server);
+    drop(request);
+    until_gone(child);
+    assert_eq!(server.status()["jobs"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn a_termination_ends_children_at_once() {
+    let server = Setup::new().flag("--drain-timeout-s", "100").start();
+    server.open_tenant("acme");
+    let admin = server.admin.clone();
+    let (bomb, next) = (guests::bomb(), guests::bomb_of_locals());
+    let path = "/admin/v1/tenants/acme/plugins/bomb";
+    let (one, other) = (admin.clone(), admin);
+    let uploads = [
+        thread::spawn(move || one.put(path, &bomb)),
+        thread::spawn(move || other.put(path, &next)),
+    ];
+    let child = until_compiling(&server);
+    until("both jobs", || (server.status()["jobs"].as_array().unwrap().len() == 2).then_some(()));
+    let begun = Instant::now();
+    server.signal_terminate();
+    let (_, status, _) = server.wait();
+    assert_eq!(status.code(), Some(0));
+    assert!(begun.elapsed() < Duration::from_secs(50), "it took {:?}", begun.elapsed());
+    until_gone(child);
+    for upload in uploads {
+        upload.join().unwrap().refused(503, "unavailable", &["the server is shutting down"]);
+    }
+}
+
+#[test]
+fn a_child_ends_with_a_server_that_is_killed() {
+    let server = Server::start();
+    server.open_tenant("acme");
+    let head = format!(
+        "PUT /admin/v1/tenants/acme/plugins/bomb HTTP/1.1\r\nhost: x\r\n\
+         authorization: Bearer {}\r\ncontent-length: {}\r\n\r\n",
+        crate::server::ADMIN_TOKEN,
+        guests::bomb().len()
+    );
+    let mut request = crate::raw::Raw::sent(&server.admin, &head);
+    request.send(&guests::bomb());
+    let child = until_compiling(&server);
+    let setup = server.kill();
+    until_gone(child);
+    // What the child had begun to write is removed by the next start.
+    let compiled = setup.data_dir().join("compiled");
+    let server = setup.start();
+    let aside = files_below(&compiled).into_iter().filter(|path| path.ends_with(".tmp"));
+    assert_eq!(aside.collect::<Vec<_>>(), Vec::<String>::new());
+    assert_eq!(server.release(), 1);
+}
+
+fn files_below(folder: &std::path::Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => found.extend(files_below(&path)),
+            false => found.push(path.to_string_lossy().into_owned()),
+        }
+    }
+    found
+}
+
+#[test]
+fn a_child_has_the_lowest_priority_and_nothing_of_the_server() {
+    let server = Server::start();
+    server.open_tenant("acme");
+    let admin = server.admin.clone();
+    let upload = thread::spawn(move || {
+        admin.put("/admin/v1/tenants/acme/plugins/bomb", &guests::bomb());
+    });
+    let child = until_compiling(&server);
+    let read = |name: &str| fs::read_to_string(format!("/proc/{child}/{name}")).unwrap();
+    // The nineteenth field of the line is its nice value, the seventeenth after its name.
+    let nice = || read("stat").rsplit(") ").next().unwrap().split(' ').nth(16).unwrap().to_owned();
+    until("the lowest priority", || (nice() == "19").then_some(()));
+    assert_eq!(read("environ"), "MIMALLOC_ARENA_EAGER_COMMIT=0\0");
+    assert_eq!(fs::read_link(format!("/proc/{child}/cwd")).unwrap().to_str(), Some("/"));
+    let data = server.data_dir().to_string_lossy().into_owned();
+    let open = fs::read_dir(format!("/proc/{child}/fd")).unwrap();
+    let open = open.filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
+    let open: Vec<_> = open.filter(|path| path.starts_with(&data)).collect();
+    // The file that its answer goes to, as its standard output.
+    assert_eq!(open.len(), 1, "{open:?}");
+    server.kill();
+    drop(upload);
+}

@@ -1,0 +1,72 @@
+//! Long plugin calls: on which threads they run, what they are charged, what they hold.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use serde_json::json;
+
+use crate::deploy::processor;
+use crate::files;
+use crate::server::{Server, Setup};
+
+/// Keeps all cores busy while it lives.
+fn beside_a_full_load<R>(body: impl FnOnce() -> R) -> R {
+    let ended = AtomicBool::new(false);
+    let cores = thread::available_parallelism().map_or(2, usize::from);
+    thread::scope(|scope| {
+        for _ in 0..2 * cores {
+            scope.spawn(|| {
+                while !ended.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let result = body();
+        ended.store(true, Ordering::Relaxed);
+        result
+    })
+}
+
+#[test]
+fn a_long_call_runs_off_the_serving_threads() {
+    let server = Server::start();
+    server.hostile("acme");
+    let limits = json!({ "cpu_ms": 1000, "timeout_ms": 120_000 });
+    server.pipeline("acme", "slow", &processor("hostile", limits));
+    let answer = server.data.post("/v1/acme/infer/slow?do=loop", b"");
+    answer.refused(504, "plugin_timeout", &["1000 ms of CPU time"]);
+    let (long, serving) = (server.cpu_ms_of("long-calls"), server.cpu_ms_of("tokio-rt-worker"));
+    assert!(long >= 900, "long calls took {long} ms, serving threads {serving} ms");
+    assert!(serving <= 500, "long calls took {long} ms, serving threads {serving} ms");
+}
+
+#[test]
+fn an_honest_call_is_charged_cpu_time_and_not_the_time_it_waits() {
+    let server = Server::start();
+    server.digits("acme");
+    let spec = processor("digits", json!({ "cpu_ms": 20, "timeout_ms": 120_000 }));
+    server.pipeline("acme", "narrow", &spec);
+    let picture = files::digit(7);
+    beside_a_full_load(|| {
+        for _ in 0..200 {
+            let answer = server.data.post("/v1/acme/infer/narrow", &picture);
+            assert_eq!(answer.status, 200, "{}", answer.text());
+        }
+    });
+}
+
+#[test]
+fn what_calls_hold_counts_against_their_tenant() {
+    let server = Setup::new()
+        .flag("--tenant-bytes-max", "8388608")
+        .flag("--message-bytes-max", "1048576")
+        .start();
+    server.hostile("acme");
+    for deed in ["eat-memory", "eat-host-memory"] {
+        let answer = server.data.post(&format!("/v1/acme/infer/patient?do={deed}"), b"");
+        answer.refused(429, "tenant_busy", &["bytes in flight", "8388608"]);
+    }
+    // What they held is given back.
+    assert_eq!(server.data.post("/v1/acme/infer/patient", b"").text(), "harmless");
+    assert_eq!(server.status()["tenants"]["acme"]["bytes_under_way"], 0);
+}

@@ -1,0 +1,193 @@
+//! The release log: what was changed in it, or is missing from it, is found when the server starts;
+//! and what killed processes and refused uploads leave in the store.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::files;
+use crate::server::{Server, Setup};
+
+/// A data directory with four releases, each a tenant.
+fn four_releases() -> Setup {
+    let server = Server::start();
+    for weight in 1..=4 {
+        let tenant = json!({ "open": true, "weight": weight * 100 });
+        server.put_json(&format!("tenants/tenant-{weight}"), &tenant);
+    }
+    server.kill()
+}
+
+fn file(setup: &Setup, number: u64) -> PathBuf {
+    setup.data_dir().join(format!("store/log/{number:020}.json"))
+}
+
+#[track_caller]
+fn refused(setup: &Setup, named: &[&str]) {
+    let said = setup.refuses();
+    for name in named {
+        assert!(said.contains(name), "{name:?} is missing from:\n{said}");
+    }
+}
+
+#[test]
+fn a_release_that_is_missing_in_the_middle() {
+    let setup = four_releases();
+    let away = setup.data_dir().join("away.json");
+    fs::rename(file(&setup, 2), &away).unwrap();
+    let named = ["the release log has a gap", "release 2 is missing, releases 3 to 4 are there"];
+    refused(&setup, &named);
+    fs::rename(&away, file(&setup, 2)).unwrap();
+    assert_eq!(setup.start().release(), 4, "nothing was made of the gap");
+}
+
+#[test]
+fn the_first_release_is_missing() {
+    let setup = four_releases();
+    fs::remove_file(file(&setup, 1)).unwrap();
+    refused(&setup, &["release 1 is missing, releases 2 to 4 are there"]);
+}
+
+#[test]
+fn a_digit_that_was_changed() {
+    let setup = four_releases();
+    for (number, from, to) in [(2, "200", "201"), (4, "400", "401")] {
+        let path = file(&setup, number);
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(text.matches(from).count(), 1, "{text}");
+        fs::write(&path, text.replace(from, to)).unwrap();
+        let release = format!("release {number} in the log cannot be used");
+        refused(&setup, &[&release, "its content was changed"]);
+        fs::write(&path, text).unwrap();
+    }
+    assert_eq!(setup.start().release(), 4);
+}
+
+#[test]
+fn releases_in_each_others_places() {
+    let setup = four_releases();
+    let (two, three) = (fs::read(file(&setup, 2)).unwrap(), fs::read(file(&setup, 3)).unwrap());
+    fs::write(file(&setup, 2), three).unwrap();
+    fs::write(file(&setup, 3), two).unwrap();
+    refused(&setup, &["release 2 in the log cannot be used", "it says that it is release 3"]);
+}
+
+#[test]
+fn a_release_of_another_log() {
+    let setup = four_releases();
+    let other = Server::start();
+    for tenant in ["a", "b", "c"] {
+        other.open_tenant(tenant);
+    }
+    fs::copy(file(&other.kill(), 3), file(&setup, 3)).unwrap();
+    refused(&setup, &["release 3 in the log cannot be used", "does not follow release 2"]);
+}
+
+#[test]
+fn half_a_release() {
+    let setup = four_releases();
+    let whole = fs::read(file(&setup, 4)).unwrap();
+    fs::write(file(&setup, 4), &whole[..whole.len() / 2]).unwrap();
+    refused(&setup, &["release 4 in the log cannot be used", "EOF"]);
+}
+
+/// A release as versions before this format wrote it.
+fn old_release(number: u64, tenant: &str) -> String {
+    let changes = json!([{ "kind": "put_tenant", "tenant": tenant, "spec": { "open": true } }]);
+    json!({ "number": number, "published_at_ms": 5, "changes": changes }).to_string()
+}
+
+#[test]
+fn a_log_of_an_older_version_is_read_and_goes_on_with_digests() {
+    let setup = Setup::new();
+    fs::create_dir_all(file(&setup, 1).parent().unwrap()).unwrap();
+    for (number, tenant) in [(1, "acme"), (2, "other")] {
+        fs::write(file(&setup, number), old_release(number, tenant)).unwrap();
+    }
+    let server = setup.start();
+    assert_eq!(server.release(), 2);
+    assert_eq!(server.open_tenant("third"), 3);
+    assert_eq!(server.open_tenant("fourth"), 4);
+    let server = server.kill().start();
+    let tenants = server.status()["tenants"].as_object().unwrap().len();
+    assert_eq!((server.release(), tenants), (4, 4));
+
+    let setup = server.kill();
+    fs::write(file(&setup, 2), old_release(2, "forged")).unwrap();
+    refused(&setup, &["release 3 in the log cannot be used", "does not follow release 2"]);
+    fs::write(file(&setup, 2), old_release(2, "other")).unwrap();
+    fs::write(file(&setup, 4), old_release(4, "stripped")).unwrap();
+    refused(&setup, &["release 4 in the log cannot be used", "it carries no digest"]);
+}
+
+#[test]
+fn a_release_of_a_newer_version() {
+    let setup = four_releases();
+    let newer = json!({ "format": 3, "anything": [] }).to_string();
+    fs::write(file(&setup, 5), newer).unwrap();
+    refused(&setup, &["release 5 in the log cannot be used", "its format is 3"]);
+}
+
+fn blobs(setup: &Setup) -> Vec<PathBuf> {
+    let entries = fs::read_dir(setup.data_dir().join("store/blobs"));
+    entries.into_iter().flatten().map(|entry| entry.unwrap().path()).collect()
+}
+
+#[test]
+fn leftovers_of_killed_writes_are_removed_at_the_start() {
+    let server = Server::start();
+    server.model("digits");
+    let setup = server.kill();
+    let [kept] = &blobs(&setup)[..] else { panic!("{:?}", blobs(&setup)) };
+    let begun = PathBuf::from(format!("{}#1", kept.display()));
+    let unnamed = kept.with_file_name("0".repeat(64));
+    let release = PathBuf::from(format!("{}#1", file(&setup, 2).display()));
+    for path in [&begun, &unnamed, &release] {
+        fs::write(path, "left").unwrap();
+    }
+    let server = setup.start();
+    server.logs("removed what killed writes and refused uploads had left in the store");
+    for path in [begun, unnamed, release] {
+        assert!(!path.exists(), "{}", path.display());
+    }
+    assert!(kept.is_file());
+    assert_eq!(server.status()["models"]["digits"]["state"], "ready");
+}
+
+#[test]
+fn the_files_of_refused_uploads_are_removed() {
+    let server = Server::start();
+    server.digits("acme");
+    let before = blobs(server.setup());
+    let put = |path: &str, file: &[u8]| server.admin.put(&format!("/admin/v1/{path}"), file);
+    put("models/broken", b"no model at all").refused(422, "invalid_model", &[]);
+    let wrong_role = files::plugin("ranker-pre");
+    put("tenants/acme/plugins/digits", &wrong_role).refused(422, "unprocessable", &[]);
+    // This one is known to an earlier release.
+    put("tenants/nobody/plugins/digits", &files::plugin("digits")).refused(404, "not_found", &[]);
+    let mut after = blobs(server.setup());
+    after.sort();
+    let mut before = before;
+    before.sort();
+    assert_eq!(after, before);
+    server.assert_reads("acme", 4);
+}
+
+#[test]
+fn a_disk_that_refuses_a_write_changes_nothing_and_names_no_path() {
+    let server = Server::start();
+    server.open_tenant("acme");
+    let blobs = server.setup().data_dir().join("store/blobs");
+    let _ = fs::remove_dir_all(&blobs);
+    fs::write(&blobs, "no folder").unwrap();
+    let answer = server.admin.put("/admin/v1/models/digits", &files::model("digits"));
+    let said = "the server cannot write to its storage: the change is not made";
+    let detail = answer.refused(500, "internal", &[said]);
+    assert!(!detail.contains('/'), "{detail}");
+    assert_eq!(server.release(), 1);
+    server.logs("change failed");
+    fs::remove_file(&blobs).unwrap();
+    server.model("digits");
+    assert_eq!(server.release(), 2);
+}

@@ -1,0 +1,176 @@
+//! Runs that do not end by themselves.
+
+use std::sync::Condvar;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use gristmill_core::Interrupt;
+
+use super::*;
+use crate::{LOST_RUNS_MAX, LaneParts, Lanes, Upkeep};
+
+/// Answers at once, but runs on a negative input until it may go on.
+#[derive(Clone, Default)]
+struct Endless {
+    gate: Arc<Gate>,
+    /// Whether it heeds the order to end.
+    heeds: bool,
+}
+
+#[derive(Default)]
+struct Gate {
+    open: Mutex<bool>,
+    opened: Condvar,
+    runs: AtomicUsize,
+}
+
+impl Gate {
+    fn set(&self, open: bool) {
+        *self.open.lock().unwrap() = open;
+        self.opened.notify_all();
+    }
+}
+
+impl Interrupt for Gate {
+    fn interrupt(&self) {
+        self.set(true);
+    }
+
+    fn rearm(&self) {
+        self.set(false);
+    }
+}
+
+impl Model for Endless {
+    fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
+        self.gate.runs.fetch_add(1, Ordering::Relaxed);
+        if inputs[0].as_f32().unwrap().iter().all(|value| *value >= 0.0) {
+            return Ok(inputs.to_vec());
+        }
+        let mut open = self.gate.open.lock().unwrap();
+        while !*open {
+            open = self.gate.opened.wait(open).unwrap();
+        }
+        Err(ModelError("ended".into()))
+    }
+
+    fn interrupt(&self) -> Option<Arc<dyn Interrupt>> {
+        self.heeds.then(|| self.gate.clone() as Arc<dyn Interrupt>)
+    }
+}
+
+const SOON: Duration = Duration::from_millis(10);
+const LONG: Duration = Duration::from_secs(60);
+
+/// A lane over one instance of `model`, which is replaced by another of the same kind.
+fn lane(model: &Endless, lanes: &Arc<Lanes>) -> (Arc<Lane>, Arc<AtomicUsize>) {
+    let (lost_runs, again) = (Arc::new(AtomicUsize::new(0)), model.clone());
+    let upkeep = Upkeep {
+        replace: Some(Box::new(move || Ok(Box::new(again.clone())))),
+        lost_runs: lost_runs.clone(),
+        lanes: lanes.clone(),
+    };
+    let config = LaneConfig { run_grace: SOON, lost_after: SOON, ..LaneConfig::new(8, 64) };
+    let instances: Vec<Box<dyn Model>> = vec![Box::new(model.clone())];
+    let (info, pool) = (info(), BufferPool::new(1 << 20));
+    let parts = LaneParts { name: "endless", info, instances, config, pool, upkeep };
+    (Arc::new(Lane::open(parts).unwrap()), lost_runs)
+}
+
+async fn run(lane: &Lane, values: &[f32], patience: Duration) -> Result<Vec<f32>, SubmitError> {
+    let submission = submission(&BufferPool::new(0), "a", values, patience);
+    let outputs = lane.submit(submission).await?.outputs;
+    Ok(outputs[0].tensor.as_f32().unwrap().to_vec())
+}
+
+/// Send what does not end, until a run of it is lost: on a busy machine it may expire before it runs.
+async fn lose_run(lane: &Arc<Lane>) -> tokio::task::JoinHandle<Result<Vec<f32>, SubmitError>> {
+    let before = lane.statistics().lost;
+    loop {
+        let own = lane.clone();
+        let task = tokio::spawn(async move { run(&own, &[-1.0], SOON).await });
+        while !task.is_finished() {
+            if lane.statistics().lost > before {
+                return task;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_past_its_deadline_is_ended_and_the_instance_serves_on() {
+    let model = Endless { heeds: true, ..Endless::default() };
+    let (lane, lost_runs) = lane(&model, &Arc::default());
+    for times in 1..=4 {
+        let mut outcome = run(&lane, &[-1.0, -2.0], SOON).await;
+        while matches!(outcome, Err(SubmitError::Expired | SubmitError::TooBusy { .. })) {
+            outcome = run(&lane, &[-1.0, -2.0], SOON).await;
+        }
+        assert!(matches!(outcome, Err(SubmitError::GivenUp)), "{outcome:?}");
+        assert_eq!(run(&lane, &[3.0], LONG).await.unwrap(), [3.0]);
+        let statistics = lane.statistics();
+        assert_eq!((statistics.given_up, statistics.lost), (times, 0));
+        assert_eq!(statistics.bisections, 0, "what was ended is not tried again");
+    }
+    assert_eq!(model.gate.runs.load(Ordering::Relaxed), 8);
+    assert_eq!(lost_runs.load(Ordering::Relaxed), 0);
+}
+
+// Each lost run may hold a thread: it is led.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_run_that_cannot_be_ended_costs_its_instance_and_too_many_the_model() {
+    let (model, lanes) = (Endless::default(), Arc::default());
+    let (lane, lost_runs) = lane(&model, &lanes);
+    let mut stuck = Vec::new();
+    for _ in 0..LOST_RUNS_MAX {
+        stuck.push(lose_run(&lane).await);
+        // Served by the instance that takes the place of the lost one.
+        assert_eq!(run(&lane, &[1.0], LONG).await.unwrap(), [1.0]);
+    }
+    assert!(lane.refusal().is_none());
+    stuck.push(lose_run(&lane).await);
+    while lane.refusal().is_none() {
+        tokio::task::yield_now().await;
+    }
+    let refused = run(&lane, &[1.0], LONG).await;
+    assert!(matches!(&refused, Err(SubmitError::OutOfService(why)) if why.contains("do not end")));
+    assert_eq!(lost_runs.load(Ordering::Relaxed), LOST_RUNS_MAX + 1);
+    assert!(!lane.rests_within(Duration::ZERO) && !lanes.end_within(Duration::ZERO));
+
+    model.gate.set(true);
+    assert!(lane.rests_within(LONG));
+    assert_eq!(lost_runs.load(Ordering::Relaxed), 0);
+    for task in stuck {
+        assert!(task.await.unwrap().is_err());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_queued_behind_a_lost_run_is_told_when_the_model_is_refused() {
+    let (model, lanes) = (Endless::default(), Arc::default());
+    let (lane, lost_runs) = lane(&model, &lanes);
+    lost_runs.store(LOST_RUNS_MAX, Ordering::Relaxed);
+    let own = lane.clone();
+    let stuck = tokio::spawn(async move { run(&own, &[-1.0], Duration::from_secs(1)).await });
+    while model.gate.runs.load(Ordering::Relaxed) == 0 {
+        assert!(!stuck.is_finished());
+        tokio::task::yield_now().await;
+    }
+    let refused = run(&lane, &[1.0], LONG).await;
+    assert!(matches!(refused, Err(SubmitError::OutOfService(_))), "{refused:?}");
+    model.gate.set(true);
+    assert!(stuck.await.unwrap().is_err());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn at_the_end_runs_are_ended_though_their_lane_is_gone() {
+    let (model, lanes) = (Endless { heeds: true, ..Endless::default() }, Arc::<Lanes>::default());
+    let (lane, _) = lane(&model, &lanes);
+    let running = tokio::spawn(async move { run(&lane, &[-1.0], LONG).await });
+    while model.gate.runs.load(Ordering::Relaxed) == 0 {
+        tokio::task::yield_now().await;
+    }
+    running.abort();
+    assert!(running.await.unwrap_err().is_cancelled());
+    assert!(lanes.end_within(LONG));
+}

@@ -1,0 +1,156 @@
+//! The batches that run just now: until when each may, and how it is ended.
+//!
+//! A run that goes on for too long after the last deadline of its requests is told to end
+//! (`core::Interrupt`). One that does not heed that is lost: its thread and its instance are counted
+//! and left to themselves, and others take their place (`watch`).
+//!
+//! Invariant: a run is told to end only while it is on this list, under the lane's lock, so that the
+//! order never reaches the run after it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use gristmill_core::{Interrupt, Model};
+
+/// One instance of the model, with what ends its runs.
+pub(crate) struct Instance {
+    pub(crate) model: Box<dyn Model>,
+    pub(crate) stop: Arc<Stop>,
+}
+
+impl Instance {
+    pub(crate) fn new(model: Box<dyn Model>) -> Self {
+        let interrupt = model.interrupt();
+        Self { model, stop: Arc::new(Stop { ordered: AtomicBool::new(false), interrupt }) }
+    }
+}
+
+/// The order to end a run.
+pub(crate) struct Stop {
+    ordered: AtomicBool,
+    /// None where the model cannot be interrupted.
+    interrupt: Option<Arc<dyn Interrupt>>,
+}
+
+impl Stop {
+    pub(crate) fn is_ordered(&self) -> bool {
+        self.ordered.load(Ordering::Acquire)
+    }
+
+    fn order(&self) {
+        self.ordered.store(true, Ordering::Release);
+        if let Some(interrupt) = &self.interrupt {
+            interrupt.interrupt();
+        }
+    }
+
+    fn lift(&self) {
+        if self.ordered.swap(false, Ordering::AcqRel)
+            && let Some(interrupt) = &self.interrupt
+        {
+            interrupt.rearm();
+        }
+    }
+}
+
+/// A batch in an instance.
+struct Run {
+    id: u64,
+    /// When it is expected to end.
+    until: Instant,
+    /// When it is told to end.
+    give_up_at: Instant,
+    /// Since when it is told to.
+    told_at: Option<Instant>,
+    /// Whether a submitting task runs it, not a worker.
+    led: bool,
+    stop: Arc<Stop>,
+}
+
+/// What is known of a run when it begins.
+pub(crate) struct Begun<'a> {
+    pub(crate) until: Instant,
+    pub(crate) give_up_at: Instant,
+    pub(crate) led: bool,
+    pub(crate) instance: &'a Instance,
+}
+
+/// The batches that run just now.
+#[derive(Default)]
+pub(crate) struct Running {
+    runs: Vec<Run>,
+    next: u64,
+    /// Runs that did not end when told to, and go on.
+    lost: usize,
+}
+
+/// A run that was given up although it goes on.
+pub(crate) struct Lost {
+    pub(crate) led: bool,
+}
+
+impl Running {
+    /// The number under which the run [ends](Self::end).
+    pub(crate) fn begin(&mut self, begun: Begun<'_>) -> u64 {
+        let Begun { until, give_up_at, led, instance } = begun;
+        let (id, stop) = (self.next, instance.stop.clone());
+        self.next += 1;
+        self.runs.push(Run { id, until, give_up_at, told_at: None, led, stop });
+        id
+    }
+
+    /// The run is over. False where it was lost: its instance is not to be used again.
+    pub(crate) fn end(&mut self, id: u64) -> bool {
+        let Some(at) = self.runs.iter().position(|run| run.id == id) else {
+            self.lost -= 1;
+            return false;
+        };
+        self.runs.swap_remove(at).stop.lift();
+        true
+    }
+
+    /// When the first instance is expected to be free.
+    pub(crate) fn first_end(&self) -> Option<Instant> {
+        self.runs.iter().map(|run| run.until).min()
+    }
+
+    /// Whether nothing runs, lost runs among it.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.runs.is_empty() && self.lost == 0
+    }
+
+    /// Whether there is nothing to watch.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// Tell the runs to end that are due at `now`; how many.
+    pub(crate) fn tell(&mut self, now: Instant) -> usize {
+        let due = |run: &&mut Run| run.told_at.is_none() && run.give_up_at <= now;
+        let mut told = 0;
+        for run in self.runs.iter_mut().filter(due) {
+            run.told_at = Some(now);
+            run.stop.order();
+            told += 1;
+        }
+        told
+    }
+
+    /// Tell all runs to end.
+    pub(crate) fn tell_all(&mut self, now: Instant) {
+        self.runs.iter_mut().for_each(|run| run.give_up_at = now);
+        self.tell(now);
+    }
+
+    /// Give up a run that was told to end before `told_before` and goes on.
+    pub(crate) fn lose(&mut self, told_before: Instant) -> Option<Lost> {
+        let told = |run: &Run| run.told_at.is_some_and(|at| at <= told_before);
+        let at = self.runs.iter().position(told)?;
+        self.lost += 1;
+        Some(Lost { led: self.runs.swap_remove(at).led })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
+
+use gristmill_core::{ModelError, Tensor};
+
+use super::*;
+
+/// Counts what it is told.
+#[derive(Default)]
+struct Told {
+    interrupted: AtomicUsize,
+    rearmed: AtomicUsize,
+}
+
+impl Interrupt for Told {
+    fn interrupt(&self) {
+        self.interrupted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn rearm(&self) {
+        self.rearmed.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Told {
+    fn counts(&self) -> (usize, usize) {
+        (self.interrupted.load(Ordering::Relaxed), self.rearmed.load(Ordering::Relaxed))
+    }
+}
+
+struct Idle(Arc<Told>);
+
+impl Model for Idle {
+    fn run(&mut self, _: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
+        Ok(Vec::new())
+    }
+
+    fn interrupt(&self) -> Option<Arc<dyn Interrupt>> {
+        Some(self.0.clone())
+    }
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn begin(running: &mut Running, give_up_at: Instant) -> (u64, Arc<Told>) {
+    let told = Arc::new(Told::default());
+    let instance = Instance::new(Box::new(Idle(told.clone())));
+    let begun = Begun { until: give_up_at, give_up_at, led: false, instance: &instance };
+    (running.begin(begun), told)
+}
+
+#[test]
+fn a_run_is_told_to_end_once_and_only_when_it_is_due() {
+    let (mut running, now) = (Running::default(), Instant::now());
+    let (first, told_first) = begin(&mut running, now + SECOND);
+    let (second, told_second) = begin(&mut running, now + 3 * SECOND);
+    assert_eq!((running.tell(now), running.tell(now + SECOND)), (0, 1));
+    assert_eq!(running.tell(now + 2 * SECOND), 0);
+    assert_eq!((told_first.counts(), told_second.counts()), ((1, 0), (0, 0)));
+    assert!(running.end(first) && running.end(second) && running.is_at_rest());
+    assert_eq!((told_first.counts(), told_second.counts()), ((1, 1), (0, 0)));
+}
+
+#[test]
+fn a_run_that_does_not_heed_it_is_lost_until_it_ends() {
+    let (mut running, now) = (Running::default(), Instant::now());
+    let (first, told) = begin(&mut running, now);
+    let (second, _) = begin(&mut running, now + SECOND);
+    running.tell(now);
+    assert!(running.lose(now - SECOND).is_none(), "it was told later");
+    assert!(running.lose(now).is_some() && running.lose(now).is_none());
+    assert!(running.end(second) && running.is_empty() && !running.is_at_rest());
+    assert!(!running.end(first), "its instance is not used again");
+    assert!(running.is_at_rest());
+    assert_eq!(told.counts(), (1, 0));
+}
+
+#[test]
+fn the_first_end_is_that_of_the_runs_still_there() {
+    let (mut running, now) = (Running::default(), Instant::now());
+    let (first, _) = begin(&mut running, now + SECOND);
+    begin(&mut running, now + 2 * SECOND);
+    assert_eq!(running.first_end(), Some(now + SECOND));
+    running.end(first);
+    assert_eq!(running.first_end(), Some(now + 2 * SECOND));
+}

@@ -1,0 +1,173 @@
+//! What the parent does for one child: feed it, read it, reap it. Blocking, on a thread of its own.
+
+use std::io::{self, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::{ChildError, ChildLimits};
+
+/// What is kept of a child's standard error.
+const SAID_BYTES_MAX: usize = 4 << 10;
+
+/// A child that can be killed from any thread, before it is started and until it is reaped:
+/// afterwards its number may be another process's.
+#[derive(Clone, Default)]
+pub(crate) struct Victim(Arc<Mutex<State>>);
+
+#[derive(Default)]
+enum State {
+    #[default]
+    NotStarted,
+    Started(Child),
+    /// Killed before it was started.
+    Abandoned,
+}
+
+impl Victim {
+    fn start(&self, mut command: Command) -> io::Result<Pipes> {
+        let mut state = self.lock();
+        if matches!(*state, State::Abandoned) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        let mut child = command.spawn()?;
+        let pipes = Pipes {
+            stdin: child.stdin.take(),
+            stdout: child.stdout.take(),
+            stderr: child.stderr.take(),
+        };
+        *state = State::Started(child);
+        Ok(pipes)
+    }
+
+    pub(crate) fn kill(&self) {
+        let mut state = self.lock();
+        let killed = match &mut *state {
+            State::Started(child) => child.kill(),
+            State::NotStarted | State::Abandoned => {
+                *state = State::Abandoned;
+                Ok(())
+            }
+        };
+        if let Err(error) = killed {
+            tracing::error!(%error, "a child process cannot be killed");
+        }
+    }
+
+    fn try_wait(&self) -> io::Result<Option<ExitStatus>> {
+        match &mut *self.lock() {
+            State::Started(child) => child.try_wait(),
+            State::NotStarted | State::Abandoned => Err(io::ErrorKind::Interrupted.into()),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Pipes {
+    stdin: Option<ChildStdin>,
+    stdout: Option<ChildStdout>,
+    stderr: Option<ChildStderr>,
+}
+
+/// Start the child, feed it, read its answer, and wait for its end. Comes back as soon as the child
+/// has ended or was killed.
+pub(crate) fn attend(
+    child: &Victim,
+    command: Command,
+    input: &[Bytes],
+    limits: &ChildLimits,
+) -> Result<Vec<u8>, ChildError> {
+    let Pipes { stdin, stdout, stderr } = child.start(command)?;
+    let (answer, said, status) = std::thread::scope(|scope| {
+        let feeding = stdin.map(|stdin| scope.spawn(move || feed(stdin, input)));
+        let reading = stdout.map(|stdout| scope.spawn(|| read_answer(child, stdout, limits)));
+        let said = stderr.map(read_said).unwrap_or_default();
+        let status = reap(child);
+        // Its standard input is held until here: a child that reads the end of it ends.
+        drop(feeding.map(|feeding| feeding.join()));
+        let answer = reading.map(|reading| reading.join());
+        (answer, said, status)
+    });
+    let answer = match answer {
+        Some(Ok(answer)) => answer?,
+        Some(Err(_)) => return Err(io::Error::other("the thread that reads it panicked").into()),
+        None => Vec::new(),
+    };
+    verdict(status?, said, limits).map(|()| answer)
+}
+
+/// The pipe stays open for as long as the result is held. A child may end before it has read all.
+fn feed(mut stdin: ChildStdin, input: &[Bytes]) -> ChildStdin {
+    let _ = input.iter().try_for_each(|bytes| stdin.write_all(bytes)).and_then(|()| stdin.flush());
+    stdin
+}
+
+fn read_answer(
+    child: &Victim,
+    stdout: ChildStdout,
+    limits: &ChildLimits,
+) -> Result<Vec<u8>, ChildError> {
+    let mut answer = Vec::new();
+    let read = stdout.take(limits.output_bytes.saturating_add(1)).read_to_end(&mut answer);
+    if answer.len() as u64 > limits.output_bytes {
+        child.kill();
+        return Err(ChildError::TooMuchOutput(limits.output_bytes));
+    }
+    read?;
+    Ok(answer)
+}
+
+/// All that the child says until it ends, of which the beginning is kept, on one line.
+fn read_said(mut stderr: impl Read) -> String {
+    let (mut said, mut buffer) = (Vec::new(), [0; 4 << 10]);
+    loop {
+        match stderr.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(len) => {
+                let room = SAID_BYTES_MAX - said.len();
+                said.extend_from_slice(&buffer[..len.min(room)]);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    let said = String::from_utf8_lossy(&said);
+    said.trim().replace(|c: char| c.is_control(), " ")
+}
+
+/// Wait for the end without the lock being held meanwhile, so that the child can be killed.
+fn reap(child: &Victim) -> io::Result<ExitStatus> {
+    // Its standard error has ended, so that it is ending, too, or hangs and will be killed.
+    let mut pause = Duration::from_micros(100);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(20));
+    }
+}
+
+fn verdict(status: ExitStatus, said: String, limits: &ChildLimits) -> Result<(), ChildError> {
+    use rustix::process::Signal;
+    match (status.code(), status.signal()) {
+        (Some(0), _) => Ok(()),
+        (Some(status), _) => Err(ChildError::Failed { status, said }),
+        (None, signal) => {
+            let signal = signal.unwrap_or_default();
+            if signal == Signal::XCPU.as_raw() {
+                return Err(ChildError::OutOfTime(limits.cpu));
+            }
+            if signal == Signal::XFSZ.as_raw() {
+                return Err(ChildError::TooMuchOutput(limits.output_bytes));
+            }
+            Err(ChildError::Killed { signal, memory_bytes: limits.memory_bytes, said })
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Why a child gave no answer.
+
+use std::io;
+use std::time::Duration;
+
+/// Why a child gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ChildError {
+    #[error("{0} jobs are waiting already; try again later")]
+    Busy(usize),
+    #[error("the server is shutting down")]
+    ShuttingDown,
+    /// The host's fault: no process could be made, or a pipe to it failed.
+    #[error("cannot run a child process: {0}")]
+    Io(#[from] io::Error),
+    #[error("it took longer than {} s", .0.as_secs_f64())]
+    TimedOut(Duration),
+    #[error("it used up its {} s of processor time", .0.as_secs_f64())]
+    OutOfTime(Duration),
+    #[error("its answer is over the limit of {0} bytes")]
+    TooMuchOutput(u64),
+    /// A failed allocation ends a process with SIGABRT (6), a stack overflow with SIGSEGV (11).
+    #[error("signal {signal} ended it, with a memory limit of {memory_bytes} bytes{}", reason(.said))]
+    Killed { signal: i32, memory_bytes: u64, said: String },
+    /// It ended by itself and said that it failed.
+    #[error("it failed with exit status {status}{}", reason(.said))]
+    Failed { status: i32, said: String },
+}
+
+impl ChildError {
+    /// Whether the server is at fault, rather than the work that the child was given.
+    pub fn is_hosts_fault(&self) -> bool {
+        matches!(self, Self::Busy(_) | Self::ShuttingDown | Self::Io(_))
+    }
+}
+
+fn reason(said: &str) -> String {
+    if said.is_empty() { String::new() } else { format!(": {said}") }
+}

@@ -1,0 +1,49 @@
+//! What one child may use.
+
+use std::io;
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, getrlimit, nice, setrlimit};
+use serde::{Deserialize, Serialize};
+
+/// Descriptors that a child may have open.
+const FILES: u64 = 256;
+
+/// What one child may use. Going over ends the child.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChildLimits {
+    /// From its start to its end. Kept by the parent.
+    pub wall: Duration,
+    /// Processor time of all its threads, in whole seconds.
+    pub cpu: Duration,
+    /// Memory that it can write to: heap, stacks, and private mappings.
+    pub memory_bytes: u64,
+    /// Address space, where it is bounded; CUDA, for one, reserves far more than it uses.
+    pub address_bytes: Option<u64>,
+    /// What it answers, and the largest file that it can write.
+    pub output_bytes: u64,
+}
+
+impl ChildLimits {
+    /// Bind the calling process to these limits, and give it the lowest priority.
+    pub(crate) fn apply(&self) -> io::Result<()> {
+        let bind = |resource, soft: u64, hard: u64| {
+            // No limit can be raised over what the parent was given.
+            let own = getrlimit(resource).maximum.unwrap_or(u64::MAX);
+            let limit = Rlimit { current: Some(soft.min(own)), maximum: Some(hard.min(own)) };
+            setrlimit(resource, limit).map_err(io::Error::from)
+        };
+        bind(Resource::Core, 0, 0)?;
+        bind(Resource::Nofile, FILES, FILES)?;
+        bind(Resource::Fsize, self.output_bytes, self.output_bytes)?;
+        bind(Resource::Data, self.memory_bytes, self.memory_bytes)?;
+        if let Some(bytes) = self.address_bytes {
+            bind(Resource::As, bytes, bytes)?;
+        }
+        // The soft limit is a signal that says why; the hard one ends it, come what may.
+        let seconds = self.cpu.as_secs().max(1);
+        bind(Resource::Cpu, seconds, seconds + 1)?;
+        nice(19)?;
+        Ok(())
+    }
+}

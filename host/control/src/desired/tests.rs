@@ -1,0 +1,88 @@
+use gristmill_core::{Digest, Name};
+use serde_json::json;
+
+use super::Desired;
+use crate::model_config::ModelConfig;
+use crate::release::{Change, TenantSpec};
+
+fn name(text: &str) -> Name {
+    text.parse().unwrap()
+}
+
+fn put_model(byte: u8) -> Change {
+    Change::PutModel { model: name("m"), digest: Digest::from_bytes([byte; 32]) }
+}
+
+fn applied(releases: &[&[Change]]) -> Desired {
+    let mut desired = Desired::default();
+    for (number, changes) in (1..).zip(releases) {
+        desired.apply(number, changes).unwrap();
+    }
+    desired
+}
+
+#[test]
+fn a_models_versions_are_the_releases_that_brought_new_content() {
+    let config = ModelConfig { max_batch_size: 7, ..ModelConfig::default() };
+    let put_config = Change::PutModelConfig { model: name("m"), config: config.clone() };
+    let desired = applied(&[
+        &[put_model(1)],
+        &[put_model(1)],
+        &[put_config],
+        &[put_model(2)],
+        &[put_model(1)],
+    ]);
+    let model = &desired.models["m"];
+    assert_eq!((model.version, &model.earlier_versions[..]), (5, &[1, 4][..]));
+    assert_eq!(model.config, config, "new content leaves the configuration");
+}
+
+#[test]
+fn a_model_keeps_its_content_while_it_is_unloaded() {
+    let unload = Change::UnloadModel { model: name("m") };
+    let load = Change::LoadModel { model: name("m") };
+    assert!(applied(&[&[put_model(1)], std::slice::from_ref(&unload)]).models["m"].unloaded);
+    assert_eq!(applied(&[&[put_model(1)], &[unload, load]]), applied(&[&[put_model(1)]]));
+}
+
+#[test]
+fn a_tenant_that_is_put_again_keeps_its_plugins_and_pipelines() {
+    let tenant = name("acme");
+    let put = |open| Change::PutTenant {
+        tenant: tenant.clone(),
+        spec: TenantSpec { open, ..TenantSpec::default() },
+    };
+    let (plugin, digest) = (name("p"), Digest::from_bytes([1; 32]));
+    let spec = json!({ "pre": "p", "model": "m", "post": "p" });
+    let desired = applied(&[
+        &[put(true)],
+        &[Change::PutPlugin { tenant: tenant.clone(), plugin, digest }],
+        &[Change::PutPipeline {
+            tenant: tenant.clone(),
+            pipeline: name("main"),
+            spec: serde_json::from_value(spec).unwrap(),
+        }],
+        &[put(false)],
+    ]);
+    let acme = &desired.tenants["acme"];
+    assert!(!acme.spec.open && acme.plugins.contains_key("p") && acme.pipelines.len() == 1);
+    let deleted = applied(&[&[put(true)], &[Change::DeleteTenant { tenant }]]);
+    assert_eq!(deleted, Desired::default(), "the log may delete what has contents");
+}
+
+#[test]
+fn what_is_not_there_is_neither_changed_nor_deleted() {
+    let (tenant, plugin) = (name("acme"), name("p"));
+    let digest = Digest::from_bytes([1; 32]);
+    for change in [
+        Change::DeleteTenant { tenant: tenant.clone() },
+        Change::PutPlugin { tenant: tenant.clone(), plugin: plugin.clone(), digest },
+        Change::DeletePlugin { tenant, plugin },
+        Change::PutModelConfig { model: name("m"), config: ModelConfig::default() },
+        Change::DeleteModel { model: name("m") },
+        Change::LoadModel { model: name("m") },
+        Change::UnloadModel { model: name("m") },
+    ] {
+        assert!(Desired::default().apply(1, std::slice::from_ref(&change)).is_err(), "{change}");
+    }
+}

@@ -1,0 +1,80 @@
+use serde_json::{Map, Value, json};
+
+use super::{Document, Faults};
+
+fn document(value: Value) -> Document {
+    let Value::Object(keys) = value else { panic!("{value} is no object") };
+    Document::new(keys)
+}
+
+#[test]
+fn what_fits_is_read() {
+    let mut read = document(json!({
+        "open": true, "weight": 7, "name": "acme", "list": [1, 2], "none": null,
+        "inner": { "deep": "text" }, "colour": "red",
+    }));
+    assert_eq!(read.flag("open"), Some(true));
+    assert_eq!(read.whole::<u32>("weight"), Some(7));
+    assert_eq!(read.name("name").unwrap().as_str(), "acme");
+    let double = |value: &Value| value.as_u64().map(|n| n * 2).ok_or_else(String::new);
+    assert_eq!(read.list("list", double), Some(vec![2, 4]));
+    assert_eq!(read.text("none"), None);
+    assert_eq!(read.text("absent"), None);
+    assert_eq!(read.nested("inner", |inner| inner.text("deep")).unwrap(), "text");
+    assert_eq!(read.one_of("colour", &[("blue", 1), ("red", 2)]), Some(2));
+    assert_eq!(read.finish(), Faults::default());
+}
+
+#[test]
+fn all_that_does_not_is_said_at_once() {
+    let mut read = document(json!({
+        "opne": true, "open": "yes", "weight": -1, "small": 300, "name": "A b", "list": [1, "x"],
+        "inner": { "deep": 5, "depe": 6 }, "colour": "green", "object": [1],
+        "long": "x".repeat(1000),
+    }));
+    read.flag("open");
+    read.whole::<u32>("weight");
+    read.whole::<u8>("small");
+    read.name("name");
+    let numbers = |value: &Value| value.as_u64().ok_or_else(|| " must be a number".to_owned());
+    assert_eq!(read.list("list", numbers), None);
+    read.nested("inner", |inner| inner.text("deep"));
+    read.one_of("colour", &[("blue", 1), ("red", 2)]);
+    read.object("object");
+    read.whole::<u64>("long");
+    let missing = read.whole::<u64>("missing");
+    read.require("missing", missing);
+    read.require::<bool>("open", None);
+    let faults = read.finish();
+    for key in ["open", "inner", "inner.deep", "list", "list[1]", "missing"] {
+        assert!(faults.has(key), "{key}");
+    }
+    assert!(!faults.has("lis") && !faults.has("deep"));
+    let texts = faults.into_texts();
+    let expected = [
+        "open is \"yes\": must be true or false",
+        "weight is -1: must be a whole number from 0 on",
+        "small is 300: must be a whole number from 0 on",
+        "name: \"A b\" is no",
+        "list[1] must be a number",
+        "inner.deep is 5: must be text",
+        "inner: unknown key \"depe\"; known are deep",
+        "colour is \"green\": must be one of blue, red",
+        "object is a list: must be a JSON object",
+        "long is \"xxx",
+        "missing is missing",
+        "unknown key \"opne\"; known are open, weight, small, name, list, inner",
+    ];
+    assert_eq!(texts.len(), expected.len(), "{texts:#?}");
+    for named in expected {
+        assert!(texts.iter().any(|text| text.contains(named)), "{named}: {texts:#?}");
+    }
+    assert!(texts.iter().all(|text| text.len() < 200), "{texts:#?}");
+}
+
+#[test]
+fn an_unknown_key_is_cut_where_it_is_long() {
+    let keys = Map::from_iter([("k".repeat(5000), Value::Null)]);
+    let texts = Document::new(keys).finish().into_texts();
+    assert!(texts[0].len() < 200, "{texts:?}");
+}

@@ -1,0 +1,93 @@
+//! What of the desired state is not served, and why.
+
+use std::fmt;
+
+use gristmill_core::Name;
+
+/// What a fault is about. Faults are told apart by it, never by their texts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    Plugin { tenant: Name, plugin: Name },
+    Model(Name),
+    Tenant(Name),
+    Pipeline { tenant: Name, pipeline: Name },
+}
+
+/// A part of the desired state that is not served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    pub subject: Subject,
+    pub reason: String,
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plugin { plugin, .. } => write!(f, "plugin {:?}", plugin.as_str()),
+            Self::Model(model) => write!(f, "model {:?}", model.as_str()),
+            Self::Tenant(tenant) => write!(f, "tenant {:?}", tenant.as_str()),
+            Self::Pipeline { tenant, pipeline } => {
+                write!(f, "tenant {:?}, pipeline {:?}", tenant.as_str(), pipeline.as_str())
+            }
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.subject, self.reason)
+    }
+}
+
+impl Fault {
+    /// Whether it may be the consequence of another: a pipeline fails with its plugins and its model.
+    fn is_consequence(&self) -> bool {
+        matches!(self.subject, Subject::Pipeline { .. })
+    }
+}
+
+/// Those of `faults` for which a change is refused: of subjects that were whole, or that the change
+/// itself is about. What follows from others of them is left out.
+pub(crate) fn refusing(faults: Vec<Fault>, known: &[Subject], changed: &[Subject]) -> Vec<Fault> {
+    let is_new =
+        |fault: &Fault| !known.contains(&fault.subject) || changed.contains(&fault.subject);
+    let mut new: Vec<_> = faults.into_iter().filter(is_new).collect();
+    if new.iter().any(|fault| !fault.is_consequence()) {
+        new.retain(|fault| !fault.is_consequence());
+    }
+    new
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn model(name: &str) -> Fault {
+        Fault { subject: Subject::Model(name.parse().unwrap()), reason: "broken".into() }
+    }
+
+    fn pipeline(name: &str, reason: &str) -> Fault {
+        let (tenant, pipeline) = ("acme".parse().unwrap(), name.parse().unwrap());
+        Fault { subject: Subject::Pipeline { tenant, pipeline }, reason: reason.into() }
+    }
+
+    #[test]
+    fn a_known_fault_refuses_nothing_although_its_reason_is_another() {
+        let known = [pipeline("a", "missing file 1").subject];
+        assert_eq!(refusing(vec![pipeline("a", "missing file 2")], &known, &[]), []);
+        let both = vec![pipeline("a", "x"), pipeline("b", "y"), pipeline("c", "z")];
+        assert_eq!(refusing(both, &known, &[]), [pipeline("b", "y"), pipeline("c", "z")]);
+    }
+
+    #[test]
+    fn what_a_change_is_about_must_be_whole() {
+        let known = [pipeline("a", "x").subject];
+        assert_eq!(refusing(vec![pipeline("a", "x")], &known, &known), [pipeline("a", "x")]);
+    }
+
+    #[test]
+    fn consequences_are_left_out_beside_their_cause() {
+        let faults = vec![pipeline("a", "model"), model("m"), pipeline("b", "model")];
+        assert_eq!(refusing(faults, &[], &[]), [model("m")]);
+    }
+}

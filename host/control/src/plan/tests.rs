@@ -1,0 +1,165 @@
+use gristmill_core::{Digest, ErrorCode, Name};
+use serde_json::json;
+
+use super::plan;
+use crate::desired::Desired;
+use crate::release::{Change, TenantSpec};
+
+fn name(text: &str) -> Name {
+    text.parse().unwrap()
+}
+
+fn put_tenant(tenant: &str, spec: TenantSpec) -> Change {
+    Change::PutTenant { tenant: name(tenant), spec }
+}
+
+fn key(byte: u8) -> Digest {
+    Digest::from_bytes([byte; 32])
+}
+
+/// Tenants `acme` and `other` with the pipelines `main` (the default of `acme`) and `spare` on the model
+/// `digits`, which is granted to both.
+fn state() -> Desired {
+    let digest = Digest::from_bytes([0; 32]);
+    let mut desired = Desired::default();
+    let mut changes = vec![
+        Change::PutModel { model: name("digits"), digest },
+        Change::PutModel { model: name("unused"), digest },
+    ];
+    for (index, tenant) in ["acme", "other"].into_iter().enumerate() {
+        let spec = TenantSpec {
+            keys: vec![key(index as u8 + 1)],
+            models: [name("digits")].into(),
+            default_pipeline: (tenant == "acme").then(|| name("main")),
+            ..TenantSpec::default()
+        };
+        changes.push(put_tenant(tenant, spec));
+        let tenant = name(tenant);
+        let plugin = |plugin| Change::PutPlugin { tenant: tenant.clone(), plugin, digest };
+        changes.extend(["both", "idle"].map(name).map(plugin));
+        for pipeline in ["main", "spare"].map(name) {
+            let spec = json!({ "pre": "both", "model": "digits", "post": "both" });
+            let spec = serde_json::from_value(spec).unwrap();
+            changes.push(Change::PutPipeline { tenant: tenant.clone(), pipeline, spec });
+        }
+    }
+    desired.apply(1, &changes).unwrap();
+    desired
+}
+
+#[track_caller]
+fn refused(change: Change, code: ErrorCode, expected: &str) {
+    let error = plan(&state(), &[change], false).unwrap_err();
+    assert_eq!((error.code(), error.to_string().as_str()), (code, expected));
+}
+
+/// What is left of the state after a change with `cascade`.
+fn cascaded(change: Change) -> Desired {
+    let mut desired = state();
+    let changes = plan(&desired, &[change], true).unwrap();
+    desired.apply(2, &changes).unwrap();
+    desired
+}
+
+fn delete_model(model: &str) -> Change {
+    Change::DeleteModel { model: name(model) }
+}
+
+fn delete_plugin(plugin: &str) -> Change {
+    Change::DeletePlugin { tenant: name("acme"), plugin: name(plugin) }
+}
+
+fn delete_pipeline(pipeline: &str) -> Change {
+    Change::DeletePipeline { tenant: name("acme"), pipeline: name(pipeline) }
+}
+
+fn delete_tenant(tenant: &str) -> Change {
+    Change::DeleteTenant { tenant: name(tenant) }
+}
+
+#[test]
+fn what_is_in_use_is_not_deleted_and_all_users_are_named() {
+    let all = "model \"digits\" is used by acme/main, acme/spare, other/main, other/spare and \
+               granted to acme, other: change these first, or delete them as well with ?cascade=true";
+    refused(delete_model("digits"), ErrorCode::Conflict, all);
+    let pipelines = "plugin \"both\" is used by acme/main, acme/spare: change these first, or \
+                     delete them as well with ?cascade=true";
+    refused(delete_plugin("both"), ErrorCode::Conflict, pipelines);
+    let default = "pipeline \"main\" is the default pipeline of tenant \"acme\": change these \
+                   first, or delete them as well with ?cascade=true";
+    refused(delete_pipeline("main"), ErrorCode::Conflict, default);
+    let own = "tenant \"acme\" has the pipelines main, spare and the plugins both, idle: delete \
+               these first, or all of it with ?cascade=true";
+    refused(delete_tenant("acme"), ErrorCode::Conflict, own);
+}
+
+#[test]
+fn what_is_not_in_use_is_deleted() {
+    for change in [delete_model("unused"), delete_plugin("idle"), delete_pipeline("spare")] {
+        assert_eq!(plan(&state(), std::slice::from_ref(&change), false).unwrap(), [change]);
+    }
+}
+
+#[test]
+fn what_is_not_there_is_not_found() {
+    refused(delete_model("none"), ErrorCode::NotFound, "no model \"none\"");
+    refused(delete_plugin("none"), ErrorCode::NotFound, "no plugin \"none\"");
+    refused(delete_pipeline("none"), ErrorCode::NotFound, "no pipeline \"none\"");
+    refused(delete_tenant("none"), ErrorCode::NotFound, "no tenant \"none\"");
+}
+
+#[test]
+fn a_cascade_takes_the_users_along_and_nothing_else() {
+    let left = cascaded(delete_model("digits"));
+    assert!(!left.models.contains_key("digits") && left.models.contains_key("unused"));
+    for tenant in left.tenants.values() {
+        assert!(tenant.pipelines.is_empty() && tenant.spec.models.is_empty());
+        assert_eq!((&tenant.spec.default_pipeline, tenant.plugins.len()), (&None, 2));
+        assert_eq!(tenant.spec.keys.len(), 1);
+    }
+
+    let left = cascaded(delete_plugin("both"));
+    assert!(left.tenants["acme"].pipelines.is_empty());
+    assert_eq!(left.tenants["acme"].plugins.len(), 1);
+    assert_eq!(left.tenants["other"], state().tenants["other"]);
+
+    let left = cascaded(delete_pipeline("main"));
+    assert_eq!(left.tenants["acme"].spec.default_pipeline, None);
+    assert_eq!(left.tenants["acme"].pipelines.len(), 1);
+
+    let left = cascaded(delete_tenant("acme"));
+    assert!(!left.tenants.contains_key("acme") && left.tenants.contains_key("other"));
+}
+
+#[test]
+fn a_cascade_changes_no_tenant_that_need_not_change() {
+    let changes = plan(&state(), &[delete_plugin("both")], true).unwrap();
+    let kinds: Vec<_> = changes.iter().map(ToString::to_string).collect();
+    let expected = [
+        "put tenant acme",
+        "delete pipeline acme/main",
+        "delete pipeline acme/spare",
+        "delete plugin acme/both",
+    ];
+    assert_eq!(kinds, expected);
+}
+
+#[test]
+fn every_fault_of_a_tenant_is_named() {
+    let spec = TenantSpec {
+        keys: vec![key(9), key(2)],
+        default_pipeline: Some(name("nope")),
+        models: ["digits", "a", "b"].map(name).into(),
+        ..TenantSpec::default()
+    };
+    let expected = "tenant \"acme\": api_keys[1] is a key of tenant \"other\", too; \
+                    default_pipeline: the tenant has no pipeline \"nope\"; it has main, spare; \
+                    models: no model \"a\"; models: no model \"b\"";
+    refused(put_tenant("acme", spec), ErrorCode::Unprocessable, expected);
+    let spec = TenantSpec { default_pipeline: Some(name("main")), ..TenantSpec::default() };
+    let expected = "tenant \"new\": default_pipeline: the tenant has no pipeline \"main\"; it has \
+                    none yet: put the pipeline first";
+    refused(put_tenant("new", spec), ErrorCode::Unprocessable, expected);
+    let own = state().tenants["acme"].spec.clone();
+    assert!(plan(&state(), &[put_tenant("acme", own)], false).is_ok());
+}

@@ -1,0 +1,146 @@
+//! Reading what clients of the admin plane send: files and JSON documents, each bounded in bytes, in
+//! the time that it may take, and in the time for which nothing may come.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{FromRequest, Request};
+use bytes::{Bytes, BytesMut};
+use gristmill_core::ErrorCode;
+use http_body_util::BodyExt;
+use hyper::body::Body as _;
+use serde_json::error::Category;
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+
+use super::AdminState;
+use super::answer::Refused;
+use crate::problem::Problem;
+
+/// The largest JSON document.
+const DOCUMENT_BYTES_MAX: usize = 1 << 20;
+
+/// How long a JSON document may take.
+const DOCUMENT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A client that sends nothing for as long is given up.
+const STALL: Duration = Duration::from_secs(30);
+
+/// The most that is set aside for a body before any of it is there.
+const RESERVED_BYTES_MAX: usize = 8 << 20;
+
+/// Bounds on reading a body.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    bytes: usize,
+    /// What bounds its bytes, in words.
+    limit: &'static str,
+    timeout: Duration,
+}
+
+/// An uploaded file.
+pub(super) struct Upload(pub(super) Bytes);
+
+/// A JSON object, whatever its media type says.
+pub(super) struct Object(pub(super) Map<String, Value>);
+
+impl FromRequest<AdminState> for Upload {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, state: &AdminState) -> Result<Self, Refused> {
+        let bounds = Bounds {
+            bytes: state.limits.upload_bytes_max,
+            limit: "upload_bytes_max",
+            timeout: state.limits.upload_timeout,
+        };
+        Ok(Self(read(request.into_body(), bounds).await?))
+    }
+}
+
+impl FromRequest<AdminState> for Object {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, state: &AdminState) -> Result<Self, Refused> {
+        let bounds = Bounds {
+            bytes: DOCUMENT_BYTES_MAX.min(state.limits.upload_bytes_max),
+            limit: "the limit of JSON documents",
+            timeout: DOCUMENT_TIMEOUT.min(state.limits.upload_timeout),
+        };
+        let text = read(request.into_body(), bounds).await?;
+        Ok(Self(parsed(&text)?))
+    }
+}
+
+fn parsed(text: &[u8]) -> Result<Map<String, Value>, Problem> {
+    let invalid = |detail: String| Problem::new(ErrorCode::InvalidRequest, detail);
+    if text.is_empty() {
+        return Err(invalid("the body is empty: a JSON object is needed".into()));
+    }
+    match serde_json::from_slice(text) {
+        Ok(Value::Object(keys)) => Ok(keys),
+        Ok(other) => {
+            let kind = match other {
+                Value::Array(_) => "a list",
+                Value::String(_) => "a text",
+                Value::Number(_) => "a number",
+                _ => "true, false or null",
+            };
+            let detail = format!("the body is {kind}: a JSON object is needed");
+            Err(Problem::new(ErrorCode::Unprocessable, detail))
+        }
+        Err(error) => {
+            let what = match error.classify() {
+                Category::Eof => "it ends too early",
+                _ => "it is wrong",
+            };
+            let (line, column) = (error.line(), error.column());
+            Err(invalid(format!("the body is not JSON: {what} at line {line}, column {column}")))
+        }
+    }
+}
+
+async fn read(mut body: Body, bounds: Bounds) -> Result<Bytes, Problem> {
+    let Bounds { bytes, limit, timeout } = bounds;
+    let too_large = || {
+        let detail = format!("the body is over {limit}, {bytes} bytes");
+        Problem::new(ErrorCode::BodyTooLarge, detail)
+    };
+    let late = |detail: String| Problem::new(ErrorCode::RequestTimeout, detail);
+    let expected = body.size_hint().lower();
+    if expected > bytes as u64 {
+        return Err(too_large());
+    }
+    let until = Instant::now() + timeout;
+    let mut read = BytesMut::with_capacity(RESERVED_BYTES_MAX.min(expected as usize));
+    loop {
+        let stall = Instant::now() + STALL;
+        let frame = match tokio::time::timeout_at(stall.min(until), body.frame()).await {
+            Ok(None) => return Ok(read.freeze()),
+            Ok(Some(Ok(frame))) => frame,
+            Ok(Some(Err(error))) => {
+                let detail = format!("the body could not be read: {error}");
+                return Err(Problem::new(ErrorCode::InvalidRequest, detail));
+            }
+            Err(_) if stall < until => {
+                let (stall, len) = (STALL.as_secs(), read.len());
+                return Err(late(format!(
+                    "nothing more of the body came for {stall} s, after {len} bytes of it"
+                )));
+            }
+            Err(_) => {
+                let (timeout, len) = (timeout.as_secs(), read.len());
+                return Err(late(format!(
+                    "the body did not arrive within {timeout} s: only {len} bytes of it did"
+                )));
+            }
+        };
+        let Ok(data) = frame.into_data() else { continue };
+        if read.len() + data.len() > bytes {
+            return Err(too_large());
+        }
+        read.extend_from_slice(&data);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,74 @@
+//! JPEG, through zune-jpeg, which is handed only what it needs.
+//!
+//! zune-jpeg forgives much: a file that ends early, data that do not fill the picture. And it collects profiles and
+//! other data that nobody asks it for. So the file is taken apart here ([`Frame`], [`stream`]): the decoder is given
+//! the tables, the scans and an end that it cannot read past unnoticed ([`Source`]). What is refused is what Pillow
+//! refuses, and data that end before the picture is full.
+
+mod frame;
+mod source;
+mod stream;
+
+use zune_core::colorspace::ColorSpace;
+use zune_core::options::DecoderOptions;
+use zune_jpeg::JpegDecoder;
+use zune_jpeg::errors::DecodeErrors;
+
+pub(super) use frame::Frame;
+
+use self::source::Source;
+use super::{DecodeOptions, malformed};
+use crate::{ImageError, Pixels, Work};
+
+/// What the decoder and its tables take, whatever the picture.
+const DECODER_BYTES: u64 = 128 << 10;
+
+/// Nanoseconds for a picture of any size, for each byte of data, and for each sample of a pixel and component: decoded at
+/// once, and by way of coefficients.
+const PICTURE_NS: u64 = 20_000;
+const BYTE_NS: u64 = 12;
+const SAMPLE_NS: u64 = 3;
+const KEPT_SAMPLE_NS: u64 = 8;
+
+impl Frame {
+    /// Bytes between the file and the result, and nanoseconds.
+    pub(super) fn cost(&self, file: u64, options: DecodeOptions) -> (u64, u64) {
+        let samples = self.samples();
+        let kept = if self.is_one_scan() { 0 } else { self.coefficient_bytes(options.gray) };
+        let per_sample = if self.is_one_scan() { SAMPLE_NS } else { KEPT_SAMPLE_NS };
+        let bytes = DECODER_BYTES + stream::len_max(file) + self.row_bytes() + kept;
+        (bytes, PICTURE_NS + file * BYTE_NS + samples * per_sample)
+    }
+
+    pub(super) fn decode(
+        &self,
+        work: Work<'_>,
+        bytes: &[u8],
+        options: DecodeOptions,
+    ) -> Result<Pixels, ImageError> {
+        let stream = stream::assemble(self, bytes, work, options.lenient)?;
+        let settings = DecoderOptions::default()
+            .set_max_width(usize::MAX)
+            .set_max_height(usize::MAX)
+            .set_strict_mode(!options.lenient)
+            .jpeg_set_max_scans(stream::SCANS_MAX)
+            .jpeg_set_out_colorspace(if options.gray { ColorSpace::Luma } else { ColorSpace::RGB });
+        let source = Source::new(&stream, work);
+        let overran = source.overran();
+        let mut decoder = JpegDecoder::new_with_options(source, settings);
+        let failed = |error: DecodeErrors| ImageError::Malformed(format!("{error:?}"));
+        decoder.decode_headers().map_err(failed)?;
+        let expected = self.size.pixels() as usize * options.channels();
+        if decoder.output_buffer_size() != Some(expected) {
+            return Err(malformed("the header can be read in two ways"));
+        }
+        // It may leave parts of a picture unwritten, and say that it is done.
+        let mut target = work.pool.zeroed(expected);
+        decoder.decode_into(target.as_mut()).map_err(failed)?;
+        if overran.get() && !options.lenient {
+            return Err(malformed("the data end before the picture is full"));
+        }
+        (work.check)()?;
+        Pixels::new(self.size, options.gray, target.freeze())
+    }
+}

@@ -1,0 +1,192 @@
+//! A JPEG's header, up to its first scan.
+
+use std::ops::Range;
+
+use super::super::{ImageError, malformed};
+use crate::Size;
+
+/// The most segments, tables or not, that a header, or what stands between two scans, may have.
+pub(super) const SEGMENTS_MAX: usize = 2000;
+
+/// What EXIF data begin with.
+const EXIF: &[u8] = b"Exif\0\0";
+
+/// What the header says.
+pub(crate) struct Frame {
+    pub(crate) size: Size,
+    /// Where the EXIF data are in the file.
+    pub(crate) exif: Option<Range<usize>>,
+    pub(super) is_progressive: bool,
+    pub(super) components: Vec<Component>,
+    /// How many components are in the first scan.
+    first_scan: usize,
+}
+
+/// A colour channel: its sampling factors.
+#[derive(Clone, Copy)]
+pub(super) struct Component {
+    pub(super) id: u8,
+    across: u64,
+    down: u64,
+}
+
+/// A marker and what belongs to it.
+pub(super) struct Segment {
+    pub(super) marker: u8,
+    /// From the marker's first byte on.
+    pub(super) range: Range<usize>,
+    /// What it says, without marker and length.
+    pub(super) data: Range<usize>,
+}
+
+impl Segment {
+    /// The segment that begins at `start`, or behind what stands between two segments.
+    pub(super) fn find(bytes: &[u8], start: usize) -> Option<Self> {
+        let mut from = start;
+        let at = loop {
+            from += memchr::memchr(0xff, bytes.get(from..)?)? + 1;
+            // A marker may be filled up with 0xff.
+            let at = from + bytes[from..].iter().position(|byte| *byte != 0xff)?;
+            if bytes[at] != marker::STUFFED {
+                break at;
+            }
+            from = at + 1;
+        };
+        let marker = bytes[at];
+        let range = at - 1..at + 1;
+        if matches!(marker, marker::TEM | marker::RST_FIRST..=marker::EOI) {
+            return Some(Self { marker, data: range.end..range.end, range });
+        }
+        let len: [u8; 2] = bytes.get(range.end..)?.first_chunk().copied()?;
+        let end = range.end + usize::from(u16::from_be_bytes(len)).max(2);
+        let is_whole = end <= bytes.len();
+        is_whole.then(|| Self { marker, data: range.end + 2..end, range: range.start..end })
+    }
+}
+
+/// The second bytes of markers.
+pub(super) mod marker {
+    pub(crate) const STUFFED: u8 = 0x00;
+    pub(crate) const TEM: u8 = 0x01;
+    pub(crate) const SOF_BASELINE: u8 = 0xc0;
+    pub(crate) const SOF_PROGRESSIVE: u8 = 0xc2;
+    pub(crate) const SOF_LAST: u8 = 0xcf;
+    pub(crate) const DHT: u8 = 0xc4;
+    pub(crate) const JPG: u8 = 0xc8;
+    pub(crate) const DAC: u8 = 0xcc;
+    pub(crate) const RST_FIRST: u8 = 0xd0;
+    pub(crate) const RST_LAST: u8 = 0xd7;
+    pub(crate) const SOI: u8 = 0xd8;
+    pub(crate) const EOI: u8 = 0xd9;
+    pub(crate) const SOS: u8 = 0xda;
+    pub(crate) const DQT: u8 = 0xdb;
+    pub(crate) const DRI: u8 = 0xdd;
+    pub(crate) const APP0: u8 = 0xe0;
+    pub(crate) const APP1: u8 = 0xe1;
+    pub(crate) const APP14: u8 = 0xee;
+}
+
+impl Frame {
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self, ImageError> {
+        let mut found: Option<Self> = None;
+        let mut exif = None;
+        let mut next = 2;
+        for _ in 0..SEGMENTS_MAX {
+            let Some(segment) = Segment::find(bytes, next) else { break };
+            next = segment.range.end;
+            let data = &bytes[segment.data.clone()];
+            match segment.marker {
+                marker::DHT | marker::JPG | marker::DAC => {}
+                kind @ marker::SOF_BASELINE..=marker::SOF_LAST => {
+                    if kind > marker::SOF_PROGRESSIVE {
+                        return Err(malformed(format_args!(
+                            "coded as {kind:#x}, which is not supported"
+                        )));
+                    }
+                    if found.is_some() {
+                        return Err(malformed("two frames"));
+                    }
+                    let frame = Self::of(data, kind == marker::SOF_PROGRESSIVE);
+                    found = Some(frame.ok_or_else(|| malformed("the frame's header"))?);
+                }
+                marker::APP1 if exif.is_none() && data.starts_with(EXIF) => {
+                    exif = Some(segment.data.start + EXIF.len()..segment.data.end);
+                }
+                marker::SOS => {
+                    let mut frame = found.ok_or_else(|| malformed("a scan without a frame"))?;
+                    frame.first_scan = data.first().copied().unwrap_or(0).into();
+                    frame.exif = exif;
+                    return Ok(frame);
+                }
+                marker::EOI => break,
+                _ => {}
+            }
+        }
+        Err(malformed("the header is damaged or cut short"))
+    }
+
+    fn of(data: &[u8], is_progressive: bool) -> Option<Self> {
+        let [8, height_high, height_low, width_high, width_low, count, rest @ ..] = data else {
+            return None;
+        };
+        let side = |high: &u8, low: &u8| u16::from_be_bytes([*high, *low]).into();
+        let size =
+            Size { width: side(width_high, width_low), height: side(height_high, height_low) };
+        let component = |[id, sampling, _]: &[u8; 3]| {
+            let (across, down) = (u64::from(sampling >> 4), u64::from(sampling & 15));
+            let is_fair = (1..=4).contains(&across) && (1..=4).contains(&down);
+            is_fair.then_some(Component { id: *id, across, down })
+        };
+        let components: Option<Vec<_>> = rest.as_chunks().0.iter().map(component).collect();
+        let components = components
+            .filter(|list| (1..=4).contains(&list.len()) && list.len() == usize::from(*count))?;
+        Some(Self { size, exif: None, is_progressive, components, first_scan: 0 })
+    }
+
+    /// Whether each row can be finished as it is read: all components come in one scan, once.
+    pub(super) fn is_one_scan(&self) -> bool {
+        !self.is_progressive && self.first_scan == self.components.len()
+    }
+
+    /// Pixels times components.
+    pub(super) fn samples(&self) -> u64 {
+        self.size.pixels() * self.components.len() as u64
+    }
+
+    fn max(&self) -> (u64, u64) {
+        let across = self.components.iter().map(|component| component.across).max();
+        let down = self.components.iter().map(|component| component.down).max();
+        (across.unwrap_or(1), down.unwrap_or(1))
+    }
+
+    /// What zune-jpeg keeps of the components' samples, while it works on one row of blocks.
+    pub(super) fn row_bytes(&self) -> u64 {
+        let (across, down) = self.max();
+        let mut so_far = 1;
+        let mut bytes = 0;
+        for component in &self.components {
+            so_far = so_far.max(component.across);
+            // In the order in which the decoder goes over them.
+            let stride = component.across * u64::from(self.size.width).div_ceil(8 * so_far) * 8;
+            let grown = (across / component.across).max(1) * (down / component.down).max(1);
+            let samples = stride
+                * (component.down * 8
+                    + grown * 16
+                    + 2 * component.down
+                    + component.down * grown
+                    + 8);
+            bytes += samples * 2;
+        }
+        bytes
+    }
+
+    /// What all coefficients take, which are kept where they come in several scans.
+    pub(super) fn coefficient_bytes(&self, gray: bool) -> u64 {
+        let (across, down) = self.max();
+        let blocks = |side: u32, factor: u64| u64::from(side).div_ceil(8 * factor);
+        let units = blocks(self.size.width, across) * blocks(self.size.height, down);
+        let in_units: u64 = self.components.iter().map(|c| c.across * c.down).sum();
+        let taller = if gray { down.div_ceil(across) } else { 1 };
+        units * in_units * 64 * 2 * taller
+    }
+}

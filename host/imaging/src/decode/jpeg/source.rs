@@ -1,0 +1,142 @@
+//! What zune-jpeg reads from: bytes in memory, with a word of the caller's now and then.
+//!
+//! zune-jpeg cannot be interrupted, but it reads all the time. So the bytes lie in a window that ends where the next
+//! look at the clock is due.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use zune_core::bytestream::{ZByteIoError, ZByteReaderTrait, ZSeekFrom};
+
+use super::stream::Stream;
+use crate::Work;
+use crate::decode::clock::Clock;
+
+/// How many bytes are read between two looks at the clock: some 10 us of decoding. A scan of a progressive picture can say
+/// with two bytes that 32,767 blocks stay as they are.
+const WINDOW_BYTES: usize = 256;
+const SCAN_WINDOW_BYTES: usize = 32;
+
+/// How many bytes of padding may be read ahead: eight of ones, stuffed.
+const READ_AHEAD_BYTES: usize = 16;
+
+pub(super) struct Source<'a> {
+    bytes: &'a [u8],
+    /// The next byte to be read.
+    position: usize,
+    /// Where the next check is due.
+    window: usize,
+    /// Where bits are taken that the data do not have.
+    padding: usize,
+    window_bytes: usize,
+    clock: Clock<'a>,
+    /// Whether more bits were taken than the data have.
+    overran: Rc<Cell<bool>>,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn new(stream: &'a Stream, work: Work<'a>) -> Self {
+        Self {
+            bytes: &stream.bytes,
+            position: 0,
+            window: 0,
+            padding: stream.padding + READ_AHEAD_BYTES,
+            window_bytes: if stream.is_one_scan { WINDOW_BYTES } else { SCAN_WINDOW_BYTES },
+            clock: Clock::new(work),
+            overran: Rc::default(),
+        }
+    }
+
+    /// Whether more bits are taken than the data have, now and later.
+    pub(super) fn overran(&self) -> Rc<Cell<bool>> {
+        self.overran.clone()
+    }
+
+    /// Open the next window, as far as there are bytes.
+    #[cold]
+    fn open(&mut self) {
+        self.clock.look();
+        self.window = (self.position + self.window_bytes).min(self.bytes.len());
+    }
+
+    /// The next `len` bytes.
+    #[inline]
+    fn peek(&mut self, len: usize) -> Option<&'a [u8]> {
+        if self.position + len > self.window {
+            self.open();
+        }
+        self.bytes.get(self.position..self.position + len)
+    }
+
+    fn none(&self, len: usize) -> ZByteIoError {
+        ZByteIoError::NotEnoughBytes(len, self.bytes.len().saturating_sub(self.position))
+    }
+}
+
+impl ZByteReaderTrait for Source<'_> {
+    #[inline]
+    fn read_byte_no_error(&mut self) -> u8 {
+        let Some(&[byte]) = self.peek(1) else { return 0 };
+        self.position += 1;
+        if self.position > self.padding {
+            self.overran.set(true);
+        }
+        byte
+    }
+
+    #[inline]
+    fn read_exact_bytes(&mut self, target: &mut [u8]) -> Result<(), ZByteIoError> {
+        self.peek_exact_bytes(target)?;
+        self.position += target.len();
+        Ok(())
+    }
+
+    fn read_bytes(&mut self, target: &mut [u8]) -> Result<usize, ZByteIoError> {
+        let len = self.peek_bytes(target)?;
+        self.position += len;
+        Ok(len)
+    }
+
+    fn peek_bytes(&mut self, target: &mut [u8]) -> Result<usize, ZByteIoError> {
+        self.peek(1);
+        let rest = self.bytes.get(self.position..).unwrap_or(&[]);
+        let len = rest.len().min(target.len());
+        target[..len].copy_from_slice(&rest[..len]);
+        Ok(len)
+    }
+
+    #[inline]
+    fn peek_exact_bytes(&mut self, target: &mut [u8]) -> Result<(), ZByteIoError> {
+        let Some(bytes) = self.peek(target.len()) else { return Err(self.none(target.len())) };
+        target.copy_from_slice(bytes);
+        Ok(())
+    }
+
+    #[inline]
+    fn z_seek(&mut self, from: ZSeekFrom) -> Result<u64, ZByteIoError> {
+        let position = match from {
+            ZSeekFrom::Start(position) => i64::try_from(position)?,
+            ZSeekFrom::End(offset) => (self.bytes.len() as i64).saturating_add(offset),
+            ZSeekFrom::Current(offset) => (self.position as i64).saturating_add(offset),
+        };
+        self.position = usize::try_from(position)?;
+        Ok(position as u64)
+    }
+
+    #[inline]
+    fn is_eof(&mut self) -> Result<bool, ZByteIoError> {
+        Ok(self.position >= self.bytes.len())
+    }
+
+    #[inline]
+    fn z_position(&mut self) -> Result<u64, ZByteIoError> {
+        Ok(self.position as u64)
+    }
+
+    fn read_remaining(&mut self, sink: &mut Vec<u8>) -> Result<usize, ZByteIoError> {
+        let rest = self.bytes.get(self.position..).unwrap_or(&[]);
+        sink.extend_from_slice(rest);
+        self.position += rest.len();
+        Ok(rest.len())
+    }
+}

@@ -1,0 +1,132 @@
+//! The part of a JPEG that makes its picture, put together for the decoder.
+//!
+//! Tables and scans are kept, in their order; profiles, comments and what stands between are left out. Behind the last
+//! scan, or the only one, stands a padding of ones, which no valid code is made of.
+
+use super::super::{ImageError, malformed};
+use super::frame::{Frame, SEGMENTS_MAX, Segment, marker};
+use crate::Work;
+
+/// The most scans of one picture. Encoders make at most some twenty.
+pub(super) const SCANS_MAX: usize = 100;
+
+/// Ones, stuffed as such bytes are in a scan.
+const PADDING: [u8; 64] = {
+    let mut padding = [0; 64];
+    let mut at = 0;
+    while at < padding.len() {
+        padding[at] = 0xff;
+        at += 2;
+    }
+    padding
+};
+
+/// The largest segment that is kept and is not a table: `APP0` and `APP14` say how colours are to be read.
+const HINT_BYTES_MAX: usize = 64;
+
+/// What the decoder reads.
+pub(super) struct Stream {
+    pub(super) bytes: Vec<u8>,
+    /// Where the padding begins.
+    pub(super) padding: usize,
+    /// Whether it has one scan, with all components.
+    pub(super) is_one_scan: bool,
+}
+
+/// The most bytes that a stream takes that is made of `file` bytes.
+pub(super) fn len_max(file: u64) -> u64 {
+    file + PADDING.len() as u64 + 4
+}
+
+/// The stream for `frame`, which was read from `bytes`.
+pub(super) fn assemble(
+    frame: &Frame,
+    bytes: &[u8],
+    work: Work<'_>,
+    lenient: bool,
+) -> Result<Stream, ImageError> {
+    let mut stream = Vec::with_capacity(len_max(bytes.len() as u64) as usize);
+    stream.extend([0xff, marker::SOI]);
+    let mut seen = vec![false; frame.components.len()];
+    let (mut next, mut scans, mut has_ended) = (2, 0, false);
+    for count in 0.. {
+        if count > SEGMENTS_MAX {
+            return Err(malformed("too many segments"));
+        }
+        if count % 64 == 63 {
+            (work.check)()?;
+        }
+        let Some(segment) = Segment::find(bytes, next) else { break };
+        next = segment.range.end;
+        let is_done = scans > 0 && frame.is_one_scan();
+        let is_kept = match segment.marker {
+            marker::EOI => {
+                has_ended = true;
+                break;
+            }
+            _ if is_done => false,
+            marker::APP0 | marker::APP14 => segment.range.len() <= HINT_BYTES_MAX,
+            marker::SOF_BASELINE..=marker::SOF_LAST | marker::DQT | marker::DRI | marker::SOS => {
+                true
+            }
+            _ => false,
+        };
+        if !is_kept {
+            if segment.marker == marker::SOS {
+                next = scan_end(bytes, next);
+            }
+            continue;
+        }
+        stream.extend_from_slice(&bytes[segment.range.clone()]);
+        if segment.marker == marker::SOS {
+            scans += 1;
+            if scans > SCANS_MAX {
+                return Err(malformed("too many scans"));
+            }
+            note(frame, &mut seen, &bytes[segment.data.clone()]);
+            let end = scan_end(bytes, next);
+            stream.extend_from_slice(&bytes[next..end]);
+            (work.check)()?;
+            next = end;
+        }
+    }
+    if !lenient && !has_ended {
+        return Err(malformed("the file is cut short"));
+    }
+    if !lenient && seen.contains(&false) {
+        return Err(malformed("a component has no scan"));
+    }
+    let padding = stream.len();
+    // Behind its first scan the decoder wants a marker at once.
+    if !lenient && !(frame.is_progressive && scans == 1) {
+        stream.extend(PADDING);
+    }
+    stream.extend([0xff, marker::EOI]);
+    Ok(Stream { bytes: stream, padding, is_one_scan: frame.is_one_scan() })
+}
+
+/// Note which components a scan has.
+fn note(frame: &Frame, seen: &mut [bool], scan: &[u8]) {
+    let [count, rest @ ..] = scan else { return };
+    for [id, _] in rest.as_chunks().0.iter().take((*count).into()) {
+        let component = frame.components.iter().position(|component| component.id == *id);
+        if let Some(index) = component {
+            seen[index] = true;
+        }
+    }
+}
+
+/// Where the coded data end that begin at `start`: at a marker that is none of theirs, or with the file.
+fn scan_end(bytes: &[u8], start: usize) -> usize {
+    let mut from = start;
+    while let Some(found) = bytes.get(from..).and_then(|rest| memchr::memchr(0xff, rest)) {
+        let at = from + found;
+        match bytes.get(at + 1) {
+            Some(&marker::STUFFED | &(marker::RST_FIRST..=marker::RST_LAST)) => from = at + 2,
+            Some(0xff) => from = at + 1,
+            Some(_) => return at,
+            None => break,
+        }
+    }
+    bytes.len()
+}

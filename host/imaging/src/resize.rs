@@ -1,0 +1,252 @@
+//! Resizing, in bands of rows.
+//!
+//! `fast_image_resize` goes over a picture vertically first: on the way it holds the source's width times the target's
+//! height, and a table of weights for each target row and column. Sides are bounded, which bounds the tables; the
+//! target is made in bands, which bounds what lies between and gives the caller a word in between. Where one row takes
+//! long, because much of the source goes into it, it is put together from strips. Most pictures are one band.
+
+use fast_image_resize::images::{CroppedImageMut, Image, ImageRef};
+use fast_image_resize::{CropBox, FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+use gristmill_core::BufferPool;
+
+use crate::{Cost, ImageError, Limits, Pixels, Size, Work};
+
+/// How resizing weighs source pixels. All but `Nearest` are antialiased when shrinking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filter {
+    Nearest,
+    Bilinear,
+    Bicubic,
+    Lanczos3,
+}
+
+impl Filter {
+    fn algorithm(self) -> ResizeAlg {
+        match self {
+            Self::Nearest => ResizeAlg::Nearest,
+            Self::Bilinear => ResizeAlg::Convolution(FilterType::Bilinear),
+            Self::Bicubic => ResizeAlg::Convolution(FilterType::CatmullRom),
+            Self::Lanczos3 => ResizeAlg::Convolution(FilterType::Lanczos3),
+        }
+    }
+
+    /// How many source pixels to each side a target pixel of a picture that grows is made of.
+    fn support(self) -> u64 {
+        match self {
+            Self::Nearest => 0,
+            Self::Bilinear => 1,
+            Self::Bicubic => 2,
+            Self::Lanczos3 => 3,
+        }
+    }
+
+    /// The most source pixels that one target pixel is made of, along one side.
+    fn taps(self, from: u32, to: u32) -> u64 {
+        let (from, to) = (u64::from(from), u64::from(to));
+        if self == Self::Nearest || from == to {
+            return 1;
+        }
+        2 * (self.support() * from).div_ceil(to).max(self.support()) + 1
+    }
+}
+
+/// What a band takes, in nanoseconds, and holds between its passes, in bytes.
+const BAND_NS: u64 = 1_500_000;
+const BAND_BYTES: u64 = 4 << 20;
+
+/// A weight while it is computed (`f64`) and as it is used (`i16`), and the table's entry for each target pixel.
+const WEIGHT_BYTES: u64 = 8 + 2;
+const ENTRY_BYTES: u64 = 64;
+
+/// Nanoseconds to compute a weight.
+const WEIGHT_NS: u64 = 12;
+
+/// Nanoseconds for 64 channels of a pixel times one weight, and for each pixel of the target.
+const TAP_NS_PER_64: u64 = 24;
+const PIXEL_NS: u64 = 2;
+
+/// What it takes to make a picture of one size from one of another.
+struct Plan {
+    source: Size,
+    target: Size,
+    channels: u64,
+    filter: Filter,
+}
+
+impl Plan {
+    /// Nanoseconds for the tables of weights, which are made anew for each band.
+    fn tables_ns(&self) -> u64 {
+        self.weights().sum::<u64>() * WEIGHT_NS
+    }
+
+    /// The weights of both tables.
+    fn weights(&self) -> impl Iterator<Item = u64> {
+        let sides =
+            [(self.source.width, self.target.width), (self.source.height, self.target.height)];
+        let filter = self.filter;
+        sides.into_iter().map(move |(from, to)| filter.taps(from, to) * u64::from(to))
+    }
+
+    /// Nanoseconds for one row as the vertical pass makes it.
+    fn down_ns(&self) -> u64 {
+        let taps = self.filter.taps(self.source.height, self.target.height);
+        let is_passed = self.filter != Filter::Nearest && self.source.height != self.target.height;
+        let width = if is_passed { u64::from(self.source.width) } else { 0 };
+        width * taps * self.channels * TAP_NS_PER_64 / 64
+    }
+
+    /// Nanoseconds for one row of the target.
+    fn row_ns(&self) -> u64 {
+        let taps = self.filter.taps(self.source.width, self.target.width);
+        let width = u64::from(self.target.width);
+        self.down_ns() + width * (taps * self.channels * TAP_NS_PER_64 / 64 + PIXEL_NS)
+    }
+
+    /// For how long a band may be worked on: tables are made for each, which takes at most half of the time.
+    fn band_ns(&self) -> u64 {
+        BAND_NS.max(self.tables_ns())
+    }
+
+    /// How many rows of the target make a band.
+    fn band_rows(&self) -> u32 {
+        let by_time = self.band_ns() / self.row_ns().max(1);
+        let by_bytes = BAND_BYTES / (u64::from(self.source.width) * self.channels).max(1);
+        by_time.min(by_bytes).clamp(1, self.target.height.into()) as u32
+    }
+
+    /// How many columns of the source are worked on at a time.
+    fn strip_columns(&self) -> u32 {
+        let width = u64::from(self.source.width);
+        let strips = self.down_ns().div_ceil(self.band_ns());
+        if self.band_rows() > 1 || strips <= 1 {
+            return self.source.width;
+        }
+        width.div_ceil(strips).max(1) as u32
+    }
+
+    fn cost(&self) -> Cost {
+        let result = BufferPool::bytes_taken((self.target.pixels() * self.channels) as usize);
+        if self.source == self.target {
+            return Cost::default();
+        }
+        let rows = u64::from(self.band_rows());
+        let between = u64::from(self.source.width) * rows * self.channels;
+        let entries = u64::from(self.target.width) + u64::from(self.target.height);
+        let tables = self.weights().sum::<u64>() * WEIGHT_BYTES + entries * ENTRY_BYTES;
+        let strips = u64::from(self.source.width.div_ceil(self.strip_columns()));
+        let bands = u64::from(self.target.height).div_ceil(rows) * strips;
+        let time = 2_000 + u64::from(self.target.height) * self.row_ns() + bands * self.tables_ns();
+        Cost::new(result + (between + tables) as usize, time)
+    }
+}
+
+impl Pixels {
+    fn resize_plan(
+        &self,
+        target: Size,
+        filter: Filter,
+        limits: Limits,
+    ) -> Result<Plan, ImageError> {
+        let Size { width, height } = target;
+        if width == 0 || height == 0 {
+            return Err(ImageError::InvalidArgument(format!("cannot resize to {width}x{height}")));
+        }
+        limits.check(target)?;
+        Ok(Plan { source: self.size(), target, channels: self.channels() as u64, filter })
+    }
+
+    /// What [`resize`](Self::resize) costs.
+    pub fn resize_cost(
+        &self,
+        target: Size,
+        filter: Filter,
+        limits: Limits,
+    ) -> Result<Cost, ImageError> {
+        Ok(self.resize_plan(target, filter, limits)?.cost())
+    }
+
+    /// The picture at another size, its aspect not kept.
+    pub fn resize(
+        &self,
+        work: Work<'_>,
+        target: Size,
+        filter: Filter,
+        limits: Limits,
+    ) -> Result<Self, ImageError> {
+        let plan = self.resize_plan(target, filter, limits)?;
+        if plan.source == plan.target {
+            return Ok(self.clone());
+        }
+        let kind = if self.is_gray() { PixelType::U8 } else { PixelType::U8x3 };
+        let source =
+            ImageRef::new(self.width(), self.height(), self.data(), kind).map_err(failed)?;
+        let stride = target.width as usize * self.channels();
+        let mut made = work.pool.zeroed(stride * target.height as usize);
+        let mut band = Band { work, plan: &plan, source, kind, resizer: Resizer::new(), top: 0 };
+        for rows in made.as_mut().chunks_mut(stride * plan.band_rows() as usize) {
+            band.make(rows)?;
+        }
+        Self::new(target, self.is_gray(), made.freeze())
+    }
+}
+
+/// Rows of the target, one band after the other.
+struct Band<'a> {
+    work: Work<'a>,
+    plan: &'a Plan,
+    source: ImageRef<'a>,
+    kind: PixelType,
+    resizer: Resizer,
+    /// The next band's first row.
+    top: u32,
+}
+
+impl Band<'_> {
+    fn make(&mut self, target: &mut [u8]) -> Result<(), ImageError> {
+        let Plan { source, target: size, channels, filter } = *self.plan;
+        let rows = (target.len() as u64 / (u64::from(size.width) * channels)) as u32;
+        let part = self.part(rows);
+        self.top += rows;
+        let options = ResizeOptions::new().resize_alg(filter.algorithm()).use_alpha(false);
+        let mut target =
+            Image::from_slice_u8(size.width, rows, target, self.kind).map_err(failed)?;
+        let columns = self.plan.strip_columns();
+        if columns == source.width {
+            (self.work.check)()?;
+            let options = if rows == size.height { options } else { crop(options, part) };
+            return self.resizer.resize(&self.source, &mut target, &options).map_err(failed);
+        }
+        let mut between = Image::new(source.width, rows, self.kind);
+        for left in (0..source.width).step_by(columns as usize) {
+            (self.work.check)()?;
+            let width = columns.min(source.width - left);
+            let part = CropBox { left: left.into(), width: width.into(), ..part };
+            let mut strip =
+                CroppedImageMut::new(&mut between, left, 0, width, rows).map_err(failed)?;
+            let options = crop(options, part);
+            self.resizer.resize(&self.source, &mut strip, &options).map_err(failed)?;
+        }
+        (self.work.check)()?;
+        self.resizer.resize(&between, &mut target, &options).map_err(failed)
+    }
+
+    /// The part of the source that the next `rows` of the target are made of. Weights reach over its edge, so that bands
+    /// join without a seam.
+    fn part(&self, rows: u32) -> CropBox {
+        let Plan { source, target, .. } = self.plan;
+        let height = f64::from(source.height);
+        let at = |row: u32| (height * f64::from(row) / f64::from(target.height)).min(height);
+        let top = at(self.top);
+        let end = at(self.top + rows);
+        let (width, height) = (source.width.into(), (end - top).min(height - top));
+        CropBox { left: 0.0, top, width, height }
+    }
+}
+
+fn crop(options: ResizeOptions, part: CropBox) -> ResizeOptions {
+    options.crop(part.left, part.top, part.width, part.height)
+}
+
+fn failed(error: impl std::fmt::Display) -> ImageError {
+    ImageError::InvalidArgument(error.to_string())
+}

@@ -1,0 +1,89 @@
+//! What an operation may do, what it will cost, and how it is stopped.
+
+use std::time::Duration;
+
+use gristmill_core::BufferPool;
+
+use crate::{Bound, ImageError};
+
+/// An operation was told to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("stopped")]
+pub struct Stopped;
+
+/// What an operation works with.
+#[derive(Clone, Copy)]
+pub struct Work<'a> {
+    /// Where its results lie.
+    pub pool: &'a BufferPool,
+    /// Called about every millisecond of work; where it refuses, the operation ends with [`ImageError::Stopped`].
+    pub check: &'a dyn Fn() -> Result<(), Stopped>,
+}
+
+impl<'a> Work<'a> {
+    /// Work that is never stopped.
+    pub fn unstopped(pool: &'a BufferPool) -> Self {
+        Self { pool, check: &|| Ok(()) }
+    }
+}
+
+/// What an operation takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Upper bound on the bytes that it holds at a time, its result and everything on the way there included. Its input
+    /// is not.
+    pub bytes: usize,
+    /// About how long it keeps a processor busy; rather more than less.
+    pub cpu: Duration,
+}
+
+impl Cost {
+    /// A cost of `bytes` and `nanoseconds`.
+    pub(crate) fn new(bytes: usize, nanoseconds: u64) -> Self {
+        Self { bytes, cpu: Duration::from_nanos(nanoseconds) }
+    }
+}
+
+/// How large pictures may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Width times height.
+    pub pixels_max: u64,
+    /// Width and height each.
+    pub side_max: u32,
+}
+
+impl Limits {
+    /// The longest side that is allowed where nothing else is said: the most that a JPEG can have.
+    pub const SIDE_MAX: u32 = 65_535;
+
+    /// At most `pixels_max` pixels, with sides of at most [`SIDE_MAX`](Self::SIDE_MAX).
+    pub fn of_pixels(pixels_max: u64) -> Self {
+        Self { pixels_max, side_max: Self::SIDE_MAX }
+    }
+
+    pub(crate) fn check(&self, size: Size) -> Result<(), ImageError> {
+        let (width, height) = (size.width.into(), size.height.into());
+        let over = |limit| Err(ImageError::TooLarge { width, height, limit });
+        if size.width.max(size.height) > self.side_max {
+            return over(Bound::Side(self.side_max));
+        }
+        if size.pixels() > self.pixels_max {
+            return over(Bound::Pixels(self.pixels_max));
+        }
+        Ok(())
+    }
+}
+
+/// A picture's size in pixels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    pub width: u32,
+    pub height: u32,
+}
+
+impl Size {
+    pub(crate) fn pixels(self) -> u64 {
+        u64::from(self.width) * u64::from(self.height)
+    }
+}

@@ -1,0 +1,48 @@
+//! What the calls of one owner share: places to run, and memory.
+
+use std::sync::Arc;
+
+use gristmill_core::ByteBudget;
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
+
+use crate::CallError;
+
+/// What the calls of one owner share. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Account {
+    /// Calls at a time, running or waiting for a turn.
+    places: Arc<Semaphore>,
+    /// Long calls that run at a time; further ones wait with their instance.
+    pub(crate) long_places: Arc<Semaphore>,
+    /// What tensors, pictures and linear memory count against.
+    pub(crate) bytes: Arc<ByteBudget>,
+}
+
+/// The places that a call holds until its instance is gone.
+pub(crate) struct Places {
+    _owner: OwnedSemaphorePermit,
+    _pool: OwnedSemaphorePermit,
+}
+
+impl Account {
+    /// An account of `calls` calls at a time, of which `long_calls` can be long ones, whose memory
+    /// counts against `bytes`.
+    pub fn new(calls: usize, long_calls: usize, bytes: Arc<ByteBudget>) -> Self {
+        Self {
+            places: Arc::new(Semaphore::new(calls)),
+            long_places: Arc::new(Semaphore::new(long_calls)),
+            bytes,
+        }
+    }
+
+    /// Wait for one of the owner's places, then for one in the pool that all owners share.
+    pub(crate) async fn places(&self, pool: &Arc<Semaphore>) -> Result<Places, CallError> {
+        let owner = self.places.clone().acquire_owned().await.map_err(closed)?;
+        let pool = pool.clone().acquire_owned().await.map_err(closed)?;
+        Ok(Places { _owner: owner, _pool: pool })
+    }
+}
+
+fn closed(error: AcquireError) -> CallError {
+    CallError::Host(error.to_string())
+}

@@ -1,0 +1,152 @@
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use super::*;
+
+use crate::admit::Bounds;
+use crate::compile::{Verdict, write_answer};
+
+#[test]
+fn the_checksum_is_hmac_sha_256() {
+    // RFC 4231, test case 1: HMAC fills a shorter key up with zeros.
+    let mut key = [0; 32];
+    key[..20].fill(0x0b);
+    let found = hmac(&key, &mut &b"Hi There"[..], 8).unwrap();
+    let hex = found.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    assert_eq!(hex, "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+    assert!(hmac(&key, &mut &b"Hi"[..], 8).is_err(), "shorter than it was");
+}
+
+/// A component of nothing: the preamble alone.
+const EMPTY: &[u8] = b"\0asm\x0d\0\x01\0";
+
+struct Fixture {
+    root: tempfile::TempDir,
+    engine: Engine,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        Self { root, engine: Engine::new(&crate::engine::compile_config()).unwrap() }
+    }
+
+    fn cache(&self) -> ArtifactCache {
+        ArtifactCache::open(self.root.path(), &self.engine).unwrap()
+    }
+
+    fn request(&self, number: u8) -> CompileRequest {
+        let bounds = Bounds { instances: 1, memories: 1, tables: 1 };
+        let digest = Digest::from_bytes([number; 32]);
+        CompileRequest { digest, engine: hash_of(&self.engine), bounds }
+    }
+
+    /// What a child answers to this request.
+    fn answer(&self, request: &CompileRequest, change: impl FnOnce(&mut About)) -> Vec<u8> {
+        let code = self.engine.precompile_component(EMPTY).unwrap();
+        let (digest, engine) = (request.digest, request.engine.clone());
+        let mut about = About { digest, engine, imports: Vec::new(), pre: true, post: false };
+        change(&mut about);
+        let mut answer = Vec::new();
+        write_answer(&code, &Verdict::Compiled(about), &mut answer).unwrap();
+        answer
+    }
+
+    fn keep(&self, request: &CompileRequest, answer: &[u8]) -> Result<Cached, LoadError> {
+        let cache = self.cache();
+        let mut aside = cache.aside().unwrap();
+        aside.write_all(answer).unwrap();
+        cache.keep(&self.engine, request, aside)
+    }
+}
+
+#[test]
+fn what_was_kept_is_found_again() {
+    let fixture = Fixture::new();
+    let request = fixture.request(1);
+    assert!(fixture.cache().get(&fixture.engine, &request).is_none());
+    fixture.keep(&request, &fixture.answer(&request, |_| ())).unwrap();
+    let found = fixture.cache().get(&fixture.engine, &request).unwrap();
+    assert!(found.about.pre && !found.about.post);
+    assert!(fixture.cache().get(&fixture.engine, &fixture.request(2)).is_none());
+}
+
+#[test]
+fn an_answer_is_believed_only_where_it_fits() {
+    let fixture = Fixture::new();
+    let request = fixture.request(1);
+    let good = fixture.answer(&request, |_| ());
+    let bad = [
+        Vec::new(),
+        good[..good.len() - 1].to_vec(),
+        good[1..].to_vec(),
+        [&good[..], &[0]].concat(),
+        vec![0xff; 64],
+        fixture.answer(&request, |about| about.digest = Digest::from_bytes([9; 32])),
+        fixture.answer(&request, |about| about.engine = "another".into()),
+        fixture.answer(&request, |about| about.imports = vec!["wasi:io/poll@0.2.0".into()]),
+        fixture.answer(&request, |about| about.pre = false),
+    ];
+    for answer in bad {
+        let refused = fixture.keep(&request, &answer).map(drop).unwrap_err();
+        assert_eq!(refused.code(), gristmill_core::ErrorCode::Internal, "{refused}");
+        assert!(fixture.cache().get(&fixture.engine, &request).is_none());
+    }
+    let mut refusal = Vec::new();
+    write_answer(b"", &Verdict::Refused("it is not good".into()), &mut refusal).unwrap();
+    let refused = fixture.keep(&request, &refusal).map(drop).unwrap_err();
+    assert_eq!(refused.to_string(), "it is not good");
+    assert_eq!(refused.code(), gristmill_core::ErrorCode::InvalidPlugin);
+}
+
+#[test]
+fn every_flipped_bit_is_found() {
+    let fixture = Fixture::new();
+    let request = fixture.request(1);
+    fixture.keep(&request, &fixture.answer(&request, |_| ())).unwrap();
+    let cache = fixture.cache();
+    let path = cache.path(request.digest);
+    let whole = fs::read(&path).unwrap();
+    for at in (0..whole.len()).step_by(whole.len() / 50).chain([whole.len() - 1]) {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0x10;
+        fs::write(&path, damaged).unwrap();
+        assert!(cache.get(&fixture.engine, &request).is_none(), "byte {at}");
+    }
+    fs::write(&path, whole).unwrap();
+    assert!(cache.get(&fixture.engine, &request).is_some());
+}
+
+#[test]
+fn a_directory_in_use_is_left_alone() {
+    let fixture = Fixture::new();
+    let own = fixture.cache();
+    let aside = own.aside().unwrap();
+    let second = fixture.cache();
+    assert!(aside.path().exists(), "the first one writes it still");
+    assert_eq!(own.key, second.key);
+    let free = fixture.root.path().join("0123456789abcdef");
+    let used = fixture.root.path().join("fedcba9876543210");
+    fs::create_dir(&free).unwrap();
+    let lock = use_directory(&used).unwrap();
+    drop(fixture.cache());
+    assert!(!free.exists() && used.exists());
+    drop(lock);
+    // As a process that is killed leaves it.
+    let aside = aside.into_temp_path().keep().unwrap();
+    drop((own, second));
+    drop(fixture.cache());
+    assert!(!aside.exists() && !used.exists());
+}
+
+#[test]
+fn other_code_is_removed() {
+    let fixture = Fixture::new();
+    let (one, other) = (fixture.request(1), fixture.request(2));
+    for request in [&one, &other] {
+        fixture.keep(request, &fixture.answer(request, |_| ())).unwrap();
+    }
+    let cache = fixture.cache();
+    cache.retain(&HashSet::from([one.digest])).unwrap();
+    assert!(cache.get(&fixture.engine, &one).is_some());
+    assert!(cache.get(&fixture.engine, &other).is_none());
+}

@@ -1,0 +1,220 @@
+//! From an uploaded file to machine code: in a child process, from the first look at the file to the
+//! last byte of code.
+//!
+//! The child answers with one file: the code, what the server has to know of the component as a JSON
+//! document ([`Verdict`]), and the lengths of both ([`Lengths`]). The server reads only this
+//! document, as data; the uploaded bytes it never parses.
+
+use std::collections::hash_map::DefaultHasher;
+use std::fs::File;
+use std::hash::{Hash, Hasher};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use gristmill_child::{ChildLimits, ChildRunner, Job, Output, Task};
+use gristmill_core::Digest;
+use serde::{Deserialize, Serialize};
+use wasmtime::Engine;
+
+use crate::admit::{Admitted, Bounds, KNOWN_IMPORTS, admit_within};
+use crate::engine::compile_config;
+use crate::{LoadError, Roles};
+
+/// The name of the job that [`compile`] does.
+pub const COMPILE_JOB: &str = "compile-plugin";
+
+/// The longest document: a refusal quotes what the file says.
+const VERDICT_BYTES_MAX: u64 = 64 << 10;
+
+/// Where plugins are compiled.
+#[derive(Clone, Debug)]
+pub enum Compiler {
+    /// In a child process, within limits.
+    Child { runner: Arc<ChildRunner>, limits: ChildLimits },
+    /// In this process, without limits: for benchmarks and tests, with files of one's own.
+    InProcess,
+}
+
+/// What a child is asked, beside the file.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CompileRequest {
+    /// Of the file.
+    pub(crate) digest: Digest,
+    /// Of the engine that is to run the code.
+    pub(crate) engine: String,
+    pub(crate) bounds: Bounds,
+}
+
+/// What came of it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) enum Verdict {
+    Compiled(About),
+    Refused(String),
+}
+
+/// What the server has to know of a component.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct About {
+    /// Of the file that was compiled.
+    pub(crate) digest: Digest,
+    /// Of the engine that it was compiled for.
+    pub(crate) engine: String,
+    pub(crate) imports: Vec<String>,
+    pub(crate) pre: bool,
+    pub(crate) post: bool,
+}
+
+impl About {
+    pub(crate) fn roles(&self) -> Roles {
+        Roles { pre: self.pre, post: self.post }
+    }
+}
+
+/// The last bytes of an answer: how long the parts before it are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lengths {
+    pub(crate) code: u64,
+    pub(crate) verdict: u64,
+}
+
+impl Lengths {
+    pub(crate) const BYTES: u64 = 16;
+
+    fn to_bytes(self) -> [u8; 16] {
+        (u128::from(self.code) << 64 | u128::from(self.verdict)).to_le_bytes()
+    }
+
+    fn from_bytes(bytes: [u8; 16]) -> Self {
+        let both = u128::from_le_bytes(bytes);
+        Self { code: (both >> 64) as u64, verdict: both as u64 }
+    }
+}
+
+/// The child's side: compile the task's file and write the answer.
+pub fn compile(task: &Task, out: &mut impl Write) -> Result<(), LoadError> {
+    let request: CompileRequest =
+        serde_json::from_slice(&task.document).map_err(io::Error::other)?;
+    let (code, verdict) = compile_file(&request, &task.file)?;
+    write_answer(&code, &verdict, out)
+}
+
+pub(crate) fn write_answer(
+    code: &[u8],
+    verdict: &Verdict,
+    out: &mut impl Write,
+) -> Result<(), LoadError> {
+    let verdict = serde_json::to_vec(verdict).map_err(io::Error::other)?;
+    let lengths = Lengths { code: code.len() as u64, verdict: verdict.len() as u64 };
+    out.write_all(code)?;
+    out.write_all(&verdict)?;
+    out.write_all(&lengths.to_bytes())?;
+    Ok(out.flush()?)
+}
+
+fn compile_file(request: &CompileRequest, file: &[u8]) -> Result<(Vec<u8>, Verdict), LoadError> {
+    let refused = |why: String| Ok((Vec::new(), Verdict::Refused(cut(why))));
+    let Admitted { component, imports, roles } = match admit_within(file, &request.bounds) {
+        Ok(admitted) => admitted,
+        Err(error) => return refused(error.to_string()),
+    };
+    let mut config = compile_config();
+    // One core of low priority: what else runs on this machine serves requests.
+    config.parallel_compilation(false);
+    let engine = Engine::new(&config).map_err(|error| LoadError::Compile(format!("{error:#}")))?;
+    let own = hash_of(&engine);
+    if own != request.engine {
+        let why = format!("the child compiles for engine {own}, the server is {}", request.engine);
+        return Err(io::Error::other(why).into());
+    }
+    let code = match engine.precompile_component(&component) {
+        Ok(code) => code,
+        Err(error) => return refused(format!("compilation failed: {error:#}")),
+    };
+    let CompileRequest { digest, engine, .. } = request;
+    let (digest, engine) = (*digest, engine.clone());
+    let about = About { digest, engine, imports, pre: roles.pre, post: roles.post };
+    Ok((code, Verdict::Compiled(about)))
+}
+
+fn cut(mut text: String) -> String {
+    const MAX: usize = 8 << 10;
+    if text.len() > MAX {
+        text.truncate(text.floor_char_boundary(MAX));
+        text.push_str(" [cut]");
+    }
+    text
+}
+
+/// What code for this engine is told by.
+pub(crate) fn hash_of(engine: &Engine) -> String {
+    let mut hasher = DefaultHasher::new();
+    engine.precompile_compatibility_hash().hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+impl Compiler {
+    /// Write the answer about `file` into `out`.
+    pub(crate) async fn run(
+        &self,
+        request: CompileRequest,
+        file: Bytes,
+        out: File,
+    ) -> Result<(), LoadError> {
+        let Self::Child { runner, limits } = self else {
+            let compiling = tokio::task::spawn_blocking(move || {
+                let (code, verdict) = compile_file(&request, &file)?;
+                write_answer(&code, &verdict, &mut &out)
+            });
+            return compiling.await.map_err(io::Error::other)?;
+        };
+        let job = Job {
+            job: COMPILE_JOB,
+            subject: request.digest.to_string(),
+            document: serde_json::to_vec(&request).map_err(io::Error::other)?,
+            file,
+            output: Output::File(out),
+            limits: limits.clone(),
+        };
+        runner.run(job).await?;
+        Ok(())
+    }
+}
+
+/// What the answer in `file` says, all but its last `after` bytes. Nothing in it is believed without
+/// a look.
+pub(crate) fn read_answer(
+    mut file: &File,
+    after: u64,
+    wanted: &CompileRequest,
+) -> Result<About, LoadError> {
+    let wrong = |why: &str| LoadError::from(io::Error::other(why.to_owned()));
+    let end = file.metadata()?.len().checked_sub(after + Lengths::BYTES);
+    let end = end.ok_or_else(|| wrong("compiled code is too short"))?;
+    let mut lengths = [0; Lengths::BYTES as usize];
+    file.seek(SeekFrom::Start(end))?;
+    file.read_exact(&mut lengths)?;
+    let Lengths { code, verdict } = Lengths::from_bytes(lengths);
+    if code.checked_add(verdict) != Some(end) || verdict > VERDICT_BYTES_MAX {
+        return Err(wrong("compiled code has other lengths than it says"));
+    }
+    file.seek(SeekFrom::Start(code))?;
+    let mut text = Vec::new();
+    file.take(verdict).read_to_end(&mut text)?;
+    match serde_json::from_slice(&text).map_err(io::Error::other)? {
+        Verdict::Refused(why) => Err(LoadError::Refused(why)),
+        Verdict::Compiled(about) => {
+            if about.digest != wanted.digest || about.engine != wanted.engine {
+                return Err(wrong("compiled code is of another component or for another engine"));
+            }
+            let known = |import: &String| KNOWN_IMPORTS.contains(&import.as_str());
+            if !about.imports.iter().all(known) || !(about.pre || about.post) {
+                return Err(wrong("compiled code says what no plugin is"));
+            }
+            Ok(about)
+        }
+    }
+}

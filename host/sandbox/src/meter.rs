@@ -1,0 +1,219 @@
+//! The CPU time of one call, and whether the call may go on.
+//!
+//! Time is the CPU time of the thread that runs the call, so it counts guest code, host functions
+//! and the lifting of results alike, and not the time that a busy machine makes the call wait.
+//!
+//! The thread's CPU clock is a system call, as expensive as a short call's instance. So a turn of up
+//! to [`SHORT_TURN`] is charged the time that passed, and the clock at the begin of a turn may have
+//! been read up to [`SAMPLE_AGE`] before: a turn is charged at most that much too much.
+//!
+//! Invariant: between [`Meter::resume`] and [`Meter::pause`] one thread runs the call, and only that
+//! thread reads [`Meter::used`].
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use gristmill_imaging::Stopped;
+use rustix::time::{ClockId, clock_gettime};
+
+/// A turn of up to this is charged the time that passed, in nanoseconds.
+const SHORT_TURN: u64 = 200_000;
+
+/// How old a reading of the thread's CPU clock may be at the begin of a turn, in nanoseconds.
+const SAMPLE_AGE: u64 = 1_000_000;
+
+/// A reading of both clocks on one thread, in nanoseconds.
+#[derive(Clone, Copy, Default)]
+struct Sample {
+    passed: u64,
+    cpu: u64,
+}
+
+thread_local! {
+    /// The last reading on this thread.
+    static LAST: Cell<Sample> = const { Cell::new(Sample { passed: 0, cpu: 0 }) };
+}
+
+/// Shared by a call, the state in its store, and the request that waits for it.
+pub(crate) struct Meter {
+    limit: Duration,
+    /// Nanoseconds of the turns that are over.
+    spent: AtomicU64,
+    /// When the turn under way began, and the thread's CPU time then.
+    resumed: AtomicU64,
+    resumed_cpu: AtomicU64,
+    /// The call runs on the threads for long calls.
+    is_long: AtomicBool,
+    /// The call is to be moved to these threads.
+    wants_move: AtomicBool,
+    /// The call holds so much memory that giving it back takes long.
+    is_large: AtomicBool,
+    /// Nobody waits for the call's answer any more.
+    abandoned: AtomicBool,
+}
+
+impl Meter {
+    pub(crate) fn new(limit: Duration) -> Self {
+        Self {
+            limit,
+            spent: AtomicU64::new(0),
+            resumed: AtomicU64::new(0),
+            resumed_cpu: AtomicU64::new(0),
+            is_long: AtomicBool::new(false),
+            wants_move: AtomicBool::new(false),
+            is_large: AtomicBool::new(false),
+            abandoned: AtomicBool::new(false),
+        }
+    }
+
+    /// A turn begins: the calling thread runs the call from now on.
+    pub(crate) fn resume(&self) {
+        let passed = now();
+        let mut sample = LAST.get();
+        if passed.saturating_sub(sample.passed) > SAMPLE_AGE {
+            sample = sampled(passed);
+        }
+        self.resumed.store(passed, Ordering::Relaxed);
+        self.resumed_cpu.store(sample.cpu, Ordering::Relaxed);
+    }
+
+    /// The turn ends. Returns the CPU time it took.
+    pub(crate) fn pause(&self) -> Duration {
+        let turn = self.turn();
+        self.spent.fetch_add(turn, Ordering::Relaxed);
+        Duration::from_nanos(turn)
+    }
+
+    /// The CPU time of the turn under way, in nanoseconds.
+    fn turn(&self) -> u64 {
+        let passed = now();
+        let turn = passed.saturating_sub(self.resumed.load(Ordering::Relaxed));
+        if turn <= SHORT_TURN {
+            return turn;
+        }
+        turn.min(sampled(passed).cpu.saturating_sub(self.resumed_cpu.load(Ordering::Relaxed)))
+    }
+
+    /// The CPU time used by the turns that are over.
+    pub(crate) fn spent(&self) -> Duration {
+        Duration::from_nanos(self.spent.load(Ordering::Relaxed))
+    }
+
+    /// The CPU time used so far, the turn under way included.
+    pub(crate) fn used(&self) -> Duration {
+        self.spent() + Duration::from_nanos(self.turn())
+    }
+
+    /// Whether the budget is used up.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.used() > self.limit
+    }
+
+    /// Whether the work may go on. Long native work asks between its parts.
+    pub(crate) fn check(&self) -> Result<(), Stopped> {
+        if self.abandoned.load(Ordering::Relaxed) || self.is_exhausted() {
+            return Err(Stopped);
+        }
+        Ok(())
+    }
+
+    /// The request left or its deadline passed: native work stops at its next check.
+    pub(crate) fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Relaxed);
+    }
+
+    /// Ask for the call to be moved to the threads for long calls, when its turn ends.
+    pub(crate) fn ask_to_move(&self) {
+        self.wants_move.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn wants_move(&self) -> bool {
+        self.wants_move.load(Ordering::Relaxed)
+    }
+
+    /// The call runs on the threads for long calls from now on.
+    pub(crate) fn set_long(&self) {
+        self.is_long.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_long(&self) -> bool {
+        self.is_long.load(Ordering::Relaxed)
+    }
+
+    /// The call's memory has grown so large that it is to be given back off the serving threads.
+    pub(crate) fn set_large(&self) {
+        self.is_large.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_large(&self) -> bool {
+        self.is_large.load(Ordering::Relaxed)
+    }
+}
+
+/// Read the thread's CPU clock, at the time `passed`.
+fn sampled(passed: u64) -> Sample {
+    let sample = Sample { passed, cpu: read(ClockId::ThreadCPUTime) };
+    LAST.set(sample);
+    sample
+}
+
+fn now() -> u64 {
+    read(ClockId::Monotonic)
+}
+
+fn read(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
+    (time.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn burn(time: Duration) {
+        let begun = read(ClockId::ThreadCPUTime);
+        while read(ClockId::ThreadCPUTime) - begun < time.as_nanos() as u64 {
+            std::hint::black_box(0);
+        }
+    }
+
+    #[test]
+    fn only_cpu_time_counts_and_it_counts_over_all_turns() {
+        let meter = Meter::new(Duration::from_millis(100));
+        for _ in 0..2 {
+            meter.resume();
+            burn(Duration::from_millis(30));
+            assert!(meter.pause() >= Duration::from_millis(30));
+        }
+        // Burnt between turns, by others.
+        burn(Duration::from_millis(100));
+        meter.resume();
+        assert!(meter.spent() >= Duration::from_millis(60));
+        assert!(!meter.is_exhausted(), "{:?}", meter.used());
+        meter.check().unwrap();
+        burn(Duration::from_millis(40));
+        assert!(meter.is_exhausted());
+        meter.check().unwrap_err();
+    }
+
+    #[test]
+    fn waiting_within_a_turn_is_not_charged() {
+        let meter = Meter::new(Duration::from_millis(100));
+        meter.resume();
+        let (sender, receiver) = std::sync::mpsc::channel::<()>();
+        // Blocks this thread for 200 ms and uses no CPU.
+        let _ = receiver.recv_timeout(Duration::from_millis(200));
+        drop(sender);
+        assert!(meter.pause() < Duration::from_millis(50), "{:?}", meter.spent());
+    }
+
+    #[test]
+    fn an_abandoned_call_stops_whatever_its_budget() {
+        let meter = Meter::new(Duration::from_secs(60));
+        meter.resume();
+        meter.check().unwrap();
+        meter.abandon();
+        meter.check().unwrap_err();
+    }
+}

@@ -1,0 +1,199 @@
+//! A tenant beside each hostile guest, client, upload, message and model: see `benches/src/bin/neighbour`.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use super::table::Table;
+use super::{Options, Shipped, json_lines};
+use crate::setup;
+use crate::shell::{program, root, run as run_command, step, succeeds, target};
+
+/// The figures asked for.
+const RATIO_MAX: f64 = 2.0;
+const JAVASCRIPT_RATIO_MAX: f64 = 1.3;
+const P99_MS_MAX: f64 = 20.0;
+const OVERRUN_MS_MAX: f64 = 50.0;
+const MIB_PER_REQUEST_MAX: f64 = 64.0;
+
+const JAVASCRIPT_CASE: &str = "upload/javascript";
+
+pub(crate) fn run(shipped: &Shipped, options: &Options) -> Result<()> {
+    let onnxruntime = setup::install_onnxruntime()?;
+    let javascript = javascript_plugin()?;
+    step("measuring a tenant beside hostile ones (about ten minutes)");
+    let mut neighbour = program(shipped.binary("neighbour"));
+    neighbour
+        .arg(&shipped.gristmill)
+        .arg(&shipped.components)
+        .arg(javascript.as_deref().unwrap_or(Path::new("-")))
+        .args(&options.only)
+        .env("ORT_DYLIB_PATH", onnxruntime);
+    let lines = json_lines(&mut neighbour)?;
+    let (alone, cases): (Vec<_>, Vec<_>) =
+        lines.into_iter().partition(|figures| figures["what"] == "alone");
+    let alone_p99 = alone_p99(&alone)?;
+
+    let mut table = Table::new("neighbour", "cargo xtask bench neighbour");
+    for figures in alone {
+        table.row("alone", neighbours_words(&figures, alone_p99), figures);
+    }
+    for mut figures in cases {
+        let name = figures["what"].as_str().context("a case without a name")?.to_owned();
+        let mut words = neighbours_words(&figures, alone_p99);
+        if name.starts_with(JAVASCRIPT_CASE) {
+            let made = if javascript.is_some() { "componentize-js" } else { "generated" };
+            figures["plugin"] = made.into();
+            let _ = write!(words, ", {made}");
+        }
+        let (asked, missed) = verdict(&name, &figures, alone_p99);
+        let _ = write!(words, "; {}", attackers_words(&figures));
+        if !missed.is_empty() {
+            let _ = write!(words, "; missed: {}", missed.join(", "));
+        }
+        figures["ratio_to_alone"] = json!(p99(&figures).map(|p99| p99 / alone_p99));
+        figures["missed"] = json!(missed);
+        table.row_to_reach(name, words, figures, (&asked, missed.is_empty()));
+    }
+    table.finish()
+}
+
+fn p99(figures: &Value) -> Option<f64> {
+    figures["p99_ms"].as_f64()
+}
+
+/// The mean of both times: the machine need not be as quiet at the end as at first.
+fn alone_p99(alone: &[Value]) -> Result<f64> {
+    let p99s: Vec<f64> = alone.iter().filter_map(p99).collect();
+    let some = (!p99s.is_empty()).then(|| p99s.iter().sum::<f64>() / p99s.len() as f64);
+    some.context("the neighbour was not answered when it was alone")
+}
+
+/// What was asked for in this case, and what of it was missed.
+fn verdict(name: &str, figures: &Value, alone_p99: f64) -> (String, Vec<&'static str>) {
+    let ratio_max =
+        if name.starts_with(JAVASCRIPT_CASE) { JAVASCRIPT_RATIO_MAX } else { RATIO_MAX };
+    let asked = format!(
+        "p99 at most {ratio_max} x alone and {P99_MS_MAX} ms, none failed, overrun at most \
+         {OVERRUN_MS_MAX} ms, {MIB_PER_REQUEST_MAX} MiB a request"
+    );
+    // A figure that is not there was not asked for in this case, but for the neighbour's.
+    let at_most = |pointer: &str, most: f64| {
+        figures.pointer(pointer).and_then(Value::as_f64).is_none_or(|value| value <= most)
+    };
+    let p99 = p99(figures).unwrap_or(f64::INFINITY);
+    let checks = [
+        ("p99", p99 <= ratio_max * alone_p99 && p99 <= P99_MS_MAX),
+        ("failed", figures["failed"] == 0),
+        ("alive", figures["alive"] == true),
+        ("cpu overrun", at_most("/overrun/cpu_ms", OVERRUN_MS_MAX)),
+        ("deadline overrun", at_most("/overrun/deadline_ms", OVERRUN_MS_MAX)),
+        ("memory", at_most("/memory/beyond_budget_mib_per_request", MIB_PER_REQUEST_MAX)),
+    ];
+    let missed = checks.iter().filter(|(_, reached)| !reached).map(|(what, _)| *what).collect();
+    (asked, missed)
+}
+
+fn neighbours_words(figures: &Value, alone_p99: f64) -> String {
+    let ms = |name: &str| figures[name].as_f64().unwrap_or(f64::INFINITY);
+    format!(
+        "p50 {:4.1}, p99 {:6.1}, max {:6.1} ms ({:5.1} x), {} failed",
+        ms("p50_ms"),
+        ms("p99_ms"),
+        ms("max_ms"),
+        ms("p99_ms") / alone_p99,
+        figures["failed"],
+    )
+}
+
+fn attackers_words(figures: &Value) -> String {
+    let mut words = String::new();
+    for (what, overrun) in [("cpu", "/overrun/cpu_ms"), ("deadline", "/overrun/deadline_ms")] {
+        if let Some(ms) = figures.pointer(overrun).and_then(Value::as_f64) {
+            let _ = write!(words, "{what} +{ms:.0} ms, ");
+        }
+    }
+    let _ = write!(words, "memory +{} MiB", figures["memory"]["grown_mib"]);
+    let outcomes = figures["attackers"]["outcomes"].as_object();
+    for (ended, count) in outcomes.into_iter().flatten() {
+        let _ = write!(words, ", {count} x {ended}");
+    }
+    let unanswered = &figures["attackers"]["unanswered"];
+    if *unanswered != 0 {
+        let _ = write!(words, ", {unanswered} unanswered");
+    }
+    if figures["alive"] != true {
+        words.push_str(", server dead");
+    }
+    words
+}
+
+/// A plugin in JavaScript, made once by componentize-js; none where npm is not there or cannot fetch it: then
+/// a generated module of the same size stands in.
+fn javascript_plugin() -> Result<Option<PathBuf>> {
+    let (source, made) = (root().join("benches/javascript"), target().join("javascript"));
+    let plugin = made.join("plugin.wasm");
+    if plugin.exists() {
+        return Ok(Some(plugin));
+    }
+    step("making a plugin in JavaScript");
+    fs::create_dir_all(&made)?;
+    for file in ["package.json", "plugin.js", "build.mjs"] {
+        fs::copy(source.join(file), made.join(file))?;
+    }
+    let mut install = program("npm");
+    install.args(["install", "--no-audit", "--no-fund", "--prefix"]).arg(&made);
+    if !succeeds(&mut install) {
+        step("npm cannot fetch componentize-js: a generated module of the same size stands in");
+        return Ok(None);
+    }
+    let unfinished = made.join("unfinished.wasm");
+    let mut build = program("node");
+    build.arg(made.join("build.mjs")).arg(made.join("plugin.js")).arg(root().join("wit"));
+    run_command(build.arg(&unfinished))?;
+    fs::rename(unfinished, &plugin)?;
+    Ok(Some(plugin))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::verdict;
+
+    fn missed(name: &str, figures: serde_json::Value) -> Vec<&'static str> {
+        verdict(name, &figures, 2.0).1
+    }
+
+    #[test]
+    fn each_figure_can_be_missed() {
+        let good = json!({
+            "p99_ms": 2.5, "failed": 0, "alive": true,
+            "overrun": { "cpu_ms": 49.0, "deadline_ms": null },
+            "memory": { "beyond_budget_mib_per_request": 64 },
+        });
+        assert_eq!(missed("guest/loop, 8 at once", good.clone()), [""; 0]);
+        let worse = |pointer: &str, value: serde_json::Value| {
+            let mut figures = good.clone();
+            *figures.pointer_mut(pointer).unwrap() = value;
+            missed("guest/loop, 8 at once", figures)
+        };
+        assert_eq!(worse("/p99_ms", json!(4.1)), ["p99"]);
+        assert_eq!(worse("/p99_ms", json!(null)), ["p99"]);
+        assert_eq!(worse("/failed", json!(1)), ["failed"]);
+        assert_eq!(worse("/alive", json!(false)), ["alive"]);
+        assert_eq!(worse("/overrun/cpu_ms", json!(51)), ["cpu overrun"]);
+        assert_eq!(worse("/overrun/deadline_ms", json!(51)), ["deadline overrun"]);
+        assert_eq!(worse("/memory/beyond_budget_mib_per_request", json!(65)), ["memory"]);
+    }
+
+    #[test]
+    fn a_compiling_plugin_is_held_to_less() {
+        let figures = json!({ "p99_ms": 2.7, "failed": 0, "alive": true });
+        assert_eq!(missed("upload/javascript, 1 at once", figures.clone()), ["p99"]);
+        assert_eq!(missed("upload/many-locals, 2 at once", figures), [""; 0]);
+    }
+}

@@ -1,0 +1,82 @@
+//! `cargo xtask docs`: the README's tables, as the server itself prints them.
+//!
+//! A table stands between `<!-- begin NAME -->` and `<!-- end NAME -->`. `cargo xtask test` fails
+//! where one is not what `gristmill reference NAME` prints.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use crate::setup;
+use crate::shell::{output, program, root};
+
+const README: &str = "README.md";
+const TABLES: [&str; 2] = ["settings", "limits"];
+
+/// Build the server and write its tables.
+pub(crate) fn run() -> Result<()> {
+    let gristmill = setup::build_server()?;
+    let (before, after) = rendered(&gristmill)?;
+    if before == after {
+        println!("{README} is up to date");
+        return Ok(());
+    }
+    fs::write(root().join(README), after)?;
+    println!("{README} is written anew");
+    Ok(())
+}
+
+/// Fail where a table is not what the server prints.
+pub(crate) fn check(gristmill: &Path) -> Result<()> {
+    let (before, after) = rendered(gristmill)?;
+    let differs = before.lines().zip(after.lines()).find(|(before, after)| before != after);
+    match differs {
+        None if before == after => Ok(()),
+        None => bail!("{README}: a table has other lines: run cargo xtask docs"),
+        Some((before, after)) => {
+            bail!("{README} says\n  {before}\nand should say\n  {after}\nrun cargo xtask docs")
+        }
+    }
+}
+
+/// The README as it is, and as it should be.
+fn rendered(gristmill: &Path) -> Result<(String, String)> {
+    let before = fs::read_to_string(root().join(README)).context(README)?;
+    let mut after = before.clone();
+    for name in TABLES {
+        let table = output(program(gristmill).args(["reference", name]))?;
+        after = replaced(&after, name, &table)?;
+    }
+    Ok((before, after))
+}
+
+/// `text` with what stands between the markers of `name` replaced by `table`.
+fn replaced(text: &str, name: &str, table: &str) -> Result<String> {
+    let (begin, end) = (format!("<!-- begin {name} -->\n"), format!("<!-- end {name} -->"));
+    let missing = || format!("{README} has no {}", begin.trim_end());
+    let (head, rest) = text.split_once(&begin).with_context(missing)?;
+    let (_, tail) = rest.split_once(&end).with_context(|| format!("{README} has no {end}"))?;
+    Ok(format!("{head}{begin}{}\n{end}{tail}", table.trim_end()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::replaced;
+
+    #[test]
+    fn only_the_text_between_the_markers_changes() {
+        let text = "a\n<!-- begin t -->\nold\nlines\n<!-- end t -->\nb\n";
+        let new = replaced(text, "t", "new\n").unwrap();
+        assert_eq!(new, "a\n<!-- begin t -->\nnew\n<!-- end t -->\nb\n");
+        assert_eq!(replaced(&new, "t", "new\n").unwrap(), new);
+    }
+
+    #[test]
+    fn a_missing_marker_is_named() {
+        let said = replaced("a", "limits", "").unwrap_err().to_string();
+        assert_eq!(said, "README.md has no <!-- begin limits -->");
+        let said = replaced("<!-- begin limits -->\n", "limits", "").unwrap_err().to_string();
+        assert_eq!(said, "README.md has no <!-- end limits -->");
+    }
+}

@@ -1,0 +1,67 @@
+//! What `postprocess` answers, and the state that it is handed.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use gristmill_plugin::{Prepared, Response};
+
+use crate::{Deed, blank, ends};
+
+/// What `postprocess` does.
+pub(crate) type Answer = fn() -> Response;
+
+/// Of `preprocess`: states for `postprocess` that a host may refuse.
+pub(crate) const STATES: &[(&str, Deed)] = &[
+    ("large-state", |_| Ok(Prepared::new().input("input", blank()?).state(vec![1; 4 << 20]))),
+    ("huge-state", |_| Ok(Prepared::new().input("input", blank()?).state(vec![1; 48 << 20]))),
+];
+
+const ANSWERS: &[(&str, Answer)] = &[
+    ("post-trap", || ends::trap()),
+    ("post-loop", || ends::endless()),
+    ("huge-response", || Response::new("text/plain", vec![b'x'; 20 << 20])),
+    ("bad-status", || Response { status: 99, ..text() }),
+    ("bad-header", || text().header("x-plugin-a", "b\r\nx-c: d")),
+    ("bad-content-type", || Response::new("text/plain\r\nx-c: d", "")),
+    ("huge-content-type", || Response::new(&format!("text/{}", "x".repeat(8 << 20)), "")),
+    ("20000-headers", || headers(20_000, 1)),
+    ("30000-headers", || headers(30_000, 1)),
+    ("40000-headers", || headers(40_000, 1)),
+    ("huge-headers", || headers(100, 250_000)),
+    ("large-headers", || headers(3, 7 << 10)),
+    ("redirect-headers", redirect_headers),
+    ("remember", || Response::new("text/plain", remember())),
+];
+
+/// The answer of this name.
+pub(crate) fn find(name: &[u8]) -> Option<Answer> {
+    let found = ANSWERS.iter().find(|(own, _)| own.as_bytes() == name);
+    found.map(|(_, answer)| *answer)
+}
+
+fn text() -> Response {
+    Response::new("text/plain", "")
+}
+
+/// So many headers of different names, each with a value of so many bytes.
+fn headers(count: u32, bytes: usize) -> Response {
+    let value = "v".repeat(bytes);
+    (0..count).fold(text(), |response, index| response.header(&format!("x-{index}"), &value))
+}
+
+/// Headers that a proxy in front of the host takes as orders.
+fn redirect_headers() -> Response {
+    text()
+        .header("x-accel-redirect", "/etc/passwd")
+        .header("X-Accel-Buffering", "no")
+        .header("x-sendfile", "/etc/passwd")
+        .header("x-frame-options", "ALLOWALL")
+        .header("x-request-id", "/etc/passwd")
+        .header("set-cookie", "a=b")
+        .header("x-plugin-own", "1")
+}
+
+/// How often this instance was called: 1, or one request can see another.
+fn remember() -> String {
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    (CALLS.fetch_add(1, Ordering::Relaxed) + 1).to_string()
+}

@@ -1,0 +1,62 @@
+//! Pictures: the request's body is one, of 1x1 where the deed makes it large.
+
+use std::hint::black_box;
+
+use gristmill_plugin::image::{self, Color, Filter, Pixels};
+use gristmill_plugin::{Failure, Prepared, Request};
+
+use crate::{Deed, harmless};
+
+pub(crate) const DEEDS: &[(&str, Deed)] = &[
+    ("bomb", bomb),
+    ("thumbnail", thumbnail),
+    ("pixels-data", pixels_data),
+    ("resize-chain", resize_chain),
+    ("resize-long", resize_long),
+    ("resize-loop", resize_loop),
+];
+
+fn decoded(request: &Request) -> Result<Pixels, Failure> {
+    Ok(Pixels::decode(&request.body, image::RGB)?)
+}
+
+fn bomb(request: &Request) -> Result<Prepared, Failure> {
+    decoded(request)?;
+    harmless()
+}
+
+/// What an honest plugin does: hostile is only the picture.
+fn thumbnail(request: &Request) -> Result<Prepared, Failure> {
+    let small = decoded(request)?.resize(224, 224, Filter::Bilinear)?;
+    small.to_tensor(&image::nchw(Color::Rgb))?;
+    harmless()
+}
+
+/// 12 MB copied into the guest, over and over.
+fn pixels_data(request: &Request) -> Result<Prepared, Failure> {
+    let large = decoded(request)?.resize(2_000, 2_000, Filter::Nearest)?;
+    loop {
+        black_box(large.data());
+    }
+}
+
+/// Each picture is small enough; what a resizer holds between the two has 144,000,000,000,000 pixels.
+fn resize_chain(request: &Request) -> Result<Prepared, Failure> {
+    let long = decoded(request)?.resize(12_000_000, 1, Filter::Nearest)?;
+    long.resize(1, 12_000_000, Filter::Nearest)?;
+    harmless()
+}
+
+/// A table of coefficients for each of 50 million pixels.
+fn resize_long(request: &Request) -> Result<Prepared, Failure> {
+    decoded(request)?.resize(50_000_000, 1, Filter::Lanczos3)?;
+    harmless()
+}
+
+/// Work of the host without end, none of it large.
+fn resize_loop(request: &Request) -> Result<Prepared, Failure> {
+    let small = decoded(request)?;
+    loop {
+        black_box(small.resize(1_000, 1_000, Filter::Lanczos3)?);
+    }
+}
