@@ -2,8 +2,12 @@
 
 import argparse
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
+
+# Read when ONNX Runtime is loaded; without it 1.31 writes to the home directory.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 import numpy as np
 import onnxruntime as ort

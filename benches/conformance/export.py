@@ -9,10 +9,14 @@ little-endian bytes beside it, strings each behind a 32-bit length), and `onnxru
 """
 
 import json
+import os
 import struct
 import sys
 import warnings
 from pathlib import Path
+
+# Read when ONNX Runtime is loaded; without it 1.31 writes to the home directory.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 import numpy as np
 import onnxruntime

@@ -1,8 +1,12 @@
 """Write sample images of held-out digits and check that the exported model reads every one."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
+
+# Read when ONNX Runtime is loaded; without it 1.31 writes to the home directory.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 import numpy as np
 import onnxruntime as ort

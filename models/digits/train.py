@@ -1,8 +1,12 @@
 """Train the digits CNN on the UCI digits and export it to ONNX."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
+
+# Read when ONNX Runtime is loaded; without it 1.31 writes to the home directory.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 
 import jax
 import jax.numpy as jnp

@@ -5,6 +5,9 @@ import os
 from itertools import chain
 from pathlib import Path
 
+# Read when ONNX Runtime is loaded; without it 1.31 writes to the home directory.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+
 import numpy as np
 import onnxruntime as ort
 import orjson

@@ -3,6 +3,7 @@
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Command;
+use gristmill_control::{PROVE_JOB, prove_model};
 use gristmill_sandbox::{COMPILE_JOB, compile};
 
 pub(crate) fn command() -> Command {
@@ -14,6 +15,7 @@ pub(crate) fn run() -> Result<()> {
     let mut out = std::io::stdout().lock();
     match task.job.as_str() {
         COMPILE_JOB => compile(&task, &mut out).map_err(|error| anyhow!(error.in_full())),
+        PROVE_JOB => prove_model(&task, &mut out).map_err(|why| anyhow!(why)),
         other => bail!("no such job: {other:?}"),
     }
 }

@@ -69,6 +69,16 @@ pub(crate) const SETTINGS: &[Setting] = &[
         help: "ONNX Runtime's shared library, 1.23 or newer; otherwise ORT_DYLIB_PATH or <data_dir>/onnxruntime/ is looked at, and without it models run on tract",
     },
     Setting {
+        key: "model_proof_timeout_s",
+        default: Some("60"),
+        help: "Seconds of processor time that a model's first load and run may take, in a process of its own; ten times as long by the clock",
+    },
+    Setting {
+        key: "model_proof_memory_bytes",
+        default: Some("2147483648"),
+        help: "The most memory that a model's first load and run may take, besides four times its file",
+    },
+    Setting {
         key: "concurrent_plugin_calls",
         default: Some("256"),
         help: "Plugin calls running at the same time; further ones wait",
@@ -104,6 +114,16 @@ pub(crate) const SETTINGS: &[Setting] = &[
         help: "The largest model or plugin that can be uploaded",
     },
     Setting {
+        key: "connections_max",
+        default: None,
+        help: "Connections of the data plane and gRPC at the same time; where all are taken, those that have waited longest for a request are closed. Follows from the limit on open files where it is not given",
+    },
+    Setting {
+        key: "connections_per_client_max",
+        default: None,
+        help: "Connections of one address to the data plane and gRPC; no limit where it is not given",
+    },
+    Setting {
         key: "upload_timeout_s",
         default: Some("900"),
         help: "Seconds that an upload may take; one of which nothing comes for 30 seconds is given up before",
@@ -111,7 +131,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         key: "header_timeout_s",
         default: Some("30"),
-        help: "Seconds until a request's headers must have arrived",
+        help: "Seconds for which a connection may wait for a request, and until a request's headers must have arrived",
     },
     Setting {
         key: "write_timeout_s",
@@ -149,6 +169,8 @@ pub(crate) struct Config {
     pub(crate) tenant_bytes_max: usize,
     pub(crate) infer_timeout: Duration,
     pub(crate) onnxruntime_library: Option<PathBuf>,
+    pub(crate) model_proof_timeout: Duration,
+    pub(crate) model_proof_memory_bytes: u64,
     pub(crate) concurrent_plugin_calls: u32,
     pub(crate) plugin_memory_bytes: usize,
     pub(crate) plugin_instances: u32,
@@ -156,6 +178,8 @@ pub(crate) struct Config {
     pub(crate) compile_memory_bytes: u64,
     pub(crate) compile_concurrency: usize,
     pub(crate) upload_bytes_max: usize,
+    pub(crate) connections_max: Option<usize>,
+    pub(crate) connections_per_client_max: Option<usize>,
     pub(crate) upload_timeout: Duration,
     pub(crate) header_timeout: Duration,
     pub(crate) write_timeout: Duration,
@@ -230,6 +254,12 @@ impl Config {
             tenant_bytes_max: reader.within("tenant_bytes_max", 1 << 10, 1 << 40),
             infer_timeout: Duration::from_secs(reader.within("infer_timeout_s", 1, 3600)),
             onnxruntime_library: reader.optional("onnxruntime_library"),
+            model_proof_timeout: Duration::from_secs(reader.within(
+                "model_proof_timeout_s",
+                1,
+                86_400,
+            )),
+            model_proof_memory_bytes: reader.within("model_proof_memory_bytes", 64 << 20, 1 << 40),
             concurrent_plugin_calls: reader.within("concurrent_plugin_calls", 1, 10_000),
             plugin_memory_bytes: reader.within("plugin_memory_bytes", 1 << 20, 4 << 30),
             plugin_instances: reader.within("plugin_instances", 1, 1000),
@@ -237,6 +267,12 @@ impl Config {
             compile_memory_bytes: reader.within("compile_memory_bytes", 64 << 20, 1 << 40),
             compile_concurrency: reader.within("compile_concurrency", 1, 64),
             upload_bytes_max: reader.within("upload_bytes_max", 1 << 10, 1 << 40),
+            connections_max: reader.optional_within("connections_max", 16, 1 << 24),
+            connections_per_client_max: reader.optional_within(
+                "connections_per_client_max",
+                1,
+                1 << 24,
+            ),
             upload_timeout: Duration::from_secs(reader.within("upload_timeout_s", 1, 86_400)),
             header_timeout: Duration::from_secs(reader.within("header_timeout_s", 1, 3600)),
             write_timeout: Duration::from_secs(reader.within("write_timeout_s", 1, 3600)),
@@ -365,6 +401,18 @@ impl Reader<'_> {
         }
     }
 
+    /// The setting, where it is given.
+    fn optional_within<T>(&mut self, key: &str, min: T, max: T) -> Option<T>
+    where
+        T: std::str::FromStr<Err: std::fmt::Display> + PartialOrd + std::fmt::Display,
+    {
+        let value: T = self.optional(key)?;
+        if value < min || value > max {
+            self.faults.push(format!("{key} is {value}: must be {min} to {max}"));
+        }
+        Some(value)
+    }
+
     /// An address to listen on. A host's name stands for the first of its addresses, IPv4 first.
     fn address(&mut self, key: &str) -> SocketAddr {
         let text = self.text(key).unwrap_or_default();
@@ -457,7 +505,8 @@ mod tests {
         let file = "liten = 'x'\nadmin_listen = 'nowhere'\ndrain_timeout_s = 99999\nlog_format = 'xml'\n\
                     admin_token = 'short'\nheader_timeout_s = [1]\nlog = 'a=b=c'\n\
                     tenant_bytes_max = 2000";
-        let faults = resolve(&["--concurrent-plugin-calls", "0"], file).unwrap_err().join("\n");
+        let flags = ["--concurrent-plugin-calls", "0", "--connections-max", "9"];
+        let faults = resolve(&flags, file).unwrap_err().join("\n");
         for named in [
             "\"liten\"",
             "admin_listen is \"nowhere\": must be an address of this machine and a port, such as 127.0.0.1:8081",
@@ -467,6 +516,7 @@ mod tests {
             "header_timeout_s is a array",
             "log is \"a=b=c\"",
             "concurrent_plugin_calls is 0",
+            "connections_max is 9: must be 16 to 16777216",
             "tenant_bytes_max is 2000: must be at least message_bytes_max, 67108864",
         ] {
             assert!(faults.contains(named), "{named} is missing from:\n{faults}");

@@ -1,11 +1,10 @@
 //! `gristmill`: one binary to serve, to build and push plugins, and to reset the admin token.
 
-#![forbid(unsafe_code)]
-
 mod child;
 mod config;
 mod data_dir;
 mod plugin;
+mod process;
 mod reference;
 mod serve;
 mod token;
@@ -18,6 +17,7 @@ use clap::{ArgMatches, Command};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    process::prepare_environment();
     let matches = command().get_matches();
     let ended = match matches.subcommand() {
         Some(("serve", matches)) => serve::run(matches),

@@ -15,11 +15,11 @@ use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Command};
 use gristmill_backend::{Backends, LibrarySearch};
 use gristmill_child::{ChildLimits, ChildRunner, RunnerConfig};
-use gristmill_control::{Control, ControlParts, Progress};
+use gristmill_control::{Control, ControlParts, Progress, ProverConfig};
 use gristmill_core::{BufferPool, PipelineLimits};
 use gristmill_http::{
-    AdminPlane, DataPlane, GrpcPlane, Inference, InferenceConfig, ListenerConfig, Loading,
-    Protocol, Shutdown, UploadLimits, grpc_plane, serve,
+    AdminPlane, Connections, DataPlane, GrpcPlane, Inference, InferenceConfig, ListenerConfig,
+    Loading, Protocol, Shutdown, UploadLimits, grpc_plane, serve,
 };
 use gristmill_sandbox::{Compiler, Sandbox, SandboxConfig};
 use gristmill_store::Store;
@@ -29,10 +29,14 @@ use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::either::Either;
 
-use self::stop::{Signals, end_within, rest};
+use self::stop::{Signals, end_within};
 use crate::config::{self, Config};
 use crate::data_dir;
+use crate::process;
 use crate::token::admin_token;
+
+/// A run that is told to end ends with the operator that it is in.
+const RUNS_END_WITHIN: Duration = Duration::from_secs(3);
 
 /// Unused tensor buffers kept for the next request, in bytes.
 const RETAINED_BYTES_MAX: usize = 256 << 20;
@@ -42,6 +46,19 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(3);
 
 /// How long blocking work is waited for when everything else has ended.
 const LAST_WAIT: Duration = Duration::from_secs(1);
+
+/// Open files that are not for connections: listeners, the log, blobs, models and plugins.
+const OWN_FILES: usize = 64;
+
+/// Connections that the admin plane has places for, whatever the data plane's clients do, and of
+/// how many open files they are one.
+const ADMIN_CONNECTIONS_MIN: usize = 64;
+const ADMIN_CONNECTIONS_MAX: usize = 1024;
+const FILES_PER_ADMIN_CONNECTION: usize = 8;
+
+/// What the data plane has places for, however few files may be open.
+const CONNECTIONS_MIN: usize = 16;
+
 /// The most machine code of one plugin; an interpreter in WebAssembly has a tenth of it.
 const CODE_BYTES_MAX: u64 = 512 << 20;
 
@@ -77,12 +94,17 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
         tracing::warn!(%error, "the limit on open files stays as it is");
     }
+    let (files, _) = rlimit::Resource::NOFILE.get()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let outcome = runtime.block_on(run_server(Arc::new(config)));
+    let files = files.try_into().unwrap_or(usize::MAX);
+    let all_ended = runtime.block_on(run_server(Arc::new(config), files));
     // Whoever waited for what still runs has left, or has waited long enough.
     runtime.shutdown_timeout(LAST_WAIT);
     drop(log);
-    outcome
+    if !all_ended? {
+        process::end_at_once();
+    }
+    Ok(())
 }
 
 /// The planes, once the state is loaded.
@@ -99,7 +121,8 @@ struct Listeners {
     admin: TcpListener,
 }
 
-async fn run_server(config: Arc<Config>) -> Result<()> {
+/// Serve until a signal; whether all runs of models have ended with it.
+async fn run_server(config: Arc<Config>, files: usize) -> Result<bool> {
     // In this order: where a start fails for its addresses or its directory, nothing was made; and a
     // token that was made has been shown before anything else can fail.
     let listeners = Listeners {
@@ -119,9 +142,10 @@ async fn run_server(config: Arc<Config>) -> Result<()> {
     let said = progress.clone();
     let loading = Loading::new(move || said.to_string());
     let mut signals = Signals::new()?;
-    let mut serving = listeners.serve(&config, planes.clone(), loading, shutdown.clone());
+    let limits = with_places(&config, files);
+    let mut serving = listeners.serve(limits, planes.clone(), loading, shutdown.clone());
     let pool = BufferPool::new(RETAINED_BYTES_MAX);
-    let children = children(&config);
+    let children = Arc::new(Children::new(&config));
     let parts = (pool.clone(), progress.clone());
     let opening = tokio::spawn(open_control(config.clone(), parts, children.clone()));
     let opened = tokio::select! {
@@ -135,7 +159,7 @@ async fn run_server(config: Arc<Config>) -> Result<()> {
             children.stop();
             shutdown.begin();
             serving.join_all().await;
-            return ended.map(drop);
+            return ended.map(|_| true);
         }
     };
     let rules = InferenceConfig {
@@ -145,8 +169,8 @@ async fn run_server(config: Arc<Config>) -> Result<()> {
         timeout: config.infer_timeout,
     };
     let inference = Inference::new(control.clone(), shutdown.clone(), pool, rules);
-    let cell = control.cell().clone();
-    let data = DataPlane::new(cell.clone(), inference.clone(), shutdown.clone());
+    let running = control.clone();
+    let data = DataPlane::new(control.cell().clone(), inference.clone(), shutdown.clone());
     let mut grpc = grpc_plane(inference).await;
     let uploads = UploadLimits {
         upload_bytes_max: config.upload_bytes_max,
@@ -159,7 +183,7 @@ async fn run_server(config: Arc<Config>) -> Result<()> {
     signals.next().await;
     stop::announce(&mut signals, &shutdown, &mut grpc, config.shutdown_delay).await;
     children.stop();
-    let until = end_within(config.drain_timeout);
+    end_within(config.drain_timeout);
     grpc.shut_down().await;
     shutdown.begin();
     let mut all_finished = true;
@@ -169,8 +193,11 @@ async fn run_server(config: Arc<Config>) -> Result<()> {
     if !all_finished {
         tracing::warn!("some requests were still under way when the drain timeout passed");
     }
-    rest(&cell.load(), until);
-    Ok(())
+    let all_ended = running.end_runs(RUNS_END_WITHIN);
+    if !all_ended {
+        tracing::warn!("a model still runs, although it was told to end");
+    }
+    Ok(all_ended)
 }
 
 impl Listeners {
@@ -184,17 +211,11 @@ impl Listeners {
     /// Serve all planes; each task says whether all of its connections finished in time.
     fn serve(
         self,
-        config: &Config,
+        (limits, admin_limits): (ListenerConfig, ListenerConfig),
         planes: Arc<OnceLock<Planes>>,
         loading: Loading,
         shutdown: Shutdown,
     ) -> JoinSet<bool> {
-        let limits = ListenerConfig {
-            header_read_timeout: config.header_timeout,
-            write_timeout: config.write_timeout,
-            drain_timeout: config.drain_timeout,
-            ..ListenerConfig::default()
-        };
         let (http1, http2) = (Protocol::Http1, Protocol::Http2);
         let mut serving = JoinSet::new();
         let (opened, not_yet) = (planes.clone(), loading.clone());
@@ -213,7 +234,7 @@ impl Listeners {
             Some(planes) => Either::Left(planes.admin.clone().handle(request)),
             None => Either::Right(ready(loading.answer(&request))),
         };
-        serving.spawn(serve(self.admin, http1, limits, shutdown, admin));
+        serving.spawn(serve(self.admin, http1, admin_limits, shutdown, admin));
         serving
     }
 }
@@ -228,19 +249,60 @@ async fn watched(mut opening: JoinHandle<Result<Control>>, progress: &Progress) 
     }
 }
 
+/// The listeners' limits with places for connections, of which at most `files` may be open: those
+/// of the data plane and gRPC, and those of the admin plane.
+fn with_places(config: &Config, files: usize) -> (ListenerConfig, ListenerConfig) {
+    let limits = ListenerConfig {
+        header_read_timeout: config.header_timeout,
+        write_timeout: config.write_timeout,
+        drain_timeout: config.drain_timeout,
+        ..ListenerConfig::default()
+    };
+    let admin = files / FILES_PER_ADMIN_CONNECTION;
+    let admin = admin.clamp(ADMIN_CONNECTIONS_MIN, ADMIN_CONNECTIONS_MAX);
+    let data = files.saturating_sub(OWN_FILES + admin).max(CONNECTIONS_MIN);
+    let data = config.connections_max.unwrap_or(data);
+    let connections = Connections::new(data, config.connections_per_client_max);
+    let admin_limits =
+        ListenerConfig { connections: Connections::new(admin, None), ..limits.clone() };
+    (ListenerConfig { connections, ..limits }, admin_limits)
+}
+
 /// What may take any time and any memory is done by children of this process.
-fn children(config: &Config) -> Arc<ChildRunner> {
-    let concurrent = config.compile_concurrency;
-    // The allocator reserves a gigabyte at its start; as memory that it can write to, this would be
-    // beyond the limit that a child is given later.
-    let environment = vec![("MIMALLOC_ARENA_EAGER_COMMIT".into(), "0".into())];
-    ChildRunner::new(RunnerConfig { concurrent, environment, ..RunnerConfig::new(&["child"]) })
+struct Children {
+    compilers: Arc<ChildRunner>,
+    /// Load models for the first time, one at a time. Not behind plugins, which may take minutes.
+    provers: Arc<ChildRunner>,
+}
+
+impl Children {
+    /// End all of them, and begin none.
+    fn stop(&self) {
+        self.compilers.stop();
+        self.provers.stop();
+    }
+
+    fn new(config: &Config) -> Self {
+        let runner = |concurrent| {
+            // The allocator reserves a gigabyte at its start; as memory that it can write to, this
+            // would be beyond the limit that a child is given later.
+            let mut environment = vec![("MIMALLOC_ARENA_EAGER_COMMIT".into(), "0".into())];
+            let libraries = "LD_LIBRARY_PATH";
+            environment.extend(std::env::var_os(libraries).map(|path| (libraries.into(), path)));
+            ChildRunner::new(RunnerConfig {
+                concurrent,
+                environment,
+                ..RunnerConfig::new(&["child"])
+            })
+        };
+        Self { compilers: runner(config.compile_concurrency), provers: runner(1) }
+    }
 }
 
 async fn open_control(
     config: Arc<Config>,
     (pool, progress): (BufferPool, Progress),
-    children: Arc<ChildRunner>,
+    children: Arc<Children>,
 ) -> Result<Control> {
     let data_dir = &config.data_dir;
     let search = LibrarySearch {
@@ -259,7 +321,7 @@ async fn open_control(
         concurrent_calls: config.concurrent_plugin_calls,
         memory_bytes_max: config.plugin_memory_bytes,
         instances_max: config.plugin_instances,
-        compiler: Compiler::Child { runner: children, limits },
+        compiler: Compiler::Child { runner: children.compilers.clone(), limits },
         ..SandboxConfig::new(data_dir.join("compiled"))
     };
     let sandbox = Sandbox::new(&sandbox, pool).context("cannot set up the sandbox")?;
@@ -268,8 +330,15 @@ async fn open_control(
     limits.plugin.instances = config.plugin_instances as usize;
     let store = Store::open_local(&data_dir.join("store"))?;
     let tenant_bytes_max = config.tenant_bytes_max;
+    let prover = ProverConfig {
+        runner: children.provers.clone(),
+        directory: data_dir.join("proofs"),
+        timeout: config.model_proof_timeout,
+        memory_bytes: config.model_proof_memory_bytes,
+    };
     let store = store.into();
-    let parts = ControlParts { store, sandbox, backends, limits, tenant_bytes_max, progress };
+    let parts =
+        ControlParts { store, sandbox, backends, limits, tenant_bytes_max, prover, progress };
     Ok(Control::open(parts).await?)
 }
 

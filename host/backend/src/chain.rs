@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use gristmill_core::{Model, ModelError, Tensor};
+use gristmill_core::{Interrupt, Model, ModelError, Tensor};
 
 /// Faults in a row that open the breaker.
 const FAULTS_MAX: u32 = 3;
@@ -89,9 +89,28 @@ struct Link {
     breaker: Breaker,
 }
 
+/// Ends the run of a whole chain: what one provider was told to end is not repeated on the next.
+struct ChainStop {
+    ordered: AtomicBool,
+    links: Vec<Arc<dyn Interrupt>>,
+}
+
+impl Interrupt for ChainStop {
+    fn interrupt(&self) {
+        self.ordered.store(true, Ordering::Release);
+        self.links.iter().for_each(|link| link.interrupt());
+    }
+
+    fn rearm(&self) {
+        self.ordered.store(false, Ordering::Release);
+        self.links.iter().for_each(|link| link.rearm());
+    }
+}
+
 /// One instance of a model on several providers, the best first.
 pub(crate) struct Chain {
     links: Vec<Link>,
+    stop: Arc<ChainStop>,
     health: Arc<[ProviderHealth]>,
     served_by: Option<&'static str>,
     now: fn() -> Instant,
@@ -100,8 +119,11 @@ pub(crate) struct Chain {
 impl Chain {
     /// `models` are on the providers of `health`, in that order.
     pub(crate) fn new(models: Vec<Box<dyn Model>>, health: Arc<[ProviderHealth]>) -> Self {
+        let interrupts = models.iter().filter_map(|model| model.interrupt()).collect();
+        let stop = ChainStop { ordered: AtomicBool::new(false), links: interrupts };
         let links = models.into_iter().map(|model| Link { model, breaker: Breaker::default() });
-        Self { links: links.collect(), health, served_by: None, now: Instant::now }
+        let (links, stop) = (links.collect(), Arc::new(stop));
+        Self { links, stop, health, served_by: None, now: Instant::now }
     }
 }
 
@@ -133,6 +155,7 @@ impl Model for Chain {
                     }
                     return Ok(outputs);
                 }
+                Err(error) if self.stop.ordered.load(Ordering::Acquire) => return Err(error),
                 Err(error) => {
                     failed.push(index);
                     first_error.get_or_insert(error);
@@ -144,6 +167,10 @@ impl Model for Chain {
 
     fn provider(&self) -> Option<&'static str> {
         self.served_by
+    }
+
+    fn interrupt(&self) -> Option<Arc<dyn Interrupt>> {
+        Some(self.stop.clone())
     }
 }
 

@@ -17,6 +17,47 @@ pub(crate) struct Inspected {
     pub(crate) opset: i64,
     /// Operators used, with their domain where it is not the standard one.
     pub(crate) operators: BTreeSet<String>,
+    /// Whether operators run graphs of their own, as loops do.
+    pub(crate) has_subgraphs: bool,
+}
+
+/// Standard operators that do as much as their inputs' values say, not only their sizes.
+const UNSTEADY: [&str; 24] = [
+    "AffineGrid",
+    "BlackmanWindow",
+    "CenterCropPad",
+    "Col2Im",
+    "ConstantOfShape",
+    "DFT",
+    "Expand",
+    "HammingWindow",
+    "HannWindow",
+    "ImageDecoder",
+    "Loop",
+    "MaxUnpool",
+    "MelWeightMatrix",
+    "OneHot",
+    "Pad",
+    "RandomNormal",
+    "RandomUniform",
+    "Range",
+    "Resize",
+    "STFT",
+    "Scan",
+    "SequenceMap",
+    "Tile",
+    "Upsample",
+];
+
+impl Inspected {
+    /// Whether the sizes of its inputs say how much work a run is, as far as operators tell.
+    pub(crate) fn is_steady(&self) -> bool {
+        let steady = |name: &String| {
+            let name = name.strip_prefix("ai.onnx.ml.").unwrap_or(name);
+            !name.contains('.') && !UNSTEADY.contains(&name)
+        };
+        self.operators.iter().all(steady)
+    }
 }
 
 /// Refuses what is no ONNX model, and one whose weights lie elsewhere.
@@ -46,7 +87,8 @@ pub(crate) fn inspect(onnx: &[u8]) -> Result<Inspected, LoadError> {
     }
     let standard = model.opset_import.iter().find(|opset| opset.domain.is_empty());
     let opset = standard.map_or(1, |opset| opset.version);
-    Ok(Inspected { opset, operators: found.operators })
+    let Found { operators, has_subgraphs, .. } = found;
+    Ok(Inspected { opset, operators, has_subgraphs })
 }
 
 /// What tract does not read of a model: the defaults of its functions' attributes.
@@ -66,6 +108,7 @@ struct Defaults {
 struct Found {
     operators: BTreeSet<String>,
     external: BTreeSet<String>,
+    has_subgraphs: bool,
 }
 
 impl Found {
@@ -91,7 +134,10 @@ impl Found {
             attribute.t.iter().chain(&attribute.tensors).for_each(|tensor| self.tensor(tensor));
             let sparse = attribute.sparse_tensor.iter().chain(&attribute.sparse_tensors);
             sparse.for_each(|tensor| self.sparse_tensor(tensor));
-            attribute.g.iter().chain(&attribute.graphs).for_each(|graph| self.graph(graph));
+            for graph in attribute.g.iter().chain(&attribute.graphs) {
+                self.has_subgraphs = true;
+                self.graph(graph);
+            }
         }
     }
 

@@ -12,6 +12,8 @@
 mod chain;
 mod inspect;
 mod onnxruntime;
+mod probe;
+mod prove;
 mod tract;
 
 use std::collections::BTreeMap;
@@ -23,6 +25,7 @@ use gristmill_core::{BufferPool, Dtype, ErrorCode, Model, ModelInfo, TensorInfo}
 use chain::Chain;
 pub use chain::ProviderHealth;
 use inspect::{Inspected, inspect};
+pub use prove::Proven;
 
 /// What can run a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,6 +46,11 @@ impl ProviderKind {
             Self::Cpu => "cpu",
             Self::Tract => "tract",
         }
+    }
+
+    /// The one of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Cuda, Self::Cpu, Self::Tract].into_iter().find(|kind| kind.as_str() == name)
     }
 }
 
@@ -75,6 +83,8 @@ pub struct LoadOptions {
     pub memory_arena: bool,
     /// Whether ONNX Runtime plans memory ahead for shapes it has seen.
     pub memory_pattern: bool,
+    /// Rows of the largest batch that each instance runs before it serves, where that is quick.
+    pub warm_rows: usize,
 }
 
 impl Default for LoadOptions {
@@ -88,6 +98,7 @@ impl Default for LoadOptions {
             graph_optimization: GraphOptimization::All,
             memory_arena: true,
             memory_pattern: true,
+            warm_rows: 1,
         }
     }
 }
@@ -96,6 +107,10 @@ impl Default for LoadOptions {
 pub struct LoadedModel {
     pub info: ModelInfo,
     pub instances: Vec<Box<dyn Model>>,
+    /// What whoever uploaded it did not ask for, or should know.
+    pub warnings: Vec<String>,
+    /// Whether the sizes of its inputs say how much work a run is, as far as operators tell.
+    pub is_steady: bool,
     /// What runs it, the best first.
     pub providers: Arc<[ProviderHealth]>,
     /// What batches are best copied together in: memory that the device reads directly, where there is a
@@ -109,6 +124,12 @@ struct Loaded {
     instances: Vec<Box<dyn Model>>,
     /// As of [`LoadedModel`]; none: the pool of the backends.
     staging: Option<BufferPool>,
+}
+
+/// A model on the providers that can load it.
+struct Candidates {
+    loaded: Vec<(ProviderKind, Loaded)>,
+    warnings: Vec<String>,
 }
 
 /// Why a model could not be loaded.
@@ -125,6 +146,9 @@ pub enum LoadError {
         "the model is {0} bytes large: an ONNX file holds at most 2 GB, and external weights are not supported"
     )]
     TooLarge(usize),
+    /// It runs out of the memory that its first run may have.
+    #[error("its first run needs more memory than it may have: {0}")]
+    OutOfMemory(String),
     /// No provider takes it; each says why.
     #[error("no backend can run this model (opset {opset}): {}", .reasons.join("; "))]
     Unusable { opset: i64, reasons: Vec<String> },
@@ -155,6 +179,7 @@ pub struct LibraryError {
 
 /// The backends of this process.
 pub struct Backends {
+    library: Option<PathBuf>,
     onnxruntime: Option<onnxruntime::Runtime>,
     pool: BufferPool,
 }
@@ -164,10 +189,11 @@ impl Backends {
     /// directory. Where there is none, tract serves and a warning says so.
     pub fn open(search: &LibrarySearch, pool: BufferPool) -> Result<Arc<Self>, LibraryError> {
         let onnxruntime = match find_library(search) {
-            Some(path) => match onnxruntime::Runtime::open(&path) {
+            Some(path) => match onnxruntime::Runtime::open(&path, pool.clone()) {
                 Ok(runtime) => {
                     tracing::info!(library = %path.display(), "models run on ONNX Runtime");
-                    Some(runtime)
+                    // A child process works in another folder.
+                    Some((path.canonicalize().unwrap_or(path), runtime))
                 }
                 Err(why) if search.configured.is_some() => return Err(LibraryError { path, why }),
                 Err(why) => {
@@ -182,7 +208,19 @@ impl Backends {
                 None
             }
         };
-        Ok(Arc::new(Self { onnxruntime, pool }))
+        let (library, onnxruntime) = onnxruntime.unzip();
+        Ok(Arc::new(Self { library, onnxruntime, pool }))
+    }
+
+    /// The library that was found and can be used.
+    pub fn library(&self) -> Option<&Path> {
+        self.library.as_deref()
+    }
+
+    /// What decides how a model is loaded, apart from the model: libraries and their versions.
+    pub fn version(&self) -> String {
+        let onnxruntime = self.onnxruntime.as_ref().map_or("none", onnxruntime::Runtime::version);
+        format!("gristmill {}, onnxruntime {onnxruntime}", env!("CARGO_PKG_VERSION"))
     }
 
     /// The backends that can serve, best first.
@@ -191,60 +229,78 @@ impl Backends {
         onnxruntime.into_iter().chain([tract::NAME]).collect()
     }
 
-    /// Load an ONNX file. Takes long: call this off the request threads.
+    /// Load an ONNX file and run it once. Takes long: call this off the request threads.
     pub fn load(&self, onnx: &[u8], options: &LoadOptions) -> Result<LoadedModel, LoadError> {
-        if onnx.len() > i32::MAX as usize {
-            return Err(LoadError::TooLarge(onnx.len()));
-        }
-        let inspected = inspect(onnx)?;
-        let wanted = self.wanted(&options.providers);
-        let (mut loaded, mut reasons) = (Vec::<(ProviderKind, Loaded)>::new(), Vec::new());
-        for kind in wanted {
-            // Without a list tract is for what ONNX Runtime cannot load, not beside it.
-            if options.providers.is_empty() && kind == ProviderKind::Tract && !loaded.is_empty() {
-                break;
-            }
-            match self.load_on(kind, onnx, options, &inspected) {
-                Ok(on) => loaded.push((kind, on)),
-                Err(why) => reasons.push(format!("{}: {why}", backend_of(kind))),
-            }
-        }
+        let inspected = check(onnx)?;
+        let Candidates { loaded, mut warnings } = self.candidates(onnx, options, &inspected);
         let mut loaded = loaded.into_iter();
-        let Some((kind, Loaded { info, instances, staging })) = loaded.next() else {
-            return Err(LoadError::Unusable { opset: inspected.opset, reasons });
+        let Some((kind, Loaded { info, mut instances, staging })) = loaded.next() else {
+            return Err(LoadError::Unusable { opset: inspected.opset, reasons: warnings });
         };
-        if !reasons.is_empty() && self.onnxruntime.is_some() {
-            tracing::warn!(
-                serves = kind.as_str(),
-                ?reasons,
-                "not every provider can run the model"
-            );
-        }
+        let warm_up = |kind: ProviderKind, instances: &mut [Box<dyn Model>]| {
+            let warm = probe::warm_up(instances, &info, options.warm_rows, &self.pool);
+            warm.err().map(|why| format!("{}: {why}", backend_of(kind)))
+        };
+        let mut cold: Vec<_> = warm_up(kind, &mut instances).into_iter().collect();
         let mut names = vec![kind.as_str()];
         let mut chains: Vec<_> = instances.into_iter().map(|instance| vec![instance]).collect();
-        for (kind, standby) in loaded {
+        for (kind, mut standby) in loaded {
             if !same_interface(&info, &standby.info) {
-                let serves = kind.as_str();
-                tracing::warn!(
-                    serves,
-                    "provider sees other inputs or outputs, it does not stand by"
-                );
+                let backend = backend_of(kind);
+                warnings.push(format!("{backend} sees other inputs or outputs: not on stand-by"));
                 continue;
             }
+            cold.extend(warm_up(kind, &mut standby.instances));
             names.push(kind.as_str());
             chains.iter_mut().zip(standby.instances).for_each(|(chain, model)| chain.push(model));
         }
+        warnings.extend(cold);
         let providers: Arc<[_]> = names.into_iter().map(ProviderHealth::new).collect();
         let instances = chains
             .into_iter()
             .map(|chain| Box::new(Chain::new(chain, providers.clone())) as Box<dyn Model>)
             .collect();
         let staging = staging.unwrap_or_else(|| self.pool.clone());
-        Ok(LoadedModel { info, instances, providers, staging })
+        let is_steady = inspected.is_steady();
+        Ok(LoadedModel { info, instances, warnings, is_steady, providers, staging })
+    }
+
+    /// One more instance of a model that is loaded on `providers`. Takes long.
+    pub fn replacement(
+        &self,
+        onnx: &[u8],
+        options: &LoadOptions,
+        providers: &Arc<[ProviderHealth]>,
+    ) -> Result<Box<dyn Model>, LoadError> {
+        let inspected = check(onnx)?;
+        let kinds = providers.iter().filter_map(|health| ProviderKind::named(health.name));
+        let options = LoadOptions { providers: kinds.collect(), instances: 1, ..options.clone() };
+        let Candidates { loaded, warnings } = self.candidates(onnx, &options, &inspected);
+        if loaded.len() < providers.len() {
+            return Err(LoadError::Unusable { opset: inspected.opset, reasons: warnings });
+        }
+        let chain = loaded.into_iter().flat_map(|(_, loaded)| loaded.instances).collect();
+        Ok(Box::new(Chain::new(chain, providers.clone())))
+    }
+
+    /// The model on each provider that can load it, the best first, and why others cannot.
+    fn candidates(&self, onnx: &[u8], options: &LoadOptions, inspected: &Inspected) -> Candidates {
+        let (mut loaded, mut warnings) = (Vec::<(ProviderKind, Loaded)>::new(), Vec::new());
+        for kind in self.wanted(&options.providers) {
+            // Without a list tract is for what ONNX Runtime cannot load, not beside it.
+            if options.providers.is_empty() && kind == ProviderKind::Tract && !loaded.is_empty() {
+                break;
+            }
+            match self.load_on(kind, onnx, options, inspected) {
+                Ok(on) => loaded.push((kind, on)),
+                Err(why) => warnings.push(format!("{}: {why}", backend_of(kind))),
+            }
+        }
+        Candidates { loaded, warnings }
     }
 
     /// What to try, in order.
-    fn wanted(&self, named: &[ProviderKind]) -> Vec<ProviderKind> {
+    pub fn wanted(&self, named: &[ProviderKind]) -> Vec<ProviderKind> {
         if !named.is_empty() {
             return named.to_vec();
         }
@@ -262,10 +318,18 @@ impl Backends {
     ) -> Result<Loaded, String> {
         match (kind, &self.onnxruntime) {
             (ProviderKind::Tract, _) => tract::load(onnx, options, &self.pool, inspected),
-            (_, Some(runtime)) => runtime.load(onnx, options, kind, &self.pool),
+            (_, Some(runtime)) => runtime.load(onnx, options, kind, inspected),
             (_, None) => Err("its library is not there".into()),
         }
     }
+}
+
+/// What a file that may be a model says of itself.
+fn check(onnx: &[u8]) -> Result<Inspected, LoadError> {
+    if onnx.len() > i32::MAX as usize {
+        return Err(LoadError::TooLarge(onnx.len()));
+    }
+    inspect(onnx)
 }
 
 /// The backend's name, for people.

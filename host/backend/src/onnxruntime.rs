@@ -4,9 +4,12 @@ mod direct;
 
 use std::marker::PhantomData;
 use std::path::Path;
+use std::sync::Arc;
 
 use bytemuck::{CheckedBitPattern, NoUninit};
-use gristmill_core::{BufferPool, Dtype, Model, ModelError, ModelInfo, Tensor, TensorInfo};
+use gristmill_core::{
+    BufferPool, Dtype, Interrupt, Model, ModelError, ModelInfo, Tensor, TensorInfo,
+};
 use ort::environment::Environment;
 use ort::ep::{
     ArbitrarilyConfigurableExecutionProvider, CPU, CUDA, ExecutionProvider,
@@ -14,21 +17,30 @@ use ort::ep::{
 };
 use ort::memory::Allocator;
 use ort::session::builder::GraphOptimizationLevel;
-use ort::session::{Session, SessionInputValue, SessionOutputs};
+use ort::session::{RunOptions, Session, SessionInputValue, SessionOutputs};
 use ort::value::{
     DynValue, Outlet, PrimitiveTensorElementType, TensorElementType, TensorRef, ValueType,
 };
 
+use crate::inspect::Inspected;
 use crate::{GraphOptimization, LoadOptions, Loaded, ProviderKind, unsupported, with_element_type};
 
 pub(crate) const NAME: &str = "onnxruntime";
 
+/// The library reads this when it is set up. Where it is not set, 1.31 opens a database and writes a
+/// device id under the home directory, whatever `with_telemetry` says.
+const NO_TELEMETRY: &str = "ORT_DISABLE_TELEMETRY";
+
 pub(crate) struct Runtime {
     environment: Environment,
+    pool: BufferPool,
 }
 
 impl Runtime {
-    pub(crate) fn open(library: &Path) -> Result<Self, String> {
+    pub(crate) fn open(library: &Path, pool: BufferPool) -> Result<Self, String> {
+        if std::env::var_os(NO_TELEMETRY).is_none_or(|value| value != "1") {
+            return Err(format!("{NO_TELEMETRY} is not 1: it would write to the home directory"));
+        }
         // Absolute, because `ort` would look for a relative path beside the executable first.
         let library = library.canonicalize().map_err(|error| error.to_string())?;
         let environment = ort::init_from(library)
@@ -37,7 +49,12 @@ impl Runtime {
             .with_telemetry(false)
             .build()
             .map_err(|error| error.to_string())?;
-        Ok(Self { environment })
+        Ok(Self { environment, pool })
+    }
+
+    /// What library this is.
+    pub(crate) fn version(&self) -> &'static str {
+        ort::info()
     }
 
     /// Whether the library can run models on an NVIDIA GPU.
@@ -50,7 +67,7 @@ impl Runtime {
         onnx: &[u8],
         options: &LoadOptions,
         provider: ProviderKind,
-        pool: &BufferPool,
+        inspected: &Inspected,
     ) -> Result<Loaded, String> {
         let first = self.session(onnx, options, provider)?;
         let info = ModelInfo {
@@ -59,6 +76,8 @@ impl Runtime {
             outputs: first.outputs().iter().map(describe).collect::<Result<_, _>>()?,
         };
         let direct = match provider {
+            // A run with outputs bound cannot be ended, and loops may need that.
+            ProviderKind::Cuda if inspected.has_subgraphs => None,
             ProviderKind::Cuda => Some(direct::pinned(options)?),
             ProviderKind::Cpu | ProviderKind::Tract => None,
         };
@@ -74,9 +93,18 @@ impl Runtime {
                 None => self.session(onnx, options, provider)?,
             };
             let direct = staging.as_ref().and_then(|_| allocator(&session));
-            let (outputs, pool) = (info.outputs.clone(), pool.clone());
+            let (outputs, pool) = (info.outputs.clone(), self.pool.clone());
             let rows_are_dynamic = info.rows_are_dynamic();
-            instances.push(Box::new(Instance { session, outputs, rows_are_dynamic, pool, direct }));
+            let options = set(RunOptions::new())?;
+            let options = Arc::new(Unbound(options));
+            instances.push(Box::new(Instance {
+                session,
+                options,
+                outputs,
+                rows_are_dynamic,
+                pool,
+                direct,
+            }));
         }
         Ok(Loaded { info, instances, staging })
     }
@@ -162,8 +190,27 @@ fn from_ort(element: TensorElementType) -> Option<Dtype> {
     })
 }
 
+/// Options of the runs whose outputs are not bound, through which they are ended.
+struct Unbound(RunOptions);
+
+/// ONNX Runtime looks at the flag before each operator, in loops before each of each turn.
+impl Interrupt for Unbound {
+    fn interrupt(&self) {
+        if let Err(error) = self.0.terminate() {
+            tracing::error!(%error, "a run cannot be told to end");
+        }
+    }
+
+    fn rearm(&self) {
+        if let Err(error) = self.0.unterminate() {
+            tracing::error!(%error, "an instance cannot run again");
+        }
+    }
+}
+
 struct Instance {
     session: Session,
+    options: Arc<Unbound>,
     outputs: Vec<TensorInfo>,
     rows_are_dynamic: bool,
     pool: BufferPool,
@@ -178,6 +225,17 @@ impl Model for Instance {
         let outputs = self.run_on(&values, rows)?;
         outputs.into_iter().map(|output| unaliased(output, inputs, &self.pool)).collect()
     }
+
+    fn interrupt(&self) -> Option<Arc<dyn Interrupt>> {
+        Some(self.options.clone())
+    }
+}
+
+/// Whether a run failed because there was no memory. ONNX Runtime has no code for it.
+pub(crate) fn is_out_of_memory(error: &ModelError) -> bool {
+    let texts =
+        ["Failed to allocate memory", "bad_alloc", "bad allocation", "bad array new length"];
+    texts.iter().any(|text| error.0.contains(text))
 }
 
 /// The output, copied where it lies in an input's memory, as one does that the model names as both: that memory
@@ -212,7 +270,7 @@ impl Instance {
     }
 
     fn run_unbound(&mut self, values: &[SessionInputValue<'_>]) -> Result<Vec<Tensor>, ModelError> {
-        let outputs = self.session.run(values).map_err(failed)?;
+        let outputs = self.session.run_with_options(values, &self.options.0).map_err(failed)?;
         read_all(outputs, &self.outputs, &self.pool)
     }
 

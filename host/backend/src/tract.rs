@@ -21,7 +21,7 @@ pub(crate) fn load(
     onnx: &[u8],
     options: &LoadOptions,
     pool: &BufferPool,
-    Inspected { opset, operators }: &Inspected,
+    Inspected { opset, operators, .. }: &Inspected,
 ) -> Result<Loaded, String> {
     if *opset > OPSET_MAX {
         return Err(format!(

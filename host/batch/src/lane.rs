@@ -352,9 +352,11 @@ impl Lane {
     /// The counters now.
     pub fn statistics(&self) -> LaneStatistics {
         let state = self.shared.state();
-        let (queued_rows, service_time) = (state.policy.queued_rows(), state.service.line());
+        let (queued_rows, running) = (state.policy.queued_rows(), state.running.len());
+        let service_time = state.service.line();
         drop(state);
-        LaneStatistics { queued_rows, service_time, ..self.shared.statistics().clone() }
+        let counted = self.shared.statistics().clone();
+        LaneStatistics { queued_rows, running, service_time, ..counted }
     }
 
     /// Run one request, in a batch with others where there are any; one with more rows than a batch

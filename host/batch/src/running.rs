@@ -125,6 +125,11 @@ impl Running {
         self.runs.is_empty()
     }
 
+    /// Runs that are not over, lost ones among them.
+    pub(crate) fn len(&self) -> usize {
+        self.runs.len() + self.lost
+    }
+
     /// Tell the runs to end that are due at `now`; how many.
     pub(crate) fn tell(&mut self, now: Instant) -> usize {
         let due = |run: &&mut Run| run.told_at.is_none() && run.give_up_at <= now;

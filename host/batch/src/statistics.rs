@@ -38,6 +38,8 @@ pub struct LaneStatistics {
     pub recent_mixed: VecDeque<MixedBatch>,
     /// Rows queued now.
     pub queued_rows: usize,
+    /// Batches that run now.
+    pub running: usize,
     /// The learned service time of a batch of n rows, a + b n: a and b, in seconds.
     pub service_time: Option<(f64, f64)>,
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
@@ -21,8 +21,11 @@ use crate::document::Faults;
 use crate::fault::{Subject, refusing};
 use crate::loader::Loader;
 use crate::log::{Head, gap_in};
+use crate::models::Models;
 use crate::plan::{pipeline_fault, plan, refused, subjects, tenant_faults};
 use crate::progress::Progress;
+use crate::prove::ProverConfig;
+use crate::put_model::PublishedModel;
 use crate::release::{Change, PipelineDocument, TenantSpec};
 use crate::uploads::{Upload, Uploads};
 
@@ -35,13 +38,14 @@ pub struct ControlParts {
     pub limits: PipelineLimits,
     /// Of one tenant's requests and answers under way.
     pub tenant_bytes_max: usize,
+    pub prover: ProverConfig,
     /// Where [`Control::open`] says how far it is.
     pub progress: Progress,
 }
 
 /// The control plane.
 pub struct Control {
-    loader: Loader,
+    pub(crate) loader: Loader,
     limits: PipelineLimits,
     cell: Arc<Cell>,
     applied: Mutex<Applied>,
@@ -78,9 +82,11 @@ impl Control {
     /// Replay the log and publish what it adds up to. What fails to load is unavailable, with the
     /// reason in the log and in the status. A log that has a gap, or that was changed, is refused.
     pub async fn open(parts: ControlParts) -> Result<Self, ControlError> {
-        let ControlParts { store, sandbox, backends, limits, tenant_bytes_max, progress } = parts;
+        let ControlParts { store, sandbox, backends, limits, tenant_bytes_max, prover, progress } =
+            parts;
+        let models = Models::new(store.clone(), backends, prover);
         let mut loader =
-            Loader::new(store, sandbox, backends, limits.plugin.clone(), tenant_bytes_max);
+            Loader::new(store, sandbox, models, limits.plugin.clone(), tenant_bytes_max);
         loader.progress = progress;
         let cell = Arc::new(Cell::new(Snapshot::default()));
         let control = Self {
@@ -101,6 +107,7 @@ impl Control {
             control.publish(&mut applied, built);
             control.loader.collect_compiled(&applied.desired).await;
         }
+        control.loader.models.forget_proofs(&applied.desired);
         drop(applied);
         control.remove_leftovers().await;
         Ok(control)
@@ -138,17 +145,25 @@ impl Control {
 
     /// The backends that can serve, best first.
     pub fn backends(&self) -> Vec<&'static str> {
-        self.loader.backends.available()
+        self.loader.models.backends.available()
     }
 
     /// What is being worked on in child processes, and what waits for it.
     pub fn jobs(&self) -> Vec<JobStatus> {
-        self.loader.sandbox.jobs()
+        let mut jobs = self.loader.sandbox.jobs();
+        jobs.extend(self.loader.models.jobs());
+        jobs
     }
 
     /// What the current snapshot was built from. Never waits for a change under way.
     pub fn desired(&self) -> Arc<Desired> {
         self.serving.load_full()
+    }
+
+    /// Tell all runs of models to end, when nobody waits for them any more, and wait up to `time` for
+    /// that. Whether none is left. Blocks the thread.
+    pub fn end_runs(&self, time: Duration) -> bool {
+        self.loader.models.end_within(time)
     }
 
     fn publish(&self, applied: &mut Applied, built: Built) {
@@ -233,31 +248,34 @@ impl Control {
         self.run_upload(change, upload).await
     }
 
-    /// Keep a model's file and load it.
+    /// Keep a model's file, having loaded it. One that does not fit those who use it is refused,
+    /// unless that is what is wanted (`force`).
     pub async fn put_model(
         self: &Arc<Self>,
         model: &Name,
         file: Bytes,
-    ) -> Result<(Digest, Published), ControlError> {
+        force: bool,
+    ) -> Result<PublishedModel, ControlError> {
         if file.is_empty() {
             let why = "the file is empty".to_owned();
             return Err(ControlError::Model { name: model.to_string(), why });
         }
         let upload = self.uploads.begin(hashed(file.clone()).await?).await;
-        let outcome = self.keep_model(model, file, &upload).await;
-        let digest = upload.digest();
+        let outcome = self.keep_model((model, force), file, &upload).await;
         self.uploads.end(upload, &self.loader.store).await;
-        Ok((digest, outcome?))
+        outcome
     }
 
     async fn keep_model(
         self: &Arc<Self>,
-        model: &Name,
+        (model, force): (&Name, bool),
         file: Bytes,
         upload: &Upload,
-    ) -> Result<Published, ControlError> {
+    ) -> Result<PublishedModel, ControlError> {
         let digest = upload.digest();
         self.loader.store.put_blob(digest, file).await?;
+        // Loaded before the lock is taken: other changes need not wait for it.
+        let served = self.with_content(model, digest, force).await?;
         let change = Change::PutModel { model: model.clone(), digest };
         let published = self.run_upload(change, upload).await?;
         // Unchanged content makes no release, so that it could be one that still fails to load.
@@ -265,7 +283,7 @@ impl Control {
             Some(Err(why)) if !self.is_unloaded(model) => {
                 Err(ControlError::Model { name: model.to_string(), why })
             }
-            _ => Ok(published),
+            _ => Ok(PublishedModel { digest, published, served }),
         }
     }
 

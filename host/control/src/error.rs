@@ -25,6 +25,12 @@ pub enum ControlError {
     Plugin { name: String, why: String },
     #[error("model {name:?}: {why}")]
     Model { name: String, why: String },
+    /// Its new version does not fit those who use it.
+    #[error(
+        "model {name:?} would not fit any more ({}) who uses it: {}; ?force=true replaces it all the same",
+        .why.join("; "), .users.join(", ")
+    )]
+    Misfit { name: String, why: Vec<String>, users: Vec<String> },
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("release {number} in the log cannot be used: {why}")]
@@ -67,6 +73,7 @@ impl ControlError {
             Self::InUse(_) => ErrorCode::Conflict,
             Self::Plugin { .. } => ErrorCode::InvalidPlugin,
             Self::Model { .. } => ErrorCode::InvalidModel,
+            Self::Misfit { .. } => ErrorCode::Conflict,
             Self::Store(error) => error.code(),
             Self::Log { .. } | Self::LogGap(_) | Self::Host(_) => ErrorCode::Internal,
             Self::Unavailable(_) => ErrorCode::Unavailable,

@@ -7,8 +7,9 @@
 //!
 //! In reading order: `release` is what the log holds, `log` how it is written there, `desired` what
 //! replaying it adds up to, `document` how people's documents are read, `plan` turns what was asked
-//! into the changes of a release, `loader` turns digests into loaded plugins and lanes, `build` turns
-//! the desired state into a snapshot, `fault` says what of it is not served.
+//! into the changes of a release, `loader` turns digests into loaded plugins and `models` into lanes,
+//! after `prove` has had a child load the model, `build` turns the desired state into a snapshot,
+//! `fault` says what of it is not served, `signature` whether a model still fits those who use it.
 //!
 //! Invariants:
 //! - what was acknowledged is in the log, and the log replayed gives the same desired state;
@@ -27,9 +28,13 @@ mod fault;
 mod loader;
 mod log;
 mod model_config;
+mod models;
 mod plan;
 mod progress;
+mod prove;
+mod put_model;
 mod release;
+mod signature;
 mod uploads;
 
 pub use control::{Control, ControlParts, Published};
@@ -42,6 +47,8 @@ pub use model_config::{
     GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec,
 };
 pub use progress::Progress;
+pub use prove::{PROVE_JOB, ProverConfig, prove_model};
+pub use put_model::PublishedModel;
 pub use release::{
     Change, LimitRange, LimitsSpec, PipelineSpec, Release, TenantSpec, limit_ranges,
 };

@@ -1,11 +1,9 @@
-//! From digests to loaded plugins and running lanes, each loaded once.
+//! From digests to loaded plugins and, by way of `models`, to running lanes; each is loaded once.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use bytes::Bytes;
-use gristmill_backend::Backends;
-use gristmill_batch::Lane;
 use gristmill_core::{ByteBudget, Digest, ErrorCode, Name, PluginLimits};
 use gristmill_sandbox::{Account, Grant, Plugin, Sandbox};
 use gristmill_snapshot::{PipelineStatistics, ServedModel, Share};
@@ -14,7 +12,7 @@ use gristmill_store::{Store, StoreError};
 use tokio::sync::OnceCell;
 
 use crate::desired::{Desired, Model};
-use crate::model_config::ModelConfig;
+use crate::models::{ModelFault, Models};
 use crate::progress::Progress;
 
 /// Plugin calls of one tenant that run at the same time, for each core.
@@ -24,9 +22,8 @@ const SLOTS_PER_CORE: usize = 8;
 pub(crate) struct Loader {
     pub(crate) store: Arc<Store>,
     pub(crate) sandbox: Arc<Sandbox>,
-    pub(crate) backends: Arc<Backends>,
     plugins: Mutex<HashMap<Digest, PluginSlot>>,
-    lanes: Mutex<HashMap<LaneKey, ServedModel>>,
+    pub(crate) models: Models,
     shares: Mutex<HashMap<Name, Arc<Share>>>,
     /// Of each tenant's requests and answers under way.
     tenant_bytes_max: usize,
@@ -55,23 +52,19 @@ pub(crate) struct PluginFault {
     pub(crate) code: ErrorCode,
 }
 
-/// Two versions of a model, or two configurations, never share a lane.
-type LaneKey = (Name, Digest, ModelConfig);
-
 impl Loader {
     pub(crate) fn new(
         store: Arc<Store>,
         sandbox: Arc<Sandbox>,
-        backends: Arc<Backends>,
+        models: Models,
         probe_limits: PluginLimits,
         tenant_bytes_max: usize,
     ) -> Self {
         Self {
             store,
             sandbox,
-            backends,
+            models,
             plugins: Mutex::default(),
-            lanes: Mutex::default(),
             shares: Mutex::default(),
             tenant_bytes_max,
             pipeline_statistics: Mutex::default(),
@@ -95,17 +88,6 @@ impl Loader {
     ) -> Arc<PipelineStatistics> {
         let key = (tenant.clone(), pipeline.clone());
         lock(&self.pipeline_statistics).entry(key).or_default().clone()
-    }
-
-    /// An uploaded file. Where it cannot be read, tenants need not know where it was looked for.
-    async fn blob(&self, digest: Digest) -> Result<Bytes, String> {
-        self.store.blob(digest).await.map_err(|error| {
-            tracing::error!(%digest, ?error, "an uploaded file cannot be read");
-            match error {
-                StoreError::Damaged { .. } => error.to_string(),
-                _ => format!("its file {digest} cannot be read"),
-            }
-        })
     }
 
     /// The plugin of this digest, which a release names.
@@ -174,7 +156,7 @@ impl Loader {
     ) -> Result<Arc<Plugin>, PluginFault> {
         let file = match file {
             Some(file) => file,
-            None => self.blob(digest).await.map_err(PluginFault::host)?,
+            None => read_blob(&self.store, digest).await.map_err(PluginFault::host)?,
         };
         let loaded = self.sandbox.load(digest, file).await;
         let plugin =
@@ -209,21 +191,7 @@ impl Loader {
         if model.unloaded {
             return Err("it was unloaded".into());
         }
-        let key = lane_key(name, model);
-        if let Some(lane) = lock(&self.lanes).get(&key) {
-            return Ok(lane.clone());
-        }
-        let onnx = self.blob(model.digest).await?;
-        let (backends, options) = (self.backends.clone(), model.config.load_options());
-        let loading = tokio::task::spawn_blocking(move || backends.load(&onnx, &options));
-        let loaded =
-            loading.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
-        let config = model.config.lane();
-        let lane = Lane::new(name.as_str(), loaded.info, loaded.instances, config, loaded.staging);
-        let lane = Arc::new(lane.map_err(|error| error.to_string())?);
-        let served = ServedModel { lane, providers: loaded.providers };
-        lock(&self.lanes).insert(key, served.clone());
-        Ok(served)
+        self.models.get(name, model, false).await.map_err(ModelFault::into_text)
     }
 
     /// Let go of what `desired` no longer names; requests under way keep what they hold.
@@ -246,11 +214,19 @@ impl Loader {
                 .is_some_and(|tenant| tenant.pipelines.contains_key(pipeline))
         };
         lock(&self.pipeline_statistics).retain(|(tenant, pipeline), _| has(tenant, pipeline));
-        let serves =
-            |key: &LaneKey, model: &Model| !model.unloaded && lane_key(&key.0, model) == *key;
-        lock(&self.lanes)
-            .retain(|key, _| desired.models.get(&key.0).is_some_and(|model| serves(key, model)));
+        self.models.forget_all_but(desired);
     }
+}
+
+/// An uploaded file. Where it cannot be read, tenants need not know where it was looked for.
+pub(crate) async fn read_blob(store: &Store, digest: Digest) -> Result<Bytes, String> {
+    store.blob(digest).await.map_err(|error| {
+        tracing::error!(%digest, ?error, "an uploaded file cannot be read");
+        match error {
+            StoreError::Damaged { .. } => error.to_string(),
+            _ => format!("its file {digest} cannot be read"),
+        }
+    })
 }
 
 impl PluginSlot {
@@ -271,10 +247,6 @@ fn new_share(bytes_max: usize) -> Share {
     let bytes = ByteBudget::new(bytes_max);
     let calls = Account::new(cores * SLOTS_PER_CORE, cores, bytes.clone());
     Share { calls, bytes }
-}
-
-fn lane_key(name: &Name, model: &Model) -> LaneKey {
-    (name.clone(), model.digest, model.config.clone())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

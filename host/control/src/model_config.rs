@@ -313,6 +313,7 @@ impl ModelConfig {
             },
             memory_arena: self.memory_arena,
             memory_pattern: self.memory_pattern,
+            warm_rows: self.max_batch_size,
         }
     }
 
@@ -350,6 +351,14 @@ impl ModelConfig {
 }
 
 impl ProviderName {
+    pub(crate) fn of(kind: ProviderKind) -> Self {
+        match kind {
+            ProviderKind::Cuda => Self::Cuda,
+            ProviderKind::Cpu => Self::Cpu,
+            ProviderKind::Tract => Self::Tract,
+        }
+    }
+
     fn kind(self) -> ProviderKind {
         match self {
             Self::Cuda => ProviderKind::Cuda,

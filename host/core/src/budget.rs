@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use bytes::Bytes;
+
 /// A bound on the bytes of a tenant's requests and answers that are in the host at the same time.
 #[derive(Debug)]
 pub struct ByteBudget {
@@ -78,6 +80,20 @@ impl HeldBytes {
         }
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// `bytes`, which hold what this holds until they are dropped.
+    pub fn keep(self, bytes: Bytes) -> Bytes {
+        struct Owner {
+            bytes: Bytes,
+            _held: HeldBytes,
+        }
+        impl AsRef<[u8]> for Owner {
+            fn as_ref(&self) -> &[u8] {
+                &self.bytes
+            }
+        }
+        Bytes::from_owner(Owner { bytes, _held: self })
     }
 
     /// Give `bytes` of them back, or all where fewer are held.

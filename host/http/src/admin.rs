@@ -145,28 +145,28 @@ fn name(what: &str, text: &str) -> Result<Name, Refused> {
         .map_err(|error| Refused::new(ErrorCode::InvalidRequest, format!("{what}: {error}")))
 }
 
-/// Whether a deletion may take along what uses the thing: `?cascade=true`.
-fn cascade(query: Option<&str>) -> Result<bool, Refused> {
+/// Whether the query says `name`, the one parameter that is known here: `?force`, `?force=true`.
+fn flag(name: &str, query: Option<&str>) -> Result<bool, Refused> {
     let invalid = |detail: String| Refused::new(ErrorCode::InvalidRequest, detail);
-    let mut cascade = false;
+    let mut value = false;
     for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
-        cascade = match pair.split_once('=').unwrap_or((pair, "")) {
-            ("cascade", "true") => true,
-            ("cascade", "false") => false,
-            ("cascade", other) => {
-                return Err(invalid(format!("cascade is {other:?}: must be true or false")));
+        value = match pair.split_once('=').unwrap_or((pair, "true")) {
+            (known, "true") if known == name => true,
+            (known, "false") if known == name => false,
+            (known, other) if known == name => {
+                return Err(invalid(format!("{name} is {other:?}: must be true or false")));
             }
             (other, _) => {
-                return Err(invalid(format!("unknown parameter {other:?}; known is cascade")));
+                return Err(invalid(format!("unknown parameter {other:?}; known is {name}")));
             }
         };
     }
-    Ok(cascade)
+    Ok(value)
 }
 
 /// Delete what `change` deletes.
 async fn delete(state: &AdminState, change: Change, query: Option<&str>) -> Outcome {
-    let cascade = cascade(query)?;
+    let cascade = flag("cascade", query)?;
     Ok(published(state.control.delete(change, cascade).await?))
 }
 
@@ -229,11 +229,13 @@ async fn delete_pipeline(
 async fn put_model(
     State(state): State<AdminState>,
     Path(model): Path<String>,
+    RawQuery(query): RawQuery,
     Upload(file): Upload,
 ) -> Outcome {
     let model = name("model", &model)?;
-    let (digest, release) = state.control.put_model(&model, file).await?;
-    Ok(Json(json!({ "release": release.release, "digest": digest })))
+    let force = flag("force", query.as_deref())?;
+    let published = state.control.put_model(&model, file, force).await?;
+    Ok(Json(status::describe_put(&published)))
 }
 
 async fn delete_model(
@@ -252,5 +254,6 @@ async fn put_model_config(
 ) -> Outcome {
     let model = name("model", &model)?;
     let config = ModelConfig::read(document)?;
-    Ok(published(state.control.release(vec![Change::PutModelConfig { model, config }]).await?))
+    let published = state.control.put_model_config(&model, config).await?;
+    Ok(Json(status::describe_put(&published)))
 }

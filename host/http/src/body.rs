@@ -223,33 +223,29 @@ pub(crate) fn held(bytes: Bytes, budget: &Arc<ByteBudget>) -> Bytes {
 
 /// Bytes of a request that count likewise, if the budget has them left.
 pub(crate) fn try_held(bytes: Bytes, budget: &Arc<ByteBudget>) -> Result<Bytes, OverBudget> {
-    if bytes.len() < HELD_BYTES_MIN {
-        return Ok(bytes);
+    let held = try_reserved(bytes.len(), budget)?;
+    Ok(kept(bytes, held))
+}
+
+/// The same for bytes that are yet to be made; nothing where they are too few to count.
+pub(crate) fn try_reserved(
+    bytes: usize,
+    budget: &Arc<ByteBudget>,
+) -> Result<Option<HeldBytes>, OverBudget> {
+    if bytes < HELD_BYTES_MIN {
+        return Ok(None);
     }
     let held = budget.hold(0);
-    held.try_add(bytes.len())?;
-    Ok(kept(bytes, Some(held)))
+    held.try_add(bytes)?;
+    Ok(Some(held))
 }
 
 /// Bytes that are `held` until they are dropped, where they are enough to count.
 pub(crate) fn kept(bytes: Bytes, held: Option<HeldBytes>) -> Bytes {
     match held {
-        Some(held) if bytes.len() >= HELD_BYTES_MIN => owned(bytes, held),
+        Some(held) if bytes.len() >= HELD_BYTES_MIN => held.keep(bytes),
         _ => bytes,
     }
-}
-
-fn owned(bytes: Bytes, held: HeldBytes) -> Bytes {
-    struct Owner {
-        bytes: Bytes,
-        _held: HeldBytes,
-    }
-    impl AsRef<[u8]> for Owner {
-        fn as_ref(&self) -> &[u8] {
-            &self.bytes
-        }
-    }
-    Bytes::from_owner(Owner { bytes, _held: held })
 }
 
 /// A body in parts, which are sent from where they lie.
@@ -291,7 +287,7 @@ impl ResponseBody {
             if self.first.is_empty() {
                 self._head = Some(held);
             } else {
-                self.first = owned(self.first, held);
+                self.first = held.keep(self.first);
             }
         }
         self

@@ -6,7 +6,7 @@ use http::header::AUTHORIZATION;
 use sha2::{Digest as _, Sha256};
 
 /// A token that opens nothing: no key is empty.
-const NO_TOKEN: &str = "";
+pub(crate) const NO_TOKEN: &str = "";
 
 /// The bearer token. Credentials of another kind are one that opens nothing: they must not pass for
 /// none, with which whoever calls may be anybody.

@@ -1,50 +1,21 @@
 //! Bodies that travel compressed: what clients send, on every data plane, and what `/v2` answers.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use flate2::Compression;
 use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
-use flate2::read::{GzEncoder, ZlibEncoder};
+use flate2::write::{GzEncoder, ZlibEncoder};
 use gristmill_core::{ByteBudget, ErrorCode};
 use http::HeaderMap;
-use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
+use http::header::ACCEPT_ENCODING;
 
 use crate::body;
 use crate::problem::Problem;
 
 /// How much is decompressed before it is counted.
 const INFLATED_BYTES: usize = 64 << 10;
-
-/// What is longer than this is not worked on while a thread's other tasks wait.
-const INLINE_BYTES_MAX: usize = 32 << 10;
-
-/// Do `work` on `len` bytes; where they are many, the thread's other tasks go on elsewhere.
-pub(crate) fn aside<T>(len: usize, work: impl FnOnce() -> T) -> T {
-    if len <= INLINE_BYTES_MAX { work() } else { tokio::task::block_in_place(work) }
-}
-
-/// The body without its encoding, at most `limit` bytes of it.
-pub(crate) fn decoded(
-    headers: &HeaderMap,
-    body: Bytes,
-    (limit, budget): (usize, Option<&Arc<ByteBudget>>),
-) -> Result<Bytes, Problem> {
-    let mut given = headers.get_all(CONTENT_ENCODING).iter();
-    let Some(encoding) = given.next() else { return Ok(body) };
-    let known = match (given.next(), Encoding::of(encoding.as_bytes())) {
-        (None, Some(known)) => known,
-        (None, None) if encoding.as_bytes().eq_ignore_ascii_case(b"identity") => return Ok(body),
-        _ => {
-            let given: Vec<_> = headers.get_all(CONTENT_ENCODING).iter().collect();
-            let detail =
-                format!("content-encoding is {given:?}: gzip, deflate or identity is understood");
-            return Err(Problem::new(ErrorCode::UnsupportedMediaType, detail));
-        }
-    };
-    aside(body.len(), || known.decompress(&body, limit, budget))
-}
 
 /// How a body is compressed.
 #[derive(Clone, Copy)]
@@ -54,7 +25,7 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
-    fn of(name: &[u8]) -> Option<Self> {
+    pub(crate) fn of(name: &[u8]) -> Option<Self> {
         let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
         if is("gzip") || is("x-gzip") {
             return Some(Self::Gzip);
@@ -83,7 +54,7 @@ impl Encoding {
     }
 
     /// All of `body`, counted as it grows.
-    fn decompress(
+    pub(crate) fn decompress(
         self,
         mut body: &[u8],
         limit: usize,
@@ -118,13 +89,23 @@ impl Encoding {
         Ok(body::kept(all.freeze(), held))
     }
 
-    pub(crate) fn compress(self, body: &[u8]) -> std::io::Result<Vec<u8>> {
-        let mut all = Vec::with_capacity(body.len() / 2);
+    /// `parts` one after the other, each of which goes as soon as it is compressed.
+    pub(crate) fn compress(self, parts: Vec<Bytes>) -> std::io::Result<Vec<u8>> {
+        fn write_all(writer: &mut impl Write, parts: Vec<Bytes>) -> std::io::Result<()> {
+            parts.into_iter().try_for_each(|part| writer.write_all(&part))
+        }
         match self {
-            Self::Gzip => GzEncoder::new(body, Compression::fast()).read_to_end(&mut all)?,
-            Self::Deflate => ZlibEncoder::new(body, Compression::fast()).read_to_end(&mut all)?,
-        };
-        Ok(all)
+            Self::Gzip => {
+                let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+                write_all(&mut encoder, parts)?;
+                encoder.finish()
+            }
+            Self::Deflate => {
+                let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+                write_all(&mut encoder, parts)?;
+                encoder.finish()
+            }
+        }
     }
 }
 

@@ -19,6 +19,7 @@ mod encoding;
 mod listener;
 mod loading;
 mod method;
+mod offload;
 pub mod oip;
 mod percent;
 mod problem;
@@ -27,7 +28,7 @@ mod request_id;
 
 pub use admin::{AdminPlane, UploadLimits};
 pub use data::DataPlane;
-pub use listener::{ListenerConfig, Protocol, Shutdown, serve};
+pub use listener::{Connections, ListenerConfig, Protocol, Shutdown, serve};
 pub use loading::Loading;
 pub use oip::grpc::{GrpcPlane, grpc_plane};
 pub use oip::{Inference, InferenceConfig};

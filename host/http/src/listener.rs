@@ -1,6 +1,9 @@
 //! Accepting connections and letting them finish: the same for every plane.
 
+mod answering;
 mod calls;
+mod connections;
+mod frames;
 mod http1;
 
 use std::convert::Infallible;
@@ -8,7 +11,8 @@ use std::error::Error;
 use std::future::Future;
 use std::io;
 use std::pin::{Pin, pin};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -21,15 +25,19 @@ use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::answering::Answering;
 use self::calls::{Calls, WrittenTogether};
+pub use self::connections::Connections;
+use self::connections::Requests;
+use self::frames::Paced;
 pub use self::http1::LargeBody;
 use crate::body::RequestBody;
 
 /// Bounds on a connection.
 #[derive(Clone, Debug)]
 pub struct ListenerConfig {
-    /// From a connection's opening, or the end of its last response, to the end of the next
-    /// request's headers.
+    /// From a connection's opening, or the end of its last response, to the beginning of the next
+    /// request, and from there to the end of its headers.
     pub header_read_timeout: Duration,
     /// Bytes of a request's line and headers.
     pub header_bytes_max: usize,
@@ -37,6 +45,8 @@ pub struct ListenerConfig {
     pub write_timeout: Duration,
     /// How long a shutdown waits for what is under way.
     pub drain_timeout: Duration,
+    /// The places that connections have.
+    pub connections: Connections,
 }
 
 impl Default for ListenerConfig {
@@ -46,6 +56,7 @@ impl Default for ListenerConfig {
             header_bytes_max: 32 << 10,
             write_timeout: Duration::from_secs(30),
             drain_timeout: Duration::from_secs(30),
+            connections: Connections::default(),
         }
     }
 }
@@ -112,8 +123,11 @@ const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 const PING_INTERVAL: Duration = Duration::from_secs(60);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Serve `protocol` on `listener` with `handler` until the shutdown; then drain. Returns whether all
-/// connections finished in time.
+/// How long an idle HTTP/2 connection that is to close has to say goodbye.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Serve `protocol` on `listener` with `handler` until the shutdown; then drain. Returns whether
+/// all connections finished in time.
 pub async fn serve<H, F, B>(
     listener: TcpListener,
     protocol: Protocol,
@@ -124,7 +138,7 @@ pub async fn serve<H, F, B>(
 where
     H: Fn(Request<RequestBody>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<B>> + Send + 'static,
-    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static,
 {
     let connections = TaskTracker::new();
     let http1 = http1_builder(&config);
@@ -134,14 +148,23 @@ where
             accepted = listener.accept() => accepted,
             () = shutdown.begun() => break,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, client) = match accepted {
+            Ok((stream, address)) => (stream, address.ip()),
             Err(error) => {
                 // Out of file descriptors, most likely: others must close before more can open.
                 tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(Duration::from_millis(10)).await;
                 continue;
             }
+        };
+        // Whoever is in the way is closed first; whoever comes now waits.
+        let place = tokio::select! {
+            place = config.connections.place(client) => place,
+            () = shutdown.begun() => break,
+        };
+        let Some(place) = place else {
+            tracing::debug!(%client, "a client has too many connections");
+            continue;
         };
         // Small answers must not wait for the client's delayed acknowledgement.
         let _ = stream.set_nodelay(true);
@@ -153,19 +176,38 @@ where
         let stopping = shutdown.begun.child_token();
         match protocol {
             Protocol::Http1 => {
-                connections.spawn(http1::drive(http1.clone(), stream, handler, stopping));
+                let rules = http1::Rules {
+                    builder: http1.clone(),
+                    header_bytes_max: config.header_bytes_max,
+                    wait_timeout: config.header_read_timeout,
+                    connections: config.connections.clone(),
+                    stopping,
+                };
+                connections.spawn(async move {
+                    http1::drive(rules, stream, handler).await;
+                    drop(place);
+                });
             }
             Protocol::Http2 => {
                 let (http2, timeout) = (http2.clone(), config.header_read_timeout);
+                let places = config.connections.clone();
                 connections.spawn(async move {
                     // hyper itself waits for a connection's first bytes for as long as that takes.
-                    let begun = tokio::select! {
-                        begun = tokio::time::timeout(timeout, begins(stream.get_ref())) => begun,
-                        () = stopping.cancelled() => return,
+                    let begun = {
+                        let waiting = places.wait(Instant::now());
+                        tokio::select! {
+                            begun = tokio::time::timeout(timeout, begins(stream.get_ref())) => begun,
+                            () = waiting.closes() => return,
+                            () = stopping.cancelled() => return,
+                        }
                     };
                     if matches!(begun, Ok(Ok(()))) {
-                        drive_http2(http2, stream, handler, stopping).await;
+                        let stream = Paced::new(stream, timeout);
+                        // Boxed: until here it takes no memory.
+                        let driving = drive_http2(http2, stream, handler, (stopping, places));
+                        Box::pin(driving).await;
                     }
+                    drop(place);
                 });
             }
         }
@@ -175,25 +217,27 @@ where
     tokio::time::timeout(config.drain_timeout, connections.wait()).await.is_ok()
 }
 
-/// Serve one HTTP/2 connection until it ends, or until what is under way is answered once `stopping` comes.
+/// Serve one HTTP/2 connection until it ends, or until what is under way is answered once
+/// `stopping` comes, or nothing is and others need its place.
 async fn drive_http2<H, F, B>(
     builder: conn::http2::Builder<TokioExecutor>,
-    stream: Stream,
+    stream: Paced,
     handler: H,
-    stopping: CancellationToken,
+    (stopping, places): (CancellationToken, Connections),
 ) where
     H: Fn(Request<RequestBody>) -> F,
     F: Future<Output = Response<B>> + Send + 'static,
-    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static,
 {
-    let calls = Calls::default();
+    let (calls, requests) = (Calls::default(), Arc::new(Requests::default()));
     let io = WrittenTogether::new(TokioIo::new(stream), calls.clone());
     let service = service_fn(|request: Request<Incoming>| {
-        let (answer, call) = (handler(request.map(RequestBody::Left)), calls.begin());
+        let (call, ongoing) = (calls.begin(), requests.begin());
+        let answer = handler(request.map(RequestBody::Left));
         async move {
             let answer = answer.await;
             drop(call);
-            Ok::<_, Infallible>(answer)
+            Ok::<_, Infallible>(answer.map(|body| Answering::new(body, ongoing)))
         }
     });
     let mut connection = pin!(builder.serve_connection(io, service));
@@ -202,6 +246,10 @@ async fn drive_http2<H, F, B>(
         () = stopping.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await
+        }
+        () = requests.closes(&places) => {
+            connection.as_mut().graceful_shutdown();
+            tokio::time::timeout(CLOSE_TIMEOUT, connection).await.unwrap_or(Ok(()))
         }
     };
     if let Err(error) = ended {
@@ -225,6 +273,7 @@ fn http1_builder(config: &ListenerConfig) -> conn::http1::Builder {
     builder
         .timer(TokioTimer::new())
         .header_read_timeout(config.header_read_timeout)
+        .max_header_size(config.header_bytes_max)
         .max_buf_size(config.header_bytes_max.max(8 << 10));
     builder
 }

@@ -16,6 +16,10 @@ pub(crate) enum Allowed {
 }
 
 impl Allowed {
+    pub(crate) fn by(method: &Method) -> Self {
+        if *method == Method::GET { Self::Get } else { Self::Post }
+    }
+
     /// Whether the method may be used; the answer itself to `OPTIONS`.
     pub(crate) fn check(self, method: &Method) -> Result<Option<Answer>, Refusal> {
         let fits = match self {

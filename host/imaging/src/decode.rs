@@ -4,11 +4,15 @@
 //! JPEG, the format that matters for speed, goes straight to zune-jpeg and into a pooled buffer, PNG and GIF row by
 //! row, so that no more than a few rows lie in between.
 
+mod canvas;
 mod clock;
+mod gif;
 mod header;
 mod jpeg;
-mod old;
+mod png;
+mod reader;
 mod turn;
+mod whole;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

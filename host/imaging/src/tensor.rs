@@ -1,5 +1,7 @@
 //! From pixels to a tensor of one row.
 
+use std::array::from_fn;
+
 use bytemuck::Pod;
 use gristmill_core::{BufferMut, BufferPool, Dtype, Tensor};
 
@@ -112,11 +114,12 @@ impl Pixels {
         };
         let mut target = work.pool.begin(source.len() * plan.dtype.size_bytes().unwrap_or(1));
         if plan.dtype == Dtype::Float32 {
-            plan.write(source, &mut target, work, |value, map| {
-                f32::from(value).mul_add(map.factor, map.offset)
-            })?;
+            let table = |map: &Map| -> Table<f32> {
+                from_fn(|value| (value as f32).mul_add(map.factor, map.offset))
+            };
+            plan.write(source, &mut target, work, table)?;
         } else {
-            plan.write(source, &mut target, work, |value, _| value)?;
+            plan.write(source, &mut target, work, |_| from_fn(|value| value as u8))?;
         }
         let (height, width) = (self.height() as usize, self.width() as usize);
         let shape = match options.layout {
@@ -128,7 +131,7 @@ impl Pixels {
     }
 }
 
-/// Factor and offset for each channel, so that a value costs one fused multiply-add.
+/// Factor and offset for each channel.
 fn maps(options: &TensorOptions, channels: usize) -> Result<Vec<Map>, ImageError> {
     for (name, list) in [("mean", &options.mean), ("std", &options.std)] {
         if !list.is_empty() && list.len() != channels {
@@ -164,41 +167,40 @@ fn luma_of(rgb: &[u8], work: Work<'_>) -> Result<Vec<u8>, ImageError> {
     Ok(made)
 }
 
+/// What each value of a channel becomes.
+type Table<T> = [T; 256];
+
 impl Plan {
     fn write<T: Pod>(
         &self,
         source: &[u8],
         target: &mut BufferMut,
         work: Work<'_>,
-        map: impl Fn(u8, Map) -> T,
+        table: impl Fn(&Map) -> Table<T>,
     ) -> Result<(), ImageError> {
-        let [first, second, third] = *self.order else {
-            let only = self.maps[0];
-            for part in source.chunks(PART_VALUES) {
-                (work.check)()?;
-                target.extend(part.iter().map(|value| map(*value, only)));
-            }
-            return Ok(());
-        };
-        let pixels = source.as_chunks::<3>().0.chunks(PART_VALUES);
-        match self.layout {
-            Layout::Nchw => {
-                for (from, only) in [first, second, third].into_iter().zip(&self.maps) {
-                    for part in pixels.clone() {
-                        (work.check)()?;
-                        target.extend(part.iter().map(|pixel| map(pixel[from], *only)));
-                    }
-                }
-            }
-            Layout::Nhwc => {
-                let [a, b, c] = [self.maps[0], self.maps[1], self.maps[2]];
-                let mapped = |pixel: &[u8; 3]| {
-                    [map(pixel[first], a), map(pixel[second], b), map(pixel[third], c)]
-                };
+        let of = |table: &Table<T>, value: u8| table[usize::from(value)];
+        let tables: Vec<_> = self.maps.iter().map(table).collect();
+        if let ([first, second, third], [a, b, c]) = (self.order, &tables[..]) {
+            let pixels = source.as_chunks::<3>().0.chunks(PART_VALUES);
+            if self.layout == Layout::Nhwc {
                 for part in pixels {
                     (work.check)()?;
-                    target.extend(part.iter().map(mapped));
+                    target.extend(part.iter().map(|pixel| {
+                        [of(a, pixel[*first]), of(b, pixel[*second]), of(c, pixel[*third])]
+                    }));
                 }
+                return Ok(());
+            }
+            for (from, only) in [(*first, a), (*second, b), (*third, c)] {
+                for part in pixels.clone() {
+                    (work.check)()?;
+                    target.extend(part.iter().map(|pixel| of(only, pixel[from])));
+                }
+            }
+        } else if let [only] = &tables[..] {
+            for part in source.chunks(PART_VALUES) {
+                (work.check)()?;
+                target.extend(part.iter().map(|value| of(only, *value)));
             }
         }
         Ok(())

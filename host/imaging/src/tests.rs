@@ -130,3 +130,7 @@ fn mean_and_std_normalise_each_channel() {
     options.std = vec![1.0, 0.0, 1.0];
     assert!(pixels.to_tensor(Work::unstopped(&pool()), &options).is_err());
 }
+
+mod costs;
+mod damaged;
+mod sketch;

@@ -2,29 +2,54 @@
 
 use std::fmt;
 
+use bytes::Bytes;
 use gristmill_core::Dtype;
 use serde::de::{DeserializeSeed, Error, SeqAccess, Visitor};
 use serde_json::Deserializer;
 use serde_json::value::RawValue;
 
-use crate::ParseError;
+use crate::bounded::cut;
+use crate::response::Out;
+use crate::{ParseError, Room};
 
 /// How deep `data` may be nested.
 const DEPTH_MAX: usize = 32;
 
-/// The elements of `data` as a binary tensor has them, and how many there are.
-pub(crate) fn read(name: &str, datatype: Dtype, data: &RawValue) -> Result<Vec<u8>, ParseError> {
+/// What elements are read for.
+pub(crate) struct Asked<'a> {
+    /// The input's name.
+    pub(crate) name: &'a str,
+    pub(crate) datatype: Dtype,
+    pub(crate) shape: &'a [usize],
+}
+
+/// The elements of `data` as a binary tensor has them: no more than the shape asks for, in memory
+/// that is taken from `room` before they are read.
+pub(crate) fn read(
+    asked: &Asked<'_>,
+    data: &RawValue,
+    room: &Room<'_>,
+) -> Result<Bytes, ParseError> {
+    let &Asked { name, datatype, shape } = asked;
     if matches!(datatype, Dtype::Float16 | Dtype::Bfloat16) {
         return Err(ParseError::BinaryOnly { name: name.into(), datatype });
     }
-    // A number takes two characters and more.
-    let size = datatype.size_bytes().unwrap_or(1);
-    let mut bytes = Vec::with_capacity(data.get().len() / 2 * size.min(4));
+    let expected = shape.iter().try_fold(1_usize, |product, size| product.checked_mul(*size));
+    // An element takes two characters and more.
+    let len = data.get().len();
+    let most = expected.unwrap_or(usize::MAX).min(len / 2 + 1);
+    let bytes = match datatype.size_bytes() {
+        Some(size) => most.saturating_mul(size),
+        // A text is no longer than it is in JSON with its quotes, and its length takes four bytes.
+        None => len + 2 * most,
+    };
+    let mut reserved = room.reserve(name, bytes)?;
     let mut reader = Deserializer::from_str(data.get());
-    let elements = Elements { datatype, bytes: &mut bytes, depth: DEPTH_MAX };
+    let (mut left, bytes) = (most, &mut reserved.bytes);
+    let elements = Elements { datatype, bytes, left: &mut left, depth: DEPTH_MAX };
     match elements.deserialize(&mut reader) {
-        Ok(()) => Ok(bytes),
-        Err(error) => Err(ParseError::Data { name: name.into(), why: error.to_string() }),
+        Ok(()) => Ok(reserved.into_bytes()),
+        Err(error) => Err(ParseError::Data { name: name.into(), why: cut(&error) }),
     }
 }
 
@@ -44,6 +69,8 @@ fn push_text(bytes: &mut Vec<u8>, text: &[u8]) {
 struct Elements<'a> {
     datatype: Dtype,
     bytes: &'a mut Vec<u8>,
+    /// How many more there may be.
+    left: &'a mut usize,
     depth: usize,
 }
 
@@ -63,19 +90,21 @@ impl<'de> Visitor<'de> for Elements<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        let Self { datatype, bytes, depth } = self;
+        let Self { datatype, bytes, left, depth } = self;
         if depth == 0 {
             return Err(A::Error::custom(format!("arrays are nested deeper than {DEPTH_MAX}")));
         }
         loop {
-            let elements = Elements { datatype, bytes: &mut *bytes, depth: depth - 1 };
+            let (bytes, left) = (&mut *bytes, &mut *left);
+            let elements = Elements { datatype, bytes, left, depth: depth - 1 };
             if seq.next_element_seed(elements)?.is_none() {
                 return Ok(());
             }
         }
     }
 
-    fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
+    fn visit_bool<E: Error>(mut self, value: bool) -> Result<(), E> {
+        self.count()?;
         if self.datatype != Dtype::Bool {
             return Err(E::custom(format!("{value} is no {}", self.datatype)));
         }
@@ -91,7 +120,8 @@ impl<'de> Visitor<'de> for Elements<'_> {
         self.integer(i128::from(value))
     }
 
-    fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
+    fn visit_f64<E: Error>(mut self, value: f64) -> Result<(), E> {
+        self.count()?;
         match self.datatype {
             Dtype::Float32 if (value as f32).is_infinite() => {
                 return Err(E::custom(format!("{value} is out of FP32's range")));
@@ -103,7 +133,8 @@ impl<'de> Visitor<'de> for Elements<'_> {
         Ok(())
     }
 
-    fn visit_str<E: Error>(self, value: &str) -> Result<(), E> {
+    fn visit_str<E: Error>(mut self, value: &str) -> Result<(), E> {
+        self.count()?;
         if self.datatype != Dtype::String {
             let value: String = value.chars().take(80).collect();
             return Err(E::custom(format!("{value:?} is no {}", self.datatype)));
@@ -114,7 +145,15 @@ impl<'de> Visitor<'de> for Elements<'_> {
 }
 
 impl Elements<'_> {
-    fn integer<E: Error>(self, value: i128) -> Result<(), E> {
+    /// One more of them.
+    fn count<E: Error>(&mut self) -> Result<(), E> {
+        let more = || E::custom("more elements than the shape asks for");
+        *self.left = self.left.checked_sub(1).ok_or_else(more)?;
+        Ok(())
+    }
+
+    fn integer<E: Error>(mut self, value: i128) -> Result<(), E> {
+        self.count()?;
         let out_of_range = |datatype: Dtype| E::custom(format!("{value} is no {datatype}"));
         macro_rules! push {
             ($type:ty) => {
@@ -145,9 +184,15 @@ impl Elements<'_> {
     }
 }
 
+/// How many elements are written before what they took is counted.
+const COUNTED_ELEMENTS: usize = 4096;
+
+/// How much of a text is written before that is counted.
+const COUNTED_TEXT_BYTES: usize = 64 << 10;
+
 /// Write the elements in `bytes` as a flat JSON array; what JSON has no word for is an error.
 pub(crate) fn write(
-    out: &mut Vec<u8>,
+    out: &mut Out<'_>,
     name: &str,
     datatype: Dtype,
     bytes: &[u8],
@@ -156,32 +201,41 @@ pub(crate) fn write(
     let mut separator = b'[';
     macro_rules! numbers {
         ($type:ty, $size:literal) => {
-            for element in bytes.as_chunks::<$size>().0 {
-                out.push(separator);
-                separator = b',';
-                json(out, &<$type>::from_le_bytes(*element));
+            for elements in bytes.as_chunks::<$size>().0.chunks(COUNTED_ELEMENTS) {
+                for element in elements {
+                    out.bytes.push(separator);
+                    separator = b',';
+                    json(&mut out.bytes, &<$type>::from_le_bytes(*element));
+                }
+                out.count()?;
             }
         };
     }
     macro_rules! floats {
         ($type:ty, $size:literal) => {
-            for element in bytes.as_chunks::<$size>().0 {
-                let value = <$type>::from_le_bytes(*element);
-                if !value.is_finite() {
-                    return Err(lost("NaN or infinity"));
+            for elements in bytes.as_chunks::<$size>().0.chunks(COUNTED_ELEMENTS) {
+                for element in elements {
+                    let value = <$type>::from_le_bytes(*element);
+                    if !value.is_finite() {
+                        return Err(lost("NaN or infinity"));
+                    }
+                    out.bytes.push(separator);
+                    separator = b',';
+                    json(&mut out.bytes, &value);
                 }
-                out.push(separator);
-                separator = b',';
-                json(out, &value);
+                out.count()?;
             }
         };
     }
     match datatype {
         Dtype::Bool => {
-            for element in bytes {
-                out.push(separator);
-                separator = b',';
-                json(out, &(*element != 0));
+            for elements in bytes.chunks(COUNTED_ELEMENTS) {
+                for element in elements {
+                    out.bytes.push(separator);
+                    separator = b',';
+                    json(&mut out.bytes, &(*element != 0));
+                }
+                out.count()?;
             }
         }
         Dtype::Uint8 => numbers!(u8, 1),
@@ -202,17 +256,37 @@ pub(crate) fn write(
                 let (text, tail) = tail.split_at_checked(len).ok_or_else(|| lost("a cut text"))?;
                 let text =
                     std::str::from_utf8(text).map_err(|_| lost("bytes that are no UTF-8"))?;
-                out.push(separator);
+                out.bytes.push(separator);
                 separator = b',';
-                json(out, &text);
+                write_text(out, text)?;
                 rest = tail;
             }
         }
     }
     if separator == b'[' {
-        out.push(b'[');
+        out.bytes.push(b'[');
     }
-    out.push(b']');
+    out.bytes.push(b']');
+    out.count()
+}
+
+/// A text; a long one in pieces, as it may become six times as long.
+fn write_text(out: &mut Out<'_>, text: &str) -> Result<(), ParseError> {
+    if text.len() <= COUNTED_TEXT_BYTES {
+        json(&mut out.bytes, &text);
+        return out.count();
+    }
+    let (mut rest, mut quoted) = (text, Vec::new());
+    out.bytes.push(b'"');
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at(rest.floor_char_boundary(COUNTED_TEXT_BYTES));
+        quoted.clear();
+        json(&mut quoted, &piece);
+        out.bytes.extend_from_slice(&quoted[1..quoted.len() - 1]);
+        out.count()?;
+        rest = after;
+    }
+    out.bytes.push(b'"');
     Ok(())
 }
 

@@ -1,27 +1,34 @@
-//! The Open Inference Protocol's bytes: inference requests and responses as JSON with the binary tensor
-//! extension, and tensors as either of the two carries them.
+//! The Open Inference Protocol's bytes: inference requests and responses as JSON with the binary
+//! tensor extension, and tensors as either of the two carries them.
 //!
-//! Refuses to know HTTP, gRPC, tenants and models: a body comes in as bytes and goes out as names, shapes
-//! and elements, and the other way round.
+//! Refuses to know HTTP, gRPC, tenants and models: a body comes in as bytes and goes out as names,
+//! shapes and elements, and the other way round.
 //!
-//! `request` reads a body, `response` writes one, `elements` are a tensor's numbers in JSON.
+//! `request` reads a body, `response` writes one, `elements` are a tensor's numbers in JSON,
+//! `bounded` are the lists and texts of a body, `room` is the memory that its tensors may take.
 //!
 //! Invariants:
-//! - whatever the bytes are, reading them ends with a request or an error that names what is wrong, and
-//!   allocates in proportion to the bytes there are, never to what they claim;
+//! - whatever the bytes are, reading them ends with a request or an error that names what is wrong,
+//!   and allocates in proportion to the bytes there are, never to what they claim: lists and names
+//!   are refused while they are read, and tensors are made only of memory that was taken from a
+//!   [`Room`] before;
 //! - binary tensors are slices of the body they came in, and go out as they lie in memory.
 
 #![forbid(unsafe_code)]
 
+mod bounded;
 mod elements;
 mod request;
 mod response;
+mod room;
 
 pub use elements::from_texts;
 pub use request::{
-    InferRequest, Input, ParseError, RequestedOutput, no_classification, no_shared_memory,
+    DIMENSIONS_MAX, InferRequest, Input, ParseError, RequestedOutput, TENSORS_MAX, TEXT_BYTES_MAX,
+    no_classification, no_shared_memory,
 };
 pub use response::{InferResponse, Output, OutputData, Written};
+pub use room::{Reserved, Room};
 
 #[cfg(test)]
 mod tests;

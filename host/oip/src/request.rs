@@ -1,14 +1,24 @@
 //! Reading an inference request's body.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
 use bytes::Bytes;
-use gristmill_core::{BufferPool, Dtype, Shape, Tensor, TensorError, TensorInfo};
+use gristmill_core::{BufferPool, Dtype, OverBudget, Shape, Tensor, TensorError, TensorInfo};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::bounded::{List, Part, Text, cut};
 use crate::elements;
+use crate::room::Room;
+
+/// The most dimensions of a shape.
+pub const DIMENSIONS_MAX: usize = 32;
+
+/// The most inputs of a request, and the most outputs that it asks for.
+pub const TENSORS_MAX: usize = 1024;
+
+/// The longest name or id of a request, in bytes.
+pub const TEXT_BYTES_MAX: usize = 1024;
 
 /// A request to run a model.
 #[derive(Debug, Default)]
@@ -28,7 +38,7 @@ pub struct InferRequest {
 }
 
 /// An input tensor.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Input {
     pub name: String,
     pub datatype: Dtype,
@@ -56,6 +66,8 @@ pub enum ParseError {
     HeaderLength { header: usize, body: usize },
     #[error("input {name:?}: shape {shape:?} is no list of sizes")]
     Shape { name: String, shape: Vec<i64> },
+    #[error("input {name:?}: its shape has {count} dimensions, {DIMENSIONS_MAX} are the most")]
+    Dimensions { name: String, count: usize },
     #[error("input {name:?}: {why}")]
     Datatype { name: String, why: String },
     #[error("input {name:?} has neither data nor binary_data_size")]
@@ -74,6 +86,12 @@ pub enum ParseError {
     TooLong(usize),
     #[error("input {name:?}: {error}")]
     Tensor { name: String, error: TensorError },
+    #[error(
+        "input {name:?}: its elements are {bytes} bytes in memory, {left} are left of the limit of a request"
+    )]
+    TooLarge { name: String, bytes: usize, left: usize },
+    #[error(transparent)]
+    OverBudget(#[from] OverBudget),
     #[error("input {name:?}: {} elements, shape {shape:?} asks for {expected}", .count)]
     Count { name: String, count: usize, shape: Vec<usize>, expected: usize },
     #[error("a raw body (Inference-Header-Content-Length: 0) is not possible: {0}")]
@@ -99,14 +117,14 @@ impl ParseError {
 
 #[derive(Deserialize)]
 struct WireRequest<'a> {
-    #[serde(default)]
-    id: Option<String>,
+    #[serde(borrow, default)]
+    id: Option<Text<'a>>,
     #[serde(default)]
     parameters: Option<WireParameters>,
     #[serde(borrow)]
-    inputs: Vec<WireInput<'a>>,
-    #[serde(default)]
-    outputs: Option<Vec<WireOutput>>,
+    inputs: List<WireInput<'a>>,
+    #[serde(borrow, default)]
+    outputs: Option<List<WireOutput<'a>>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -121,14 +139,24 @@ struct WireParameters {
 #[derive(Deserialize)]
 struct WireInput<'a> {
     #[serde(borrow)]
-    name: Cow<'a, str>,
+    name: Text<'a>,
     #[serde(borrow)]
-    datatype: Cow<'a, str>,
-    shape: Vec<i64>,
+    datatype: Text<'a>,
+    shape: List<i64>,
     #[serde(default)]
     parameters: Option<WireInputParameters>,
     #[serde(borrow, default)]
     data: Option<&'a RawValue>,
+}
+
+impl Part for WireInput<'_> {
+    const MAX: usize = TENSORS_MAX;
+    const WHAT: &'static str = "inputs";
+}
+
+impl Part for i64 {
+    const MAX: usize = DIMENSIONS_MAX;
+    const WHAT: &'static str = "dimensions";
 }
 
 #[derive(Default, Deserialize)]
@@ -138,10 +166,16 @@ struct WireInputParameters {
 }
 
 #[derive(Deserialize)]
-struct WireOutput {
-    name: String,
+struct WireOutput<'a> {
+    #[serde(borrow)]
+    name: Text<'a>,
     #[serde(default)]
     parameters: Option<WireOutputParameters>,
+}
+
+impl Part for WireOutput<'_> {
+    const MAX: usize = TENSORS_MAX;
+    const WHAT: &'static str = "outputs";
 }
 
 #[derive(Default, Deserialize)]
@@ -153,8 +187,12 @@ struct WireOutputParameters {
 
 impl InferRequest {
     /// Read `body`: JSON of `header_len` bytes, then the binary tensors in the JSON's order; all of it is
-    /// JSON where no length is given.
-    pub fn parse(body: &Bytes, header_len: Option<usize>) -> Result<Self, ParseError> {
+    /// JSON where no length is given. What tensors of JSON take in memory is taken from `room`.
+    pub fn parse(
+        body: &Bytes,
+        header_len: Option<usize>,
+        room: &Room<'_>,
+    ) -> Result<Self, ParseError> {
         let header = match header_len {
             None => &body[..],
             Some(len) => body
@@ -162,21 +200,21 @@ impl InferRequest {
                 .ok_or_else(|| ParseError::HeaderLength { header: len, body: body.len() })?,
         };
         let wire: WireRequest<'_> =
-            serde_json::from_slice(header).map_err(|error| ParseError::Json(error.to_string()))?;
+            serde_json::from_slice(header).map_err(|error| ParseError::Json(cut(&error)))?;
         let mut binary = body.slice(header.len()..);
-        let mut inputs = Vec::with_capacity(wire.inputs.len());
-        for input in wire.inputs {
-            inputs.push(Input::from_wire(input, &mut binary)?);
+        let mut inputs = Vec::with_capacity(wire.inputs.0.len());
+        for input in wire.inputs.0 {
+            inputs.push(Input::from_wire(input, &mut binary, room)?);
         }
         if !binary.is_empty() {
             return Err(ParseError::TooLong(binary.len()));
         }
-        let outputs = wire.outputs.unwrap_or_default().into_iter();
+        let outputs = wire.outputs.map_or_else(Vec::new, |outputs| outputs.0).into_iter();
         let outputs = outputs.map(RequestedOutput::from_wire).collect::<Result<_, _>>()?;
         let WireParameters { priority, timeout, binary_data_output } =
             wire.parameters.unwrap_or_default();
         Ok(Self {
-            id: wire.id,
+            id: wire.id.map(Text::into_string),
             inputs,
             outputs,
             binary_output: binary_data_output,
@@ -230,15 +268,23 @@ fn raw_shape(info: &TensorInfo, rows_are_dynamic: bool, len: usize) -> Result<Sh
 }
 
 impl Input {
-    fn from_wire(wire: WireInput<'_>, binary: &mut Bytes) -> Result<Self, ParseError> {
-        let name = wire.name.into_owned();
-        let (datatype, shape) = Self::described(&name, &wire.datatype, wire.shape)?;
+    fn from_wire(
+        wire: WireInput<'_>,
+        binary: &mut Bytes,
+        room: &Room<'_>,
+    ) -> Result<Self, ParseError> {
+        let name = wire.name.into_string();
+        let (datatype, shape) = Self::described(&name, wire.datatype.as_str(), wire.shape.0)?;
         let parameters = wire.parameters.unwrap_or_default();
         no_shared_memory(&name, parameters.shared_memory_region.is_some())?;
         let data = match (parameters.binary_data_size, wire.data) {
             (Some(_), Some(_)) => return Err(ParseError::TwoData { name }),
             (None, None) => return Err(ParseError::NoData { name }),
-            (None, Some(data)) => elements::read(&name, datatype, data)?.into(),
+            (None, Some(data)) => elements::read(
+                &elements::Asked { name: &name, datatype, shape: &shape },
+                data,
+                room,
+            )?,
             (Some(size), None) => {
                 if size > binary.len() as u64 {
                     return Err(ParseError::TooShort { name, size, rest: binary.len() });
@@ -256,6 +302,9 @@ impl Input {
         shape: Vec<i64>,
     ) -> Result<(Dtype, Shape), ParseError> {
         let name = || name.to_owned();
+        if shape.len() > DIMENSIONS_MAX {
+            return Err(ParseError::Dimensions { name: name(), count: shape.len() });
+        }
         let datatype = datatype
             .parse::<Dtype>()
             .map_err(|error| ParseError::Datatype { name: name(), why: error.to_string() })?;
@@ -266,6 +315,17 @@ impl Input {
         }
     }
 
+    /// Whether its tensor can be where its bytes lie.
+    pub fn is_aligned(&self) -> bool {
+        let size = self.datatype.size_bytes().unwrap_or(1);
+        self.data.is_empty() || (self.data.as_ptr() as usize).is_multiple_of(size)
+    }
+
+    /// Whether making its tensor takes time in proportion to its bytes: they are copied, or looked at.
+    pub fn takes_work(&self) -> bool {
+        matches!(self.datatype, Dtype::Bool | Dtype::String) || !self.is_aligned()
+    }
+
     /// The tensor: where it lies, if it is aligned there, else a copy.
     pub fn tensor(&self, pool: &BufferPool) -> Result<Tensor, ParseError> {
         let failed = |error| ParseError::Tensor { name: self.name.clone(), error };
@@ -274,7 +334,11 @@ impl Input {
             let error = TensorError::Length { expected, actual: self.data.len() };
             return Err(failed(error));
         }
-        let buffer = pool.adopt(self.data.clone(), self.datatype.size_bytes().unwrap_or(1));
+        let buffer = match &self.data[..] {
+            // Wherever nothing lies, it need not be aligned there.
+            [] => pool.copy_from(&[]),
+            _ => pool.adopt(self.data.clone(), self.datatype.size_bytes().unwrap_or(1)),
+        };
         Tensor::new(self.datatype, self.shape.clone(), buffer).map_err(failed)
     }
 
@@ -285,9 +349,20 @@ impl Input {
             let why = format!("{} is given, BYTES is wanted", self.datatype);
             return Err(ParseError::Datatype { name: name(), why });
         }
+        let expected =
+            self.shape.iter().try_fold(1_usize, |product, dim| product.checked_mul(*dim));
+        let miscounted = |count| ParseError::Count {
+            name: name(),
+            count,
+            shape: self.shape.to_vec(),
+            expected: expected.unwrap_or(usize::MAX),
+        };
         let mut rest = self.data.clone();
         let mut texts = Vec::new();
         while let Some(len) = rest.first_chunk::<4>() {
+            if expected == Some(texts.len()) {
+                return Err(miscounted(texts.len() + 1));
+            }
             let len = u32::from_le_bytes(*len) as usize;
             if len > rest.len() - 4 {
                 let why = format!("element {} is cut short", texts.len());
@@ -296,27 +371,21 @@ impl Input {
             drop(rest.split_to(4));
             texts.push(rest.split_to(len));
         }
-        let expected =
-            self.shape.iter().try_fold(1_usize, |product, dim| product.checked_mul(*dim));
         if !rest.is_empty() || expected != Some(texts.len()) {
-            return Err(ParseError::Count {
-                name: name(),
-                count: texts.len(),
-                shape: self.shape.to_vec(),
-                expected: expected.unwrap_or(usize::MAX),
-            });
+            return Err(miscounted(texts.len()));
         }
         Ok(texts)
     }
 }
 
 impl RequestedOutput {
-    fn from_wire(wire: WireOutput) -> Result<Self, ParseError> {
+    fn from_wire(wire: WireOutput<'_>) -> Result<Self, ParseError> {
         let WireOutputParameters { binary_data, classification, shared_memory_region } =
             wire.parameters.unwrap_or_default();
-        no_shared_memory(&wire.name, shared_memory_region.is_some())?;
-        no_classification(&wire.name, classification.unwrap_or_default() != 0)?;
-        Ok(Self { name: wire.name, binary: binary_data })
+        let name = wire.name.into_string();
+        no_shared_memory(&name, shared_memory_region.is_some())?;
+        no_classification(&name, classification.unwrap_or_default() != 0)?;
+        Ok(Self { name, binary: binary_data })
     }
 }
 

@@ -1,13 +1,16 @@
 //! Writing an inference response's body.
 
 use bytes::Bytes;
-use gristmill_core::{Dtype, Shape, Tensor};
+use gristmill_core::{Dtype, HeldBytes, Shape, Tensor};
 
 use crate::elements::{self, json};
 use crate::{InferRequest, ParseError};
 
 /// Binary tensors of a response that are less than this are copied behind its JSON: one write.
 const COPIED_BYTES_MAX: usize = 16 << 10;
+
+/// How much JSON is written into one piece of memory.
+const PART_BYTES: usize = 256 << 10;
 
 /// What a model answered.
 #[derive(Debug)]
@@ -68,56 +71,100 @@ impl OutputData {
     }
 }
 
+/// JSON that is being written: what there is of it counts.
+pub(crate) struct Out<'a> {
+    parts: Vec<Bytes>,
+    pub(crate) bytes: Vec<u8>,
+    held: Option<&'a HeldBytes>,
+}
+
+impl Out<'_> {
+    /// Count what was written, where it is much.
+    pub(crate) fn count(&mut self) -> Result<(), ParseError> {
+        if self.bytes.len() < PART_BYTES {
+            return Ok(());
+        }
+        if let Some(held) = self.held {
+            held.try_add(self.bytes.len())?;
+        }
+        let next = Vec::with_capacity(PART_BYTES + PART_BYTES / 4);
+        self.parts.push(std::mem::replace(&mut self.bytes, next).into());
+        Ok(())
+    }
+}
+
 impl InferResponse<'_> {
-    /// The body that answers `request`.
-    pub fn write(self, request: &InferRequest) -> Result<Written, ParseError> {
-        let mut head = Vec::with_capacity(256);
+    /// How many bytes of elements are written as JSON in the answer to `request`.
+    pub fn json_bytes(&self, request: &InferRequest) -> usize {
+        let written = self.outputs.iter().filter(|output| !output.is_binary(request));
+        written.map(|output| output.data.as_slice().len()).sum()
+    }
+
+    /// The body that answers `request`. What much JSON takes is added to `held` while it is written.
+    pub fn write(
+        self,
+        request: &InferRequest,
+        held: Option<&HeldBytes>,
+    ) -> Result<Written, ParseError> {
+        let mut out = Out { parts: Vec::new(), bytes: Vec::with_capacity(256), held };
+        let head = &mut out.bytes;
         head.extend(br#"{"model_name":"#);
-        json(&mut head, &self.model_name);
+        json(head, &self.model_name);
         head.extend(br#","model_version":""#);
-        json(&mut head, &self.model_version);
+        json(head, &self.model_version);
         head.push(b'"');
         if let Some(id) = self.id {
             head.extend(br#","id":"#);
-            json(&mut head, &id);
+            json(head, &id);
         }
         head.extend(br#","outputs":["#);
         let mut binary = Vec::new();
         for (index, output) in self.outputs.into_iter().enumerate() {
+            let head = &mut out.bytes;
             if index > 0 {
                 head.push(b',');
             }
             head.extend(br#"{"name":"#);
-            json(&mut head, &&*output.name);
+            json(head, &&*output.name);
             head.extend(br#","datatype":""#);
             head.extend(output.datatype.as_str().as_bytes());
             head.extend(br#"","shape":"#);
-            json(&mut head, &&output.shape[..]);
-            let asked = request.outputs.iter().find(|asked| *asked.name == *output.name);
-            if asked.and_then(|asked| asked.binary).unwrap_or(request.binary_output) {
+            json(head, &&output.shape[..]);
+            if output.is_binary(request) {
                 head.extend(br#","parameters":{"binary_data_size":"#);
-                json(&mut head, &output.data.as_slice().len());
+                json(head, &output.data.as_slice().len());
                 head.push(b'}');
                 binary.push(output.data);
             } else {
                 head.extend(br#","data":"#);
                 let bytes = output.data.as_slice();
-                elements::write(&mut head, &output.name, output.datatype, bytes)?;
+                elements::write(&mut out, &output.name, output.datatype, bytes)?;
             }
-            head.push(b'}');
+            out.bytes.push(b'}');
         }
+        let Out { mut parts, bytes: mut head, .. } = out;
         head.extend(b"]}");
         if binary.is_empty() {
-            return Ok(Written { parts: vec![head.into()], header_len: None });
+            parts.push(head.into());
+            return Ok(Written { parts, header_len: None });
         }
-        let header_len = Some(head.len());
+        let header_len = Some(parts.iter().map(Bytes::len).sum::<usize>() + head.len());
         let len: usize = binary.iter().map(|data| data.as_slice().len()).sum();
         if len < COPIED_BYTES_MAX {
             binary.iter().for_each(|data| head.extend(data.as_slice()));
-            return Ok(Written { parts: vec![head.into()], header_len });
+            parts.push(head.into());
+            return Ok(Written { parts, header_len });
         }
-        let head = std::iter::once(Bytes::from(head));
-        let parts = head.chain(binary.into_iter().map(OutputData::into_bytes)).collect();
+        parts.push(head.into());
+        parts.extend(binary.into_iter().map(OutputData::into_bytes));
         Ok(Written { parts, header_len })
+    }
+}
+
+impl Output {
+    /// Whether it goes as binary data in the answer to `request`.
+    fn is_binary(&self, request: &InferRequest) -> bool {
+        let asked = request.outputs.iter().find(|asked| *asked.name == *self.name);
+        asked.and_then(|asked| asked.binary).unwrap_or(request.binary_output)
     }
 }

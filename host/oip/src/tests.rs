@@ -1,14 +1,17 @@
 use bytes::Bytes;
-use gristmill_core::{BufferPool, Dtype, Tensor, TensorInfo};
+use gristmill_core::{BufferPool, ByteBudget, Dtype, Tensor, TensorInfo};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::{InferRequest, InferResponse, Output, OutputData, ParseError};
+use crate::{
+    DIMENSIONS_MAX, InferRequest, InferResponse, Output, OutputData, ParseError, Room, TENSORS_MAX,
+    TEXT_BYTES_MAX,
+};
 
 fn parse(json: &Value, binary: &[u8]) -> Result<InferRequest, ParseError> {
     let header = json.to_string();
     let body: Bytes = [header.as_bytes(), binary].concat().into();
-    InferRequest::parse(&body, Some(header.len()))
+    InferRequest::parse(&body, Some(header.len()), &Room::default())
 }
 
 fn input(datatype: &str, shape: Value, data: Value) -> Value {
@@ -76,11 +79,68 @@ fn what_is_wrong_is_named() {
         assert!(error.contains(expected), "{error}");
     }
     let body = Bytes::from_static(b"{}");
-    let error = InferRequest::parse(&body, Some(3)).unwrap_err().to_string();
+    let error = InferRequest::parse(&body, Some(3), &Room::default()).unwrap_err().to_string();
     assert!(
         error.contains("Inference-Header-Content-Length is 3, the body has 2 bytes"),
         "{error}"
     );
+}
+
+#[test]
+fn lists_and_names_that_are_too_long_are_refused_while_they_are_read() {
+    // Whatever follows is not looked at, not even whether it is JSON.
+    let parse = |text: &str| {
+        let body = Bytes::copy_from_slice(text.as_bytes());
+        InferRequest::parse(&body, None, &Room::default())
+    };
+    let input =
+        |shape: &str| format!(r#"{{"name":"x","datatype":"UINT8","shape":[{shape}],"data":[1]}}"#);
+    let ones = |count: usize| vec!["1"; count].join(",");
+    let outputs = |count: usize| vec![r#"{"name":"y"}"#; count].join(",");
+    let good = [
+        format!(r#"{{"inputs":[{}]}}"#, input(&ones(DIMENSIONS_MAX))),
+        format!(r#"{{"inputs":[{}]}}"#, vec![input("1"); TENSORS_MAX].join(",")),
+        format!(r#"{{"inputs":[],"outputs":[{}]}}"#, outputs(TENSORS_MAX)),
+        format!(r#"{{"inputs":[],"id":"{}"}}"#, "a".repeat(TEXT_BYTES_MAX)),
+        r#"{"inputs":[],"outputs":null,"id":null,"parameters":null}"#.to_owned(),
+    ];
+    for text in good {
+        parse(&text).unwrap();
+    }
+    let bad = [
+        (format!(r#"{{"inputs":[{{"shape":[{},"#, ones(DIMENSIONS_MAX + 1)), "more than 32 dim"),
+        (format!(r#"{{"inputs":[{},"#, vec![input("1"); TENSORS_MAX + 1].join(",")), "inputs"),
+        (format!(r#"{{"outputs":[{},"#, outputs(TENSORS_MAX + 1)), "more than 1024 outputs"),
+        (format!(r#"{{"id":"{}","#, "a".repeat(TEXT_BYTES_MAX + 1)), "1025 bytes"),
+        (format!(r#"{{"id":"{}","#, r"\u0061".repeat(TEXT_BYTES_MAX + 1)), "1025 bytes"),
+        (format!(r#"{{"inputs":"{}""#, "a".repeat(10_000)), "a list of inputs"),
+    ];
+    for (text, expected) in bad {
+        let error = parse(&text).unwrap_err().to_string();
+        assert!(error.contains(expected) && error.len() < 2000, "{error}");
+    }
+}
+
+#[test]
+fn elements_take_room_before_they_are_read() {
+    const COUNT: usize = 1000;
+    let budget = ByteBudget::new(12 * COUNT);
+    let read = |shape: Value, count: usize, bytes: usize| {
+        let text = input("INT64", shape, json!(vec![1; count])).to_string();
+        InferRequest::parse(&text.into(), None, &Room::new(Some(&budget), bytes))
+    };
+    let request = read(json!([COUNT]), COUNT, 8 * COUNT).unwrap();
+    assert_eq!(budget.held(), 8 * COUNT);
+    let error = read(json!([COUNT]), COUNT, 8 * COUNT).unwrap_err();
+    assert!(matches!(error, ParseError::OverBudget(_)), "{error}");
+    drop(request);
+    let error = read(json!([COUNT]), COUNT, 8 * COUNT - 1).unwrap_err().to_string();
+    assert!(error.contains("8000 bytes in memory, 7999 are left"), "{error}");
+    // A shape claims; it is the text that there is.
+    read(json!([1_u64 << 40]), COUNT, 9 * COUNT).unwrap();
+    let error = read(json!([COUNT - 1]), COUNT, 8 * COUNT).unwrap_err().to_string();
+    assert!(error.contains("more elements than the shape asks for"), "{error}");
+    assert_eq!(budget.held(), 0);
 }
 
 #[test]
@@ -122,7 +182,7 @@ fn floats(values: &[f32]) -> Tensor {
 fn answer(request: &InferRequest, outputs: Vec<Output>) -> Result<(Value, Vec<u8>), ParseError> {
     let id = request.id.as_deref();
     let response = InferResponse { model_name: "m\"", model_version: 7, id, outputs };
-    let written = response.write(request)?;
+    let written = response.write(request, None)?;
     let body = written.parts.concat();
     let (header, binary) = body.split_at(written.header_len.unwrap_or(body.len()));
     Ok((serde_json::from_slice(header).unwrap(), binary.to_vec()))
@@ -156,15 +216,45 @@ fn large_binary_outputs_are_sent_from_where_they_lie() {
     let request = InferRequest { binary_output: true, ..InferRequest::default() };
     let outputs = vec![output("a", large)];
     let response = InferResponse { model_name: "m", model_version: 7, id: None, outputs };
-    let written = response.write(&request).unwrap();
+    let written = response.write(&request, None).unwrap();
     let last = written.parts.last().unwrap();
     assert_eq!((last.len(), last.as_ptr()), (40_000, place));
+}
+
+#[test]
+fn much_json_counts_while_it_is_written() {
+    let request = InferRequest::default();
+    let budget = ByteBudget::new(1 << 20);
+    // Each of its characters takes six in JSON.
+    let text = "\u{1}".repeat(100 << 10);
+    let texts: Bytes = crate::from_texts(&[&text, "ä", ""]).into();
+    let output = |count: usize| Output {
+        name: "a".into(),
+        datatype: Dtype::String,
+        shape: [count].as_slice().into(),
+        data: OutputData::Bytes(texts.repeat(count).into()),
+    };
+    let write = |count: usize| {
+        let outputs = vec![output(count)];
+        let held = budget.hold(0);
+        let response = InferResponse { model_name: "m", model_version: 7, id: None, outputs };
+        let written = response.write(&request, Some(&held));
+        (written, budget.held())
+    };
+    let (written, held) = write(1);
+    let written = written.unwrap().parts.concat();
+    assert!(held > 300 << 10 && held <= written.len(), "{held} of {}", written.len());
+    let document: Value = serde_json::from_slice(&written).unwrap();
+    assert_eq!(document["outputs"][0]["data"], json!([text, "ä", ""]));
+    let (refused, _) = write(3);
+    assert!(matches!(refused, Err(ParseError::OverBudget(_))));
+    assert_eq!(budget.held(), 0);
 }
 
 proptest! {
     #[test]
     fn any_bytes_are_a_request_or_an_error(body: Vec<u8>, header_len: Option<u16>) {
-        let _ = InferRequest::parse(&body.into(), header_len.map(usize::from));
+        let _ = InferRequest::parse(&body.into(), header_len.map(usize::from), &Room::default());
     }
 
     #[test]
@@ -180,7 +270,7 @@ proptest! {
             "{{\"inputs\":[{{\"name\":\"x\",\"datatype\":\"{datatype}\",\"shape\":{shape:?}{size},\"data\":{data}}}]}}"
         );
         let body: Bytes = [header.as_bytes(), &tail].concat().into();
-        if let Ok(request) = InferRequest::parse(&body, Some(header.len())) {
+        if let Ok(request) = InferRequest::parse(&body, Some(header.len()), &Room::default()) {
             let _ = request.inputs[0].tensor(&BufferPool::new(0));
             let _ = request.inputs[0].texts();
         }

@@ -153,6 +153,8 @@ pub struct ServedModel {
     pub lane: Arc<Lane>,
     /// The best first.
     pub providers: Arc<[ProviderHealth]>,
+    /// What whoever put it should know.
+    pub warnings: Arc<[String]>,
 }
 
 /// A plugin and whether it is loaded.

@@ -75,7 +75,7 @@ impl Server {
             let file = root().join(format!("models/{model}/{model}.onnx"));
             admin.put_file(&format!("models/{model}"), &file)?;
         }
-        let mut demo = json!({ "open": true, "models": models });
+        let demo = json!({ "open": true, "models": models });
         let acme = json!({ "api_keys": [ACME_KEY], "models": models });
         admin.put_json("tenants/demo", &demo)?;
         admin.put_json("tenants/acme", &acme)?;
@@ -93,10 +93,10 @@ impl Server {
         let ranker = json!({ "pre": "ranker-pre", "model": "ranker", "post": "ranker-post" });
         admin.put_json("tenants/demo/pipelines/digits", &digits)?;
         admin.put_json("tenants/demo/pipelines/ranker", &ranker)?;
-        // Only now is there a pipeline that can be the default.
-        demo["default_pipeline"] = json!("digits");
-        admin.put_json("tenants/demo", &demo)?;
-        admin.put_json("tenants/acme/pipelines/digits", &digits)
+        admin.put_json("tenants/acme/pipelines/digits", &digits)?;
+        // A default has to exist.
+        let demo = json!({ "open": true, "default_pipeline": "digits", "models": models });
+        admin.put_json("tenants/demo", &demo)
     }
 
     /// Wait until the server ends by itself.

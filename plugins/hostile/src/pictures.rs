@@ -43,7 +43,7 @@ fn pixels_data(request: &Request) -> Result<Prepared, Failure> {
 /// Each picture is small enough; what a resizer holds between the two has 144,000,000,000,000 pixels.
 fn resize_chain(request: &Request) -> Result<Prepared, Failure> {
     let long = decoded(request)?.resize(12_000_000, 1, Filter::Nearest)?;
-    long.resize(1, 12_000_000, Filter::Nearest)?;
+    long.resize(1, 12_000_000, Filter::Bilinear)?;
     harmless()
 }
 

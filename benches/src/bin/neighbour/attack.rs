@@ -95,11 +95,12 @@ impl Attack {
             Self::SlowRead { path } => {
                 let mut stream = begun(&to.data, path, &[]).await?;
                 let mut buffer = [0; SLOW_BYTES];
-                while Instant::now() < turn.until {
-                    stream.read_exact(&mut buffer).await?;
+                let read = stream.read(&mut buffer).await?;
+                let answer = first_line(&buffer[..read]);
+                while Instant::now() < turn.until && stream.read(&mut buffer).await? > 0 {
                     tokio::time::sleep(SLOW_INTERVAL).await;
                 }
-                Ok(first_line(&buffer))
+                Ok(answer)
             }
             Self::Grpc { message } => call(&to.grpc, message).await,
             Self::Plugin { file, same } => {

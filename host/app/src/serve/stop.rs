@@ -1,17 +1,18 @@
 //! The end: told by a signal, announced, and over within the drain timeout whatever still runs.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Result;
 use gristmill_http::{GrpcPlane, Shutdown};
-use gristmill_snapshot::Snapshot;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What the end may take beyond the drain timeout before the process is ended as it is.
-const PATIENCE: Duration = Duration::from_secs(3);
+use crate::process;
 
-/// What running batches have when the drain timeout has passed.
-const LAST_BATCH: Duration = Duration::from_millis(500);
+/// What the end may take beyond the drain timeout before the process is ended as it is.
+const PATIENCE: Duration = Duration::from_secs(6);
+
+/// What the log has to be written in.
+const LAST_LINE: Duration = Duration::from_millis(300);
 
 /// The signals that end the server.
 pub(super) struct Signals {
@@ -55,29 +56,16 @@ pub(super) async fn announce(
     tracing::info!("shutting down: finishing requests under way");
 }
 
-/// When everything is to have ended. From a little later on nothing is waited for: a thread that
-/// does not need the runtime, of which work may hold every thread, ends the process.
-pub(super) fn end_within(drain_timeout: Duration) -> Instant {
+/// End the process a little after `drain_timeout`, whatever still runs: by a thread that does not need
+/// the runtime, of which work may hold every thread.
+pub(super) fn end_within(drain_timeout: Duration) {
     let watch = move || {
         std::thread::sleep(drain_timeout + PATIENCE);
         tracing::error!("the drain timeout passed, and something still runs: ending without it");
-        std::thread::sleep(PATIENCE / 10);
-        std::process::exit(1);
+        std::thread::sleep(LAST_LINE);
+        process::end_at_once();
     };
     if let Err(error) = std::thread::Builder::new().name("end".into()).spawn(watch) {
         tracing::warn!(%error, "nothing watches over the end");
-    }
-    Instant::now() + drain_timeout
-}
-
-/// Wait for the batches that still run, a moment in any case: a runtime whose process ends under one
-/// may crash.
-pub(super) fn rest(snapshot: &Snapshot, until: Instant) {
-    let until = until.max(Instant::now() + LAST_BATCH);
-    for (model, state) in &snapshot.models {
-        let left = until.saturating_duration_since(Instant::now());
-        if state.served.as_ref().is_ok_and(|served| !served.lane.rests_within(left)) {
-            tracing::warn!(%model, "still runs a batch");
-        }
     }
 }

@@ -69,7 +69,7 @@ fn panic() {
     let log = deed.server.log();
     let line = log.lines().find(|line| line.contains("panicked at "));
     let line = line.unwrap_or_else(|| panic!("no reason in the log:\n{log}"));
-    assert!(line.contains("ERROR") && line.contains("src/lib.rs:"), "{line}");
+    assert!(line.contains("ERROR") && line.contains("src/ends.rs:"), "{line}");
     assert!(line.contains(": as told"), "{line}");
 }
 

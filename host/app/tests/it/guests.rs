@@ -48,7 +48,7 @@ pub(crate) fn bomb_of_locals() -> Vec<u8> {
 pub(crate) fn large() -> Vec<u8> {
     let mut bodies = vec![Function::new([])];
     bodies[0].instruction(&Instruction::End);
-    for index in 0..6_000 {
+    for index in 0..10_000 {
         let mut body = Function::new([(2, ValType::I32)]);
         for round in 0..100 {
             body.instruction(&Instruction::LocalGet(0));

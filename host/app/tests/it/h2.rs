@@ -37,6 +37,12 @@ pub(crate) fn connect(address: &str) -> TcpStream {
 
 /// The kind, the flags and the payload of the next frame, if one comes; pings are answered, not told.
 pub(crate) fn next(stream: &mut TcpStream) -> Option<(u8, u8, Vec<u8>)> {
+    let (kind, flags, _, payload) = next_of(stream)?;
+    Some((kind, flags, payload))
+}
+
+/// The same with the number of its stream before the payload.
+fn next_of(stream: &mut TcpStream) -> Option<(u8, u8, u32, Vec<u8>)> {
     loop {
         let mut head = [0; 9];
         stream.read_exact(&mut head).ok()?;
@@ -45,9 +51,46 @@ pub(crate) fn next(stream: &mut TcpStream) -> Option<(u8, u8, Vec<u8>)> {
         stream.read_exact(&mut payload).ok()?;
         let (kind, flags) = (head[3], head[4]);
         if (kind, flags) != (PING, 0) {
-            return Some((kind, flags, payload));
+            let number = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
+            return Some((kind, flags, number, payload));
         }
         stream.write_all(&frame(PING, ACK, 0, &payload)).ok()?;
+    }
+}
+
+/// Make a call whose message is `message`, as fast as the server lets it: true if it is answered.
+pub(crate) fn call(stream: &mut TcpStream, method: &str, message: &[u8]) -> bool {
+    const FRAME_BYTES: usize = 16 << 10;
+    let headers = headers(&format!("/inference.GRPCInferenceService/{method}"));
+    if stream.write_all(&frame(HEADERS, END_HEADERS, 1, &headers)).is_err() {
+        return false;
+    }
+    let len = (message.len() as u32).to_be_bytes();
+    let body = [&[0], &len[..], message].concat();
+    // As the server has told when the connection was opened.
+    let (mut of_connection, mut of_stream) = (16 << 20, 4 << 20);
+    let mut sent = 0;
+    loop {
+        let part = (body.len() - sent).min(FRAME_BYTES);
+        if part > 0 && part <= of_connection && part <= of_stream {
+            let is_last = sent + part == body.len();
+            let flags = if is_last { END_STREAM } else { 0 };
+            if stream.write_all(&frame(DATA, flags, 1, &body[sent..][..part])).is_err() {
+                return false;
+            }
+            (sent, of_connection, of_stream) =
+                (sent + part, of_connection - part, of_stream - part);
+            continue;
+        }
+        match next_of(stream) {
+            Some((WINDOW_UPDATE, _, number, payload)) => {
+                let more = u32::from_be_bytes(payload.try_into().unwrap()) as usize;
+                *(if number == 0 { &mut of_connection } else { &mut of_stream }) += more;
+            }
+            Some((HEADERS, flags, ..)) if flags & END_STREAM != 0 => return true,
+            Some(_) => {}
+            None => return false,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::io::Write;
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
@@ -220,8 +221,48 @@ fn ten_thousand_idle_connections() {
     let idle: Vec<_> = (0..CONNECTIONS).map(|at| open([&address, &grpc][at % 2])).collect();
     serves(&mut server);
     let grown = server.resident_bytes().saturating_sub(before) / CONNECTIONS;
-    assert!(grown < 64 << 10, "{grown} bytes for each idle connection");
+    assert!(grown < 16 << 10, "{grown} bytes for each connection that was never used");
     drop(idle);
+    serves(&mut server);
+}
+
+#[test]
+fn connections_that_were_used_and_wait() {
+    const CONNECTIONS: usize = 2_000;
+    let mut server = ranker(Setup::new().flag("--header-timeout-s", "600"));
+    rlimit::increase_nofile_limit(4 * CONNECTIONS as u64).unwrap();
+    serves(&mut server);
+    let before = server.resident_bytes();
+    let live = "GET /livez HTTP/1.1\r\nhost: a\r\n\r\n";
+    let mut idle: Vec<_> = (0..CONNECTIONS)
+        .map(|_| {
+            let mut used = Raw::sent(&server.data, live);
+            used.read_until("live");
+            used
+        })
+        .collect();
+    let calls: Vec<_> = (0..CONNECTIONS / 10).map(|_| h2::connect(&server.grpc)).collect();
+    // What they hold is given back once they have waited for a while.
+    let began = Instant::now();
+    let grown = || server.resident_bytes().saturating_sub(before) / (CONNECTIONS + calls.len());
+    while grown() > 16 << 10 {
+        assert!(began.elapsed() < Duration::from_secs(60), "{} bytes for each", grown());
+    }
+    let row = row().to_string();
+    let large = format!("{row}{}", " ".repeat(100_000));
+    for used in idle.iter_mut().take(100) {
+        // Two at once, the second of them in part; then a large one, which is read outside hyper.
+        let (first, rest) = live.split_at(10);
+        used.send(format!("{live}{first}").as_bytes());
+        used.read_until("live");
+        used.send(rest.as_bytes());
+        used.read_until("live");
+        let head = raw::post(PATH, &[&format!("content-length: {}", large.len())]);
+        used.send(format!("{head}{large}").as_bytes());
+        assert!(used.read_until("\r\n").starts_with("HTTP/1.1 200 "));
+        used.read_until("]}]}");
+    }
+    drop((idle, calls));
     serves(&mut server);
 }
 

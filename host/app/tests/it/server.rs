@@ -32,6 +32,7 @@ pub(crate) struct Setup {
     admin_token: Option<String>,
     /// Whether standard error is a pipe that nobody reads.
     log_is_unread: bool,
+    open_files: Option<usize>,
 }
 
 impl Setup {
@@ -44,6 +45,7 @@ impl Setup {
             onnxruntime: Some(files::onnxruntime()),
             admin_token: Some(ADMIN_TOKEN.into()),
             log_is_unread: false,
+            open_files: None,
         }
     }
 
@@ -72,6 +74,11 @@ impl Setup {
     /// With a log that nobody reads, until [`Server::wait_reading_the_log`] does.
     pub(crate) fn unread_log(self) -> Self {
         Self { log_is_unread: true, ..self }
+    }
+
+    /// With at most `max` open files.
+    pub(crate) fn open_files(self, max: usize) -> Self {
+        Self { open_files: Some(max), ..self }
     }
 
     /// Without any further flag given before.
@@ -150,7 +157,15 @@ impl Setup {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gristmill"));
+        let binary = env!("CARGO_BIN_EXE_gristmill");
+        let mut command = match self.open_files {
+            None => Command::new(binary),
+            Some(max) => {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", r#"ulimit -n "$0" && exec "$@""#, &max.to_string(), binary]);
+                shell
+            }
+        };
         // Run where there is no gristmill.toml to be picked up.
         command.current_dir(self.directory.path());
         command.arg("serve").arg("--data-dir").arg(self.data_dir());
@@ -166,6 +181,8 @@ impl Setup {
             command.args(["--shutdown-delay-s", "0"]);
         }
         command.args(&self.flags).env_remove("ORT_DYLIB_PATH").env("NO_COLOR", "1");
+        // It is the server's own work to set this.
+        command.env_remove("ORT_DISABLE_TELEMETRY");
         command.envs(self.onnxruntime.iter().map(|library| ("ORT_DYLIB_PATH", library)));
         command.envs(self.admin_token.iter().map(|token| ("GRISTMILL_ADMIN_TOKEN", token)));
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
@@ -294,7 +311,13 @@ impl Server {
         self.memory("VmRSS:")
     }
 
-    /// The most memory that it ever had.
+    /// Let the peak be what it has just now.
+    pub(crate) fn forget_peak(&self) {
+        let path = format!("/proc/{}/clear_refs", self.process.child.id());
+        fs::write(path, "5").unwrap();
+    }
+
+    /// The most memory that it ever had, or since the last [`Self::forget_peak`].
     pub(crate) fn peak_resident_bytes(&self) -> usize {
         self.memory("VmHWM:")
     }

@@ -134,3 +134,29 @@ fn waits_are_doubled_up_to_a_maximum_and_a_success_forgets_them() {
     breaker.failed(now);
     assert!(breaker.admits(now));
 }
+
+/// Is told to end while it runs.
+struct Ended {
+    stop: Arc<std::sync::OnceLock<Arc<dyn Interrupt>>>,
+}
+
+impl Model for Ended {
+    fn run(&mut self, _: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
+        self.stop.get().unwrap().interrupt();
+        Err(ModelError("ended".into()))
+    }
+}
+
+#[test]
+fn what_was_told_to_end_is_not_repeated_on_the_next_provider() {
+    let health: Arc<[_]> = ["cuda", "cpu"].map(ProviderHealth::new).into();
+    let (stop, next) = (Arc::default(), Scripted::default());
+    let first = Ended { stop: Arc::clone(&stop) };
+    let mut chain = Chain::new(vec![Box::new(first), Box::new(next.clone())], health.clone());
+    let interrupt = chain.interrupt().unwrap();
+    assert!(stop.set(interrupt.clone()).is_ok());
+    assert_eq!(chain.run(&[]).unwrap_err().0, "ended");
+    assert_eq!((next.asked(), health[0].faults()), (0, 0));
+    interrupt.rearm();
+    assert!(!chain.stop.ordered.load(Ordering::Acquire));
+}

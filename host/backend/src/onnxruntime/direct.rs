@@ -14,12 +14,13 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use bytemuck::Zeroable;
 use gristmill_core::{BufferPool, Dtype, MemoryBlock, MemorySource, TensorInfo};
 use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
 use ort::session::{HasSelectedOutputs, OutputSelector, RunOptions, Session};
-use ort::value::{DynTensor, Tensor, ValueType};
+use ort::value::{DynTensor, PrimitiveTensorElementType, Tensor, ValueType};
 
-use crate::LoadOptions;
+use crate::{LoadOptions, unsupported, with_element_type};
 
 /// Staging memory that a model keeps, at most: a few of its largest batches.
 const RETAINED_BYTES_MAX: usize = 1 << 30;
@@ -103,10 +104,27 @@ pub(super) fn bind(
             continue;
         };
         if output.dtype != Dtype::String {
-            bound = bound.preallocate(outlet.name(), DynTensor::new(allocator, *ty, shape)?);
+            let mut memory = DynTensor::new(allocator, *ty, shape)?;
+            zero(&mut memory, output.dtype)?;
+            bound = bound.preallocate(outlet.name(), memory);
         }
     }
     Ok(RunOptions::new()?.with_outputs(bound))
+}
+
+/// Zero memory that earlier outputs may have lain in: a model need not write all of what it is given.
+fn zero(memory: &mut DynTensor, dtype: Dtype) -> ort::Result<()> {
+    with_element_type!(dtype, Element => zero_of::<Element>(memory), other => match other {
+        Dtype::Bfloat16 => zero_of::<half::bf16>(memory),
+        other => Err(ort::Error::new(unsupported(other))),
+    })
+}
+
+fn zero_of<T: PrimitiveTensorElementType + Zeroable + Copy>(
+    memory: &mut DynTensor,
+) -> ort::Result<()> {
+    memory.try_extract_tensor_mut::<T>()?.1.fill(T::zeroed());
+    Ok(())
 }
 
 fn shape(output: &TensorInfo, rows: Option<usize>) -> Option<Vec<usize>> {

@@ -18,7 +18,8 @@ fn bound(name: &str) -> (Instance, BufferPool) {
     let (direct, staging) = (allocator(), direct::staging(allocator().unwrap()));
     let outputs = session.outputs().iter().map(describe).collect::<Result<_, _>>().unwrap();
     let pool = BufferPool::new(1 << 20);
-    (Instance { session, outputs, rows_are_dynamic: true, pool, direct }, staging)
+    let options = Arc::new(Unbound(RunOptions::new().unwrap()));
+    (Instance { session, options, outputs, rows_are_dynamic: true, pool, direct }, staging)
 }
 
 /// Rows that differ from each other and from those of other seeds.

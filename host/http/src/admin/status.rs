@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use gristmill_batch::LaneStatistics;
-use gristmill_control::JobStatus;
+use gristmill_control::{JobStatus, PublishedModel};
 use gristmill_core::TensorInfo;
 use gristmill_snapshot::{ModelState, Pipeline, PluginState, ProviderHealth, ServedModel, Tenant};
 use serde_json::{Map, Value, json};
@@ -48,19 +48,43 @@ fn describe_model(model: &ModelState, config: Value) -> Value {
         "version": model.version,
         "config": config,
     });
-    let more = match &model.served {
-        Ok(ServedModel { lane, providers }) => json!({
-            "state": "ready",
-            "backend": lane.info().backend,
-            "providers": providers.iter().map(describe_provider).collect::<Vec<_>>(),
-            "dynamic_rows": lane.info().rows_are_dynamic(),
-            "inputs": lane.info().inputs.iter().map(describe_tensor).collect::<Vec<_>>(),
-            "outputs": lane.info().outputs.iter().map(describe_tensor).collect::<Vec<_>>(),
-            "statistics": describe_lane(&lane.statistics()),
-        }),
-        Err(why) => json!({ "state": "failed", "reason": why }),
-    };
-    merge(&mut document, more);
+    match &model.served {
+        Ok(served) => {
+            let state = match served.lane.refusal() {
+                None => json!({ "state": "ready" }),
+                Some(why) => json!({ "state": "failed", "reason": &*why }),
+            };
+            merge(&mut document, state);
+            merge(&mut document, describe_served(served));
+            let statistics = describe_lane(&served.lane.statistics());
+            merge(&mut document, json!({ "statistics": statistics }));
+        }
+        Err(why) => merge(&mut document, json!({ "state": "failed", "reason": why })),
+    }
+    document
+}
+
+/// What serves a model, and what it takes and gives.
+fn describe_served(ServedModel { lane, providers, warnings }: &ServedModel) -> Value {
+    let info = lane.info();
+    json!({
+        "backend": info.backend,
+        "provider": providers.first().map(|provider| provider.name),
+        "providers": providers.iter().map(describe_provider).collect::<Vec<_>>(),
+        "warnings": warnings[..],
+        "dynamic_rows": info.rows_are_dynamic(),
+        "inputs": info.inputs.iter().map(describe_tensor).collect::<Vec<_>>(),
+        "outputs": info.outputs.iter().map(describe_tensor).collect::<Vec<_>>(),
+    })
+}
+
+/// What a model came to that was put or configured.
+pub(super) fn describe_put(model: &PublishedModel) -> Value {
+    let mut document = json!({ "release": model.published.release, "digest": model.digest });
+    match &model.served {
+        Some(served) => merge(&mut document, describe_served(served)),
+        None => merge(&mut document, json!({ "warnings": ["it is unloaded"] })),
+    }
     document
 }
 
@@ -96,6 +120,9 @@ fn describe_lane(statistics: &LaneStatistics) -> Value {
         "fail": statistics.total.fail,
         "expired": statistics.expired,
         "refused": statistics.refused,
+        "running": statistics.running,
+        "given_up": statistics.given_up,
+        "lost": statistics.lost,
         "refused_early": statistics.refused_early,
         "bisections": statistics.bisections,
         "queued_rows": statistics.queued_rows,

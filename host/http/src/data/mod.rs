@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use gristmill_core::{BufferPool, ByteBudget, Deadline, ErrorCode};
+use gristmill_core::{ByteBudget, Deadline, ErrorCode};
 use gristmill_pipeline::{InferError, Queueing, Timings, infer};
 use gristmill_sandbox::{CallError, Failure};
 use gristmill_snapshot::{Cell, Route, Snapshot};
@@ -24,7 +24,6 @@ use tracing::{Instrument, Span, error_span};
 pub(crate) use self::tenant::{admitted, find_tenant};
 use self::tenant::{describe, find_route};
 use crate::body::{self, Answer, RequestBody, ResponseBody};
-use crate::encoding::decoded;
 use crate::method::{Allowed, Refusal};
 use crate::oip::Inference;
 use crate::oip::rest::{Call, error_answer};
@@ -147,8 +146,8 @@ impl DataPlane {
                 times.admitted = true;
                 let route = find_route(tenant, name, pipeline)?;
                 times.auth = Some(arrived.elapsed());
-                let pool = self.parts.inference.pool();
-                let way = run(route, (&tenant.share.bytes, pool), (head, body), (arrived, times));
+                let means = (&tenant.share.bytes, &self.parts.inference);
+                let way = run(route, means, (head, body), (arrived, times));
                 way.instrument(request_span(route, id)).await
             }
         }
@@ -165,15 +164,22 @@ pub(crate) fn request_span(route: &Route, id: &str) -> Span {
 /// Read the body, run the pipeline, shape the response.
 async fn run(
     route: &Route,
-    (budget, pool): (&Arc<ByteBudget>, &BufferPool),
+    (budget, inference): (&Arc<ByteBudget>, &Inference),
     (head, body): (&Parts, &mut RequestBody),
     (arrived, times): (Instant, &mut StageTimes),
 ) -> Result<Answer, Refusal> {
     let deadline = Deadline::at(arrived + route.limits.timeout);
     let bytes = route.limits.body_bytes;
-    let limits = body::Limits { bytes, deadline, budget: Some(budget), aligned_at: 0, pool };
+    let limits = body::Limits {
+        bytes,
+        deadline,
+        budget: Some(budget),
+        aligned_at: 0,
+        pool: inference.pool(),
+    };
     let body = body::read(body, limits).await?;
-    let body = decoded(&head.headers, body, (bytes, Some(budget)))?;
+    let whose = (Some(&route.tenant), Some(budget));
+    let body = inference.decoded(&head.headers, whose, (body, bytes)).await?;
     let request = request::for_plugin(head, body, route.settings.clone()).await?;
     let mut timings = Timings::default();
     let outcome = infer(route, request, (deadline, Queueing::default()), &mut timings).await;

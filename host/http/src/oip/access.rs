@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gristmill_core::{ByteBudget, ErrorCode, Name};
+use gristmill_core::{ByteBudget, Digest, ErrorCode, Name};
 use gristmill_snapshot::{ModelState, Pipeline, Route, ServedModel, Snapshot, Tenant, same_key};
 
 use super::Inference;
@@ -48,31 +48,46 @@ impl Inference {
         token: Option<&str>,
         tenant: Option<&str>,
     ) -> Result<Caller<'a>, Problem> {
-        let config = &self.parts.config;
-        let digest = token.filter(|token| !token.is_empty()).map(credentials::digest);
-        if digest.is_some_and(|digest| same_key(config.admin_token, digest)) {
-            return Ok(Caller::Operator);
-        }
-        let name = match (tenant, digest, &config.open_tenant) {
-            (Some(named), ..) => {
-                let (name, tenant) = admitted(snapshot, named, token)?;
-                return Ok(Caller::Tenant { name, tenant });
-            }
-            (None, Some(digest), _) => {
-                let opens_none =
-                    || Problem::new(ErrorCode::Forbidden, "the API key opens no tenant");
-                snapshot.keys.get(&digest).ok_or_else(opens_none)?.as_str()
-            }
-            // Other credentials than a key are not those of nobody.
-            (None, None, Some(open)) if token.is_none() => open.as_str(),
-            (None, None, _) => {
-                let detail = "an API key is needed: Authorization: Bearer <key>";
-                return Err(Problem::new(ErrorCode::Unauthenticated, detail));
-            }
+        let key = token.map(credentials::digest);
+        let Some(named) = tenant.filter(|_| !self.is_operator(key)) else {
+            return self.caller_with(snapshot, key);
         };
-        let (name, tenant) = find_tenant(snapshot, name)?;
+        let (name, tenant) = admitted(snapshot, named, token)?;
         Ok(Caller::Tenant { name, tenant })
     }
+
+    /// The caller whose key has this digest.
+    pub(super) fn caller_with<'a>(
+        &self,
+        snapshot: &'a Snapshot,
+        key: Option<Digest>,
+    ) -> Result<Caller<'a>, Problem> {
+        if self.is_operator(key) {
+            return Ok(Caller::Operator);
+        }
+        let name = match (key, &self.parts.config.open_tenant) {
+            (Some(key), _) => {
+                let opens_none = || match key == credentials::digest(credentials::NO_TOKEN) {
+                    true => needs_key(),
+                    false => Problem::new(ErrorCode::Forbidden, "the API key opens no tenant"),
+                };
+                snapshot.keys.get(&key).ok_or_else(opens_none)?
+            }
+            (None, Some(open)) => open,
+            (None, None) => return Err(needs_key()),
+        };
+        let (name, tenant) = find_tenant(snapshot, name.as_str())?;
+        Ok(Caller::Tenant { name, tenant })
+    }
+
+    fn is_operator(&self, key: Option<Digest>) -> bool {
+        key.is_some_and(|key| same_key(self.parts.config.admin_token, key))
+    }
+}
+
+fn needs_key() -> Problem {
+    let detail = "an API key is needed: Authorization: Bearer <key>";
+    Problem::new(ErrorCode::Unauthenticated, detail)
 }
 
 impl<'a> Caller<'a> {
@@ -96,6 +111,11 @@ impl<'a> Caller<'a> {
                 Err(Problem::new(ErrorCode::Forbidden, detail))
             }
         }
+    }
+
+    /// The tenant's name, if it is one.
+    pub(super) fn name(self) -> Option<&'a Name> {
+        self.tenant().ok().map(|(name, _)| name)
     }
 
     /// What the bytes of its requests count against, if anything.

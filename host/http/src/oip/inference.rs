@@ -1,13 +1,16 @@
 //! Running a model or a pipeline for a client of the protocol.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
 use gristmill_batch::{Submission, SubmitError};
 use gristmill_control::{Change, ControlError};
-use gristmill_core::{Deadline, Dtype, ErrorCode, Name, NamedTensor, Shape};
-use gristmill_oip::{InferRequest, Output, OutputData, ParseError, from_texts};
-use gristmill_pipeline::{Queueing, Timings, infer};
+use gristmill_core::{
+    BufferPool, ByteBudget, Deadline, Dtype, ErrorCode, Name, NamedTensor, Shape, Tensor,
+};
+use gristmill_oip::{InferRequest, Input, Output, OutputData, ParseError, from_texts};
+use gristmill_pipeline::{InferError, Queueing, Timings, infer};
 use gristmill_sandbox::Request;
 use gristmill_snapshot::{Route, ServedModel, Snapshot};
 use tracing::Instrument;
@@ -15,7 +18,9 @@ use tracing::Instrument;
 use super::Inference;
 use super::access::{Caller, PIPELINE_VERSION, Target};
 use super::models::{REQUEST, RESPONSE};
+use crate::body;
 use crate::data::{problem_of_pipeline, request_span};
+use crate::offload::INLINE_BYTES_MAX;
 use crate::problem::Problem;
 
 /// A request on its way to a model.
@@ -70,13 +75,13 @@ impl Inference {
         }
         let wrong = |error| Problem::new(ErrorCode::NotFound, format!("model: {error}"));
         let model: Name = model.parse().map_err(wrong)?;
-        let change = match load {
-            true => Change::LoadModel { model: model.clone() },
-            false => Change::UnloadModel { model: model.clone() },
-        };
         let control = &self.parts.control;
         let failed = |error: ControlError| Problem::new(error.code(), error.to_string());
-        control.release(vec![change]).await.map_err(failed)?;
+        let released = match load {
+            true => control.load_model(&model).await,
+            false => control.release(vec![Change::UnloadModel { model: model.clone() }]).await,
+        };
+        released.map_err(failed)?;
         // A model that failed to load before, and does again, is no new fault of this change.
         match control.cell().load().models.get(&model).map(|state| state.served.clone()) {
             Some(Err(why)) if load => Err(Problem::new(ErrorCode::InvalidModel, why)),
@@ -89,7 +94,7 @@ impl Inference {
         &self,
         asked: &Asked<'_>,
         target: &Target<'_>,
-        request: &InferRequest,
+        request: &mut InferRequest,
     ) -> Result<Answered, Problem> {
         let (tenant, state) = asked.caller.tenant()?;
         match target {
@@ -99,7 +104,7 @@ impl Inference {
                     weight: state.weight,
                     priority: given_priority(request),
                     timeout: request.timeout,
-                    inputs: self.inputs(served, request)?,
+                    inputs: self.inputs(served, asked, request).await?,
                     arrived: asked.arrived,
                     deadline: asked.deadline,
                 };
@@ -108,7 +113,7 @@ impl Inference {
             }
             Target::Pipeline { name, route } => {
                 let span = request_span(route, &self.parts.request_ids.of_text(asked.id));
-                let way = Box::pin(run_pipeline(name, route, asked.deadline, request));
+                let way = Box::pin(run_pipeline(name, route, asked, request));
                 let (output, provider) = way.instrument(span).await?;
                 Ok(Answered { version: PIPELINE_VERSION, outputs: vec![output], provider })
             }
@@ -116,29 +121,65 @@ impl Inference {
     }
 
     /// The request's tensors, by the model's own names.
-    fn inputs(
+    async fn inputs(
         &self,
         served: &ServedModel,
-        request: &InferRequest,
+        asked: &Asked<'_>,
+        request: &mut InferRequest,
     ) -> Result<Vec<NamedTensor>, Problem> {
         let known = &served.lane.info().inputs;
         let names = || known.iter().map(|info| &*info.name).collect::<Vec<_>>();
-        if request.inputs.len() > known.len() {
-            let (given, names) = (request.inputs.len(), names());
+        let inputs = &mut request.inputs;
+        if inputs.len() > known.len() {
+            let (given, names) = (inputs.len(), names());
             let detail = format!("{given} inputs are given: the model's inputs are {names:?}");
             return Err(Problem::new(ErrorCode::InvalidRequest, detail));
         }
-        let inputs = request.inputs.iter().map(|input| {
-            let Some(info) = known.iter().find(|info| *info.name == *input.name) else {
+        let named = |input: &Input| {
+            let info = known.iter().find(|info| *info.name == *input.name);
+            info.map(|info| info.name.clone()).ok_or_else(|| {
                 let (name, names) = (&input.name, names());
                 let detail = format!("unknown input {name:?}: the model's inputs are {names:?}");
-                return Err(Problem::new(ErrorCode::InvalidRequest, detail));
+                Problem::new(ErrorCode::InvalidRequest, detail)
+            })
+        };
+        let long: usize = inputs.iter().filter(|i| i.takes_work()).map(|i| i.data.len()).sum();
+        if long <= INLINE_BYTES_MAX {
+            let tensor = |input: &mut Input| {
+                let name = named(input)?;
+                let tensor = made(input, asked.caller.budget(), self.pool())?;
+                Ok(NamedTensor { name, tensor })
             };
-            let tensor = input.tensor(self.pool()).map_err(refused)?;
-            Ok(NamedTensor { name: info.name.clone(), tensor })
-        });
-        inputs.collect()
+            return inputs.iter_mut().map(tensor).collect();
+        }
+        let names: Vec<_> = inputs.iter().map(named).collect::<Result<_, _>>()?;
+        let mut inputs = std::mem::take(inputs);
+        let (budget, pool) = (asked.caller.budget().cloned(), self.pool().clone());
+        let make = move || {
+            let tensors = inputs.iter_mut().map(|input| made(input, budget.as_ref(), &pool));
+            tensors.collect::<Result<Vec<_>, _>>()
+        };
+        let tensors = self.parts.offload.run(asked.caller.name(), make).await??;
+        let named = names.into_iter().zip(tensors);
+        Ok(named.map(|(name, tensor)| NamedTensor { name, tensor }).collect())
     }
+}
+
+/// An input's tensor. Where its bytes have to be copied for that, the copy counts in their place.
+fn made(
+    input: &mut Input,
+    budget: Option<&Arc<ByteBudget>>,
+    pool: &BufferPool,
+) -> Result<Tensor, Problem> {
+    let len = input.data.len();
+    let budget = budget.filter(|_| !input.is_aligned());
+    if let Some(held) = budget.map(|budget| body::try_reserved(len, budget)).transpose()?.flatten()
+    {
+        let mut copy = pool.begin(len);
+        copy.append(&input.data);
+        input.data = held.keep(Bytes::from_owner(copy));
+    }
+    input.tensor(pool).map_err(refused)
 }
 
 async fn run_model(
@@ -149,10 +190,11 @@ async fn run_model(
 ) -> Result<(Vec<Output>, Option<&'static str>), Problem> {
     let known = served.lane.info().outputs.iter().map(|info| &*info.name);
     check_outputs(name.as_str(), known, request)?;
-    let deadline = submission.deadline.instant();
-    let answered = tokio::time::timeout_at(deadline.into(), served.lane.submit(submission)).await;
-    let late = |_| Problem::new(ErrorCode::DeadlineExceeded, "the deadline passed");
-    let answered = answered.map_err(late)?.map_err(|error| problem_of(&error))?;
+    let Submission { arrived, deadline, .. } = submission;
+    let answering = served.lane.submit(submission);
+    let answered = tokio::time::timeout_at(deadline.instant().into(), answering).await;
+    let answered = answered.map_err(|_| late(arrived, deadline))?;
+    let answered = answered.map_err(|error| problem_of(&error))?;
     let mut outputs = answered.outputs;
     if !request.outputs.is_empty() {
         let position = |output: &NamedTensor| {
@@ -194,7 +236,7 @@ fn given_priority(request: &InferRequest) -> Option<u32> {
 async fn run_pipeline(
     name: &Name,
     route: &Route,
-    deadline: Deadline,
+    asked: &Asked<'_>,
     request: &InferRequest,
 ) -> Result<(Output, Option<&'static str>), Problem> {
     check_outputs(name.as_str(), [RESPONSE].into_iter(), request)?;
@@ -204,10 +246,10 @@ async fn run_pipeline(
         let detail = format!("{REQUEST} is over the pipeline's limit of {limit} bytes");
         return Err(Problem::new(ErrorCode::BodyTooLarge, detail));
     }
-    let own = Deadline::at(Instant::now() + route.limits.timeout);
-    let deadline = if own.instant() < deadline.instant() { own } else { deadline };
+    let own = Deadline::at(asked.arrived + route.limits.timeout);
+    let deadline = own.min(asked.deadline);
     let queueing = Queueing { priority: given_priority(request), timeout: request.timeout };
-    let asked = Request {
+    let request = Request {
         content_type: None,
         headers: Vec::new(),
         query: Vec::new(),
@@ -216,8 +258,12 @@ async fn run_pipeline(
         parts: Vec::new(),
     };
     let mut timings = Timings::default();
-    let answered = infer(route, asked, (deadline, queueing), &mut timings).await;
-    let answered = answered.map_err(|error| problem_of_pipeline(&error, route))?;
+    let answered = infer(route, request, (deadline, queueing), &mut timings).await;
+    let answered = answered.map_err(|error| match error {
+        // The one that applied, which may be the client's own.
+        InferError::DeadlineExceeded(_) => late(asked.arrived, deadline),
+        other => problem_of_pipeline(&other, route),
+    })?;
     if answered.status >= 400 {
         // The protocol has no place for a status beside an answer.
         let code = match answered.status {
@@ -258,10 +304,21 @@ fn pipeline_body(request: &InferRequest) -> Result<Bytes, Problem> {
     input.texts().map_err(refused)?.pop().ok_or_else(not_one)
 }
 
+/// What a request gets that was not answered by its deadline.
+fn late(arrived: Instant, deadline: Deadline) -> Problem {
+    let given = deadline.instant().saturating_duration_since(arrived);
+    let detail = format!("no answer within {} ms", given.as_millis());
+    Problem::new(ErrorCode::DeadlineExceeded, detail)
+}
+
 /// A body that is no request.
 pub(super) fn refused(error: ParseError) -> Problem {
-    let code =
-        if error.is_unsupported() { ErrorCode::Unsupported } else { ErrorCode::InvalidRequest };
+    let code = match error {
+        ParseError::OverBudget(error) => return error.into(),
+        ParseError::TooLarge { .. } => ErrorCode::BodyTooLarge,
+        _ if error.is_unsupported() => ErrorCode::Unsupported,
+        _ => ErrorCode::InvalidRequest,
+    };
     Problem::new(code, error.to_string())
 }
 

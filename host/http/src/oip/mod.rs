@@ -1,13 +1,13 @@
-//! The Open Inference Protocol over HTTP (`/v2`) and gRPC: models and pipelines as the field's own clients
-//! call them.
+//! The Open Inference Protocol over HTTP (`/v2`) and gRPC: models and pipelines as the field's own
+//! clients call them.
 //!
-//! In reading order: `access` says who calls and what they may see, `models` what a model says of itself,
-//! `inference` runs one, `rest` and `grpc` are the two protocols' edges over these. What is said of models is
-//! made once, as gRPC's messages, which serialise to the JSON that HTTP answers.
+//! In reading order: `access` says who calls and what they may see, `models` what a model says of
+//! itself, `inference` runs one, `rest` and `grpc` are the two protocols' edges over these. What is
+//! said of models is made once, as gRPC's messages, which serialise to the JSON that HTTP answers.
 //!
 //! Invariants:
-//! - a caller sees the models granted to its tenant and that tenant's pipelines, and nothing that tells
-//!   it of others;
+//! - a caller sees the models granted to its tenant and that tenant's pipelines, and nothing that
+//!   tells it of others;
 //! - only the admin token loads and unloads models, and it runs none.
 
 mod access;
@@ -31,6 +31,7 @@ use gristmill_control::Control;
 use gristmill_core::{BufferPool, Digest, Name};
 
 use crate::Shutdown;
+use crate::offload::Offload;
 use crate::request_id::RequestIds;
 
 /// Why a part of the protocol is not offered.
@@ -43,7 +44,8 @@ pub struct InferenceConfig {
     pub open_tenant: Option<Name>,
     /// What may load and unload models: the admin token's digest.
     pub admin_token: Digest,
-    /// The most bytes of a request, and of a request's body after it was decompressed.
+    /// The most bytes of a request, of its body after it was decompressed, and of its tensors where
+    /// they are made of JSON or of typed contents.
     pub message_bytes_max: usize,
     /// From a request's arrival to its answer, where the client does not ask for less.
     pub timeout: Duration,
@@ -59,6 +61,7 @@ struct Parts {
     control: Arc<Control>,
     shutdown: Shutdown,
     pool: BufferPool,
+    offload: Offload,
     config: InferenceConfig,
     /// For calls over gRPC that bring none.
     request_ids: RequestIds,
@@ -71,15 +74,10 @@ impl Inference {
         pool: BufferPool,
         config: InferenceConfig,
     ) -> Self {
-        Self {
-            parts: Arc::new(Parts {
-                control,
-                shutdown,
-                pool,
-                config,
-                request_ids: RequestIds::default(),
-            }),
-        }
+        let offload = Offload::new();
+        let request_ids = RequestIds::default();
+        let parts = Parts { control, shutdown, pool, offload, config, request_ids };
+        Self { parts: Arc::new(parts) }
     }
 
     /// Where what clients send has its memory from.

@@ -1,11 +1,14 @@
 //! The protocol over HTTP: paths, bodies and their encodings, answers.
 
+mod path;
+
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use gristmill_core::ErrorCode;
-use gristmill_oip::{InferRequest, InferResponse, Input, Written};
+use gristmill_core::{ByteBudget, Dtype, ErrorCode, HeldBytes, Name};
+use gristmill_oip::{InferRequest, InferResponse, Input, Output, Room, Written};
 use gristmill_snapshot::Snapshot;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::request::Parts;
@@ -13,14 +16,16 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use serde::Serialize;
 use serde_json::json;
 
+use self::path::{CallerPath, Model, OpenPath, Path, path_of};
 use super::access::{Caller, Target};
 use super::inference::{Answered, Asked, refused};
-use super::{Inference, NO_SHARED_MEMORY, models};
+use super::{Inference, models};
 use crate::body::{self, Answer, RequestBody, ResponseBody};
 use crate::credentials;
 use crate::data::PROVIDER;
-use crate::encoding::{Encoding, aside, decoded};
+use crate::encoding::Encoding;
 use crate::method::{Allowed, Refusal};
+use crate::offload::INLINE_BYTES_MAX;
 use crate::percent;
 use crate::problem::{Problem, status_of};
 use crate::readiness::readiness;
@@ -30,41 +35,8 @@ const HEADER_LENGTH: HeaderName = HeaderName::from_static("inference-header-cont
 /// Responses shorter than this are not worth compressing.
 const COMPRESSED_BYTES_MIN: usize = 1 << 10;
 
-/// Where a path below `/v2` leads.
-enum Path<'a> {
-    Open(OpenPath),
-    Caller(CallerPath<'a>),
-}
-
-/// What needs no credentials.
-enum OpenPath {
-    Server,
-    Live,
-    Ready,
-    /// Not offered, and why.
-    Unsupported(&'static str),
-}
-
-/// What depends on who calls.
-enum CallerPath<'a> {
-    Models,
-    AllStatistics,
-    Metadata(Model<'a>),
-    Ready(Model<'a>),
-    Config(Model<'a>),
-    Statistics(Model<'a>),
-    Infer(Model<'a>),
-    Index,
-    Load(&'a str),
-    Unload(&'a str),
-}
-
-/// A model and the version asked for, empty where none is.
-#[derive(Clone, Copy)]
-struct Model<'a> {
-    name: &'a str,
-    version: &'a str,
-}
+/// What is longer than this, compressed, is not inflated while a thread's other tasks wait.
+const INFLATED_INLINE_BYTES_MAX: usize = 4 << 10;
 
 /// What a request is about, beside its body.
 pub(crate) struct Call<'a> {
@@ -94,7 +66,7 @@ impl Inference {
             let detail = format!("nothing is served at \"/v2{}\"", call.path);
             return Err(Problem::new(ErrorCode::NotFound, detail).into());
         };
-        if let Some(answer) = allowed.check(&head.method)? {
+        if let Some(answer) = Allowed::by(&allowed).check(&head.method)? {
             return Ok(answer);
         }
         let path = match path {
@@ -213,7 +185,7 @@ impl Inference {
         let (budget, pool) = (caller.budget(), self.pool());
         let limits = body::Limits { bytes, deadline, budget, aligned_at: 0, pool };
         let body = body::read(body, limits).await?;
-        decoded(&head.headers, body, (bytes, budget))
+        self.decoded(&head.headers, (caller.name(), budget), (body, bytes)).await
     }
 
     /// The most bytes of a request for this model.
@@ -241,71 +213,159 @@ impl Inference {
         let (deadline, pool) = (asked.deadline, self.pool());
         let limits = body::Limits { bytes, deadline, budget: Some(budget), aligned_at, pool };
         let body = body::read(body, limits).await?;
-        let body = decoded(&head.headers, body, (bytes, Some(budget)))?;
-        let request = match header_len {
-            Some(0) => raw_request(&target, body)?,
-            header_len => {
-                let json_len = header_len.unwrap_or(body.len());
-                let parsed = aside(json_len, || InferRequest::parse(&body, header_len));
-                let mut request = parsed.map_err(refused)?;
-                // What was JSON is memory of its own; what was binary is the body's.
-                let of_body = body.as_ptr_range();
-                let own = |input: &&mut Input| !of_body.contains(&input.data.as_ptr());
-                for input in request.inputs.iter_mut().filter(own) {
+        let body =
+            self.decoded(&head.headers, (asked.caller.name(), Some(budget)), (body, bytes)).await?;
+        let mut request = match header_len {
+            Some(0) => {
+                let mut request = raw_request(&target, body)?;
+                // A text is a copy, with its length before it.
+                let texts = |input: &&mut Input| input.datatype == Dtype::String;
+                for input in request.inputs.iter_mut().filter(texts) {
                     input.data = body::try_held(std::mem::take(&mut input.data), budget)?;
                 }
                 request
             }
+            header_len => self.parsed(asked.caller, body, header_len).await?,
         };
-        let answered = self.run(asked, &target, &request).await?;
-        let Answered { version, outputs, provider } = answered;
-        let id = request.id.as_deref();
-        let response =
-            InferResponse { model_name: asked.model, model_version: version, id, outputs };
-        let len = response.outputs.iter().map(|output| output.data.as_slice().len()).sum();
-        let written = aside(len, || response.write(&request)).map_err(refused)?;
-        let mut answer = encoded(head, written)?.map(|body| body.held(budget));
+        let Answered { version, outputs, provider } =
+            self.run(asked, &target, &mut request).await?;
+        let done = Done { version, outputs, request };
+        let written = self.written(asked, done).await?;
+        let mut answer = self.encoded(head, asked.caller, written).await?;
         if let Some(provider) = provider {
             answer.headers_mut().insert(PROVIDER, HeaderValue::from_static(provider));
         }
         Ok(answer)
     }
+
+    /// The request that is in `body`, whose first `header_len` bytes are JSON, or all.
+    async fn parsed(
+        &self,
+        caller: Caller<'_>,
+        body: Bytes,
+        header_len: Option<usize>,
+    ) -> Result<InferRequest, Problem> {
+        let most = self.parts.config.message_bytes_max;
+        let parsed = if header_len.unwrap_or(body.len()) <= INLINE_BYTES_MAX {
+            InferRequest::parse(&body, header_len, &Room::new(caller.budget(), most))
+        } else {
+            let budget = caller.budget().cloned();
+            let parse = move || {
+                let room = Room::new(budget.as_ref(), most);
+                InferRequest::parse(&body, header_len, &room)
+            };
+            self.parts.offload.run(caller.name(), parse).await?
+        };
+        parsed.map_err(refused)
+    }
+
+    /// The answer's body. What much JSON takes counts while it is written; from then on the body does, by itself.
+    async fn written(&self, asked: &Asked<'_>, done: Done) -> Result<Counted, Problem> {
+        let held = asked.caller.budget().map(|budget| budget.hold(0));
+        let Done { version, outputs, request } = done;
+        let id = request.id.as_deref();
+        let response =
+            InferResponse { model_name: asked.model, model_version: version, id, outputs };
+        if response.json_bytes(&request) <= INLINE_BYTES_MAX {
+            let written = response.write(&request, held.as_ref()).map_err(refused)?;
+            return Ok(Counted { written, held });
+        }
+        let (model, outputs) = (asked.model.to_owned(), response.outputs);
+        let write = move || {
+            let id = request.id.as_deref();
+            let response =
+                InferResponse { model_name: &model, model_version: version, id, outputs };
+            let written = response.write(&request, held.as_ref())?;
+            Ok(Counted { written, held })
+        };
+        self.parts.offload.run(asked.caller.name(), write).await?.map_err(refused)
+    }
+
+    /// The body without its encoding, at most `limit` bytes of it.
+    pub(crate) async fn decoded(
+        &self,
+        headers: &HeaderMap,
+        (tenant, budget): (Option<&Name>, Option<&Arc<ByteBudget>>),
+        (body, limit): (Bytes, usize),
+    ) -> Result<Bytes, Problem> {
+        let mut given = headers.get_all(CONTENT_ENCODING).iter();
+        let Some(first) = given.next() else { return Ok(body) };
+        let encoding = match (given.next(), Encoding::of(first.as_bytes())) {
+            (None, Some(encoding)) => encoding,
+            (None, None) if first.as_bytes().eq_ignore_ascii_case(b"identity") => return Ok(body),
+            _ => {
+                let given: Vec<_> = headers.get_all(CONTENT_ENCODING).iter().collect();
+                let detail = format!(
+                    "content-encoding is {given:?}: gzip, deflate or identity is understood"
+                );
+                return Err(Problem::new(ErrorCode::UnsupportedMediaType, detail));
+            }
+        };
+        if body.len() <= INFLATED_INLINE_BYTES_MAX {
+            return encoding.decompress(&body, limit, budget);
+        }
+        let budget = budget.cloned();
+        let decompress = move || encoding.decompress(&body, limit, budget.as_ref());
+        self.parts.offload.run(tenant, decompress).await?
+    }
+
+    /// The answer, compressed where the client takes that and it is worth it.
+    async fn encoded(
+        &self,
+        request: &Parts,
+        caller: Caller<'_>,
+        counted: Counted,
+    ) -> Result<Answer, Problem> {
+        let Counted { written: Written { parts, header_len }, held } = counted;
+        let len: usize = parts.iter().map(Bytes::len).sum();
+        let is_worth_it = len >= COMPRESSED_BYTES_MIN;
+        let encoding = is_worth_it.then(|| Encoding::accepted(&request.headers)).flatten();
+        let body = match encoding {
+            None => ResponseBody::from(parts),
+            Some(encoding) => {
+                let compressed = if len <= INLINE_BYTES_MAX {
+                    encoding.compress(parts)
+                } else {
+                    let compress = move || encoding.compress(parts);
+                    self.parts.offload.run(caller.name(), compress).await?
+                };
+                let failed =
+                    |error: std::io::Error| Problem::new(ErrorCode::Internal, error.to_string());
+                ResponseBody::from(Bytes::from(compressed.map_err(failed)?))
+            }
+        };
+        let mut answer = Response::new(match caller.budget() {
+            Some(budget) => body.held(budget),
+            None => body,
+        });
+        drop(held);
+        let headers = answer.headers_mut();
+        let content_type = match header_len {
+            Some(len) => {
+                headers.insert(HEADER_LENGTH, len.into());
+                "application/octet-stream"
+            }
+            None => "application/json",
+        };
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        if let Some(encoding) = encoding {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding.as_str()));
+        }
+        Ok(answer)
+    }
 }
 
-fn path_of<'a>(segments: &[&'a str]) -> Option<(Allowed, Path<'a>)> {
-    let open = |path| Some((Allowed::Get, Path::Open(path)));
-    let (allowed, path) = match segments {
-        [] => return open(OpenPath::Server),
-        ["health", "live"] => return open(OpenPath::Live),
-        ["health", "ready"] => return open(OpenPath::Ready),
-        ["systemsharedmemory" | "cudasharedmemory", rest @ ..] => {
-            let changes = matches!(rest.last(), Some(&("register" | "unregister")));
-            let allowed = if changes { Allowed::Post } else { Allowed::Get };
-            return Some((allowed, Path::Open(OpenPath::Unsupported(NO_SHARED_MEMORY))));
-        }
-        ["models"] => (Allowed::Get, CallerPath::Models),
-        ["models", "stats"] => (Allowed::Get, CallerPath::AllStatistics),
-        ["models", name, "versions", version, rest @ ..] => {
-            of_model(Model { name, version }, rest)?
-        }
-        ["models", name, rest @ ..] => of_model(Model { name, version: "" }, rest)?,
-        ["repository", "index"] => (Allowed::Post, CallerPath::Index),
-        ["repository", "models", name, "load"] => (Allowed::Post, CallerPath::Load(name)),
-        ["repository", "models", name, "unload"] => (Allowed::Post, CallerPath::Unload(name)),
-        _ => return None,
-    };
-    Some((allowed, Path::Caller(path)))
+/// What came of a request, to be written.
+struct Done {
+    version: u64,
+    outputs: Vec<Output>,
+    request: InferRequest,
 }
 
-fn of_model<'a>(model: Model<'a>, rest: &[&'a str]) -> Option<(Allowed, CallerPath<'a>)> {
-    Some(match rest {
-        [] => (Allowed::Get, CallerPath::Metadata(model)),
-        ["ready"] => (Allowed::Get, CallerPath::Ready(model)),
-        ["config"] => (Allowed::Get, CallerPath::Config(model)),
-        ["stats"] => (Allowed::Get, CallerPath::Statistics(model)),
-        ["infer"] => (Allowed::Post, CallerPath::Infer(model)),
-        _ => return None,
-    })
+/// What was written, and the JSON of it that counts already.
+struct Counted {
+    written: Written,
+    held: Option<HeldBytes>,
 }
 
 /// A JSON body; none is an empty document.
@@ -339,37 +399,6 @@ fn raw_request(target: &Target<'_>, body: Bytes) -> Result<InferRequest, Problem
         Target::Pipeline { .. } => InferRequest::raw(&[models::pipeline_input()], true, body),
     };
     request.map_err(refused)
-}
-
-/// The answer, compressed where the client takes that and it is worth it.
-fn encoded(request: &Parts, written: Written) -> Result<Answer, Problem> {
-    let Written { parts, header_len } = written;
-    let len: usize = parts.iter().map(Bytes::len).sum();
-    let is_worth_it = len >= COMPRESSED_BYTES_MIN;
-    let encoding = is_worth_it.then(|| Encoding::accepted(&request.headers)).flatten();
-    let body = match encoding {
-        None => ResponseBody::from(parts),
-        Some(encoding) => {
-            let compressed = aside(len, || encoding.compress(&parts.concat()));
-            let failed =
-                |error: std::io::Error| Problem::new(ErrorCode::Internal, error.to_string());
-            ResponseBody::from(Bytes::from(compressed.map_err(failed)?))
-        }
-    };
-    let mut answer = Response::new(body);
-    let headers = answer.headers_mut();
-    let content_type = match header_len {
-        Some(len) => {
-            headers.insert(HEADER_LENGTH, len.into());
-            "application/octet-stream"
-        }
-        None => "application/json",
-    };
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    if let Some(encoding) = encoding {
-        headers.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding.as_str()));
-    }
-    Ok(answer)
 }
 
 fn empty(status: StatusCode) -> Answer {

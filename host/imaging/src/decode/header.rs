@@ -7,7 +7,8 @@ use image::ImageFormat;
 use image::metadata::Orientation;
 
 use super::jpeg::Frame;
-use super::{DecodeOptions, malformed, old};
+use super::whole::{self, WebP};
+use super::{DecodeOptions, gif, malformed, png};
 use crate::{Cost, ImageError, Limits, Pixels, Size, Work};
 
 /// The most chunks of a file that are looked at for what its header does not say.
@@ -24,9 +25,9 @@ pub(super) struct Header {
 enum Kind {
     Jpeg(Frame),
     Png { bits: u64 },
-    Gif { frame: Size },
-    Bmp { bits: u64 },
-    WebP { is_lossy: bool },
+    Gif(gif::Parts),
+    Bmp,
+    WebP(WebP),
 }
 
 impl Header {
@@ -37,15 +38,15 @@ impl Header {
                 let frame = Frame::read(bytes)?;
                 Self { size: frame.size, exif: frame.exif.clone(), kind: Kind::Jpeg(frame) }
             }
-            ImageFormat::Png => png(bytes).ok_or_else(cut_short)?,
-            ImageFormat::Gif => gif(bytes).ok_or_else(cut_short)?,
+            ImageFormat::Png => png_header(bytes).ok_or_else(cut_short)?,
+            ImageFormat::Gif => gif_parts(bytes).ok_or_else(cut_short)?,
             ImageFormat::Bmp => bmp(bytes).ok_or_else(cut_short)?,
             ImageFormat::WebP => webp(bytes).ok_or_else(cut_short)?,
             _ => return Err(ImageError::UnknownFormat),
         };
         limits.check(header.size)?;
-        if let Kind::Gif { frame } = header.kind {
-            limits.check(frame)?;
+        if let Kind::Gif(parts) = &header.kind {
+            limits.check(parts.frame)?;
         }
         if header.size.pixels() == 0 {
             return Err(malformed("a side is 0"));
@@ -79,34 +80,39 @@ impl Header {
     ) -> Result<Pixels, ImageError> {
         match &self.kind {
             Kind::Jpeg(frame) => frame.decode(work, bytes, options),
-            Kind::Png { .. } => old::decode(work, bytes, ImageFormat::Png, options),
-            Kind::Gif { .. } => old::decode(work, bytes, ImageFormat::Gif, options),
-            Kind::Bmp { .. } => old::decode(work, bytes, ImageFormat::Bmp, options),
-            Kind::WebP { .. } => old::decode(work, bytes, ImageFormat::WebP, options),
+            Kind::Png { .. } => png::decode(work, bytes, self.size, options),
+            Kind::Gif(parts) => parts.decode(work, bytes, options),
+            Kind::Bmp => whole::decode_bmp(work, bytes, self.size, options),
+            Kind::WebP(webp) => {
+                let shape = whole::Shape { size: self.size, options };
+                webp.decode(work, bytes, shape)
+            }
         }
     }
 }
+
+/// Nanoseconds for a picture of any size, and for a byte of compressed data.
+const PICTURE_NS: u64 = 20_000;
+const BYTE_NS: u64 = 15;
 
 impl Kind {
     /// Bytes between the file and the result, and nanoseconds.
     fn cost(&self, size: Size, file: u64) -> (u64, u64) {
         let pixels = size.pixels();
-        match self {
+        let (bytes, time) = match self {
             Self::Jpeg(_) => (0, 0),
             Self::Png { bits } => {
-                (pixels * bits / 4 + 8 * pixels + (1 << 20), 20_000 + 20 * pixels + 10 * file)
+                (png::bytes(size, *bits), pixels * (2 + bits / 4) + file * BYTE_NS)
             }
-            Self::Gif { frame } => {
-                let pixels = pixels + frame.pixels();
-                (12 * pixels + (1 << 20), 20_000 + 10 * pixels + 10 * file)
+            Self::Gif(parts) => {
+                let time = (pixels + 2 * parts.frame.pixels()) * 4 + file * BYTE_NS;
+                (gif::bytes(parts.frame), time)
             }
-            Self::Bmp { bits } => {
-                (pixels * bits / 8 + 8 * pixels + (1 << 20), 20_000 + 10 * pixels + 10 * file)
-            }
-            Self::WebP { .. } => {
-                (20 * pixels + 2 * file + (17 << 20), 50_000 + 30 * pixels + 10 * file)
-            }
-        }
+            // Not compressed, or in runs.
+            Self::Bmp => (whole::bmp_bytes(size), pixels * 8 + file),
+            Self::WebP(webp) => (webp.bytes(size, file), pixels * 65 + file * BYTE_NS),
+        };
+        (bytes, PICTURE_NS + time)
     }
 }
 
@@ -135,7 +141,7 @@ fn little_u24(bytes: &[u8], start: usize) -> Option<u32> {
 }
 
 /// `IHDR` comes first; `eXIf` somewhere.
-fn png(bytes: &[u8]) -> Option<Header> {
+fn png_header(bytes: &[u8]) -> Option<Header> {
     let size = Size { width: big_u32(bytes, 16)?, height: big_u32(bytes, 20)? };
     let [depth, color] = at(bytes, 24)?;
     let channels = match color {
@@ -162,58 +168,38 @@ fn png(bytes: &[u8]) -> Option<Header> {
 }
 
 /// The screen's size, and that of the first frame on it.
-fn gif(bytes: &[u8]) -> Option<Header> {
-    let screen = Size { width: little_u16(bytes, 6)?, height: little_u16(bytes, 8)? };
-    let flags = *bytes.get(10)?;
-    let mut start = 13 + if flags & 0x80 == 0 { 0 } else { 6 << (flags & 7) };
-    for _ in 0..CHUNKS_MAX {
-        match *bytes.get(start)? {
-            // An extension: its label, then blocks up to an empty one.
-            0x21 => {
-                start += 2;
-                loop {
-                    let len = usize::from(*bytes.get(start)?);
-                    start += 1 + len;
-                    if len == 0 {
-                        break;
-                    }
-                }
-            }
-            0x2c => {
-                let width = little_u16(bytes, start + 5)?;
-                let frame = Size { width, height: little_u16(bytes, start + 7)? };
-                return Some(Header { size: screen, exif: None, kind: Kind::Gif { frame } });
-            }
-            _ => break,
-        }
-    }
-    None
+fn gif_parts(bytes: &[u8]) -> Option<Header> {
+    let parts = gif::Parts::find(bytes, CHUNKS_MAX)?;
+    Some(Header { size: parts.screen, exif: None, kind: Kind::Gif(parts) })
 }
 
 /// The older header has sides of 16 bits; a negative height stands for a picture from top to bottom.
 fn bmp(bytes: &[u8]) -> Option<Header> {
     if little_u32(bytes, 14)? == 12 {
         let size = Size { width: little_u16(bytes, 18)?, height: little_u16(bytes, 20)? };
-        return Some(Header { size, exif: None, kind: Kind::Bmp { bits: 24 } });
+        return Some(Header { size, exif: None, kind: Kind::Bmp });
     }
     let side = |start| little_u32(bytes, start).map(|side| side.cast_signed().unsigned_abs());
     let size = Size { width: side(18)?, height: side(22)? };
-    Some(Header { size, exif: None, kind: Kind::Bmp { bits: little_u16(bytes, 28)?.into() } })
+    Some(Header { size, exif: None, kind: Kind::Bmp })
 }
 
 /// One of three: lossy or lossless alone, or a canvas with chunks.
 fn webp(bytes: &[u8]) -> Option<Header> {
+    // The decoder does not look whether all is there that it need not read.
+    bytes.get(8..8 + little_u32(bytes, 4)? as usize)?;
     let chunk = Chunk::at(bytes, 12)?;
     if &chunk.name != b"VP8X" {
         let (size, is_lossy) = chunk.picture(bytes)?;
-        return Some(Header { size, exif: None, kind: Kind::WebP { is_lossy } });
+        let webp = WebP { is_lossy, is_animated: false };
+        return Some(Header { size, exif: None, kind: Kind::WebP(webp) });
     }
     let start = chunk.data.start;
     let canvas = Size {
         width: little_u24(bytes, start + 4)? + 1,
         height: little_u24(bytes, start + 7)? + 1,
     };
-    let (mut exif, mut picture) = (None, None);
+    let (mut exif, mut picture, mut is_animated) = (None, None, false);
     let mut next = chunk.end;
     for _ in 0..CHUNKS_MAX {
         let Some(chunk) = Chunk::at(bytes, next) else { break };
@@ -221,7 +207,10 @@ fn webp(bytes: &[u8]) -> Option<Header> {
         match &chunk.name {
             b"EXIF" => exif = exif.or(Some(chunk.data)),
             // The frame's place, then the chunks of its picture.
-            b"ANMF" if picture.is_none() => picture = frame(bytes, chunk.data.start + 16),
+            b"ANMF" if picture.is_none() => {
+                is_animated = true;
+                picture = frame(bytes, chunk.data.start + 16);
+            }
             b"VP8 " | b"VP8L" if picture.is_none() => picture = chunk.picture(bytes),
             _ => {}
         }
@@ -229,7 +218,8 @@ fn webp(bytes: &[u8]) -> Option<Header> {
     let (size, is_lossy) = picture?;
     // The decoder decodes it before it sees that it does not fit.
     let fits = size.width <= canvas.width && size.height <= canvas.height;
-    fits.then_some(Header { size: canvas, exif, kind: Kind::WebP { is_lossy } })
+    let webp = WebP { is_lossy, is_animated };
+    fits.then_some(Header { size: canvas, exif, kind: Kind::WebP(webp) })
 }
 
 /// The picture of an animation's frame, which may stand behind its alpha channel.

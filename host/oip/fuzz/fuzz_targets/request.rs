@@ -6,7 +6,7 @@
 #![no_main]
 
 use gristmill_core::BufferPool;
-use gristmill_oip::{InferRequest, InferResponse, Output, OutputData};
+use gristmill_oip::{InferRequest, InferResponse, Output, OutputData, Room};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -15,7 +15,8 @@ fuzz_target!(|bytes: &[u8]| {
         u16::MAX => None,
         length => Some(usize::from(length)),
     };
-    let Ok(request) = InferRequest::parse(&body.to_vec().into(), length) else { return };
+    let body = body.to_vec().into();
+    let Ok(request) = InferRequest::parse(&body, length, &Room::default()) else { return };
     let pool = BufferPool::new(1 << 20);
     let mut outputs = Vec::new();
     for input in &request.inputs {
@@ -30,5 +31,5 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let id = request.id.as_deref();
     let response = InferResponse { model_name: "m", model_version: 1, id, outputs };
-    let _ = response.write(&request);
+    let _ = response.write(&request, None);
 });

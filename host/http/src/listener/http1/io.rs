@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -16,6 +16,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::listener::Stream;
+use crate::listener::connections::Requests;
 
 /// What a hyper connection, its service and its driver know in common.
 #[derive(Default)]
@@ -23,12 +24,25 @@ pub(super) struct Shared {
     taken: Mutex<Option<Request<Incoming>>>,
     /// Whether hyper has something to write that is not written.
     unwritten: AtomicBool,
+    /// How often hyper read something.
+    reads: AtomicUsize,
+    pub(super) requests: Arc<Requests>,
 }
 
 impl Shared {
     /// Take the connection out of hyper for this request.
     pub(super) fn take(&self, request: Request<Incoming>) {
         *lock(&self.taken) = Some(request);
+    }
+
+    /// How often anything has happened.
+    pub(super) fn events(&self) -> usize {
+        self.reads.load(Ordering::Relaxed).wrapping_add(self.requests.begun())
+    }
+
+    /// Whether there is nothing to answer and nothing to write.
+    pub(super) fn is_idle(&self) -> bool {
+        !self.requests.are_under_way() && !self.unwritten.load(Ordering::Relaxed)
     }
 
     /// The request for which the connection is to be taken, as soon as all earlier answers are written.
@@ -56,6 +70,11 @@ pub(super) struct Io {
 impl Io {
     pub(super) fn new(stream: Stream, shared: Arc<Shared>) -> Self {
         Self { stream: TokioIo::new(stream), before: Bytes::new(), shared }
+    }
+
+    /// Wait until the client sends something, or leaves.
+    pub(super) async fn readable(&self) -> io::Result<()> {
+        self.stream.inner().get_ref().readable().await
     }
 
     /// Let `bytes` be read before all that is to be read.
@@ -103,9 +122,11 @@ impl Read for Io {
         mut target: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
         if self.before.is_empty() {
-            return Pin::new(&mut self.stream).poll_read(context, target);
+            ready!(Pin::new(&mut self.stream).poll_read(context, target))?;
+        } else {
+            target.put_slice(&self.take_before(target.remaining()));
         }
-        target.put_slice(&self.take_before(target.remaining()));
+        self.shared.reads.fetch_add(1, Ordering::Relaxed);
         Poll::Ready(Ok(()))
     }
 }

@@ -8,8 +8,9 @@ use gristmill_core::ByteBudget;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::Status;
 
-use super::messages::Counted;
-use super::{Call, status_of};
+use super::call::Call;
+use super::messages::count;
+use super::status::status_of;
 use crate::body;
 use crate::oip::Inference;
 use crate::oip::proto::infer_parameter::ParameterChoice;
@@ -27,7 +28,7 @@ impl Inference {
     pub(super) fn stream_answer(
         self,
         call: Call,
-        message: ModelInferRequest,
+        mut message: ModelInferRequest,
         budget: Option<&Arc<ByteBudget>>,
     ) -> impl Future<Output = Result<ModelStreamInferResponse, Status>> + use<> {
         let failed = ModelInferResponse {
@@ -36,11 +37,11 @@ impl Inference {
             id: message.id.clone(),
             ..Default::default()
         };
-        let (counted, held) = (Counted::new(message, budget), budget.map(|budget| budget.hold(0)));
+        let held = budget.map(|budget| budget.hold(0));
+        let counted = count(&mut message, budget);
         let answering = AbortOnDropHandle::new(tokio::spawn(async move {
-            let snapshot = self.snapshot();
-            let caller = self.caller(&snapshot, call.token.as_deref(), None)?;
-            let answer = self.infer_in(&snapshot, caller, &call, counted?).await?;
+            counted?;
+            let answer = self.infer_in(&call, message).await?;
             let bytes = answer.raw_output_contents.iter().map(Bytes::len).sum();
             body::count(held.as_ref(), bytes)?;
             Ok((answer, held))

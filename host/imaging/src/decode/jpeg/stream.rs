@@ -83,7 +83,11 @@ pub(super) fn assemble(
             if scans > SCANS_MAX {
                 return Err(malformed("too many scans"));
             }
-            note(frame, &mut seen, &bytes[segment.data.clone()]);
+            let scan = &bytes[segment.data.clone()];
+            if frame.is_progressive && !lenient && !is_progression(scan) {
+                return Err(malformed("a scan of coefficients that there are not"));
+            }
+            note(frame, &mut seen, scan);
             let end = scan_end(bytes, next);
             stream.extend_from_slice(&bytes[next..end]);
             (work.check)()?;
@@ -103,6 +107,15 @@ pub(super) fn assemble(
     }
     stream.extend([0xff, marker::EOI]);
     Ok(Stream { bytes: stream, padding, is_one_scan: frame.is_one_scan() })
+}
+
+/// Whether a progressive picture can have a scan with this header.
+fn is_progression(scan: &[u8]) -> bool {
+    let [components, .., first, last, bits] = *scan else { return false };
+    let (before, after) = (bits >> 4, bits & 15);
+    let is_band =
+        if first == 0 { last == 0 } else { components == 1 && first <= last && last < 64 };
+    is_band && before <= 13 && after <= 13 && (before == 0 || before == after + 1)
 }
 
 /// Note which components a scan has.

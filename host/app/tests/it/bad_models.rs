@@ -1,0 +1,209 @@
+//! Models that do not end, that ask for all memory, or that no longer fit; and what is said of them.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::client::Answer;
+use crate::files;
+use crate::onnx;
+use crate::server::{Server, Setup};
+
+/// Long enough for a busy machine, and far below what a test waits for at most.
+const GENEROUS: Duration = Duration::from_secs(60);
+
+/// A server whose tenant `acme`, which needs no key, may run `model`.
+fn granted(setup: Setup, model: &str, file: &[u8]) -> Server {
+    let server = setup.flag("--open-tenant", "acme").start();
+    server.put(&format!("models/{model}"), file);
+    server.put_json("tenants/acme", &json!({ "open": true, "models": [model] }));
+    server
+}
+
+/// What the model `loop` answers when it is to take so many turns.
+fn take_turns(server: &Server, turns: i64) -> Answer {
+    let body = json!({ "inputs": [
+        { "name": "x", "datatype": "FP32", "shape": [1, 1], "data": [1.0] },
+        { "name": "turns", "datatype": "INT64", "shape": [1, 1], "data": [turns] },
+    ] });
+    server.data.post("/v2/models/loop/infer", body.to_string().as_bytes())
+}
+
+fn doubled(answer: &Answer) -> Value {
+    answer.ok()["outputs"][0]["data"][0].clone()
+}
+
+const ENDLESS: i64 = 1 << 62;
+
+#[test]
+fn a_run_without_end_is_ended_and_the_model_serves_on() {
+    let setup = Setup::new().flag("--infer-timeout-s", "2");
+    let server = granted(setup, "loop", &onnx::turns_from_input());
+    assert_eq!(doubled(&take_turns(&server, 3)), 8.0);
+    for times in 1..=2 {
+        let late = take_turns(&server, ENDLESS);
+        assert_eq!(late.status, 504, "{}", late.text());
+        // There is one instance: it answers only if the run before it has ended. Its queue may be held
+        // to be too long until then.
+        let began = Instant::now();
+        let mut answer = take_turns(&server, 3);
+        while answer.status != 200 {
+            assert!(began.elapsed() < GENEROUS, "{}", answer.text());
+            answer = take_turns(&server, 3);
+        }
+        assert_eq!(doubled(&answer), 8.0);
+        let statistics = server.status()["models"]["loop"]["statistics"].clone();
+        assert_eq!((&statistics["given_up"], &statistics["lost"]), (&json!(times), &json!(0)));
+    }
+    assert!(server.log().contains("a run goes on after its deadline"));
+}
+
+#[test]
+fn a_run_without_end_holds_up_no_shutdown() {
+    let setup = Setup::new().flag("--drain-timeout-s", "1").flag("--infer-timeout-s", "600");
+    let server = granted(setup, "loop", &onnx::turns_from_input());
+    let address = server.data.address().to_owned();
+    let body = json!({ "inputs": [
+        { "name": "x", "datatype": "FP32", "shape": [1, 1], "data": [1.0] },
+        { "name": "turns", "datatype": "INT64", "shape": [1, 1], "data": [ENDLESS] },
+    ] });
+    let client = std::thread::spawn(move || {
+        // It gets no answer.
+        let agent = ureq::Agent::new_with_defaults();
+        let _ = agent.post(format!("{address}/v2/models/loop/infer")).send(body.to_string());
+    });
+    let began = Instant::now();
+    let runs = || {
+        let statistics = server.status()["models"]["loop"]["statistics"].clone();
+        statistics["running"] == 1
+    };
+    while !runs() {
+        assert!(began.elapsed() < GENEROUS, "it does not run");
+    }
+    let stopped = Instant::now();
+    server.signal_terminate();
+    let (_, status, _) = server.wait();
+    assert!(status.success(), "{status}");
+    assert!(stopped.elapsed() < GENEROUS, "{:?}", stopped.elapsed());
+    client.join().unwrap();
+}
+
+#[test]
+fn a_model_that_asks_for_all_memory_is_refused_and_the_server_does_not_grow() {
+    let server = Server::start();
+    server.digits("acme");
+    let before = server.resident_bytes();
+    for bomb in [onnx::constant_bomb(), onnx::expanding_bomb()] {
+        assert!(bomb.len() < 300, "{}", bomb.len());
+        let answer = server.admin.put("/admin/v1/models/bomb", &bomb);
+        answer.refused(422, "invalid_model", &["bomb", "memory"]);
+        let grown = server.resident_bytes().saturating_sub(before);
+        assert!(grown < 256 << 20, "the server grew by {grown} bytes");
+    }
+    assert!(server.status()["models"]["bomb"].is_null());
+    server.assert_reads("acme", 7);
+}
+
+#[test]
+fn a_load_without_end_is_ended_and_holds_up_no_other_change() {
+    let server = Setup::new().flag("--model-proof-timeout-s", "3").start();
+    server.digits("acme");
+    std::thread::scope(|scope| {
+        let upload = scope.spawn(|| server.admin.put("/admin/v1/models/loop", &onnx::endless()));
+        let mut changes = 0;
+        while !upload.is_finished() {
+            server.open_tenant(&format!("t{}", changes % 10));
+            server.assert_reads("acme", changes % 10);
+            changes += 1;
+        }
+        let refused = upload.join().unwrap();
+        refused.refused(422, "invalid_model", &["loop", "in a process of its own"]);
+        assert!(changes > 1, "no other change was made meanwhile");
+    });
+    assert!(server.status()["models"]["loop"].is_null());
+}
+
+#[test]
+fn a_model_is_proven_once_for_all_restarts() {
+    let server = Server::start();
+    server.digits("acme");
+    let setup = server.kill();
+    let proofs = setup.data_dir().join("proofs");
+    let proof = |count: usize| {
+        let found: Vec<_> = std::fs::read_dir(&proofs).unwrap().map(Result::unwrap).collect();
+        assert_eq!(found.len(), count);
+        found.first().map(|proof| (proof.path(), proof.metadata().unwrap().modified().unwrap()))
+    };
+    let before = proof(1);
+    let server = setup.start();
+    server.assert_reads("acme", 3);
+    assert_eq!(proof(1), before);
+    let setup = server.kill();
+    std::fs::write(before.unwrap().0, "damaged").unwrap();
+    let server = setup.start();
+    server.assert_reads("acme", 3);
+    let text = std::fs::read_to_string(proof(1).unwrap().0).unwrap();
+    assert!(text.contains("\"cpu\""), "{text}");
+}
+
+#[test]
+fn what_is_put_says_what_runs_it_and_why_not_something_better() {
+    let server = Server::start();
+    let put = |file: &[u8]| server.admin.put("/admin/v1/models/m", file).ok();
+    let best = put(&onnx::doubling(4));
+    assert_eq!((&best["provider"], &best["warnings"]), (&json!("cpu"), &json!([])));
+    assert_eq!(best["inputs"], json!([{ "name": "x", "datatype": "FP32", "shape": [-1, 4] }]));
+    assert_eq!(best["outputs"], json!([{ "name": "y", "datatype": "FP32", "shape": [-1, 4] }]));
+    assert!(best["release"].is_u64() && best["digest"].is_string(), "{best}");
+
+    let config = json!({ "providers": ["cuda", "cpu"] });
+    let config = server.admin.put_json("/admin/v1/models/m/config", &config).ok();
+    assert_eq!(config["provider"], "cpu");
+    assert!(config["warnings"].to_string().contains("onnxruntime on cuda"), "{config}");
+    server.put_json("models/m/config", &json!({}));
+
+    let slower = put(&onnx::of_the_future());
+    assert_eq!(slower["provider"], "tract");
+    let warnings = slower["warnings"].to_string();
+    for named in ["onnxruntime: ", "99", "runs on tract"] {
+        assert!(warnings.contains(named), "{named:?} is missing from {warnings}");
+    }
+    let status = server.status()["models"]["m"].clone();
+    assert_eq!((&status["warnings"], &status["provider"]), (&slower["warnings"], &json!("tract")));
+}
+
+#[test]
+fn a_model_that_no_longer_fits_its_users_is_refused_unless_forced() {
+    let server = Server::start();
+    server.ranker("acme");
+    let granted = json!({ "api_keys": ["other-key-0123456789"], "models": ["ranker"] });
+    server.put_json("tenants/other", &granted);
+    let before = server.release();
+    let digits = files::model("digits");
+    let answer = server.admin.put("/admin/v1/models/ranker", &digits);
+    let named = ["ranker", "pipeline acme/ranker", "tenant other", "input \"input\"", "force"];
+    answer.refused(409, "conflict", &named);
+    assert_eq!(server.release(), before);
+    server.assert_ranks("acme");
+
+    let forced = server.admin.put("/admin/v1/models/ranker?force=true", &digits).ok();
+    assert_eq!(forced["release"], before + 1);
+    let back = server.admin.put("/admin/v1/models/ranker", &files::model("ranker"));
+    back.refused(409, "conflict", &["pipeline acme/ranker"]);
+    server.admin.put("/admin/v1/models/ranker?force=true", &files::model("ranker")).ok();
+    server.assert_ranks("acme");
+}
+
+#[test]
+fn nothing_is_written_to_the_home_directory() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().to_str().unwrap();
+    let server = Setup::new().variable("HOME", path).variable("XDG_CACHE_HOME", path).start();
+    server.digits("acme");
+    server.assert_reads_digits("acme");
+    server.signal_terminate();
+    let (_, status, _) = server.wait();
+    assert!(status.success(), "{status}");
+    let written: Vec<_> = std::fs::read_dir(home.path()).unwrap().collect();
+    assert!(written.is_empty(), "{written:?}");
+}

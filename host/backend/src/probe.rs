@@ -1,0 +1,133 @@
+//! First runs of a model: on zeros and short texts, dimensions that may vary being 1.
+//!
+//! A first run costs more than those after it, so that models run before they serve. It also shows
+//! what a model does whatever its inputs are.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use gristmill_core::{BufferPool, Dtype, Model, ModelError, ModelInfo, Tensor, TensorInfo};
+
+/// Inputs of more than this are not made up.
+const INPUT_BYTES_MAX: usize = 64 << 20;
+
+/// Texts that are made up, at most.
+const TEXTS_MAX: usize = 1 << 16;
+
+/// Inputs of a larger batch are made up only below this.
+const BATCH_BYTES_MAX: usize = 4 << 20;
+
+/// A larger batch is run only if one row lets hope for less.
+const BATCH_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// A first run in the server may take so long.
+const RUN_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Run each instance once with one row and, where that is quick, once with `rows`. Returns why it
+/// failed, where it did.
+pub(crate) fn warm_up(
+    instances: &mut [Box<dyn Model>],
+    info: &ModelInfo,
+    rows: usize,
+    pool: &BufferPool,
+) -> Result<(), String> {
+    let one = inputs(info, 1, INPUT_BYTES_MAX, pool)?;
+    let larger = Some(rows).filter(|rows| *rows > 1 && info.rows_are_dynamic());
+    let larger = larger.and_then(|rows| inputs(info, rows, BATCH_BYTES_MAX, pool).ok());
+    for model in instances {
+        let took = run_within(model.as_mut(), &one, RUN_TIME_MAX)?;
+        if let Some(larger) = &larger
+            && took.saturating_mul(rows as u32) <= BATCH_TIME_MAX
+        {
+            run_within(model.as_mut(), larger, RUN_TIME_MAX)?;
+        }
+    }
+    Ok(())
+}
+
+/// Run the model once with one row, for as long as it takes.
+pub(crate) fn run_once(
+    model: &mut dyn Model,
+    info: &ModelInfo,
+    pool: &BufferPool,
+) -> Result<(), ModelError> {
+    let inputs = inputs(info, 1, INPUT_BYTES_MAX, pool).map_err(ModelError)?;
+    model.run(&inputs).map(drop)
+}
+
+/// How long it took, or why it failed.
+fn run_within(
+    model: &mut dyn Model,
+    inputs: &[Tensor],
+    time: Duration,
+) -> Result<Duration, String> {
+    let interrupt = model.interrupt();
+    let started = Instant::now();
+    let (outcome, ended) = std::thread::scope(|scope| {
+        let (running, over) = channel::<()>();
+        let ends = interrupt.as_ref();
+        let timer = std::thread::Builder::new().spawn_scoped(scope, move || {
+            let late = over.recv_timeout(time) == Err(RecvTimeoutError::Timeout);
+            if let Some(interrupt) = ends.filter(|_| late) {
+                interrupt.interrupt();
+            }
+            late
+        });
+        let outcome = catch_unwind(AssertUnwindSafe(|| model.run(inputs)));
+        drop(running);
+        let ended = timer.is_ok_and(|timer| timer.join().unwrap_or(false));
+        (outcome, ended)
+    });
+    if ended {
+        interrupt.inspect(|interrupt| interrupt.rearm());
+        return Err(format!("a first run took longer than {} s", time.as_secs()));
+    }
+    match outcome {
+        Ok(Ok(_)) => Ok(started.elapsed()),
+        Ok(Err(ModelError(why))) => Err(format!("a first run on zeros failed: {why}")),
+        Err(_) => Err("a first run on zeros panicked".into()),
+    }
+}
+
+/// An input for each of the model's, of at most `bytes_max` in all.
+fn inputs(
+    info: &ModelInfo,
+    rows: usize,
+    bytes_max: usize,
+    pool: &BufferPool,
+) -> Result<Vec<Tensor>, String> {
+    let rows = if info.rows_are_dynamic() { rows } else { 1 };
+    let mut left = bytes_max;
+    info.inputs.iter().map(|input| made_up(input, rows, &mut left, pool)).collect()
+}
+
+fn made_up(
+    input: &TensorInfo,
+    rows: usize,
+    left: &mut usize,
+    pool: &BufferPool,
+) -> Result<Tensor, String> {
+    let failed = |why: String| format!("input {:?} cannot be made up: {why}", input.name);
+    let dims = input.dims.iter().enumerate();
+    let shape: Vec<usize> =
+        dims.map(|(at, dim)| dim.unwrap_or(if at == 0 { rows } else { 1 })).collect();
+    let elements = shape.iter().try_fold(1_usize, |all, dim| all.checked_mul(*dim));
+    let bytes = elements.and_then(|all| all.checked_mul(input.dtype.size_bytes().unwrap_or(32)));
+    let Some((elements, bytes)) = elements.zip(bytes).filter(|(_, bytes)| *bytes <= *left) else {
+        return Err(failed(format!("{shape:?} is too large")));
+    };
+    *left -= bytes;
+    let made = match input.dtype {
+        Dtype::String if elements > TEXTS_MAX => return Err(failed("too many texts".into())),
+        Dtype::String => Tensor::from_strings(pool, shape.as_slice().into(), &vec!["a"; elements]),
+        dtype => {
+            let zeros = pool.fill(bytes, |bytes| bytes.fill(0));
+            Tensor::new(dtype, shape.as_slice().into(), zeros)
+        }
+    };
+    made.map_err(|error| failed(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! Where decoders' rows are put: colours or luma, transparency over black.
+
+use std::ops::Range;
+
+use gristmill_core::BufferMut;
+
+use super::DecodeOptions;
+use crate::tensor::luma;
+use crate::{ImageError, Pixels, Size, Work};
+
+/// How a decoder gives a pixel.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Format {
+    Gray,
+    GrayAlpha,
+    Rgb,
+    Rgba,
+}
+
+impl Format {
+    /// Bytes of a pixel.
+    pub(super) fn channels(self) -> usize {
+        match self {
+            Self::Gray => 1,
+            Self::GrayAlpha => 2,
+            Self::Rgb => 3,
+            Self::Rgba => 4,
+        }
+    }
+}
+
+/// The pixels of a row that are written: every `step`th from `x` on.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) y: usize,
+    pub(super) x: usize,
+    pub(super) step: usize,
+}
+
+impl Place {
+    /// All of a row.
+    pub(super) fn row(y: usize) -> Self {
+        Self { y, x: 0, step: 1 }
+    }
+}
+
+/// A picture that is being decoded; what is not written is black.
+pub(super) struct Canvas {
+    size: Size,
+    gray: bool,
+    data: BufferMut,
+}
+
+impl Canvas {
+    pub(super) fn new(work: Work<'_>, size: Size, options: DecodeOptions) -> Self {
+        let len = size.pixels() as usize * options.channels();
+        Self { size, gray: options.gray, data: work.pool.zeroed(len) }
+    }
+
+    /// Write pixels of a row, as far as it reaches.
+    pub(super) fn write(&mut self, place: Place, format: Format, row: &[u8]) {
+        let over_black =
+            |[value, alpha]: [u8; 2]| ((u16::from(value) * u16::from(alpha) + 127) / 255) as u8;
+        match format {
+            Format::Gray => self.put(place, row.iter().map(|value| [*value; 3])),
+            Format::GrayAlpha => {
+                let pixels = row.as_chunks::<2>().0.iter();
+                self.put(place, pixels.map(|pixel| [over_black(*pixel); 3]));
+            }
+            Format::Rgb => self.put(place, row.as_chunks::<3>().0.iter().copied()),
+            Format::Rgba => {
+                let pixels = row.as_chunks::<4>().0.iter();
+                self.put(
+                    place,
+                    pixels.map(|[red, green, blue, alpha]| {
+                        [*red, *green, *blue].map(|value| over_black([value, *alpha]))
+                    }),
+                );
+            }
+        }
+    }
+
+    /// Write colours to pixels of a row, as far as it reaches.
+    pub(super) fn put(&mut self, place: Place, pixels: impl Iterator<Item = [u8; 3]>) {
+        let range = self.row(place.y);
+        let Some(row) = self.data.as_mut().get_mut(range) else { return };
+        if self.gray {
+            let slots = row.get_mut(place.x..).unwrap_or_default();
+            slots.iter_mut().step_by(place.step).zip(pixels).for_each(|(slot, p)| *slot = luma(p));
+        } else {
+            let slots = row.as_chunks_mut::<3>().0.get_mut(place.x..).unwrap_or_default();
+            slots.iter_mut().step_by(place.step).zip(pixels).for_each(|(slot, p)| *slot = p);
+        }
+    }
+
+    fn row(&self, y: usize) -> Range<usize> {
+        let stride = self.size.width as usize * if self.gray { 1 } else { 3 };
+        y * stride..(y + 1) * stride
+    }
+
+    pub(super) fn finish(self) -> Result<Pixels, ImageError> {
+        Pixels::new(self.size, self.gray, self.data.freeze())
+    }
+}

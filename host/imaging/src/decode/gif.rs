@@ -1,0 +1,116 @@
+//! GIF: its first frame on its screen, row by row.
+
+use std::io::Read;
+use std::ops::Range;
+
+use gif::{ColorOutput, DecodeOptions as Settings};
+
+use super::canvas::{Canvas, Place};
+use super::clock::Clock;
+use super::reader::Reader;
+use super::{DecodeOptions, malformed};
+use crate::{ImageError, Pixels, Size, Work};
+
+/// Codes, palettes and a reader's buffer.
+const DECODER_BYTES: u64 = 256 << 10;
+
+/// Where the parts of the file are that make the first frame.
+pub(super) struct Parts {
+    pub(super) screen: Size,
+    pub(super) frame: Size,
+    /// The screen's description and palette.
+    head: Range<usize>,
+    /// The extension that says what is transparent, if there is one.
+    control: Range<usize>,
+    /// Where the frame begins.
+    start: usize,
+}
+
+/// Bytes between the file and the result.
+pub(super) fn bytes(frame: Size) -> u64 {
+    DECODER_BYTES + u64::from(frame.width)
+}
+
+impl Parts {
+    /// Find the first frame behind at most `blocks_max` extensions.
+    pub(super) fn find(bytes: &[u8], blocks_max: usize) -> Option<Self> {
+        let two = |at: usize| {
+            bytes.get(at..)?.first_chunk().map(|two| u32::from(u16::from_le_bytes(*two)))
+        };
+        let size = |at: usize| Some(Size { width: two(at)?, height: two(at + 2)? });
+        let screen = size(6)?;
+        let flags = *bytes.get(10)?;
+        let palette = if flags & 0x80 == 0 { 0 } else { 6 << (flags & 7) };
+        let head = 0..13 + palette;
+        bytes.get(head.clone())?;
+        let (mut start, mut control) = (head.end, 0..0);
+        for _ in 0..blocks_max {
+            match *bytes.get(start)? {
+                0x2c => {
+                    let frame = size(start + 5)?;
+                    return Some(Self { screen, frame, head, control, start });
+                }
+                // An extension: its label, then blocks up to an empty one.
+                0x21 => {
+                    let label = *bytes.get(start + 1)?;
+                    let mut end = start + 2;
+                    while let len @ 1.. = *bytes.get(end)? {
+                        end += 1 + usize::from(len);
+                    }
+                    end += 1;
+                    if label == 0xf9 {
+                        control = start..end;
+                    }
+                    start = end;
+                }
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    pub(super) fn decode(
+        &self,
+        work: Work<'_>,
+        bytes: &[u8],
+        options: DecodeOptions,
+    ) -> Result<Pixels, ImageError> {
+        let part = |range: Range<usize>| bytes.get(range).unwrap_or_default();
+        let control = part(self.control.clone());
+        // One that is longer than such extensions are is none.
+        let control = if control.len() <= 8 { control } else { &[] };
+        let frame = Reader::new(part(self.start..bytes.len()), work);
+        let stream = part(self.head.clone()).chain(control).chain(frame);
+        let mut settings = Settings::new();
+        settings.set_color_output(ColorOutput::Indexed);
+        let mut decoder = settings.read_info(stream).map_err(malformed)?;
+        let frame = decoder.next_frame_info().map_err(malformed)?;
+        let frame = frame.ok_or_else(|| malformed("no frame"))?.clone();
+        let (width, height) = (usize::from(frame.width), usize::from(frame.height));
+        if (self.frame.width as usize, self.frame.height as usize) != (width, height) {
+            return Err(malformed("the header can be read in two ways"));
+        }
+        let palette = decoder.palette().map_err(malformed)?.as_chunks::<3>().0.to_vec();
+        // What is transparent or has no colour is black, as the screen is.
+        let color = |index: &u8| match palette.get(usize::from(*index)) {
+            Some(color) if frame.transparent != Some(*index) => *color,
+            _ => [0; 3],
+        };
+        let mut canvas = Canvas::new(work, self.screen, options);
+        let mut row = vec![0; width];
+        let mut clock = Clock::new(work);
+        let passes: &[[usize; 2]] =
+            if frame.interlaced { &[[0, 8], [4, 8], [2, 4], [1, 2]] } else { &[[0, 1]] };
+        for &[first, step] in passes {
+            for y in (first..height).step_by(step) {
+                clock.look();
+                if !decoder.fill_buffer(&mut row).map_err(malformed)? {
+                    return Err(malformed("the file is cut short"));
+                }
+                let place = Place { y: usize::from(frame.top) + y, x: frame.left.into(), step: 1 };
+                canvas.put(place, row.iter().map(color));
+            }
+        }
+        canvas.finish()
+    }
+}

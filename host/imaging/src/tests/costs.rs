@@ -1,0 +1,149 @@
+//! What operations say that they cost, and that they stop.
+
+use std::cell::Cell;
+
+use gristmill_core::Dtype;
+
+use super::sketch::Sketch;
+use super::{decode, options, pool};
+use crate::{
+    Bound, Channels, DecodeOptions, Filter, ImageError, Layout, Limits, Pixels, Rect, Size,
+    Stopped, TensorOptions, Work, decode_cost,
+};
+
+const LARGE: Limits = Limits { pixels_max: 50_000_000, side_max: Limits::SIDE_MAX };
+
+fn size(width: u32, height: u32) -> Size {
+    Size { width, height }
+}
+
+/// A black picture.
+fn black(of: Size) -> Pixels {
+    let data = pool().zeroed(of.pixels() as usize * 3).freeze();
+    Pixels::new(of, false, data).unwrap()
+}
+
+fn large() -> DecodeOptions {
+    DecodeOptions { limits: LARGE, ..options(false) }
+}
+
+/// The header of a PNG of this size, with nothing behind.
+fn png_of(of: Size) -> Vec<u8> {
+    let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
+    bytes.extend(of.width.to_be_bytes());
+    bytes.extend(of.height.to_be_bytes());
+    bytes.extend([8, 2, 0, 0, 0]);
+    bytes
+}
+
+#[test]
+fn a_side_is_bounded_as_the_area_is() {
+    let refused = |of: Size| decode_cost(&png_of(of), large()).unwrap_err();
+    let too_long = refused(size(20_000_000, 1));
+    assert!(matches!(too_long, ImageError::TooLarge { limit: Bound::Side(65_535), .. }));
+    assert_eq!(too_long.to_string(), "20000000x1 is over the limit of 65535 pixels for a side");
+    let limit = Bound::Pixels(50_000_000);
+    let (width, height) = (60_000, 60_000);
+    assert_eq!(refused(size(60_000, 60_000)), ImageError::TooLarge { width, height, limit });
+    assert!(decode_cost(&png_of(size(7_000, 7_000)), large()).is_ok());
+}
+
+/// `fast_image_resize` holds the source's width times the target's height.
+#[test]
+fn what_lies_between_two_sizes_is_bounded() {
+    for (from, to) in [
+        (size(65_535, 1), size(1, 65_535)),
+        (size(1, 65_535), size(65_535, 1)),
+        (size(65_535, 700), size(700, 65_535)),
+        (size(7_000, 7_000), size(7_000, 7_001)),
+    ] {
+        let source = black(from);
+        for filter in [Filter::Nearest, Filter::Bilinear, Filter::Lanczos3] {
+            let cost = source.resize_cost(to, filter, LARGE).unwrap();
+            let result = gristmill_core::BufferPool::bytes_taken(to.pixels() as usize * 3);
+            assert!(cost.bytes >= result, "{from:?} {to:?}: {cost:?}");
+            assert!(cost.bytes <= result + (24 << 20), "{from:?} {to:?}: {cost:?}");
+        }
+    }
+}
+
+#[test]
+fn bands_and_strips_join_without_a_seam() {
+    let of = size(900, 700);
+    let mut target = pool().begin(of.pixels() as usize * 3);
+    target.extend((0..of.pixels() * 3).map(|at| (at * at / 977 % 251) as u8));
+    let source = Pixels::new(of, false, target.freeze()).unwrap();
+    for to in [size(1, 1), size(301, 207), size(899, 1_400), size(2_000, 700)] {
+        for filter in [Filter::Nearest, Filter::Bilinear, Filter::Bicubic, Filter::Lanczos3] {
+            let resized = source.resize(Work::unstopped(&pool()), to, filter, LARGE).unwrap();
+            let whole = crate::resize::at_once(&source, to, filter);
+            let differ = resized.data().iter().zip(&whole).filter(|(a, b)| a.abs_diff(**b) > 1);
+            assert_eq!(differ.count(), 0, "{to:?} {filter:?}");
+        }
+    }
+}
+
+/// Refuses from the given call on.
+fn after<'a>(calls: &'a Cell<u32>, limit: u32) -> impl Fn() -> Result<(), Stopped> + 'a {
+    move || {
+        calls.set(calls.get() + 1);
+        if calls.get() > limit { Err(Stopped) } else { Ok(()) }
+    }
+}
+
+#[test]
+fn each_operation_stops_when_it_is_told_to() {
+    let picture = black(size(3_000, 1_500));
+    let pool = pool();
+    let tensor = TensorOptions {
+        dtype: Dtype::Float32,
+        layout: Layout::Nchw,
+        channels: Channels::Rgb,
+        scale: 1.0,
+        mean: vec![],
+        std: vec![],
+    };
+    let part = Rect { x: 0, y: 0, size: picture.size() };
+    let jpeg = Sketch::plain(4_000, 4_000).whole();
+    type Operation<'a> = (&'a str, u32, Box<dyn Fn(Work<'_>) -> Result<(), ImageError> + 'a>);
+    let operations: [Operation<'_>; 4] = [
+        (
+            "resize",
+            3,
+            Box::new(|work| {
+                picture.resize(work, size(3_001, 3_000), Filter::Lanczos3, LARGE).map(drop)
+            }),
+        ),
+        ("crop", 3, Box::new(|work| picture.crop(work, part).map(drop))),
+        ("tensor", 3, Box::new(|work| picture.to_tensor(work, &tensor).map(drop))),
+        ("decode", 3, Box::new(|work| crate::decode(work, &jpeg, large()).map(drop))),
+    ];
+    for (name, limit, operation) in operations {
+        let calls = Cell::new(0);
+        let check = after(&calls, limit);
+        let outcome = operation(Work { pool: &pool, check: &check });
+        assert_eq!(outcome, Err(ImageError::Stopped(Stopped)), "{name}");
+        assert_eq!(calls.get(), limit + 1, "{name} went on");
+    }
+}
+
+#[test]
+fn a_picture_that_is_turned_costs_more_and_is_turned_right() {
+    let sketch = Sketch::plain(24, 16).whole();
+    let plain = decode(&pool(), &sketch, options(false)).unwrap();
+    for orientation in 1..=8_u8 {
+        let mut exif =
+            b"\xff\xe1\x00\x22Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0".to_vec();
+        exif.extend([orientation, 0, 0, 0, 0, 0, 0, 0]);
+        let bytes = [&sketch[..2], &exif, &sketch[2..]].concat();
+        let turned = decode(&pool(), &bytes, options(false)).unwrap();
+        let picture = image::RgbImage::from_raw(24, 16, plain.data().to_vec()).unwrap();
+        let mut expected = image::DynamicImage::from(picture);
+        expected.apply_orientation(image::metadata::Orientation::from_exif(orientation).unwrap());
+        assert_eq!((turned.width(), turned.height()), (expected.width(), expected.height()));
+        assert_eq!(turned.data(), expected.as_bytes(), "orientation {orientation}");
+        let cost = decode_cost(&bytes, options(false)).unwrap();
+        let upright = decode_cost(&sketch, options(false)).unwrap();
+        assert_eq!(cost.bytes > upright.bytes + 2_000, orientation > 1);
+    }
+}

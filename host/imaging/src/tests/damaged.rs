@@ -1,0 +1,174 @@
+//! Damaged pictures: refused as Pillow refuses them, and none shows what lay in its memory before.
+
+use gristmill_core::{BufferPool, POISON};
+use image::{ImageFormat, RgbaImage};
+
+use super::sketch::Sketch;
+use super::{decode, options};
+use crate::{DecodeOptions, ImageError, Pixels};
+
+const SECRET: &[u8; 8] = b"\xf3secret\x9b";
+
+/// A pool in which another left buffers of all sizes.
+fn used_pool() -> BufferPool {
+    let pool = BufferPool::new(64 << 20);
+    let secrets: Vec<_> =
+        (12..22).map(|bits| pool.copy_from(&SECRET.repeat(1 << (bits - 3)))).collect();
+    drop(secrets);
+    pool
+}
+
+fn assert_clean(pixels: &Pixels, what: &str) {
+    for leftover in [&SECRET[..], &POISON] {
+        let found = memchr::memmem::find(pixels.data(), leftover);
+        assert_eq!(found, None, "{what}: another's bytes");
+    }
+}
+
+/// Pseudo-random numbers, the same in each run.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % limit.max(1)
+    }
+}
+
+fn sketches() -> Vec<Sketch> {
+    let mut sketches = vec![Sketch::plain(568, 568), Sketch::plain(8, 8), Sketch::plain(100, 75)];
+    for (is_subsampled, restart) in [(true, 0), (false, 4), (true, 3)] {
+        sketches.push(Sketch { is_subsampled, restart, ..Sketch::plain(100, 75) });
+    }
+    sketches
+}
+
+/// Pictures of every format.
+fn corpus() -> Vec<(&'static str, Vec<u8>)> {
+    let mut corpus: Vec<_> = sketches().iter().map(|sketch| ("jpeg", sketch.whole())).collect();
+    let formats =
+        [("png", ImageFormat::Png), ("webp", ImageFormat::WebP), ("gif", ImageFormat::Gif)];
+    for size in [7, 130] {
+        let paint =
+            |x: u32, y: u32| image::Rgba([(x * y) as u8, x as u8, y as u8, 255 - x as u8 / 3]);
+        let picture = RgbaImage::from_fn(size, size / 2 + 1, paint);
+        for (name, format) in formats {
+            let mut bytes = std::io::Cursor::new(Vec::new());
+            picture.write_to(&mut bytes, format).unwrap();
+            corpus.push((name, bytes.into_inner()));
+        }
+        let mut bytes = std::io::Cursor::new(Vec::new());
+        let opaque = image::DynamicImage::from(picture).into_rgb8();
+        opaque.write_to(&mut bytes, ImageFormat::Bmp).unwrap();
+        corpus.push(("bmp", bytes.into_inner()));
+    }
+    corpus
+}
+
+fn verdict(bytes: &[u8], lenient: bool) -> Result<Pixels, ImageError> {
+    let pool = used_pool();
+    let pixels = decode(&pool, bytes, DecodeOptions { lenient, ..options(false) })?;
+    assert_clean(&pixels, "a picture");
+    Ok(pixels)
+}
+
+#[test]
+fn whole_pictures_are_decoded() {
+    for (name, bytes) in corpus() {
+        verdict(&bytes, false).unwrap_or_else(|error| panic!("{name} of {}: {error}", bytes.len()));
+    }
+}
+
+/// Pillow: "image file is truncated".
+#[test]
+fn a_picture_that_is_cut_short_is_refused() {
+    for (name, bytes) in corpus() {
+        // A PNG's and a GIF's last bytes say only that it ends.
+        let needed = match name {
+            "png" | "gif" => bytes.len() - 20,
+            _ => bytes.len() - 2,
+        };
+        for len in (0..needed).step_by((needed / 40).max(1)).chain([needed]) {
+            let error = verdict(&bytes[..len], false).expect_err(name);
+            assert!(
+                matches!(error, ImageError::Malformed(_) | ImageError::UnknownFormat),
+                "{name} cut at {len}: {error}"
+            );
+        }
+    }
+}
+
+/// libjpeg: "premature end of data segment"; Pillow makes the rest gray.
+#[test]
+fn a_jpeg_whose_data_end_early_is_refused_unless_leniently() {
+    for sketch in sketches() {
+        let (head, data) = (sketch.head(), sketch.data(sketch.rows()));
+        let ends: [&[u8]; 4] = [
+            b"\xff\xd9",
+            b"\xff\xfe\x00\x02\xff\xd9",
+            b"\xff\xda\x00\x0c\x03\x01\x00\x02\x00\x03\x00\x00\x3f\x00\xff\xd9",
+            b"\xff\xdd\x00\x04\x00\x00\xff\xd9",
+        ];
+        for end in ends {
+            for len in (0..data.len().saturating_sub(8)).step_by((data.len() / 12).max(1)) {
+                // Not between 0xff and what stuffs it.
+                let len = if len > 0 && data[len - 1] == 0xff { len + 1 } else { len };
+                let early = [&head, &data[..len], end].concat();
+                verdict(&early, false).expect_err("ends early");
+                if let Err(error) = verdict(&early, true) {
+                    assert!(matches!(error, ImageError::Malformed(_)), "{error}");
+                }
+            }
+        }
+    }
+}
+
+/// The picture of 208 bytes or so that showed a megabyte of another tenant's request.
+#[test]
+fn the_first_row_of_blocks_and_a_comment_is_not_a_picture() {
+    let sketch = Sketch::plain(568, 568);
+    let end = b"\xff\xfe\x00\x02\xff\xd9".to_vec();
+    let bytes = [sketch.head(), sketch.data(1), end].concat();
+    verdict(&bytes, false).unwrap_err();
+    let _ = verdict(&bytes, true);
+}
+
+#[test]
+fn no_damage_shows_what_another_left() {
+    let pool = used_pool();
+    let corpus = corpus();
+    let mut dice = Dice(7);
+    let mut decoded = 0;
+    for round in 0..6_000 {
+        let (name, whole) = &corpus[round % corpus.len()];
+        let mut bytes = whole.clone();
+        for _ in 0..=dice.below(3) {
+            let at = dice.below(bytes.len());
+            match dice.below(7) {
+                0 => bytes.truncate(at.max(1)),
+                1 => bytes[at] ^= 1 << dice.below(8),
+                2 => bytes[at] = dice.below(256) as u8,
+                3 => drop(bytes.splice(at..at, [0xff, 0xd0 + dice.below(16) as u8])),
+                4 => drop(bytes.splice(at..at, [0xff, 0xfe, 0, 2, 0xff, 0xd9])),
+                5 => {
+                    let end = (at + 1 + dice.below(200)).min(bytes.len());
+                    bytes.drain(at..end);
+                }
+                _ => {
+                    let end = (at + 1 + dice.below(200)).min(bytes.len());
+                    bytes[at..end].fill(0);
+                }
+            }
+            if bytes.is_empty() {
+                break;
+            }
+        }
+        let how = DecodeOptions { gray: round % 5 == 0, lenient: round % 3 == 0, ..options(false) };
+        if let Ok(pixels) = decode(&pool, &bytes, how) {
+            decoded += 1;
+            assert_clean(&pixels, name);
+        }
+    }
+    assert!(decoded > 300, "only {decoded} were decoded: the test sees too little");
+}

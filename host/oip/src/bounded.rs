@@ -1,0 +1,122 @@
+//! Lists and texts of a request's JSON, refused while they are read: nothing longer than its bound
+//! is built.
+
+use std::borrow::Cow;
+use std::fmt::{self, Display, Write};
+use std::marker::PhantomData;
+
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, SeqAccess, Unexpected, Visitor};
+
+use crate::TEXT_BYTES_MAX;
+
+/// How much of an error's text is kept: it may quote the body.
+const ERROR_BYTES_MAX: usize = 1 << 10;
+
+/// What a list holds.
+pub(crate) trait Part {
+    /// The most of them.
+    const MAX: usize;
+    /// What they are called.
+    const WHAT: &'static str;
+}
+
+/// A list of at most [`Part::MAX`].
+pub(crate) struct List<T>(pub(crate) Vec<T>);
+
+impl<'de, T: Part + Deserialize<'de>> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(ListVisitor(PhantomData))
+    }
+}
+
+struct ListVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Part + Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
+    type Value = List<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a list of {}", T::WHAT)
+    }
+
+    /// An error that does not quote it: it may be long.
+    fn visit_str<E: Error>(self, _: &str) -> Result<List<T>, E> {
+        Err(E::invalid_type(Unexpected::Other("a text"), &self))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<List<T>, A::Error> {
+        let mut list = Vec::new();
+        while list.len() < T::MAX {
+            let Some(part) = seq.next_element()? else { return Ok(List(list)) };
+            list.push(part);
+        }
+        match seq.next_element::<IgnoredAny>()? {
+            None => Ok(List(list)),
+            Some(_) => {
+                let detail = format!("more than {} {}, which are the most", T::MAX, T::WHAT);
+                Err(A::Error::custom(detail))
+            }
+        }
+    }
+}
+
+/// A name or an id, of at most [`TEXT_BYTES_MAX`] bytes.
+pub(crate) struct Text<'a>(Cow<'a, str>);
+
+impl Text<'_> {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub(crate) fn into_string(self) -> String {
+        self.0.into_owned()
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(TextVisitor)
+    }
+}
+
+struct TextVisitor;
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Text<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Text<'de>, E> {
+        bounded(text).map(|text| Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Text<'de>, E> {
+        bounded(text).map(|text| Text(Cow::Owned(text.to_owned())))
+    }
+}
+
+fn bounded<E: Error>(text: &str) -> Result<&str, E> {
+    if text.len() <= TEXT_BYTES_MAX {
+        return Ok(text);
+    }
+    let detail =
+        format!("a name or id of {} bytes, {TEXT_BYTES_MAX} bytes are the longest", text.len());
+    Err(E::custom(detail))
+}
+
+/// What `error` says, cut where it is long.
+pub(crate) fn cut(error: &impl Display) -> String {
+    struct Cut(String);
+    impl Write for Cut {
+        fn write_str(&mut self, text: &str) -> fmt::Result {
+            let room = ERROR_BYTES_MAX.saturating_sub(self.0.len());
+            self.0.push_str(&text[..text.floor_char_boundary(room)]);
+            if text.len() > room { Err(fmt::Error) } else { Ok(()) }
+        }
+    }
+    let mut text = Cut(String::new());
+    // It fails where the text is cut.
+    let _ = write!(text, "{error}");
+    text.0
+}

@@ -1,0 +1,64 @@
+//! The memory that a request's tensors may take, beside the body they came in.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use gristmill_core::{ByteBudget, HeldBytes};
+
+use crate::ParseError;
+
+/// What is less than this does not count against a budget.
+const COUNTED_BYTES_MIN: usize = 4 << 10;
+
+/// What tensors that are made of text or of typed contents may take, before they are made.
+pub struct Room<'a> {
+    budget: Option<&'a Arc<ByteBudget>>,
+    left: Cell<usize>,
+}
+
+/// Memory for one tensor, to be filled. It counts from now on.
+pub struct Reserved {
+    pub bytes: Vec<u8>,
+    held: Option<HeldBytes>,
+}
+
+impl<'a> Room<'a> {
+    /// For one request: `bytes` for all its tensors, which count against `budget`.
+    pub fn new(budget: Option<&'a Arc<ByteBudget>>, bytes: usize) -> Self {
+        Self { budget, left: Cell::new(bytes) }
+    }
+
+    /// Memory for `bytes` bytes of the input called `name`.
+    pub fn reserve(&self, name: &str, bytes: usize) -> Result<Reserved, ParseError> {
+        let left = self.left.get();
+        let Some(rest) = left.checked_sub(bytes) else {
+            return Err(ParseError::TooLarge { name: name.into(), bytes, left });
+        };
+        let budget = self.budget.filter(|_| bytes >= COUNTED_BYTES_MIN);
+        let held = budget.map(|budget| budget.hold(0));
+        if let Some(held) = &held {
+            held.try_add(bytes)?;
+        }
+        self.left.set(rest);
+        Ok(Reserved { bytes: Vec::with_capacity(bytes), held })
+    }
+}
+
+impl Default for Room<'_> {
+    /// As much as there is.
+    fn default() -> Self {
+        Self::new(None, usize::MAX)
+    }
+}
+
+impl Reserved {
+    /// The bytes, which count until they are dropped.
+    pub fn into_bytes(self) -> Bytes {
+        let Self { bytes, held } = self;
+        match held {
+            Some(held) => held.keep(bytes.into()),
+            None => bytes.into(),
+        }
+    }
+}
