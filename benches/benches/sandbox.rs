@@ -44,7 +44,7 @@ fn calls(criterion: &mut Criterion) {
     };
     let limits = PluginLimits::default();
     let account = Account::new(16, 2, ByteBudget::new(1 << 30));
-    let grant = Grant { limits: &limits, account: &account };
+    let grant = Grant { limits: &limits, account: &account, plugin: None };
     let mut group = criterion.benchmark_group("fresh_instance_call");
     for (name, floats) in
         [("empty", None), ("tensor_128B", Some(32)), ("tensor_600KB", Some(150_528))]

@@ -139,6 +139,11 @@ pub(crate) const SETTINGS: &[Setting] = &[
         help: "Seconds for which a client may take nothing of what it is sent before its connection is closed",
     },
     Setting {
+        key: "shutdown_delay_s",
+        default: Some("5"),
+        help: "Seconds for which a server that is told to end serves on, while /readyz says that it is not ready",
+    },
+    Setting {
         key: "drain_timeout_s",
         default: Some("30"),
         help: "Seconds that a shutdown waits for requests under way",
@@ -178,6 +183,7 @@ pub(crate) struct Config {
     pub(crate) upload_timeout: Duration,
     pub(crate) header_timeout: Duration,
     pub(crate) write_timeout: Duration,
+    pub(crate) shutdown_delay: Duration,
     pub(crate) drain_timeout: Duration,
     pub(crate) log: String,
     pub(crate) log_format: LogFormat,
@@ -270,6 +276,7 @@ impl Config {
             upload_timeout: Duration::from_secs(reader.within("upload_timeout_s", 1, 86_400)),
             header_timeout: Duration::from_secs(reader.within("header_timeout_s", 1, 3600)),
             write_timeout: Duration::from_secs(reader.within("write_timeout_s", 1, 3600)),
+            shutdown_delay: Duration::from_secs(reader.within("shutdown_delay_s", 0, 3600)),
             drain_timeout: Duration::from_secs(reader.within("drain_timeout_s", 0, 3600)),
             log: reader.value("log"),
             log_format: reader.log_format(),

@@ -1,24 +1,35 @@
-//! `gristmill serve`: wire everything together, serve, drain.
+//! `gristmill serve`: bind, load, serve, drain.
+//!
+//! The listeners answer as soon as they are bound: that the server lives, and until the state is
+//! loaded that it is loading. A signal makes the server not ready, then, after a delay, ends it
+//! within the drain timeout.
 
+mod stop;
+
+use std::future::ready;
 use std::io::Write;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Command};
 use gristmill_backend::{Backends, LibrarySearch};
 use gristmill_child::{ChildLimits, ChildRunner, RunnerConfig};
-use gristmill_control::{Control, ControlParts, ProverConfig};
+use gristmill_control::{Control, ControlParts, Progress, ProverConfig};
 use gristmill_core::{BufferPool, PipelineLimits};
 use gristmill_http::{
-    AdminPlane, Connections, DataPlane, Inference, InferenceConfig, ListenerConfig, Protocol,
-    Shutdown, UploadLimits, grpc_plane, serve,
+    AdminPlane, Connections, DataPlane, GrpcPlane, Inference, InferenceConfig, ListenerConfig,
+    Loading, Protocol, Shutdown, UploadLimits, grpc_plane, serve,
 };
 use gristmill_sandbox::{Compiler, Sandbox, SandboxConfig};
 use gristmill_store::Store;
+use gristmill_telemetry::LogFormat;
+use serde_json::json;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio_util::either::Either;
 
+use self::stop::{Signals, end_within};
 use crate::config::{self, Config};
 use crate::data_dir;
 use crate::process;
@@ -29,6 +40,12 @@ const RUNS_END_WITHIN: Duration = Duration::from_secs(3);
 
 /// Unused tensor buffers kept for the next request, in bytes.
 const RETAINED_BYTES_MAX: usize = 256 << 20;
+
+/// How often a long start says how far it is.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(3);
+
+/// How long blocking work is waited for when everything else has ended.
+const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// Open files that are not for connections: listeners, the log, blobs, models and plugins.
 const OWN_FILES: usize = 64;
@@ -41,6 +58,7 @@ const FILES_PER_ADMIN_CONNECTION: usize = 8;
 
 /// What the data plane has places for, however few files may be open.
 const CONNECTIONS_MIN: usize = 16;
+
 /// The most machine code of one plugin; an interpreter in WebAssembly has a tenth of it.
 const CODE_BYTES_MAX: u64 = 512 << 20;
 
@@ -51,7 +69,8 @@ const WALL_PER_CPU: u32 = 10;
 pub(crate) fn command() -> Command {
     Command::new("serve").about("Serve tenants and the admin API").args(config::args()).after_help(
         "Each setting can also be given in the configuration file, by the name of its flag with \
-         underscores. SIGTERM and SIGINT drain: no new connections, requests under way finish.\n\n\
+         underscores. SIGTERM and SIGINT make the server not ready; after shutdown_delay_s, or a \
+         second signal, they drain: no new connections, requests under way finish.\n\n\
          Examples:\n  \
          gristmill serve\n  \
          gristmill serve --config /etc/gristmill.toml --listen 0.0.0.0:8080\n  \
@@ -64,7 +83,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         Ok(config) => config,
         Err(faults) => bail!("the configuration is wrong:\n  {}", faults.join("\n  ")),
     };
-    gristmill_telemetry::init(&config.log, config.log_format)?;
+    let log = gristmill_telemetry::init(&config.log, config.log_format)?;
     for variable in config::unknown_variables(std::env::vars_os().map(|(name, _)| name)) {
         tracing::warn!(
             variable,
@@ -77,89 +96,168 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     }
     let (files, _) = rlimit::Resource::NOFILE.get()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(run_server(config, files.try_into().unwrap_or(usize::MAX)))
+    let files = files.try_into().unwrap_or(usize::MAX);
+    let all_ended = runtime.block_on(run_server(Arc::new(config), files));
+    // Whoever waited for what still runs has left, or has waited long enough.
+    runtime.shutdown_timeout(LAST_WAIT);
+    drop(log);
+    if !all_ended? {
+        process::end_at_once();
+    }
+    Ok(())
 }
 
-async fn run_server(config: Config, files: usize) -> Result<()> {
+/// The planes, once the state is loaded.
+struct Planes {
+    data: DataPlane,
+    grpc: GrpcPlane,
+    admin: AdminPlane,
+}
+
+/// The three planes' listeners.
+struct Listeners {
+    data: TcpListener,
+    grpc: TcpListener,
+    admin: TcpListener,
+}
+
+/// Serve until a signal; whether all runs of models have ended with it.
+async fn run_server(config: Arc<Config>, files: usize) -> Result<bool> {
     // In this order: where a start fails for its addresses or its directory, nothing was made; and a
     // token that was made has been shown before anything else can fail.
-    let listener = bind("listen", config.listen).await?;
-    let grpc_listener = bind("grpc_listen", config.grpc_listen).await?;
-    let admin_listener = bind("admin_listen", config.admin_listen).await?;
-    let _held = data_dir::hold(&config.data_dir)?;
-    let token = admin_token(config.admin_token.as_deref(), &config.data_dir)?;
-    let pool = BufferPool::new(RETAINED_BYTES_MAX);
-    let children = Children::new(&config);
-    let control = Arc::new(open_control(&config, pool.clone(), &children).await?);
-
-    let (shutdown, running) = (Shutdown::new(), control.clone());
-    let limits = ListenerConfig {
-        header_read_timeout: config.header_timeout,
-        write_timeout: config.write_timeout,
-        drain_timeout: config.drain_timeout,
-        ..ListenerConfig::default()
+    let listeners = Listeners {
+        data: bind("listen", config.listen).await?,
+        grpc: bind("grpc_listen", config.grpc_listen).await?,
+        admin: bind("admin_listen", config.admin_listen).await?,
     };
-    let (limits, admin_limits) = with_places(limits, &config, files);
+    let _held = data_dir::hold(&config.data_dir)?;
+    let as_json = config.log_format == LogFormat::Json;
+    let token = admin_token(config.admin_token.as_deref(), &config.data_dir, as_json)?;
+    let addresses = listeners.addresses()?;
+    let [data, grpc, admin] = &addresses;
+    tracing::info!(data, grpc, admin, "listening, loading the state");
+
+    let (shutdown, progress) = (Shutdown::new(), Progress::default());
+    let planes = Arc::new(OnceLock::new());
+    let said = progress.clone();
+    let loading = Loading::new(move || said.to_string());
+    let mut signals = Signals::new()?;
+    let limits = with_places(&config, files);
+    let mut serving = listeners.serve(limits, planes.clone(), loading, shutdown.clone());
+    let pool = BufferPool::new(RETAINED_BYTES_MAX);
+    let children = Arc::new(Children::new(&config));
+    let parts = (pool.clone(), progress.clone());
+    let opening = tokio::spawn(open_control(config.clone(), parts, children.clone()));
+    let opened = tokio::select! {
+        opened = watched(opening, &progress) => opened.map(Some),
+        () = signals.next() => Ok(None),
+    };
+    let control = match opened {
+        Ok(Some(control)) => Arc::new(control),
+        ended => {
+            end_within(config.drain_timeout);
+            children.stop();
+            shutdown.begin();
+            serving.join_all().await;
+            return ended.map(|_| true);
+        }
+    };
     let rules = InferenceConfig {
-        open_tenant: config.open_tenant,
+        open_tenant: config.open_tenant.clone(),
         admin_token: token,
         message_bytes_max: config.message_bytes_max,
         timeout: config.infer_timeout,
     };
     let inference = Inference::new(control.clone(), shutdown.clone(), pool, rules);
-    let cell = control.cell().clone();
-    let data = DataPlane::new(cell.clone(), inference.clone(), shutdown.clone());
+    let running = control.clone();
+    let data = DataPlane::new(control.cell().clone(), inference.clone(), shutdown.clone());
     let mut grpc = grpc_plane(inference).await;
     let uploads = UploadLimits {
         upload_bytes_max: config.upload_bytes_max,
         upload_timeout: config.upload_timeout,
     };
     let admin = AdminPlane::new(control, token, uploads);
-    announce([&listener, &grpc_listener, &admin_listener])?;
+    let _ = planes.set(Planes { data, grpc: grpc.clone(), admin });
+    announce(config.log_format, &addresses)?;
 
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let calls = grpc.clone();
-    let stop = async {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        tracing::info!("shutting down: finishing requests under way");
-        children.compilers.stop();
-        children.provers.stop();
-        grpc.shut_down().await;
-        shutdown.begin();
-    };
-    let (http1, http2) = (Protocol::Http1, Protocol::Http2);
-    let serve_data = serve(listener, http1, limits.clone(), shutdown.clone(), move |request| {
-        data.clone().handle(request)
-    });
-    let serve_grpc = serve(grpc_listener, http2, limits.clone(), shutdown.clone(), move |call| {
-        calls.clone().handle(call)
-    });
-    let serve_admin =
-        serve(admin_listener, http1, admin_limits, shutdown.clone(), move |request| {
-            admin.clone().handle(request)
-        });
-    let (data, grpc, admin, ()) = tokio::join!(serve_data, serve_grpc, serve_admin, stop);
-    if !(data && grpc && admin) {
+    signals.next().await;
+    stop::announce(&mut signals, &shutdown, &mut grpc, config.shutdown_delay).await;
+    children.stop();
+    end_within(config.drain_timeout);
+    grpc.shut_down().await;
+    shutdown.begin();
+    let mut all_finished = true;
+    while let Some(finished) = serving.join_next().await {
+        all_finished &= finished?;
+    }
+    if !all_finished {
         tracing::warn!("some requests were still under way when the drain timeout passed");
     }
-    if !running.end_runs(RUNS_END_WITHIN) {
+    let all_ended = running.end_runs(RUNS_END_WITHIN);
+    if !all_ended {
         tracing::warn!("a model still runs, although it was told to end");
-        process::end_at_once();
     }
-    Ok(())
+    Ok(all_ended)
+}
+
+impl Listeners {
+    fn addresses(&self) -> Result<[String; 3]> {
+        let url = |listener: &TcpListener| -> Result<String> {
+            Ok(format!("http://{}", listener.local_addr()?))
+        };
+        Ok([url(&self.data)?, url(&self.grpc)?, url(&self.admin)?])
+    }
+
+    /// Serve all planes; each task says whether all of its connections finished in time.
+    fn serve(
+        self,
+        (limits, admin_limits): (ListenerConfig, ListenerConfig),
+        planes: Arc<OnceLock<Planes>>,
+        loading: Loading,
+        shutdown: Shutdown,
+    ) -> JoinSet<bool> {
+        let (http1, http2) = (Protocol::Http1, Protocol::Http2);
+        let mut serving = JoinSet::new();
+        let (opened, not_yet) = (planes.clone(), loading.clone());
+        let data = move |request| match opened.get() {
+            Some(planes) => Either::Left(planes.data.clone().handle(request)),
+            None => Either::Right(ready(not_yet.answer(&request))),
+        };
+        serving.spawn(serve(self.data, http1, limits.clone(), shutdown.clone(), data));
+        let (opened, not_yet) = (planes.clone(), loading.clone());
+        let grpc = move |call| match opened.get() {
+            Some(planes) => Either::Left(planes.grpc.clone().handle(call)),
+            None => Either::Right(ready(not_yet.answer_grpc())),
+        };
+        serving.spawn(serve(self.grpc, http2, limits.clone(), shutdown.clone(), grpc));
+        let admin = move |request| match planes.get() {
+            Some(planes) => Either::Left(planes.admin.clone().handle(request)),
+            None => Either::Right(ready(loading.answer(&request))),
+        };
+        serving.spawn(serve(self.admin, http1, admin_limits, shutdown, admin));
+        serving
+    }
+}
+
+/// What `opening` comes to; says now and then how far it is.
+async fn watched(mut opening: JoinHandle<Result<Control>>, progress: &Progress) -> Result<Control> {
+    loop {
+        tokio::select! {
+            opened = &mut opening => return opened?,
+            () = tokio::time::sleep(PROGRESS_INTERVAL) => tracing::info!("loading: {progress}"),
+        }
+    }
 }
 
 /// The listeners' limits with places for connections, of which at most `files` may be open: those
 /// of the data plane and gRPC, and those of the admin plane.
-fn with_places(
-    limits: ListenerConfig,
-    config: &Config,
-    files: usize,
-) -> (ListenerConfig, ListenerConfig) {
+fn with_places(config: &Config, files: usize) -> (ListenerConfig, ListenerConfig) {
+    let limits = ListenerConfig {
+        header_read_timeout: config.header_timeout,
+        write_timeout: config.write_timeout,
+        drain_timeout: config.drain_timeout,
+        ..ListenerConfig::default()
+    };
     let admin = files / FILES_PER_ADMIN_CONNECTION;
     let admin = admin.clamp(ADMIN_CONNECTIONS_MIN, ADMIN_CONNECTIONS_MAX);
     let data = files.saturating_sub(OWN_FILES + admin).max(CONNECTIONS_MIN);
@@ -178,6 +276,12 @@ struct Children {
 }
 
 impl Children {
+    /// End all of them, and begin none.
+    fn stop(&self) {
+        self.compilers.stop();
+        self.provers.stop();
+    }
+
     fn new(config: &Config) -> Self {
         let runner = |concurrent| {
             // The allocator reserves a gigabyte at its start; as memory that it can write to, this
@@ -195,7 +299,11 @@ impl Children {
     }
 }
 
-async fn open_control(config: &Config, pool: BufferPool, children: &Children) -> Result<Control> {
+async fn open_control(
+    config: Arc<Config>,
+    (pool, progress): (BufferPool, Progress),
+    children: Arc<Children>,
+) -> Result<Control> {
     let data_dir = &config.data_dir;
     let search = LibrarySearch {
         configured: config.onnxruntime_library.clone(),
@@ -229,7 +337,8 @@ async fn open_control(config: &Config, pool: BufferPool, children: &Children) ->
         memory_bytes: config.model_proof_memory_bytes,
     };
     let store = store.into();
-    let parts = ControlParts { store, sandbox, backends, limits, tenant_bytes_max, prover };
+    let parts =
+        ControlParts { store, sandbox, backends, limits, tenant_bytes_max, prover, progress };
     Ok(Control::open(parts).await?)
 }
 
@@ -241,11 +350,18 @@ async fn bind(setting: &str, address: std::net::SocketAddr) -> Result<TcpListene
 }
 
 /// Say where the server is: on standard output, for people and scripts that started it.
-fn announce(listeners: [&TcpListener; 3]) -> Result<()> {
+fn announce(format: LogFormat, addresses: &[String; 3]) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    writeln!(out, "gristmill {}", env!("CARGO_PKG_VERSION"))?;
-    for (name, listener) in ["data plane ", "grpc       ", "admin plane"].iter().zip(listeners) {
-        writeln!(out, "{name} http://{}", listener.local_addr()?)?;
+    let version = env!("CARGO_PKG_VERSION");
+    let [data, grpc, admin] = addresses;
+    if format == LogFormat::Json {
+        let line = json!({
+            "message": "serving", "version": version, "data": data, "grpc": grpc, "admin": admin,
+        });
+        writeln!(out, "{line}")?;
+    } else {
+        writeln!(out, "gristmill {version}")?;
+        writeln!(out, "data plane  {data}\ngrpc        {grpc}\nadmin plane {admin}")?;
     }
     out.flush()?;
     Ok(())

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Command};
 use gristmill_core::Digest;
 use gristmill_store::digest_of;
+use serde_json::json;
 use tempfile::NamedTempFile;
 
 use crate::{config, data_dir};
@@ -41,7 +42,7 @@ pub(crate) fn reset(matches: &ArgMatches) -> Result<()> {
         bail!("there is no data directory {}: name it with --data-dir", data_dir.display());
     }
     let token = make(&data_dir)?;
-    print(&token, &data_dir)?;
+    print(&token, &data_dir, false)?;
     if let Some(process) = data_dir::held_by(&data_dir) {
         eprintln!("a server is running ({process}): it takes this token when it is started again");
     }
@@ -49,7 +50,7 @@ pub(crate) fn reset(matches: &ArgMatches) -> Result<()> {
 }
 
 /// The digest of the admin token. Where there is none yet, one is made and printed, this once.
-pub(crate) fn admin_token(given: Option<&str>, data_dir: &Path) -> Result<Digest> {
+pub(crate) fn admin_token(given: Option<&str>, data_dir: &Path, as_json: bool) -> Result<Digest> {
     if let Some(token) = given {
         return Ok(digest_of(token.as_bytes()));
     }
@@ -58,7 +59,7 @@ pub(crate) fn admin_token(given: Option<&str>, data_dir: &Path) -> Result<Digest
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let token = make(data_dir)?;
-            print(&token, data_dir)?;
+            print(&token, data_dir, as_json)?;
             return Ok(digest_of(token.as_bytes()));
         }
         Err(error) => return Err(error).with_context(|| path.display().to_string()),
@@ -89,9 +90,12 @@ fn make(data_dir: &Path) -> Result<String> {
 }
 
 /// Show the token. One that nobody saw is of no use, so that it is forgotten where that fails.
-fn print(token: &str, data_dir: &Path) -> Result<()> {
+fn print(token: &str, data_dir: &Path, as_json: bool) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    let line = format!("admin token {token} (shown only this once)\n");
+    let line = match as_json {
+        true => format!("{}\n", json!({ "message": "admin token", "admin_token": token })),
+        false => format!("admin token {token} (shown only this once)\n"),
+    };
     let shown = out.write_all(line.as_bytes()).and_then(|()| out.flush());
     shown.inspect_err(|_| drop(fs::remove_file(data_dir.join(FILE)))).context("standard output")
 }

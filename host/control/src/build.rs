@@ -26,10 +26,12 @@ pub(crate) async fn build(
     release: u64,
     desired: &Desired,
 ) -> Built {
+    loader.progress.begin_build(desired);
     let mut faults = Vec::new();
     let mut models = BTreeMap::new();
     for (name, model) in &desired.models {
         let served = loader.model(name, model).await;
+        loader.progress.loaded();
         if let Err(why) = served.as_ref().map_err(String::clone)
             && !model.unloaded
         {
@@ -80,6 +82,7 @@ async fn load_plugins(
     let mut plugins = BTreeMap::new();
     for (name, digest) in &own.plugins {
         let plugin = loader.plugin(*digest).await.map_err(|fault| fault.why);
+        loader.progress.loaded();
         if let Err(why) = &plugin {
             let subject = Subject::Plugin { tenant: tenant.clone(), plugin: name.clone() };
             faults.push(Fault { subject, reason: why.clone() });
@@ -180,8 +183,10 @@ impl TenantBuilder<'_> {
                 tenant: self.name.clone(),
                 pipeline: name.clone(),
                 pre,
+                pre_name: spec.pre.clone(),
                 model,
                 post,
+                post_name: spec.post.clone(),
                 settings: settings.into(),
                 weight: self.tenant.spec.weight,
                 priority: spec.priority,

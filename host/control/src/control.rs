@@ -23,6 +23,7 @@ use crate::loader::Loader;
 use crate::log::{Head, gap_in};
 use crate::models::Models;
 use crate::plan::{pipeline_fault, plan, refused, subjects, tenant_faults};
+use crate::progress::Progress;
 use crate::prove::ProverConfig;
 use crate::put_model::PublishedModel;
 use crate::release::{Change, PipelineDocument, TenantSpec};
@@ -38,6 +39,8 @@ pub struct ControlParts {
     /// Of one tenant's requests and answers under way.
     pub tenant_bytes_max: usize,
     pub prover: ProverConfig,
+    /// Where [`Control::open`] says how far it is.
+    pub progress: Progress,
 }
 
 /// The control plane.
@@ -79,9 +82,12 @@ impl Control {
     /// Replay the log and publish what it adds up to. What fails to load is unavailable, with the
     /// reason in the log and in the status. A log that has a gap, or that was changed, is refused.
     pub async fn open(parts: ControlParts) -> Result<Self, ControlError> {
-        let ControlParts { store, sandbox, backends, limits, tenant_bytes_max, prover } = parts;
+        let ControlParts { store, sandbox, backends, limits, tenant_bytes_max, prover, progress } =
+            parts;
         let models = Models::new(store.clone(), backends, prover);
-        let loader = Loader::new(store, sandbox, models, limits.plugin.clone(), tenant_bytes_max);
+        let mut loader =
+            Loader::new(store, sandbox, models, limits.plugin.clone(), tenant_bytes_max);
+        loader.progress = progress;
         let cell = Arc::new(Cell::new(Snapshot::default()));
         let control = Self {
             loader,
@@ -357,6 +363,7 @@ impl Control {
             outcome.map_err(|error| damaged(error.to_string()))?;
             self.uploads.name(release.changes.iter().filter_map(Change::blob));
             applied.log = log;
+            self.loader.progress.replayed(number);
         }
         Ok(applied.log.number > from)
     }

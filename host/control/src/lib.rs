@@ -30,6 +30,7 @@ mod log;
 mod model_config;
 mod models;
 mod plan;
+mod progress;
 mod prove;
 mod put_model;
 mod release;
@@ -45,6 +46,7 @@ pub use gristmill_sandbox::JobStatus;
 pub use model_config::{
     GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec,
 };
+pub use progress::Progress;
 pub use prove::{PROVE_JOB, ProverConfig, prove_model};
 pub use put_model::PublishedModel;
 pub use release::{

@@ -13,6 +13,7 @@ use tokio::sync::OnceCell;
 
 use crate::desired::{Desired, Model};
 use crate::models::{ModelFault, Models};
+use crate::progress::Progress;
 
 /// Plugin calls of one tenant that run at the same time, for each core.
 const SLOTS_PER_CORE: usize = 8;
@@ -29,6 +30,7 @@ pub(crate) struct Loader {
     pipeline_statistics: Mutex<HashMap<(Name, Name), Arc<PipelineStatistics>>>,
     /// What a plugin is instantiated with for the first time.
     probe_limits: PluginLimits,
+    pub(crate) progress: Progress,
 }
 
 /// What is known of a plugin. Those that hold it are the snapshots that serve it, and changes that
@@ -67,6 +69,7 @@ impl Loader {
             tenant_bytes_max,
             pipeline_statistics: Mutex::default(),
             probe_limits,
+            progress: Progress::default(),
         }
     }
 
@@ -161,7 +164,7 @@ impl Loader {
         let plugin = Arc::new(plugin);
         // On an account of its own: a tenant that is busy can deploy all the same.
         let share = new_share(self.tenant_bytes_max);
-        let grant = Grant { limits: &self.probe_limits, account: &share.calls };
+        let grant = Grant { limits: &self.probe_limits, account: &share.calls, plugin: None };
         plugin.probe(grant).await.map_err(|error| PluginFault {
             why: format!("cannot be instantiated: {error}"),
             code: ErrorCode::InvalidPlugin,

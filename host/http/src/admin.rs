@@ -21,9 +21,10 @@ use bytes::Bytes;
 use gristmill_control::{Change, Control, ModelConfig};
 use gristmill_core::{Digest, ErrorCode, Name};
 use gristmill_snapshot::same_key;
-use http::HeaderValue;
-use http::header::ALLOW;
+use http::header::{ALLOW, CONNECTION};
+use http::{HeaderValue, Method, StatusCode};
 use http_body_util::Full;
+use hyper::body::Body as _;
 use serde_json::json;
 use tower_service::Service;
 
@@ -86,6 +87,7 @@ impl AdminPlane {
     /// Answer one request.
     pub async fn handle(self, request: http::Request<RequestBody>) -> http::Response<Full<Bytes>> {
         let id = self.request_ids.of(request.headers());
+        let has_body = !request.body().is_end_stream();
         let (method, uri) = (request.method().clone(), request.uri().clone());
         let mut router = self.router.clone();
         let answer = match router.call(request).await {
@@ -95,6 +97,13 @@ impl AdminPlane {
         let allow = answer.headers().get(ALLOW).cloned();
         let noted = answer.extensions().get::<Noted>().cloned().unwrap_or_default();
         let outcome = match problem_of(&answer) {
+            Some(problem)
+                if problem.code == ErrorCode::MethodNotAllowed && method == Method::OPTIONS =>
+            {
+                let mut answer = http::Response::new(Bytes::new());
+                *answer.status_mut() = StatusCode::NO_CONTENT;
+                Ok(answer)
+            }
             Some(problem) => Err(problem),
             None => whole(answer).await,
         };
@@ -110,12 +119,17 @@ impl AdminPlane {
             answer.headers_mut().insert(REQUEST_ID, id);
         }
         answer.headers_mut().extend(allow.map(|allow| (ALLOW, allow)));
+        // What is left of a body that was refused unread would be taken for the next request.
+        if has_body && answer.status().as_u16() >= 400 {
+            answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         answer
     }
 }
 
 async fn authorise(State(state): State<AdminState>, request: Request, next: Next) -> Response {
-    let Some(token) = credentials::bearer(request.headers()) else {
+    let token = credentials::bearer(request.headers()).filter(|token| !token.is_empty());
+    let Some(token) = token else {
         let detail = "the admin token is needed: Authorization: Bearer <token>";
         return Refused::new(ErrorCode::Unauthenticated, detail).into_response();
     };

@@ -240,7 +240,7 @@ pub(crate) fn try_reserved(
     Ok(Some(held))
 }
 
-/// Bytes that are `held` until they are dropped.
+/// Bytes that are `held` until they are dropped, where they are enough to count.
 pub(crate) fn kept(bytes: Bytes, held: Option<HeldBytes>) -> Bytes {
     match held {
         Some(held) if bytes.len() >= HELD_BYTES_MIN => held.keep(bytes),
@@ -253,27 +253,44 @@ pub(crate) fn kept(bytes: Bytes, held: Option<HeldBytes>) -> Bytes {
 pub struct ResponseBody {
     first: Bytes,
     rest: VecDeque<Bytes>,
+    /// What counts for as long as this does: the head, where there is no body that it could count
+    /// with.
+    _head: Option<HeldBytes>,
 }
 
 impl From<Bytes> for ResponseBody {
     fn from(whole: Bytes) -> Self {
-        Self { first: whole, rest: VecDeque::new() }
+        Self { first: whole, ..Self::default() }
     }
 }
 
 impl From<Vec<Bytes>> for ResponseBody {
     fn from(parts: Vec<Bytes>) -> Self {
         let mut rest = VecDeque::from(parts);
-        Self { first: rest.pop_front().unwrap_or_default(), rest }
+        Self { first: rest.pop_front().unwrap_or_default(), rest, _head: None }
     }
 }
 
 impl ResponseBody {
     /// With all of it counting against `budget`.
     pub(crate) fn held(self, budget: &Arc<ByteBudget>) -> Self {
-        let Self { first, rest } = self;
+        let Self { first, rest, _head } = self;
         let rest = rest.into_iter().map(|part| held(part, budget));
-        Self { first: held(first, budget), rest: rest.collect() }
+        Self { first: held(first, budget), rest: rest.collect(), _head }
+    }
+
+    /// The same for a body in one part, with the `head_bytes` that are sent before it.
+    pub(crate) fn held_with_head(mut self, head_bytes: usize, budget: &Arc<ByteBudget>) -> Self {
+        let bytes = self.first.len() + head_bytes;
+        if bytes >= HELD_BYTES_MIN {
+            let held = budget.hold(bytes);
+            if self.first.is_empty() {
+                self._head = Some(held);
+            } else {
+                self.first = held.keep(self.first);
+            }
+        }
+        self
     }
 }
 

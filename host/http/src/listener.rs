@@ -61,28 +61,37 @@ impl Default for ListenerConfig {
     }
 }
 
-/// Tells listeners to stop accepting and to drain.
+/// Tells that the server is about to end, and listeners to stop accepting and to drain.
 #[derive(Clone, Debug, Default)]
-pub struct Shutdown(CancellationToken);
+pub struct Shutdown {
+    announced: CancellationToken,
+    begun: CancellationToken,
+}
 
 impl Shutdown {
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Begin the shutdown.
-    pub fn begin(&self) {
-        self.0.cancel();
+    /// Say that the server is about to end, while it serves on: it is no longer ready.
+    pub fn announce(&self) {
+        self.announced.cancel();
     }
 
-    /// Whether it has begun.
-    pub fn has_begun(&self) -> bool {
-        self.0.is_cancelled()
+    /// Begin the shutdown.
+    pub fn begin(&self) {
+        self.announce();
+        self.begun.cancel();
+    }
+
+    /// Whether it was announced.
+    pub fn is_announced(&self) -> bool {
+        self.announced.is_cancelled()
     }
 
     /// Wait until it begins.
     pub async fn begun(&self) {
-        self.0.cancelled().await;
+        self.begun.cancelled().await;
     }
 }
 
@@ -164,7 +173,7 @@ where
         stream.set_write_timeout(Some(config.write_timeout));
         let stream = Box::pin(stream);
         // One of its own: whoever waits for a token locks it, whenever it is polled.
-        let stopping = shutdown.0.child_token();
+        let stopping = shutdown.begun.child_token();
         match protocol {
             Protocol::Http1 => {
                 let rules = http1::Rules {

@@ -1,5 +1,7 @@
 //! Errors as clients see them: RFC 9457 problem documents.
 
+use std::fmt::{self, Display, Write};
+
 use bytes::Bytes;
 use gristmill_batch::SubmitError;
 use gristmill_core::{ErrorCode, OverBudget};
@@ -35,6 +37,14 @@ impl Problem {
         // It may hold what the client sent.
         detail.truncate(detail.floor_char_boundary(DETAIL_BYTES_MAX));
         Self { code, detail, retry_after_s: 1 }
+    }
+
+    /// The error's own text, of which no more is made than is kept: plugins' names and shapes are
+    /// in some.
+    pub(crate) fn of(code: ErrorCode, error: &impl Display) -> Self {
+        let mut detail = Bounded(String::new());
+        let _ = write!(detail, "{error}");
+        Self::new(code, detail.0)
     }
 
     /// With when to try again, where a model's refusal says so.
@@ -76,10 +86,42 @@ impl Problem {
     }
 }
 
+/// Takes no more than a problem's detail holds.
+struct Bounded(String);
+
+impl Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let kept = text.floor_char_boundary(DETAIL_BYTES_MAX - self.0.len());
+        self.0.push_str(&text[..kept]);
+        if kept == text.len() { Ok(()) } else { Err(fmt::Error) }
+    }
+}
+
 impl From<OverBudget> for Problem {
     fn from(error: OverBudget) -> Self {
         Self::new(ErrorCode::TenantBusy, error.to_string())
     }
+}
+
+/// An error code as documentation has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrorCodeRow {
+    /// The HTTP status, with which `/v1` and the admin plane answer.
+    pub status: u16,
+    pub code: &'static str,
+    /// A sentence.
+    pub meaning: &'static str,
+}
+
+/// Every error code, by status.
+pub fn error_codes() -> Vec<ErrorCodeRow> {
+    let row = |code: &ErrorCode| {
+        let (status, meaning) = (status_of(*code).as_u16(), code.meaning());
+        ErrorCodeRow { status, code: code.as_str(), meaning }
+    };
+    let mut rows: Vec<_> = ErrorCode::ALL.iter().map(row).collect();
+    rows.sort_by_key(|row| row.status);
+    rows
 }
 
 /// The one mapping from codes to statuses.
@@ -110,5 +152,38 @@ pub(crate) fn status_of(code: ErrorCode) -> StatusCode {
         ErrorCode::InsufficientStorage => StatusCode::INSUFFICIENT_STORAGE,
         ErrorCode::PluginTimeout | ErrorCode::DeadlineExceeded => StatusCode::GATEWAY_TIMEOUT,
         ErrorCode::Unavailable | ErrorCode::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_listed_once() {
+        let rows = error_codes();
+        assert_eq!(rows.len(), ErrorCode::ALL.len());
+        assert!(rows.is_sorted_by_key(|row| row.status));
+        let mut codes: Vec<_> = rows.iter().map(|row| row.code).collect();
+        codes.sort_unstable();
+        assert!(codes.is_sorted_by(|one, next| one < next), "{codes:?}");
+        for row in rows {
+            assert!((400..=599).contains(&row.status) && row.meaning.ends_with('.'), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn no_more_of_a_text_is_made_than_is_kept() {
+        /// Would never end.
+        struct Endless;
+        impl Display for Endless {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                loop {
+                    f.write_str("äö")?;
+                }
+            }
+        }
+        let problem = Problem::of(ErrorCode::Internal, &Endless);
+        assert_eq!(problem.detail.len(), DETAIL_BYTES_MAX);
     }
 }

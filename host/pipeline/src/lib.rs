@@ -97,7 +97,8 @@ async fn stages(
     (deadline, queueing): (Deadline, Queueing),
     timings: &mut Timings,
 ) -> Result<Response, InferError> {
-    let grant = Grant { limits: &route.limits.plugin, account: &route.share.calls };
+    let (limits, account) = (&route.limits.plugin, &route.share.calls);
+    let grant = |plugin| Grant { limits, account, plugin: Some(plugin) };
     let failed = |stage| {
         move |error| match error {
             CallError::Busy(over) => InferError::TenantBusy(over),
@@ -106,7 +107,8 @@ async fn stages(
     };
 
     let started = Instant::now();
-    let prepared = route.pre.preprocess(request, grant).instrument(debug_span!("pre")).await;
+    let prepared =
+        route.pre.preprocess(request, grant(&route.pre_name)).instrument(debug_span!("pre")).await;
     timings.pre = started.elapsed();
     let prepared = prepared.map_err(failed(stage::PRE))?;
     let held = route.share.bytes.hold(0);
@@ -133,7 +135,7 @@ async fn stages(
     held.try_add(NamedTensor::bytes_of(&outputs) + prepared.state.len())?;
 
     let started = Instant::now();
-    let post = route.post.postprocess(outputs, prepared.state, grant);
+    let post = route.post.postprocess(outputs, prepared.state, grant(&route.post_name));
     let response = post.instrument(debug_span!("post")).await;
     timings.post = started.elapsed();
     response.map_err(failed(stage::POST))

@@ -4,12 +4,13 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
-use gristmill_core::{BufferPool, ByteBudget, HeldBytes, OverBudget, PluginLimits};
+use gristmill_core::{BufferPool, HeldBytes, OverBudget, PluginLimits};
 use wasmtime::ResourceLimiter;
 use wasmtime::component::ResourceTable;
 
 use crate::capability::LogBudget;
 use crate::meter::Meter;
+use crate::plugin::Grant;
 
 /// Linear memory from which a guest is large: giving it back takes about a millisecond.
 const LARGE_MEMORY_BYTES: usize = 8 << 20;
@@ -42,21 +43,17 @@ pub(crate) enum Limited {
 }
 
 impl CallState {
-    pub(crate) fn new(
-        limits: &PluginLimits,
-        bytes: &Arc<ByteBudget>,
-        meter: Arc<Meter>,
-        pool: BufferPool,
-    ) -> Self {
+    pub(crate) fn new(grant: Grant<'_>, meter: Arc<Meter>, pool: BufferPool) -> Self {
+        let Grant { limits, account, plugin } = grant;
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
         Self {
             table,
-            limiter: Limiter::new(limits, bytes.hold(0), meter.clone()),
+            limiter: Limiter::new(limits, account.bytes.hold(0), meter.clone()),
             limits: limits.clone(),
             pool,
             meter,
-            log: LogBudget::new(limits.log_bytes),
+            log: LogBudget::new(plugin.cloned(), limits.log_bytes),
             host_bytes_used: 0,
         }
     }

@@ -23,7 +23,7 @@ use crate::call::{CallState, CpuExhausted};
 use crate::compile::{CompileRequest, Compiler};
 use crate::long_calls::LongCalls;
 use crate::meter::Meter;
-use crate::plugin::Plugin;
+use crate::plugin::{Grant, Plugin};
 use crate::{CallError, LoadError, capability};
 
 /// How often a running guest yields and its CPU budget is looked at.
@@ -197,13 +197,9 @@ impl Sandbox {
     }
 
     /// A store for one call, its limits and its clock set.
-    pub(crate) fn store(
-        &self,
-        limits: &PluginLimits,
-        account: &Account,
-        meter: Arc<Meter>,
-    ) -> Store<CallState> {
-        let state = CallState::new(limits, &account.bytes, meter, self.pool.clone());
+    pub(crate) fn store(&self, grant: Grant<'_>, meter: Arc<Meter>) -> Store<CallState> {
+        let limits = grant.limits;
+        let state = CallState::new(grant, meter, self.pool.clone());
         let mut store = Store::new(&self.engine, state);
         store.limiter(|state| &mut state.limiter);
         store.set_hostcall_fuel(limits.hostcall_bytes);

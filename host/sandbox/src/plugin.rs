@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use gristmill_core::{NamedTensor, PluginLimits};
+use gristmill_core::{Name, NamedTensor, PluginLimits};
 use wasmtime::component::{
     Component, ComponentExportIndex, ComponentNamedList, InstancePre, Lift, Lower, Resource,
     ResourceTableError, types::ComponentItem,
@@ -90,6 +90,8 @@ pub struct Response {
 pub struct Grant<'a> {
     pub limits: &'a PluginLimits,
     pub account: &'a Account,
+    /// What log lines call the plugin.
+    pub plugin: Option<&'a Name>,
 }
 
 /// A loaded plugin. Calls run side by side, each in an instance of its own.
@@ -207,11 +209,12 @@ impl Plugin {
         &self,
         call: impl FnOnce(Store<CallState>) -> CallFuture<T>,
         pace: &Pace,
-        Grant { limits, account }: Grant<'_>,
+        grant: Grant<'_>,
     ) -> Result<T, CallError> {
+        let Grant { limits, account, .. } = grant;
         let places = self.sandbox.places(account).await?;
         let meter = Arc::new(Meter::new(limits.cpu));
-        let call = call(self.sandbox.store(limits, account, meter.clone()));
+        let call = call(self.sandbox.store(grant, meter.clone()));
         let long_places = account.long_places.clone();
         self.sandbox.long_calls().run(Work { call, meter, pace, places, long_places }).await
     }

@@ -118,8 +118,10 @@ pub struct Route {
     pub tenant: Name,
     pub pipeline: Name,
     pub pre: Arc<Plugin>,
+    pub pre_name: Name,
     pub model: Arc<Lane>,
     pub post: Arc<Plugin>,
+    pub post_name: Name,
     /// A JSON document.
     pub settings: Arc<str>,
     /// The tenant's share of contended batches.

@@ -1,12 +1,31 @@
-//! Names of spans and stages, and the set-up of `tracing`.
+//! Names of spans and stages, the set-up of `tracing`, and the log: how a line looks and how it is
+//! written.
 //!
 //! Refuses to know what it is measuring.
+//!
+//! Invariants:
+//! - logging never blocks: a line goes into a bounded queue, and is dropped and counted where that
+//!   is full;
+//! - a text in a line is cut and escaped, so that neither clients nor plugins can flood or forge
+//!   lines.
 
 #![forbid(unsafe_code)]
 
+mod line;
+mod plugin;
+mod queue;
+
 use std::io::IsTerminal;
+use std::sync::Arc;
 
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+use self::line::LogLayer;
+pub use self::line::escaped_len;
+pub use self::plugin::{PLUGIN_TARGET, PluginFields};
+use self::queue::Queue;
 
 /// A request's stages: the names of its spans and of its `Server-Timing` entries.
 pub mod stage {
@@ -29,21 +48,46 @@ pub enum LogFormat {
 #[error("{0}")]
 pub struct InvalidFilter(String);
 
+/// The log. Dropping it waits a moment for the lines that are still to be written.
+#[must_use]
+pub struct Log(Arc<Queue>);
+
+impl Log {
+    /// How many lines were dropped because standard error took no more.
+    pub fn dropped(&self) -> u64 {
+        self.0.dropped()
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.0.flush();
+    }
+}
+
 /// Check a filter such as `info` or `info,gristmill_http=debug`.
 pub fn check_filter(filter: &str) -> Result<(), InvalidFilter> {
     EnvFilter::try_new(filter).map(drop).map_err(|error| InvalidFilter(error.to_string()))
 }
 
-/// Write log lines and spans that pass `filter` to standard error. Call it once.
-pub fn init(filter: &str, format: LogFormat) -> Result<(), InvalidFilter> {
-    let filter = EnvFilter::try_new(filter).map_err(|error| InvalidFilter(error.to_string()))?;
-    let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr);
-    let outcome = match format {
-        LogFormat::Text => subscriber.try_init(),
-        LogFormat::Json => subscriber.json().try_init(),
-    };
-    outcome.map_err(|error| InvalidFilter(error.to_string()))
+/// Write log lines that pass `filter` to standard error, with the fields of their spans, and panics
+/// as such lines. Call it once.
+pub fn init(filter: &str, format: LogFormat) -> Result<Log, InvalidFilter> {
+    let invalid = |error: &dyn std::fmt::Display| InvalidFilter(error.to_string());
+    let filter = EnvFilter::try_new(filter).map_err(|error| invalid(&error))?;
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let coloured = format == LogFormat::Text && !plain && std::io::stderr().is_terminal();
+    let queue = Queue::start(std::io::stderr()).map_err(|error| invalid(&error))?;
+    let layer = LogLayer::new(format, coloured, queue.clone());
+    let subscriber = tracing_subscriber::registry().with(filter).with(layer);
+    subscriber.try_init().map_err(|error| invalid(&error))?;
+    // The standard hook writes to standard error at once, which may block.
+    std::panic::set_hook(Box::new(|panic| {
+        let at = panic.location().map(ToString::to_string).unwrap_or_default();
+        let thread = std::thread::current();
+        let thread = thread.name().unwrap_or_default();
+        let why = panic.payload_as_str().unwrap_or("of unknown type");
+        tracing::error!(at, thread, why, "panicked");
+    }));
+    Ok(Log(queue))
 }

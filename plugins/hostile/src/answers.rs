@@ -20,13 +20,14 @@ const ANSWERS: &[(&str, Answer)] = &[
     ("post-loop", || ends::endless()),
     ("huge-response", || Response::new("text/plain", vec![b'x'; 20 << 20])),
     ("bad-status", || Response { status: 99, ..text() }),
-    ("bad-header", || text().header("x-a", "b\r\nx-c: d")),
+    ("bad-header", || text().header("x-plugin-a", "b\r\nx-c: d")),
     ("bad-content-type", || Response::new("text/plain\r\nx-c: d", "")),
     ("huge-content-type", || Response::new(&format!("text/{}", "x".repeat(8 << 20)), "")),
     ("20000-headers", || headers(20_000, 1)),
     ("30000-headers", || headers(30_000, 1)),
     ("40000-headers", || headers(40_000, 1)),
     ("huge-headers", || headers(100, 250_000)),
+    ("large-headers", || headers(3, 7 << 10)),
     ("redirect-headers", redirect_headers),
     ("remember", || Response::new("text/plain", remember())),
 ];
@@ -54,7 +55,9 @@ fn redirect_headers() -> Response {
         .header("X-Accel-Buffering", "no")
         .header("x-sendfile", "/etc/passwd")
         .header("x-frame-options", "ALLOWALL")
-        .header("x-harmless", "1")
+        .header("x-request-id", "/etc/passwd")
+        .header("set-cookie", "a=b")
+        .header("x-plugin-own", "1")
 }
 
 /// How often this instance was called: 1, or one request can see another.

@@ -31,7 +31,13 @@ struct Hostile;
 
 impl Processor for Hostile {
     fn preprocess(request: Request) -> Result<Prepared, Failure> {
-        let name = request.query_value("do").unwrap_or_default();
+        // Without a query, as over the Open Inference Protocol, the body may say it.
+        let body = match request.query_value("do") {
+            Some(_) => Vec::new(),
+            None => request.body_bytes(),
+        };
+        let told = body.strip_prefix(b"do=").and_then(|name| std::str::from_utf8(name).ok());
+        let name = request.query_value("do").or(told).unwrap_or_default();
         let deed = DEEDS.into_iter().flatten().find(|(own, _)| *own == name);
         let mut prepared = match deed {
             Some((_, deed)) => deed(&request)?,

@@ -10,6 +10,11 @@ pub(crate) const DEEDS: &[(&str, Deed)] = &[
     ("log-empty", |_| flood(4_000_000, "", &[])),
     ("log-short", |_| flood(4_000_000, "x", &[])),
     ("log-control", |_| flood(100_000, &"\u{1b}".repeat(1000), &[])),
+    ("log-line", |_| {
+        let fields = [("texts", "1"), ("tenant", "a \"forged\" one")];
+        log::write(Level::Warn, "hashed\n\"it\"", &fields);
+        harmless()
+    }),
     ("log-fields", |_| flood(1_000, "", &vec![("f", "v"); FIELDS])),
     ("log-empty-fields", |_| flood(1_000, "", &vec![("", ""); FIELDS])),
 ];

@@ -109,7 +109,7 @@ fn eat_host_memory() {
 fn huge_tensor() {
     let mut deed = done("huge-tensor");
     deed.refused(500, "plugin_failed", &["pre: the plugin failed"]);
-    assert!(deed.server.log().contains("4294967295, 4294967295, 4294967295"));
+    deed.server.log_with("4294967295, 4294967295, 4294967295");
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn flood_log() {
     let mut deed = done_slowly("flood-log");
     assert_eq!((deed.answer.status, deed.answer.text().as_str()), (200, "harmless"));
     deed.assert_still_serves();
-    let log = deed.server.log();
+    let log = deed.server.log_with("plugin went over its log budget");
     assert_eq!(log.matches("plugin went over its log budget").count(), 1);
     assert!(log.contains(&"x".repeat(1000)), "what is within the budget is logged");
     assert!(log.len() < 1 << 20, "{} bytes", log.len());
@@ -134,7 +134,7 @@ fn internal_error_stays_in_the_log() {
     let mut deed = done("internal-error");
     deed.refused(500, "plugin_failed", &["pre: the plugin failed"]);
     assert!(!deed.answer.text().contains("a secret of the plugin"), "{}", deed.answer.text());
-    assert!(deed.server.log().contains("a secret of the plugin"));
+    deed.server.log_with("a secret of the plugin");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn wrong_shape() {
 fn wrong_length() {
     let mut deed = done("wrong-length");
     deed.refused(500, "plugin_failed", &["pre: the plugin failed"]);
-    assert!(deed.server.log().contains("3136 bytes long, dtype and shape ask for 3248"));
+    deed.server.log_with("3136 bytes long, dtype and shape ask for 3248");
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn bad_status() {
 #[test]
 fn bad_header() {
     let mut deed = done("bad-header");
-    deed.refused(500, "plugin_invalid_output", &["header \"x-a\""]);
+    deed.refused(500, "plugin_invalid_output", &["header \"x-plugin-a\""]);
     assert_eq!(deed.answer.header("x-c"), "");
 }
 

@@ -19,10 +19,25 @@ fn keyed() -> Server {
 }
 
 #[test]
-fn an_unknown_tenant() {
+fn an_unknown_tenant_is_one_without_its_key() {
     let server = keyed();
-    let answer = server.data.with_token(ACME_KEY).post("/v1/nobody/infer", b"");
-    answer.refused(404, "tenant_not_found", &["no tenant \"nobody\""]);
+    for key in [None, Some("not-the-key-of-acme"), Some("the-key-of-other-1")] {
+        let data = key.map_or(server.data.clone(), |key| server.data.with_token(key));
+        for (path, body) in [("", None), ("/infer", Some(&b"x"[..])), ("/v2/models", None)] {
+            let of = |tenant: &str| {
+                let method = if body.is_some() { "POST" } else { "GET" };
+                let id = [("x-request-id", "1")];
+                let answer = data.send(method, &format!("/v1/{tenant}{path}"), &id, body);
+                assert_eq!(answer.status, 401, "{tenant}{path}: {}", answer.text());
+                let mut headers = answer.headers.clone();
+                headers.remove("date");
+                (headers, answer.text())
+            };
+            let (headers, text) = of("acme");
+            // The names are as long as each other.
+            assert_eq!((headers, text.replace("acme", "acne")), of("acne"), "{key:?} {path}");
+        }
+    }
 }
 
 #[test]
@@ -49,19 +64,29 @@ fn an_unknown_path() {
 fn no_key() {
     let server = keyed();
     let answer = server.data.post("/v1/acme/infer/digits", &files::digit(1));
-    answer.refused(401, "unauthenticated", &["an API key is needed"]);
+    answer.refused(401, "unauthenticated", &["an API key of tenant \"acme\" is needed"]);
     assert_eq!(answer.header("www-authenticate"), "Bearer");
 
     let basic = [("authorization", "Basic dXNlcjpwYXNz")];
     let answer = server.data.send("POST", "/v1/acme/infer", &basic, Some(b""));
-    answer.refused(401, "unauthenticated", &["an API key is needed"]);
+    answer.refused(401, "unauthenticated", &["an API key of tenant \"acme\" is needed"]);
+}
+
+#[test]
+fn credentials_of_another_kind_are_not_those_of_nobody() {
+    let server = Setup::new().flag("--open-tenant", "acme").start();
+    server.digits("acme");
+    assert_eq!(server.data.get("/v2/models").status, 200);
+    let basic = [("authorization", "Basic dXNlcjpwYXNz")];
+    let answer = server.data.send("GET", "/v2/models", &basic, None);
+    assert_eq!(answer.status, 401, "{}", answer.text());
 }
 
 #[test]
 fn a_wrong_key() {
     let server = keyed();
     let answer = server.data.with_token("not-the-key-of-acme").post("/v1/acme/infer", b"");
-    answer.refused(403, "forbidden", &["does not open tenant \"acme\""]);
+    answer.refused(401, "unauthenticated", &["an API key of tenant \"acme\" is needed"]);
     assert!(!answer.text().contains("not-the-key-of-acme"), "{}", answer.text());
 }
 
@@ -70,7 +95,8 @@ fn another_tenants_key() {
     let server = keyed();
     for (tenant, key) in [("acme", "the-key-of-other-1"), ("other", ACME_KEY)] {
         let answer = server.data.with_token(key).get(&format!("/v1/{tenant}"));
-        answer.refused(403, "forbidden", &[&format!("does not open tenant {tenant:?}")]);
+        let named = format!("an API key of tenant {tenant:?} is needed");
+        answer.refused(401, "unauthenticated", &[&named]);
     }
 }
 
@@ -80,10 +106,10 @@ fn a_wrong_method() {
     let data = server.data.with_token(ACME_KEY);
     let answer = data.get("/v1/acme/infer/digits");
     answer.refused(405, "method_not_allowed", &["GET is not allowed here, POST is"]);
-    assert_eq!(answer.header("allow"), "POST");
+    assert_eq!(answer.header("allow"), "POST, OPTIONS");
     let answer = data.put("/v1/acme", b"");
     answer.refused(405, "method_not_allowed", &["PUT is not allowed here, GET is"]);
-    assert_eq!(answer.header("allow"), "GET");
+    assert_eq!(answer.header("allow"), "GET, HEAD, OPTIONS");
 }
 
 /// A server whose pipeline takes bodies of up to 100 bytes.

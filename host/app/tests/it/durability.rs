@@ -95,7 +95,7 @@ fn a_termination_waits_no_longer_than_configured() {
     let (_, status, setup) = server.wait();
     assert_eq!(status.code(), Some(0));
     let server = setup.start();
-    assert!(server.log().contains("still under way when the drain timeout passed"));
+    server.log_with("still under way when the drain timeout passed");
 }
 
 /// Spoil what the store holds of a model.
@@ -122,7 +122,7 @@ fn a_damaged_model_takes_only_its_own_pipelines_along() {
     let status = server.status();
     assert_eq!(status["models"]["ranker"]["state"], "failed");
     assert_eq!(status["tenants"]["other"]["pipelines"]["ranker"]["state"], "unavailable");
-    assert!(server.log().contains("not served"));
+    server.log_with("not served");
     // Changes that have nothing to do with it are still taken.
     server.digits("third");
     server.assert_reads("third", 1);

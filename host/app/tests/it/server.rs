@@ -3,8 +3,11 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::client::Client;
@@ -12,6 +15,9 @@ use crate::files;
 
 /// The admin token of every server that is given one.
 pub(crate) const ADMIN_TOKEN: &str = "the-tests-admin-token";
+
+/// Longer than anything takes that is waited for.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 const DATA_PLANE: &str = "data plane  ";
 const GRPC: &str = "grpc        ";
@@ -24,6 +30,8 @@ pub(crate) struct Setup {
     variables: Vec<(String, String)>,
     onnxruntime: Option<PathBuf>,
     admin_token: Option<String>,
+    /// Whether standard error is a pipe that nobody reads.
+    log_is_unread: bool,
     open_files: Option<usize>,
 }
 
@@ -36,6 +44,7 @@ impl Setup {
             variables: Vec::new(),
             onnxruntime: Some(files::onnxruntime()),
             admin_token: Some(ADMIN_TOKEN.into()),
+            log_is_unread: false,
             open_files: None,
         }
     }
@@ -62,6 +71,11 @@ impl Setup {
         Self { admin_token: None, ..self }
     }
 
+    /// With a log that nobody reads, until [`Server::wait_reading_the_log`] does.
+    pub(crate) fn unread_log(self) -> Self {
+        Self { log_is_unread: true, ..self }
+    }
+
     /// With at most `max` open files.
     pub(crate) fn open_files(self, max: usize) -> Self {
         Self { open_files: Some(max), ..self }
@@ -84,15 +98,38 @@ impl Setup {
         let Some(lines) = lines else {
             panic!("the server did not start:\n{}", read_log(&self.log_path()));
         };
-        let address = |prefix: &str| {
-            let line = lines.iter().find_map(|line| line.strip_prefix(prefix));
-            line.unwrap_or_else(|| panic!("no {prefix:?} in {lines:?}")).to_owned()
+        let said = lines.last().and_then(|line| serde_json::from_str::<Value>(line).ok());
+        let address = |prefix: &str, key: &str| match &said {
+            Some(said) => said[key].as_str().unwrap().to_owned(),
+            None => {
+                let line = lines.iter().find_map(|line| line.strip_prefix(prefix));
+                line.unwrap_or_else(|| panic!("no {prefix:?} in {lines:?}")).to_owned()
+            }
         };
-        let (data, grpc, admin) = (address(DATA_PLANE), address(GRPC), address(ADMIN_PLANE));
-        let grpc = grpc.trim_start_matches("http://").to_owned();
-        let token = self.admin_token.clone();
-        let (data, admin) = (Client::new(data, None), Client::new(admin, token));
-        Server { data, grpc, admin, first_lines: lines, process, setup: self }
+        let addresses =
+            [address(DATA_PLANE, "data"), address(GRPC, "grpc"), address(ADMIN_PLANE, "admin")];
+        Server::new(process, self, (addresses, lines))
+    }
+
+    /// Start the server, which listens when this returns, but may not have loaded its state.
+    pub(crate) fn start_loading(self) -> Server {
+        let mut process = Process::spawn(&self);
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let log = read_log(&self.log_path());
+            let listens = log.lines().find(|line| line.contains("listening"));
+            if let Some(line) = listens.filter(|_| log.ends_with('\n')) {
+                let address = |name: &str| {
+                    let value = line.split(' ').find_map(|field| field.strip_prefix(name));
+                    value.unwrap_or_else(|| panic!("no {name:?} in {line:?}")).to_owned()
+                };
+                let addresses = ["data=", "grpc=", "admin="].map(address);
+                return Server::new(process, self, (addresses, Vec::new()));
+            }
+            let ended = process.child.try_wait().unwrap();
+            assert!(ended.is_none() && Instant::now() < until, "it does not listen:\n{log}");
+            thread::yield_now();
+        }
     }
 
     /// Start the server where it must refuse to start: returns what it says on standard error.
@@ -140,6 +177,9 @@ impl Setup {
         for flag in ["--listen", "--grpc-listen", "--admin-listen"].into_iter().filter(given) {
             command.args([flag, "127.0.0.1:0"]);
         }
+        if given(&"--shutdown-delay-s") {
+            command.args(["--shutdown-delay-s", "0"]);
+        }
         command.args(&self.flags).env_remove("ORT_DYLIB_PATH").env("NO_COLOR", "1");
         // It is the server's own work to set this.
         command.env_remove("ORT_DISABLE_TELEMETRY");
@@ -149,7 +189,8 @@ impl Setup {
         command
     }
 
-    fn log_path(&self) -> PathBuf {
+    /// Where standard error goes.
+    pub(crate) fn log_path(&self) -> PathBuf {
         self.directory.path().join("stderr.log")
     }
 }
@@ -169,6 +210,17 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    fn new(
+        process: Process,
+        setup: Setup,
+        ([data, grpc, admin], first_lines): ([String; 3], Vec<String>),
+    ) -> Self {
+        let grpc = grpc.trim_start_matches("http://").to_owned();
+        let (data, admin) =
+            (Client::new(data, None), Client::new(admin, setup.admin_token.clone()));
+        Self { data, grpc, admin, first_lines, process, setup }
+    }
+
     /// One with nothing on it.
     pub(crate) fn start() -> Self {
         Setup::new().start()
@@ -177,6 +229,20 @@ impl Server {
     /// All it has written to standard error.
     pub(crate) fn log(&self) -> String {
         read_log(&self.setup.log_path())
+    }
+
+    /// The log once it holds `text`: a line is written a moment after what it tells of.
+    #[track_caller]
+    pub(crate) fn log_with(&self, text: &str) -> String {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let log = self.log();
+            if log.contains(text) {
+                return log;
+            }
+            assert!(Instant::now() < until, "{text:?} is missing from:\n{log}");
+            thread::yield_now();
+        }
     }
 
     /// The admin token that it made and showed.
@@ -291,6 +357,13 @@ impl Server {
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     }
 
+    /// Read the log that nobody has read so far, to its end, and wait until it has ended.
+    pub(crate) fn wait_reading_the_log(mut self) -> (String, ExitStatus) {
+        let mut log = String::new();
+        self.process.unread.take().unwrap().read_to_string(&mut log).unwrap();
+        (log, self.process.child.wait().unwrap())
+    }
+
     /// Wait until it has ended: what remained on standard output, and how it ended.
     pub(crate) fn wait(mut self) -> (String, ExitStatus, Setup) {
         let mut rest = String::new();
@@ -303,6 +376,8 @@ impl Server {
 struct Process {
     child: Child,
     stdout: BufReader<ChildStdout>,
+    /// The log, where nobody reads it.
+    unread: Option<ChildStderr>,
     log: PathBuf,
 }
 
@@ -311,10 +386,12 @@ impl Process {
         let log = setup.log_path();
         let stderr: File = OpenOptions::new().create(true).append(true).open(&log).unwrap();
         let mut command = setup.command();
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr);
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        command.stderr(if setup.log_is_unread { Stdio::piped() } else { stderr.into() });
         let mut child = command.spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
-        Self { child, stdout, log }
+        let unread = child.stderr.take();
+        Self { child, stdout, unread, log }
     }
 
     /// The lines up to the one that begins with `prefix`; none where there is no such line.
@@ -322,7 +399,9 @@ impl Process {
         let mut lines = Vec::new();
         for line in self.stdout.by_ref().lines() {
             lines.push(line.unwrap());
-            if lines.last().is_some_and(|line| line.starts_with(prefix)) {
+            // In JSON it is one line.
+            let last = |line: &String| line.starts_with(prefix) || line.starts_with('{');
+            if lines.last().is_some_and(last) {
                 return Some(lines);
             }
         }
@@ -338,7 +417,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.end();
-        if std::thread::panicking() {
+        if thread::panicking() {
             let log = read_log(&self.log);
             let last = log.lines().rev().take(20).collect::<Vec<_>>();
             let last: Vec<_> = last.into_iter().rev().map(|line| cut(line, 300)).collect();

@@ -68,7 +68,8 @@ fn a_tenant_can_see_its_pipelines() {
     });
     let data = server.data.with_token("the-key-of-acme-1");
     assert_eq!(data.get("/v1/acme").ok(), expected);
-    server.data.get("/v1/acme").refused(401, "unauthenticated", &["an API key is needed"]);
+    let named = ["an API key of tenant \"acme\" is needed"];
+    server.data.get("/v1/acme").refused(401, "unauthenticated", &named);
 }
 
 #[test]
@@ -85,7 +86,7 @@ fn any_of_a_tenants_keys_opens_it() {
 #[test]
 fn health_needs_no_key() {
     let server = Server::start();
-    for (path, text) in [("/livez", "live"), ("/readyz", "ready")] {
+    for (path, text) in [("/livez", "live"), ("/readyz", r#"{"status":"ready"}"#)] {
         let answer = server.data.get(path);
         assert_eq!((answer.status, answer.text().as_str()), (200, text));
     }
@@ -112,10 +113,14 @@ fn a_request_keeps_its_id_or_gets_one() {
 }
 
 #[test]
-fn answers_name_their_release() {
+fn answers_name_their_release_to_those_who_may_call() {
     let server = Server::start();
+    server.keyed_tenant("keyed", "the-key-of-keyed-1");
     server.digits("acme");
-    let before = server.data.get("/livez");
+    for path in ["/livez", "/v2", "/v1/keyed", "/v1/nobody", "/v1/keyed/v2/models"] {
+        assert_eq!(server.data.get(path).header("gristmill-release"), "", "{path}");
+    }
+    let before = server.data.get("/v1/acme/v2/models");
     assert_eq!(before.header("gristmill-release"), server.release().to_string());
     let release = server.open_tenant("other");
     let after = server.data.post(DIGITS, &files::digit(1));

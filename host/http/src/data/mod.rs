@@ -3,27 +3,32 @@
 
 mod request;
 mod response;
+mod tenant;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use gristmill_core::{BufferPool, ByteBudget, Deadline, ErrorCode, Name};
+use gristmill_core::{ByteBudget, Deadline, ErrorCode};
 use gristmill_pipeline::{InferError, Queueing, Timings, infer};
-use gristmill_sandbox::{CallError, Failure, Response as PluginResponse};
-use gristmill_snapshot::{Access, Cell, Pipeline, Route, Snapshot, Tenant};
+use gristmill_sandbox::{CallError, Failure};
+use gristmill_snapshot::{Cell, Route, Snapshot};
 use gristmill_telemetry::stage;
-use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, EXPECT};
+use http::header::{CONNECTION, CONTENT_TYPE, EXPECT};
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
 use hyper::body::Body as _;
-use serde_json::json;
-use tracing::{Instrument, info_span};
+use serde_json::{Value, json};
+use tracing::{Instrument, Span, error_span};
 
+pub(crate) use self::tenant::{admitted, find_tenant};
+use self::tenant::{describe, find_route};
 use crate::body::{self, Answer, RequestBody, ResponseBody};
+use crate::method::{Allowed, Refusal};
 use crate::oip::Inference;
 use crate::oip::rest::{Call, error_answer};
 use crate::problem::Problem;
+use crate::readiness::{Unavailable, readiness};
 use crate::request_id::{REQUEST_ID, RequestIds};
 use crate::{Shutdown, credentials};
 
@@ -70,16 +75,15 @@ impl DataPlane {
         let path = head.uri.path();
         let mut answer = match inference_path(path) {
             Some((path, tenant)) => {
-                let call = Call { path, tenant, arrived, id: &id };
+                let admitted = &mut timings.admitted;
+                let call = Call { path, tenant, arrived, id: &id, admitted };
                 let outcome = inference.answer(&snapshot, call, request).await;
                 outcome.unwrap_or_else(|refusal| refusal.answer(&id, error_answer))
             }
             None => {
-                // At `info`, so that what plugins log can be found by the request.
-                let span = info_span!("request", id = %id, path);
-                let outcome = self.route(&snapshot, path, request, arrived, &mut timings);
+                let call = (path, id.as_str(), arrived);
                 // Boxed: it is large, and the protocol's requests need not carry it about.
-                let outcome = Box::pin(outcome).instrument(span).await;
+                let outcome = Box::pin(self.route(&snapshot, call, request, &mut timings)).await;
                 let document =
                     |problem: Problem| problem.into_response(&id).map(ResponseBody::from);
                 outcome.unwrap_or_else(|refusal| refusal.answer(&id, document))
@@ -90,7 +94,10 @@ impl DataPlane {
         if let Ok(id) = HeaderValue::from_str(&id) {
             headers.insert(REQUEST_ID, id);
         }
-        headers.insert(RELEASE, snapshot.release.into());
+        // Others need not know when anything is changed.
+        if timings.admitted {
+            headers.insert(RELEASE, snapshot.release.into());
+        }
         if let Some(provider) = timings.stages.and_then(|stages| stages.provider) {
             headers.insert(PROVIDER, HeaderValue::from_static(provider));
         }
@@ -111,9 +118,8 @@ impl DataPlane {
     async fn route(
         &self,
         snapshot: &Snapshot,
-        path: &str,
+        (path, id, arrived): (&str, &str, Instant),
         (head, body): (&Parts, &mut RequestBody),
-        arrived: Instant,
         times: &mut StageTimes,
     ) -> Result<Answer, Refusal> {
         let Some(target) = target_of(path) else {
@@ -121,84 +127,103 @@ impl DataPlane {
             return Err(Problem::new(ErrorCode::NotFound, detail).into());
         };
         let allowed = match target {
-            Target::Infer { .. } => Method::POST,
-            _ => Method::GET,
+            Target::Infer { .. } => Allowed::Post,
+            _ => Allowed::Get,
         };
-        if head.method != allowed {
-            return Err(Refusal::wrong_method(&head.method, &allowed));
+        if let Some(answer) = allowed.check(&head.method)? {
+            return Ok(answer);
         }
         match target {
-            Target::Live => Ok(text("live")),
-            Target::Ready if self.parts.shutdown.has_begun() => {
-                Err(Problem::new(ErrorCode::Unavailable, "the server is shutting down").into())
-            }
-            Target::Ready => Ok(text("ready")),
+            Target::Live => Ok(live()),
+            Target::Ready => Ok(ready(&readiness(snapshot, &self.parts.shutdown)?)),
             Target::Tenant(name) => {
-                let (_, tenant) = find_tenant(snapshot, name)?;
-                authorise(tenant, name, credentials::bearer(&head.headers))?;
+                let (_, tenant) = admitted(snapshot, name, credentials::bearer(&head.headers))?;
+                times.admitted = true;
                 Ok(describe(name, tenant, snapshot.release))
             }
             Target::Infer { tenant: name, pipeline } => {
-                let (_, tenant) = find_tenant(snapshot, name)?;
-                authorise(tenant, name, credentials::bearer(&head.headers))?;
+                let (_, tenant) = admitted(snapshot, name, credentials::bearer(&head.headers))?;
+                times.admitted = true;
                 let route = find_route(tenant, name, pipeline)?;
                 times.auth = Some(arrived.elapsed());
-                let pool = self.parts.inference.pool();
-                run(route, (&tenant.share.bytes, pool), (head, body), arrived, times).await
+                let means = (&tenant.share.bytes, &self.parts.inference);
+                let way = run(route, means, (head, body), (arrived, times));
+                way.instrument(request_span(route, id)).await
             }
         }
     }
+}
+
+/// What every log line of a request through a pipeline says. Of the highest level, so that a filter
+/// lets it pass wherever it lets any line pass.
+pub(crate) fn request_span(route: &Route, id: &str) -> Span {
+    let (tenant, pipeline) = (route.tenant.as_str(), route.pipeline.as_str());
+    error_span!("request", request_id = id, tenant, pipeline)
 }
 
 /// Read the body, run the pipeline, shape the response.
 async fn run(
     route: &Route,
-    (budget, pool): (&Arc<ByteBudget>, &BufferPool),
+    (budget, inference): (&Arc<ByteBudget>, &Inference),
     (head, body): (&Parts, &mut RequestBody),
-    arrived: Instant,
-    times: &mut StageTimes,
+    (arrived, times): (Instant, &mut StageTimes),
 ) -> Result<Answer, Refusal> {
     let deadline = Deadline::at(arrived + route.limits.timeout);
     let bytes = route.limits.body_bytes;
-    let limits = body::Limits { bytes, deadline, budget: Some(budget), aligned_at: 0, pool };
+    let limits = body::Limits {
+        bytes,
+        deadline,
+        budget: Some(budget),
+        aligned_at: 0,
+        pool: inference.pool(),
+    };
     let body = body::read(body, limits).await?;
+    let whose = (Some(&route.tenant), Some(budget));
+    let body = inference.decoded(&head.headers, whose, (body, bytes)).await?;
     let request = request::for_plugin(head, body, route.settings.clone()).await?;
     let mut timings = Timings::default();
     let outcome = infer(route, request, (deadline, Queueing::default()), &mut timings).await;
     times.stages = Some(timings);
-    let answer = outcome.map_err(|error| problem_of_pipeline(&error, route))?;
-    let PluginResponse { status, content_type, headers, body } = answer;
-    let answer = response::from_plugin(status, &content_type, headers, body);
+    let response = outcome.map_err(|error| problem_of_pipeline(&error, route))?;
+    let answer = response::from_plugin(response, route.limits.plugin.response_bytes, budget);
     let answer = answer.inspect_err(|problem| {
-        let (tenant, pipeline) = (&route.tenant, &route.pipeline);
-        tracing::warn!(%tenant, %pipeline, error = problem.detail, "request failed");
+        let plugin = route.post_name.as_str();
+        tracing::warn!(plugin, error = problem.detail, "request failed");
     });
-    Ok(answer?.map(|body| body.held(budget)))
+    Ok(answer?)
 }
 
-/// What the client may know of an error; the rest goes to the log.
+/// What the client may know of an error; the rest goes to the log, within the request's span.
 pub(crate) fn problem_of_pipeline(error: &InferError, route: &Route) -> Problem {
-    let (tenant, pipeline) = (&route.tenant, &route.pipeline);
-    let detail = match error {
+    let problem = match error {
         InferError::Plugin { error: CallError::Failure(failure), stage } => match failure {
             Failure::InvalidInput(text)
             | Failure::UnsupportedMediaType(text)
-            | Failure::Unprocessable(text) => text.clone(),
+            | Failure::Unprocessable(text) => Problem::new(error.code(), text.clone()),
             Failure::Internal(text) => {
-                tracing::warn!(%tenant, %pipeline, stage, text, "plugin failed");
-                format!("{stage}: the plugin failed")
+                let plugin = plugin_of(stage, route);
+                tracing::warn!(plugin, stage, text, "plugin failed");
+                Problem::new(error.code(), format!("{stage}: the plugin failed"))
             }
         },
+        InferError::Plugin { error: why, stage } => {
+            let plugin = plugin_of(stage, route);
+            tracing::warn!(plugin, stage, error = %why, "plugin failed");
+            Problem::of(error.code(), error)
+        }
         other => {
-            tracing::warn!(%tenant, %pipeline, error = %other, "request failed");
-            other.to_string()
+            tracing::warn!(error = %other, "request failed");
+            Problem::of(error.code(), other)
         }
     };
-    let problem = Problem::new(error.code(), detail);
     match error {
         InferError::Model(error) => problem.retried_after(error),
         _ => problem,
     }
+}
+
+fn plugin_of<'a>(stage: &str, route: &'a Route) -> &'a str {
+    if stage == stage::PRE { route.pre_name.as_str() } else { route.post_name.as_str() }
 }
 
 /// A path of the Open Inference Protocol: what follows `/v2`, and the tenant named before it.
@@ -227,128 +252,27 @@ fn below<'a>(path: &'a str, prefix: &str) -> Option<&'a str> {
     path.strip_prefix(prefix).filter(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-pub(crate) fn find_tenant<'a>(
-    snapshot: &'a Snapshot,
-    name: &str,
-) -> Result<(&'a Name, &'a Tenant), Problem> {
-    let missing = || Problem::new(ErrorCode::TenantNotFound, format!("no tenant {name:?}"));
-    snapshot.tenants.get_key_value(name).ok_or_else(missing)
+pub(crate) fn live() -> Answer {
+    let mut answer = Response::new(ResponseBody::from(Bytes::from_static(b"live")));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    answer
 }
 
-/// Whether whoever has this bearer token may call the tenant.
-pub(crate) fn authorise(tenant: &Tenant, name: &str, token: Option<&str>) -> Result<(), Problem> {
-    if tenant.access == Access::Open {
-        return Ok(());
+fn ready(unavailable: &Unavailable) -> Answer {
+    let mut document = json!({ "status": "ready" });
+    if !unavailable.is_none() {
+        document["unavailable"] = serde_json::to_value(unavailable).unwrap_or(Value::Null);
     }
-    let Some(key) = token else {
-        let detail = "an API key is needed: Authorization: Bearer <key>";
-        return Err(Problem::new(ErrorCode::Unauthenticated, detail));
-    };
-    if tenant.access.admits(credentials::digest(key)) {
-        return Ok(());
-    }
-    let detail = format!("the API key does not open tenant {name:?}");
-    Err(Problem::new(ErrorCode::Forbidden, detail))
-}
-
-fn find_route<'a>(
-    tenant: &'a Tenant,
-    name: &str,
-    pipeline: Option<&str>,
-) -> Result<&'a Route, Refusal> {
-    let not_found = |detail| Refusal::from(Problem::new(ErrorCode::PipelineNotFound, detail));
-    let known = || {
-        let mut names: Vec<_> = tenant.pipelines.keys().map(|name| name.as_str()).collect();
-        names.sort_unstable();
-        names.join(", ")
-    };
-    let pipeline = match (pipeline, &tenant.default_pipeline) {
-        (Some(pipeline), _) => pipeline,
-        (None, Some(default)) => default.as_str(),
-        (None, None) if tenant.pipelines.is_empty() => {
-            return Err(not_found(format!("tenant {name:?} has no pipeline")));
-        }
-        (None, None) => {
-            let detail =
-                format!("tenant {name:?} has no default pipeline: name one of {}", known());
-            return Err(not_found(detail));
-        }
-    };
-    match tenant.pipelines.get(pipeline) {
-        Some(Pipeline::Ready(route)) => Ok(route),
-        Some(Pipeline::Unavailable(why)) => {
-            let detail = format!("pipeline {pipeline:?} is not available: {why}");
-            Err(Problem::new(ErrorCode::Unavailable, detail).into())
-        }
-        None => Err(not_found(format!(
-            "tenant {name:?} has no pipeline {pipeline:?}; it has: {}",
-            known()
-        ))),
-    }
-}
-
-fn describe(name: &str, tenant: &Tenant, release: u64) -> Answer {
-    let mut pipelines: Vec<_> = tenant.pipelines.iter().collect();
-    pipelines.sort_unstable_by_key(|(name, _)| (*name).clone());
-    let pipelines = pipelines.into_iter().map(|(name, pipeline)| match pipeline {
-        Pipeline::Ready(_) => json!({ "name": name, "state": "ready" }),
-        Pipeline::Unavailable(why) => {
-            json!({ "name": name, "state": "unavailable", "reason": why })
-        }
-    });
-    let document = json!({
-        "tenant": name,
-        "release": release,
-        "default_pipeline": tenant.default_pipeline,
-        "pipelines": pipelines.collect::<Vec<_>>(),
-    });
     let mut answer = Response::new(ResponseBody::from(Bytes::from(document.to_string())));
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer
 }
 
-fn text(body: &'static str) -> Answer {
-    let mut answer = Response::new(ResponseBody::from(Bytes::from_static(body.as_bytes())));
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
-    *answer.status_mut() = StatusCode::OK;
-    answer
-}
-
-/// A problem, and the method that is allowed where another was used.
-pub(crate) struct Refusal {
-    pub(crate) problem: Problem,
-    allow: Option<HeaderValue>,
-}
-
-impl Refusal {
-    pub(crate) fn wrong_method(method: &Method, allowed: &Method) -> Self {
-        let detail = format!("{method} is not allowed here, {allowed} is");
-        let mut refusal = Self::from(Problem::new(ErrorCode::MethodNotAllowed, detail));
-        refusal.allow = HeaderValue::from_str(allowed.as_str()).ok();
-        refusal
-    }
-
-    /// The answer that `write` makes of the problem.
-    fn answer(self, request_id: &str, write: impl FnOnce(Problem) -> Answer) -> Answer {
-        let Self { problem, allow } = self;
-        if problem.code == ErrorCode::Internal {
-            tracing::error!(id = request_id, detail = problem.detail, "internal error");
-        }
-        let mut answer = write(problem);
-        answer.headers_mut().extend(allow.map(|allow| (ALLOW, allow)));
-        answer
-    }
-}
-
-impl From<Problem> for Refusal {
-    fn from(problem: Problem) -> Self {
-        Self { problem, allow: None }
-    }
-}
-
-/// What `Server-Timing` says.
+/// What an answer says of its request.
 #[derive(Default)]
 struct StageTimes {
+    /// Whether the caller may know what the server serves.
+    admitted: bool,
     auth: Option<Duration>,
     stages: Option<Timings>,
 }

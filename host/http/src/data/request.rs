@@ -10,7 +10,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName};
 use multer::{Constraints, Multipart, SizeLimit};
 
-use super::Refusal;
+use crate::method::Refusal;
 use crate::percent;
 use crate::problem::Problem;
 

@@ -7,7 +7,7 @@ use gristmill_snapshot::{ModelState, Pipeline, Route, ServedModel, Snapshot, Ten
 
 use super::Inference;
 use crate::credentials;
-use crate::data::{authorise, find_tenant};
+use crate::data::{admitted, find_tenant};
 use crate::problem::Problem;
 
 /// What a tenant's pipelines are called among its models: no model's own name has a colon.
@@ -52,8 +52,7 @@ impl Inference {
         let Some(named) = tenant.filter(|_| !self.is_operator(key)) else {
             return self.caller_with(snapshot, key);
         };
-        let (name, tenant) = find_tenant(snapshot, named)?;
-        authorise(tenant, name.as_str(), token)?;
+        let (name, tenant) = admitted(snapshot, named, token)?;
         Ok(Caller::Tenant { name, tenant })
     }
 
@@ -68,15 +67,14 @@ impl Inference {
         }
         let name = match (key, &self.parts.config.open_tenant) {
             (Some(key), _) => {
-                let opens_none =
-                    || Problem::new(ErrorCode::Forbidden, "the API key opens no tenant");
+                let opens_none = || match key == credentials::digest(credentials::NO_TOKEN) {
+                    true => needs_key(),
+                    false => Problem::new(ErrorCode::Forbidden, "the API key opens no tenant"),
+                };
                 snapshot.keys.get(&key).ok_or_else(opens_none)?
             }
             (None, Some(open)) => open,
-            (None, None) => {
-                let detail = "an API key is needed: Authorization: Bearer <key>";
-                return Err(Problem::new(ErrorCode::Unauthenticated, detail));
-            }
+            (None, None) => return Err(needs_key()),
         };
         let (name, tenant) = find_tenant(snapshot, name.as_str())?;
         Ok(Caller::Tenant { name, tenant })
@@ -85,6 +83,11 @@ impl Inference {
     fn is_operator(&self, key: Option<Digest>) -> bool {
         key.is_some_and(|key| same_key(self.parts.config.admin_token, key))
     }
+}
+
+fn needs_key() -> Problem {
+    let detail = "an API key is needed: Authorization: Bearer <key>";
+    Problem::new(ErrorCode::Unauthenticated, detail)
 }
 
 impl<'a> Caller<'a> {

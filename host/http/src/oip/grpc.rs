@@ -26,7 +26,8 @@ use tower_service::Service;
 
 use self::call::Admitted;
 use self::inflated::{InflatedCall, encoding_of};
-use self::metered::{MeteredAnswer, metered};
+pub(crate) use self::metered::MeteredAnswer;
+use self::metered::metered;
 use self::status::status_of;
 use super::Inference;
 use super::proto::grpc_inference_service_server::GrpcInferenceServiceServer;
@@ -136,12 +137,17 @@ impl GrpcPlane {
         Ok((tenant, budget))
     }
 
-    /// Tell health checks that the server is about to end, and those who watch that they heard the
-    /// last of it.
-    pub async fn shut_down(&mut self) {
+    /// Tell health checks that the server is about to end.
+    pub async fn announce_shutdown(&mut self) {
         let ended = tonic_health::ServingStatus::NotServing;
         for service in [SERVICE, ""] {
             self.reporter.set_service_status(service, ended).await;
+        }
+    }
+
+    /// Tell those who watch the health that they heard the last of it.
+    pub async fn shut_down(&mut self) {
+        for service in [SERVICE, ""] {
             self.reporter.clear_service_status(service).await;
         }
     }

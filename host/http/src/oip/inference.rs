@@ -13,13 +13,13 @@ use gristmill_oip::{InferRequest, Input, Output, OutputData, ParseError, from_te
 use gristmill_pipeline::{InferError, Queueing, Timings, infer};
 use gristmill_sandbox::Request;
 use gristmill_snapshot::{Route, ServedModel, Snapshot};
-use tracing::{Instrument, info_span};
+use tracing::Instrument;
 
 use super::Inference;
 use super::access::{Caller, PIPELINE_VERSION, Target};
 use super::models::{REQUEST, RESPONSE};
 use crate::body;
-use crate::data::problem_of_pipeline;
+use crate::data::{problem_of_pipeline, request_span};
 use crate::offload::INLINE_BYTES_MAX;
 use crate::problem::Problem;
 
@@ -112,8 +112,7 @@ impl Inference {
                 Ok(Answered { version: model.version, outputs, provider })
             }
             Target::Pipeline { name, route } => {
-                // At `info`, so that what plugins log can be found by the request.
-                let span = info_span!("request", id = asked.id, pipeline = name.as_str());
+                let span = request_span(route, &self.parts.request_ids.of_text(asked.id));
                 let way = Box::pin(run_pipeline(name, route, asked, request));
                 let (output, provider) = way.instrument(span).await?;
                 Ok(Answered { version: PIPELINE_VERSION, outputs: vec![output], provider })

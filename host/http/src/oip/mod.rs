@@ -33,6 +33,7 @@ use gristmill_core::{BufferPool, Digest, Name};
 
 use crate::Shutdown;
 use crate::offload::Offload;
+use crate::request_id::RequestIds;
 
 /// Why a part of the protocol is not offered.
 const NO_SHARED_MEMORY: &str = "shared memory is not supported: a region of the host's memory would be open to every tenant, which is unsafe between tenants";
@@ -63,6 +64,8 @@ struct Parts {
     pool: BufferPool,
     offload: Offload,
     config: InferenceConfig,
+    /// For calls over gRPC that bring none.
+    request_ids: RequestIds,
 }
 
 impl Inference {
@@ -73,7 +76,9 @@ impl Inference {
         config: InferenceConfig,
     ) -> Self {
         let offload = Offload::new();
-        Self { parts: Arc::new(Parts { control, shutdown, pool, offload, config }) }
+        let request_ids = RequestIds::default();
+        let parts = Parts { control, shutdown, pool, offload, config, request_ids };
+        Self { parts: Arc::new(parts) }
     }
 
     /// Where what clients send has its memory from.

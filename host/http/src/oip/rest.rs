@@ -1,13 +1,13 @@
 //! The protocol over HTTP: paths, bodies and their encodings, answers.
 
-pub(super) mod encoding;
 mod path;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use gristmill_core::{Dtype, ErrorCode, HeldBytes};
+use gristmill_core::{ByteBudget, Dtype, ErrorCode, HeldBytes, Name};
 use gristmill_oip::{InferRequest, InferResponse, Input, Output, Room, Written};
 use gristmill_snapshot::Snapshot;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
@@ -16,17 +16,19 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use serde::Serialize;
 use serde_json::json;
 
-use self::encoding::Encoding;
 use self::path::{CallerPath, Model, OpenPath, Path, path_of};
 use super::access::{Caller, Target};
 use super::inference::{Answered, Asked, refused};
 use super::{Inference, models};
 use crate::body::{self, Answer, RequestBody, ResponseBody};
 use crate::credentials;
-use crate::data::{PROVIDER, Refusal};
+use crate::data::PROVIDER;
+use crate::encoding::Encoding;
+use crate::method::{Allowed, Refusal};
 use crate::offload::INLINE_BYTES_MAX;
 use crate::percent;
 use crate::problem::{Problem, status_of};
+use crate::readiness::readiness;
 
 const HEADER_LENGTH: HeaderName = HeaderName::from_static("inference-header-content-length");
 
@@ -45,6 +47,8 @@ pub(crate) struct Call<'a> {
     pub(crate) arrived: Instant,
     /// The request's id.
     pub(crate) id: &'a str,
+    /// Set once the caller may know what the server serves.
+    pub(crate) admitted: &'a mut bool,
 }
 
 impl Inference {
@@ -62,23 +66,24 @@ impl Inference {
             let detail = format!("nothing is served at \"/v2{}\"", call.path);
             return Err(Problem::new(ErrorCode::NotFound, detail).into());
         };
-        if head.method != allowed {
-            return Err(Refusal::wrong_method(&head.method, &allowed));
+        if let Some(answer) = Allowed::by(&allowed).check(&head.method)? {
+            return Ok(answer);
         }
         let path = match path {
-            Path::Open(path) => return self.of_anyone(path).map_err(Refusal::from),
+            Path::Open(path) => return self.of_anyone(snapshot, path).map_err(Refusal::from),
             Path::Caller(path) => path,
         };
         let caller = self.caller(snapshot, credentials::bearer(&head.headers), call.tenant)?;
+        *call.admitted = true;
         self.of_caller(snapshot, caller, path, &call, (head, body)).await
     }
 
-    fn of_anyone(&self, path: OpenPath) -> Result<Answer, Problem> {
+    fn of_anyone(&self, snapshot: &Snapshot, path: OpenPath) -> Result<Answer, Problem> {
         Ok(match path {
             OpenPath::Server => json_answer(&models::server()),
             OpenPath::Live => json_answer(&json!({ "live": true })),
             OpenPath::Ready => {
-                let ready = !self.parts.shutdown.has_begun();
+                let ready = readiness(snapshot, &self.parts.shutdown).is_ok();
                 let mut answer = json_answer(&json!({ "ready": ready }));
                 if !ready {
                     *answer.status_mut() = StatusCode::BAD_REQUEST;
@@ -180,7 +185,7 @@ impl Inference {
         let (budget, pool) = (caller.budget(), self.pool());
         let limits = body::Limits { bytes, deadline, budget, aligned_at: 0, pool };
         let body = body::read(body, limits).await?;
-        self.decoded(&head.headers, caller, (body, bytes)).await
+        self.decoded(&head.headers, (caller.name(), budget), (body, bytes)).await
     }
 
     /// The most bytes of a request for this model.
@@ -208,7 +213,8 @@ impl Inference {
         let (deadline, pool) = (asked.deadline, self.pool());
         let limits = body::Limits { bytes, deadline, budget: Some(budget), aligned_at, pool };
         let body = body::read(body, limits).await?;
-        let body = self.decoded(&head.headers, asked.caller, (body, bytes)).await?;
+        let body =
+            self.decoded(&head.headers, (asked.caller.name(), Some(budget)), (body, bytes)).await?;
         let mut request = match header_len {
             Some(0) => {
                 let mut request = raw_request(&target, body)?;
@@ -275,28 +281,32 @@ impl Inference {
         self.parts.offload.run(asked.caller.name(), write).await?.map_err(refused)
     }
 
-    /// The body without its encoding.
-    async fn decoded(
+    /// The body without its encoding, at most `limit` bytes of it.
+    pub(crate) async fn decoded(
         &self,
         headers: &HeaderMap,
-        caller: Caller<'_>,
+        (tenant, budget): (Option<&Name>, Option<&Arc<ByteBudget>>),
         (body, limit): (Bytes, usize),
     ) -> Result<Bytes, Problem> {
-        let Some(encoding) = headers.get(CONTENT_ENCODING) else { return Ok(body) };
-        let Some(encoding) = Encoding::of(encoding.as_bytes()) else {
-            if encoding.as_bytes().eq_ignore_ascii_case(b"identity") {
-                return Ok(body);
+        let mut given = headers.get_all(CONTENT_ENCODING).iter();
+        let Some(first) = given.next() else { return Ok(body) };
+        let encoding = match (given.next(), Encoding::of(first.as_bytes())) {
+            (None, Some(encoding)) => encoding,
+            (None, None) if first.as_bytes().eq_ignore_ascii_case(b"identity") => return Ok(body),
+            _ => {
+                let given: Vec<_> = headers.get_all(CONTENT_ENCODING).iter().collect();
+                let detail = format!(
+                    "content-encoding is {given:?}: gzip, deflate or identity is understood"
+                );
+                return Err(Problem::new(ErrorCode::UnsupportedMediaType, detail));
             }
-            let detail =
-                format!("content-encoding is {encoding:?}: gzip and deflate are understood");
-            return Err(Problem::new(ErrorCode::UnsupportedMediaType, detail));
         };
         if body.len() <= INFLATED_INLINE_BYTES_MAX {
-            return encoding.decompress(&body, limit, caller.budget());
+            return encoding.decompress(&body, limit, budget);
         }
-        let budget = caller.budget().cloned();
+        let budget = budget.cloned();
         let decompress = move || encoding.decompress(&body, limit, budget.as_ref());
-        self.parts.offload.run(caller.name(), decompress).await?
+        self.parts.offload.run(tenant, decompress).await?
     }
 
     /// The answer, compressed where the client takes that and it is worth it.

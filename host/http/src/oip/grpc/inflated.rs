@@ -15,8 +15,8 @@ use tonic::Status;
 
 use super::metered::MeteredCall;
 use super::status::status_of;
+use crate::encoding::Encoding;
 use crate::oip::Inference;
-use crate::oip::rest::encoding::Encoding;
 use crate::problem::Problem;
 
 const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");

@@ -142,7 +142,7 @@ pub struct MeteredAnswer {
 }
 
 impl MeteredAnswer {
-    pub(super) fn new(body: tonic::body::Body, budget: Option<Arc<ByteBudget>>) -> Self {
+    pub(crate) fn new(body: tonic::body::Body, budget: Option<Arc<ByteBudget>>) -> Self {
         Self { body, budget }
     }
 }

@@ -14,6 +14,7 @@ use super::status::status_of;
 use crate::oip::proto::grpc_inference_service_server::GrpcInferenceService;
 use crate::oip::proto::{self, ModelInferRequest, ModelInferResponse, Unsupported};
 use crate::oip::{Inference, NO_SHARED_MEMORY, models};
+use crate::readiness::readiness;
 
 /// How many requests of one stream run at the same time.
 const STREAM_REQUESTS: usize = 64;
@@ -37,7 +38,7 @@ impl GrpcInferenceService for Inference {
         &self,
         _: Request<proto::ServerReadyRequest>,
     ) -> Answer<proto::ServerReadyResponse> {
-        let ready = !self.parts.shutdown.has_begun();
+        let ready = readiness(&self.snapshot(), &self.parts.shutdown).is_ok();
         Ok(Response::new(proto::ServerReadyResponse { ready }))
     }
 

@@ -1,4 +1,4 @@
-//! Bodies that travel compressed.
+//! Bodies that travel compressed: what clients send, on every data plane, and what `/v2` answers.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl Encoding {
     }
 
     /// What the client likes best of what it takes; one that it refuses has weight 0.
-    pub(super) fn accepted(headers: &HeaderMap) -> Option<Self> {
+    pub(crate) fn accepted(headers: &HeaderMap) -> Option<Self> {
         let accepted = headers.get(ACCEPT_ENCODING)?.to_str().ok()?;
         let weighed = accepted.split(',').filter_map(|part| {
             let (name, weight) = part.split_once(';').unwrap_or((part, "q=1"));
@@ -46,7 +46,7 @@ impl Encoding {
         best.map(|(encoding, _)| encoding)
     }
 
-    pub(super) fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Gzip => "gzip",
             Self::Deflate => "deflate",
@@ -90,7 +90,7 @@ impl Encoding {
     }
 
     /// `parts` one after the other, each of which goes as soon as it is compressed.
-    pub(super) fn compress(self, parts: Vec<Bytes>) -> std::io::Result<Vec<u8>> {
+    pub(crate) fn compress(self, parts: Vec<Bytes>) -> std::io::Result<Vec<u8>> {
         fn write_all(writer: &mut impl Write, parts: Vec<Bytes>) -> std::io::Result<()> {
             parts.into_iter().try_for_each(|part| writer.write_all(&part))
         }

@@ -1,0 +1,118 @@
+//! The log: it stops nothing, it says whose request a line is about, and nobody forges it.
+
+use serde_json::{Value, json};
+
+use crate::client::Answer;
+use crate::server::{Server, Setup};
+
+const HOSTILE: &str = "/v1/acme/infer/hostile";
+
+#[track_caller]
+fn assert_harmless(answer: &Answer) {
+    assert_eq!((answer.status, answer.text().as_str()), (200, "harmless"));
+}
+
+/// A server that has logged much more than a pipe and its own queue hold.
+fn flooded() -> Server {
+    let server = Setup::new().unread_log().start();
+    server.hostile("acme");
+    for _ in 0..60 {
+        assert_harmless(&server.data.post("/v1/acme/infer/patient?do=flood-log", b""));
+        assert_eq!(server.data.get("/livez").status, 200);
+    }
+    server
+}
+
+#[test]
+fn a_log_that_nobody_reads_stops_nothing() {
+    let server = flooded();
+    server.digits("other");
+    server.assert_reads("other", 7);
+    server.signal_terminate();
+    let (_, status, _) = server.wait();
+    assert_eq!(status.code(), Some(0));
+}
+
+#[test]
+fn lines_that_were_dropped_are_counted_in_the_log() {
+    let server = flooded();
+    server.signal_terminate();
+    let (log, status) = server.wait_reading_the_log();
+    assert_eq!(status.code(), Some(0));
+    let told = log.lines().find(|line| line.contains("log lines were dropped"));
+    let told = told.unwrap_or_else(|| panic!("{} bytes of log do not tell", log.len()));
+    let dropped: usize = told.split("lines=").nth(1).unwrap().trim().parse().unwrap();
+    assert!(dropped > 1000, "{told}");
+    assert!(log.contains("shutting down"), "the host's own lines have their place");
+}
+
+#[test]
+fn in_json_every_line_is_an_object_with_its_request() {
+    let server = Setup::new().flag("--log-format", "json").start();
+    server.hostile("acme");
+    let own = [("x-request-id", "order-66")];
+    let path = format!("{HOSTILE}?do=log-line");
+    assert_harmless(&server.data.send("POST", &path, &own, Some(b"")));
+    let path = "/v1/acme/v2/models/pipeline:hostile/infer";
+    let input =
+        json!({ "name": "REQUEST", "shape": [1], "datatype": "BYTES", "data": ["do=log-line"] });
+    let own = [("x-request-id", "order-67")];
+    let body = json!({ "inputs": [input] }).to_string();
+    server.data.send("POST", path, &own, Some(body.as_bytes())).ok();
+
+    server.log_with("order-67");
+    server.signal_terminate();
+    let (rest, _, setup) = server.wait();
+    assert_eq!(rest, "", "one line on standard output");
+    let log = std::fs::read_to_string(setup.log_path()).unwrap();
+    let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).expect(line));
+    let lines: Vec<_> = lines.filter(|line| line["target"] == "plugin").collect();
+    assert_eq!(lines.len(), 2, "{log}");
+    for (line, id) in lines.iter().zip(["order-66", "order-67"]) {
+        for (name, value) in [
+            ("level", json!("WARN")),
+            ("message", json!("hashed\n\"it\"")),
+            ("request_id", json!(id)),
+            ("tenant", json!("acme")),
+            ("pipeline", json!("hostile")),
+            ("plugin", json!("hostile")),
+            ("fields", json!({ "texts": "1", "tenant": "a \"forged\" one" })),
+        ] {
+            assert_eq!(line[name], value, "{name} of {line}");
+        }
+    }
+}
+
+#[test]
+fn in_text_a_line_names_its_request_too() {
+    let server = Setup::new().flag("--log", "warn").start();
+    server.hostile("acme");
+    let own = [("x-request-id", "order-66")];
+    let path = format!("{HOSTILE}?do=log-line");
+    assert_harmless(&server.data.send("POST", &path, &own, Some(b"")));
+    let log = server.log_with("order-66");
+    let line = log.lines().find(|line| line.contains("order-66")).unwrap();
+    let said = r#" WARN plugin: hashed\n"it" plugin=hostile fields={"texts":"1","tenant":"a \"forged\" one"} request_id=order-66 tenant=acme pipeline=hostile"#;
+    assert!(line.ends_with(said), "{line}");
+    let path = format!("{HOSTILE}?do=internal-error");
+    server.data.send("POST", &path, &own, Some(b"")).refused(500, "plugin_failed", &[]);
+    let said = "plugin failed plugin=hostile stage=pre text=\"a secret of the plugin\" request_id=order-66";
+    server.log_with(said);
+}
+
+#[test]
+fn a_clients_request_id_forges_nothing() {
+    let server = Server::start();
+    server.hostile("acme");
+    for forged in
+        ["a} ERROR gristmill: forged{b=c", "a\" forged=\"b", "forged\u{1b}[31m", "forged \\n"]
+    {
+        let path = format!("{HOSTILE}?do=internal-error");
+        let answer = server.data.send("POST", &path, &[("x-request-id", forged)], Some(b""));
+        answer.refused(500, "plugin_failed", &[]);
+        let id = answer.header("x-request-id");
+        assert!(id.len() == 20 && !id.contains("forged"), "{id}");
+        let log = server.log_with(id);
+        assert!(!log.contains("forged"), "{log}");
+    }
+}

@@ -1,0 +1,81 @@
+//! What the planes answer while the state is loaded: that the server lives, and to all else that it
+//! is loading.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use gristmill_core::ErrorCode;
+use http::header::{CONNECTION, CONTENT_TYPE};
+use http::{HeaderValue, Request, Response, StatusCode};
+use hyper::body::Body as _;
+use tonic::Status;
+
+use crate::body::RequestBody;
+use crate::oip::grpc::MeteredAnswer;
+use crate::problem::Problem;
+use crate::request_id::{REQUEST_ID, RequestIds};
+
+/// Stands in for the planes until they are there; clones share everything.
+#[derive(Clone)]
+pub struct Loading {
+    request_ids: Arc<RequestIds>,
+    /// How far it is.
+    progress: Arc<dyn Fn() -> String + Send + Sync>,
+}
+
+impl Loading {
+    /// `progress` tells how far it is whenever it is called.
+    pub fn new(progress: impl Fn() -> String + Send + Sync + 'static) -> Self {
+        Self { request_ids: Arc::default(), progress: Arc::new(progress) }
+    }
+
+    /// Answer one request of the data plane or the admin plane.
+    pub fn answer<B: From<Bytes>>(&self, request: &Request<RequestBody>) -> Response<B> {
+        let id = self.request_ids.of(request.headers());
+        let mut answer = match request.uri().path() {
+            "/livez" => said(StatusCode::OK, "text/plain", "live".into()),
+            "/v2/health/live" => json(StatusCode::OK, r#"{"live":true}"#.into()),
+            "/v2/health/ready" => json(StatusCode::BAD_REQUEST, r#"{"ready":false}"#.into()),
+            path => {
+                let problem = Problem::new(ErrorCode::Unavailable, self.said());
+                if path.starts_with("/v2") {
+                    let document = serde_json::json!({ "error": problem.detail });
+                    let mut answer = json(StatusCode::SERVICE_UNAVAILABLE, document.to_string());
+                    problem.add_headers(StatusCode::SERVICE_UNAVAILABLE, answer.headers_mut());
+                    answer
+                } else {
+                    problem.into_response(&id)
+                }
+            }
+        };
+        let headers = answer.headers_mut();
+        if let Ok(id) = HeaderValue::from_str(&id) {
+            headers.insert(REQUEST_ID, id);
+        }
+        if !request.body().is_end_stream() {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        answer.map(B::from)
+    }
+
+    /// Answer one call of the gRPC plane.
+    pub fn answer_grpc(&self) -> Response<MeteredAnswer> {
+        let answer = Status::unavailable(self.said()).into_http();
+        answer.map(|body| MeteredAnswer::new(body, None))
+    }
+
+    fn said(&self) -> String {
+        format!("loading: {}", (self.progress)())
+    }
+}
+
+fn json(status: StatusCode, body: String) -> Response<Bytes> {
+    said(status, "application/json", body)
+}
+
+fn said(status: StatusCode, content_type: &'static str, body: String) -> Response<Bytes> {
+    let mut answer = Response::new(Bytes::from(body));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    answer
+}

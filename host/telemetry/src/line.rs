@@ -1,0 +1,277 @@
+//! How a log line looks: one line, flat, as text or as a JSON object.
+//!
+//! ```text
+//! 2026-11-01T10:00:00Z  WARN gristmill_http::data: plugin failed stage=pre request_id=7f tenant=acme pipeline=digits
+//! {"timestamp":"2026-11-01T10:00:00Z","level":"WARN","target":"gristmill_http::data","request_id":"7f", ..}
+//! ```
+//!
+//! Spans have no names here: they carry fields, and a line has all fields of the spans around it.
+//! Clients and plugins bring some of the texts. Each text is cut, and escaped so that it ends
+//! neither its field nor its line.
+
+mod text;
+
+use std::fmt::{Debug, Write as _};
+use std::sync::Arc;
+
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
+use tracing_subscriber::layer::{Context, Layer};
+use tracing_subscriber::registry::LookupSpan;
+
+pub use self::text::escaped_len;
+use self::text::is_plain;
+pub(crate) use self::text::{CutText, Escape};
+use crate::plugin::OBJECT_BYTES_MAX;
+use crate::queue::{Origin, Queue};
+use crate::{LogFormat, PLUGIN_TARGET};
+
+/// The longest message, and the longest text of a field, in bytes before they are escaped.
+const MESSAGE_BYTES_MAX: usize = 8 << 10;
+const TEXT_BYTES_MAX: usize = 1 << 10;
+
+/// The target of records of the `log` crate, and the fields that they come with.
+const FOREIGN_TARGET: &str = "log";
+const FOREIGN_PREFIX: &str = "log.";
+
+/// Makes lines of events.
+pub(crate) struct LogLayer {
+    format: LogFormat,
+    coloured: bool,
+    queue: Arc<Queue>,
+}
+
+/// A span's fields, as they stand in a line.
+struct SpanFields(String);
+
+impl LogLayer {
+    pub(crate) fn new(format: LogFormat, coloured: bool, queue: Arc<Queue>) -> Self {
+        Self { format, coloured, queue }
+    }
+
+    fn fields<'a>(&self, line: &'a mut String, may_hold_object: bool) -> Fields<'a> {
+        Fields { line, format: self.format, may_hold_object }
+    }
+
+    fn line<S>(&self, event: &Event<'_>, context: &Context<'_, S>) -> String
+    where
+        S: Subscriber + for<'a> LookupSpan<'a>,
+    {
+        let metadata = event.metadata();
+        let mut foreign = ForeignTarget(None);
+        if metadata.target() == FOREIGN_TARGET {
+            event.record(&mut foreign);
+        }
+        let target = foreign.0.as_deref().unwrap_or(metadata.target());
+        let is_plugins = metadata.target() == PLUGIN_TARGET;
+        let mut line = String::with_capacity(256);
+        match self.format {
+            LogFormat::Text => {
+                write_time(&mut line);
+                write_level(&mut line, *metadata.level(), self.coloured);
+                line.push_str(target);
+                line.push(':');
+                event.record(&mut self.fields(&mut line, is_plugins));
+                self.add_spans(&mut line, event, context);
+            }
+            LogFormat::Json => {
+                line.push_str("{\"timestamp\":\"");
+                write_time(&mut line);
+                let level = metadata.level().as_str();
+                let _ = write!(line, "\",\"level\":\"{level}\"");
+                self.fields(&mut line, false).add_text("target", target);
+                self.add_spans(&mut line, event, context);
+                event.record(&mut self.fields(&mut line, is_plugins));
+                line.push('}');
+            }
+        }
+        line.push('\n');
+        line
+    }
+
+    fn add_spans<S>(&self, line: &mut String, event: &Event<'_>, context: &Context<'_, S>)
+    where
+        S: Subscriber + for<'a> LookupSpan<'a>,
+    {
+        for span in context.event_scope(event).into_iter().flatten() {
+            if let Some(SpanFields(own)) = span.extensions().get() {
+                line.push_str(own);
+            }
+        }
+    }
+}
+
+impl<S> Layer<S> for LogLayer
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let Some(span) = context.span(id) else { return };
+        let mut own = String::new();
+        attributes.record(&mut self.fields(&mut own, false));
+        if !own.is_empty() {
+            span.extensions_mut().insert(SpanFields(own));
+        }
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
+        let Some(span) = context.span(id) else { return };
+        let mut extensions = span.extensions_mut();
+        let mut own = extensions.remove().map_or_else(String::new, |SpanFields(own)| own);
+        values.record(&mut self.fields(&mut own, false));
+        extensions.insert(SpanFields(own));
+    }
+
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        let is_plugins = event.metadata().target() == PLUGIN_TARGET;
+        let origin = if is_plugins { Origin::Plugin } else { Origin::Host };
+        self.queue.push(&self.line(event, &context), origin);
+    }
+}
+
+/// Adds fields to a line: ` name=value` as text, `,"name":value` as JSON.
+struct Fields<'a> {
+    line: &'a mut String,
+    format: LogFormat,
+    /// Whether the field `fields` is an object already, in JSON.
+    may_hold_object: bool,
+}
+
+impl Fields<'_> {
+    /// Begin a field; false where the line is not to have it.
+    fn begin(&mut self, name: &str) -> bool {
+        if name.starts_with(FOREIGN_PREFIX) {
+            return false;
+        }
+        match self.format {
+            LogFormat::Text => {
+                self.line.push(' ');
+                if name != "message" {
+                    self.line.push_str(name);
+                    self.line.push('=');
+                }
+            }
+            LogFormat::Json => {
+                let start = self.line.len();
+                let _ = write!(self.line, ",\"{name}\":");
+                // A span had it: quotes within values are escaped, so that this finds names only.
+                let (before, own) = self.line.split_at(start);
+                if before.contains(&own[1..]) {
+                    self.line.truncate(start);
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    fn add_text(&mut self, name: &str, text: &str) {
+        if self.begin(name) {
+            self.write_value(name, |out| out.write_str(text), is_plain(text));
+        }
+    }
+
+    fn add_plain(&mut self, name: &str, value: impl std::fmt::Display) {
+        if self.begin(name) {
+            let _ = write!(self.line, "{value}");
+        }
+    }
+
+    fn write_value(
+        &mut self,
+        name: &str,
+        write: impl FnOnce(&mut CutText<'_>) -> std::fmt::Result,
+        plain: bool,
+    ) {
+        let is_message = name == "message";
+        let most = if is_message { MESSAGE_BYTES_MAX } else { TEXT_BYTES_MAX };
+        let (escape, quote) = match self.format {
+            LogFormat::Json => (Escape::Json, "\""),
+            LogFormat::Text if is_message || plain => (Escape::Controls, ""),
+            LogFormat::Text => (Escape::Quoted, "\""),
+        };
+        self.line.push_str(quote);
+        let mut cut = CutText::new(self.line, most, escape);
+        let _ = write(&mut cut);
+        cut.end();
+        self.line.push_str(quote);
+    }
+}
+
+impl Visit for Fields<'_> {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if self.may_hold_object && field.name() == "fields" {
+            if value.len() > OBJECT_BYTES_MAX {
+                self.add_text("fields", "[cut]");
+            } else {
+                self.add_plain("fields", value);
+            }
+            return;
+        }
+        self.add_text(field.name(), value);
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        if self.begin(field.name()) {
+            self.write_value(field.name(), |out| write!(out, "{value:?}"), false);
+        }
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.add_plain(field.name(), value);
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.add_plain(field.name(), value);
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.add_plain(field.name(), value);
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        if value.is_finite() {
+            self.add_plain(field.name(), value);
+        } else {
+            self.add_text(field.name(), &value.to_string());
+        }
+    }
+}
+
+/// The target that a record of the `log` crate had.
+struct ForeignTarget(Option<String>);
+
+impl Visit for ForeignTarget {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "log.target" {
+            self.0 = Some(value.to_owned());
+        }
+    }
+
+    fn record_debug(&mut self, _: &Field, _: &dyn Debug) {}
+}
+
+fn write_time(line: &mut String) {
+    let _ = SystemTime.format_time(&mut Writer::new(line));
+}
+
+fn write_level(line: &mut String, level: Level, coloured: bool) {
+    if !coloured {
+        let _ = write!(line, " {:>5} ", level.as_str());
+        return;
+    }
+    let colour = match level {
+        Level::ERROR => 31,
+        Level::WARN => 33,
+        Level::INFO => 32,
+        Level::DEBUG => 34,
+        Level::TRACE => 35,
+    };
+    let _ = write!(line, " \x1b[{colour}m{:>5}\x1b[0m ", level.as_str());
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! Log lines of plugins: their fields are data, and theirs alone.
+
+use std::fmt::Write as _;
+
+use crate::line::{CutText, Escape};
+
+/// The target of plugins' lines. Only in them the field `fields` is a [`PluginFields`]' text: an
+/// object in the line.
+pub const PLUGIN_TARGET: &str = "plugin";
+
+/// The longest name, and the longest value, of a field, in bytes before they are escaped.
+const FIELD_BYTES_MAX: usize = 1 << 10;
+
+/// The longest object; fields that do not fit are left out.
+pub(crate) const OBJECT_BYTES_MAX: usize = 16 << 10;
+
+/// A line's own fields, as a JSON object.
+#[derive(Debug)]
+pub struct PluginFields(String);
+
+impl Default for PluginFields {
+    fn default() -> Self {
+        Self("{}".into())
+    }
+}
+
+impl PluginFields {
+    /// Add a field, cut where it is too long; false where the object has no room for it.
+    pub fn push(&mut self, name: &str, value: &str) -> bool {
+        let before = self.0.len();
+        self.0.truncate(before - 1);
+        self.0.push_str(if before > 2 { ",\"" } else { "\"" });
+        self.push_text(name, FIELD_BYTES_MAX);
+        self.0.push_str("\":\"");
+        self.push_text(value, FIELD_BYTES_MAX);
+        self.0.push('"');
+        let fits = self.0.len() < OBJECT_BYTES_MAX;
+        if !fits {
+            self.0.truncate(before - 1);
+        }
+        self.0.push('}');
+        fits
+    }
+
+    /// The object.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    fn push_text(&mut self, text: &str, most: usize) {
+        let mut cut = CutText::new(&mut self.0, most, Escape::Json);
+        let _ = cut.write_str(text);
+        cut.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OBJECT_BYTES_MAX, PluginFields};
+
+    #[test]
+    fn fields_are_an_object_and_bounded() {
+        let mut fields = PluginFields::default();
+        assert_eq!(fields.as_str(), "{}");
+        assert!(fields.push("a\"}", "\n\u{1}\u{202e}\u{e0001}\\"));
+        assert!(fields.as_str().is_ascii(), "{}", fields.as_str());
+        assert!(fields.push("b", &"x".repeat(2000)));
+        let object: serde_json::Value = serde_json::from_str(fields.as_str()).unwrap();
+        assert_eq!(object["a\"}"], "\n\u{1}\u{202e}\u{e0001}\\");
+        assert_eq!(object["b"].as_str().map(str::len), Some(1024 + " [cut]".len()));
+        let kept = (0..100).filter(|index| fields.push(&index.to_string(), &"x".repeat(1000)));
+        assert_eq!(kept.count(), 15);
+        assert!(fields.as_str().len() <= OBJECT_BYTES_MAX);
+        serde_json::from_str::<serde_json::Value>(fields.as_str()).unwrap();
+    }
+}

@@ -1,0 +1,160 @@
+//! Lines on their way to standard error.
+//!
+//! Whoever logs only appends to a buffer in memory; a thread of its own writes the buffer out.
+//! While nobody reads standard error that thread stands still, the buffer fills, and further lines
+//! are dropped and counted. Plugins' lines have half of the buffer, so that they cannot keep out
+//! the host's.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The most bytes of lines that wait to be written.
+const WAITING_BYTES_MAX: usize = 1 << 20;
+
+/// What is kept of a buffer's memory when it has been written.
+const KEPT_BYTES_MAX: usize = 64 << 10;
+
+/// How long the end of the process waits for the last lines.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
+
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    /// Lines have come, or have been written.
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: Vec<u8>,
+    writing: bool,
+    /// Lines dropped in all, and those that no line has told of.
+    dropped: u64,
+    untold: u64,
+}
+
+/// Whose a line is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Host,
+    Plugin,
+}
+
+impl Queue {
+    /// A queue whose lines a thread of its own writes to `output`.
+    pub(crate) fn start(output: impl Write + Send + 'static) -> io::Result<Arc<Self>> {
+        let queue = Arc::new(Self { state: Mutex::default(), changed: Condvar::new() });
+        let own = queue.clone();
+        std::thread::Builder::new().name("log".into()).spawn(move || own.write_to(output))?;
+        Ok(queue)
+    }
+
+    /// Take a line, or drop and count it.
+    pub(crate) fn push(&self, line: &str, origin: Origin) {
+        let most = match origin {
+            Origin::Host => WAITING_BYTES_MAX,
+            Origin::Plugin => WAITING_BYTES_MAX / 2,
+        };
+        let mut state = self.state();
+        if state.waiting.len() + line.len() > most {
+            state.dropped += 1;
+            state.untold += 1;
+            return;
+        }
+        let was_empty = state.waiting.is_empty();
+        state.waiting.extend_from_slice(line.as_bytes());
+        drop(state);
+        if was_empty {
+            self.changed.notify_all();
+        }
+    }
+
+    /// How many lines were dropped.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.state().dropped
+    }
+
+    /// Wait a moment until all lines are written.
+    pub(crate) fn flush(&self) {
+        let busy = |state: &mut State| state.writing || !state.waiting.is_empty();
+        drop(self.changed.wait_timeout_while(self.state(), FLUSH_TIMEOUT, busy));
+    }
+
+    fn write_to(&self, mut output: impl Write) {
+        let mut taken = Vec::new();
+        loop {
+            let idle = |state: &mut State| state.waiting.is_empty();
+            let waited = self.changed.wait_while(self.state(), idle);
+            let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+            std::mem::swap(&mut state.waiting, &mut taken);
+            state.writing = true;
+            drop(state);
+            // Nobody can be told that nothing can be written.
+            let _ = output.write_all(&taken);
+            taken.clear();
+            taken.shrink_to(KEPT_BYTES_MAX);
+            let untold = std::mem::take(&mut self.state().untold);
+            if untold > 0 {
+                tracing::warn!(
+                    lines = untold,
+                    "log lines were dropped: they came faster than they were read"
+                );
+            }
+            self.state().writing = false;
+            self.changed.notify_all();
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Write};
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    use super::{Origin, Queue, WAITING_BYTES_MAX};
+
+    /// Says that it was asked to write, and does so once it may.
+    struct Slow {
+        begun: Sender<Vec<u8>>,
+        may: Receiver<()>,
+    }
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.begun.send(bytes.to_vec()).map_err(io::Error::other)?;
+            self.may.recv().map_err(io::Error::other)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_a_log_that_is_not_read() {
+        let (begun, begins) = channel();
+        let (allow, may) = channel();
+        let queue = Queue::start(Slow { begun, may }).unwrap();
+        queue.push("first\n", Origin::Host);
+        assert_eq!(begins.recv().unwrap(), b"first\n");
+        let line = "x".repeat(1 << 10);
+        let most = WAITING_BYTES_MAX / line.len();
+        (0..most).for_each(|_| queue.push(&line, Origin::Plugin));
+        assert_eq!(queue.dropped(), most as u64 / 2, "plugins have half of it");
+        (0..most).for_each(|_| queue.push(&line, Origin::Host));
+        assert_eq!(queue.dropped(), most as u64, "the host has the rest");
+        allow.send(()).unwrap();
+        assert_eq!(begins.recv().unwrap().len(), WAITING_BYTES_MAX, "all that fits is written");
+        allow.send(()).unwrap();
+        queue.push("last\n", Origin::Plugin);
+        assert_eq!(begins.recv().unwrap(), b"last\n");
+        allow.send(()).unwrap();
+        queue.flush();
+        assert!(!queue.state().writing && queue.state().waiting.is_empty());
+    }
+}
