@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Arg, ArgMatches, Command};
 use gristmill_control::{LimitRange, limit_ranges};
 use gristmill_core::PipelineLimits;
+use gristmill_http::{ErrorCodeRow, error_codes};
 
 use crate::config::SETTINGS;
 
@@ -17,7 +18,7 @@ pub(crate) fn command() -> Command {
             Arg::new("table")
                 .value_name("TABLE")
                 .required(true)
-                .value_parser(["settings", "limits"])
+                .value_parser(["settings", "limits", "errors"])
                 .help("Which one"),
         )
 }
@@ -27,6 +28,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let table = match name.as_str() {
         "settings" => settings(),
         "limits" => limits(),
+        "errors" => errors(),
         other => bail!("TABLE is {other:?}: there is no such table"),
     };
     print!("{table}");
@@ -77,6 +79,15 @@ fn limits() -> String {
     fixed("lists and strings", across, "that cross in one call of a host function; the call fails");
     let elements = plugin.table_elements.to_string();
     fixed("table elements", elements, "of all tables of a call; 500 `plugin_out_of_memory`");
+    table.0
+}
+
+/// What a client may be told.
+fn errors() -> String {
+    let mut table = Table::new(["status", "code", "meaning"]);
+    for ErrorCodeRow { status, code: text, meaning } in error_codes() {
+        table.row([status.to_string(), code(text), meaning.to_owned()]);
+    }
     table.0
 }
 

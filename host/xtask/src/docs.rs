@@ -12,7 +12,7 @@ use crate::setup;
 use crate::shell::{output, program, root};
 
 const README: &str = "README.md";
-const TABLES: [&str; 2] = ["settings", "limits"];
+const TABLES: [&str; 3] = ["settings", "limits", "errors"];
 
 /// Build the server and write its tables.
 pub(crate) fn run() -> Result<()> {
