@@ -105,6 +105,11 @@ impl Meter {
         self.spent() + Duration::from_nanos(self.turn())
     }
 
+    /// What is left of the budget.
+    pub(crate) fn left(&self) -> Duration {
+        self.limit.saturating_sub(self.used())
+    }
+
     /// Whether the budget is used up.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.used() > self.limit

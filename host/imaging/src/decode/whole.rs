@@ -62,10 +62,7 @@ impl WebP {
         let blocks = u64::from(size.width.div_ceil(4)) * u64::from(size.height.div_ceil(4));
         let coded = file.div_ceil(CODED_GROUP_BYTES).min(blocks).min(1 << 16);
         let groups = if self.is_lossy { 0 } else { coded };
-        WEBP_BYTES
-            + 2 * file
-            + (samples + 4 + 5 + animated) * size.pixels()
-            + groups * GROUP_BYTES
+        WEBP_BYTES + 2 * file + (samples + 4 + 5 + animated) * size.pixels() + groups * GROUP_BYTES
     }
 
     pub(super) fn decode(

@@ -48,11 +48,8 @@ impl CallState {
             Ok(cost) => cost,
             Err(error) => return Ok(Err(to_wit(error))),
         };
-        let limit = self.limits.host_memory_bytes;
-        if cost.bytes > limit {
-            let (bytes, what) = (cost.bytes, "bytes of memory");
-            let message = format!("it may take {bytes} {what} to work on, over the limit of {limit}");
-            return Ok(Err(wit::ImageError::TooLarge(message)));
+        if let Some(why) = self.refuses(cost) {
+            return Ok(Err(wit::ImageError::TooLarge(why)));
         }
         if cost.cpu > INLINE_CPU_MAX {
             self.off_serving_threads().await;
@@ -67,6 +64,21 @@ impl CallState {
             Err(ImageError::Stopped(_)) => Err(CpuExhausted.into()),
             Err(error) => Ok(Err(to_wit(error))),
         }
+    }
+
+    /// Why work of this cost is not begun, if it is not. Some decoders cannot be stopped, so that
+    /// work is refused that would take far longer than the call may. An estimate is at most about
+    /// twice what the work takes.
+    fn refuses(&self, cost: Cost) -> Option<String> {
+        let (limit, left) = (self.limits.host_memory_bytes, self.meter.left());
+        if cost.bytes > limit {
+            let bytes = cost.bytes;
+            return Some(format!("it may take {bytes} bytes of memory; the limit is {limit}"));
+        }
+        (cost.cpu / 2 > left).then(|| {
+            let (cpu, left) = (cost.cpu.as_millis(), left.as_millis());
+            format!("it may take {cpu} ms of CPU time, of which the call has {left} ms left")
+        })
     }
 
     fn pixels(&self, pixels: &Resource<Pixels>) -> wasmtime::Result<Pixels> {
