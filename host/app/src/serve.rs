@@ -283,19 +283,20 @@ impl Children {
     }
 
     fn new(config: &Config) -> Self {
-        let runner = |concurrent| {
-            // The allocator reserves a gigabyte at its start; as memory that it can write to, this
-            // would be beyond the limit that a child is given later.
-            let mut environment = vec![("MIMALLOC_ARENA_EAGER_COMMIT".into(), "0".into())];
-            let libraries = "LD_LIBRARY_PATH";
-            environment.extend(std::env::var_os(libraries).map(|path| (libraries.into(), path)));
-            ChildRunner::new(RunnerConfig {
-                concurrent,
-                environment,
-                ..RunnerConfig::new(&["child"])
-            })
+        // The allocator reserves a gigabyte at its start; as memory that it can write to, this
+        // would be beyond the limit that a child is given later.
+        let environment = vec![("MIMALLOC_ARENA_EAGER_COMMIT".into(), "0".into())];
+        let compilers = RunnerConfig {
+            concurrent: config.compile_concurrency,
+            environment,
+            ..RunnerConfig::new(&["child"])
         };
-        Self { compilers: runner(config.compile_concurrency), provers: runner(1) }
+        let mut provers = RunnerConfig { concurrent: 1, ..compilers.clone() };
+        // A prover loads ONNX Runtime, and what that is linked to.
+        let libraries = "LD_LIBRARY_PATH";
+        let path = std::env::var_os(libraries).map(|path| (libraries.into(), path));
+        provers.environment.extend(path);
+        Self { compilers: ChildRunner::new(compilers), provers: ChildRunner::new(provers) }
     }
 }
 

@@ -145,12 +145,12 @@ fn name(what: &str, text: &str) -> Result<Name, Refused> {
         .map_err(|error| Refused::new(ErrorCode::InvalidRequest, format!("{what}: {error}")))
 }
 
-/// Whether the query says `name`, the one parameter that is known here: `?force`, `?force=true`.
+/// Whether the query says `name`, the one parameter that is known here: `?force=true`.
 fn flag(name: &str, query: Option<&str>) -> Result<bool, Refused> {
     let invalid = |detail: String| Refused::new(ErrorCode::InvalidRequest, detail);
     let mut value = false;
     for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
-        value = match pair.split_once('=').unwrap_or((pair, "true")) {
+        value = match pair.split_once('=').unwrap_or((pair, "")) {
             (known, "true") if known == name => true,
             (known, "false") if known == name => false,
             (known, other) if known == name => {

@@ -105,18 +105,36 @@ fn bounded<E: Error>(text: &str) -> Result<&str, E> {
     Err(E::custom(detail))
 }
 
-/// What `error` says, cut where it is long.
+/// Bytes that are kept of the end of a long error.
+const ERROR_END: usize = 200;
+
+/// What `error` says, without its middle where it is long: what was expected stands at its end.
 pub(crate) fn cut(error: &impl Display) -> String {
-    struct Cut(String);
+    #[derive(Default)]
+    struct Cut {
+        begin: String,
+        end: String,
+        is_cut: bool,
+    }
     impl Write for Cut {
         fn write_str(&mut self, text: &str) -> fmt::Result {
-            let room = ERROR_BYTES_MAX.saturating_sub(self.0.len());
-            self.0.push_str(&text[..text.floor_char_boundary(room)]);
-            if text.len() > room { Err(fmt::Error) } else { Ok(()) }
+            let room = ERROR_BYTES_MAX.saturating_sub(self.begin.len());
+            let (begin, rest) = text.split_at(text.floor_char_boundary(room));
+            self.begin.push_str(begin);
+            self.end
+                .push_str(&rest[rest.ceil_char_boundary(rest.len().saturating_sub(ERROR_END))..]);
+            self.is_cut |= rest.len() > ERROR_END;
+            let over = self.end.len().saturating_sub(2 * ERROR_END);
+            if over > 0 {
+                self.is_cut = true;
+                self.end.drain(..self.end.ceil_char_boundary(over + ERROR_END));
+            }
+            Ok(())
         }
     }
-    let mut text = Cut(String::new());
-    // It fails where the text is cut.
+    let mut text = Cut::default();
+    // Writing to it cannot fail.
     let _ = write!(text, "{error}");
-    text.0
+    let Cut { begin, end, is_cut } = text;
+    if is_cut { format!("{begin} [..] {end}") } else { begin + &end }
 }

@@ -56,7 +56,7 @@ fn a_bomb_ends_at_its_limit_and_holds_nobody_up() {
         |_| server.assert_reads("acme", 3),
         |served| {
             thread::scope(|scope| {
-                let bombs = [guests::bomb(), guests::bomb_of_locals()];
+                let bombs = [guests::bomb(), guests::variant(&guests::bomb(), 1)];
                 let bombs = bombs.map(|bomb| scope.spawn(move || put("bomb", &bomb)));
                 until_compiling(&server);
                 // Requests are answered while it is being compiled, and changes made.
@@ -125,7 +125,7 @@ fn a_termination_ends_children_at_once() {
     let server = Setup::new().flag("--drain-timeout-s", "100").start();
     server.open_tenant("acme");
     let admin = server.admin.clone();
-    let (bomb, next) = (guests::bomb(), guests::bomb_of_locals());
+    let (bomb, next) = (guests::bomb(), guests::variant(&guests::bomb(), 1));
     let path = "/admin/v1/tenants/acme/plugins/bomb";
     let (one, other) = (admin.clone(), admin);
     let uploads = [

@@ -28,22 +28,6 @@ pub(crate) fn bomb() -> Vec<u8> {
     component(&module(&[body]), 1)
 }
 
-/// The other one: a function with very many locals, each of which is used.
-pub(crate) fn bomb_of_locals() -> Vec<u8> {
-    const LOCALS: u32 = 45_000;
-    let mut body = Function::new([(LOCALS, ValType::I32)]);
-    body.instruction(&Instruction::Loop(BlockType::Empty));
-    for local in 0..LOCALS {
-        body.instruction(&Instruction::LocalGet(LOCALS - 1 - local));
-        body.instruction(&Instruction::LocalSet(local));
-    }
-    body.instruction(&Instruction::LocalGet(0));
-    body.instruction(&Instruction::BrIf(0));
-    body.instruction(&Instruction::End);
-    body.instruction(&Instruction::End);
-    component(&module(&[body]), 1)
-}
-
 /// One whose compiling takes some seconds and some hundred megabytes of memory.
 pub(crate) fn large() -> Vec<u8> {
     let mut bodies = vec![Function::new([])];

@@ -123,9 +123,9 @@ fn a_compressed_body_counts_as_it_is_inflated() {
     let server = identity(MIB);
     let head = raw::post(PATH, &["content-length: 1048576", "inference-header-content-length: 9"]);
     let mut slow = Raw::sent(&server.data, &head);
-    slow.send(&vec![b' '; MIB / 2]);
-    wait_until_held(&server, |bytes| bytes >= (MIB / 2) as u64);
-    let (header_len, body) = request(MIB - LITTLE);
+    slow.send(&vec![b' '; MIB / 8 * 7]);
+    wait_until_held(&server, |bytes| bytes >= (MIB / 8 * 7) as u64);
+    let (header_len, body) = request(MIB / 4);
     let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
     gzip.write_all(&body).unwrap();
     let gzip = gzip.finish().unwrap();

@@ -83,7 +83,7 @@ fn json_that_becomes_more_than_it_is() {
                 let many = much(r#""a":1,"#);
                 format!(r#"{{"inputs":[],"parameters":{{{many}"b":1}}}}"#)
             },
-            "0 inputs",
+            "is missing",
         ),
         ("nested", format!(r#"{{"id":{}"#, much("[")), "JSON cannot be read"),
         ("nested data", input("FP32", "[1]", &format!("{0}{1}", much("[[[["), "]")), "JSON cannot"),

@@ -40,6 +40,8 @@ fn a_plugin_is_replaced_between_two_requests() {
                     let answer = ask();
                     assert_eq!(version_of(&answer), version);
                     assert_eq!(answer.header("gristmill-release"), release.to_string());
+                    // While the plugin was compiled the others had many answers of the old one.
+                    versions.try_iter().for_each(drop);
                     let seen = versions.iter().take(10_000).any(|seen| seen == version);
                     assert!(seen, "the others still get another version than {version:?}");
                 }
