@@ -782,8 +782,8 @@ async def a_tenant_may_stand_in_the_path(library):
     other = library.at("/v1/other")
     try:
         inputs = [other.input("input", features(1))]
-        await other.refused(403, "infer", "ranker", inputs)
-        await other.refused(403, "get_model_repository_index")
+        await other.refused(401, "infer", "ranker", inputs)
+        await other.refused(401, "get_model_repository_index")
     finally:
         await other.close()
 

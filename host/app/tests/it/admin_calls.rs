@@ -14,7 +14,7 @@ fn every_call_leaves_a_line_in_the_log() {
     let digest = server.status()["tenants"]["acme"]["plugins"]["digits"]["digest"].clone();
     server.admin.delete("/admin/v1/tenants/acme").refused(409, "conflict", &[]);
     server.admin.get("/admin/v1/nothing").refused(404, "not_found", &[]);
-    server.logs("\"/admin/v1/nothing\"");
+    server.logs("path=/admin/v1/nothing");
     let log = server.log();
     let line = |named: &[&str]| {
         let holds = |line: &&str| {

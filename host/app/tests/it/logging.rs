@@ -104,9 +104,7 @@ fn in_text_a_line_names_its_request_too() {
 fn a_clients_request_id_forges_nothing() {
     let server = Server::start();
     server.hostile("acme");
-    for forged in
-        ["a} ERROR gristmill: forged{b=c", "a\" forged=\"b", "forged\u{1b}[31m", "forged \\n"]
-    {
+    for forged in ["a} ERROR gristmill: forged{b=c", "a\" forged=\"b", "forged \\n"] {
         let path = format!("{HOSTILE}?do=internal-error");
         let answer = server.data.send("POST", &path, &[("x-request-id", forged)], Some(b""));
         answer.refused(500, "plugin_failed", &[]);

@@ -60,6 +60,11 @@ fn checked(
     budget: &Arc<ByteBudget>,
 ) -> Result<Answer, String> {
     let PluginResponse { status, content_type, headers, body } = response;
+    // What has no body needs no type.
+    let media_type = match body.is_empty() && content_type.is_empty() {
+        true => None,
+        false => Some(media_type(&content_type)?),
+    };
     let head_bytes = content_type.len() + check_sizes(&headers)?;
     let all = head_bytes + body.len();
     if all > bytes_max {
@@ -67,15 +72,11 @@ fn checked(
             "response of {all} bytes, headers included, is over the limit of {bytes_max}"
         ));
     }
-    let is_empty = body.is_empty();
     let body = ResponseBody::from(Bytes::from(body)).held_with_head(head_bytes, budget);
     let mut answer = Response::new(body);
     *answer.status_mut() =
         StatusCode::from_u16(status).map_err(|_| format!("status {status} is not a status"))?;
-    // What has no body needs no type.
-    if !(is_empty && content_type.is_empty()) {
-        answer.headers_mut().insert(CONTENT_TYPE, media_type(&content_type)?);
-    }
+    answer.headers_mut().extend(media_type.map(|value| (CONTENT_TYPE, value)));
     for (name, value) in headers {
         if !passes(&name) {
             tracing::debug!(header = name, "a plugin's header that is not passed on");

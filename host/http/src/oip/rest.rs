@@ -294,10 +294,11 @@ impl Inference {
             (None, Some(encoding)) => encoding,
             (None, None) if first.as_bytes().eq_ignore_ascii_case(b"identity") => return Ok(body),
             _ => {
-                let given: Vec<_> = headers.get_all(CONTENT_ENCODING).iter().collect();
-                let detail = format!(
-                    "content-encoding is {given:?}: gzip, deflate or identity is understood"
-                );
+                let given = headers.get_all(CONTENT_ENCODING).iter().map(HeaderValue::as_bytes);
+                let given = given.collect::<Vec<_>>().join(&b", "[..]);
+                let given = String::from_utf8_lossy(&given);
+                let detail =
+                    format!("content-encoding is {given:?}: gzip and deflate are understood");
                 return Err(Problem::new(ErrorCode::UnsupportedMediaType, detail));
             }
         };
