@@ -83,8 +83,6 @@ pub struct LoadOptions {
     pub memory_arena: bool,
     /// Whether ONNX Runtime plans memory ahead for shapes it has seen.
     pub memory_pattern: bool,
-    /// Rows of the largest batch that each instance runs before it serves, where that is quick.
-    pub warm_rows: usize,
 }
 
 impl Default for LoadOptions {
@@ -98,7 +96,6 @@ impl Default for LoadOptions {
             graph_optimization: GraphOptimization::All,
             memory_arena: true,
             memory_pattern: true,
-            warm_rows: 1,
         }
     }
 }
@@ -238,7 +235,7 @@ impl Backends {
             return Err(LoadError::Unusable { opset: inspected.opset, reasons: warnings });
         };
         let warm_up = |kind: ProviderKind, instances: &mut [Box<dyn Model>]| {
-            let warm = probe::warm_up(instances, &info, options.warm_rows, &self.pool);
+            let warm = probe::warm_up(instances, &info, &self.pool);
             warm.err().map(|why| format!("{}: {why}", backend_of(kind)))
         };
         let mut cold: Vec<_> = warm_up(kind, &mut instances).into_iter().collect();

@@ -5,7 +5,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use gristmill_core::{BufferPool, Dtype, Model, ModelError, ModelInfo, Tensor, TensorInfo};
 
@@ -15,35 +15,18 @@ const INPUT_BYTES_MAX: usize = 64 << 20;
 /// Texts that are made up, at most.
 const TEXTS_MAX: usize = 1 << 16;
 
-/// Inputs of a larger batch are made up only below this.
-const BATCH_BYTES_MAX: usize = 4 << 20;
-
-/// A larger batch is run only if one row lets hope for less.
-const BATCH_TIME_MAX: Duration = Duration::from_secs(1);
-
 /// A first run in the server may take so long.
 const RUN_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Run each instance once with one row and, where that is quick, once with `rows`. Returns why it
-/// failed, where it did.
+/// Run each instance once with one row, which is what the child proved. Returns why it failed, where
+/// it did.
 pub(crate) fn warm_up(
     instances: &mut [Box<dyn Model>],
     info: &ModelInfo,
-    rows: usize,
     pool: &BufferPool,
 ) -> Result<(), String> {
-    let one = inputs(info, 1, INPUT_BYTES_MAX, pool)?;
-    let larger = Some(rows).filter(|rows| *rows > 1 && info.rows_are_dynamic());
-    let larger = larger.and_then(|rows| inputs(info, rows, BATCH_BYTES_MAX, pool).ok());
-    for model in instances {
-        let took = run_within(model.as_mut(), &one, RUN_TIME_MAX)?;
-        if let Some(larger) = &larger
-            && took.saturating_mul(rows as u32) <= BATCH_TIME_MAX
-        {
-            run_within(model.as_mut(), larger, RUN_TIME_MAX)?;
-        }
-    }
-    Ok(())
+    let one = inputs(info, pool)?;
+    instances.iter_mut().try_for_each(|model| run_within(model.as_mut(), &one, RUN_TIME_MAX))
 }
 
 /// Run the model once with one row, for as long as it takes.
@@ -52,18 +35,13 @@ pub(crate) fn run_once(
     info: &ModelInfo,
     pool: &BufferPool,
 ) -> Result<(), ModelError> {
-    let inputs = inputs(info, 1, INPUT_BYTES_MAX, pool).map_err(ModelError)?;
+    let inputs = inputs(info, pool).map_err(ModelError)?;
     model.run(&inputs).map(drop)
 }
 
-/// How long it took, or why it failed.
-fn run_within(
-    model: &mut dyn Model,
-    inputs: &[Tensor],
-    time: Duration,
-) -> Result<Duration, String> {
+/// Run it once, within `time` where it can be ended. Returns why it failed, where it did.
+fn run_within(model: &mut dyn Model, inputs: &[Tensor], time: Duration) -> Result<(), String> {
     let interrupt = model.interrupt();
-    let started = Instant::now();
     let (outcome, ended) = std::thread::scope(|scope| {
         let (running, over) = channel::<()>();
         let ends = interrupt.as_ref();
@@ -84,34 +62,21 @@ fn run_within(
         return Err(format!("a first run took longer than {} s", time.as_secs()));
     }
     match outcome {
-        Ok(Ok(_)) => Ok(started.elapsed()),
+        Ok(Ok(_)) => Ok(()),
         Ok(Err(ModelError(why))) => Err(format!("a first run on zeros failed: {why}")),
         Err(_) => Err("a first run on zeros panicked".into()),
     }
 }
 
-/// An input for each of the model's, of at most `bytes_max` in all.
-fn inputs(
-    info: &ModelInfo,
-    rows: usize,
-    bytes_max: usize,
-    pool: &BufferPool,
-) -> Result<Vec<Tensor>, String> {
-    let rows = if info.rows_are_dynamic() { rows } else { 1 };
-    let mut left = bytes_max;
-    info.inputs.iter().map(|input| made_up(input, rows, &mut left, pool)).collect()
+/// One row for each of the model's inputs.
+fn inputs(info: &ModelInfo, pool: &BufferPool) -> Result<Vec<Tensor>, String> {
+    let mut left = INPUT_BYTES_MAX;
+    info.inputs.iter().map(|input| made_up(input, &mut left, pool)).collect()
 }
 
-fn made_up(
-    input: &TensorInfo,
-    rows: usize,
-    left: &mut usize,
-    pool: &BufferPool,
-) -> Result<Tensor, String> {
+fn made_up(input: &TensorInfo, left: &mut usize, pool: &BufferPool) -> Result<Tensor, String> {
     let failed = |why: String| format!("input {:?} cannot be made up: {why}", input.name);
-    let dims = input.dims.iter().enumerate();
-    let shape: Vec<usize> =
-        dims.map(|(at, dim)| dim.unwrap_or(if at == 0 { rows } else { 1 })).collect();
+    let shape: Vec<usize> = input.dims.iter().map(|dim| dim.unwrap_or(1)).collect();
     let elements = shape.iter().try_fold(1_usize, |all, dim| all.checked_mul(*dim));
     let bytes = elements.and_then(|all| all.checked_mul(input.dtype.size_bytes().unwrap_or(32)));
     let Some((elements, bytes)) = elements.zip(bytes).filter(|(_, bytes)| *bytes <= *left) else {

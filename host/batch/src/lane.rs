@@ -127,6 +127,8 @@ pub(crate) struct State {
     pub(crate) surplus_workers: usize,
     /// Why nothing is taken any more, where that is so.
     pub(crate) refused: Option<Arc<str>>,
+    /// Whether that is for lost runs, and over when one of them ends.
+    pub(crate) has_lost_too_many: bool,
     /// How long it takes to copy a batch together, recency-weighted.
     pub(crate) staging_time: Duration,
     /// Batches taken early, being staged or waiting for an instance.
@@ -284,6 +286,7 @@ impl Lane {
             unwatched: false,
             surplus_workers: 0,
             refused: None,
+            has_lost_too_many: false,
             staging_time: Duration::ZERO,
             staged: 0,
             ran: Vec::new(),

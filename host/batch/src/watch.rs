@@ -54,6 +54,7 @@ impl Lanes {
             let mut state = lane.state();
             // Nothing begins any more.
             lane.refuse(&mut state, "the server is shutting down");
+            state.has_lost_too_many = false;
             state.running.tell_all(Instant::now());
         }
         let left = || until.saturating_duration_since(Instant::now());
@@ -130,6 +131,7 @@ fn give_up<'a>(
         tracing::error!(model, %error, "no thread for a worker");
     }
     if count > LOST_RUNS_MAX {
+        state.has_lost_too_many = true;
         shared.refuse(&mut state, &refusal(count));
         return state;
     }

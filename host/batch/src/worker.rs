@@ -166,6 +166,13 @@ fn put_back(shared: &Shared, state: &mut State, returned: Returned) {
         shared.upkeep.lost_runs.fetch_sub(1, Ordering::Relaxed);
         state.surplus_workers += usize::from(!led);
         tracing::warn!(model = &*shared.name, "a run that was lost has ended after all");
+        if std::mem::take(&mut state.has_lost_too_many) {
+            // Nothing took its place: the model serves again.
+            state.refused = None;
+            state.idle.push(instance);
+            shared.freed.notify_all();
+            return;
+        }
         // Its place is taken, and letting go of it takes long: not under the lane's lock.
         let _ = std::thread::Builder::new().spawn(move || drop(instance));
     }

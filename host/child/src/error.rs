@@ -30,7 +30,11 @@ pub enum ChildError {
 impl ChildError {
     /// Whether the server is at fault, rather than the work that the child was given.
     pub fn is_hosts_fault(&self) -> bool {
-        matches!(self, Self::Busy(_) | Self::ShuttingDown | Self::Io(_))
+        match self {
+            // Not by this server, which says why it ends a child: the kernel, for want of memory.
+            Self::Killed { signal, .. } => *signal == rustix::process::Signal::KILL.as_raw(),
+            other => matches!(other, Self::Busy(_) | Self::ShuttingDown | Self::Io(_)),
+        }
     }
 }
 

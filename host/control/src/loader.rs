@@ -73,10 +73,19 @@ impl Loader {
         }
     }
 
+    fn new_share(&self) -> Share {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        // However many cores there are, the pool has places for others.
+        let pool = self.sandbox.config().concurrent_calls as usize;
+        let calls = (cores * SLOTS_PER_CORE).min(pool / 2).max(1);
+        let bytes = ByteBudget::new(self.tenant_bytes_max);
+        Share { calls: Account::new(calls, cores.min(calls), bytes.clone()), bytes }
+    }
+
     /// The tenant's share of the host. Guests are bound by the processor, so a few for each core
     /// keep it busy; more would only let one tenant's runaway plugins crowd out the others.
     pub(crate) fn share(&self, tenant: &Name) -> Arc<Share> {
-        let new = || Arc::new(new_share(self.tenant_bytes_max));
+        let new = || Arc::new(self.new_share());
         lock(&self.shares).entry(tenant.clone()).or_insert_with(new).clone()
     }
 
@@ -163,7 +172,7 @@ impl Loader {
             loaded.map_err(|error| PluginFault { why: error.to_string(), code: error.code() })?;
         let plugin = Arc::new(plugin);
         // On an account of its own: a tenant that is busy can deploy all the same.
-        let share = new_share(self.tenant_bytes_max);
+        let share = self.new_share();
         let grant = Grant { limits: &self.probe_limits, account: &share.calls, plugin: None };
         plugin.probe(grant).await.map_err(|error| PluginFault {
             why: format!("cannot be instantiated: {error}"),
@@ -240,13 +249,6 @@ impl PluginFault {
     fn host(why: String) -> Self {
         Self { why, code: ErrorCode::Internal }
     }
-}
-
-fn new_share(bytes_max: usize) -> Share {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let bytes = ByteBudget::new(bytes_max);
-    let calls = Account::new(cores * SLOTS_PER_CORE, cores, bytes.clone());
-    Share { calls, bytes }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -313,7 +313,6 @@ impl ModelConfig {
             },
             memory_arena: self.memory_arena,
             memory_pattern: self.memory_pattern,
-            warm_rows: self.max_batch_size,
         }
     }
 

@@ -71,7 +71,8 @@ pub(crate) struct Work<'a, T> {
 }
 
 impl LongCalls {
-    /// As many threads as there are cores.
+    /// One thread more than there are cores, which is what one owner can have: native work of one
+    /// leaves a thread to others.
     pub(crate) fn new() -> std::io::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let lower_priority = || {
@@ -80,7 +81,7 @@ impl LongCalls {
             }
         };
         let runtime = Builder::new_multi_thread()
-            .worker_threads(cores)
+            .worker_threads(cores + 1)
             .thread_name("long-calls")
             .on_thread_start(lower_priority)
             .build()?;

@@ -795,7 +795,8 @@ async def a_tenant_may_stand_in_the_path(library):
 async def an_earlier_version_is_no_longer_loaded(library):
     model = "identity-uint8"
     [earlier] = (await library.document("get_model_metadata", model))["versions"]
-    administer("PUT", f"models/{model}", (FIXTURES / "identity-fp32.onnx").read_bytes())
+    content = (FIXTURES / "identity-fp32.onnx").read_bytes()
+    administer("PUT", f"models/{model}?force=true", content)
     [version] = (await library.document("get_model_metadata", model))["versions"]
     assert int(version) > int(earlier)
     entries = [entry for entry in await entries_of(library) if entry["name"] == model]

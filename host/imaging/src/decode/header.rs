@@ -191,7 +191,7 @@ fn webp(bytes: &[u8]) -> Option<Header> {
     let chunk = Chunk::at(bytes, 12)?;
     if &chunk.name != b"VP8X" {
         let (size, is_lossy) = chunk.picture(bytes)?;
-        let webp = WebP { is_lossy, is_animated: false };
+        let webp = WebP { is_lossy, is_animated: false, has_lossless: !is_lossy };
         return Some(Header { size, exif: None, kind: Kind::WebP(webp) });
     }
     let start = chunk.data.start;
@@ -200,10 +200,16 @@ fn webp(bytes: &[u8]) -> Option<Header> {
         height: little_u24(bytes, start + 7)? + 1,
     };
     let (mut exif, mut picture, mut is_animated) = (None, None, false);
+    let mut has_lossless = false;
     let mut next = chunk.end;
-    for _ in 0..CHUNKS_MAX {
+    for seen in 0.. {
         let Some(chunk) = Chunk::at(bytes, next) else { break };
         next = chunk.end;
+        // Which of several pictures the decoder takes is its own affair.
+        has_lossless |= seen >= CHUNKS_MAX || matches!(&chunk.name, b"VP8L" | b"ALPH" | b"ANMF");
+        if seen >= CHUNKS_MAX {
+            break;
+        }
         match &chunk.name {
             b"EXIF" => exif = exif.or(Some(chunk.data)),
             // The frame's place, then the chunks of its picture.
@@ -218,7 +224,7 @@ fn webp(bytes: &[u8]) -> Option<Header> {
     let (size, is_lossy) = picture?;
     // The decoder decodes it before it sees that it does not fit.
     let fits = size.width <= canvas.width && size.height <= canvas.height;
-    let webp = WebP { is_lossy, is_animated };
+    let webp = WebP { is_lossy, is_animated, has_lossless };
     fits.then_some(Header { size: canvas, exif, kind: Kind::WebP(webp) })
 }
 

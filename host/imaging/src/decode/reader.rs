@@ -12,17 +12,22 @@ const PIECE_BYTES: usize = 512;
 pub(super) struct Reader<'a> {
     bytes: Cursor<&'a [u8]>,
     clock: RefCell<Clock<'a>>,
+    /// Bytes read since the last look, in small pieces.
+    unlooked: usize,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(bytes: &'a [u8], work: Work<'a>) -> Self {
-        Self { bytes: Cursor::new(bytes), clock: RefCell::new(Clock::new(work)) }
+        let clock = RefCell::new(Clock::new(work));
+        Self { bytes: Cursor::new(bytes), clock, unlooked: 0 }
     }
 }
 
 impl Read for Reader<'_> {
     fn read(&mut self, target: &mut [u8]) -> Result<usize> {
-        if target.len() >= PIECE_BYTES {
+        self.unlooked += target.len();
+        if self.unlooked >= PIECE_BYTES {
+            self.unlooked = 0;
             self.clock.get_mut().look();
         }
         self.bytes.read(target)

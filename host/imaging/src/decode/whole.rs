@@ -41,14 +41,16 @@ pub(super) fn decode_bmp(
 pub(super) struct WebP {
     pub(super) is_lossy: bool,
     pub(super) is_animated: bool,
+    /// Whether any of it may be coded losslessly: an alpha channel, another frame.
+    pub(super) has_lossless: bool,
 }
 
 /// What a frame's coded data may claim to take before the file is found to be too short for them, and tables.
 const WEBP_BYTES: u64 = 18 << 20;
 
-/// A group of VP8L's codes with tables of the full size, and how few bytes of a file make one. A
-/// group is picked for a block of at least 4 x 4 pixels. How many groups there are only the decoder
-/// sees, so that all that the file and the size allow are counted.
+/// A group of VP8L's codes with tables of the full size, and how few bytes of a file make one. How
+/// many groups there are only the decoder sees, and it makes those as well that no pixel uses: all
+/// that the file allows are counted.
 const GROUP_BYTES: u64 = 5 * ((4 << 10) + 400);
 const CODED_GROUP_BYTES: u64 = 40;
 
@@ -59,9 +61,10 @@ impl WebP {
         // the decoder's client sees them, and what transforms and codes are picked by.
         let samples = if self.is_lossy { 2 } else { 4 + 2 };
         let animated = if self.is_animated { 8 } else { 0 };
-        let blocks = u64::from(size.width.div_ceil(4)) * u64::from(size.height.div_ceil(4));
-        let coded = file.div_ceil(CODED_GROUP_BYTES).min(blocks).min(1 << 16);
-        let groups = if self.is_lossy { 0 } else { coded };
+        let groups = match self.has_lossless {
+            true => file.div_ceil(CODED_GROUP_BYTES).min(1 << 16),
+            false => 0,
+        };
         WEBP_BYTES + 2 * file + (samples + 4 + 5 + animated) * size.pixels() + groups * GROUP_BYTES
     }
 

@@ -14,6 +14,9 @@ use crate::call::{CallState, CpuExhausted, Limited};
 /// Work that takes longer is not done on a serving thread.
 const INLINE_CPU_MAX: Duration = Duration::from_millis(2);
 
+/// How far beyond the budget work may be foreseen to go: what is foreseen is rather too much.
+const OVERRUN_MAX: Duration = Duration::from_millis(50);
+
 pub(super) fn link(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
     wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)
 }
@@ -67,15 +70,14 @@ impl CallState {
     }
 
     /// Why work of this cost is not begun, if it is not. Some decoders cannot be stopped, so that
-    /// work is refused that would take far longer than the call may. An estimate is at most about
-    /// twice what the work takes.
+    /// work is refused that would take longer than the call may.
     fn refuses(&self, cost: Cost) -> Option<String> {
         let (limit, left) = (self.limits.host_memory_bytes, self.meter.left());
         if cost.bytes > limit {
             let bytes = cost.bytes;
             return Some(format!("it may take {bytes} bytes of memory; the limit is {limit}"));
         }
-        (cost.cpu / 2 > left).then(|| {
+        (cost.cpu > left + OVERRUN_MAX).then(|| {
             let (cpu, left) = (cost.cpu.as_millis(), left.as_millis());
             format!("it may take {cpu} ms of CPU time, of which the call has {left} ms left")
         })

@@ -18,6 +18,9 @@ const LINE_BYTES: usize = 256;
 const MESSAGE_BYTES_MAX: usize = 8 << 10;
 const FIELD_BYTES_MAX: usize = 2 << 10;
 
+/// What the host reads of one field's name and value together; a longer field is dropped.
+const FIELD_FUEL: usize = 64 << 10;
+
 /// Fields of one line; further ones are dropped.
 const FIELDS_MAX: usize = 32;
 
@@ -46,19 +49,29 @@ pub(super) fn link(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
             return Ok(());
         }
         let message = message.to_str(&store)?;
+        // A message costs what it made the host read, not only what is kept of it.
+        let read_bytes = message.len();
         let message = cut(&message, MESSAGE_BYTES_MAX).to_owned();
         let mut object = PluginFields::default();
         let mut dropped = fields.len().saturating_sub(FIELDS_MAX);
+        // Fields that are far too long are not even read.
+        let fuel = store.hostcall_fuel();
+        store.set_hostcall_fuel(FIELD_FUEL);
         for index in 0..fields.len().min(FIELDS_MAX) {
             let Some(field) = fields.get(&mut store, index) else { break };
-            let Field { name, value } = field?;
+            let Ok(Field { name, value }) = field else {
+                dropped += 1;
+                continue;
+            };
             let (name, value) = (name.to_str(&store)?, value.to_str(&store)?);
             if !object.push(cut(&name, FIELD_BYTES_MAX), cut(&value, FIELD_BYTES_MAX)) {
                 dropped += 1;
             }
         }
+        store.set_hostcall_fuel(fuel);
         let log = &mut store.data_mut().log;
-        if log.take(escaped_len(&message) + object.as_str().len()) {
+        let logged = escaped_len(&message) + object.as_str().len();
+        if log.take(logged.max(read_bytes)) {
             log.emit(level, &message, (&object, dropped));
         }
         Ok(())

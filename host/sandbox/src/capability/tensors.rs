@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use gristmill_core::{Buffer, Dtype, Tensor, TensorError};
+use gristmill_core::{Buffer, BufferPool, Dtype, Tensor, TensorError};
 use wasmtime::StoreContextMut;
 use wasmtime::component::{HasSelf, Linker, Resource, WasmList};
 
@@ -60,7 +60,7 @@ impl CallState {
         if bytes > INLINE_BYTES_MAX {
             self.off_serving_threads().await;
         }
-        self.hold(bytes)?;
+        self.hold(BufferPool::bytes_taken(bytes))?;
         Ok(Ok(()))
     }
 
@@ -185,7 +185,7 @@ impl HostTensor for CallState {
     ) -> wasmtime::Result<Option<Resource<Tensor>>> {
         let tensor = self.inspected(&tensor).await?;
         let Some((values, width)) = rows_of(&tensor) else { return Ok(None) };
-        self.hold(tensor.as_bytes().len())?;
+        self.hold(BufferPool::bytes_taken(tensor.as_bytes().len()))?;
         let buffer = self.pool.try_fill(tensor.as_bytes().len(), |bytes| {
             let target: &mut [f32] = bytemuck::cast_slice_mut(bytes);
             let mut seen = 0;
