@@ -120,7 +120,7 @@ impl AdminPlane {
         }
         answer.headers_mut().extend(allow.map(|allow| (ALLOW, allow)));
         // What is left of a body that was refused unread would be taken for the next request.
-        let unread = matches!(answer.status().as_u16(), 401 | 403 | 404 | 405);
+        let unread = matches!(answer.status().as_u16(), 401 | 403..=405 | 408 | 413);
         if has_body && unread {
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
