@@ -29,6 +29,10 @@ const STALL: Duration = Duration::from_secs(30);
 /// The most that is set aside for a body before any of it is there.
 const RESERVED_BYTES_MAX: usize = 8 << 20;
 
+/// How much of a refused body is read, and for how long.
+const DROPPED_BYTES_MAX: usize = 8 << 20;
+const DROPPED_TIME: Duration = Duration::from_secs(2);
+
 /// Bounds on reading a body.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
@@ -99,6 +103,20 @@ fn parsed(text: &[u8]) -> Result<Map<String, Value>, Problem> {
     }
 }
 
+/// Read and drop some of a body that is refused, for a while: a client that is still sending would
+/// be reset, and might not see the answer.
+async fn drop_some(mut body: Body) {
+    let reading = async {
+        let mut left = DROPPED_BYTES_MAX;
+        while let Some(Ok(frame)) = body.frame().await {
+            let len = frame.data_ref().map_or(0, Bytes::len);
+            let Some(less) = left.checked_sub(len) else { break };
+            left = less;
+        }
+    };
+    let _ = tokio::time::timeout(DROPPED_TIME, reading).await;
+}
+
 async fn read(mut body: Body, bounds: Bounds) -> Result<Bytes, Problem> {
     let Bounds { bytes, limit, timeout } = bounds;
     let too_large = || {
@@ -108,6 +126,7 @@ async fn read(mut body: Body, bounds: Bounds) -> Result<Bytes, Problem> {
     let late = |detail: String| Problem::new(ErrorCode::RequestTimeout, detail);
     let expected = body.size_hint().lower();
     if expected > bytes as u64 {
+        drop_some(body).await;
         return Err(too_large());
     }
     let until = Instant::now() + timeout;
