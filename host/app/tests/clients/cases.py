@@ -423,7 +423,7 @@ async def a_deadline_reaches_the_batcher(library):
         before = lane("waits")
         message = await library.refused(504, "infer", "waits", inputs, **deadline)
         await until("waits", queued_rows=0, fail=before["fail"] + 1, batches=before["batches"])
-    assert message.startswith("no answer within 5"), message
+    assert message.startswith("no answer within "), message
 
 
 @common
