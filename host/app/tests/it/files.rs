@@ -27,10 +27,12 @@ pub(crate) fn plugin(name: &str) -> Vec<u8> {
 /// A plugin of the repository whose memory begins with so many pages of 64 KiB; less than 64.
 pub(crate) fn plugin_that_begins_with(name: &str, pages: u8) -> Vec<u8> {
     let mut plugin = plugin(name);
-    // The memory section: three bytes long, one memory without a maximum.
-    let section = |bytes: &[u8]| bytes[..4] == [5, 3, 1, 0] && bytes[4] < 64;
-    let found: Vec<_> = (0..plugin.len() - 4).filter(|at| section(&plugin[*at..at + 5])).collect();
-    let [at] = found[..] else { panic!("{} memory sections in {name}", found.len()) };
+    // The memory section: three bytes long, one memory without a maximum. Globals come next, and code,
+    // where the same bytes may stand by chance, later.
+    let section =
+        |bytes: &[u8]| bytes[..4] == [5, 3, 1, 0] && bytes[4] < 64 && matches!(bytes[5], 6 | 7);
+    let found = (0..plugin.len() - 5).find(|at| section(&plugin[*at..at + 6]));
+    let at = found.unwrap_or_else(|| panic!("no memory section in {name}"));
     plugin[at + 4] = pages;
     plugin
 }
