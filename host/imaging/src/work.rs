@@ -20,6 +20,7 @@ pub struct Work<'a> {
     pub check: &'a dyn Fn() -> Result<(), Stopped>,
 }
 
+#[cfg(test)]
 impl<'a> Work<'a> {
     /// Work that is never stopped.
     pub fn unstopped(pool: &'a BufferPool) -> Self {
