@@ -79,6 +79,11 @@ pub(crate) const SETTINGS: &[Setting] = &[
         help: "The most memory that a model's first load and run may take, besides four times its file",
     },
     Setting {
+        key: "model_run_memory_bytes",
+        default: Some("1073741824"),
+        help: "The most memory that the runs of one instance of a model may take on the host, besides its weights; a run that would take more fails",
+    },
+    Setting {
         key: "concurrent_plugin_calls",
         default: Some("256"),
         help: "Plugin calls running at the same time; further ones wait",
@@ -171,6 +176,7 @@ pub(crate) struct Config {
     pub(crate) onnxruntime_library: Option<PathBuf>,
     pub(crate) model_proof_timeout: Duration,
     pub(crate) model_proof_memory_bytes: u64,
+    pub(crate) model_run_memory_bytes: usize,
     pub(crate) concurrent_plugin_calls: u32,
     pub(crate) plugin_memory_bytes: usize,
     pub(crate) plugin_instances: u32,
@@ -260,6 +266,7 @@ impl Config {
                 86_400,
             )),
             model_proof_memory_bytes: reader.within("model_proof_memory_bytes", 64 << 20, 1 << 40),
+            model_run_memory_bytes: reader.within("model_run_memory_bytes", 1 << 20, 1 << 40),
             concurrent_plugin_calls: reader.within("concurrent_plugin_calls", 1, 10_000),
             plugin_memory_bytes: reader.within("plugin_memory_bytes", 1 << 20, 4 << 30),
             plugin_instances: reader.within("plugin_instances", 1, 1000),

@@ -24,6 +24,7 @@ use gristmill_http::{
 use gristmill_sandbox::{Compiler, Sandbox, SandboxConfig};
 use gristmill_store::Store;
 use gristmill_telemetry::LogFormat;
+use gristmill_thread::Share;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
@@ -89,6 +90,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
             variable,
             "unknown variable; `gristmill serve --help` lists those there are"
         );
+    }
+    // Before other threads are started, which inherit it.
+    if let Err(error) = Share::Serving.apply() {
+        tracing::warn!(%error, "requests are served with the kernel's own scheduling");
     }
     // A connection is a file, and the usual limit of 1024 of them is for programs that hold few.
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
@@ -310,7 +315,7 @@ async fn open_control(
         configured: config.onnxruntime_library.clone(),
         data_directory: Some(data_dir.clone()),
     };
-    let backends = Backends::open(&search, pool.clone())?;
+    let backends = Backends::open(&search, pool.clone(), config.model_run_memory_bytes)?;
     let limits = ChildLimits {
         wall: config.compile_timeout * WALL_PER_CPU,
         cpu: config.compile_timeout,

@@ -183,10 +183,16 @@ pub struct Backends {
 
 impl Backends {
     /// Look for ONNX Runtime: where the configuration says, in `ORT_DYLIB_PATH`, in the data
-    /// directory. Where there is none, tract serves and a warning says so.
-    pub fn open(search: &LibrarySearch, pool: BufferPool) -> Result<Arc<Self>, LibraryError> {
+    /// directory. Where there is none, tract serves and a warning says so. The runs of one instance
+    /// may take `run_memory_bytes` of the host's memory besides the model's weights.
+    pub fn open(
+        search: &LibrarySearch,
+        pool: BufferPool,
+        run_memory_bytes: usize,
+    ) -> Result<Arc<Self>, LibraryError> {
+        let open = |path: &Path| onnxruntime::Runtime::open(path, pool.clone(), run_memory_bytes);
         let onnxruntime = match find_library(search) {
-            Some(path) => match onnxruntime::Runtime::open(&path, pool.clone()) {
+            Some(path) => match open(&path) {
                 Ok(runtime) => {
                     tracing::info!(library = %path.display(), "models run on ONNX Runtime");
                     // A child process works in another folder.

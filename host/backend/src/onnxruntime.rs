@@ -1,6 +1,7 @@
 //! ONNX Runtime, on the processor or on CUDA, through `ort`, its library loaded at run time.
 
 mod direct;
+mod run;
 
 use std::marker::PhantomData;
 use std::path::Path;
@@ -10,6 +11,7 @@ use bytemuck::{CheckedBitPattern, NoUninit};
 use gristmill_core::{
     BufferPool, Dtype, Interrupt, Model, ModelError, ModelInfo, Tensor, TensorInfo,
 };
+use gristmill_thread::NativeMemory;
 use ort::environment::Environment;
 use ort::ep::{
     ArbitrarilyConfigurableExecutionProvider, CPU, CUDA, ExecutionProvider,
@@ -22,6 +24,8 @@ use ort::value::{
     DynValue, Outlet, PrimitiveTensorElementType, TensorElementType, TensorRef, ValueType,
 };
 
+use self::run::{Keeping, Runs, Threads};
+pub(crate) use self::run::is_out_of_memory;
 use crate::inspect::Inspected;
 use crate::{GraphOptimization, LoadOptions, Loaded, ProviderKind, unsupported, with_element_type};
 
@@ -34,12 +38,21 @@ const NO_TELEMETRY: &str = "ORT_DISABLE_TELEMETRY";
 pub(crate) struct Runtime {
     environment: Environment,
     pool: BufferPool,
+    /// The most memory that the runs of one session may take.
+    run_memory_bytes: usize,
 }
 
 impl Runtime {
-    pub(crate) fn open(library: &Path, pool: BufferPool) -> Result<Self, String> {
+    pub(crate) fn open(
+        library: &Path,
+        pool: BufferPool,
+        run_memory_bytes: usize,
+    ) -> Result<Self, String> {
         if std::env::var_os(NO_TELEMETRY).is_none_or(|value| value != "1") {
             return Err(format!("{NO_TELEMETRY} is not 1: it would write to the home directory"));
+        }
+        if !gristmill_thread::is_counted() {
+            tracing::warn!("this program does not export posix_memalign: the memory of models' runs is not bounded");
         }
         // Absolute, because `ort` would look for a relative path beside the executable first.
         let library = library.canonicalize().map_err(|error| error.to_string())?;
@@ -49,7 +62,7 @@ impl Runtime {
             .with_telemetry(false)
             .build()
             .map_err(|error| error.to_string())?;
-        Ok(Self { environment, pool })
+        Ok(Self { environment, pool, run_memory_bytes })
     }
 
     /// What library this is.
@@ -70,10 +83,11 @@ impl Runtime {
         inspected: &Inspected,
     ) -> Result<Loaded, String> {
         let first = self.session(onnx, options, provider)?;
+        let (inputs, outputs) = (first.0.inputs(), first.0.outputs());
         let info = ModelInfo {
             backend: NAME,
-            inputs: first.inputs().iter().map(describe).collect::<Result<_, _>>()?,
-            outputs: first.outputs().iter().map(describe).collect::<Result<_, _>>()?,
+            inputs: inputs.iter().map(describe).collect::<Result<_, _>>()?,
+            outputs: outputs.iter().map(describe).collect::<Result<_, _>>()?,
         };
         let direct = match provider {
             // A run with outputs bound cannot be ended, and loops may need that.
@@ -82,24 +96,25 @@ impl Runtime {
             ProviderKind::Cpu | ProviderKind::Tract => None,
         };
         let allocator = |session: &Session| direct::allocator(session, direct.as_ref()?);
-        let staging = allocator(&first).map(direct::staging);
+        let staging = allocator(&first.0).map(direct::staging);
         let mut instances: Vec<Box<dyn Model>> = Vec::with_capacity(options.instances);
         let mut next = Some(first);
         while instances.len() < options.instances {
             // A session for each instance: on CUDA each has its own stream then, because a session makes
             // one (`cudaStreamCreateWithFlags`, non-blocking) for each run that goes on in it at a time.
-            let session = match next.take() {
+            let (session, memory) = match next.take() {
                 Some(session) => session,
                 None => self.session(onnx, options, provider)?,
             };
             let direct = staging.as_ref().and_then(|_| allocator(&session));
             let (outputs, pool) = (info.outputs.clone(), self.pool.clone());
             let rows_are_dynamic = info.rows_are_dynamic();
-            let options = set(RunOptions::new())?;
-            let options = Arc::new(Unbound(options));
+            let keeping =
+                Keeping { arena: options.memory_arena, is_steady: inspected.is_steady() };
+            let runs = Arc::new(set(Runs::new(memory, &keeping))?);
             instances.push(Box::new(Instance {
                 session,
-                options,
+                runs,
                 outputs,
                 rows_are_dynamic,
                 pool,
@@ -114,7 +129,8 @@ impl Runtime {
         onnx: &[u8],
         options: &LoadOptions,
         provider: ProviderKind,
-    ) -> Result<Session, String> {
+    ) -> Result<(Session, Arc<NativeMemory>), String> {
+        let memory = Arc::new(NativeMemory::new(self.run_memory_bytes));
         let level = match options.graph_optimization {
             GraphOptimization::Disable => GraphOptimizationLevel::Disable,
             GraphOptimization::Basic => GraphOptimizationLevel::Level1,
@@ -123,6 +139,7 @@ impl Runtime {
         };
         let parallel = options.inter_op_threads > 1;
         let builder = set(Session::builder(&self.environment))?;
+        let builder = set(builder.with_thread_manager(Threads(memory.clone())))?;
         let builder = set(builder.with_intra_threads(options.threads))?;
         let builder = set(builder.with_inter_threads(options.inter_op_threads))?;
         let builder = set(builder.with_parallel_execution(parallel))?;
@@ -133,7 +150,10 @@ impl Runtime {
         let builder = set(builder.with_memory_pattern(options.memory_pattern && !parallel))?;
         let providers = execution_providers(provider, options);
         let mut builder = set(builder.with_execution_providers(providers))?;
-        set(builder.commit_from_memory(onnx))
+        let session = set(builder.commit_from_memory(onnx))?;
+        // Weights are bounded by the proof.
+        memory.reset();
+        Ok((session, memory))
     }
 }
 
@@ -190,27 +210,9 @@ fn from_ort(element: TensorElementType) -> Option<Dtype> {
     })
 }
 
-/// Options of the runs whose outputs are not bound, through which they are ended.
-struct Unbound(RunOptions);
-
-/// ONNX Runtime looks at the flag before each operator, in loops before each of each turn.
-impl Interrupt for Unbound {
-    fn interrupt(&self) {
-        if let Err(error) = self.0.terminate() {
-            tracing::error!(%error, "a run cannot be told to end");
-        }
-    }
-
-    fn rearm(&self) {
-        if let Err(error) = self.0.unterminate() {
-            tracing::error!(%error, "an instance cannot run again");
-        }
-    }
-}
-
 struct Instance {
     session: Session,
-    options: Arc<Unbound>,
+    runs: Arc<Runs>,
     outputs: Vec<TensorInfo>,
     rows_are_dynamic: bool,
     pool: BufferPool,
@@ -227,15 +229,8 @@ impl Model for Instance {
     }
 
     fn interrupt(&self) -> Option<Arc<dyn Interrupt>> {
-        Some(self.options.clone())
+        Some(self.runs.clone())
     }
-}
-
-/// Whether a run failed because there was no memory. ONNX Runtime has no code for it.
-pub(crate) fn is_out_of_memory(error: &ModelError) -> bool {
-    let texts =
-        ["Failed to allocate memory", "bad_alloc", "bad allocation", "bad array new length"];
-    texts.iter().any(|text| error.0.contains(text))
 }
 
 /// The output, copied where it lies in an input's memory, as one does that the model names as both: that memory
@@ -270,8 +265,8 @@ impl Instance {
     }
 
     fn run_unbound(&mut self, values: &[SessionInputValue<'_>]) -> Result<Vec<Tensor>, ModelError> {
-        let outputs = self.session.run_with_options(values, &self.options.0).map_err(failed)?;
-        read_all(outputs, &self.outputs, &self.pool)
+        let Self { session, runs, outputs, pool, .. } = self;
+        read_all(runs.limited(|options| session.run_with_options(values, options))?, outputs, pool)
     }
 
     fn run_bound(
@@ -279,12 +274,12 @@ impl Instance {
         values: &[SessionInputValue<'_>],
         rows: Option<usize>,
     ) -> Result<Vec<Tensor>, ModelError> {
-        let Self { session, outputs, pool, direct: Some(allocator), .. } = self else {
+        let Self { session, runs, outputs, pool, direct: Some(allocator), .. } = self else {
             return Err(failed("no memory to bind outputs to"));
         };
         let rows = rows.filter(|_| self.rows_are_dynamic);
         let options = direct::bind(session, outputs, rows, allocator).map_err(failed)?;
-        let bound = session.run_with_options(values, &options).map_err(failed)?;
+        let bound = runs.limited(|_| session.run_with_options(values, &options))?;
         read_all(bound, outputs, pool)
     }
 }

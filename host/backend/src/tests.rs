@@ -17,7 +17,7 @@ pub(crate) fn models() -> std::path::PathBuf {
 pub(crate) fn backends() -> &'static Backends {
     static BACKENDS: OnceLock<Arc<Backends>> = OnceLock::new();
     BACKENDS.get_or_init(|| {
-        Backends::open(&LibrarySearch::default(), BufferPool::new(1 << 20)).unwrap()
+        Backends::open(&LibrarySearch::default(), BufferPool::new(1 << 20), usize::MAX).unwrap()
     })
 }
 
@@ -105,6 +105,6 @@ fn a_configured_library_that_is_not_there_is_an_error() {
         configured: Some("/nonexistent/libonnxruntime.so".into()),
         data_directory: None,
     };
-    let error = Backends::open(&search, BufferPool::new(0)).err().unwrap().to_string();
+    let error = Backends::open(&search, BufferPool::new(0), usize::MAX).err().unwrap().to_string();
     assert!(error.contains("/nonexistent/libonnxruntime.so"), "{error}");
 }

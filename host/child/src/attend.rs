@@ -1,12 +1,13 @@
 //! What the parent does for one child: feed it, read it, reap it. Blocking, on a thread of its own.
 
 use std::io::{self, Read, Write};
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::{ChildError, ChildLimits};
 
@@ -23,17 +24,19 @@ enum State {
     #[default]
     NotStarted,
     Started(Child),
-    /// Killed before it was started.
-    Abandoned,
+    /// It was killed before it was started, or has ended and was reaped.
+    Over,
 }
 
 impl Victim {
     fn start(&self, mut command: Command) -> io::Result<Pipes> {
         let mut state = self.lock();
-        if matches!(*state, State::Abandoned) {
+        if matches!(*state, State::Over) {
             return Err(io::ErrorKind::Interrupted.into());
         }
-        let mut child = command.spawn()?;
+        // A group of its own, so that what it starts is killed with it: a process that is left would
+        // hold the pipes open.
+        let mut child = command.process_group(0).spawn()?;
         let pipes = Pipes {
             stdin: child.stdin.take(),
             stdout: child.stdout.take(),
@@ -46,9 +49,9 @@ impl Victim {
     pub(crate) fn kill(&self) {
         let mut state = self.lock();
         let killed = match &mut *state {
-            State::Started(child) => child.kill(),
-            State::NotStarted | State::Abandoned => {
-                *state = State::Abandoned;
+            State::Started(child) => kill_process_group(Pid::from_child(child), Signal::KILL),
+            State::NotStarted | State::Over => {
+                *state = State::Over;
                 Ok(())
             }
         };
@@ -58,10 +61,15 @@ impl Victim {
     }
 
     fn try_wait(&self) -> io::Result<Option<ExitStatus>> {
-        match &mut *self.lock() {
-            State::Started(child) => child.try_wait(),
-            State::NotStarted | State::Abandoned => Err(io::ErrorKind::Interrupted.into()),
+        let mut state = self.lock();
+        let State::Started(child) = &mut *state else {
+            return Err(io::ErrorKind::Interrupted.into());
+        };
+        let status = child.try_wait()?;
+        if status.is_some() {
+            *state = State::Over;
         }
+        Ok(status)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -155,7 +163,6 @@ fn reap(child: &Victim) -> io::Result<ExitStatus> {
 }
 
 fn verdict(status: ExitStatus, said: String, limits: &ChildLimits) -> Result<(), ChildError> {
-    use rustix::process::Signal;
     match (status.code(), status.signal()) {
         (Some(0), _) => Ok(()),
         (Some(status), _) => Err(ChildError::Failed { status, said }),

@@ -3,7 +3,8 @@
 use std::io;
 use std::time::Duration;
 
-use rustix::process::{Resource, Rlimit, getrlimit, nice, setrlimit};
+use gristmill_thread::Share;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
 /// Descriptors that a child may have open.
@@ -43,7 +44,6 @@ impl ChildLimits {
         // The soft limit is a signal that says why; the hard one ends it, come what may.
         let seconds = self.cpu.as_secs().max(1);
         bind(Resource::Cpu, seconds, seconds + 1)?;
-        nice(19)?;
-        Ok(())
+        Share::Background.apply()
     }
 }

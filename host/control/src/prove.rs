@@ -233,8 +233,9 @@ pub fn prove_model(task: &Task, out: &mut impl Write) -> Result<(), String> {
     let question: Question =
         serde_json::from_slice(&task.document).map_err(|error| error.to_string())?;
     let search = LibrarySearch { configured: question.library, data_directory: None };
-    let backends =
-        Backends::open(&search, BufferPool::new(0)).map_err(|error| error.to_string())?;
+    // The process itself is limited.
+    let backends = Backends::open(&search, BufferPool::new(0), usize::MAX);
+    let backends = backends.map_err(|error| error.to_string())?;
     let answer = match backends.prove(&task.file, &question.config.load_options()) {
         Ok(proven) => Answer {
             providers: proven.providers.into_iter().map(ProviderName::of).collect(),

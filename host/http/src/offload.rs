@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 
 use gristmill_core::{ErrorCode, Name};
+use gristmill_thread::Share;
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::problem::Problem;
@@ -21,9 +22,8 @@ use crate::problem::Problem;
 /// What is longer than this, in bytes, is not worked on while a thread's other tasks wait.
 pub(crate) const INLINE_BYTES_MAX: usize = 64 << 10;
 
-/// The fewest threads, and what they yield to others by, as `nice` has it.
+/// The fewest threads.
 const THREADS_MIN: usize = 2;
-const NICENESS: i32 = 10;
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -87,7 +87,7 @@ impl Offload {
 
 /// Do one job after the other, until no more can come.
 fn work(queue: &Mutex<Receiver<Job>>) {
-    if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
+    if let Err(error) = Share::Long.apply() {
         tracing::warn!(%error, "large messages are worked on with ordinary priority");
     }
     loop {

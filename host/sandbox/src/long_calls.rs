@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use gristmill_thread::Share;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -40,9 +41,6 @@ const LONG_TURN: Duration = Duration::from_millis(5);
 
 /// For how long the calls of a plugin begin on the threads for long calls, after one was long.
 const LONG_FOR: Duration = Duration::from_secs(5);
-
-/// The niceness of the threads for long calls: a tenth of a serving thread's share.
-const NICENESS: i32 = 10;
 
 /// The threads for long calls.
 pub(crate) struct LongCalls {
@@ -76,7 +74,7 @@ impl LongCalls {
     pub(crate) fn new() -> std::io::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let lower_priority = || {
-            if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
+            if let Err(error) = Share::Long.apply() {
                 tracing::warn!(%error, "long plugin calls run at ordinary priority");
             }
         };

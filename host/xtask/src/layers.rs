@@ -6,9 +6,10 @@ use serde_json::Value;
 use crate::shell::{cargo, output};
 
 /// Each crate's floor, as host/ARCHITECTURE.md has it.
-const FLOORS: [(&str, u8); 14] = [
+const FLOORS: [(&str, u8); 15] = [
     ("gristmill-core", 0),
     ("gristmill-telemetry", 0),
+    ("gristmill-thread", 0),
     ("gristmill-child", 1),
     ("gristmill-imaging", 1),
     ("gristmill-backend", 1),

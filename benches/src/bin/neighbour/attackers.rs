@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
+use gristmill_thread::Share;
 use tokio::task::JoinSet;
 
 use crate::attack::{Addresses, Attack, Turn};
@@ -41,8 +43,19 @@ pub(crate) struct Outcomes {
 }
 
 impl Plan {
-    /// Attack, and wait for what is under way.
+    /// Attack, and wait for what is under way. The attackers stand for machines of their own, so they
+    /// take the processor only from one another.
     pub(crate) fn run(self) -> Result<Outcomes> {
+        thread::scope(|scope| {
+            let attackers = scope.spawn(|| {
+                Share::Long.apply()?;
+                self.run_here()
+            });
+            attackers.join().map_err(|_| anyhow!("the attackers' thread panicked"))?
+        })
+    }
+
+    fn run_here(self) -> Result<Outcomes> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let began = Instant::now();
         let give_up = began + self.time + self.patience;

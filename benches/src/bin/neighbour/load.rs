@@ -10,6 +10,7 @@ use anyhow::{Context, Result, anyhow};
 use bytes::Bytes;
 use gristmill_benches::connection::Connection;
 use gristmill_benches::harness::percentile;
+use gristmill_thread::Share;
 use http_body_util::Full;
 use hyper::Request;
 use hyper::header::{CONTENT_TYPE, HOST};
@@ -51,9 +52,16 @@ impl Load {
         let (due, dues) = unbounded_channel();
         // A timer of the runtime's is a millisecond wide: too wide for latencies of two.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let client = thread::spawn(move || runtime.block_on(answer_all(question, dues)));
+        // It stands for a machine of its own: what it waits for here is not the server's doing.
+        let client = thread::spawn(move || {
+            serves();
+            runtime.block_on(answer_all(question, dues))
+        });
         let until = ended.clone();
-        let pacer = thread::spawn(move || pace(&due, &until));
+        let pacer = thread::spawn(move || {
+            serves();
+            pace(&due, &until);
+        });
         Ok(Self { ended, pacer, client })
     }
 
@@ -63,6 +71,13 @@ impl Load {
         let panicked = |_| anyhow!("the neighbour's thread panicked");
         self.pacer.join().map_err(panicked)?;
         self.client.join().map_err(panicked)
+    }
+}
+
+/// Run this thread as soon as it has something to do.
+fn serves() {
+    if let Err(error) = Share::Serving.apply() {
+        eprintln!("the neighbour's client waits for others: {error}");
     }
 }
 

@@ -58,6 +58,34 @@ fn a_run_without_end_is_ended_and_the_model_serves_on() {
     assert!(server.log().contains("a run goes on after its deadline"));
 }
 
+/// What the model `wide` answers when it is to make a row of so many floats.
+fn widen(server: &Server, columns: i64) -> Answer {
+    let body = json!({ "inputs": [
+        { "name": "x", "datatype": "FP32", "shape": [1, 1], "data": [1.0] },
+        { "name": "columns", "datatype": "INT64", "shape": [1, 1], "data": [columns] },
+    ] });
+    server.data.post("/v2/models/wide/infer", body.to_string().as_bytes())
+}
+
+#[test]
+fn a_run_that_asks_for_all_memory_fails_and_the_model_serves_on() {
+    let limit = 256 << 20;
+    let setup = Setup::new().flag("--model-run-memory-bytes", &limit.to_string());
+    let server = granted(setup, "wide", &onnx::columns_from_input());
+    assert_eq!(widen(&server, 3).ok()["outputs"][0]["data"], json!([1.0, 1.0, 1.0]));
+    let before = server.resident_bytes();
+    server.forget_peak();
+    // 32 GiB, and what is a little too much, as often as it takes to notice what is kept.
+    for columns in [8 << 30, 65 << 20, 65 << 20, 65 << 20] {
+        let refused = widen(&server, columns);
+        assert_eq!(refused.status, 500, "{}", refused.text());
+        assert!(refused.text().contains("model_run_memory_bytes"), "{}", refused.text());
+        assert_eq!(widen(&server, 3).ok()["outputs"][0]["data"], json!([1.0, 1.0, 1.0]));
+    }
+    let grown = server.peak_resident_bytes().saturating_sub(before);
+    assert!(grown < 2 * limit, "the server grew by {grown} bytes");
+}
+
 #[test]
 fn a_run_without_end_holds_up_no_shutdown() {
     let setup = Setup::new().flag("--drain-timeout-s", "1").flag("--infer-timeout-s", "600");

@@ -179,3 +179,14 @@ pub(crate) fn expanding_bomb() -> Vec<u8> {
     let graph = graph.constant("shape", &[2], &[1, 8 << 30]);
     graph.node("Expand", &["x", "shape"], &["y"]).file(IR_VERSION)
 }
+
+/// Each row's value as many times as the largest of `columns` says.
+pub(crate) fn columns_from_input() -> Vec<u8> {
+    let graph = Graph::default().floats_in("x", &[-1, 1]).numbers_in("columns", &[-1, 1]);
+    let graph = graph.floats_out("y", &[-1, -1]).constant("one", &[1], &[1]);
+    let largest = node("ReduceMax", &["columns"], &["most"]);
+    let graph = graph.node_with(largest, ("keepdims", 0));
+    let graph = graph.constant("flat", &[1], &[1]).node("Reshape", &["most", "flat"], &["length"]);
+    let pair = node("Concat", &["one", "length"], &["shape"]);
+    graph.node_with(pair, ("axis", 0)).node("Expand", &["x", "shape"], &["y"]).file(IR_VERSION)
+}

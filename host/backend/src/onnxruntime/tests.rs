@@ -13,13 +13,14 @@ fn model(name: &str) -> Vec<u8> {
 fn bound(name: &str) -> (Instance, BufferPool) {
     let runtime = backends().onnxruntime.as_ref().unwrap();
     let cpu = ProviderKind::Cpu;
-    let session = runtime.session(&model(name), &options(cpu), cpu).unwrap();
+    let (session, memory) = runtime.session(&model(name), &options(cpu), cpu).unwrap();
     let allocator = || direct::allocator(&session, &MemoryInfo::default());
     let (direct, staging) = (allocator(), direct::staging(allocator().unwrap()));
     let outputs = session.outputs().iter().map(describe).collect::<Result<_, _>>().unwrap();
     let pool = BufferPool::new(1 << 20);
-    let options = Arc::new(Unbound(RunOptions::new().unwrap()));
-    (Instance { session, options, outputs, rows_are_dynamic: true, pool, direct }, staging)
+    let runs = Runs::new(memory, &Keeping { arena: true, is_steady: true });
+    let runs = Arc::new(runs.unwrap());
+    (Instance { session, runs, outputs, rows_are_dynamic: true, pool, direct }, staging)
 }
 
 /// Rows that differ from each other and from those of other seeds.

@@ -86,6 +86,14 @@ async fn a_child_that_never_ends_is_ended() {
 }
 
 #[tokio::test]
+async fn what_a_child_has_started_is_ended_with_it() {
+    let runner = ChildRunner::new(shell("sleep 3600 & cat >/dev/null"));
+    let limits = ChildLimits { wall: Duration::from_millis(50), ..limits() };
+    let error = soon(runner.run(Job { limits, ..job() })).await.unwrap_err();
+    assert!(matches!(error, ChildError::TimedOut(_)), "{error}");
+}
+
+#[tokio::test]
 async fn an_answer_can_go_to_a_file() {
     let mut file = tempfile::tempfile().unwrap();
     let output = Output::File(file.try_clone().unwrap());

@@ -1,0 +1,73 @@
+//! How a thread shares the processor with others.
+
+use std::io;
+use std::time::Duration;
+
+/// How a thread shares the processor with others.
+///
+/// Two things decide it. Niceness says how much of a busy processor a thread gets. The slice says
+/// how soon: since Linux 6.12 a thread that wakes up goes before a running thread whose slice is
+/// longer; with equal slices it waits until the other thread's slice ends, which takes up to 4 ms
+/// on a kernel with 250 ticks a second. Older kernels ignore the slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// Threads that serve requests: the process's own priority, at once.
+    Serving,
+    /// Long work for requests: a tenth of a serving thread's share.
+    Long,
+    /// Work that no request waits for: the least share.
+    Background,
+}
+
+impl Share {
+    /// Give this share to the calling thread, and to the threads and processes that it starts from
+    /// now on.
+    ///
+    /// # Errors
+    ///
+    /// The kernel refuses, for example because a sandbox around the process forbids the call.
+    pub fn apply(self) -> io::Result<()> {
+        let own = rustix::process::getpriority_process(None)?;
+        let (nice, slice) = match self {
+            Self::Serving => (own, SHORT_SLICE),
+            Self::Long => (own.saturating_add(10).min(NICEST), LONG_SLICE),
+            Self::Background => (NICEST, LONG_SLICE),
+        };
+        set(nice, slice)
+    }
+}
+
+/// The lowest priority there is.
+const NICEST: i32 = 19;
+
+const SHORT_SLICE: Duration = Duration::from_micros(500);
+
+/// The kernel's own default or longer.
+const LONG_SLICE: Duration = Duration::from_millis(10);
+
+#[allow(unsafe_code, reason = "libc has no safe way to it")]
+fn set(nice: i32, slice: Duration) -> io::Result<()> {
+    /// As of `sched_setattr(2)`, in its first form.
+    #[repr(C)]
+    #[derive(Default)]
+    struct Attributes {
+        size: u32,
+        policy: u32,
+        flags: u64,
+        nice: i32,
+        priority: u32,
+        /// Of an ordinary thread: its slice.
+        runtime_ns: u64,
+        deadline_ns: u64,
+        period_ns: u64,
+    }
+    let attributes = Attributes {
+        size: size_of::<Attributes>() as u32,
+        nice,
+        runtime_ns: slice.as_nanos() as u64,
+        ..Attributes::default()
+    };
+    // SAFETY: the kernel reads `size` bytes from a struct that is so long, and keeps no pointer to it.
+    let outcome = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &attributes, 0) };
+    if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
