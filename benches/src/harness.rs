@@ -21,7 +21,7 @@ pub struct Harness {
 impl Harness {
     pub fn new() -> Result<Self> {
         let pool = BufferPool::new(1 << 30);
-        let backends = Backends::open(&LibrarySearch::default(), pool.clone())?;
+        let backends = Backends::open(&LibrarySearch::default(), pool.clone(), usize::MAX)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         Ok(Self { pool, runtime, backends })
     }

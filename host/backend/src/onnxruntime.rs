@@ -19,13 +19,13 @@ use ort::ep::{
 };
 use ort::memory::Allocator;
 use ort::session::builder::GraphOptimizationLevel;
-use ort::session::{RunOptions, Session, SessionInputValue, SessionOutputs};
+use ort::session::{Session, SessionInputValue, SessionOutputs};
 use ort::value::{
     DynValue, Outlet, PrimitiveTensorElementType, TensorElementType, TensorRef, ValueType,
 };
 
-use self::run::{Keeping, Runs, Threads};
 pub(crate) use self::run::is_out_of_memory;
+use self::run::{Keeping, Runs, Threads};
 use crate::inspect::Inspected;
 use crate::{GraphOptimization, LoadOptions, Loaded, ProviderKind, unsupported, with_element_type};
 
@@ -52,7 +52,9 @@ impl Runtime {
             return Err(format!("{NO_TELEMETRY} is not 1: it would write to the home directory"));
         }
         if !gristmill_thread::is_counted() {
-            tracing::warn!("this program does not export posix_memalign: the memory of models' runs is not bounded");
+            tracing::warn!(
+                "this program does not export posix_memalign and aligned_alloc: the memory of models' runs is not bounded"
+            );
         }
         // Absolute, because `ort` would look for a relative path beside the executable first.
         let library = library.canonicalize().map_err(|error| error.to_string())?;
@@ -109,8 +111,7 @@ impl Runtime {
             let direct = staging.as_ref().and_then(|_| allocator(&session));
             let (outputs, pool) = (info.outputs.clone(), self.pool.clone());
             let rows_are_dynamic = info.rows_are_dynamic();
-            let keeping =
-                Keeping { arena: options.memory_arena, is_steady: inspected.is_steady() };
+            let keeping = Keeping { arena: options.memory_arena, is_steady: inspected.is_steady() };
             let runs = Arc::new(set(Runs::new(memory, &keeping))?);
             instances.push(Box::new(Instance {
                 session,

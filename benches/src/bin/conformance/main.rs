@@ -39,7 +39,7 @@ fn main() -> Result<()> {
     };
     let pool = BufferPool::new(64 << 20);
     let of = |provider| {
-        let backends = Backends::open(&LibrarySearch::default(), pool.clone())?;
+        let backends = Backends::open(&LibrarySearch::default(), pool.clone(), usize::MAX)?;
         anyhow::Ok(Runner::Backend(Box::new((backends, provider))))
     };
     let runner = match backend.as_str() {

@@ -49,12 +49,12 @@ impl Runs {
     }
 
     /// One run, through `run`.
-    pub(super) fn limited<T>(
-        &self,
-        run: impl FnOnce(&RunOptions) -> ort::Result<T>,
+    pub(super) fn limited<'a, T>(
+        &'a self,
+        run: impl FnOnce(&'a RunOptions) -> ort::Result<T>,
     ) -> Result<T, ModelError> {
-        let shrinks = self.always_shrink
-            || self.memory.taken_bytes() > self.memory.limit_bytes() / 2;
+        let shrinks =
+            self.always_shrink || self.memory.taken_bytes() > self.memory.limit_bytes() / 2;
         let (options, gives_back) = match &self.shrinking {
             Some(options) if shrinks => (options, true),
             Some(_) => (&self.keeping, false),
