@@ -8,6 +8,7 @@ use gristmill_snapshot::{
     Access, ModelState, Pipeline, PluginState, Route, Share, Snapshot, Tenant,
 };
 
+use crate::at_hand::AtHand;
 use crate::desired::{self, Desired};
 use crate::fault::{Fault, Subject};
 use crate::loader::Loader;
@@ -19,19 +20,21 @@ pub(crate) struct Built {
     pub(crate) faults: Vec<Fault>,
 }
 
-/// Load all that `desired` names, and resolve all that a request would have to look up.
-pub(crate) async fn build(
-    loader: &Loader,
-    host_limits: &PipelineLimits,
-    release: u64,
-    desired: &Desired,
-) -> Built {
-    loader.progress.begin_build(desired);
+/// What a snapshot is built with.
+pub(crate) struct Building<'a> {
+    pub(crate) loader: &'a Loader,
+    /// What the desired state names.
+    pub(crate) at_hand: &'a AtHand,
+    pub(crate) host_limits: &'a PipelineLimits,
+}
+
+/// Resolve all that a request would have to look up. Takes no time: what is loaded is at hand.
+pub(crate) fn build(building: &Building<'_>, release: u64, desired: &Desired) -> Built {
+    let Building { loader, at_hand, host_limits } = *building;
     let mut faults = Vec::new();
     let mut models = BTreeMap::new();
     for (name, model) in &desired.models {
-        let served = loader.model(name, model).await;
-        loader.progress.loaded();
+        let served = at_hand.model(name, model);
         if let Err(why) = served.as_ref().map_err(String::clone)
             && !model.unloaded
         {
@@ -43,7 +46,7 @@ pub(crate) async fn build(
     }
     let mut tenants = HashMap::new();
     for (name, tenant) in &desired.tenants {
-        let plugins = load_plugins(loader, (name, tenant), &mut faults).await;
+        let plugins = plugins_of(at_hand, (name, tenant), &mut faults);
         let share = loader.share(name);
         let mut builder =
             TenantBuilder { name, tenant, plugins, models: &models, host_limits, share, loader };
@@ -74,15 +77,14 @@ fn tenants_by_key(desired: &Desired, faults: &mut Vec<Fault>) -> HashMap<Digest,
     keys
 }
 
-async fn load_plugins(
-    loader: &Loader,
+fn plugins_of(
+    at_hand: &AtHand,
     (tenant, own): (&Name, &desired::Tenant),
     faults: &mut Vec<Fault>,
 ) -> BTreeMap<Name, PluginState> {
     let mut plugins = BTreeMap::new();
     for (name, digest) in &own.plugins {
-        let plugin = loader.plugin(*digest).await.map_err(|fault| fault.why);
-        loader.progress.loaded();
+        let plugin = at_hand.plugin(*digest);
         if let Err(why) = &plugin {
             let subject = Subject::Plugin { tenant: tenant.clone(), plugin: name.clone() };
             faults.push(Fault { subject, reason: why.clone() });

@@ -1,28 +1,30 @@
-//! The one place where releases are made.
+//! The control plane: what it is made of, how it starts, and what it can be asked for.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use bytes::Bytes;
 use gristmill_backend::Backends;
 use gristmill_core::{Digest, Name, PipelineLimits};
 use gristmill_sandbox::{JobStatus, Sandbox};
 use gristmill_snapshot::{Cell, Snapshot};
-use gristmill_store::{Appended, Store, hashed};
+use gristmill_store::{Incoming, Received, Store};
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use crate::ControlError;
-use crate::build::{Built, build};
+use crate::at_hand::AtHand;
+use crate::build::Built;
+use crate::change::Asked;
 use crate::desired::{Desired, not_found};
 use crate::document::Faults;
-use crate::fault::{Subject, refusing};
+use crate::fault::Subject;
 use crate::loader::Loader;
 use crate::log::{Head, gap_in};
+use crate::log_end;
 use crate::models::Models;
-use crate::plan::{pipeline_fault, plan, refused, subjects, tenant_faults};
+use crate::plan::{pipeline_fault, refused, tenant_faults};
 use crate::progress::Progress;
 use crate::prove::ProverConfig;
 use crate::put_model::PublishedModel;
@@ -46,30 +48,38 @@ pub struct ControlParts {
 /// The control plane.
 pub struct Control {
     pub(crate) loader: Loader,
-    limits: PipelineLimits,
+    pub(crate) limits: PipelineLimits,
     cell: Arc<Cell>,
-    applied: Mutex<Applied>,
+    /// Nothing is loaded, compiled or proven while this is held.
+    pub(crate) applied: Mutex<Applied>,
     /// The desired state that is being served, for whoever only looks.
     serving: ArcSwap<Desired>,
-    uploads: Arc<Uploads>,
+    pub(crate) uploads: Arc<Uploads>,
 }
 
 /// How far the log has been applied.
-#[derive(Default)]
-struct Applied {
-    log: Head,
-    desired: Desired,
+pub(crate) struct Applied {
+    pub(crate) log: Head,
+    /// Whether its last release is known to be on stable storage.
+    pub(crate) is_confirmed: bool,
+    pub(crate) desired: Desired,
+    /// The release that serves; none before the first snapshot.
+    pub(crate) served: Option<u64>,
     /// What of it is not served.
-    faulty: Vec<Subject>,
+    pub(crate) faulty: Vec<Subject>,
 }
 
-/// What a release is asked to do.
-struct Asked {
-    changes: Vec<Change>,
-    /// Whether what uses a thing may be deleted with it.
-    cascade: bool,
-    /// Kept until the release is made, whoever waits for it or leaves.
-    _upload: Option<Upload>,
+impl Applied {
+    /// Nothing of the log.
+    fn nothing() -> Self {
+        Self {
+            log: Head::default(),
+            is_confirmed: true,
+            desired: Desired::default(),
+            served: None,
+            faulty: Vec::new(),
+        }
+    }
 }
 
 /// A release that was made.
@@ -85,6 +95,7 @@ impl Control {
         let ControlParts { store, sandbox, backends, limits, tenant_bytes_max, prover, progress } =
             parts;
         let models = Models::new(store.clone(), backends, prover);
+        let uploads = Uploads::new(store.clone());
         let mut loader =
             Loader::new(store, sandbox, models, limits.plugin.clone(), tenant_bytes_max);
         loader.progress = progress;
@@ -93,20 +104,20 @@ impl Control {
             loader,
             limits,
             cell,
-            applied: Mutex::default(),
+            applied: Mutex::new(Applied::nothing()),
             serving: ArcSwap::default(),
-            uploads: Arc::default(),
+            uploads: Arc::new(uploads),
         };
         control.check_log().await?;
+        // Nobody else has it yet, so that it is held while everything is loaded.
         let mut applied = control.applied.lock().await;
-        if control.catch_up(&mut applied).await? {
-            let built = control.build(applied.log.number, &applied.desired).await;
-            for fault in &built.faults {
-                tracing::error!(%fault, "not served");
-            }
-            control.publish(&mut applied, built);
-            control.loader.collect_compiled(&applied.desired).await;
-        }
+        control.catch_up(&mut applied).await?;
+        log_end::check(&control.loader.store, &applied.log).await?;
+        control.confirm(&mut applied).await?;
+        let mut at_hand = AtHand::default();
+        at_hand.load(&control.loader, &applied.desired).await;
+        control.serve_log(&mut applied, &mut at_hand);
+        control.loader.collect_compiled(&applied.desired).await;
         control.loader.models.forget_proofs(&applied.desired);
         drop(applied);
         control.remove_leftovers().await;
@@ -166,7 +177,8 @@ impl Control {
         self.loader.models.end_within(time)
     }
 
-    fn publish(&self, applied: &mut Applied, built: Built) {
+    pub(crate) fn publish(&self, applied: &mut Applied, built: Built) {
+        applied.served = Some(applied.log.number);
         let faulty: BTreeSet<_> = built.faults.into_iter().map(|fault| fault.subject).collect();
         applied.faulty = faulty.into_iter().collect();
         self.serving.store(Arc::new(applied.desired.clone()));
@@ -212,7 +224,12 @@ impl Control {
         change: Change,
         cascade: bool,
     ) -> Result<Published, ControlError> {
-        self.run(Asked { changes: vec![change], cascade, _upload: None }).await
+        self.run(Asked { cascade, ..Asked::of(vec![change]) }).await
+    }
+
+    /// A file arrives, of a plugin or a model.
+    pub async fn receive(&self) -> Result<Incoming, ControlError> {
+        Ok(self.loader.store.receive().await?)
     }
 
     /// Keep a plugin's file, having loaded it once.
@@ -220,32 +237,32 @@ impl Control {
         self: &Arc<Self>,
         tenant: &Name,
         plugin: &Name,
-        file: Bytes,
+        file: Received,
     ) -> Result<(Digest, Published), ControlError> {
         if !self.desired().tenants.contains_key(tenant) {
             return Err(not_found("tenant", tenant));
         }
-        let upload = self.uploads.begin(hashed(file.clone()).await?).await;
+        let upload = self.uploads.begin(file.digest()).await;
         let outcome = self.keep_plugin((tenant, plugin), file, &upload).await;
         let digest = upload.digest();
-        self.uploads.end(upload, &self.loader.store).await;
+        self.uploads.end(upload).await;
         Ok((digest, outcome?))
     }
 
     async fn keep_plugin(
         self: &Arc<Self>,
         (tenant, plugin): (&Name, &Name),
-        file: Bytes,
+        file: Received,
         upload: &Upload,
     ) -> Result<Published, ControlError> {
         let digest = upload.digest();
         // What is no plugin is not even stored. Compiled before the lock is taken: other changes need
         // not wait for it. Held until a release has it.
-        let loaded = self.loader.new_plugin(digest, file.clone()).await;
+        let loaded = self.loader.new_plugin(&file).await;
         let _held = loaded.map_err(|fault| ControlError::plugin(plugin, fault))?;
-        self.loader.store.put_blob(digest, file).await?;
+        upload.keep(file).await?;
         let change = Change::PutPlugin { tenant: tenant.clone(), plugin: plugin.clone(), digest };
-        self.run_upload(change, upload).await
+        self.run(Asked { _upload: Some(upload.clone()), ..Asked::of(vec![change]) }).await
     }
 
     /// Keep a model's file, having loaded it. One that does not fit those who use it is refused,
@@ -253,31 +270,32 @@ impl Control {
     pub async fn put_model(
         self: &Arc<Self>,
         model: &Name,
-        file: Bytes,
+        file: Received,
         force: bool,
     ) -> Result<PublishedModel, ControlError> {
         if file.is_empty() {
             let why = "the file is empty".to_owned();
             return Err(ControlError::Model { name: model.to_string(), why });
         }
-        let upload = self.uploads.begin(hashed(file.clone()).await?).await;
+        let upload = self.uploads.begin(file.digest()).await;
         let outcome = self.keep_model((model, force), file, &upload).await;
-        self.uploads.end(upload, &self.loader.store).await;
+        self.uploads.end(upload).await;
         outcome
     }
 
     async fn keep_model(
         self: &Arc<Self>,
         (model, force): (&Name, bool),
-        file: Bytes,
+        file: Received,
         upload: &Upload,
     ) -> Result<PublishedModel, ControlError> {
         let digest = upload.digest();
-        self.loader.store.put_blob(digest, file).await?;
+        upload.keep(file).await?;
         // Loaded before the lock is taken: other changes need not wait for it.
-        let served = self.with_content(model, digest, force).await?;
-        let change = Change::PutModel { model: model.clone(), digest };
-        let published = self.run_upload(change, upload).await?;
+        let served = self.with_content(model, digest).await?;
+        let changes = vec![Change::PutModel { model: model.clone(), digest }];
+        let asked = Asked { force, _upload: Some(upload.clone()), ..Asked::of(changes) };
+        let published = self.run(asked).await?;
         // Unchanged content makes no release, so that it could be one that still fails to load.
         match self.cell.load().models.get(model).map(|state| state.served.clone()) {
             Some(Err(why)) if !self.is_unloaded(model) => {
@@ -296,83 +314,6 @@ impl Control {
         self: &Arc<Self>,
         changes: Vec<Change>,
     ) -> Result<Published, ControlError> {
-        self.run(Asked { changes, cascade: false, _upload: None }).await
+        self.run(Asked::of(changes)).await
     }
-
-    async fn run_upload(
-        self: &Arc<Self>,
-        change: Change,
-        upload: &Upload,
-    ) -> Result<Published, ControlError> {
-        let _upload = Some(upload.clone());
-        self.run(Asked { changes: vec![change], cascade: false, _upload }).await
-    }
-
-    /// Make the release that is asked for. What has begun is brought to its end, whoever waits for it
-    /// or leaves: a release in the log is a release that serves.
-    async fn run(self: &Arc<Self>, asked: Asked) -> Result<Published, ControlError> {
-        let control = self.clone();
-        let making = tokio::spawn(async move { control.make(&asked).await });
-        making.await.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()))
-    }
-
-    async fn make(&self, asked: &Asked) -> Result<Published, ControlError> {
-        let mut applied = self.applied.lock().await;
-        loop {
-            self.catch_up(&mut applied).await?;
-            let changes = plan(&applied.desired, &asked.changes, asked.cascade)?;
-            let number = applied.log.number + 1;
-            let mut desired = applied.desired.clone();
-            desired.apply(number, &changes)?;
-            if desired == applied.desired {
-                // Nothing to append; but what failed to load may be whole again.
-                let built = self.build(applied.log.number, &desired).await;
-                self.publish(&mut applied, built);
-                return Ok(Published { release: applied.log.number });
-            }
-            let built = self.build(number, &desired).await;
-            let faults = refusing(built.faults.clone(), &applied.faulty, &subjects(&changes));
-            if !faults.is_empty() {
-                self.loader.forget_all_but(&applied.desired);
-                return Err(ControlError::Refused(faults));
-            }
-            let written = applied.log.write(now_ms(), changes.clone());
-            let (document, log) = written.map_err(|error| ControlError::Host(error.to_string()))?;
-            if self.loader.store.append(number, document).await? == Appended::Lost {
-                continue;
-            }
-            self.uploads.name(changes.iter().filter_map(Change::blob));
-            let texts: Vec<_> = changes.iter().map(ToString::to_string).collect();
-            tracing::info!(release = number, changes = texts.join(", "), "published");
-            (applied.log, applied.desired) = (log, desired);
-            self.publish(&mut applied, built);
-            self.loader.forget_all_but(&applied.desired);
-            self.loader.collect_compiled(&applied.desired).await;
-            return Ok(Published { release: number });
-        }
-    }
-
-    /// Apply the releases that the log has beyond `applied`; whether there were any.
-    async fn catch_up(&self, applied: &mut Applied) -> Result<bool, ControlError> {
-        let from = applied.log.number;
-        while let Some(document) = self.loader.store.document(applied.log.number + 1).await? {
-            let number = applied.log.number + 1;
-            let damaged = |why| ControlError::Log { number, why };
-            let (release, log) = applied.log.read(&document).map_err(damaged)?;
-            let outcome = applied.desired.apply(number, &release.changes);
-            outcome.map_err(|error| damaged(error.to_string()))?;
-            self.uploads.name(release.changes.iter().filter_map(Change::blob));
-            applied.log = log;
-            self.loader.progress.replayed(number);
-        }
-        Ok(applied.log.number > from)
-    }
-
-    async fn build(&self, release: u64, desired: &Desired) -> Built {
-        build(&self.loader, &self.limits, release, desired).await
-    }
-}
-
-fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }

@@ -37,6 +37,15 @@ pub enum ControlError {
     Log { number: u64, why: String },
     #[error("{0}")]
     LogGap(String),
+    /// It ends before the release that it ended with.
+    #[error("{0}")]
+    LogEnd(String),
+    /// The store failed when it was asked to keep the release, which may be in the log all the same.
+    #[error(
+        "the server's storage failed while release {number} was written: the release may be kept or \
+         not, and the status says which one serves"
+    )]
+    Unconfirmed { number: u64, source: StoreError },
     #[error("{0}")]
     Host(String),
     /// Nobody's fault, and over soon.
@@ -75,7 +84,10 @@ impl ControlError {
             Self::Model { .. } => ErrorCode::InvalidModel,
             Self::Misfit { .. } => ErrorCode::Conflict,
             Self::Store(error) => error.code(),
-            Self::Log { .. } | Self::LogGap(_) | Self::Host(_) => ErrorCode::Internal,
+            Self::Unconfirmed { source, .. } => source.code(),
+            Self::Log { .. } | Self::LogGap(_) | Self::LogEnd(_) | Self::Host(_) => {
+                ErrorCode::Internal
+            }
             Self::Unavailable(_) => ErrorCode::Unavailable,
         }
     }

@@ -5,11 +5,13 @@
 //! the release log and the new snapshot published. Start-up replays the log through the same code,
 //! so there is one way for state to appear. Refuses to know HTTP.
 //!
-//! In reading order: `release` is what the log holds, `log` how it is written there, `desired` what
-//! replaying it adds up to, `document` how people's documents are read, `plan` turns what was asked
-//! into the changes of a release, `loader` turns digests into loaded plugins and `models` into lanes,
-//! after `prove` has had a child load the model, `build` turns the desired state into a snapshot,
-//! `fault` says what of it is not served, `signature` whether a model still fits those who use it.
+//! In reading order: `release` is what the log holds, `log` how it is written there, `log_end` how its
+//! end is remembered, `desired` what replaying it adds up to, `document` how people's documents are
+//! read, `change` makes releases, `plan` turns what was asked into the changes of one, `uploads` keeps
+//! the files, `loader` turns digests into loaded plugins and `models` into lanes, after `prove` has had
+//! a child load the model, `at_hand` holds both for a change, `build` turns the desired state into a
+//! snapshot, `fault` says what of it is not served, `signature` whether a model still fits those who
+//! use it.
 //!
 //! Invariants:
 //! - what was acknowledged is in the log, and the log replayed gives the same desired state;
@@ -19,7 +21,9 @@
 
 #![forbid(unsafe_code)]
 
+mod at_hand;
 mod build;
+mod change;
 mod control;
 mod desired;
 mod document;
@@ -27,6 +31,7 @@ mod error;
 mod fault;
 mod loader;
 mod log;
+mod log_end;
 mod model_config;
 mod models;
 mod plan;
@@ -43,6 +48,7 @@ pub use document::{Document, Faults};
 pub use error::ControlError;
 pub use fault::{Fault, Subject};
 pub use gristmill_sandbox::JobStatus;
+pub use gristmill_store::{Incoming, Received};
 pub use model_config::{
     GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec,
 };

@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use bytes::Bytes;
 use gristmill_core::{ByteBudget, Digest, ErrorCode, Name, PluginLimits};
 use gristmill_sandbox::{Account, Grant, Plugin, Sandbox};
-use gristmill_snapshot::{PipelineStatistics, ServedModel, Share};
-use gristmill_store::{Store, StoreError};
+use gristmill_snapshot::{PipelineStatistics, Share};
+use gristmill_store::{Received, Store, StoreError};
 
 use tokio::sync::OnceCell;
 
-use crate::desired::{Desired, Model};
-use crate::models::{ModelFault, Models};
+use crate::desired::Desired;
+use crate::models::Models;
 use crate::progress::Progress;
 
 /// Plugin calls of one tenant that run at the same time, for each core.
@@ -40,9 +40,9 @@ struct PluginSlot {
     loaded: Weak<Plugin>,
     /// All who ask for it at the same time wait for one attempt, whose end they share.
     loading: Weak<OnceCell<Result<Arc<Plugin>, PluginFault>>>,
-    /// Why it was refused when a release asked for it. Further releases do not try again, which may
-    /// take a minute each time; an upload does.
-    refused: Option<PluginFault>,
+    /// Why it could not be loaded when a release asked for it. Further releases do not try again,
+    /// which may take a minute each time; an upload does.
+    failed: Option<PluginFault>,
 }
 
 /// Why a plugin is not loaded.
@@ -99,27 +99,25 @@ impl Loader {
         lock(&self.pipeline_statistics).entry(key).or_default().clone()
     }
 
+    /// The plugin of this digest, or why there is none, as far as that is known. Never waits.
+    pub(crate) fn known_plugin(&self, digest: Digest) -> Option<Result<Arc<Plugin>, PluginFault>> {
+        let plugins = lock(&self.plugins);
+        let slot = plugins.get(&digest)?;
+        slot.loaded.upgrade().map(Ok).or_else(|| slot.failed.clone().map(Err))
+    }
+
     /// The plugin of this digest, which a release names.
     pub(crate) async fn plugin(&self, digest: Digest) -> Result<Arc<Plugin>, PluginFault> {
-        if let Some(PluginSlot { refused: Some(fault), .. }) = lock(&self.plugins).get(&digest) {
-            return Err(fault.clone());
-        }
         let loaded = self.load_once(digest, None).await;
-        if let Err(fault) = &loaded
-            && fault.code == ErrorCode::InvalidPlugin
-        {
-            lock(&self.plugins).entry(digest).or_default().refused = Some(fault.clone());
+        if let Err(fault) = &loaded {
+            lock(&self.plugins).entry(digest).or_default().failed = Some(fault.clone());
         }
         loaded
     }
 
-    /// The plugin in this file, of this digest; to be held until a release names it.
-    pub(crate) async fn new_plugin(
-        &self,
-        digest: Digest,
-        file: Bytes,
-    ) -> Result<Arc<Plugin>, PluginFault> {
-        self.load_once(digest, Some(file)).await
+    /// The plugin in this file; to be held until a release names it.
+    pub(crate) async fn new_plugin(&self, file: &Received) -> Result<Arc<Plugin>, PluginFault> {
+        self.load_once(file.digest(), Some(file)).await
     }
 
     /// Load the plugin, once for all who ask at the same time. Where the one who tries leaves, the
@@ -127,7 +125,7 @@ impl Loader {
     async fn load_once(
         &self,
         digest: Digest,
-        file: Option<Bytes>,
+        file: Option<&Received>,
     ) -> Result<Arc<Plugin>, PluginFault> {
         let loading = {
             let mut plugins = lock(&self.plugins);
@@ -146,7 +144,7 @@ impl Loader {
         match &loaded {
             Ok(plugin) => {
                 let slot = plugins.entry(digest).or_default();
-                (slot.loaded, slot.refused) = (Arc::downgrade(plugin), None);
+                (slot.loaded, slot.failed) = (Arc::downgrade(plugin), None);
             }
             // A failure is not kept: who asks later tries anew.
             Err(_) => {
@@ -161,10 +159,10 @@ impl Loader {
     async fn load_plugin(
         &self,
         digest: Digest,
-        file: Option<Bytes>,
+        file: Option<&Received>,
     ) -> Result<Arc<Plugin>, PluginFault> {
         let file = match file {
-            Some(file) => file,
+            Some(file) => read(file).await.map_err(PluginFault::host)?,
             None => read_blob(&self.store, digest).await.map_err(PluginFault::host)?,
         };
         let loaded = self.sandbox.load(digest, file).await;
@@ -195,14 +193,6 @@ impl Loader {
         }
     }
 
-    /// This model with its lane, loaded off the request threads where there is none yet.
-    pub(crate) async fn model(&self, name: &Name, model: &Model) -> Result<ServedModel, String> {
-        if model.unloaded {
-            return Err("it was unloaded".into());
-        }
-        self.models.get(name, model, false).await.map_err(ModelFault::into_text)
-    }
-
     /// Let go of what `desired` no longer names; requests under way keep what they hold.
     pub(crate) fn forget_all_but(&self, desired: &Desired) {
         let named = |digest: &Digest| {
@@ -211,7 +201,7 @@ impl Loader {
         };
         lock(&self.plugins).retain(|digest, slot| {
             if !named(digest) {
-                slot.refused = None;
+                slot.failed = None;
             }
             slot.is_of_use()
         });
@@ -225,6 +215,13 @@ impl Loader {
         lock(&self.pipeline_statistics).retain(|(tenant, pipeline), _| has(tenant, pipeline));
         self.models.forget_all_but(desired);
     }
+}
+
+async fn read(file: &Received) -> Result<Bytes, String> {
+    file.read().await.map_err(|error| {
+        tracing::error!(digest = %file.digest(), ?error, "an uploaded file cannot be read");
+        error.to_string()
+    })
 }
 
 /// An uploaded file. Where it cannot be read, tenants need not know where it was looked for.
@@ -241,7 +238,7 @@ pub(crate) async fn read_blob(store: &Store, digest: Digest) -> Result<Bytes, St
 impl PluginSlot {
     fn is_of_use(&self) -> bool {
         let holders = self.loaded.strong_count() + self.loading.strong_count();
-        holders > 0 || self.refused.is_some()
+        holders > 0 || self.failed.is_some()
     }
 }
 

@@ -10,7 +10,7 @@
 
 use bytes::Bytes;
 use gristmill_core::Digest;
-use gristmill_store::{LogListing, digest_of};
+use gristmill_store::{LOG_END, LogListing, digest_of};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -54,6 +54,11 @@ struct Envelope<'a> {
 }
 
 impl Head {
+    /// Of the last document's bytes.
+    pub(crate) fn digest(&self) -> Digest {
+        self.digest
+    }
+
     /// The release that `document` holds, where it is the next of this log, and the log's new head.
     pub(crate) fn read(&self, document: &[u8]) -> Result<(Release, Self), String> {
         let Probe { format } = parsed(document)?;
@@ -139,8 +144,9 @@ pub(crate) fn gap_in(listing: &LogListing) -> Option<String> {
     let found = found.iter().filter_map(|run| run.first().copied().zip(run.last().copied()));
     Some(format!(
         "the release log has a gap: {} missing, {} there; put the missing files back, or move the \
-         files behind the gap out of the log's folder to serve the state of release {whole} \
-         (keep a copy of the data directory: files that no release names are removed)",
+         files behind the gap out of the log's folder, and {LOG_END} beside it away, to serve the state \
+         of release {whole} (keep a copy of the data directory: files that no release names are \
+         removed)",
         named(missing.into_iter()),
         named(found),
     ))

@@ -5,6 +5,7 @@
 //! the control plane's lock: a change loads its models before it takes that.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -22,6 +23,7 @@ use crate::model_config::{ModelConfig, ProviderName};
 use crate::prove::{Answer, Prover, ProverConfig, Unproven};
 
 /// Why a model is not loaded.
+#[derive(Clone, Debug)]
 pub(crate) enum ModelFault {
     /// The model's own fault, or its configuration's.
     Model(String),
@@ -49,13 +51,21 @@ pub(crate) struct Models {
 }
 
 /// Two versions of a model, or two configurations, never share a lane.
-type LaneKey = (Name, Digest, ModelConfig);
+pub(crate) type LaneKey = (Name, Digest, ModelConfig);
 
-/// What is known of one of them. Whoever loads it holds the lock meanwhile.
+/// What is known of one of them.
 #[derive(Default)]
 struct Slot {
-    served: Mutex<Option<Served>>,
-    turn: tokio::sync::Mutex<Option<Refused>>,
+    known: Mutex<Known>,
+    /// Held by whoever loads it.
+    turn: tokio::sync::Mutex<()>,
+}
+
+#[derive(Default)]
+struct Known {
+    served: Option<Served>,
+    /// Kept so that it is not tried again with every other change.
+    failed: Option<Failed>,
 }
 
 struct Served {
@@ -64,18 +74,41 @@ struct Served {
     warnings: Arc<[String]>,
 }
 
-/// That the model was refused, so that it is not tried again with every other change.
-struct Refused {
+struct Failed {
     at: Instant,
-    why: String,
+    fault: ModelFault,
 }
 
 impl Slot {
     fn served(&self) -> Option<ServedModel> {
-        let served = lock(&self.served);
-        let Served { lane, providers, warnings } = served.as_ref()?;
+        let known = lock(&self.known);
+        let Served { lane, providers, warnings } = known.served.as_ref()?;
         let (providers, warnings) = (providers.clone(), warnings.clone());
         Some(ServedModel { lane: lane.upgrade()?, providers, warnings })
+    }
+
+    /// Why it could not be loaded, where that was tried at `since` or later.
+    fn failed(&self, since: Option<Instant>) -> Option<ModelFault> {
+        let known = lock(&self.known);
+        let failed = known.failed.as_ref();
+        failed
+            .filter(|failed| since.is_none_or(|since| failed.at >= since))
+            .map(|failed| failed.fault.clone())
+    }
+
+    fn note(&self, outcome: &Result<ServedModel, ModelFault>) {
+        let mut known = lock(&self.known);
+        match outcome {
+            Ok(served) => {
+                let ServedModel { lane, providers, warnings } = served.clone();
+                let lane = Arc::downgrade(&lane);
+                known.served = Some(Served { lane, providers, warnings });
+                known.failed = None;
+            }
+            Err(fault) => {
+                known.failed = Some(Failed { at: Instant::now(), fault: fault.clone() });
+            }
+        }
     }
 }
 
@@ -91,39 +124,29 @@ impl Models {
         }
     }
 
-    /// The model with its lane, which serves for as long as whoever asked holds it. What was refused
-    /// before is tried again only where that is `asked_for`.
-    pub(crate) async fn get(
-        &self,
-        name: &Name,
-        model: &Model,
-        asked_for: bool,
-    ) -> Result<ServedModel, ModelFault> {
+    /// The model with its lane, or why there is none, as far as that is known. Never waits.
+    pub(crate) fn known(&self, key: &LaneKey) -> Option<Result<ServedModel, ModelFault>> {
+        let slot = lock(&self.slots).get(key)?.clone();
+        slot.served().map(Ok).or_else(|| slot.failed(None).map(Err))
+    }
+
+    /// The model with its lane, which serves for as long as whoever asked holds it. All who ask at the
+    /// same time share one attempt to load it.
+    pub(crate) async fn get(&self, name: &Name, model: &Model) -> Result<ServedModel, ModelFault> {
         let asked_at = Instant::now();
         let slot = lock(&self.slots).entry(key_of(name, model)).or_default().clone();
         if let Some(served) = slot.served() {
             return Ok(served);
         }
-        let mut refused = slot.turn.lock().await;
+        let _turn = slot.turn.lock().await;
         if let Some(served) = slot.served() {
             return Ok(served);
         }
-        if let Some(Refused { at, why }) = &*refused
-            && (!asked_for || *at >= asked_at)
-        {
-            return Err(ModelFault::Model(why.clone()));
+        if let Some(fault) = slot.failed(Some(asked_at)) {
+            return Err(fault);
         }
         let outcome = self.load(name, model).await;
-        *refused = match &outcome {
-            Ok(served) => {
-                let ServedModel { lane, providers, warnings } = served.clone();
-                let lane = Arc::downgrade(&lane);
-                *lock(&slot.served) = Some(Served { lane, providers, warnings });
-                None
-            }
-            Err(ModelFault::Model(why)) => Some(Refused { at: Instant::now(), why: why.clone() }),
-            Err(ModelFault::Host(_)) => None,
-        };
+        slot.note(&outcome);
         outcome
     }
 
@@ -137,15 +160,17 @@ impl Models {
         let onnx = read_blob(&self.store, *digest).await.map_err(ModelFault::Host)?;
         let proof = self.prover.prove(*digest, onnx.clone(), config).await;
         let proof = proof.map_err(|unproven| match unproven {
-            Unproven::Model(why) => ModelFault::Model(why),
+            Unproven::Model(why) => ModelFault::Model(self.without_paths(&why)),
             Unproven::Host(why) => ModelFault::Host(why),
         })?;
         let options = self.options(config, &proof);
         let (backends, asked) = (self.backends.clone(), options.clone());
         let loading = tokio::task::spawn_blocking(move || backends.load(&onnx, &asked));
         let loaded = loading.await.map_err(|error| ModelFault::Host(error.to_string()))?;
-        let loaded = loaded.map_err(|error| ModelFault::Model(error.to_string()))?;
-        let warnings = warnings(config, proof, &loaded);
+        let loaded =
+            loaded.map_err(|error| ModelFault::Model(self.without_paths(&error.to_string())))?;
+        let mut warnings = warnings(config, proof, &loaded);
+        warnings.iter_mut().for_each(|warning| *warning = self.without_paths(warning));
         for warning in &warnings {
             tracing::warn!(model = name.as_str(), "{warning}");
         }
@@ -158,6 +183,11 @@ impl Models {
         let parts = LaneParts { name, info, instances, config: lane, pool: staging, upkeep };
         let lane = Lane::open(parts).map_err(|error| ModelFault::Host(error.to_string()))?;
         Ok(ServedModel { lane: Arc::new(lane), providers, warnings: warnings.into() })
+    }
+
+    /// A library's text without the place where the library lies.
+    fn without_paths(&self, text: &str) -> String {
+        without_folder(text, self.backends.library())
     }
 
     /// The providers that were proven, and GPUs, in the order that is configured.
@@ -215,8 +245,18 @@ impl Models {
     }
 }
 
-fn key_of(name: &Name, model: &Model) -> LaneKey {
+pub(crate) fn key_of(name: &Name, model: &Model) -> LaneKey {
     (name.clone(), model.digest, model.config.clone())
+}
+
+/// `text` with the names of files beside `library` as mere names: providers are libraries of their own,
+/// which ONNX Runtime names by their paths where it cannot load them.
+fn without_folder(text: &str, library: Option<&Path>) -> String {
+    let folder = library.and_then(Path::parent).and_then(Path::to_str);
+    match folder.filter(|folder| folder.len() > 1) {
+        Some(folder) => text.replace(&format!("{folder}/"), ""),
+        None => text.to_owned(),
+    }
 }
 
 /// A submitting task may run a batch itself only where rows say how long that takes.
@@ -238,4 +278,20 @@ fn warnings(config: &ModelConfig, proof: Answer, model: &LoadedModel) -> Vec<Str
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_names_no_folder_of_the_library() {
+        let library = Path::new("/opt/runtime/lib/libonnxruntime.so");
+        let text =
+            "Failed to load library /opt/runtime/lib/libonnxruntime_providers_cuda.so with error";
+        let expected = "Failed to load library libonnxruntime_providers_cuda.so with error";
+        assert_eq!(without_folder(text, Some(library)), expected);
+        assert_eq!(without_folder(text, None), text);
+        assert_eq!(without_folder("a/b", Some(Path::new("/lib.so"))), "a/b");
+    }
 }

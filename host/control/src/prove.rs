@@ -92,6 +92,9 @@ pub(crate) struct Answer {
     /// Why others did not.
     pub(crate) failed: Vec<String>,
     refused: Option<String>,
+    /// Why the child could not even try, which is the host's fault: for the log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
 }
 
 /// What is remembered of a proof.
@@ -119,6 +122,11 @@ impl Prover {
             return Ok(answer);
         }
         let answer = self.ask(digest, onnx, config).await?;
+        if let Some(why) = answer.host {
+            tracing::error!(model = %digest, why, "a model cannot be proven");
+            let why = "its first load, in a process of its own, failed for no fault of the model's";
+            return Err(Unproven::Host(why.into()));
+        }
         if let Some(why) = answer.refused {
             return Err(Unproven::Model(why));
         }
@@ -234,15 +242,16 @@ pub fn prove_model(task: &Task, out: &mut impl Write) -> Result<(), String> {
         serde_json::from_slice(&task.document).map_err(|error| error.to_string())?;
     let search = LibrarySearch { configured: question.library, data_directory: None };
     // The process itself is limited.
-    let backends = Backends::open(&search, BufferPool::new(0), usize::MAX);
-    let backends = backends.map_err(|error| error.to_string())?;
-    let answer = match backends.prove(&task.file, &question.config.load_options()) {
-        Ok(proven) => Answer {
-            providers: proven.providers.into_iter().map(ProviderName::of).collect(),
-            failed: proven.failed,
-            refused: None,
+    let answer = match Backends::open(&search, BufferPool::new(0), usize::MAX) {
+        Ok(backends) => match backends.prove(&task.file, &question.config.load_options()) {
+            Ok(proven) => Answer {
+                providers: proven.providers.into_iter().map(ProviderName::of).collect(),
+                failed: proven.failed,
+                ..Answer::default()
+            },
+            Err(error) => Answer { refused: Some(error.to_string()), ..Answer::default() },
         },
-        Err(error) => Answer { refused: Some(error.to_string()), ..Answer::default() },
+        Err(error) => Answer { host: Some(error.to_string()), ..Answer::default() },
     };
     serde_json::to_writer(&mut *out, &answer).map_err(|error| error.to_string())?;
     out.flush().map_err(|error| error.to_string())

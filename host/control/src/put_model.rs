@@ -6,7 +6,7 @@ use gristmill_core::{Digest, Name};
 use gristmill_snapshot::ServedModel;
 
 use crate::control::{Control, Published};
-use crate::desired::Model;
+use crate::desired::{Desired, Model};
 use crate::models::ModelFault;
 use crate::release::Change;
 use crate::signature::{misfits, users};
@@ -55,7 +55,6 @@ impl Control {
         &self,
         name: &Name,
         digest: Digest,
-        force: bool,
     ) -> Result<Option<ServedModel>, ControlError> {
         let model = match self.desired().models.get(name) {
             Some(model) => Model { digest, ..model.clone() },
@@ -67,11 +66,7 @@ impl Control {
                 unloaded: false,
             },
         };
-        let new = self.loaded(name, &model).await?;
-        if let Some(new) = new.as_ref().filter(|_| !force) {
-            self.check_users(name, new)?;
-        }
-        Ok(new)
+        self.loaded(name, &model).await
     }
 
     async fn loaded(
@@ -82,7 +77,7 @@ impl Control {
         if model.unloaded {
             return Ok(None);
         }
-        match self.loader.models.get(name, model, true).await {
+        match self.loader.models.get(name, model).await {
             Ok(served) => Ok(Some(served)),
             Err(ModelFault::Model(why)) => Err(ControlError::Model { name: name.to_string(), why }),
             Err(ModelFault::Host(why)) => {
@@ -92,12 +87,17 @@ impl Control {
     }
 
     /// Refuse what those who use the model could use no more.
-    fn check_users(&self, name: &Name, new: &ServedModel) -> Result<(), ControlError> {
+    pub(crate) fn check_users(
+        &self,
+        name: &Name,
+        new: &ServedModel,
+        desired: &Desired,
+    ) -> Result<(), ControlError> {
         let snapshot = self.cell().load();
         let serving = snapshot.models.get(name).and_then(|model| model.served.as_ref().ok());
         let Some(serving) = serving else { return Ok(()) };
         let why = misfits(serving.lane.info(), new.lane.info());
-        let users = users(&self.desired(), name);
+        let users = users(desired, name);
         if why.is_empty() || users.is_empty() {
             return Ok(());
         }

@@ -4,14 +4,17 @@
 //! names it, although a later one may have deleted what it was.
 
 use std::collections::{HashMap, HashSet};
+use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gristmill_core::Digest;
-use gristmill_store::Store;
+use gristmill_store::{Received, Store, StoreError};
+use tokio::runtime::Handle;
+use tokio::sync::OnceCell;
 
 /// The needed files.
-#[derive(Default)]
 pub(crate) struct Uploads {
+    store: Arc<Store>,
     needed: Mutex<Needed>,
     /// Held while a file is removed and while an upload begins: a file that is being removed is not
     /// taken for one that is there.
@@ -22,20 +25,34 @@ pub(crate) struct Uploads {
 struct Needed {
     /// By releases.
     named: HashSet<Digest>,
-    /// By how many uploads.
-    under_way: HashMap<Digest, usize>,
+    /// By uploads.
+    under_way: HashMap<Digest, UnderWay>,
 }
 
-/// An upload under way; over when its last clone is dropped.
-#[derive(Clone)]
-pub(crate) struct Upload(Arc<UnderWay>);
-
+/// The uploads of one file.
+#[derive(Default)]
 struct UnderWay {
+    uploads: usize,
+    /// Set when one of them has kept the file.
+    kept: Arc<OnceCell<()>>,
+}
+
+/// An upload under way. When the last clone of the last upload of a file is dropped, the file is
+/// removed where no release names it, whether or not whoever sent it still waits.
+#[derive(Clone)]
+pub(crate) struct Upload(Arc<Place>);
+
+struct Place {
     uploads: Arc<Uploads>,
     digest: Digest,
+    kept: Arc<OnceCell<()>>,
 }
 
 impl Uploads {
+    pub(crate) fn new(store: Arc<Store>) -> Self {
+        Self { store, needed: Mutex::default(), removing: tokio::sync::Mutex::default() }
+    }
+
     /// From now on releases name these files.
     pub(crate) fn name(&self, digests: impl IntoIterator<Item = Digest>) {
         self.needed().named.extend(digests);
@@ -49,21 +66,29 @@ impl Uploads {
     /// An upload begins, of a file that need not be there yet.
     pub(crate) async fn begin(self: &Arc<Self>, digest: Digest) -> Upload {
         let _removing = self.removing.lock().await;
-        *self.needed().under_way.entry(digest).or_default() += 1;
-        Upload(Arc::new(UnderWay { uploads: self.clone(), digest }))
+        let mut needed = self.needed();
+        let under_way = needed.under_way.entry(digest).or_default();
+        under_way.uploads += 1;
+        let kept = under_way.kept.clone();
+        Upload(Arc::new(Place { uploads: self.clone(), digest, kept }))
     }
 
-    /// The upload is over: remove its file where nothing needs it.
-    pub(crate) async fn end(&self, upload: Upload, store: &Store) {
+    /// The upload is over. Its file is gone when this returns, where nothing needs it.
+    pub(crate) async fn end(self: &Arc<Self>, upload: Upload) {
         let digest = upload.digest();
         drop(upload);
+        finished(tokio::spawn(self.clone().remove_unneeded(digest))).await;
+    }
+
+    /// Brought to its end once it has begun: nobody may upload the file anew in the midst of it.
+    async fn remove_unneeded(self: Arc<Self>, digest: Digest) {
         let _removing = self.removing.lock().await;
         if self.is_needed(digest) {
             return;
         }
-        match store.remove_blob(digest).await {
+        match self.store.remove_blob(digest).await {
             Ok(true) => tracing::info!(%digest, "removed the file of a refused upload"),
-            // Refused before it was kept.
+            // Refused before it was kept, or removed already.
             Ok(false) => {}
             Err(error) => {
                 tracing::warn!(%digest, ?error, "the file of a refused upload stays");
@@ -86,18 +111,40 @@ impl Upload {
     pub(crate) fn digest(&self) -> Digest {
         self.0.digest
     }
+
+    /// Keep the file, once for all who upload it at the same time. Brought to its end where whoever
+    /// sent it leaves: until then it is under way.
+    pub(crate) async fn keep(&self, file: Received) -> Result<(), StoreError> {
+        let upload = self.clone();
+        let keeping = tokio::spawn(async move {
+            let Place { uploads, kept, .. } = &*upload.0;
+            kept.get_or_try_init(|| uploads.store.keep(file)).await.map(|()| ())
+        });
+        finished(keeping).await
+    }
 }
 
-impl Drop for UnderWay {
+impl Drop for Place {
     fn drop(&mut self) {
         let mut needed = self.uploads.needed();
-        if let Some(count) = needed.under_way.get_mut(&self.digest) {
-            *count -= 1;
-            if *count == 0 {
+        if let Some(under_way) = needed.under_way.get_mut(&self.digest) {
+            under_way.uploads -= 1;
+            if under_way.uploads == 0 {
                 needed.under_way.remove(&self.digest);
             }
         }
+        drop(needed);
+        // Where the runtime has ended, the next start does it.
+        if let Ok(runtime) = Handle::try_current()
+            && !self.uploads.is_needed(self.digest)
+        {
+            runtime.spawn(self.uploads.clone().remove_unneeded(self.digest));
+        }
     }
+}
+
+async fn finished<T>(task: tokio::task::JoinHandle<T>) -> T {
+    task.await.unwrap_or_else(|panic| resume_unwind(panic.into_panic()))
 }
 
 #[cfg(test)]
@@ -107,31 +154,91 @@ mod tests {
 
     use super::*;
 
+    const FILE: Bytes = Bytes::from_static(b"grain");
+
+    struct Fixture {
+        _directory: tempfile::TempDir,
+        store: Arc<Store>,
+        uploads: Arc<Uploads>,
+        digest: Digest,
+    }
+
+    fn fixture() -> Fixture {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Arc::new(Store::open_local(directory.path()).unwrap());
+        let uploads = Arc::new(Uploads::new(store.clone()));
+        Fixture { _directory: directory, store, uploads, digest: digest_of(&FILE) }
+    }
+
+    impl Fixture {
+        async fn received(&self) -> Received {
+            self.store.receive().await.unwrap().write(FILE).await.unwrap().finish().await.unwrap()
+        }
+
+        async fn is_there(&self) -> bool {
+            self.store.blob(self.digest).await.is_ok()
+        }
+    }
+
     #[tokio::test]
     async fn only_a_file_that_nothing_needs_is_removed() {
-        let directory = tempfile::tempdir().unwrap();
-        let store = Store::open_local(directory.path()).unwrap();
-        let uploads = Arc::new(Uploads::default());
-        let file = Bytes::from_static(b"grain");
-        let digest = digest_of(&file);
-        let is_there = async || store.blob(digest).await.is_ok();
-
-        let (one, two) = (uploads.begin(digest).await, uploads.begin(digest).await);
-        store.put_blob(digest, file.clone()).await.unwrap();
-        uploads.end(one, &store).await;
-        assert!(is_there().await, "another upload of it is under way");
+        let here = fixture();
+        let Fixture { uploads, digest, .. } = &here;
+        let (one, two) = (uploads.begin(*digest).await, uploads.begin(*digest).await);
+        one.keep(here.received().await).await.unwrap();
+        uploads.end(one).await;
+        assert!(here.is_there().await, "another upload of it is under way");
         let in_a_release = two.clone();
-        uploads.end(two, &store).await;
-        assert!(is_there().await, "its release is being made");
+        uploads.end(two).await;
+        assert!(here.is_there().await, "its release is being made");
         drop(in_a_release);
-        uploads.end(uploads.begin(digest).await, &store).await;
-        assert!(!is_there().await);
+        uploads.end(uploads.begin(*digest).await).await;
+        assert!(!here.is_there().await);
 
-        let upload = uploads.begin(digest).await;
-        store.put_blob(digest, file).await.unwrap();
-        uploads.name([digest]);
-        uploads.end(upload, &store).await;
-        assert!(is_there().await, "a release names it");
-        assert_eq!(uploads.named(), HashSet::from([digest]));
+        let upload = uploads.begin(*digest).await;
+        upload.keep(here.received().await).await.unwrap();
+        uploads.name([*digest]);
+        uploads.end(upload).await;
+        assert!(here.is_there().await, "a release names it");
+        assert_eq!(uploads.named(), HashSet::from([*digest]));
+    }
+
+    #[tokio::test]
+    async fn the_file_of_a_client_that_left_is_removed() {
+        let here = fixture();
+        let upload = here.uploads.begin(here.digest).await;
+        upload.keep(here.received().await).await.unwrap();
+        let other = here.uploads.begin(here.digest).await;
+        drop(upload);
+        assert!(here.is_there().await, "another upload of it is under way");
+        drop(other);
+        // Removed by a task of its own.
+        while here.is_there().await {
+            tokio::task::yield_now().await;
+        }
+        // It can be uploaded anew.
+        let upload = here.uploads.begin(here.digest).await;
+        upload.keep(here.received().await).await.unwrap();
+        assert!(here.is_there().await);
+    }
+
+    #[tokio::test]
+    async fn a_client_that_leaves_while_its_file_is_kept_leaves_nothing() {
+        let here = fixture();
+        let upload = here.uploads.begin(here.digest).await;
+        // Polled once, it has begun to write.
+        let mut keeping = Box::pin(upload.keep(here.received().await));
+        let _ = polled_once(&mut keeping).await;
+        drop(keeping);
+        drop(upload);
+        while here.uploads.is_needed(here.digest) || here.is_there().await {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Poll once.
+    async fn polled_once<F: Future + Unpin>(future: &mut F) -> std::task::Poll<F::Output> {
+        std::future::poll_fn(|cx| std::task::Poll::Ready(std::pin::Pin::new(&mut *future).poll(cx)))
+            .await
     }
 }

@@ -27,6 +27,11 @@ pub(crate) fn remove_staged(folder: &Path) -> io::Result<Removed> {
     })
 }
 
+/// Remove all files in `folder`.
+pub(crate) fn remove_all(folder: &Path) -> io::Result<Removed> {
+    remove_where(folder, |_| true)
+}
+
 /// Remove the blobs in `folder` that `is_named` does not know. Other files stay.
 pub(crate) fn remove_unnamed(
     folder: &Path,

@@ -12,11 +12,17 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod faults;
+mod incoming;
 mod leftovers;
+mod worker;
 
 pub use error::StoreError;
+pub use faults::Faults;
+pub use incoming::{Incoming, Received};
 pub use leftovers::Removed;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,16 +34,23 @@ use object_store::path::Path as Key;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
 use sha2::{Digest as _, Sha256};
 
+use crate::worker::Worker;
+
 const BLOBS: &str = "blobs";
 const LOG: &str = "log";
 
-/// A blob that is larger than this is hashed on a thread of its own.
-const HASHED_INLINE_MAX: usize = 64 << 10;
+/// Where files are while they arrive.
+const INCOMING: &str = "incoming";
+
+/// The file that says where the log ends, beside the log's folder.
+pub const LOG_END: &str = "log-end.json";
 
 /// Where blobs and the log are kept.
 pub struct Store {
     objects: Arc<dyn ObjectStore>,
     directory: PathBuf,
+    worker: Worker,
+    faults: Faults,
 }
 
 /// Whether a document became the log's next.
@@ -64,27 +77,37 @@ impl Store {
         std::fs::create_dir_all(directory).map_err(StoreError::write)?;
         let objects = LocalFileSystem::new_with_prefix(directory).map_err(StoreError::read)?;
         let objects = Arc::new(objects.with_fsync(true));
-        Ok(Self { objects, directory: directory.to_owned() })
+        let worker = Worker::start().map_err(StoreError::write)?;
+        Ok(Self { objects, directory: directory.to_owned(), worker, faults: Faults::default() })
     }
 
-    /// Keep a blob whose digest is known. Keeping it again changes nothing, but mends one that was
-    /// damaged.
-    pub async fn put_blob(&self, digest: Digest, blob: Bytes) -> Result<(), StoreError> {
-        let key = blob_key(digest);
-        let lost = self.put_if_absent(&key, blob.clone()).await? == Appended::Lost;
-        if lost && self.blob(digest).await.is_err() {
-            tracing::warn!(%digest, "a damaged blob is replaced");
-            let replaced = self.objects.put(&key, PutPayload::from_bytes(blob)).await;
-            replaced.map_err(StoreError::write)?;
+    /// A file arrives, which may be kept.
+    pub async fn receive(&self) -> Result<Incoming, StoreError> {
+        let incoming = Incoming::begin(self.worker.clone(), self.directory.join(INCOMING)).await;
+        incoming.map_err(StoreError::write)
+    }
+
+    /// Keep a file as a blob. Keeping it again writes nothing, but mends one that was damaged.
+    pub async fn keep(&self, received: Received) -> Result<(), StoreError> {
+        let digest = received.digest();
+        match self.blob(digest).await {
+            // Whoever wrote it may have failed to sync it.
+            Ok(_) => return self.sync(BLOBS, digest.hex()).await,
+            Err(StoreError::Missing(_)) => {}
+            Err(_) => tracing::warn!(%digest, "a damaged blob is replaced"),
         }
-        Ok(())
+        let folder = self.directory.join(BLOBS);
+        let kept = tokio::task::spawn_blocking(move || received.persist(&folder)).await;
+        kept.map_err(StoreError::write)?.map_err(StoreError::write)
     }
 
     /// The blob of this name.
     pub async fn blob(&self, digest: Digest) -> Result<Bytes, StoreError> {
         let missing = || StoreError::Missing(digest.to_string());
         let bytes = self.read(&blob_key(digest)).await?.ok_or_else(missing)?;
-        if hashed(bytes.clone()).await? != digest {
+        let hashed = bytes.clone();
+        let hash = self.worker.run(move || digest_of(&hashed)).await.map_err(StoreError::read)?;
+        if hash != digest {
             return Err(StoreError::Damaged {
                 what: digest.to_string(),
                 why: "its content has another digest".into(),
@@ -111,9 +134,15 @@ impl Store {
         let directory = self.directory.clone();
         let removing = move || {
             let log = leftovers::remove_staged(&directory.join(LOG))?;
+            let incoming = leftovers::remove_all(&directory.join(INCOMING))?;
+            let end = leftovers::remove_staged(&directory)?;
             let blobs = directory.join(BLOBS);
             let staged = leftovers::remove_staged(&blobs)?;
-            Ok(log.and(staged).and(leftovers::remove_unnamed(&blobs, is_named)?))
+            Ok(log
+                .and(end)
+                .and(incoming)
+                .and(staged)
+                .and(leftovers::remove_unnamed(&blobs, is_named)?))
         };
         let removed: std::io::Result<_> =
             tokio::task::spawn_blocking(removing).await.map_err(StoreError::read)?;
@@ -140,9 +169,37 @@ impl Store {
         self.read(&document_key(number)).await
     }
 
-    /// Append `document` as `number`, which the caller found to be the next.
+    /// Append `document` as `number`, which the caller found to be the next. After an error the log
+    /// may have it or not: read it again.
     pub async fn append(&self, number: u64, document: Bytes) -> Result<Appended, StoreError> {
-        self.put_if_absent(&document_key(number), document).await
+        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+        let payload = PutPayload::from_bytes(document);
+        match self.objects.put_opts(&document_key(number), payload, options).await {
+            Ok(_) => self.faults.after_append().map(|()| Appended::Yes),
+            Err(object_store::Error::AlreadyExists { .. }) => Ok(Appended::Lost),
+            Err(error) => Err(StoreError::write(error)),
+        }
+    }
+
+    /// See that the log's document `number` is on stable storage, and all before it.
+    pub async fn sync_document(&self, number: u64) -> Result<(), StoreError> {
+        self.sync(LOG, document_name(number)).await
+    }
+
+    /// What was last said of the log's end; none where nothing was.
+    pub async fn log_end(&self) -> Result<Option<Bytes>, StoreError> {
+        self.read(&Key::from(LOG_END)).await
+    }
+
+    /// Say where the log ends.
+    pub async fn put_log_end(&self, text: Bytes) -> Result<(), StoreError> {
+        self.put(&Key::from(LOG_END), text).await
+    }
+
+    /// What tests let fail.
+    #[doc(hidden)]
+    pub fn faults(&self) -> &Faults {
+        &self.faults
     }
 
     async fn read(&self, key: &Key) -> Result<Option<Bytes>, StoreError> {
@@ -153,13 +210,22 @@ impl Store {
         }
     }
 
-    async fn put_if_absent(&self, key: &Key, bytes: Bytes) -> Result<Appended, StoreError> {
-        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-        match self.objects.put_opts(key, PutPayload::from_bytes(bytes), options).await {
-            Ok(_) => Ok(Appended::Yes),
-            Err(object_store::Error::AlreadyExists { .. }) => Ok(Appended::Lost),
-            Err(error) => Err(StoreError::write(error)),
-        }
+    /// In place of what is there.
+    async fn put(&self, key: &Key, bytes: Bytes) -> Result<(), StoreError> {
+        let put = self.objects.put(key, PutPayload::from_bytes(bytes)).await;
+        put.map(|_| ()).map_err(StoreError::write)
+    }
+
+    /// Sync a file and the folder's entry of it.
+    async fn sync(&self, folder: &str, name: String) -> Result<(), StoreError> {
+        let folder = self.directory.join(folder);
+        let syncing = move || {
+            File::open(folder.join(name))?.sync_all()?;
+            File::open(&folder)?.sync_all()
+        };
+        let synced: std::io::Result<()> =
+            tokio::task::spawn_blocking(syncing).await.map_err(StoreError::write)?;
+        synced.map_err(StoreError::write)
     }
 }
 
@@ -168,21 +234,16 @@ pub fn digest_of(blob: &[u8]) -> Digest {
     Digest::from_bytes(Sha256::digest(blob).into())
 }
 
-/// The same, off the request threads where it takes long: a gigabyte takes a second.
-pub async fn hashed(blob: Bytes) -> Result<Digest, StoreError> {
-    if blob.len() <= HASHED_INLINE_MAX {
-        return Ok(digest_of(&blob));
-    }
-    let hashing = tokio::task::spawn_blocking(move || digest_of(&blob));
-    hashing.await.map_err(StoreError::read)
-}
-
 fn blob_key(digest: Digest) -> Key {
     Key::from(format!("{BLOBS}/{}", digest.hex()))
 }
 
 fn document_key(number: u64) -> Key {
-    Key::from(format!("{LOG}/{number:020}.json"))
+    Key::from(format!("{LOG}/{}", document_name(number)))
+}
+
+fn document_name(number: u64) -> String {
+    format!("{number:020}.json")
 }
 
 fn number_of(key: &Key) -> Option<u64> {

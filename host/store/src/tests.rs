@@ -1,7 +1,9 @@
+use std::os::unix::fs::MetadataExt;
+
 use bytes::Bytes;
 use gristmill_core::ErrorCode;
 
-use crate::{Appended, LogListing, Removed, Store, StoreError, digest_of};
+use crate::{Appended, LogListing, Received, Removed, Store, StoreError, digest_of};
 
 fn open() -> (tempfile::TempDir, Store) {
     let directory = tempfile::tempdir().unwrap();
@@ -9,10 +11,26 @@ fn open() -> (tempfile::TempDir, Store) {
     (directory, store)
 }
 
+async fn received(store: &Store, blob: &'static [u8]) -> Received {
+    let mut incoming = store.receive().await.unwrap();
+    for piece in blob.chunks(3) {
+        incoming = incoming.write(Bytes::from_static(piece)).await.unwrap();
+    }
+    incoming.finish().await.unwrap()
+}
+
 async fn put(store: &Store, blob: &'static [u8]) -> gristmill_core::Digest {
-    let digest = digest_of(blob);
-    store.put_blob(digest, Bytes::from_static(blob)).await.unwrap();
+    let received = received(store, blob).await;
+    let digest = received.digest();
+    assert_eq!(digest, digest_of(blob));
+    store.keep(received).await.unwrap();
     digest
+}
+
+/// The files in a folder of the store.
+fn names_in(directory: &tempfile::TempDir, folder: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(directory.path().join(folder)).into_iter().flatten();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
 #[tokio::test]
@@ -38,9 +56,56 @@ async fn a_damaged_blob_is_not_served() {
 }
 
 #[tokio::test]
-async fn a_large_blob_has_the_digest_of_its_bytes() {
-    let blob = Bytes::from(vec![7; super::HASHED_INLINE_MAX + 1]);
-    assert_eq!(super::hashed(blob.clone()).await.unwrap(), digest_of(&blob));
+async fn a_damaged_blob_is_mended_and_a_whole_one_is_not_written_again() {
+    let (directory, store) = open();
+    let digest = put(&store, b"grain").await;
+    let path = directory.path().join("blobs").join(digest.hex());
+    let written = || std::fs::metadata(&path).unwrap().ino();
+    let first = written();
+    put(&store, b"grain").await;
+    assert_eq!(written(), first);
+    std::fs::write(&path, b"chaff").unwrap();
+    put(&store, b"grain").await;
+    assert_eq!(store.blob(digest).await.unwrap(), "grain");
+}
+
+#[tokio::test]
+async fn a_file_that_arrives_is_aside_until_it_is_kept_and_gone_where_it_is_not() {
+    let (directory, store) = open();
+    let begun = store.receive().await.unwrap();
+    let begun = begun.write(Bytes::from(vec![7; 1 << 20])).await.unwrap();
+    let whole = received(&store, b"grain").await;
+    assert_eq!(names_in(&directory, "incoming").len(), 2);
+    assert_eq!(names_in(&directory, "blobs").len(), 0);
+    assert_eq!((whole.read().await.unwrap(), whole.is_empty()), ("grain".into(), false));
+    assert!(received(&store, b"").await.is_empty());
+    drop((begun, whole));
+    while !names_in(&directory, "incoming").is_empty() {
+        tokio::task::yield_now().await;
+    }
+    put(&store, b"grain").await;
+    assert_eq!(names_in(&directory, "incoming").len(), 0);
+}
+
+#[tokio::test]
+async fn the_logs_end_is_what_was_said_last() {
+    let (directory, store) = open();
+    assert_eq!(store.log_end().await.unwrap(), None);
+    for said in ["one", "two"] {
+        store.put_log_end(said.into()).await.unwrap();
+    }
+    let store = Store::open_local(directory.path()).unwrap();
+    assert_eq!(store.log_end().await.unwrap().unwrap(), "two");
+}
+
+#[tokio::test]
+async fn an_append_that_fails_may_have_left_its_document() {
+    let (_directory, store) = open();
+    store.faults().fail_after_next_append();
+    assert!(store.append(1, Bytes::from_static(b"{}")).await.is_err());
+    assert_eq!(store.document(1).await.unwrap().unwrap(), "{}");
+    store.sync_document(1).await.unwrap();
+    assert!(store.sync_document(2).await.is_err());
 }
 
 #[tokio::test]
@@ -81,11 +146,13 @@ async fn leftovers_are_removed_and_nothing_else() {
     let (blobs, log) = (directory.path().join("blobs"), directory.path().join("log"));
     std::fs::write(blobs.join(format!("{}#1", kept.hex())), b"gra").unwrap();
     std::fs::write(log.join("00000000000000000002.json#12"), b"{").unwrap();
+    std::fs::write(directory.path().join("log-end.json#3"), b"{").unwrap();
+    std::fs::write(directory.path().join("incoming/x"), b"gr").unwrap();
     for own in ["notes#x", "README", "ABCDEF"] {
         std::fs::write(blobs.join(own), b"mine").unwrap();
     }
     let removed = store.remove_leftovers(move |digest| *digest == kept).await.unwrap();
-    assert_eq!(removed, Removed { files: 3, bytes: 9 });
+    assert_eq!(removed, Removed { files: 5, bytes: 12 });
     assert!(matches!(store.blob(unnamed).await, Err(StoreError::Missing(_))));
     assert_eq!(store.blob(kept).await.unwrap(), "grain");
     assert_eq!(store.log().await.unwrap().numbers, [1]);

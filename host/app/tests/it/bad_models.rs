@@ -152,6 +152,23 @@ fn a_load_without_end_is_ended_and_holds_up_no_other_change() {
 }
 
 #[test]
+fn a_library_that_is_gone_is_the_hosts_fault_and_no_path_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join("libonnxruntime.so");
+    std::fs::copy(files::onnxruntime(), &library).unwrap();
+    let server = Setup::new().onnxruntime(Some(&library)).start();
+    let away = folder.path().join("away.so");
+    std::fs::rename(&library, &away).unwrap();
+    let put = || server.admin.put("/admin/v1/models/digits", &files::model("digits"));
+    let named = ["model \"digits\"", "no fault of the model's"];
+    let detail = put().refused(500, "internal", &named);
+    assert!(!detail.contains('/') && !detail.contains("libonnxruntime"), "{detail}");
+    server.log_with(library.to_str().unwrap());
+    std::fs::rename(&away, &library).unwrap();
+    put().ok();
+}
+
+#[test]
 fn a_model_is_proven_once_for_all_restarts() {
     let server = Server::start();
     server.digits("acme");

@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Asks until there is an answer.
 #[track_caller]
-fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
         if let Some(found) = ask() {

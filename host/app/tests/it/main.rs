@@ -52,3 +52,4 @@ mod shutdown;
 mod start;
 mod swap;
 mod token;
+mod uploads;

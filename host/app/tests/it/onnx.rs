@@ -69,6 +69,16 @@ impl Graph {
         self
     }
 
+    /// One of two graphs, by the value of `which`.
+    fn either(mut self, (which, result): (&str, &str), graphs: [Self; 2]) -> Self {
+        let branches = ["then_branch", "else_branch"].into_iter().zip(graphs);
+        let branches = branches.map(|(name, graph)| {
+            Message::default().text(1, name).all(6, [graph.message()]).number(20, 5)
+        });
+        self.nodes.push(node("If", &[which], &[result]).all(5, branches));
+        self
+    }
+
     /// Whole numbers; a scalar where `dims` is empty.
     pub(crate) fn constant(mut self, name: &str, dims: &[u64], values: &[i64]) -> Self {
         let raw: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
@@ -189,4 +199,25 @@ pub(crate) fn columns_from_input() -> Vec<u8> {
     let graph = graph.constant("flat", &[1], &[1]).node("Reshape", &["most", "flat"], &["length"]);
     let pair = node("Concat", &["one", "length"], &["shape"]);
     graph.node_with(pair, ("axis", 0)).node("Expand", &["x", "shape"], &["y"]).file(IR_VERSION)
+}
+
+/// `y = x`, but for an `x` over zero, where it adds what is the same each time: products of large
+/// matrices. Takes minutes to load where constants are worked out beforehand, and no time otherwise.
+pub(crate) fn slow_to_optimise() -> Vec<u8> {
+    const SIDE: i64 = 2048;
+    const PRODUCTS: usize = 400;
+    let graph = Graph::default().floats_in("x", &[-1, 1]).floats_out("y", &[-1, 1]);
+    let graph = graph.node_with(node("ReduceMax", &["x"], &["most"]), ("keepdims", 0));
+    let graph = graph.node_with(node("Cast", &["most"], &["is_over"]), ("to", BOOL));
+    let mut slow = Graph::default().floats_out("sum", &[-1, 1]);
+    slow = slow.constant("shape", &[2], &[SIDE, SIDE]);
+    slow = slow.node("ConstantOfShape", &["shape"], &["product0"]);
+    for index in 1..=PRODUCTS {
+        let [before, product] = [index - 1, index].map(|index| format!("product{index}"));
+        slow = slow.node("MatMul", &[&before, "product0"], &[&product]);
+    }
+    let largest = node("ReduceMax", &[&format!("product{PRODUCTS}")], &["largest"]);
+    slow = slow.node_with(largest, ("keepdims", 0)).node("Add", &["x", "largest"], &["sum"]);
+    let same = Graph::default().floats_out("same", &[-1, 1]).node("Identity", &["x"], &["same"]);
+    graph.either(("is_over", "y"), [slow, same]).file(IR_VERSION)
 }

@@ -92,6 +92,84 @@ fn half_a_release() {
     refused(&setup, &["release 4 in the log cannot be used", "EOF"]);
 }
 
+/// The file that says where the log ends.
+fn end_of(setup: &Setup) -> PathBuf {
+    setup.data_dir().join("store/log-end.json")
+}
+
+#[test]
+fn the_newest_releases_are_missing() {
+    let setup = four_releases();
+    let away = |number| setup.data_dir().join(format!("away-{number}.json"));
+    let cure = ["put the files of the release log back", "remove the file log-end.json"];
+    fs::rename(file(&setup, 4), away(4)).unwrap();
+    refused(&setup, &["shorter than it was: it ends with release 3, and release 4 is missing"]);
+    refused(&setup, &cure);
+    fs::rename(file(&setup, 3), away(3)).unwrap();
+    refused(&setup, &["it ends with release 2, and releases 3 to 4 are missing"]);
+    fs::rename(away(3), file(&setup, 3)).unwrap();
+    fs::rename(away(4), file(&setup, 4)).unwrap();
+    assert_eq!(setup.start().release(), 4, "nothing was lost");
+}
+
+#[test]
+fn all_releases_are_missing() {
+    let setup = four_releases();
+    fs::remove_dir_all(setup.data_dir().join("store/log")).unwrap();
+    refused(&setup, &["it ends with release 0, and releases 1 to 4 are missing"]);
+}
+
+#[test]
+fn a_shorter_log_is_served_once_its_end_is_forgotten() {
+    let setup = four_releases();
+    fs::remove_file(file(&setup, 4)).unwrap();
+    fs::remove_file(end_of(&setup)).unwrap();
+    let server = setup.start();
+    assert_eq!(server.release(), 3);
+    assert_eq!(server.open_tenant("other"), 4);
+    // From now on that is the end.
+    let setup = server.kill();
+    fs::remove_file(file(&setup, 4)).unwrap();
+    refused(&setup, &["it ends with release 3, and release 4 is missing"]);
+}
+
+#[test]
+fn a_log_that_goes_beyond_the_end_that_was_remembered() {
+    let setup = four_releases();
+    let end = fs::read(end_of(&setup)).unwrap();
+    let server = setup.start();
+    server.open_tenant("other");
+    // As after a crash between a release and the file that remembers it.
+    let setup = server.kill();
+    fs::write(end_of(&setup), end).unwrap();
+    let server = setup.start();
+    assert_eq!(server.release(), 5);
+    let setup = server.kill();
+    fs::remove_file(file(&setup, 5)).unwrap();
+    refused(&setup, &["it ends with release 4, and release 5 is missing"]);
+}
+
+#[test]
+fn a_log_that_was_replaced_as_a_whole() {
+    let (setup, other) = (four_releases(), four_releases());
+    for number in 1..=4 {
+        fs::copy(file(&other, number), file(&setup, number)).unwrap();
+    }
+    refused(&setup, &["release 4 in the log is another one than this server wrote"]);
+}
+
+#[test]
+fn a_log_whose_end_was_never_remembered() {
+    let setup = four_releases();
+    fs::remove_file(end_of(&setup)).unwrap();
+    let server = setup.start();
+    assert_eq!(server.release(), 4);
+    let setup = server.kill();
+    assert!(end_of(&setup).is_file());
+    fs::write(end_of(&setup), "{").unwrap();
+    refused(&setup, &["log-end.json is damaged", "remove the file log-end.json"]);
+}
+
 /// A release as versions before this format wrote it.
 fn old_release(number: u64, tenant: &str) -> String {
     let changes = json!([{ "kind": "put_tenant", "tenant": tenant, "spec": { "open": true } }]);

@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::{FromRequest, Request};
 use bytes::{Bytes, BytesMut};
+use gristmill_control::{ControlError, Received};
 use gristmill_core::ErrorCode;
 use http_body_util::BodyExt;
 use hyper::body::Body as _;
@@ -26,9 +27,6 @@ const DOCUMENT_TIMEOUT: Duration = Duration::from_secs(30);
 /// A client that sends nothing for as long is given up.
 const STALL: Duration = Duration::from_secs(30);
 
-/// The most that is set aside for a body before any of it is there.
-const RESERVED_BYTES_MAX: usize = 8 << 20;
-
 /// How much of a refused body is read, and for how long.
 const DROPPED_BYTES_MAX: usize = 8 << 20;
 const DROPPED_TIME: Duration = Duration::from_secs(2);
@@ -42,8 +40,8 @@ struct Bounds {
     timeout: Duration,
 }
 
-/// An uploaded file.
-pub(super) struct Upload(pub(super) Bytes);
+/// An uploaded file, which went to the store as it came.
+pub(super) struct Upload(pub(super) Received);
 
 /// A JSON object, whatever its media type says.
 pub(super) struct Object(pub(super) Map<String, Value>);
@@ -57,7 +55,12 @@ impl FromRequest<AdminState> for Upload {
             limit: "upload_bytes_max",
             timeout: state.limits.upload_timeout,
         };
-        Ok(Self(read(request.into_body(), bounds).await?))
+        let mut pieces = Pieces::of(request.into_body(), bounds).await?;
+        let mut incoming = state.control.receive().await?;
+        while let Some(piece) = pieces.next().await? {
+            incoming = incoming.write(piece).await.map_err(ControlError::from)?;
+        }
+        Ok(Self(incoming.finish().await.map_err(ControlError::from)?))
     }
 }
 
@@ -117,47 +120,75 @@ async fn drop_some(mut body: Body) {
     let _ = tokio::time::timeout(DROPPED_TIME, reading).await;
 }
 
-async fn read(mut body: Body, bounds: Bounds) -> Result<Bytes, Problem> {
-    let Bounds { bytes, limit, timeout } = bounds;
-    let too_large = || {
-        let detail = format!("the body is over {limit}, {bytes} bytes");
-        Problem::new(ErrorCode::BodyTooLarge, detail)
-    };
-    let late = |detail: String| Problem::new(ErrorCode::RequestTimeout, detail);
-    let expected = body.size_hint().lower();
-    if expected > bytes as u64 {
-        drop_some(body).await;
-        return Err(too_large());
+/// All of a body. Only for what is small.
+async fn read(body: Body, bounds: Bounds) -> Result<Bytes, Problem> {
+    let mut pieces = Pieces::of(body, bounds).await?;
+    let mut read = BytesMut::new();
+    while let Some(piece) = pieces.next().await? {
+        read.extend_from_slice(&piece);
     }
-    let until = Instant::now() + timeout;
-    let mut read = BytesMut::with_capacity(RESERVED_BYTES_MAX.min(expected as usize));
-    loop {
-        let stall = Instant::now() + STALL;
-        let frame = match tokio::time::timeout_at(stall.min(until), body.frame()).await {
-            Ok(None) => return Ok(read.freeze()),
-            Ok(Some(Ok(frame))) => frame,
-            Ok(Some(Err(error))) => {
-                let detail = format!("the body could not be read: {error}");
-                return Err(Problem::new(ErrorCode::InvalidRequest, detail));
-            }
-            Err(_) if stall < until => {
-                let (stall, len) = (STALL.as_secs(), read.len());
-                return Err(late(format!(
-                    "nothing more of the body came for {stall} s, after {len} bytes of it"
-                )));
-            }
-            Err(_) => {
-                let (timeout, len) = (timeout.as_secs(), read.len());
-                return Err(late(format!(
-                    "the body did not arrive within {timeout} s: only {len} bytes of it did"
-                )));
-            }
-        };
-        let Ok(data) = frame.into_data() else { continue };
-        if read.len() + data.len() > bytes {
-            return Err(too_large());
+    Ok(read.freeze())
+}
+
+/// A body as it comes, within its bounds.
+struct Pieces {
+    body: Body,
+    bounds: Bounds,
+    until: Instant,
+    /// How much of it came.
+    len: usize,
+}
+
+impl Pieces {
+    /// Refused where the body says that it is too large.
+    async fn of(body: Body, bounds: Bounds) -> Result<Self, Problem> {
+        if body.size_hint().lower() > bounds.bytes as u64 {
+            drop_some(body).await;
+            return Err(bounds.too_large());
         }
-        read.extend_from_slice(&data);
+        Ok(Self { body, bounds, until: Instant::now() + bounds.timeout, len: 0 })
+    }
+
+    /// The next piece; none at the body's end.
+    async fn next(&mut self) -> Result<Option<Bytes>, Problem> {
+        let Self { body, bounds, until, len } = self;
+        let late = |detail: String| Problem::new(ErrorCode::RequestTimeout, detail);
+        loop {
+            let stall = Instant::now() + STALL;
+            let frame = match tokio::time::timeout_at(stall.min(*until), body.frame()).await {
+                Ok(None) => return Ok(None),
+                Ok(Some(Ok(frame))) => frame,
+                Ok(Some(Err(error))) => {
+                    let detail = format!("the body could not be read: {error}");
+                    return Err(Problem::new(ErrorCode::InvalidRequest, detail));
+                }
+                Err(_) if stall < *until => {
+                    let stall = STALL.as_secs();
+                    return Err(late(format!(
+                        "nothing more of the body came for {stall} s, after {len} bytes of it"
+                    )));
+                }
+                Err(_) => {
+                    let timeout = bounds.timeout.as_secs();
+                    return Err(late(format!(
+                        "the body did not arrive within {timeout} s: only {len} bytes of it did"
+                    )));
+                }
+            };
+            let Ok(data) = frame.into_data() else { continue };
+            *len += data.len();
+            return match *len <= bounds.bytes {
+                true => Ok(Some(data)),
+                false => Err(bounds.too_large()),
+            };
+        }
+    }
+}
+
+impl Bounds {
+    fn too_large(&self) -> Problem {
+        let Self { bytes, limit, .. } = self;
+        Problem::new(ErrorCode::BodyTooLarge, format!("the body is over {limit}, {bytes} bytes"))
     }
 }
 

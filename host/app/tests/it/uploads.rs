@@ -1,0 +1,112 @@
+//! Uploads that meet, that are slow, or whose clients leave.
+
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::compiling::until;
+use crate::onnx;
+use crate::raw::Raw;
+use crate::server::{ADMIN_TOKEN, Server, Setup};
+
+fn jobs(server: &Server) -> Vec<Value> {
+    server.status()["jobs"].as_array().unwrap().clone()
+}
+
+/// An upload of a model whose first load does not end before its client leaves.
+fn endless_upload(server: &Server) -> Raw {
+    let file = onnx::endless();
+    let head = format!(
+        "PUT /admin/v1/models/endless HTTP/1.1\r\nhost: x\r\nauthorization: Bearer \
+         {ADMIN_TOKEN}\r\ncontent-length: {}\r\n\r\n",
+        file.len()
+    );
+    let mut upload = Raw::sent(&server.admin, &head);
+    upload.send(&file);
+    upload
+}
+
+#[test]
+fn a_file_and_a_configuration_that_meet_hold_up_no_other_change() {
+    let server = Setup::new().flag("--model-proof-timeout-s", "10").start();
+    server.put("models/m", &onnx::doubling(1));
+    server.put_json("models/m/config", &json!({ "graph_optimization": "disable" }));
+    let first = server.status()["models"]["m"]["digest"].as_str().unwrap().to_owned();
+    // Models are proven one after the other: both changes wait behind this one, so that each is
+    // loaded as if there were no other.
+    let busy = endless_upload(&server);
+    let waiting = |count| until("the jobs", || (jobs(&server).len() == count).then_some(()));
+    waiting(1);
+    thread::scope(|scope| {
+        let file = onnx::slow_to_optimise();
+        let admin = &server.admin;
+        let file = scope.spawn(move || admin.put("/admin/v1/models/m", &file));
+        waiting(2);
+        let config = json!({ "graph_optimization": "all", "memory_pattern": false });
+        let config = scope.spawn(move || admin.put_json("/admin/v1/models/m/config", &config));
+        waiting(3);
+        drop(busy);
+        // One of them is made. What the other one comes to with it takes minutes to load.
+        until("the first", || (file.is_finished() != config.is_finished()).then_some(()));
+        let is_both = |job: &Value| {
+            job["state"] == "running" && !job["subject"].as_str().unwrap().contains(&first)
+        };
+        until("the load of both", || jobs(&server).iter().any(is_both).then_some(()));
+        let before = server.release();
+        assert_eq!(server.open_tenant("other"), before + 1);
+        assert!(jobs(&server).iter().any(is_both), "the other change waited for the load");
+        let answers = [file.join().unwrap(), config.join().unwrap()];
+        let [made, refused] = match answers[0].status {
+            200 => [&answers[0], &answers[1]],
+            _ => [&answers[1], &answers[0]],
+        };
+        assert_eq!(made.ok()["release"], before);
+        refused.refused(422, "invalid_model", &["model \"m\"", "in a process of its own"]);
+    });
+    assert_eq!(server.status()["models"]["m"]["state"], "ready");
+}
+
+#[test]
+fn the_file_of_a_client_that_leaves_is_removed() {
+    let server = Server::start();
+    let blobs = || {
+        let blobs = std::fs::read_dir(server.data_dir().join("store/blobs"));
+        blobs.into_iter().flatten().count()
+    };
+    let upload = endless_upload(&server);
+    until("its first load", || (!jobs(&server).is_empty()).then_some(()));
+    assert_eq!(blobs(), 1);
+    drop(upload);
+    until("its removal", || (blobs() == 0).then_some(()));
+    assert_eq!(jobs(&server), Vec::<Value>::new());
+    // It can be put anew.
+    let _upload = endless_upload(&server);
+    until("its first load", || (!jobs(&server).is_empty()).then_some(()));
+    assert_eq!(blobs(), 1);
+}
+
+#[test]
+fn uploads_that_arrive_slowly_are_not_held_in_memory() {
+    const UPLOADS: usize = 4;
+    const BYTES: usize = 64 << 20;
+    let server = Server::start();
+    server.open_tenant("acme");
+    let before = server.resident_bytes();
+    let head = format!(
+        "PUT /admin/v1/tenants/acme/plugins/large HTTP/1.1\r\nhost: x\r\nauthorization: Bearer \
+         {ADMIN_TOKEN}\r\ncontent-length: {BYTES}\r\nconnection: close\r\n\r\n"
+    );
+    let file = vec![7; BYTES - 1];
+    let mut uploads: Vec<_> = (0..UPLOADS).map(|_| Raw::sent(&server.admin, &head)).collect();
+    // What the kernel has not taken is as good as read: it holds a few megabytes of a connection.
+    uploads.iter_mut().for_each(|upload| upload.send(&file));
+    let grown = server.resident_bytes().saturating_sub(before);
+    assert!(grown < BYTES, "{} MiB for {UPLOADS} uploads of 64 MiB", grown >> 20);
+    for upload in &mut uploads {
+        upload.send(b"7");
+        let detail = upload.answer().refused(422, "invalid_plugin", &["not a WebAssembly"]);
+        assert!(!detail.contains('/'), "{detail}");
+    }
+    let incoming = server.data_dir().join("store/incoming");
+    until("their removal", || std::fs::read_dir(&incoming).unwrap().next().is_none().then_some(()));
+}
