@@ -46,6 +46,7 @@ mod oip_clients;
 mod oip_messages;
 mod oip_perf_analyzer;
 mod oip_surface;
+mod pictures;
 mod release_log;
 mod serving;
 mod shutdown;
