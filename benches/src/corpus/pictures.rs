@@ -108,6 +108,11 @@ pub fn webp() -> Vec<u8> {
         // A simple code of one symbol of one bit, which is 0.
         bits.push(1, 4);
     }
+    webp_file(bits)
+}
+
+/// A file of one lossless picture.
+fn webp_file(bits: LowFirst) -> Vec<u8> {
     let mut data = bits.into_bytes();
     let len = data.len() as u32;
     data.resize(data.len().next_multiple_of(2), 0);
@@ -117,6 +122,38 @@ pub fn webp() -> Vec<u8> {
     file.extend(len.to_le_bytes());
     file.extend(data);
     file
+}
+
+/// A lossless WebP of one pixel in 690 KB that has 50,000 groups of codes, of which tables of 3.4 GB would be made.
+pub fn webp_codes() -> Vec<u8> {
+    const GROUPS: u32 = 50_000;
+    let mut bits = LowFirst::default();
+    bits.push(0x2f, 8);
+    // Sides of 1, no alpha, version 0, no transform.
+    bits.push(0, 14 + 14);
+    bits.push(0, 1 + 3 + 1);
+    // A colour cache of 2^11 colours; groups, for blocks of 2^9 pixels a side; no cache for what says which.
+    bits.push(1 | 11 << 1 | 1 << 5 | 7 << 6, 1 + 4 + 1 + 3 + 1);
+    let one_symbol = |bits: &mut LowFirst, symbol: u32| bits.push(0b101 | symbol << 3, 3 + 8);
+    let last = GROUPS - 1;
+    for symbol in [last & 0xff, last >> 8, 0, 0, 0] {
+        one_symbol(&mut bits, symbol);
+    }
+    for _ in 0..GROUPS {
+        // Fifteen lengths are told, of which only the last has a code: all of the first 2^11 symbols have 11 bits.
+        bits.push(11 << 1, 1 + 4);
+        (0..14).for_each(|_| bits.push(0, 3));
+        bits.push(1, 3);
+        bits.push(1 | 5 << 1 | ((1 << 11) - 2) << 4, 1 + 3 + 12);
+        (0..4).for_each(|_| one_symbol(&mut bits, 0));
+    }
+    bits.push(0, 32);
+    webp_file(bits)
+}
+
+/// A JPEG of 16 MB that has no picture: each second byte could begin one.
+pub fn jpeg_stuffed() -> Vec<u8> {
+    [b"\xff\xd8".to_vec(), b"\xff\0".repeat((16 << 20) / 2 - 1)].concat()
 }
 
 /// A run-length encoded BMP of 50 million pixels in 1.1 KB: none of them is there.

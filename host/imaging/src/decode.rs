@@ -12,12 +12,16 @@ mod jpeg;
 mod png;
 mod reader;
 mod turn;
+mod vp8l;
+mod walk;
+mod webp;
 mod whole;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::{Cost, ImageError, Limits, Pixels, Stopped, Work};
 use header::Header;
+use walk::Walk;
 
 /// What to decode into.
 #[derive(Clone, Copy, Debug)]
@@ -38,23 +42,44 @@ impl DecodeOptions {
     }
 }
 
-/// What [`decode`] will cost, from the picture's header. Refuses what is too large.
-pub fn decode_cost(bytes: &[u8], options: DecodeOptions) -> Result<Cost, ImageError> {
-    Ok(Header::read(bytes, options.limits)?.cost(bytes, options))
+/// The file of a JPEG, PNG, WebP, BMP or (its first frame) GIF whose header was read.
+pub struct Encoded<'a> {
+    bytes: &'a [u8],
+    options: DecodeOptions,
+    header: Header,
 }
 
-/// Decode a JPEG, PNG, WebP, BMP or (its first frame) GIF.
-pub fn decode(work: Work<'_>, bytes: &[u8], options: DecodeOptions) -> Result<Pixels, ImageError> {
-    (work.check)()?;
-    let header = Header::read(bytes, options.limits)?;
-    let decoded = || header.decode(work, bytes, options);
-    let pixels = catch_unwind(AssertUnwindSafe(decoded)).unwrap_or_else(|panic| {
-        let stopped = panic.downcast_ref::<Stopped>().map(|stopped| (*stopped).into());
-        Err(stopped.unwrap_or_else(|| malformed("the decoder failed on it")))
-    })?;
-    match header.orientation(bytes).filter(|_| options.upright) {
-        Some(orientation) => turn::turn(work, &pixels, orientation),
-        None => Ok(pixels),
+impl<'a> Encoded<'a> {
+    /// Read the header. Refuses what is too large.
+    ///
+    /// Some headers are as long as their file. So `check` is called after each 64 KiB or so that were looked at, and
+    /// where it refuses, this ends with [`ImageError::Stopped`]; before, it is not called.
+    pub fn read(
+        bytes: &'a [u8],
+        options: DecodeOptions,
+        check: &dyn Fn() -> Result<(), Stopped>,
+    ) -> Result<Self, ImageError> {
+        let header = Header::read(bytes, options.limits, &mut Walk::new(check))?;
+        Ok(Self { bytes, options, header })
+    }
+
+    /// What decoding will cost.
+    pub fn cost(&self) -> Cost {
+        self.header.cost(self.bytes, self.options)
+    }
+
+    /// Decode the picture.
+    pub fn decode(&self, work: Work<'_>) -> Result<Pixels, ImageError> {
+        (work.check)()?;
+        let decoded = || self.header.decode(work, self.bytes, self.options);
+        let pixels = catch_unwind(AssertUnwindSafe(decoded)).unwrap_or_else(|panic| {
+            let stopped = panic.downcast_ref::<Stopped>().map(|stopped| (*stopped).into());
+            Err(stopped.unwrap_or_else(|| malformed("the decoder failed on it")))
+        })?;
+        match self.header.orientation.filter(|_| self.options.upright) {
+            Some(orientation) => turn::turn(work, &pixels, orientation),
+            None => Ok(pixels),
+        }
     }
 }
 

@@ -15,7 +15,7 @@ mod resize;
 mod tensor;
 mod work;
 
-pub use decode::{DecodeOptions, decode, decode_cost};
+pub use decode::{DecodeOptions, Encoded};
 pub use pixels::{Pixels, Rect};
 pub use resize::Filter;
 pub use tensor::{Channels, Layout, TensorOptions};
@@ -51,6 +51,3 @@ pub enum Bound {
     #[error("{0} pixels for a side")]
     Side(u32),
 }
-
-#[cfg(test)]
-mod tests;

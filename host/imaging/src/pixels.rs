@@ -30,7 +30,7 @@ const COPY_NS_PER_KIB: u64 = 300;
 
 impl Pixels {
     /// A picture of `data`, which must be width * height * channels long.
-    pub(crate) fn new(size: Size, gray: bool, data: Arc<Buffer>) -> Result<Self, ImageError> {
+    pub fn new(size: Size, gray: bool, data: Arc<Buffer>) -> Result<Self, ImageError> {
         let pixels = Self { size, gray, data };
         let expected = size.pixels() * pixels.channels() as u64;
         if expected == 0 || pixels.data().len() as u64 != expected {

@@ -4,9 +4,13 @@
 //! height, and a table of weights for each target row and column. Sides are bounded, which bounds the tables; the
 //! target is made in bands, which bounds what lies between and gives the caller a word in between. Where one row takes
 //! long, because much of the source goes into it, it is put together from strips. Most pictures are one band.
+//!
+//! `fast_image_resize` is generic, and some thousand functions of it are compiled for each pair of types: so there is
+//! one pair for each kind of pixel, and its `resize`, which takes any of thirteen kinds, is not called.
 
-use fast_image_resize::images::{CroppedImageMut, Image, ImageRef};
-use fast_image_resize::{CropBox, FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
+use fast_image_resize::images::{TypedImage, TypedImageRef};
+use fast_image_resize::pixels::{U8, U8x3};
+use fast_image_resize::{CropBox, FilterType, PixelTrait, ResizeAlg, ResizeOptions, Resizer};
 use gristmill_core::BufferPool;
 
 use crate::{Cost, ImageError, Limits, Pixels, Size, Work};
@@ -129,13 +133,31 @@ impl Plan {
         width.div_ceil(strips).max(1) as u32
     }
 
+    /// Make all of the target.
+    fn make<P: PixelTrait>(
+        &self,
+        work: Work<'_>,
+        source: &[u8],
+        target: &mut [u8],
+    ) -> Result<(), ImageError> {
+        let Size { width, height } = self.source;
+        let source = TypedImageRef::<P>::from_buffer(width, height, source).map_err(failed)?;
+        let mut band = Band { work, plan: self, source, resizer: Resizer::new(), top: 0 };
+        let stride = self.target.width as usize * self.channels as usize;
+        target.chunks_mut(stride * self.band_rows() as usize).try_for_each(|rows| band.make(rows))
+    }
+
     fn cost(&self) -> Cost {
         let result = BufferPool::bytes_taken((self.target.pixels() * self.channels) as usize);
         if self.source == self.target {
             return Cost::default();
         }
         let rows = u64::from(self.band_rows());
-        let between = u64::from(self.source.width) * rows * self.channels;
+        let strip = match self.strip_columns() {
+            columns if columns < self.source.width => columns,
+            _ => 0,
+        };
+        let between = u64::from(self.source.width + strip) * rows * self.channels;
         let entries = u64::from(self.target.width) + u64::from(self.target.height);
         let tables = self.weights().sum::<u64>() * WEIGHT_BYTES + entries * ENTRY_BYTES;
         let strips = u64::from(self.source.width.div_ceil(self.strip_columns()));
@@ -182,57 +204,56 @@ impl Pixels {
         if plan.source == plan.target {
             return Ok(self.clone());
         }
-        let kind = if self.is_gray() { PixelType::U8 } else { PixelType::U8x3 };
-        let source =
-            ImageRef::new(self.width(), self.height(), self.data(), kind).map_err(failed)?;
-        let stride = target.width as usize * self.channels();
-        let mut made = work.pool.zeroed(stride * target.height as usize);
-        let mut band = Band { work, plan: &plan, source, kind, resizer: Resizer::new(), top: 0 };
-        for rows in made.as_mut().chunks_mut(stride * plan.band_rows() as usize) {
-            band.make(rows)?;
+        let mut made = work.pool.zeroed((target.pixels() * plan.channels) as usize);
+        if self.is_gray() {
+            plan.make::<U8>(work, self.data(), made.as_mut())?;
+        } else {
+            plan.make::<U8x3>(work, self.data(), made.as_mut())?;
         }
         Self::new(target, self.is_gray(), made.freeze())
     }
 }
 
 /// Rows of the target, one band after the other.
-struct Band<'a> {
+struct Band<'a, P> {
     work: Work<'a>,
     plan: &'a Plan,
-    source: ImageRef<'a>,
-    kind: PixelType,
+    source: TypedImageRef<'a, P>,
     resizer: Resizer,
     /// The next band's first row.
     top: u32,
 }
 
-impl Band<'_> {
+impl<P: PixelTrait> Band<'_, P> {
     fn make(&mut self, target: &mut [u8]) -> Result<(), ImageError> {
         let Plan { source, target: size, channels, filter } = *self.plan;
         let rows = (target.len() as u64 / (u64::from(size.width) * channels)) as u32;
         let part = self.part(rows);
         self.top += rows;
         let options = ResizeOptions::new().resize_alg(filter.algorithm()).use_alpha(false);
-        let mut target =
-            Image::from_slice_u8(size.width, rows, target, self.kind).map_err(failed)?;
+        let mut target = TypedImage::<P>::from_buffer(size.width, rows, target).map_err(failed)?;
         let columns = self.plan.strip_columns();
         if columns == source.width {
             (self.work.check)()?;
             let options = if rows == size.height { options } else { crop(options, part) };
-            return self.resizer.resize(&self.source, &mut target, &options).map_err(failed);
+            return self.resizer.resize_typed(&self.source, &mut target, &options).map_err(failed);
         }
-        let mut between = Image::new(source.width, rows, self.kind);
+        let mut between = vec![P::default(); source.width as usize * rows as usize];
         for left in (0..source.width).step_by(columns as usize) {
             (self.work.check)()?;
             let width = columns.min(source.width - left);
             let part = CropBox { left: left.into(), width: width.into(), ..part };
-            let mut strip =
-                CroppedImageMut::new(&mut between, left, 0, width, rows).map_err(failed)?;
+            let mut strip = TypedImage::<P>::new(width, rows);
             let options = crop(options, part);
-            self.resizer.resize(&self.source, &mut strip, &options).map_err(failed)?;
+            self.resizer.resize_typed(&self.source, &mut strip, &options).map_err(failed)?;
+            let rows = between.chunks_exact_mut(source.width as usize);
+            for (row, part) in rows.zip(strip.pixels().chunks_exact(width as usize)) {
+                row[left as usize..][..part.len()].copy_from_slice(part);
+            }
         }
         (self.work.check)()?;
-        self.resizer.resize(&between, &mut target, &options).map_err(failed)
+        let between = TypedImageRef::new(source.width, rows, &between).map_err(failed)?;
+        self.resizer.resize_typed(&between, &mut target, &options).map_err(failed)
     }
 
     /// The part of the source that the next `rows` of the target are made of. Weights reach over its edge, so that bands
@@ -254,14 +275,4 @@ fn crop(options: ResizeOptions, part: CropBox) -> ResizeOptions {
 
 fn failed(error: impl std::fmt::Display) -> ImageError {
     ImageError::InvalidArgument(error.to_string())
-}
-
-/// The picture resized in one go, to be compared with.
-#[cfg(test)]
-pub(crate) fn at_once(pixels: &Pixels, to: Size, filter: Filter) -> Vec<u8> {
-    let source = ImageRef::new(pixels.width(), pixels.height(), pixels.data(), PixelType::U8x3);
-    let mut target = Image::new(to.width, to.height, PixelType::U8x3);
-    let options = ResizeOptions::new().resize_alg(filter.algorithm()).use_alpha(false);
-    Resizer::new().resize(&source.unwrap(), &mut target, &options).unwrap();
-    target.into_vec()
 }

@@ -20,14 +20,6 @@ pub struct Work<'a> {
     pub check: &'a dyn Fn() -> Result<(), Stopped>,
 }
 
-#[cfg(test)]
-impl<'a> Work<'a> {
-    /// Work that is never stopped.
-    pub fn unstopped(pool: &'a BufferPool) -> Self {
-        Self { pool, check: &|| Ok(()) }
-    }
-}
-
 /// What an operation takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
@@ -84,7 +76,8 @@ pub struct Size {
 }
 
 impl Size {
-    pub(crate) fn pixels(self) -> u64 {
+    /// Width times height.
+    pub fn pixels(self) -> u64 {
         u64::from(self.width) * u64::from(self.height)
     }
 }

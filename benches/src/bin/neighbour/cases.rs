@@ -122,10 +122,12 @@ pub(crate) const CASES: &[Case] = &[
     case("picture/png-large", &[4], Picture(DIGITS, pictures::png_large)),
     case("picture/png-profile", &[4], Picture(DIGITS, pictures::png_profile)),
     case("picture/webp", &[4], Picture(DIGITS, || Ok(pictures::webp()))),
+    case("picture/webp-codes", &[4], Picture(DIGITS, || Ok(pictures::webp_codes()))),
     case("picture/gif", &[4], Picture(DIGITS, || Ok(pictures::gif()))),
     case("picture/bmp", &[4], Picture(DIGITS, || Ok(pictures::bmp()))),
     case("picture/jpeg-scans", &[4], Picture(DIGITS, || Ok(pictures::jpeg_scans()))),
     case("picture/jpeg-early-end", &[4], Picture(DIGITS, || Ok(pictures::jpeg_early_end()))),
+    case("picture/jpeg-stuffed", &[4], Picture(DIGITS, || Ok(pictures::jpeg_stuffed()))),
     // Messages.
     case("message/json-shape", &[1, 4], Json(|| Ok(messages::json_shape()))),
     case("message/json-outputs", &[1, 4], Json(|| Ok(messages::json_outputs()))),

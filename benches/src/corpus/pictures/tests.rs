@@ -9,6 +9,7 @@ fn pictures_are_as_small_as_they_are_said_to_be() {
         ("png large", png_large().unwrap().len(), 140_000..150_000),
         ("png profile", png_profile().unwrap().len(), 240_000..250_000),
         ("webp", webp().len(), 20..37),
+        ("webp of codes", webp_codes().len(), 680_000..700_000),
         ("bmp", bmp().len(), 1_000..1_200),
         ("gif", gif().len(), 30_000..36_000),
         ("jpeg of scans", jpeg_scans().len(), 100_000..108_000),

@@ -5,7 +5,7 @@
 //! a server says when it listens, and everything else is an answer to a request.
 //!
 //! In reading order: `server` is the process, `client` and `raw` speak to it, `deploy` puts tenants
-//! on it, `files` are the plugins, models and pictures, `onnx` makes odd models, `load` is many requests at once; the rest
+//! on it, `files` are the plugins, models and pictures, `onnx` makes odd models, `modules` odd plugins, `load` is many requests at once; the rest
 //! are the tests. `cargo xtask test` builds the plugins and fetches ONNX Runtime for them.
 
 #![forbid(unsafe_code)]
@@ -16,6 +16,7 @@ mod deploy;
 mod files;
 mod guests;
 mod load;
+mod modules;
 mod onnx;
 mod raw;
 mod server;
@@ -24,6 +25,7 @@ mod admin_calls;
 mod answers;
 mod backends;
 mod bad_changes;
+mod bad_guests;
 mod bad_models;
 mod bad_plugins;
 mod bad_requests;
@@ -46,6 +48,7 @@ mod oip_clients;
 mod oip_messages;
 mod oip_perf_analyzer;
 mod oip_surface;
+mod pictures;
 mod release_log;
 mod serving;
 mod shutdown;

@@ -8,8 +8,9 @@ use gif::{ColorOutput, DecodeOptions as Settings};
 use super::canvas::{Canvas, Place};
 use super::clock::Clock;
 use super::reader::Reader;
+use super::walk::Walk;
 use super::{DecodeOptions, malformed};
-use crate::{ImageError, Pixels, Size, Work};
+use crate::{ImageError, Pixels, Size, Stopped, Work};
 
 /// Codes, palettes and a reader's buffer.
 const DECODER_BYTES: u64 = 256 << 10;
@@ -33,40 +34,30 @@ pub(super) fn bytes(frame: Size) -> u64 {
 
 impl Parts {
     /// Find the first frame behind at most `blocks_max` extensions.
-    pub(super) fn find(bytes: &[u8], blocks_max: usize) -> Option<Self> {
-        let two = |at: usize| {
-            bytes.get(at..)?.first_chunk().map(|two| u32::from(u16::from_le_bytes(*two)))
-        };
-        let size = |at: usize| Some(Size { width: two(at)?, height: two(at + 2)? });
-        let screen = size(6)?;
-        let flags = *bytes.get(10)?;
-        let palette = if flags & 0x80 == 0 { 0 } else { 6 << (flags & 7) };
-        let head = 0..13 + palette;
-        bytes.get(head.clone())?;
+    pub(super) fn find(
+        bytes: &[u8],
+        blocks_max: usize,
+        walk: &mut Walk<'_>,
+    ) -> Result<Option<Self>, Stopped> {
+        let Some((screen, head)) = screen(bytes) else { return Ok(None) };
         let (mut start, mut control) = (head.end, 0..0);
         for _ in 0..blocks_max {
-            match *bytes.get(start)? {
-                0x2c => {
-                    let frame = size(start + 5)?;
-                    return Some(Self { screen, frame, head, control, start });
+            match bytes.get(start) {
+                Some(0x2c) => {
+                    let frame = size(bytes, start + 5);
+                    return Ok(frame.map(|frame| Self { screen, frame, head, control, start }));
                 }
-                // An extension: its label, then blocks up to an empty one.
-                0x21 => {
-                    let label = *bytes.get(start + 1)?;
-                    let mut end = start + 2;
-                    while let len @ 1.. = *bytes.get(end)? {
-                        end += 1 + usize::from(len);
-                    }
-                    end += 1;
-                    if label == 0xf9 {
+                Some(0x21) => {
+                    let Some(end) = extension_end(bytes, start, walk)? else { return Ok(None) };
+                    if bytes[start + 1] == 0xf9 {
                         control = start..end;
                     }
                     start = end;
                 }
-                _ => return None,
+                _ => break,
             }
         }
-        None
+        Ok(None)
     }
 
     pub(super) fn decode(
@@ -113,4 +104,38 @@ impl Parts {
         }
         canvas.finish()
     }
+}
+
+fn size(bytes: &[u8], start: usize) -> Option<Size> {
+    let two = |at: usize| bytes.get(at..)?.first_chunk().map(|two| u16::from_le_bytes(*two).into());
+    Some(Size { width: two(start)?, height: two(start + 2)? })
+}
+
+/// The screen's size, and where its description and palette are.
+fn screen(bytes: &[u8]) -> Option<(Size, Range<usize>)> {
+    let flags = *bytes.get(10)?;
+    let palette = if flags & 0x80 == 0 { 0 } else { 6 << (flags & 7) };
+    let head = 0..13 + palette;
+    bytes.get(head.clone())?;
+    Some((size(bytes, 6)?, head))
+}
+
+/// What a block costs, in steps of a walk: the next one may lie where no cache is.
+const BLOCK_STEPS: usize = 8;
+
+/// Where an extension ends: behind its label are blocks, up to an empty one.
+fn extension_end(
+    bytes: &[u8],
+    start: usize,
+    walk: &mut Walk<'_>,
+) -> Result<Option<usize>, Stopped> {
+    let mut end = start + 2;
+    while let Some(&len) = bytes.get(end) {
+        walk.steps(BLOCK_STEPS)?;
+        end += 1 + usize::from(len);
+        if len == 0 {
+            return Ok(Some(end));
+        }
+    }
+    Ok(None)
 }

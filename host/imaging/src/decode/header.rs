@@ -7,17 +7,26 @@ use image::ImageFormat;
 use image::metadata::Orientation;
 
 use super::jpeg::Frame;
-use super::whole::{self, WebP};
-use super::{DecodeOptions, gif, malformed, png};
+use super::walk::Walk;
+use super::webp::{Layout, WebP};
+use super::{DecodeOptions, gif, malformed, png, whole};
 use crate::{Cost, ImageError, Limits, Pixels, Size, Work};
 
 /// The most chunks of a file that are looked at for what its header does not say.
-const CHUNKS_MAX: usize = 1000;
+pub(super) const CHUNKS_MAX: usize = 1000;
 
 /// A picture before it is decoded.
 pub(super) struct Header {
     pub(super) size: Size,
-    /// Where its EXIF data are in the file.
+    /// The orientation that the EXIF data give, where it is not upright.
+    pub(super) orientation: Option<Orientation>,
+    kind: Kind,
+}
+
+/// What is found in a file before it is held against the limits.
+struct Found {
+    size: Size,
+    /// Where the EXIF data are in the file.
     exif: Option<Range<usize>>,
     kind: Kind,
 }
@@ -31,33 +40,41 @@ enum Kind {
 }
 
 impl Header {
-    pub(super) fn read(bytes: &[u8], limits: Limits) -> Result<Self, ImageError> {
+    pub(super) fn read(
+        bytes: &[u8],
+        limits: Limits,
+        walk: &mut Walk<'_>,
+    ) -> Result<Self, ImageError> {
         let format = image::guess_format(bytes).map_err(|_| ImageError::UnknownFormat)?;
-        let header = match format {
+        let Found { size, exif, kind } = match format {
             ImageFormat::Jpeg => {
-                let frame = Frame::read(bytes)?;
-                Self { size: frame.size, exif: frame.exif.clone(), kind: Kind::Jpeg(frame) }
+                let frame = Frame::read(bytes, walk)?;
+                Found { size: frame.size, exif: frame.exif.clone(), kind: Kind::Jpeg(frame) }
             }
             ImageFormat::Png => png_header(bytes).ok_or_else(cut_short)?,
-            ImageFormat::Gif => gif_parts(bytes).ok_or_else(cut_short)?,
+            ImageFormat::Gif => {
+                let parts = gif::Parts::find(bytes, CHUNKS_MAX, walk)?.ok_or_else(cut_short)?;
+                limits.check(parts.frame)?;
+                Found { size: parts.screen, exif: None, kind: Kind::Gif(parts) }
+            }
             ImageFormat::Bmp => bmp(bytes).ok_or_else(cut_short)?,
-            ImageFormat::WebP => webp(bytes).ok_or_else(cut_short)?,
+            ImageFormat::WebP => {
+                let layout = Layout::find(bytes).ok_or_else(cut_short)?;
+                limits.check(layout.canvas)?;
+                let kind = Kind::WebP(layout.measure(walk)?);
+                Found { size: layout.canvas, exif: layout.exif, kind }
+            }
             _ => return Err(ImageError::UnknownFormat),
         };
-        limits.check(header.size)?;
-        if let Kind::Gif(parts) = &header.kind {
-            limits.check(parts.frame)?;
-        }
-        if header.size.pixels() == 0 {
+        limits.check(size)?;
+        if size.pixels() == 0 {
             return Err(malformed("a side is 0"));
         }
-        Ok(header)
-    }
-
-    /// The orientation that the EXIF data give, where it is not upright.
-    pub(super) fn orientation(&self, bytes: &[u8]) -> Option<Orientation> {
-        let exif = bytes.get(self.exif.clone()?)?;
-        Orientation::from_exif_chunk(exif).filter(|found| *found != Orientation::NoTransforms)
+        let exif = exif.and_then(|exif| bytes.get(exif)).unwrap_or_default();
+        walk.steps(exif.len())?;
+        let orientation = Orientation::from_exif_chunk(exif)
+            .filter(|orientation| *orientation != Orientation::NoTransforms);
+        Ok(Self { size, orientation, kind })
     }
 
     pub(super) fn cost(&self, bytes: &[u8], options: DecodeOptions) -> Cost {
@@ -67,7 +84,7 @@ impl Header {
             Kind::Jpeg(frame) => frame.cost(bytes.len() as u64, options),
             kind => kind.cost(self.size, bytes.len() as u64),
         };
-        let turned = options.upright && self.orientation(bytes).is_some();
+        let turned = options.upright && self.orientation.is_some();
         let (results, turning) = if turned { (2, pixels * 4) } else { (1, 0) };
         Cost::new((result * results).saturating_add(between as usize), time + turning)
     }
@@ -110,7 +127,7 @@ impl Kind {
             }
             // Not compressed, or in runs.
             Self::Bmp => (whole::bmp_bytes(size), pixels * 8 + file),
-            Self::WebP(webp) => (webp.bytes(size, file), pixels * 65 + file * BYTE_NS),
+            Self::WebP(webp) => (webp.bytes(size, file), webp.nanoseconds(size, file)),
         };
         (bytes, PICTURE_NS + time)
     }
@@ -120,7 +137,7 @@ fn cut_short() -> ImageError {
     malformed("the header is damaged or cut short")
 }
 
-fn at<const N: usize>(bytes: &[u8], start: usize) -> Option<[u8; N]> {
+pub(super) fn at<const N: usize>(bytes: &[u8], start: usize) -> Option<[u8; N]> {
     bytes.get(start..)?.first_chunk().copied()
 }
 
@@ -128,20 +145,20 @@ fn big_u32(bytes: &[u8], start: usize) -> Option<u32> {
     at(bytes, start).map(u32::from_be_bytes)
 }
 
-fn little_u32(bytes: &[u8], start: usize) -> Option<u32> {
+pub(super) fn little_u32(bytes: &[u8], start: usize) -> Option<u32> {
     at(bytes, start).map(u32::from_le_bytes)
 }
 
-fn little_u16(bytes: &[u8], start: usize) -> Option<u32> {
+pub(super) fn little_u16(bytes: &[u8], start: usize) -> Option<u32> {
     at(bytes, start).map(|two| u16::from_le_bytes(two).into())
 }
 
-fn little_u24(bytes: &[u8], start: usize) -> Option<u32> {
+pub(super) fn little_u24(bytes: &[u8], start: usize) -> Option<u32> {
     at(bytes, start).map(|[a, b, c]| u32::from_le_bytes([a, b, c, 0]))
 }
 
 /// `IHDR` comes first; `eXIf` somewhere.
-fn png_header(bytes: &[u8]) -> Option<Header> {
+fn png_header(bytes: &[u8]) -> Option<Found> {
     let size = Size { width: big_u32(bytes, 16)?, height: big_u32(bytes, 20)? };
     let [depth, color] = at(bytes, 24)?;
     let channels = match color {
@@ -164,110 +181,16 @@ fn png_header(bytes: &[u8]) -> Option<Header> {
             break;
         }
     }
-    Some(Header { size, exif, kind })
-}
-
-/// The screen's size, and that of the first frame on it.
-fn gif_parts(bytes: &[u8]) -> Option<Header> {
-    let parts = gif::Parts::find(bytes, CHUNKS_MAX)?;
-    Some(Header { size: parts.screen, exif: None, kind: Kind::Gif(parts) })
+    Some(Found { size, exif, kind })
 }
 
 /// The older header has sides of 16 bits; a negative height stands for a picture from top to bottom.
-fn bmp(bytes: &[u8]) -> Option<Header> {
+fn bmp(bytes: &[u8]) -> Option<Found> {
     if little_u32(bytes, 14)? == 12 {
         let size = Size { width: little_u16(bytes, 18)?, height: little_u16(bytes, 20)? };
-        return Some(Header { size, exif: None, kind: Kind::Bmp });
+        return Some(Found { size, exif: None, kind: Kind::Bmp });
     }
     let side = |start| little_u32(bytes, start).map(|side| side.cast_signed().unsigned_abs());
     let size = Size { width: side(18)?, height: side(22)? };
-    Some(Header { size, exif: None, kind: Kind::Bmp })
-}
-
-/// One of three: lossy or lossless alone, or a canvas with chunks.
-fn webp(bytes: &[u8]) -> Option<Header> {
-    // The decoder does not look whether all is there that it need not read.
-    bytes.get(8..8 + little_u32(bytes, 4)? as usize)?;
-    let chunk = Chunk::at(bytes, 12)?;
-    if &chunk.name != b"VP8X" {
-        let (size, is_lossy) = chunk.picture(bytes)?;
-        let webp = WebP { is_lossy, is_animated: false, has_lossless: !is_lossy };
-        return Some(Header { size, exif: None, kind: Kind::WebP(webp) });
-    }
-    let start = chunk.data.start;
-    let canvas = Size {
-        width: little_u24(bytes, start + 4)? + 1,
-        height: little_u24(bytes, start + 7)? + 1,
-    };
-    let (mut exif, mut picture, mut is_animated) = (None, None, false);
-    let mut has_lossless = false;
-    let mut next = chunk.end;
-    for seen in 0.. {
-        let Some(chunk) = Chunk::at(bytes, next) else { break };
-        next = chunk.end;
-        // Which of several pictures the decoder takes is its own affair.
-        has_lossless |= seen >= CHUNKS_MAX || matches!(&chunk.name, b"VP8L" | b"ALPH" | b"ANMF");
-        if seen >= CHUNKS_MAX {
-            break;
-        }
-        match &chunk.name {
-            b"EXIF" => exif = exif.or(Some(chunk.data)),
-            // The frame's place, then the chunks of its picture.
-            b"ANMF" if picture.is_none() => {
-                is_animated = true;
-                picture = frame(bytes, chunk.data.start + 16);
-            }
-            b"VP8 " | b"VP8L" if picture.is_none() => picture = chunk.picture(bytes),
-            _ => {}
-        }
-    }
-    let (size, is_lossy) = picture?;
-    // The decoder decodes it before it sees that it does not fit.
-    let fits = size.width <= canvas.width && size.height <= canvas.height;
-    let webp = WebP { is_lossy, is_animated, has_lossless };
-    fits.then_some(Header { size: canvas, exif, kind: Kind::WebP(webp) })
-}
-
-/// The picture of an animation's frame, which may stand behind its alpha channel.
-fn frame(bytes: &[u8], start: usize) -> Option<(Size, bool)> {
-    let first = Chunk::at(bytes, start)?;
-    if &first.name == b"ALPH" {
-        Chunk::at(bytes, first.end)?.picture(bytes)
-    } else {
-        first.picture(bytes)
-    }
-}
-
-/// A chunk of a WebP file.
-struct Chunk {
-    name: [u8; 4],
-    data: Range<usize>,
-    /// Where the next one begins.
-    end: usize,
-}
-
-impl Chunk {
-    fn at(bytes: &[u8], start: usize) -> Option<Self> {
-        let name = at(bytes, start)?;
-        let len = little_u32(bytes, start + 4)? as usize;
-        let data = start + 8..start + 8 + len;
-        Some(Self { name, end: data.end + len % 2, data })
-    }
-
-    /// Size of a picture, and whether it is lossy.
-    fn picture(&self, bytes: &[u8]) -> Option<(Size, bool)> {
-        let start = self.data.start;
-        match &self.name {
-            b"VP8 " => {
-                let side = |start| little_u16(bytes, start).map(|side| side & 0x3fff);
-                Some((Size { width: side(start + 6)?, height: side(start + 8)? }, true))
-            }
-            b"VP8L" => {
-                let sides = little_u32(bytes, start + 1)?;
-                let (width, height) = (1 + (sides & 0x3fff), 1 + (sides >> 14 & 0x3fff));
-                Some((Size { width, height }, false))
-            }
-            _ => None,
-        }
-    }
+    Some(Found { size, exif: None, kind: Kind::Bmp })
 }

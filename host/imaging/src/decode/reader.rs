@@ -1,7 +1,6 @@
 //! A file in memory for decoders that read it as a stream, with a look at the clock now and then.
 
-use std::cell::RefCell;
-use std::io::{BufRead, Cursor, Read, Result, Seek, SeekFrom};
+use std::io::{BufRead, Error, ErrorKind, Read, Result, Seek, SeekFrom};
 
 use super::clock::Clock;
 use crate::Work;
@@ -9,46 +8,78 @@ use crate::Work;
 /// How much is given to a decoder at a time. Of compressed data a thousand times as much can become.
 const PIECE_BYTES: usize = 512;
 
+/// How often a decoder may ask for more between two looks at the clock: it may use up no byte for a run of pixels.
+const ASKED_MAX: usize = 64;
+
 pub(super) struct Reader<'a> {
-    bytes: Cursor<&'a [u8]>,
-    clock: RefCell<Clock<'a>>,
-    /// Bytes read since the last look, in small pieces.
-    unlooked: usize,
+    bytes: &'a [u8],
+    /// The next byte to be read.
+    position: usize,
+    /// Where the next look is due.
+    window: usize,
+    /// How often a decoder asked since the last look.
+    asked: usize,
+    clock: Clock<'a>,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(bytes: &'a [u8], work: Work<'a>) -> Self {
-        let clock = RefCell::new(Clock::new(work));
-        Self { bytes: Cursor::new(bytes), clock, unlooked: 0 }
+        Self { bytes, position: 0, window: 0, asked: 0, clock: Clock::new(work) }
+    }
+
+    /// The next piece.
+    #[inline]
+    fn piece(&mut self) -> &'a [u8] {
+        self.asked += 1;
+        if self.position >= self.window || self.asked > ASKED_MAX {
+            self.look();
+        }
+        let rest = self.bytes.get(self.position..).unwrap_or_default();
+        &rest[..rest.len().min(PIECE_BYTES)]
+    }
+
+    #[cold]
+    fn look(&mut self) {
+        self.clock.look();
+        self.window = self.position.saturating_add(PIECE_BYTES);
+        self.asked = 0;
     }
 }
 
 impl Read for Reader<'_> {
+    #[inline]
     fn read(&mut self, target: &mut [u8]) -> Result<usize> {
-        self.unlooked += target.len();
-        if self.unlooked >= PIECE_BYTES {
-            self.unlooked = 0;
-            self.clock.get_mut().look();
-        }
-        self.bytes.read(target)
+        let piece = self.piece();
+        let len = piece.len().min(target.len());
+        target[..len].copy_from_slice(&piece[..len]);
+        self.position += len;
+        Ok(len)
     }
 }
 
 impl BufRead for Reader<'_> {
+    #[inline]
     fn fill_buf(&mut self) -> Result<&[u8]> {
-        self.clock.get_mut().look();
-        let rest = self.bytes.fill_buf()?;
-        Ok(&rest[..rest.len().min(PIECE_BYTES)])
+        Ok(self.piece())
     }
 
+    #[inline]
     fn consume(&mut self, len: usize) {
-        self.bytes.consume(len);
+        self.position = self.position.saturating_add(len);
     }
 }
 
 impl Seek for Reader<'_> {
     fn seek(&mut self, to: SeekFrom) -> Result<u64> {
-        self.clock.get_mut().look();
-        self.bytes.seek(to)
+        let (from, offset) = match to {
+            SeekFrom::Start(position) => (position, 0),
+            SeekFrom::End(offset) => (self.bytes.len() as u64, offset),
+            SeekFrom::Current(offset) => (self.position as u64, offset),
+        };
+        let to = from.checked_add_signed(offset).and_then(|to| usize::try_from(to).ok());
+        self.position = to.ok_or_else(|| Error::from(ErrorKind::InvalidInput))?;
+        // The way back is new work as well.
+        self.window = 0;
+        Ok(self.position as u64)
     }
 }

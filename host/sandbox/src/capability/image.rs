@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use gristmill_core::Tensor;
-use gristmill_imaging::{self as imaging, Cost, ImageError, Limits, Pixels, Rect, Size};
+use gristmill_imaging::{
+    self as imaging, Cost, Encoded, ImageError, Limits, Pixels, Rect, Size, Stopped,
+};
 use wasmtime::component::{HasSelf, Linker, Resource};
 
 use super::tensors::from_wit;
@@ -49,7 +51,7 @@ impl CallState {
     ) -> wasmtime::Result<Result<Resource<T>, wit::ImageError>> {
         let cost = match cost {
             Ok(cost) => cost,
-            Err(error) => return Ok(Err(to_wit(error))),
+            Err(error) => return Ok(Err(refused(error)?)),
         };
         if let Some(why) = self.refuses(cost) {
             return Ok(Err(wit::ImageError::TooLarge(why)));
@@ -64,8 +66,7 @@ impl CallState {
         self.give_back(cost.bytes.saturating_sub(kept));
         match made {
             Ok(made) => Ok(Ok(self.table.push(made)?)),
-            Err(ImageError::Stopped(_)) => Err(CpuExhausted.into()),
-            Err(error) => Ok(Err(to_wit(error))),
+            Err(error) => Ok(Err(refused(error)?)),
         }
     }
 
@@ -105,8 +106,19 @@ impl HostPixels for CallState {
             lenient: false,
             limits: self.picture_limits(),
         };
-        let cost = imaging::decode_cost(&data, options);
-        self.native(cost, |work| imaging::decode(work, &data, options)).await
+        // A serving thread looks at no more than the beginning of a header.
+        let picture = match Encoded::read(&data, options, &|| Err(Stopped)) {
+            Err(ImageError::Stopped(_)) => {
+                self.off_serving_threads().await;
+                let meter = self.meter.clone();
+                Encoded::read(&data, options, &|| meter.check())
+            }
+            picture => picture,
+        };
+        match picture {
+            Ok(picture) => self.native(Ok(picture.cost()), |work| picture.decode(work)).await,
+            Err(error) => Ok(Err(refused(error)?)),
+        }
     }
 
     fn width(&mut self, pixels: Resource<Pixels>) -> wasmtime::Result<u32> {
@@ -196,13 +208,13 @@ impl HostPixels for CallState {
     }
 }
 
-fn to_wit(error: ImageError) -> wit::ImageError {
-    match error {
+/// What the guest is told; an error where its call is over.
+fn refused(error: ImageError) -> Result<wit::ImageError, CpuExhausted> {
+    Ok(match error {
         ImageError::UnknownFormat => wit::ImageError::UnknownFormat,
         ImageError::Malformed(why) => wit::ImageError::Malformed(why),
         error @ ImageError::TooLarge { .. } => wit::ImageError::TooLarge(error.to_string()),
-        error @ (ImageError::InvalidArgument(_) | ImageError::Stopped(_)) => {
-            wit::ImageError::InvalidArgument(error.to_string())
-        }
-    }
+        ImageError::InvalidArgument(why) => wit::ImageError::InvalidArgument(why),
+        ImageError::Stopped(_) => return Err(CpuExhausted),
+    })
 }

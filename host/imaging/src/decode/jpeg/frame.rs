@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use super::super::walk::Walk;
 use super::super::{ImageError, malformed};
-use crate::Size;
+use crate::{Size, Stopped};
 
 /// The most segments, tables or not, that a header, or what stands between two scans, may have.
 pub(super) const SEGMENTS_MAX: usize = 2000;
@@ -41,17 +42,25 @@ pub(super) struct Segment {
 
 impl Segment {
     /// The segment that begins at `start`, or behind what stands between two segments.
-    pub(super) fn find(bytes: &[u8], start: usize) -> Option<Self> {
+    pub(super) fn find(
+        bytes: &[u8],
+        start: usize,
+        walk: &mut Walk<'_>,
+    ) -> Result<Option<Self>, Stopped> {
         let mut from = start;
-        let at = loop {
-            from += memchr::memchr(0xff, bytes.get(from..)?)? + 1;
+        loop {
+            let Some(found) = walk.find(bytes, from, 0xff)? else { return Ok(None) };
             // A marker may be filled up with 0xff.
-            let at = from + bytes[from..].iter().position(|byte| *byte != 0xff)?;
+            let Some(at) = walk.find_other(bytes, found + 1, 0xff)? else { return Ok(None) };
             if bytes[at] != marker::STUFFED {
-                break at;
+                return Ok(Self::of(bytes, at));
             }
             from = at + 1;
-        };
+        }
+    }
+
+    /// The segment whose marker's second byte is at `at`.
+    fn of(bytes: &[u8], at: usize) -> Option<Self> {
         let marker = bytes[at];
         let range = at - 1..at + 1;
         if matches!(marker, marker::TEM | marker::RST_FIRST..=marker::EOI) {
@@ -87,12 +96,12 @@ pub(super) mod marker {
 }
 
 impl Frame {
-    pub(crate) fn read(bytes: &[u8]) -> Result<Self, ImageError> {
+    pub(crate) fn read(bytes: &[u8], walk: &mut Walk<'_>) -> Result<Self, ImageError> {
         let mut found: Option<Self> = None;
         let mut exif = None;
         let mut next = 2;
         for _ in 0..SEGMENTS_MAX {
-            let Some(segment) = Segment::find(bytes, next) else { break };
+            let Some(segment) = Segment::find(bytes, next, walk)? else { break };
             next = segment.range.end;
             let data = &bytes[segment.data.clone()];
             match segment.marker {

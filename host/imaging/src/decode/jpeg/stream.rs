@@ -3,9 +3,10 @@
 //! Tables and scans are kept, in their order; profiles, comments and what stands between are left out. Behind the last
 //! scan, or the only one, stands a padding of ones, which no valid code is made of.
 
+use super::super::walk::Walk;
 use super::super::{ImageError, malformed};
 use super::frame::{Frame, SEGMENTS_MAX, Segment, marker};
-use crate::Work;
+use crate::{Stopped, Work};
 
 /// The most scans of one picture. Encoders make at most some twenty.
 pub(super) const SCANS_MAX: usize = 100;
@@ -47,16 +48,14 @@ pub(super) fn assemble(
 ) -> Result<Stream, ImageError> {
     let mut stream = Vec::with_capacity(len_max(bytes.len() as u64) as usize);
     stream.extend([0xff, marker::SOI]);
+    let mut walk = Walk::new(work.check);
     let mut seen = vec![false; frame.components.len()];
     let (mut next, mut scans, mut has_ended) = (2, 0, false);
     for count in 0.. {
         if count > SEGMENTS_MAX {
             return Err(malformed("too many segments"));
         }
-        if count % 64 == 63 {
-            (work.check)()?;
-        }
-        let Some(segment) = Segment::find(bytes, next) else { break };
+        let Some(segment) = Segment::find(bytes, next, &mut walk)? else { break };
         next = segment.range.end;
         let is_done = scans > 0 && frame.is_one_scan();
         let is_kept = match segment.marker {
@@ -73,7 +72,7 @@ pub(super) fn assemble(
         };
         if !is_kept {
             if segment.marker == marker::SOS {
-                next = scan_end(bytes, next);
+                next = scan_end(bytes, next, &mut walk)?;
             }
             continue;
         }
@@ -88,7 +87,7 @@ pub(super) fn assemble(
                 return Err(malformed("a scan of coefficients that there are not"));
             }
             note(frame, &mut seen, scan);
-            let end = scan_end(bytes, next);
+            let end = scan_end(bytes, next, &mut walk)?;
             stream.extend_from_slice(&bytes[next..end]);
             (work.check)()?;
             next = end;
@@ -131,16 +130,15 @@ fn note(frame: &Frame, seen: &mut [bool], scan: &[u8]) {
 }
 
 /// Where the coded data end that begin at `start`: at a marker that is none of theirs, or with the file.
-fn scan_end(bytes: &[u8], start: usize) -> usize {
+fn scan_end(bytes: &[u8], start: usize, walk: &mut Walk<'_>) -> Result<usize, Stopped> {
     let mut from = start;
-    while let Some(found) = bytes.get(from..).and_then(|rest| memchr::memchr(0xff, rest)) {
-        let at = from + found;
+    while let Some(at) = walk.find(bytes, from, 0xff)? {
         match bytes.get(at + 1) {
             Some(&marker::STUFFED | &(marker::RST_FIRST..=marker::RST_LAST)) => from = at + 2,
             Some(0xff) => from = at + 1,
-            Some(_) => return at,
+            Some(_) => return Ok(at),
             None => break,
         }
     }
-    bytes.len()
+    Ok(bytes.len())
 }

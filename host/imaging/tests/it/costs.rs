@@ -2,14 +2,16 @@
 
 use std::cell::Cell;
 
+use fast_image_resize::images::{Image, ImageRef};
+use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
 use gristmill_core::Dtype;
-
-use super::sketch::Sketch;
-use super::{decode, options, pool};
-use crate::{
-    Bound, Channels, DecodeOptions, Filter, ImageError, Layout, Limits, Pixels, Rect, Size,
-    Stopped, TensorOptions, Work, decode_cost,
+use gristmill_imaging::{
+    Bound, Channels, DecodeOptions, Encoded, Filter, ImageError, Layout, Limits, Pixels, Rect,
+    Size, Stopped, TensorOptions, Work,
 };
+
+use crate::sketch::Sketch;
+use crate::{decode, decode_cost, options, pool, unstopped};
 
 const LARGE: Limits = Limits { pixels_max: 50_000_000, side_max: Limits::SIDE_MAX };
 
@@ -67,6 +69,21 @@ fn what_lies_between_two_sizes_is_bounded() {
     }
 }
 
+/// The picture resized in one go.
+fn at_once(pixels: &Pixels, to: Size, filter: Filter) -> Vec<u8> {
+    let source = ImageRef::new(pixels.width(), pixels.height(), pixels.data(), PixelType::U8x3);
+    let mut target = Image::new(to.width, to.height, PixelType::U8x3);
+    let algorithm = match filter {
+        Filter::Nearest => ResizeAlg::Nearest,
+        Filter::Bilinear => ResizeAlg::Convolution(FilterType::Bilinear),
+        Filter::Bicubic => ResizeAlg::Convolution(FilterType::CatmullRom),
+        Filter::Lanczos3 => ResizeAlg::Convolution(FilterType::Lanczos3),
+    };
+    let options = ResizeOptions::new().resize_alg(algorithm).use_alpha(false);
+    Resizer::new().resize(&source.unwrap(), &mut target, &options).unwrap();
+    target.into_vec()
+}
+
 #[test]
 fn bands_and_strips_join_without_a_seam() {
     let of = size(900, 700);
@@ -75,8 +92,8 @@ fn bands_and_strips_join_without_a_seam() {
     let source = Pixels::new(of, false, target.freeze()).unwrap();
     for to in [size(1, 1), size(301, 207), size(899, 1_400), size(2_000, 700)] {
         for filter in [Filter::Nearest, Filter::Bilinear, Filter::Bicubic, Filter::Lanczos3] {
-            let resized = source.resize(Work::unstopped(&pool()), to, filter, LARGE).unwrap();
-            let whole = crate::resize::at_once(&source, to, filter);
+            let resized = source.resize(unstopped(&pool()), to, filter, LARGE).unwrap();
+            let whole = at_once(&source, to, filter);
             let differ = resized.data().iter().zip(&whole).filter(|(a, b)| a.abs_diff(**b) > 2);
             assert_eq!(differ.count(), 0, "{to:?} {filter:?}");
         }
@@ -116,7 +133,11 @@ fn each_operation_stops_when_it_is_told_to() {
         ),
         ("crop", 3, Box::new(|work| picture.crop(work, part).map(drop))),
         ("tensor", 3, Box::new(|work| picture.to_tensor(work, &tensor).map(drop))),
-        ("decode", 3, Box::new(|work| crate::decode(work, &jpeg, large()).map(drop))),
+        (
+            "decode",
+            3,
+            Box::new(|work| Encoded::read(&jpeg, large(), &|| Ok(()))?.decode(work).map(drop)),
+        ),
     ];
     for (name, limit, operation) in operations {
         let calls = Cell::new(0);
@@ -145,5 +166,38 @@ fn a_picture_that_is_turned_costs_more_and_is_turned_right() {
         let cost = decode_cost(&bytes, options(false)).unwrap();
         let upright = decode_cost(&sketch, options(false)).unwrap();
         assert_eq!(cost.bytes > upright.bytes + 2_000, orientation > 1);
+    }
+}
+
+/// A lossy WebP, up to its first partition, with `len` bytes that say what the picture is.
+fn lossy_webp(of: Size, len: usize) -> Vec<u8> {
+    let mut bytes = b"RIFF".to_vec();
+    bytes.extend((12 + 10 + len as u32).to_le_bytes());
+    bytes.extend(b"WEBPVP8 ");
+    bytes.extend((10 + len as u32).to_le_bytes());
+    bytes.extend([0x10, 0, 0, 0x9d, 0x01, 0x2a]);
+    bytes.extend([of.width as u16, of.height as u16].map(u16::to_le_bytes).as_flattened());
+    bytes.resize(bytes.len() + len, 0);
+    bytes
+}
+
+/// Its decoder cannot be stopped. Nanoseconds for a pixel, as a file made for it takes them on an ordinary
+/// processor, by the bytes for a pixel that it has.
+#[test]
+fn a_lossy_webp_costs_what_its_bytes_can_make_of_it() {
+    let of = size(1_600, 1_600);
+    for (bytes_per_pixel, nanoseconds) in [
+        (0.004, 48),
+        (0.193, 72),
+        (0.199, 102),
+        (0.328, 115),
+        (0.619, 155),
+        (0.949, 174),
+        (1.274, 237),
+    ] {
+        let bytes = lossy_webp(of, (of.pixels() as f64 * bytes_per_pixel) as usize);
+        let found = decode_cost(&bytes, large()).unwrap().cpu.as_nanos() as u64 / of.pixels();
+        assert!(found >= nanoseconds, "{bytes_per_pixel} bytes a pixel: {found} ns a pixel");
+        assert!(found <= nanoseconds + 60, "{bytes_per_pixel} bytes a pixel: {found} ns a pixel");
     }
 }

@@ -1,10 +1,19 @@
-use gristmill_core::{BufferPool, Dtype};
-use image::{ImageFormat, RgbImage};
+//! Pictures from outside: what is decoded and made of them, what that costs, and what is refused.
 
-use crate::{
-    Bound, Channels, DecodeOptions, Filter, ImageError, Layout, Limits, Pixels, Rect, Size,
-    TensorOptions, Work,
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+
+mod costs;
+mod damaged;
+mod headers;
+mod memory;
+mod sketch;
+
+use gristmill_core::{BufferPool, Dtype};
+use gristmill_imaging::{
+    Bound, Channels, Cost, DecodeOptions, Encoded, Filter, ImageError, Layout, Limits, Pixels,
+    Rect, Size, TensorOptions, Work,
 };
+use image::{ImageFormat, RgbImage};
 
 const LIMITS: Limits = Limits { pixels_max: 1 << 20, side_max: Limits::SIDE_MAX };
 
@@ -12,22 +21,31 @@ fn pool() -> BufferPool {
     BufferPool::new(1 << 20)
 }
 
+/// Work that is never stopped.
+fn unstopped(pool: &BufferPool) -> Work<'_> {
+    Work { pool, check: &|| Ok(()) }
+}
+
 fn options(gray: bool) -> DecodeOptions {
     DecodeOptions { gray, upright: true, lenient: false, limits: LIMITS }
 }
 
 fn decode(pool: &BufferPool, bytes: &[u8], options: DecodeOptions) -> Result<Pixels, ImageError> {
-    crate::decode(Work::unstopped(pool), bytes, options)
+    Encoded::read(bytes, options, &|| Ok(()))?.decode(unstopped(pool))
+}
+
+fn decode_cost(bytes: &[u8], options: DecodeOptions) -> Result<Cost, ImageError> {
+    Ok(Encoded::read(bytes, options, &|| Ok(()))?.cost())
 }
 
 fn crop(pixels: &Pixels, at: [u32; 2], size: [u32; 2]) -> Result<Pixels, ImageError> {
     let size = Size { width: size[0], height: size[1] };
-    pixels.crop(Work::unstopped(&pool()), Rect { x: at[0], y: at[1], size })
+    pixels.crop(unstopped(&pool()), Rect { x: at[0], y: at[1], size })
 }
 
 fn resize(pixels: &Pixels, size: [u32; 2], filter: Filter) -> Result<Pixels, ImageError> {
     let size = Size { width: size[0], height: size[1] };
-    pixels.resize(Work::unstopped(&pool()), size, filter, LIMITS)
+    pixels.resize(unstopped(&pool()), size, filter, LIMITS)
 }
 
 /// 4x2: the left half red, the right half blue.
@@ -52,7 +70,7 @@ fn to_floats(pixels: &Pixels, layout: Layout, channels: Channels) -> Vec<f32> {
         mean: vec![],
         std: vec![],
     };
-    pixels.to_tensor(Work::unstopped(&pool()), &options).unwrap().as_f32().unwrap().to_vec()
+    pixels.to_tensor(unstopped(&pool()), &options).unwrap().as_f32().unwrap().to_vec()
 }
 
 #[test]
@@ -120,17 +138,13 @@ fn mean_and_std_normalise_each_channel() {
         std: vec![0.5, 1.0, 2.0],
     };
     let pixels = crop(&picture(), [1, 0], [2, 1]).unwrap();
-    let tensor = pixels.to_tensor(Work::unstopped(&pool()), &options).unwrap();
+    let tensor = pixels.to_tensor(unstopped(&pool()), &options).unwrap();
     let expected = [1., -1., 0., 0., 0., 0.5];
     for (value, expected) in tensor.as_f32().unwrap().iter().zip(expected) {
         assert!((value - expected).abs() < 1e-6, "{value} {expected}");
     }
     options.std = vec![1.0];
-    assert!(pixels.to_tensor(Work::unstopped(&pool()), &options).is_err());
+    assert!(pixels.to_tensor(unstopped(&pool()), &options).is_err());
     options.std = vec![1.0, 0.0, 1.0];
-    assert!(pixels.to_tensor(Work::unstopped(&pool()), &options).is_err());
+    assert!(pixels.to_tensor(unstopped(&pool()), &options).is_err());
 }
-
-mod costs;
-mod damaged;
-mod sketch;

@@ -1,11 +1,11 @@
 //! Damaged pictures: refused as Pillow refuses them, and none shows what lay in its memory before.
 
 use gristmill_core::{BufferPool, POISON};
+use gristmill_imaging::{DecodeOptions, ImageError, Pixels};
 use image::{ImageFormat, RgbaImage};
 
-use super::sketch::Sketch;
-use super::{decode, options};
-use crate::{DecodeOptions, ImageError, Pixels};
+use crate::sketch::Sketch;
+use crate::{decode, options};
 
 const SECRET: &[u8; 8] = b"\xf3secret\x9b";
 

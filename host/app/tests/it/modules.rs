@@ -1,0 +1,270 @@
+//! Plugins put together instruction by instruction, as no compiler would: core modules that carry their component
+//! type and speak the canonical ABI themselves. The server makes components of them.
+//!
+//! A guest begins as an honest one; a test replaces a part of it.
+
+use std::path::Path;
+
+use wasm_encoder::{
+    CodeSection, ConstExpr, DataSection, EntityType, ExportKind, ExportSection, Function,
+    FunctionSection, GlobalSection, GlobalType, ImportSection, InstructionSink, MemArg,
+    MemorySection, MemoryType, Module, RefType, StartSection, TableSection, TableType, TypeSection,
+    ValType,
+};
+use wit_component::StringEncoding;
+use wit_parser::Resolve;
+
+/// A function's instructions, without the last `end`.
+pub(crate) type Code = fn(&mut InstructionSink<'_>);
+
+/// What a module imports, in order: an instruction calls one by its index.
+#[derive(Clone, Copy)]
+#[repr(u32)]
+pub(crate) enum Import {
+    TensorCreate,
+    TensorDrop,
+    TensorShape,
+    TensorData,
+    TensorRead,
+    TensorTopK,
+    BlobLen,
+    BlobRead,
+    BlobDrop,
+    LogWrite,
+    PixelsDecode,
+}
+
+impl Import {
+    pub(crate) const fn index(self) -> u32 {
+        self as u32
+    }
+}
+
+type Signature = (&'static [ValType], &'static [ValType]);
+
+const I: ValType = ValType::I32;
+const L: ValType = ValType::I64;
+
+const IMPORTS: [(&str, &str, Signature); 11] = [
+    ("tensors", "[static]tensor.create", (&[I; 6], &[])),
+    ("tensors", "[resource-drop]tensor", (&[I], &[])),
+    ("tensors", "[method]tensor.shape", (&[I; 2], &[])),
+    ("tensors", "[method]tensor.data", (&[I; 2], &[])),
+    ("tensors", "[method]tensor.read", (&[I, L, L, I], &[])),
+    ("tensors", "[method]tensor.top-k", (&[I; 4], &[])),
+    ("types", "[method]blob.len", (&[I], &[L])),
+    ("types", "[method]blob.read", (&[I, L, L, I], &[])),
+    ("types", "[resource-drop]blob", (&[I], &[])),
+    ("log", "write", (&[I; 5], &[])),
+    ("image", "[static]pixels.decode", (&[I; 4], &[])),
+];
+
+/// The functions of the module itself.
+pub(crate) const RUN: u32 = IMPORTS.len() as u32;
+pub(crate) const REALLOC: u32 = RUN + 1;
+
+/// Parameters of `preprocess`, and the first local that is none.
+const PRE_PARAMS: usize = 12;
+/// The handle of the request's body.
+pub(crate) const BODY: u32 = 9;
+/// Parameters of `postprocess`: outputs and state, each a pointer and a length.
+const POST_PARAMS: usize = 4;
+pub(crate) const OUTPUTS: u32 = 0;
+
+/// Where things lie in memory. Answers come first, then constants, then 3136 bytes of zeros, then what
+/// `cabi_realloc` gives out.
+pub(crate) const ANSWER: i32 = 256;
+pub(crate) const LIST: i32 = 320;
+pub(crate) const MADE: i32 = 512;
+/// The handle of the tensor made last.
+pub(crate) const MADE_HANDLE: i32 = MADE + 8;
+pub(crate) const NAME: i32 = 1024;
+pub(crate) const SHAPE: i32 = 1040;
+/// Bytes that are no UTF-8.
+pub(crate) const NO_TEXT: i32 = 1056;
+pub(crate) const TEXT: i32 = 1064;
+pub(crate) const TEXT_LEN: i32 = 10;
+pub(crate) const ZEROS: i32 = 4096;
+pub(crate) const ZEROS_LEN: i32 = 3136;
+const HEAP: i32 = 8192;
+const CONSTANTS: &[u8] =
+    b"input\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\x01\0\0\0\x1c\0\0\0\x1c\0\0\0\xff\xfe\xfd\xfc\0\0\0\0text/plain";
+
+/// `float32`, among the dtypes.
+pub(crate) const FLOAT32: i32 = 11;
+
+/// How large the memory begins.
+const PAGES: u64 = 4;
+
+pub(crate) const ANY: MemArg = MemArg { offset: 0, align: 0, memory_index: 0 };
+
+/// What a module is to be.
+#[derive(Clone, Copy)]
+pub(crate) struct Guest {
+    world: &'static str,
+    run: Code,
+    realloc: Code,
+    post_return: Option<Code>,
+    start: Option<Code>,
+}
+
+impl Guest {
+    /// A preprocessor, which leaves the address of its answer on the stack.
+    pub(crate) fn pre(run: Code) -> Self {
+        Self { world: "preprocessor", run, realloc: bump, post_return: None, start: None }
+    }
+
+    /// A postprocessor, likewise.
+    pub(crate) fn post(run: Code) -> Self {
+        Self { world: "postprocessor", ..Self::pre(run) }
+    }
+
+    /// With another `cabi_realloc`.
+    pub(crate) fn realloc(self, realloc: Code) -> Self {
+        Self { realloc, ..self }
+    }
+
+    /// With a function that is called when the answer was read.
+    pub(crate) fn post_return(self, code: Code) -> Self {
+        Self { post_return: Some(code), ..self }
+    }
+
+    /// With a function that is called before all others.
+    pub(crate) fn start(self, code: Code) -> Self {
+        Self { start: Some(code), ..self }
+    }
+
+    /// Its place in a pipeline.
+    pub(crate) fn role(self) -> &'static str {
+        if self.world == "preprocessor" { "pre" } else { "post" }
+    }
+
+    /// The file.
+    pub(crate) fn file(self) -> Vec<u8> {
+        let mut module = self.module().finish();
+        let mut resolve = Resolve::new();
+        let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit");
+        let (package, _) = resolve.push_path(wit).unwrap();
+        let world = resolve.select_world(&[package], Some(self.world)).unwrap();
+        wit_component::embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)
+            .unwrap();
+        module
+    }
+
+    fn module(&self) -> Module {
+        let (name, params) = match self.world {
+            "preprocessor" => ("preprocess", PRE_PARAMS),
+            _ => ("postprocess", POST_PARAMS),
+        };
+        let own: [(Vec<ValType>, Vec<ValType>, Code); 4] = [
+            (vec![I; params], vec![I], self.run),
+            (vec![I; 4], vec![I], self.realloc),
+            (vec![I], vec![], self.post_return.unwrap_or(nothing)),
+            (vec![], vec![], self.start.unwrap_or(nothing)),
+        ];
+        let (mut types, mut imports) = (TypeSection::new(), ImportSection::new());
+        for (index, (interface, function, (params, results))) in IMPORTS.iter().enumerate() {
+            types.ty().function(params.iter().copied(), results.iter().copied());
+            let interface = format!("gristmill:plugin/{interface}@0.1.0");
+            imports.import(&interface, function, EntityType::Function(index as u32));
+        }
+        let (mut functions, mut codes) = (FunctionSection::new(), CodeSection::new());
+        for (index, (params, results, code)) in own.into_iter().enumerate() {
+            types.ty().function(params, results);
+            functions.function(RUN + index as u32);
+            let mut body = Function::new([(LOCALS, I)]);
+            let mut sink = body.instructions();
+            code(&mut sink);
+            sink.end();
+            codes.function(&body);
+        }
+        let mut exports = ExportSection::new();
+        exports.export(name, ExportKind::Func, RUN).export("memory", ExportKind::Memory, 0);
+        exports.export("cabi_realloc", ExportKind::Func, REALLOC);
+        if self.post_return.is_some() {
+            exports.export(&format!("cabi_post_{name}"), ExportKind::Func, RUN + 2);
+        }
+        let (mut memories, mut tables) = (MemorySection::new(), TableSection::new());
+        memories.memory(MemoryType {
+            minimum: PAGES,
+            maximum: None,
+            memory64: false,
+            shared: false,
+            page_size_log2: None,
+        });
+        tables.table(TableType {
+            element_type: RefType::FUNCREF,
+            minimum: 1,
+            maximum: None,
+            table64: false,
+            shared: false,
+        });
+        let mut globals = GlobalSection::new();
+        let heap = GlobalType { val_type: I, mutable: true, shared: false };
+        globals.global(heap, &ConstExpr::i32_const(HEAP));
+        let mut data = DataSection::new();
+        data.active(0, &ConstExpr::i32_const(NAME), CONSTANTS.iter().copied());
+        let mut module = Module::new();
+        module.section(&types).section(&imports).section(&functions).section(&tables);
+        module.section(&memories).section(&globals).section(&exports);
+        if self.start.is_some() {
+            module.section(&StartSection { function_index: RUN + 3 });
+        }
+        module.section(&codes).section(&data);
+        module
+    }
+}
+
+/// Locals that each function has besides its parameters.
+const LOCALS: u32 = 2;
+pub(crate) const PRE_LOCAL: u32 = PRE_PARAMS as u32;
+pub(crate) const POST_LOCAL: u32 = POST_PARAMS as u32;
+
+fn nothing(_code: &mut InstructionSink<'_>) {}
+
+/// An allocator that gives out what comes next: aligned, and never twice.
+fn bump(code: &mut InstructionSink<'_>) {
+    const ALIGN: u32 = 2;
+    const LEN: u32 = 3;
+    code.global_get(0).local_get(ALIGN).i32_add().i32_const(1).i32_sub();
+    code.i32_const(0).local_get(ALIGN).i32_sub().i32_and().local_tee(4);
+    code.local_get(LEN).i32_add().global_set(0).local_get(4);
+}
+
+/// Store `value` at `address`.
+pub(crate) fn store(code: &mut InstructionSink<'_>, address: i32, value: i32) {
+    code.i32_const(address).i32_const(value).i32_store(ANY);
+}
+
+/// Make the blank picture that the digits model takes.
+pub(crate) fn make_tensor(code: &mut InstructionSink<'_>) {
+    code.i32_const(FLOAT32).i32_const(SHAPE).i32_const(4);
+    code.i32_const(ZEROS).i32_const(ZEROS_LEN).i32_const(MADE);
+    code.call(Import::TensorCreate.index());
+}
+
+/// Write a preprocessor's answer at [`ANSWER`]: the tensor made last, named `input`.
+pub(crate) fn prepared(code: &mut InstructionSink<'_>) {
+    store(code, ANSWER, 0);
+    store(code, ANSWER + 4, LIST);
+    store(code, ANSWER + 8, 1);
+    store(code, LIST, NAME);
+    store(code, LIST + 4, 5);
+    code.i32_const(LIST + 8).i32_const(MADE_HANDLE).i32_load(ANY).i32_store(ANY);
+}
+
+/// An honest preprocessor, up to its answer's address.
+pub(crate) fn honest(code: &mut InstructionSink<'_>) {
+    make_tensor(code);
+    prepared(code);
+}
+
+/// An honest postprocessor, likewise: status 200, `text/plain` as content type and body.
+pub(crate) fn responded(code: &mut InstructionSink<'_>) {
+    store(code, ANSWER, 0);
+    store(code, ANSWER + 4, 200);
+    for pointer in [ANSWER + 8, ANSWER + 24] {
+        store(code, pointer, TEXT);
+        store(code, pointer + 4, TEXT_LEN);
+    }
+}

@@ -1,0 +1,136 @@
+//! Pictures that cost more or less than they look: what they are charged, and on which threads they are looked at.
+
+use serde_json::json;
+
+use crate::deploy::processor;
+use crate::server::Server;
+
+/// Bits put together in bytes, the lowest first.
+#[derive(Default)]
+struct Bits {
+    bytes: Vec<u8>,
+    used: usize,
+}
+
+impl Bits {
+    fn push(&mut self, value: u32, count: u32) -> &mut Self {
+        for bit in 0..count {
+            if self.used.is_multiple_of(8) {
+                self.bytes.push(0);
+            }
+            self.bytes[self.used / 8] |= ((value >> bit & 1) as u8) << (self.used % 8);
+            self.used += 1;
+        }
+        self
+    }
+
+    /// A code of one symbol.
+    fn one_symbol(&mut self, symbol: u32) {
+        self.push(0b101, 3).push(symbol, 8);
+    }
+
+    /// A code whose first `2^length` symbols have `length` bits, which is 8 or 11.
+    fn flat(&mut self, length: u32) {
+        // How many lengths come before this one, in the format's order of them.
+        let at = length + 3;
+        self.push(0, 1).push(at - 3, 4);
+        (0..=at).for_each(|other| {
+            self.push((other == at).into(), 3);
+        });
+        self.push(1, 1).push(5, 3).push((1 << length) - 2, 12);
+    }
+}
+
+/// The begin of a lossless WebP.
+fn webp(side: u32) -> Bits {
+    let mut bits = Bits::default();
+    // Signature, sides, no alpha, version, no transform.
+    bits.push(0x2f, 8).push(side - 1, 14).push(side - 1, 14).push(0, 5);
+    bits
+}
+
+fn riff(data: &[u8]) -> Vec<u8> {
+    let len = data.len().next_multiple_of(2);
+    let mut file = b"RIFF".to_vec();
+    file.extend((12 + len as u32).to_le_bytes());
+    file.extend(b"WEBPVP8L");
+    file.extend((data.len() as u32).to_le_bytes());
+    file.extend(data);
+    file.resize(20 + len, 0);
+    file
+}
+
+/// A lossless WebP in which no pixel is like another: three bytes for each.
+fn webp_of_noise(side: u32) -> Vec<u8> {
+    let mut bits = webp(side);
+    // No colour cache, one group of codes.
+    bits.push(0, 2);
+    (0..3).for_each(|_| bits.flat(8));
+    bits.one_symbol(255);
+    bits.one_symbol(0);
+    let mut data = bits.bytes;
+    let mut state = 1_u64;
+    let noise = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) as u8
+    });
+    data.extend(noise.take((side * side * 3) as usize + 8));
+    riff(&data)
+}
+
+/// A lossless WebP of one pixel with so many groups of codes, the tables of each of which take 64 KiB.
+fn webp_of_codes(groups: u32) -> Vec<u8> {
+    let mut bits = webp(1);
+    // A colour cache of 2^11 colours, and an entropy image of one pixel.
+    bits.push(1, 1).push(11, 4).push(1, 1).push(7, 3).push(0, 1);
+    let last = groups - 1;
+    [last & 0xff, last >> 8, 0, 0, 0].into_iter().for_each(|symbol| bits.one_symbol(symbol));
+    for _ in 0..groups {
+        bits.flat(11);
+        (0..4).for_each(|_| bits.one_symbol(0));
+    }
+    bits.push(0, 32);
+    riff(&bits.bytes)
+}
+
+#[test]
+fn an_honest_lossless_photo_of_a_megabyte_is_decoded() {
+    let server = Server::start();
+    server.hostile("acme");
+    let photo = webp_of_noise(600);
+    assert!(photo.len() > 1 << 20);
+    let answer = server.data.post("/v1/acme/infer/hostile?do=thumbnail", &photo);
+    assert_eq!((answer.status, answer.text().as_str()), (200, "harmless"));
+}
+
+#[test]
+fn codes_that_would_take_gigabytes_are_refused() {
+    let server = Server::start();
+    server.hostile("acme");
+    // Small enough that a guess by the file's size lets it pass.
+    for groups in [10_000, 20_000, 1 << 16] {
+        let picture = webp_of_codes(groups);
+        assert!(picture.len() < 1 << 20);
+        // With time enough, so that memory is what it is refused for.
+        let answer = server.data.post("/v1/acme/infer/patient?do=thumbnail", &picture);
+        answer.refused(422, "unprocessable", &["bytes of memory"]);
+    }
+    let peak = server.peak_resident_bytes();
+    assert!(peak < 1 << 30, "the server grew to {peak} bytes");
+}
+
+#[test]
+fn a_long_header_is_looked_at_off_the_serving_threads() {
+    let server = Server::start();
+    server.hostile("acme");
+    let limits = json!({ "cpu_ms": 60_000, "timeout_ms": 120_000, "body_bytes": 60_000_000 });
+    server.pipeline("acme", "patient", &processor("hostile", limits));
+    // Each of these pairs is to be looked at, and none is a marker.
+    let picture = [b"\xff\xd8".to_vec(), b"\xff\0".repeat(24 << 20)].concat();
+    let before = server.cpu_ms_of("tokio-rt-worker");
+    let answer = server.data.post("/v1/acme/infer/patient?do=bomb", &picture);
+    answer.refused(400, "invalid_request", &["malformed image"]);
+    let serving = server.cpu_ms_of("tokio-rt-worker") - before;
+    let long = server.cpu_ms_of("long-calls");
+    assert!(long > serving, "long calls took {long} ms, serving threads {serving} ms");
+}

@@ -1,0 +1,78 @@
+//! A walk over a file's header, with a word of the caller's now and then.
+
+use crate::Stopped;
+
+/// How many bytes, or steps of about the same cost, are walked between two checks.
+pub(crate) const BETWEEN: usize = 64 << 10;
+
+/// How many bytes are searched at a time.
+const WINDOW_BYTES: usize = 16 << 10;
+
+/// What a search costs however soon it finds something.
+const SEARCH_STEPS: usize = 8;
+
+/// Counts steps, and checks where [`BETWEEN`] of them were taken. Nothing is checked before.
+pub(super) struct Walk<'a> {
+    check: &'a dyn Fn() -> Result<(), Stopped>,
+    /// Steps until the next check.
+    left: usize,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(check: &'a dyn Fn() -> Result<(), Stopped>) -> Self {
+        Self { check, left: BETWEEN }
+    }
+
+    /// Count `steps` that are about to be taken.
+    #[inline]
+    pub(super) fn steps(&mut self, steps: usize) -> Result<(), Stopped> {
+        match self.left.checked_sub(steps) {
+            Some(left) => self.left = left,
+            None => {
+                (self.check)()?;
+                self.left = BETWEEN;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where `byte` is next, from `start` on.
+    pub(super) fn find(
+        &mut self,
+        bytes: &[u8],
+        start: usize,
+        byte: u8,
+    ) -> Result<Option<usize>, Stopped> {
+        self.search(bytes, start, |window| memchr::memchr(byte, window))
+    }
+
+    /// Where a byte other than `byte` is next, from `start` on.
+    pub(super) fn find_other(
+        &mut self,
+        bytes: &[u8],
+        start: usize,
+        byte: u8,
+    ) -> Result<Option<usize>, Stopped> {
+        self.search(bytes, start, |window| window.iter().position(|other| *other != byte))
+    }
+
+    #[inline]
+    fn search(
+        &mut self,
+        bytes: &[u8],
+        start: usize,
+        find: impl Fn(&[u8]) -> Option<usize>,
+    ) -> Result<Option<usize>, Stopped> {
+        let mut from = start;
+        while let Some(rest) = bytes.get(from..).filter(|rest| !rest.is_empty()) {
+            let window = &rest[..rest.len().min(WINDOW_BYTES)];
+            let found = find(window);
+            self.steps(SEARCH_STEPS + found.unwrap_or(window.len()))?;
+            if let Some(found) = found {
+                return Ok(Some(from + found));
+            }
+            from += window.len();
+        }
+        Ok(None)
+    }
+}

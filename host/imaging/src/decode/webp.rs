@@ -1,0 +1,226 @@
+//! WebP: which of its chunks make the picture, what they take, and decoding them.
+
+use std::ops::Range;
+
+use image_webp::WebPDecoder;
+
+use super::canvas::Format;
+use super::header::{CHUNKS_MAX, at, little_u16, little_u24, little_u32};
+use super::malformed;
+use super::reader::Reader;
+use super::vp8l::Stream;
+use super::walk::Walk;
+use super::whole::{Shape, check_size, copied};
+use crate::{ImageError, Pixels, Size, Work};
+
+/// What a frame's coded data may claim to take before the file is found to be too short for them, and tables.
+const LOSSY_BYTES: u64 = 18 << 20;
+const LOSSLESS_BYTES: u64 = 1 << 20;
+
+/// Nanoseconds for a lossless picture's pixel and byte, and for a KiB of its codes' tables.
+const LOSSLESS_PIXEL_NS: u64 = 65;
+const LOSSLESS_BYTE_NS: u64 = 15;
+const CODE_NS_PER_KIB: u64 = 500;
+
+/// Nanoseconds for a lossy picture's pixel, and for its coefficients. A decoder cannot be stopped in the midst of them,
+/// so this is what files made for it take: one bit and a little stands for a coefficient of six decisions, until each
+/// coefficient has one; further bits make them larger, up to the largest. Photos take half of it.
+const LOSSY_PIXEL_NS: u64 = 55;
+const FIRST_PIXELS_PER_BYTE: u64 = 5;
+const FIRST_BYTE_NS: u64 = 300;
+const FURTHER_BYTE_NS: u64 = 120;
+const COEFFICIENTS_NS_MAX: u64 = 210;
+
+/// Nanoseconds for a pixel's transparency, beside a lossy picture.
+const ALPHA_PIXEL_NS: u64 = 45;
+
+/// A WebP, as far as it has to be known to decode it.
+pub(super) struct WebP {
+    is_lossy: bool,
+    is_animated: bool,
+    has_alpha: bool,
+    /// What the decoder keeps of lossless codes.
+    code_bytes: u64,
+}
+
+impl WebP {
+    /// Bytes between the file and the result.
+    pub(super) fn bytes(&self, size: Size, file: u64) -> u64 {
+        // Lossy: planes of brightness and colour, and their borders. Lossless: pixels of four channels, once more as
+        // the decoder's client sees them, and what transforms and codes are picked by.
+        let samples = if self.is_lossy { 2 } else { 4 + 2 };
+        let fixed = if self.is_lossy { LOSSY_BYTES } else { LOSSLESS_BYTES };
+        let animated = if self.is_animated { 8 } else { 0 };
+        fixed + 2 * file + (samples + 4 + 5 + animated) * size.pixels() + self.code_bytes
+    }
+
+    pub(super) fn nanoseconds(&self, size: Size, file: u64) -> u64 {
+        let (pixels, codes) = (size.pixels(), self.code_bytes / 1024 * CODE_NS_PER_KIB);
+        if !self.is_lossy {
+            return pixels * LOSSLESS_PIXEL_NS + file * LOSSLESS_BYTE_NS + codes;
+        }
+        let first = file.min(pixels / FIRST_PIXELS_PER_BYTE);
+        let coefficients = first * FIRST_BYTE_NS + (file - first) * FURTHER_BYTE_NS;
+        let coefficients = coefficients.min(pixels * COEFFICIENTS_NS_MAX);
+        let alpha =
+            if self.has_alpha { pixels * ALPHA_PIXEL_NS + file * LOSSLESS_BYTE_NS } else { 0 };
+        pixels * LOSSY_PIXEL_NS + coefficients + alpha + codes
+    }
+
+    pub(super) fn decode(
+        &self,
+        work: Work<'_>,
+        bytes: &[u8],
+        shape: Shape,
+    ) -> Result<Pixels, ImageError> {
+        let mut decoder = WebPDecoder::new(Reader::new(bytes, work)).map_err(malformed)?;
+        check_size(decoder.dimensions(), shape.size)?;
+        let format = if decoder.has_alpha() { Format::Rgba } else { Format::Rgb };
+        let mut all = vec![0; shape.size.pixels() as usize * format.channels()];
+        decoder.read_image(&mut all).map_err(malformed)?;
+        copied(work, &all, format, shape)
+    }
+}
+
+/// Where the parts of a file are.
+pub(super) struct Layout<'a> {
+    pub(super) canvas: Size,
+    pub(super) exif: Option<Range<usize>>,
+    is_lossy: bool,
+    is_animated: bool,
+    has_alpha: bool,
+    /// What of the picture is coded losslessly.
+    lossless: Vec<Stream<'a>>,
+}
+
+/// Chunks from which a picture is made.
+#[derive(Default)]
+struct Found<'a> {
+    /// Size of the picture, and whether it is lossy.
+    picture: Option<(Size, bool)>,
+    alpha: Option<&'a [u8]>,
+    lossless: Vec<Stream<'a>>,
+}
+
+impl<'a> Layout<'a> {
+    /// One of three: lossy or lossless alone, or a canvas with chunks. Of several chunks of a kind the first
+    /// counts.
+    pub(super) fn find(bytes: &'a [u8]) -> Option<Self> {
+        // The decoder does not look whether all is there that it need not read.
+        bytes.get(8..8 + little_u32(bytes, 4)? as usize)?;
+        let first = Chunk::at(bytes, 12)?;
+        let mut found = Found::default();
+        if &first.name != b"VP8X" {
+            found.take(bytes, &first)?;
+            let (canvas, is_lossy) = found.picture?;
+            let lossless = found.lossless;
+            let (is_animated, has_alpha) = (false, false);
+            return Some(Self { canvas, exif: None, is_lossy, is_animated, has_alpha, lossless });
+        }
+        let start = first.data.start;
+        let is_animated = bytes.get(start)? & 2 != 0;
+        let side = |start| Some(little_u24(bytes, start)? + 1);
+        let canvas = Size { width: side(start + 4)?, height: side(start + 7)? };
+        let (mut exif, mut frame_size, mut next) = (None, canvas, first.end);
+        for seen in 0.. {
+            let Some(chunk) = Chunk::at(bytes, next) else { break };
+            next = chunk.end;
+            if seen == CHUNKS_MAX {
+                // An animation may have as many frames as it likes.
+                if is_animated && found.picture.is_some() {
+                    break;
+                }
+                return None;
+            }
+            match &chunk.name {
+                b"EXIF" => exif = exif.or(Some(chunk.data)),
+                b"ANMF" if is_animated && found.picture.is_none() => {
+                    let start = chunk.data.start;
+                    frame_size = Size { width: side(start + 6)?, height: side(start + 9)? };
+                    // The frame's place, then the chunks of its picture.
+                    let part = Chunk::at(bytes, start + 16)?;
+                    found.take(bytes, &part)?;
+                    if &part.name == b"ALPH" {
+                        // The decoder takes it for lossy, whatever it is called.
+                        let part = Chunk::at(bytes, part.end)?;
+                        found.take(bytes, &part).filter(|()| &part.name == b"VP8 ")?;
+                    }
+                }
+                // The decoder would take a frame's chunks for the picture's.
+                b"ANMF" if !is_animated => return None,
+                _ if !is_animated => found.take(bytes, &chunk)?,
+                _ => {}
+            }
+        }
+        let (size, is_lossy) = found.picture?;
+        // The decoder decodes it before it sees that it does not fit.
+        let fits = |size: Size| size.width <= canvas.width && size.height <= canvas.height;
+        if !fits(size) || !fits(frame_size) {
+            return None;
+        }
+        let mut lossless = found.lossless;
+        // The method is in its first byte: as it is, or lossless.
+        if let Some([method, data @ ..]) = found.alpha
+            && method & 3 == 1
+        {
+            lossless.push(Stream { data, size: frame_size, has_header: false });
+        }
+        let has_alpha = found.alpha.is_some();
+        Some(Self { canvas, exif, is_lossy, is_animated, has_alpha, lossless })
+    }
+
+    /// Find out what the codes take.
+    pub(super) fn measure(&self, walk: &mut Walk<'_>) -> Result<WebP, ImageError> {
+        let mut code_bytes = 0;
+        for stream in &self.lossless {
+            code_bytes += stream.code_bytes(walk)?;
+        }
+        let Self { is_lossy, is_animated, has_alpha, .. } = *self;
+        Ok(WebP { is_lossy, is_animated, has_alpha, code_bytes })
+    }
+}
+
+impl<'a> Found<'a> {
+    /// Take a chunk, if it is the first of its kind. None where it is cut short.
+    fn take(&mut self, bytes: &'a [u8], chunk: &Chunk) -> Option<()> {
+        let data = bytes.get(chunk.data.start..chunk.data.end.min(bytes.len()))?;
+        match &chunk.name {
+            b"VP8 " if self.picture.is_none() => self.picture = Some((lossy_size(data)?, true)),
+            b"VP8L" if self.lossless.is_empty() => {
+                let size = lossless_size(data)?;
+                self.lossless.push(Stream { data, size, has_header: true });
+                self.picture = self.picture.or(Some((size, false)));
+            }
+            b"ALPH" => self.alpha = self.alpha.or(Some(data)),
+            _ => {}
+        }
+        Some(())
+    }
+}
+
+fn lossy_size(data: &[u8]) -> Option<Size> {
+    let side = |start| little_u16(data, start).map(|side| side & 0x3fff);
+    Some(Size { width: side(6)?, height: side(8)? })
+}
+
+fn lossless_size(data: &[u8]) -> Option<Size> {
+    let sides = little_u32(data, 1)?;
+    Some(Size { width: 1 + (sides & 0x3fff), height: 1 + (sides >> 14 & 0x3fff) })
+}
+
+/// A chunk of a file.
+struct Chunk {
+    name: [u8; 4],
+    data: Range<usize>,
+    /// Where the next one begins.
+    end: usize,
+}
+
+impl Chunk {
+    fn at(bytes: &[u8], start: usize) -> Option<Self> {
+        let name = at(bytes, start)?;
+        let len = little_u32(bytes, start + 4)? as usize;
+        let data = start + 8..start + 8 + len;
+        Some(Self { name, end: data.end + len % 2, data })
+    }
+}
