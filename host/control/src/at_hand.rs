@@ -5,6 +5,7 @@
 //! made.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use gristmill_core::{Digest, Name};
@@ -55,9 +56,9 @@ impl AtHand {
             loader.progress.loaded();
         }
         for digest in plugins_of(desired) {
-            if !self.plugins.contains_key(&digest) {
+            if let Entry::Vacant(place) = self.plugins.entry(digest) {
                 let plugin = loader.plugin(digest).await;
-                self.plugins.insert(digest, plugin.map_err(|fault| fault.why));
+                place.insert(plugin.map_err(|fault| fault.why));
             }
             loader.progress.loaded();
         }

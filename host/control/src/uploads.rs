@@ -118,7 +118,7 @@ impl Upload {
         let upload = self.clone();
         let keeping = tokio::spawn(async move {
             let Place { uploads, kept, .. } = &*upload.0;
-            kept.get_or_try_init(|| uploads.store.keep(file)).await.map(|()| ())
+            kept.get_or_try_init(|| uploads.store.keep(file)).await.copied()
         });
         finished(keeping).await
     }
