@@ -34,6 +34,9 @@ const COEFFICIENTS_NS_MAX: u64 = 210;
 /// Nanoseconds for a pixel's transparency, beside a lossy picture.
 const ALPHA_PIXEL_NS: u64 = 45;
 
+/// Nanoseconds to lay a pixel of an animation's frame on its canvas.
+const FRAME_PIXEL_NS: u64 = 15;
+
 /// A WebP, as far as it has to be known to decode it.
 pub(super) struct WebP {
     is_lossy: bool,
@@ -55,16 +58,18 @@ impl WebP {
     }
 
     pub(super) fn nanoseconds(&self, size: Size, file: u64) -> u64 {
-        let (pixels, codes) = (size.pixels(), self.code_bytes / 1024 * CODE_NS_PER_KIB);
+        let pixels = size.pixels();
+        let canvas = if self.is_animated { pixels * FRAME_PIXEL_NS } else { 0 };
+        let beside = canvas + self.code_bytes / 1024 * CODE_NS_PER_KIB;
         if !self.is_lossy {
-            return pixels * LOSSLESS_PIXEL_NS + file * LOSSLESS_BYTE_NS + codes;
+            return pixels * LOSSLESS_PIXEL_NS + file * LOSSLESS_BYTE_NS + beside;
         }
         let first = file.min(pixels / FIRST_PIXELS_PER_BYTE);
         let coefficients = first * FIRST_BYTE_NS + (file - first) * FURTHER_BYTE_NS;
         let coefficients = coefficients.min(pixels * COEFFICIENTS_NS_MAX);
         let alpha =
             if self.has_alpha { pixels * ALPHA_PIXEL_NS + file * LOSSLESS_BYTE_NS } else { 0 };
-        pixels * LOSSY_PIXEL_NS + coefficients + alpha + codes
+        pixels * LOSSY_PIXEL_NS + coefficients + alpha + beside
     }
 
     pub(super) fn decode(
