@@ -56,8 +56,12 @@ const ADMIN_CONNECTIONS_MIN: usize = 64;
 const ADMIN_CONNECTIONS_MAX: usize = 1024;
 const FILES_PER_ADMIN_CONNECTION: usize = 8;
 
-/// What the data plane has places for, however few files may be open.
+/// What the data plane has places for, however few files may be open, and what one client may have of
+/// them, however few there are.
 const CONNECTIONS_MIN: usize = 16;
+
+/// Of how many places one client may have one, where nothing else is said.
+const PLACES_PER_CLIENTS_PLACE: usize = 2;
 
 /// The most machine code of one plugin; an interpreter in WebAssembly has a tenth of it.
 const CODE_BYTES_MAX: u64 = 512 << 20;
@@ -262,7 +266,9 @@ fn with_places(config: &Config, files: usize) -> (ListenerConfig, ListenerConfig
     let admin = admin.clamp(ADMIN_CONNECTIONS_MIN, ADMIN_CONNECTIONS_MAX);
     let data = files.saturating_sub(OWN_FILES + admin).max(CONNECTIONS_MIN);
     let data = config.connections_max.unwrap_or(data);
-    let connections = Connections::new(data, config.connections_per_client_max);
+    let of_one = (data / PLACES_PER_CLIENTS_PLACE).max(CONNECTIONS_MIN);
+    let of_one = config.connections_per_client_max.unwrap_or(of_one);
+    let connections = Connections::new(data, Some(of_one));
     let admin_limits =
         ListenerConfig { connections: Connections::new(admin, None), ..limits.clone() };
     (ListenerConfig { connections, ..limits }, admin_limits)
