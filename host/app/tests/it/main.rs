@@ -36,6 +36,7 @@ mod connections;
 mod deletions;
 mod durability;
 mod h2;
+mod leaks;
 mod limits;
 mod logging;
 mod long_calls;
