@@ -126,7 +126,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         key: "connections_per_client_max",
         default: None,
-        help: "Connections of one address to the data plane and gRPC; no limit where it is not given",
+        help: "Connections of one client to the data plane and gRPC, a client being an IPv4 address or an IPv6 network of 64 bits; half of connections_max where it is not given, and at least 16. Behind a proxy all clients have its address: set it to connections_max there",
     },
     Setting {
         key: "upload_timeout_s",
@@ -141,7 +141,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     Setting {
         key: "write_timeout_s",
         default: Some("30"),
-        help: "Seconds for which a client may take nothing of what it is sent before its connection is closed",
+        help: "Seconds for which a client may take next to nothing of what it is sent before its connection is closed",
     },
     Setting {
         key: "shutdown_delay_s",

@@ -9,14 +9,12 @@ mod reference;
 mod serve;
 mod token;
 
-use std::process::ExitCode;
-
 use clap::{ArgMatches, Command};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-fn main() -> ExitCode {
+fn main() -> ! {
     process::prepare_environment();
     let matches = command().get_matches();
     let ended = match matches.subcommand() {
@@ -30,14 +28,15 @@ fn main() -> ExitCode {
         },
         _ => unreachable_subcommand(),
     };
-    match ended {
-        Ok(()) => ExitCode::SUCCESS,
+    let code = match ended {
+        Ok(()) => 0,
         // The causes only: to return the error would print a backtrace with RUST_BACKTRACE=1.
         Err(error) => {
             eprintln!("error: {error:#}");
-            ExitCode::FAILURE
+            1
         }
-    }
+    };
+    process::end(code)
 }
 
 fn run_plugin(matches: &ArgMatches) -> anyhow::Result<()> {

@@ -2,6 +2,8 @@
 
 #![allow(unsafe_code, reason = "the standard library and libc have no safe way to either")]
 
+use std::io::Write;
+
 /// Set what libraries read from the environment. To be called before there is another thread.
 ///
 /// ONNX Runtime 1.31 opens a database and writes a device id under the home directory when it is set
@@ -12,9 +14,11 @@ pub(crate) fn prepare_environment() {
     unsafe { std::env::set_var("ORT_DISABLE_TELEMETRY", "1") };
 }
 
-/// End the process without letting libraries clean up: a run that does not end would go on in a
-/// runtime that is being taken down, and crash.
-pub(crate) fn end_at_once() -> ! {
+/// End the process as it is. Nothing is taken down: threads may still be at work, and libraries that
+/// clean up under them crash.
+pub(crate) fn end(code: i32) -> ! {
+    // Nobody can be told that nothing can be written.
+    let _ = std::io::stdout().flush();
     // SAFETY: it takes a number, touches no memory, and does not return.
-    unsafe { libc::_exit(0) }
+    unsafe { libc::_exit(code) }
 }

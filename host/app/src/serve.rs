@@ -6,6 +6,7 @@
 
 mod stop;
 
+use std::convert::Infallible;
 use std::future::ready;
 use std::io::Write;
 use std::sync::{Arc, OnceLock};
@@ -23,30 +24,23 @@ use gristmill_http::{
 };
 use gristmill_sandbox::{Compiler, Sandbox, SandboxConfig};
 use gristmill_store::Store;
-use gristmill_telemetry::LogFormat;
+use gristmill_telemetry::{Log, LogFormat};
 use gristmill_thread::Share;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::either::Either;
 
-use self::stop::{Signals, end_within};
+use self::stop::{Signals, end, end_within};
 use crate::config::{self, Config};
 use crate::data_dir;
-use crate::process;
 use crate::token::admin_token;
-
-/// A run that is told to end ends with the operator that it is in.
-const RUNS_END_WITHIN: Duration = Duration::from_secs(3);
 
 /// Unused tensor buffers kept for the next request, in bytes.
 const RETAINED_BYTES_MAX: usize = 256 << 20;
 
 /// How often a long start says how far it is.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(3);
-
-/// How long blocking work is waited for when everything else has ended.
-const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// Open files that are not for connections: listeners, the log, blobs, models and plugins.
 const OWN_FILES: usize = 64;
@@ -57,8 +51,23 @@ const ADMIN_CONNECTIONS_MIN: usize = 64;
 const ADMIN_CONNECTIONS_MAX: usize = 1024;
 const FILES_PER_ADMIN_CONNECTION: usize = 8;
 
-/// What the data plane has places for, however few files may be open.
+/// What the data plane has places for, however few files may be open, and what one client may have of
+/// them, however few there are.
 const CONNECTIONS_MIN: usize = 16;
+
+/// Of how many places one client may have one, where nothing else is said.
+const PLACES_PER_CLIENTS_PLACE: usize = 2;
+
+/// The modules whose log lines requests cannot provoke at will: what the server says of itself, of its
+/// state, and of what is done with the admin token.
+const OWN_LINES: [&str; 6] = [
+    "gristmill",
+    "gristmill_child",
+    "gristmill_control",
+    "gristmill_http::admin",
+    "gristmill_store",
+    "gristmill_telemetry::queue",
+];
 
 /// The most machine code of one plugin; an interpreter in WebAssembly has a tenth of it.
 const CODE_BYTES_MAX: u64 = 512 << 20;
@@ -71,7 +80,8 @@ pub(crate) fn command() -> Command {
     Command::new("serve").about("Serve tenants and the admin API").args(config::args()).after_help(
         "Each setting can also be given in the configuration file, by the name of its flag with \
          underscores. SIGTERM and SIGINT make the server not ready; after shutdown_delay_s, or a \
-         second signal, they drain: no new connections, requests under way finish.\n\n\
+         second signal, they drain: no new connections, requests under way finish. One more \
+         signal ends the server at once.\n\n\
          Examples:\n  \
          gristmill serve\n  \
          gristmill serve --config /etc/gristmill.toml --listen 0.0.0.0:8080\n  \
@@ -84,7 +94,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         Ok(config) => config,
         Err(faults) => bail!("the configuration is wrong:\n  {}", faults.join("\n  ")),
     };
-    let log = gristmill_telemetry::init(&config.log, config.log_format)?;
+    let log = gristmill_telemetry::init(&config.log, config.log_format, &OWN_LINES)?;
     for variable in config::unknown_variables(std::env::vars_os().map(|(name, _)| name)) {
         tracing::warn!(
             variable,
@@ -102,14 +112,11 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let (files, _) = rlimit::Resource::NOFILE.get()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let files = files.try_into().unwrap_or(usize::MAX);
-    let all_ended = runtime.block_on(run_server(Arc::new(config), files));
-    // Whoever waited for what still runs has left, or has waited long enough.
-    runtime.shutdown_timeout(LAST_WAIT);
-    drop(log);
-    if !all_ended? {
-        process::end_at_once();
-    }
-    Ok(())
+    let Err(error) = runtime.block_on(run_server(Arc::new(config), files, log.clone()));
+    log.flush();
+    // What still runs ends with the process.
+    std::mem::forget(runtime);
+    Err(error)
 }
 
 /// The planes, once the state is loaded.
@@ -126,8 +133,8 @@ struct Listeners {
     admin: TcpListener,
 }
 
-/// Serve until a signal; whether all runs of models have ended with it.
-async fn run_server(config: Arc<Config>, files: usize) -> Result<bool> {
+/// Serve until a signal, drain, and end the process.
+async fn run_server(config: Arc<Config>, files: usize, log: Log) -> Result<Infallible> {
     // In this order: where a start fails for its addresses or its directory, nothing was made; and a
     // token that was made has been shown before anything else can fail.
     let listeners = Listeners {
@@ -135,7 +142,8 @@ async fn run_server(config: Arc<Config>, files: usize) -> Result<bool> {
         grpc: bind("grpc_listen", config.grpc_listen).await?,
         admin: bind("admin_listen", config.admin_listen).await?,
     };
-    let _held = data_dir::hold(&config.data_dir)?;
+    // Until the process has ended: what still runs then may still write.
+    std::mem::forget(data_dir::hold(&config.data_dir)?);
     let as_json = config.log_format == LogFormat::Json;
     let token = admin_token(config.admin_token.as_deref(), &config.data_dir, as_json)?;
     let addresses = listeners.addresses()?;
@@ -160,11 +168,12 @@ async fn run_server(config: Arc<Config>, files: usize) -> Result<bool> {
     let control = match opened {
         Ok(Some(control)) => Arc::new(control),
         ended => {
-            end_within(config.drain_timeout);
+            end_within(config.drain_timeout, signals, log.clone());
             children.stop();
             shutdown.begin();
             serving.join_all().await;
-            return ended.map(|_| true);
+            ended?;
+            end(&log);
         }
     };
     let rules = InferenceConfig {
@@ -174,21 +183,20 @@ async fn run_server(config: Arc<Config>, files: usize) -> Result<bool> {
         timeout: config.infer_timeout,
     };
     let inference = Inference::new(control.clone(), shutdown.clone(), pool, rules);
-    let running = control.clone();
     let data = DataPlane::new(control.cell().clone(), inference.clone(), shutdown.clone());
     let mut grpc = grpc_plane(inference).await;
     let uploads = UploadLimits {
         upload_bytes_max: config.upload_bytes_max,
         upload_timeout: config.upload_timeout,
     };
-    let admin = AdminPlane::new(control, token, uploads);
+    let admin = AdminPlane::new(control, token, uploads, log.clone());
     let _ = planes.set(Planes { data, grpc: grpc.clone(), admin });
     announce(config.log_format, &addresses)?;
 
     signals.next().await;
     stop::announce(&mut signals, &shutdown, &mut grpc, config.shutdown_delay).await;
     children.stop();
-    end_within(config.drain_timeout);
+    end_within(config.drain_timeout, signals, log.clone());
     grpc.shut_down().await;
     shutdown.begin();
     let mut all_finished = true;
@@ -198,11 +206,7 @@ async fn run_server(config: Arc<Config>, files: usize) -> Result<bool> {
     if !all_finished {
         tracing::warn!("some requests were still under way when the drain timeout passed");
     }
-    let all_ended = running.end_runs(RUNS_END_WITHIN);
-    if !all_ended {
-        tracing::warn!("a model still runs, although it was told to end");
-    }
-    Ok(all_ended)
+    end(&log)
 }
 
 impl Listeners {
@@ -267,7 +271,9 @@ fn with_places(config: &Config, files: usize) -> (ListenerConfig, ListenerConfig
     let admin = admin.clamp(ADMIN_CONNECTIONS_MIN, ADMIN_CONNECTIONS_MAX);
     let data = files.saturating_sub(OWN_FILES + admin).max(CONNECTIONS_MIN);
     let data = config.connections_max.unwrap_or(data);
-    let connections = Connections::new(data, config.connections_per_client_max);
+    let of_one = (data / PLACES_PER_CLIENTS_PLACE).max(CONNECTIONS_MIN);
+    let of_one = config.connections_per_client_max.unwrap_or(of_one);
+    let connections = Connections::new(data, Some(of_one));
     let admin_limits =
         ListenerConfig { connections: Connections::new(admin, None), ..limits.clone() };
     (ListenerConfig { connections, ..limits }, admin_limits)

@@ -21,6 +21,7 @@ use bytes::Bytes;
 use gristmill_control::{Change, Control, ModelConfig};
 use gristmill_core::{Digest, ErrorCode, Name};
 use gristmill_snapshot::same_key;
+use gristmill_telemetry::Log;
 use http::header::{ALLOW, CONNECTION};
 use http::{HeaderValue, Method, StatusCode};
 use http_body_util::Full;
@@ -56,12 +57,13 @@ struct AdminState {
     control: Arc<Control>,
     token: Digest,
     limits: UploadLimits,
+    log: Log,
 }
 
 impl AdminPlane {
-    /// The handler. `token` is the digest of the admin token.
-    pub fn new(control: Arc<Control>, token: Digest, limits: UploadLimits) -> Self {
-        let state = AdminState { control, token, limits };
+    /// The handler. `token` is the digest of the admin token; the status tells of the `log`.
+    pub fn new(control: Arc<Control>, token: Digest, limits: UploadLimits, log: Log) -> Self {
+        let state = AdminState { control, token, limits, log };
         let router = Router::new()
             .route("/admin/v1/status", get(status::status))
             .route("/admin/v1/tenants/{tenant}", put(put_tenant).delete(delete_tenant))

@@ -16,6 +16,7 @@ mod body;
 mod credentials;
 pub mod data;
 mod encoding;
+mod line_rate;
 mod listener;
 mod loading;
 mod method;

@@ -5,6 +5,7 @@ mod calls;
 mod connections;
 mod frames;
 mod http1;
+mod requests;
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -28,10 +29,12 @@ use tokio_util::task::TaskTracker;
 use self::answering::Answering;
 use self::calls::{Calls, WrittenTogether};
 pub use self::connections::Connections;
-use self::connections::Requests;
 use self::frames::Paced;
 pub use self::http1::LargeBody;
+use self::requests::Close;
+pub(crate) use self::requests::{Ongoing, Requests, StaysOpen};
 use crate::body::RequestBody;
+use crate::line_rate::LineRate;
 
 /// Bounds on a connection.
 #[derive(Clone, Debug)]
@@ -41,7 +44,7 @@ pub struct ListenerConfig {
     pub header_read_timeout: Duration,
     /// Bytes of a request's line and headers.
     pub header_bytes_max: usize,
-    /// For how long a client may take nothing of what it is sent.
+    /// For how long a client may take next to nothing of what it is sent.
     pub write_timeout: Duration,
     /// How long a shutdown waits for what is under way.
     pub drain_timeout: Duration,
@@ -123,9 +126,6 @@ const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 const PING_INTERVAL: Duration = Duration::from_secs(60);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How long an idle HTTP/2 connection that is to close has to say goodbye.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-
 /// Serve `protocol` on `listener` with `handler` until the shutdown; then drain. Returns whether
 /// all connections finished in time.
 pub async fn serve<H, F, B>(
@@ -141,6 +141,7 @@ where
     B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static,
 {
     let connections = TaskTracker::new();
+    let mut refusals = LineRate::default();
     let http1 = http1_builder(&config);
     let http2 = http2_builder(&config);
     loop {
@@ -163,7 +164,9 @@ where
             () = shutdown.begun() => break,
         };
         let Some(place) = place else {
-            tracing::debug!(%client, "a client has too many connections");
+            if let Some(left_out) = refusals.take(Instant::now()) {
+                tracing::warn!(%client, left_out, "a client has as many connections as it may");
+            }
             continue;
         };
         // Small answers must not wait for the client's delayed acknowledgement.
@@ -180,6 +183,7 @@ where
                     builder: http1.clone(),
                     header_bytes_max: config.header_bytes_max,
                     wait_timeout: config.header_read_timeout,
+                    write_timeout: config.write_timeout,
                     connections: config.connections.clone(),
                     stopping,
                 };
@@ -190,22 +194,25 @@ where
             }
             Protocol::Http2 => {
                 let (http2, timeout) = (http2.clone(), config.header_read_timeout);
-                let places = config.connections.clone();
+                let rules = Http2Rules {
+                    write_timeout: config.write_timeout,
+                    connections: config.connections.clone(),
+                    stopping,
+                };
                 connections.spawn(async move {
                     // hyper itself waits for a connection's first bytes for as long as that takes.
                     let begun = {
-                        let waiting = places.wait(Instant::now());
+                        let waiting = rules.connections.wait(Instant::now());
                         tokio::select! {
                             begun = tokio::time::timeout(timeout, begins(stream.get_ref())) => begun,
                             () = waiting.closes() => return,
-                            () = stopping.cancelled() => return,
+                            () = rules.stopping.cancelled() => return,
                         }
                     };
                     if matches!(begun, Ok(Ok(()))) {
                         let stream = Paced::new(stream, timeout);
                         // Boxed: until here it takes no memory.
-                        let driving = drive_http2(http2, stream, handler, (stopping, places));
-                        Box::pin(driving).await;
+                        Box::pin(drive_http2(http2, stream, handler, rules)).await;
                     }
                     drop(place);
                 });
@@ -217,13 +224,20 @@ where
     tokio::time::timeout(config.drain_timeout, connections.wait()).await.is_ok()
 }
 
-/// Serve one HTTP/2 connection until it ends, or until what is under way is answered once
-/// `stopping` comes, or nothing is and others need its place.
+/// What an HTTP/2 connection is served with.
+struct Http2Rules {
+    write_timeout: Duration,
+    connections: Connections,
+    stopping: CancellationToken,
+}
+
+/// Serve one HTTP/2 connection until it ends, its client does not take its answers, or nothing is under way and others
+/// need its place. Once it is to stop, what is under way is answered.
 async fn drive_http2<H, F, B>(
     builder: conn::http2::Builder<TokioExecutor>,
     stream: Paced,
     handler: H,
-    (stopping, places): (CancellationToken, Connections),
+    rules: Http2Rules,
 ) where
     H: Fn(Request<RequestBody>) -> F,
     F: Future<Output = Response<B>> + Send + 'static,
@@ -231,25 +245,36 @@ async fn drive_http2<H, F, B>(
 {
     let (calls, requests) = (Calls::default(), Arc::new(Requests::default()));
     let io = WrittenTogether::new(TokioIo::new(stream), calls.clone());
-    let service = service_fn(|request: Request<Incoming>| {
+    let service = service_fn(|mut request: Request<Incoming>| {
         let (call, ongoing) = (calls.begin(), requests.begin());
+        request.extensions_mut().insert(requests.clone());
         let answer = handler(request.map(RequestBody::Left));
         async move {
             let answer = answer.await;
             drop(call);
-            Ok::<_, Infallible>(answer.map(|body| Answering::new(body, ongoing)))
+            Ok::<_, Infallible>(Answering::of(answer, ongoing))
         }
     });
     let mut connection = pin!(builder.serve_connection(io, service));
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
-        () = stopping.cancelled() => {
+        () = rules.stopping.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
-        () = requests.closes(&places) => {
-            connection.as_mut().graceful_shutdown();
-            tokio::time::timeout(CLOSE_TIMEOUT, connection).await.unwrap_or(Ok(()))
+        close = requests.closes(&rules.connections, rules.write_timeout) => match close {
+            Close::Stalled => {
+                tracing::debug!("a client does not take its answers");
+                Ok(())
+            }
+            Close::Evicted => {
+                connection.as_mut().graceful_shutdown();
+                // Calls that came before the client knew are answered.
+                tokio::select! {
+                    ended = connection => ended,
+                    _ = requests.rests(rules.write_timeout) => Ok(()),
+                }
+            }
         }
     };
     if let Err(error) = ended {

@@ -48,8 +48,8 @@ pub enum LogFormat {
 #[error("{0}")]
 pub struct InvalidFilter(String);
 
-/// The log. Dropping it waits a moment for the lines that are still to be written.
-#[must_use]
+/// The log; clones are the same.
+#[derive(Clone)]
 pub struct Log(Arc<Queue>);
 
 impl Log {
@@ -57,10 +57,9 @@ impl Log {
     pub fn dropped(&self) -> u64 {
         self.0.dropped()
     }
-}
 
-impl Drop for Log {
-    fn drop(&mut self) {
+    /// Wait a moment for the lines that are still to be written: at the end of the process.
+    pub fn flush(&self) {
         self.0.flush();
     }
 }
@@ -71,14 +70,19 @@ pub fn check_filter(filter: &str) -> Result<(), InvalidFilter> {
 }
 
 /// Write log lines that pass `filter` to standard error, with the fields of their spans, and panics
-/// as such lines. Call it once.
-pub fn init(filter: &str, format: LogFormat) -> Result<Log, InvalidFilter> {
+/// as such lines. Lines of the modules `own` are the server's own: requests cannot provoke them at
+/// will, and find no room that others fill. Call it once.
+pub fn init(
+    filter: &str,
+    format: LogFormat,
+    own: &'static [&'static str],
+) -> Result<Log, InvalidFilter> {
     let invalid = |error: &dyn std::fmt::Display| InvalidFilter(error.to_string());
     let filter = EnvFilter::try_new(filter).map_err(|error| invalid(&error))?;
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let coloured = format == LogFormat::Text && !plain && std::io::stderr().is_terminal();
     let queue = Queue::start(std::io::stderr()).map_err(|error| invalid(&error))?;
-    let layer = LogLayer::new(format, coloured, queue.clone());
+    let layer = LogLayer::new((format, coloured), own, queue.clone());
     let subscriber = tracing_subscriber::registry().with(filter).with(layer);
     subscriber.try_init().map_err(|error| invalid(&error))?;
     // The standard hook writes to standard error at once, which may block.

@@ -7,7 +7,7 @@
 //!
 //! Spans have no names here: they carry fields, and a line has all fields of the spans around it.
 //! Clients and plugins bring some of the texts. Each text is cut, and escaped so that it ends
-//! neither its field nor its line.
+//! neither its field nor its line; a plugin's message is quoted as a field's value is.
 
 mod text;
 
@@ -41,6 +41,8 @@ const FOREIGN_PREFIX: &str = "log.";
 pub(crate) struct LogLayer {
     format: LogFormat,
     coloured: bool,
+    /// The modules whose lines are the server's own.
+    own: &'static [&'static str],
     queue: Arc<Queue>,
 }
 
@@ -48,12 +50,28 @@ pub(crate) struct LogLayer {
 struct SpanFields(String);
 
 impl LogLayer {
-    pub(crate) fn new(format: LogFormat, coloured: bool, queue: Arc<Queue>) -> Self {
-        Self { format, coloured, queue }
+    pub(crate) fn new(
+        (format, coloured): (LogFormat, bool),
+        own: &'static [&'static str],
+        queue: Arc<Queue>,
+    ) -> Self {
+        Self { format, coloured, own, queue }
     }
 
-    fn fields<'a>(&self, line: &'a mut String, may_hold_object: bool) -> Fields<'a> {
-        Fields { line, format: self.format, may_hold_object }
+    fn fields<'a>(&self, line: &'a mut String, is_plugins: bool) -> Fields<'a> {
+        Fields { line, format: self.format, is_plugins }
+    }
+
+    fn origin_of(&self, target: &str) -> Origin {
+        let within = |module: &&str| {
+            let rest = target.strip_prefix(*module);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+        };
+        match target {
+            PLUGIN_TARGET => Origin::Plugin,
+            _ if self.own.iter().any(within) => Origin::Own,
+            _ => Origin::Client,
+        }
     }
 
     fn line<S>(&self, event: &Event<'_>, context: &Context<'_, S>) -> String
@@ -126,8 +144,7 @@ where
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        let is_plugins = event.metadata().target() == PLUGIN_TARGET;
-        let origin = if is_plugins { Origin::Plugin } else { Origin::Host };
+        let origin = self.origin_of(event.metadata().target());
         self.queue.push(&self.line(event, &context), origin);
     }
 }
@@ -136,8 +153,8 @@ where
 struct Fields<'a> {
     line: &'a mut String,
     format: LogFormat,
-    /// Whether the field `fields` is an object already, in JSON.
-    may_hold_object: bool,
+    /// Whether a plugin's line: its message is quoted, and its field `fields` is an object already, in JSON.
+    is_plugins: bool,
 }
 
 impl Fields<'_> {
@@ -190,7 +207,7 @@ impl Fields<'_> {
         let most = if is_message { MESSAGE_BYTES_MAX } else { TEXT_BYTES_MAX };
         let (escape, quote) = match self.format {
             LogFormat::Json => (Escape::Json, "\""),
-            LogFormat::Text if is_message || plain => (Escape::Controls, ""),
+            LogFormat::Text if is_message && !self.is_plugins || plain => (Escape::Controls, ""),
             LogFormat::Text => (Escape::Quoted, "\""),
         };
         self.line.push_str(quote);
@@ -203,7 +220,7 @@ impl Fields<'_> {
 
 impl Visit for Fields<'_> {
     fn record_str(&mut self, field: &Field, value: &str) {
-        if self.may_hold_object && field.name() == "fields" {
+        if self.is_plugins && field.name() == "fields" {
             if value.len() > OBJECT_BYTES_MAX {
                 self.add_text("fields", "[cut]");
             } else {

@@ -2,8 +2,9 @@
 //!
 //! Whoever logs only appends to a buffer in memory; a thread of its own writes the buffer out.
 //! While nobody reads standard error that thread stands still, the buffer fills, and further lines
-//! are dropped and counted. Plugins' lines have half of the buffer, so that they cannot keep out
-//! the host's.
+//! are dropped and counted. Plugins' lines fill at most half of the buffer, with those that clients
+//! provoke at most three quarters of it: what the server has to say of itself, and of its
+//! operators, always finds the rest.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -33,11 +34,26 @@ struct State {
     untold: u64,
 }
 
-/// Whose a line is.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// Who can make a line be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    Host,
+    /// The server itself and its operators.
+    Own,
+    /// Anyone who sends requests.
+    Client,
+    /// A plugin writes it.
     Plugin,
+}
+
+impl Origin {
+    /// How full the buffer may be with such a line.
+    fn bytes_max(self) -> usize {
+        match self {
+            Self::Own => WAITING_BYTES_MAX,
+            Self::Client => WAITING_BYTES_MAX / 4 * 3,
+            Self::Plugin => WAITING_BYTES_MAX / 2,
+        }
+    }
 }
 
 impl Queue {
@@ -51,12 +67,8 @@ impl Queue {
 
     /// Take a line, or drop and count it.
     pub(crate) fn push(&self, line: &str, origin: Origin) {
-        let most = match origin {
-            Origin::Host => WAITING_BYTES_MAX,
-            Origin::Plugin => WAITING_BYTES_MAX / 2,
-        };
         let mut state = self.state();
-        if state.waiting.len() + line.len() > most {
+        if state.waiting.len() + line.len() > origin.bytes_max() {
             state.dropped += 1;
             state.untold += 1;
             return;
@@ -140,14 +152,20 @@ mod tests {
         let (begun, begins) = channel();
         let (allow, may) = channel();
         let queue = Queue::start(Slow { begun, may }).unwrap();
-        queue.push("first\n", Origin::Host);
+        queue.push("first\n", Origin::Own);
         assert_eq!(begins.recv().unwrap(), b"first\n");
         let line = "x".repeat(1 << 10);
         let most = WAITING_BYTES_MAX / line.len();
-        (0..most).for_each(|_| queue.push(&line, Origin::Plugin));
-        assert_eq!(queue.dropped(), most as u64 / 2, "plugins have half of it");
-        (0..most).for_each(|_| queue.push(&line, Origin::Host));
-        assert_eq!(queue.dropped(), most as u64, "the host has the rest");
+        let mut fitted = 0;
+        for (origin, part) in
+            [(Origin::Plugin, most / 2), (Origin::Client, most / 4), (Origin::Own, most / 4)]
+        {
+            let dropped = queue.dropped();
+            (0..most).for_each(|_| queue.push(&line, origin));
+            assert_eq!(queue.dropped() - dropped, (most - part) as u64, "{origin:?}");
+            fitted += part;
+        }
+        assert_eq!(fitted, most);
         allow.send(()).unwrap();
         assert_eq!(begins.recv().unwrap().len(), WAITING_BYTES_MAX, "all that fits is written");
         allow.send(()).unwrap();

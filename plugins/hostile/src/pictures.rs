@@ -9,6 +9,7 @@ use crate::{Deed, harmless};
 
 pub(crate) const DEEDS: &[(&str, Deed)] = &[
     ("bomb", bomb),
+    ("pixels", pixels),
     ("thumbnail", thumbnail),
     ("pixels-data", pixels_data),
     ("resize-chain", |request| resize_chain(request, 12_000_000)),
@@ -17,6 +18,9 @@ pub(crate) const DEEDS: &[(&str, Deed)] = &[
     ("resize-loop", resize_loop),
 ];
 
+/// What the state of a picture that is to be answered begins with.
+pub(crate) const PIXELS: &[u8] = b"pixels:";
+
 fn decoded(request: &Request) -> Result<Pixels, Failure> {
     Ok(Pixels::decode(&request.body, image::RGB)?)
 }
@@ -24,6 +28,13 @@ fn decoded(request: &Request) -> Result<Pixels, Failure> {
 fn bomb(request: &Request) -> Result<Prepared, Failure> {
     decoded(request)?;
     harmless()
+}
+
+/// What the decoder gave: bytes of another would be in it.
+fn pixels(request: &Request) -> Result<Prepared, Failure> {
+    let mut prepared = harmless()?;
+    prepared.state = [PIXELS, &decoded(request)?.data()].concat();
+    Ok(prepared)
 }
 
 /// What an honest plugin does: hostile is only the picture.

@@ -1,18 +1,18 @@
 //! The end: told by a signal, announced, and over within the drain timeout whatever still runs.
+//!
+//! The first signal announces it, the next one ends the delay before the drain, one more ends the process at once.
 
 use std::time::Duration;
 
 use anyhow::Result;
 use gristmill_http::{GrpcPlane, Shutdown};
+use gristmill_telemetry::Log;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::process;
 
-/// What the end may take beyond the drain timeout before the process is ended as it is.
-const PATIENCE: Duration = Duration::from_secs(6);
-
-/// What the log has to be written in.
-const LAST_LINE: Duration = Duration::from_millis(300);
+/// What the end may take beyond the drain timeout.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The signals that end the server.
 pub(super) struct Signals {
@@ -56,16 +56,34 @@ pub(super) async fn announce(
     tracing::info!("shutting down: finishing requests under way");
 }
 
-/// End the process a little after `drain_timeout`, whatever still runs: by a thread that does not need
-/// the runtime, of which work may hold every thread.
-pub(super) fn end_within(drain_timeout: Duration) {
-    let watch = move || {
-        std::thread::sleep(drain_timeout + PATIENCE);
-        tracing::error!("the drain timeout passed, and something still runs: ending without it");
-        std::thread::sleep(LAST_LINE);
-        process::end_at_once();
-    };
-    if let Err(error) = std::thread::Builder::new().name("end".into()).spawn(watch) {
+/// End the process at the next signal, or a little after `drain_timeout`, whatever still runs. A thread
+/// with a runtime of its own does that: work may hold every thread of the server's.
+pub(super) fn end_within(drain_timeout: Duration, mut signals: Signals, log: Log) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let watch = runtime.and_then(|runtime| {
+        let watch = move || {
+            let is_told = runtime.block_on(async {
+                tokio::select! {
+                    () = tokio::time::sleep(drain_timeout + PATIENCE) => false,
+                    () = signals.next() => true,
+                }
+            });
+            if is_told {
+                tracing::warn!("told to end again: ending at once, whatever is under way");
+            } else {
+                tracing::error!("the drain timeout passed: ending without what still runs");
+            }
+            end(&log)
+        };
+        std::thread::Builder::new().name("end".into()).spawn(watch)
+    });
+    if let Err(error) = watch {
         tracing::warn!(%error, "nothing watches over the end");
     }
+}
+
+/// End the process when the log is written. What still runs is left behind.
+pub(super) fn end(log: &Log) -> ! {
+    log.flush();
+    process::end(0)
 }

@@ -1,7 +1,7 @@
 //! Connections: how many there may be, what waits for whom, and heads that are none.
 
 use std::io::Write;
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, TcpStream};
 
 use serde_json::json;
 
@@ -18,9 +18,16 @@ fn used(server: &Server) -> Raw {
     raw
 }
 
+/// As few places as there can be, all of which one client may take.
+fn sixteen_places() -> Setup {
+    let setup = Setup::new().flag("--connections-max", "16");
+    setup.flag("--connections-per-client-max", "100")
+}
+
 #[test]
 fn idle_connections_make_room_for_others_and_for_the_operator() {
-    let mut server = Setup::new().open_files(300).flag("--open-tenant", "acme").start();
+    let setup = Setup::new().open_files(300).flag("--open-tenant", "acme");
+    let mut server = setup.flag("--connections-per-client-max", "300").start();
     server.put("models/identity", include_bytes!("../fixtures/identity-fp32.onnx"));
     server.put_json("tenants/acme", &json!({ "open": true, "models": ["identity"] }));
     let head = raw::post("/v2/models/identity/infer", &["content-length: 9"]);
@@ -43,7 +50,7 @@ fn idle_connections_make_room_for_others_and_for_the_operator() {
 
 #[test]
 fn idle_grpc_connections_make_room() {
-    let server = Setup::new().flag("--connections-max", "16").start();
+    let server = sixteen_places().start();
     let mut idle: Vec<_> = (0..16).map(|_| h2::connect(&server.grpc)).collect();
     // One more, and one of the data plane, whose places are the same.
     let mut newcomer = h2::connect(&server.grpc);
@@ -55,6 +62,74 @@ fn idle_grpc_connections_make_room() {
         kinds.push(kind);
     }
     assert!(kinds.contains(&h2::GOAWAY), "{kinds:?}");
+}
+
+#[test]
+fn streams_that_only_stay_open_make_room() {
+    let server = sixteen_places().flag("--open-tenant", "acme").start();
+    server.open_tenant("acme");
+    let open = |index: usize| {
+        let mut stream = h2::connect(&server.grpc);
+        if index.is_multiple_of(2) {
+            h2::begin(&mut stream, "/grpc.health.v1.Health/Watch");
+            h2::send_empty(&mut stream);
+            h2::read_until(&mut stream, h2::DATA);
+        } else {
+            h2::begin(&mut stream, "/inference.GRPCInferenceService/ModelStreamInfer");
+            h2::read_until(&mut stream, h2::HEADERS);
+        }
+        stream
+    };
+    let mut open: Vec<_> = (0..16).map(open).collect();
+    let mut newcomer = h2::connect(&server.grpc);
+    assert!(h2::call(&mut newcomer, "ServerLive", b""));
+    assert_eq!(server.data.get("/livez").status, 200);
+    h2::read_until(&mut open[0], h2::GOAWAY);
+}
+
+#[test]
+fn a_call_that_came_before_its_connection_was_to_close_is_answered() {
+    let server = sixteen_places().flag("--infer-timeout-s", "3").start();
+    let mut idle: Vec<_> = (0..16).map(|_| h2::connect(&server.grpc)).collect();
+    let newcomer = TcpStream::connect(&server.grpc).unwrap();
+    h2::read_until(&mut idle[0], h2::GOAWAY);
+    // The server does not know yet that this was read. The call has its own time: its message never comes.
+    h2::begin(&mut idle[0], "/inference.GRPCInferenceService/ServerLive");
+    h2::read_until(&mut idle[0], h2::HEADERS);
+    h2::assert_closes(&mut idle[0]);
+    drop(newcomer);
+}
+
+#[test]
+fn a_client_that_takes_no_answer_is_disconnected() {
+    let server = Setup::new().flag("--write-timeout-s", "1").start();
+    let mut reads = h2::connect(&server.grpc);
+    let mut stalls = h2::connect_without_window(&server.grpc);
+    h2::begin(&mut stalls, "/inference.GRPCInferenceService/ServerLive");
+    h2::send_empty(&mut stalls);
+    h2::read_until(&mut stalls, h2::HEADERS);
+    h2::assert_closes(&mut stalls);
+    assert!(h2::call(&mut reads, "ServerLive", b""));
+}
+
+#[test]
+fn one_client_leaves_places_for_others() {
+    let setup = Setup::new().flag("--connections-max", "32").flag("--infer-timeout-s", "600");
+    let server = setup.flag("--open-tenant", "acme").start();
+    server.put("models/identity", include_bytes!("../fixtures/identity-fp32.onnx"));
+    server.put_json("tenants/acme", &json!({ "open": true, "models": ["identity"] }));
+    let head = raw::post("/v2/models/identity/infer", &["content-length: 9"]);
+    let slow = |_| {
+        let mut raw = Raw::open(&server.data);
+        raw.try_send(head.as_bytes());
+        raw
+    };
+    let slow: Vec<_> = (0..40).map(slow).collect();
+    let mut other = Raw::open_from(Ipv4Addr::new(127, 0, 0, 2), &server.data);
+    other.send(LIVE.as_bytes());
+    other.read_until("live");
+    server.log_with("a client has as many connections as it may client=\"127.0.0.1\"");
+    drop(slow);
 }
 
 #[test]
@@ -122,8 +197,7 @@ fn a_streams_message_that_does_not_arrive_ends_the_stream() {
     let server = Setup::new().flag("--infer-timeout-s", "1").flag("--open-tenant", "acme").start();
     server.put_json("tenants/acme", &json!({ "open": true }));
     let mut stream = h2::connect(&server.grpc);
-    let headers = h2::headers("/inference.GRPCInferenceService/ModelStreamInfer");
-    stream.write_all(&h2::frame(h2::HEADERS, h2::END_HEADERS, 1, &headers)).unwrap();
+    h2::begin(&mut stream, "/inference.GRPCInferenceService/ModelStreamInfer");
     stream.write_all(&h2::frame(h2::DATA, 0, 1, &[0, 0, 0, 1, 0, 7])).unwrap();
     // Its last headers say why.
     loop {

@@ -1,6 +1,6 @@
 //! HTTP/2 by the frame, for what no gRPC client would send or leave unread.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -11,6 +11,9 @@ const PING: u8 = 6;
 pub(crate) const GOAWAY: u8 = 7;
 const WINDOW_UPDATE: u8 = 8;
 
+/// A setting: how much of each stream may come.
+const INITIAL_WINDOW_SIZE: u8 = 4;
+
 /// The flags of the last frame of a stream, and of headers that are whole.
 pub(crate) const END_STREAM: u8 = 0x1;
 pub(crate) const END_HEADERS: u8 = 0x4;
@@ -19,10 +22,19 @@ const ACK: u8 = 0x1;
 
 /// A connection that has been opened as HTTP/2 asks for.
 pub(crate) fn connect(address: &str) -> TcpStream {
+    connect_with(address, &[])
+}
+
+/// A connection whose client lets nothing of any answer come.
+pub(crate) fn connect_without_window(address: &str) -> TcpStream {
+    connect_with(address, &[0, INITIAL_WINDOW_SIZE, 0, 0, 0, 0])
+}
+
+fn connect_with(address: &str, settings: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
-    stream.write_all(&frame(SETTINGS, 0, 0, &[])).unwrap();
+    stream.write_all(&frame(SETTINGS, 0, 0, settings)).unwrap();
     // The windows are the server's once it has told both of them, and knows that they are known.
     let mut told = Vec::new();
     while !(told.contains(&(SETTINGS, 0)) && told.contains(&(WINDOW_UPDATE, 0))) {
@@ -55,6 +67,35 @@ fn next_of(stream: &mut TcpStream) -> Option<(u8, u8, u32, Vec<u8>)> {
             return Some((kind, flags, number, payload));
         }
         stream.write_all(&frame(PING, ACK, 0, &payload)).ok()?;
+    }
+}
+
+/// Begin a call of stream 1, without a message.
+pub(crate) fn begin(stream: &mut TcpStream, path: &str) {
+    stream.write_all(&frame(HEADERS, END_HEADERS, 1, &headers(path))).unwrap();
+}
+
+/// Give stream 1 an empty message, its only one.
+pub(crate) fn send_empty(stream: &mut TcpStream) {
+    stream.write_all(&frame(DATA, END_STREAM, 1, &[0; 5])).unwrap();
+}
+
+/// Read until a frame of this kind, which must come.
+#[track_caller]
+pub(crate) fn read_until(stream: &mut TcpStream, kind: u8) {
+    while next(stream).expect("a frame").0 != kind {}
+}
+
+/// Fails where the server does not close the connection.
+#[track_caller]
+pub(crate) fn assert_closes(stream: &mut TcpStream) {
+    // The server sends a ping once a minute.
+    stream.set_read_timeout(Some(Duration::from_secs(40))).unwrap();
+    while next(stream).is_some() {}
+    match stream.read(&mut [0]) {
+        Ok(0) => {}
+        Err(error) if error.kind() == ErrorKind::ConnectionReset => {}
+        other => panic!("the connection stays open: {other:?}"),
     }
 }
 

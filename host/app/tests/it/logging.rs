@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::client::Answer;
+use crate::load::under_load;
 use crate::server::{Server, Setup};
 
 const HOSTILE: &str = "/v1/acme/infer/hostile";
@@ -44,6 +45,31 @@ fn lines_that_were_dropped_are_counted_in_the_log() {
     let dropped: usize = told.split("lines=").nth(1).unwrap().trim().parse().unwrap();
     assert!(dropped > 1000, "{told}");
     assert!(log.contains("shutting down"), "the host's own lines have their place");
+}
+
+#[test]
+fn clients_cannot_push_out_what_the_server_says_of_itself() {
+    let server = Setup::new().unread_log().start();
+    server.hostile("acme");
+    let fail = |_| server.data.post(&format!("{HOSTILE}?do=trap"), b"").status;
+    let dropped = || server.status()["log"]["dropped_lines"].as_u64().unwrap();
+    let late: Vec<_> = (0..20).map(|number| format!("tenants/late-{number}")).collect();
+    assert_eq!(dropped(), 0);
+    under_load(4, fail, |answers| {
+        let mut answers = answers.iter();
+        assert!(answers.by_ref().take(50_000).any(|_| dropped() > 0), "the log takes all lines");
+        for path in &late {
+            server.put_json(path, &json!({ "open": true }));
+            assert_eq!(answers.next(), Some(500));
+        }
+    });
+    server.signal_terminate();
+    let (log, status) = server.wait_reading_the_log();
+    assert_eq!(status.code(), Some(0));
+    for line in late.iter().map(|path| format!("path=/admin/v1/{path}")) {
+        assert!(log.contains(&line), "{line} is missing");
+    }
+    assert!(log.contains("shutting down"));
 }
 
 #[test]
@@ -92,7 +118,7 @@ fn in_text_a_line_names_its_request_too() {
     assert_harmless(&server.data.send("POST", &path, &own, Some(b"")));
     let log = server.log_with("order-66");
     let line = log.lines().find(|line| line.contains("order-66")).unwrap();
-    let said = r#" WARN plugin: hashed\n"it" plugin=hostile fields={"texts":"1","tenant":"a \"forged\" one"} request_id=order-66 tenant=acme pipeline=hostile"#;
+    let said = r#" WARN plugin: "hashed\n\"it\"" plugin=hostile fields={"texts":"1","tenant":"a \"forged\" one"} request_id=order-66 tenant=acme pipeline=hostile"#;
     assert!(line.ends_with(said), "{line}");
     let path = format!("{HOSTILE}?do=internal-error");
     server.data.send("POST", &path, &own, Some(b"")).refused(500, "plugin_failed", &[]);

@@ -38,6 +38,7 @@ mod connections;
 mod deletions;
 mod durability;
 mod h2;
+mod leaks;
 mod limits;
 mod logging;
 mod long_calls;

@@ -211,7 +211,8 @@ fn bodies_that_are_only_promised() {
 #[test]
 fn ten_thousand_idle_connections() {
     const CONNECTIONS: usize = 10_000;
-    let mut server = ranker(Setup::new());
+    let most = (2 * CONNECTIONS).to_string();
+    let mut server = ranker(Setup::new().flag("--connections-per-client-max", &most));
     rlimit::increase_nofile_limit(2 * CONNECTIONS as u64).unwrap();
     serves(&mut server);
     let before = server.resident_bytes();

@@ -1,9 +1,10 @@
 //! A connection to write anything to, for what no HTTP client would send.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
+use tokio::net::TcpSocket;
 use ureq::http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::client::{Answer, Client};
@@ -33,6 +34,22 @@ impl Raw {
         Ok(Self(stream))
     }
 
+    /// A connection from another address of this machine.
+    pub(crate) fn open_from(source: Ipv4Addr, client: &Client) -> Self {
+        let address: SocketAddr =
+            client.address().strip_prefix("http://").unwrap().parse().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let connecting = async {
+            let socket = TcpSocket::new_v4().unwrap();
+            socket.bind((source, 0).into()).unwrap();
+            socket.connect(address).await.unwrap().into_std().unwrap()
+        };
+        let stream = runtime.block_on(connecting);
+        stream.set_nonblocking(false).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self(stream)
+    }
+
     /// Open a connection and write `text` to it.
     pub(crate) fn sent(client: &Client, text: &str) -> Self {
         let mut raw = Self::open(client);
@@ -42,6 +59,16 @@ impl Raw {
 
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         self.0.write_all(bytes).unwrap();
+    }
+
+    /// Write what the server may refuse to take.
+    pub(crate) fn try_send(&mut self, bytes: &[u8]) {
+        let _ = self.0.write_all(bytes);
+    }
+
+    /// Send no more.
+    pub(crate) fn end_sending(&mut self) {
+        self.0.shutdown(Shutdown::Write).unwrap();
     }
 
     /// All that comes until what has come ends with `end`.

@@ -47,6 +47,28 @@ fn a_server_ends_within_its_drain_timeout_whatever_its_plugins_do() {
 }
 
 #[test]
+fn a_signal_during_the_drain_ends_the_server_at_once() {
+    let server = Setup::new().flag("--drain-timeout-s", "3600").start();
+    server.hostile("acme");
+    // Its body does not come, for longer than this test may take.
+    let head = raw::post("/v1/acme/infer/patient", &["content-length: 100000"]);
+    let mut slow = Raw::sent(&server.data, &head);
+    slow.send(&[b' '; 50_000]);
+    let under_way = || server.status()["tenants"]["acme"]["bytes_under_way"].as_u64().unwrap();
+    assert!((0..10_000).any(|_| under_way() >= 50_000), "the request is not under way");
+    server.signal_terminate();
+    server.log_with("shutting down: finishing requests under way");
+    let told = Instant::now();
+    server.signal_terminate();
+    let (_, status, setup) = server.wait();
+    assert_eq!(status.code(), Some(0));
+    assert!(told.elapsed() < Duration::from_secs(45), "it took {:?}", told.elapsed());
+    let log = fs::read_to_string(setup.log_path()).unwrap();
+    assert!(log.contains("told to end again: ending at once"), "{log}");
+    drop(slow);
+}
+
+#[test]
 fn a_server_that_loads_lives_is_not_ready_and_can_be_ended() {
     let setup = Setup::new();
     let log = setup.data_dir().join("store/log");

@@ -25,6 +25,7 @@ pub(super) async fn status(State(state): State<AdminState>) -> Json {
         "version": env!("CARGO_PKG_VERSION"),
         "release": snapshot.release,
         "backends": state.control.backends(),
+        "log": { "dropped_lines": state.log.dropped() },
         "jobs": state.control.jobs().iter().map(describe_job).collect::<Vec<_>>(),
         "models": models.collect::<Map<_, _>>(),
         "tenants": tenants.into_iter().collect::<Map<_, _>>(),

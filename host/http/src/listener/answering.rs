@@ -1,17 +1,21 @@
 //! The body of an answer, for as long as it is being written.
 
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
+use http::Response;
 use hyper::body::{Body, Frame, SizeHint};
 
-use super::connections::Ongoing;
+use super::requests::{Ongoing, Requests, StaysOpen, Unwritten};
 
-/// A handler's body, or one of the listener's own. Its request is under way until it is dropped.
+/// A handler's body, or one of the listener's own. Its request is under way until it is dropped and all of its parts
+/// are written; only until a part is written where the answer [stays open](StaysOpen).
 pub(super) struct Answering<B> {
     body: Whose<B>,
-    _ongoing: Ongoing,
+    requests: Arc<Requests>,
+    _ongoing: Option<Ongoing>,
 }
 
 enum Whose<B> {
@@ -19,30 +23,47 @@ enum Whose<B> {
     Listener(Bytes),
 }
 
+/// A part of an answer.
+pub(super) struct Part {
+    bytes: Bytes,
+    unwritten: Unwritten,
+}
+
 impl<B> Answering<B> {
-    pub(super) fn new(body: B, ongoing: Ongoing) -> Self {
-        Self { body: Whose::Handler(body), _ongoing: ongoing }
+    /// A handler's answer to a request.
+    pub(super) fn of(answer: Response<B>, ongoing: Ongoing) -> Response<Self> {
+        let stays_open = answer.extensions().get::<StaysOpen>().is_some();
+        answer.map(|body| {
+            let requests = ongoing.requests().clone();
+            let ongoing = Some(ongoing).filter(|_| !stays_open);
+            Self { body: Whose::Handler(body), requests, _ongoing: ongoing }
+        })
     }
 
     /// What the listener itself answers.
-    pub(super) fn own(body: Bytes, ongoing: Ongoing) -> Self {
-        Self { body: Whose::Listener(body), _ongoing: ongoing }
+    pub(super) fn own(answer: Response<Bytes>, ongoing: Ongoing) -> Response<Self> {
+        answer.map(|body| {
+            let requests = ongoing.requests().clone();
+            Self { body: Whose::Listener(body), requests, _ongoing: Some(ongoing) }
+        })
     }
 }
 
 impl<B: Body<Data = Bytes> + Unpin> Body for Answering<B> {
-    type Data = Bytes;
+    type Data = Part;
     type Error = B::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        match &mut self.body {
-            Whose::Handler(body) => Pin::new(body).poll_frame(context),
-            Whose::Listener(bytes) if bytes.is_empty() => Poll::Ready(None),
-            Whose::Listener(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-        }
+    ) -> Poll<Option<Result<Frame<Part>, B::Error>>> {
+        let frame = match &mut self.body {
+            Whose::Handler(body) => ready!(Pin::new(body).poll_frame(context)),
+            Whose::Listener(bytes) if bytes.is_empty() => None,
+            Whose::Listener(bytes) => Some(Ok(Frame::data(std::mem::take(bytes)))),
+        };
+        let part = |bytes| Part { bytes, unwritten: self.requests.begin_part() };
+        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(part))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -57,5 +78,20 @@ impl<B: Body<Data = Bytes> + Unpin> Body for Answering<B> {
             Whose::Handler(body) => body.size_hint(),
             Whose::Listener(bytes) => SizeHint::with_exact(bytes.len() as u64),
         }
+    }
+}
+
+impl Buf for Part {
+    fn remaining(&self) -> usize {
+        self.bytes.remaining()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.bytes.chunk()
+    }
+
+    fn advance(&mut self, bytes: usize) {
+        self.unwritten.advance(bytes);
+        self.bytes.advance(bytes);
     }
 }

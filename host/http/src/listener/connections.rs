@@ -5,13 +5,12 @@
 //! none waits, the newcomer does. The admin plane has places of its own, which no traffic takes.
 
 use std::collections::{BTreeMap, HashMap};
-use std::net::IpAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 /// How often a newcomer without a place looks for a connection that has begun to wait.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
@@ -40,7 +39,8 @@ struct Open {
 }
 
 impl Connections {
-    /// At most `max` connections, and at most `per_client_max` of one address.
+    /// At most `max` connections, and at most `per_client_max` of one client: an IPv4 address, or an IPv6 network of
+    /// 64 bits, of which a host may have all addresses.
     pub fn new(max: usize, per_client_max: Option<usize>) -> Self {
         let places = Arc::new(Semaphore::new(max.min(Semaphore::MAX_PERMITS)));
         Self(Arc::new(Shared { places, per_client_max, open: Mutex::default() }))
@@ -81,6 +81,7 @@ impl Connections {
 
     fn counted(&self, client: IpAddr) -> Option<Client> {
         let Some(max) = self.0.per_client_max else { return Some(Client(None)) };
+        let client = client_of(client);
         let mut open = lock(&self.0.open);
         let count = open.clients.entry(client).or_default();
         if *count >= max {
@@ -140,58 +141,11 @@ impl Drop for Waiting {
     }
 }
 
-/// The requests of one connection.
-#[derive(Debug, Default)]
-pub(super) struct Requests {
-    begun: AtomicUsize,
-    ended: AtomicUsize,
-}
-
-/// A request that is not answered yet, or whose answer is not written, until this is dropped.
-#[derive(Debug)]
-pub(super) struct Ongoing(Arc<Requests>);
-
-impl Requests {
-    pub(super) fn begin(self: &Arc<Self>) -> Ongoing {
-        self.begun.fetch_add(1, Ordering::Relaxed);
-        Ongoing(self.clone())
-    }
-
-    /// How many have begun.
-    pub(super) fn begun(&self) -> usize {
-        self.begun.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn are_under_way(&self) -> bool {
-        self.ended.load(Ordering::Relaxed) != self.begun()
-    }
-
-    /// Wait until the connection that these came by has waited longest of all and is to close.
-    pub(super) async fn closes(&self, connections: &Connections) {
-        let mut seen = None;
-        loop {
-            let since = Instant::now();
-            sleep(IDLE_INTERVAL).await;
-            let begun = Some(self.begun());
-            let was_idle = std::mem::replace(&mut seen, begun) == begun && !self.are_under_way();
-            if !was_idle {
-                continue;
-            }
-            let waiting = connections.wait(since);
-            while Some(self.begun()) == begun {
-                if timeout(IDLE_INTERVAL, waiting.closes()).await.is_ok()
-                    && Some(self.begun()) == begun
-                {
-                    return;
-                }
-            }
-        }
-    }
-}
-
-impl Drop for Ongoing {
-    fn drop(&mut self) {
-        self.0.ended.fetch_add(1, Ordering::Relaxed);
+/// What counts as one client.
+fn client_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
     }
 }
 
@@ -202,12 +156,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use std::net::{IpAddr, Ipv4Addr};
-    use std::sync::Arc;
     use std::time::{Duration, Instant};
 
     use futures_util::FutureExt;
 
-    use super::{Connections, IDLE_INTERVAL, Requests};
+    use super::{Connections, client_of};
 
     const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
@@ -257,23 +210,15 @@ mod tests {
         assert!(connections.place(CLIENT).await.is_some());
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_connection_closes_only_while_it_has_no_request() {
-        let connections = Connections::new(1, None);
-        let requests = Arc::new(Requests::default());
-        let mut closes = Box::pin(requests.closes(&connections));
-        let wait = || tokio::time::sleep(IDLE_INTERVAL * 3);
-        let ongoing = requests.begin();
-        let _place = connections.place(CLIENT).await;
-        tokio::select! {
-            () = &mut closes => panic!("a request is under way"),
-            _ = connections.place(CLIENT) => panic!("there is no place"),
-            () = wait() => {}
-        }
-        drop(ongoing);
-        tokio::select! {
-            () = &mut closes => {}
-            _ = connections.place(CLIENT) => panic!("there is no place"),
+    #[test]
+    fn a_network_of_ipv6_and_an_address_of_ipv4_are_one_client() {
+        for (address, client) in [
+            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+            ("::ffff:192.0.2.7", "192.0.2.7"),
+            ("192.0.2.7", "192.0.2.7"),
+        ] {
+            let client: IpAddr = client.parse().unwrap();
+            assert_eq!(client_of(address.parse().unwrap()), client, "{address}");
         }
     }
 }

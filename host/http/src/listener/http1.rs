@@ -44,6 +44,7 @@ use self::large_body::Returned;
 use super::Stream;
 use super::answering::Answering;
 use super::connections::{Connections, IDLE_INTERVAL};
+use super::requests::Taking;
 use crate::body::RequestBody;
 use crate::problem::Problem;
 
@@ -59,6 +60,7 @@ pub(super) struct Rules {
     pub(super) header_bytes_max: usize,
     /// For how long a connection may wait for a request.
     pub(super) wait_timeout: Duration,
+    pub(super) write_timeout: Duration,
     pub(super) connections: Connections,
     pub(super) stopping: CancellationToken,
 }
@@ -70,6 +72,8 @@ enum Left {
     Taken(Box<Request<Incoming>>),
     /// No request is on its way.
     Idle,
+    /// The client does not take its answers.
+    Stalled,
 }
 
 /// Serve one connection until it ends, or until what is under way is answered once it is to stop.
@@ -99,7 +103,7 @@ where
                 Some(answer) => Either::Right(Either::Left(answer)),
                 None => match refusal(&request, rules.header_bytes_max) {
                     Some(refusal) => {
-                        let refusal = refusal.map(|body| Answering::own(body, ongoing));
+                        let refusal = Answering::own(refusal, ongoing);
                         return Either::Left(ready(Ok::<_, Infallible>(refusal)));
                     }
                     None if is_large(&request) => {
@@ -110,13 +114,13 @@ where
                     None => Either::Left(handler(request.map(RequestBody::Left))),
                 },
             };
-            let answering = |answer: Response<B>| answer.map(|body| Answering::new(body, ongoing));
-            Either::Right(answer.map(|answer| Ok(answering(answer))))
+            Either::Right(answer.map(|answer| Ok(Answering::of(answer, ongoing))))
         });
         let mut connection = rules.builder.serve_connection(io, service);
         let (mut stops, mut is_stopping) = (pin!(rules.stopping.cancelled()), false);
         let mut looks = pin!(sleep(IDLE_INTERVAL));
         let (mut events, may_idle) = (None, !is_sending);
+        let mut taking = Taking::new(&shared.requests);
         let left = poll_fn(|context| {
             loop {
                 if let Poll::Ready(outcome) = connection.poll_unpin(context) {
@@ -125,10 +129,13 @@ where
                 if let Some(request) = shared.taken() {
                     return Poll::Ready(Ok(Left::Taken(Box::new(request))));
                 }
-                if may_idle && looks.as_mut().poll(context).is_ready() {
+                if looks.as_mut().poll(context).is_ready() {
+                    if taking.has_stalled(&shared.requests, rules.write_timeout) {
+                        return Poll::Ready(Ok(Left::Stalled));
+                    }
                     let now = Some(shared.events());
                     let nothing_happened = std::mem::replace(&mut events, now) == now;
-                    let has_waited = nothing_happened && shared.is_idle();
+                    let has_waited = may_idle && nothing_happened && shared.is_idle();
                     if has_waited && in_part != Some(shared.requests.begun()) {
                         return Poll::Ready(Ok(Left::Idle));
                     }
@@ -147,7 +154,7 @@ where
             Ok(Left::Ended) if is_sending => {
                 return Box::pin(connection.into_parts().io.linger()).await;
             }
-            Ok(Left::Ended) => return,
+            Ok(Left::Ended | Left::Stalled) => return,
             Ok(Left::Idle) => {
                 let parts = connection.into_parts();
                 io = parts.io;

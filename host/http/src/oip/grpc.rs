@@ -33,6 +33,7 @@ use super::Inference;
 use super::proto::grpc_inference_service_server::GrpcInferenceServiceServer;
 use crate::body::RequestBody;
 use crate::credentials;
+use crate::listener::StaysOpen;
 use crate::problem::Problem;
 
 /// The longest message of a call that needs no credentials: they say next to nothing.
@@ -40,6 +41,9 @@ const OPEN_BYTES_MAX: usize = 64 << 10;
 
 /// The service's name, as health checks ask for it.
 const SERVICE: &str = "inference.GRPCInferenceService";
+
+/// The method whose answer ends only when its client has heard enough.
+const WATCH: &str = "/grpc.health.v1.Health/Watch";
 
 /// The gRPC plane's handler; clones share everything.
 #[derive(Clone)]
@@ -83,6 +87,7 @@ impl GrpcPlane {
         let opens = ["/ServerLive", "/ServerReady", "/ServerMetadata"];
         let is_open = is_health || opens.iter().any(|method| path.ends_with(method));
         let streams = path.ends_with("/ModelStreamInfer");
+        let stays_open = streams || path == WATCH;
         let (tenant, budget) = match self.admit(is_open, &mut call, arrived) {
             Ok(admitted) => admitted,
             Err(problem) => {
@@ -113,7 +118,10 @@ impl GrpcPlane {
                 |_| Ok(Status::deadline_exceeded("the call took too long").into_http()),
             )
         };
-        let Ok(answer) = answer;
+        let Ok(mut answer) = answer;
+        if stays_open {
+            answer.extensions_mut().insert(StaysOpen);
+        }
         answer.map(|body| MeteredAnswer::new(body, budget))
     }
 

@@ -25,7 +25,7 @@ impl Write for Kept {
 fn logged(format: LogFormat, log: impl FnOnce()) -> String {
     let kept = Kept::default();
     let queue = Queue::start(kept.clone()).unwrap();
-    let layer = LogLayer::new(format, false, queue.clone());
+    let layer = LogLayer::new((format, false), &[], queue.clone());
     tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), log);
     queue.flush();
     String::from_utf8(kept.0.lock().unwrap().clone()).unwrap()
@@ -120,7 +120,7 @@ fn a_plugins_fields_are_an_object() {
     assert_eq!((&line["tenant"], &line["plugin"]), (&"acme".into(), &"hash".into()));
     assert_eq!(line["message"], "hashed\n\"it\"");
     let line = logged(LogFormat::Text, log);
-    let end = format!(" plugin: hashed\\n\"it\" plugin=hash fields={fields} request_id=7f");
+    let end = format!(" plugin: \"hashed\\n\\\"it\\\"\" plugin=hash fields={fields} request_id=7f");
     assert!(line.contains(&end), "{line}");
 
     // The host's own field of that name is a text.
@@ -133,4 +133,28 @@ fn a_plugins_fields_are_an_object() {
 fn what_a_span_says_is_not_said_again() {
     let line = logged(LogFormat::Json, || in_a_request(|| tracing::info!(tenant = "b", "x")));
     assert_eq!(line.matches("\"tenant\":").count(), 1, "{line}");
+}
+
+#[test]
+fn a_plugins_message_is_told_from_fields() {
+    let log = || tracing::info!(target: "plugin", plugin = "hash", "done tenant=other");
+    let line = logged(LogFormat::Text, log);
+    assert!(line.ends_with(" plugin: \"done tenant=other\" plugin=hash\n"), "{line}");
+}
+
+#[test]
+fn lines_of_the_servers_own_modules_are_its_own() {
+    let queue = Queue::start(Kept::default()).unwrap();
+    let layer = LogLayer::new((LogFormat::Text, false), &["gristmill", "http::admin"], queue);
+    for (target, origin) in [
+        ("gristmill", Origin::Own),
+        ("gristmill::serve", Origin::Own),
+        ("gristmill_http::data", Origin::Client),
+        ("http::admin::audit", Origin::Own),
+        ("http", Origin::Client),
+        ("log", Origin::Client),
+        ("plugin", Origin::Plugin),
+    ] {
+        assert_eq!(layer.origin_of(target), origin, "{target}");
+    }
 }

@@ -16,7 +16,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::listener::Stream;
-use crate::listener::connections::Requests;
+use crate::listener::requests::Requests;
 
 /// What a hyper connection, its service and its driver know in common.
 #[derive(Default)]

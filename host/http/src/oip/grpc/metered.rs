@@ -15,6 +15,7 @@ use tonic::Status;
 
 use super::status::status_of;
 use crate::body::{RequestBody, held};
+use crate::listener::{Ongoing, Requests};
 use crate::problem::Problem;
 
 /// A call's body: its bytes count from when they are read until its message is.
@@ -41,7 +42,8 @@ pub(super) fn metered(
     if let Some(held) = held.as_ref().filter(|_| message_timeout.is_some()) {
         call.extensions_mut().insert(held.clone());
     }
-    let stream = message_timeout.map(Pace::new);
+    let requests = call.extensions().get::<Arc<Requests>>().cloned();
+    let stream = message_timeout.map(|timeout| Pace::new(timeout, requests));
     call.map(|body| MeteredCall { body, held, stream, last: None })
 }
 
@@ -97,11 +99,22 @@ struct Pace {
     timeout: Duration,
     /// Runs while a message has begun that is not there.
     timer: Option<Pin<Box<Sleep>>>,
+    /// Where such a message counts as under way, and while there is one.
+    requests: Option<Arc<Requests>>,
+    ongoing: Option<Ongoing>,
 }
 
 impl Pace {
-    fn new(timeout: Duration) -> Self {
-        Self { prefix: [0; PREFIX_BYTES], prefix_len: 0, left: 0, timeout, timer: None }
+    fn new(timeout: Duration, requests: Option<Arc<Requests>>) -> Self {
+        Self {
+            prefix: [0; PREFIX_BYTES],
+            prefix_len: 0,
+            left: 0,
+            timeout,
+            timer: None,
+            requests,
+            ongoing: None,
+        }
     }
 
     fn read(&mut self, mut data: &[u8]) {
@@ -123,6 +136,11 @@ impl Pace {
                 self.timer = None;
             }
         }
+        self.ongoing = match self.ongoing.take() {
+            _ if self.prefix_len == 0 => None,
+            None => self.requests.as_ref().map(Requests::begin),
+            ongoing => ongoing,
+        };
     }
 
     fn is_late(&mut self, context: &mut Context<'_>) -> bool {
@@ -178,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_message_has_begun_with_its_first_byte_and_ends_with_its_last() {
-        let mut pace = Pace::new(Duration::from_secs(1));
+        let mut pace = Pace::new(Duration::from_secs(1), None);
         let begun = |pace: &Pace| pace.prefix_len > 0;
         let stream = [&[0, 0, 0, 0, 3][..], b"abc", &[0, 0, 0, 0, 0], &[1, 0, 0, 1, 0]].concat();
         let expected = [[true; 7].as_slice(), &[false], &[true; 4], &[false], &[true; 5]].concat();

@@ -11,6 +11,7 @@ use tonic::{Code, Request, Response, Status, Streaming};
 use super::call::{Admitted, admitted, own_timeout};
 use super::messages::count;
 use super::status::status_of;
+use crate::listener::Requests;
 use crate::oip::proto::grpc_inference_service_server::GrpcInferenceService;
 use crate::oip::proto::{self, ModelInferRequest, ModelInferResponse, Unsupported};
 use crate::oip::{Inference, NO_SHARED_MEMORY, models};
@@ -98,6 +99,7 @@ impl GrpcInferenceService for Inference {
         let admitted = admitted(&request)?.clone();
         let own = own_timeout(request.metadata());
         let held = request.extensions().get::<Arc<HeldBytes>>().cloned();
+        let connection = request.extensions().get::<Arc<Requests>>().cloned();
         let caller = self.admitted(&admitted).map_err(|problem| status_of(&problem))?;
         let budget = caller.budget().cloned();
         let inference = self.clone();
@@ -114,7 +116,8 @@ impl GrpcInferenceService for Inference {
                 let now = Admitted { snapshot: inference.snapshot(), ..admitted };
                 let own = own.map(|own| admitted.arrived + own);
                 let call = inference.call(now, Instant::now(), own);
-                inference.clone().stream_answer(call, message, budget.as_ref())
+                let ongoing = connection.as_ref().map(Requests::begin);
+                inference.clone().stream_answer((call, ongoing), message, budget.as_ref())
             });
             async {
                 match answer {

@@ -12,6 +12,7 @@ use super::call::Call;
 use super::messages::count;
 use super::status::status_of;
 use crate::body;
+use crate::listener::Ongoing;
 use crate::oip::Inference;
 use crate::oip::proto::infer_parameter::ParameterChoice;
 use crate::oip::proto::{
@@ -24,10 +25,10 @@ const FINAL_RESPONSE: &str = "triton_final_response";
 
 impl Inference {
     /// Run a stream's request in a task of its own: it is over at its deadline and what it got is counted,
-    /// whether or not the stream is read.
+    /// whether or not the stream is read. Until then it is `ongoing`.
     pub(super) fn stream_answer(
         self,
-        call: Call,
+        (call, ongoing): (Call, Option<Ongoing>),
         mut message: ModelInferRequest,
         budget: Option<&Arc<ByteBudget>>,
     ) -> impl Future<Output = Result<ModelStreamInferResponse, Status>> + use<> {
@@ -40,6 +41,7 @@ impl Inference {
         let held = budget.map(|budget| budget.hold(0));
         let counted = count(&mut message, budget);
         let answering = AbortOnDropHandle::new(tokio::spawn(async move {
+            let _ongoing = ongoing;
             counted?;
             let answer = self.infer_in(&call, message).await?;
             let bytes = answer.raw_output_contents.iter().map(Bytes::len).sum();
