@@ -8,7 +8,7 @@ use image::{ImageFormat, RgbaImage};
 use crate::raw::{self, Raw};
 use crate::server::Server;
 
-#[path = "../../../imaging/src/tests/sketch.rs"]
+#[path = "../../../imaging/tests/it/sketch.rs"]
 mod sketch;
 
 /// What the other tenant sends, over and over.
