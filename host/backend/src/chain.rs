@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use gristmill_core::{Interrupt, Model, ModelError, Tensor};
 
+use crate::onnxruntime::is_over_limit;
+
 /// Faults in a row that open the breaker.
 const FAULTS_MAX: u32 = 3;
 
@@ -156,6 +158,8 @@ impl Model for Chain {
                     return Ok(outputs);
                 }
                 Err(error) if self.stop.ordered.load(Ordering::Acquire) => return Err(error),
+                // The input asked for it, and the next provider need not have a limit.
+                Err(error) if is_over_limit(&error) => return Err(error),
                 Err(error) => {
                     failed.push(index);
                     first_error.get_or_insert(error);

@@ -241,10 +241,15 @@ impl Backends {
             return Err(LoadError::Unusable { opset: inspected.opset, reasons: warnings });
         };
         let warm_up = |kind: ProviderKind, instances: &mut [Box<dyn Model>]| {
-            let warm = probe::warm_up(instances, &info, &self.pool);
-            warm.err().map(|why| format!("{}: {why}", backend_of(kind)))
+            match probe::warm_up(instances, &info, &self.pool) {
+                // No request could do better.
+                Err(error) if onnxruntime::is_over_limit(&error) => {
+                    Err(LoadError::OutOfMemory(error.0))
+                }
+                warm => Ok(warm.err().map(|error| format!("{}: {}", backend_of(kind), error.0))),
+            }
         };
-        let mut cold: Vec<_> = warm_up(kind, &mut instances).into_iter().collect();
+        let mut cold: Vec<_> = warm_up(kind, &mut instances)?.into_iter().collect();
         let mut names = vec![kind.as_str()];
         let mut chains: Vec<_> = instances.into_iter().map(|instance| vec![instance]).collect();
         for (kind, mut standby) in loaded {
@@ -253,7 +258,7 @@ impl Backends {
                 warnings.push(format!("{backend} sees other inputs or outputs: not on stand-by"));
                 continue;
             }
-            cold.extend(warm_up(kind, &mut standby.instances));
+            cold.extend(warm_up(kind, &mut standby.instances)?);
             names.push(kind.as_str());
             chains.iter_mut().zip(standby.instances).for_each(|(chain, model)| chain.push(model));
         }

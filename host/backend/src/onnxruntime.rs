@@ -24,8 +24,8 @@ use ort::value::{
     DynValue, Outlet, PrimitiveTensorElementType, TensorElementType, TensorRef, ValueType,
 };
 
-pub(crate) use self::run::is_out_of_memory;
-use self::run::{Keeping, Runs, Threads};
+use self::run::{Keeping, Pin, Runs, Threads};
+pub(crate) use self::run::{is_out_of_memory, is_over_limit};
 use crate::inspect::Inspected;
 use crate::{GraphOptimization, LoadOptions, Loaded, ProviderKind, unsupported, with_element_type};
 
@@ -267,7 +267,10 @@ impl Instance {
 
     fn run_unbound(&mut self, values: &[SessionInputValue<'_>]) -> Result<Vec<Tensor>, ModelError> {
         let Self { session, runs, outputs, pool, .. } = self;
-        read_all(runs.limited(|options| session.run_with_options(values, options))?, outputs, pool)
+        runs.limited(|options, pin| {
+            let values = session.run_with_options(values, options).map_err(failed)?;
+            read_all(values, outputs, (pool, pin))
+        })
     }
 
     fn run_bound(
@@ -280,8 +283,10 @@ impl Instance {
         };
         let rows = rows.filter(|_| self.rows_are_dynamic);
         let options = direct::bind(session, outputs, rows, allocator).map_err(failed)?;
-        let bound = runs.limited(|_| session.run_with_options(values, &options))?;
-        read_all(bound, outputs, pool)
+        runs.counted(|| {
+            let values = session.run_with_options(values, &options).map_err(failed)?;
+            read_all(values, outputs, (pool, Some(runs.pin())))
+        })
     }
 }
 
@@ -319,16 +324,21 @@ where
 fn read_all(
     values: SessionOutputs<'_>,
     outputs: &[TensorInfo],
-    pool: &BufferPool,
+    target: (&BufferPool, Option<&Pin>),
 ) -> Result<Vec<Tensor>, ModelError> {
     let values = values.into_iter().zip(outputs);
-    values.map(|((_, value), output)| read(value, output.dtype, pool)).collect()
+    values.map(|((_, value), output)| read(value, output.dtype, target)).collect()
 }
 
-/// An output: its memory itself where that is large, a copy where it is small.
-fn read(value: DynValue, dtype: Dtype, pool: &BufferPool) -> Result<Tensor, ModelError> {
-    with_element_type!(dtype, Element => read_of::<Element>(value, dtype, pool), other => match other {
-        Dtype::Bfloat16 => read_of::<half::bf16>(value, dtype, pool),
+/// An output: its memory itself where that is large and may be pinned, else a copy.
+fn read(
+    value: DynValue,
+    dtype: Dtype,
+    target: (&BufferPool, Option<&Pin>),
+) -> Result<Tensor, ModelError> {
+    let (pool, _) = target;
+    with_element_type!(dtype, Element => read_of::<Element>(value, dtype, target), other => match other {
+        Dtype::Bfloat16 => read_of::<half::bf16>(value, dtype, target),
         Dtype::String => {
             let (shape, strings) = value.try_extract_strings().map_err(failed)?;
             let shape = shape.iter().map(|dim| *dim as usize).collect();
@@ -341,17 +351,23 @@ fn read(value: DynValue, dtype: Dtype, pool: &BufferPool) -> Result<Tensor, Mode
 /// Copying less than this costs less than keeping the runtime's own value.
 const KEPT_BYTES_MIN: usize = 16 << 10;
 
-fn read_of<T>(value: DynValue, dtype: Dtype, pool: &BufferPool) -> Result<Tensor, ModelError>
+fn read_of<T>(
+    value: DynValue,
+    dtype: Dtype,
+    (pool, pin): (&BufferPool, Option<&Pin>),
+) -> Result<Tensor, ModelError>
 where
     T: PrimitiveTensorElementType + NoUninit,
 {
     let (shape, data) = value.try_extract_tensor::<T>().map_err(failed)?;
     let shape = shape.iter().map(|dim| *dim as usize).collect();
     let bytes = bytemuck::cast_slice(data);
-    let buffer = if bytes.len() < KEPT_BYTES_MIN {
-        pool.copy_from(bytes)
-    } else {
-        pool.adopt(Output::<T> { value, element: PhantomData }, size_of::<T>())
+    let buffer = match pin.filter(|_| bytes.len() >= KEPT_BYTES_MIN) {
+        Some(pin) => {
+            let output = Output::<T> { value, element: PhantomData, _pin: pin.clone() };
+            pool.adopt(output, size_of::<T>())
+        }
+        None => pool.copy_from(bytes),
     };
     Tensor::new(dtype, shape, buffer).map_err(failed)
 }
@@ -360,6 +376,7 @@ where
 struct Output<T> {
     value: DynValue,
     element: PhantomData<fn() -> T>,
+    _pin: Pin,
 }
 
 impl<T: PrimitiveTensorElementType + NoUninit> AsRef<[u8]> for Output<T> {

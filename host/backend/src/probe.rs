@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use gristmill_core::{BufferPool, Dtype, Model, ModelError, ModelInfo, Tensor, TensorInfo};
 
+use crate::onnxruntime::is_over_limit;
+
 /// Inputs of more than this are not made up.
 const INPUT_BYTES_MAX: usize = 64 << 20;
 
@@ -24,8 +26,8 @@ pub(crate) fn warm_up(
     instances: &mut [Box<dyn Model>],
     info: &ModelInfo,
     pool: &BufferPool,
-) -> Result<(), String> {
-    let one = inputs(info, pool)?;
+) -> Result<(), ModelError> {
+    let one = inputs(info, pool).map_err(ModelError)?;
     instances.iter_mut().try_for_each(|model| run_within(model.as_mut(), &one, RUN_TIME_MAX))
 }
 
@@ -40,7 +42,7 @@ pub(crate) fn run_once(
 }
 
 /// Run it once, within `time` where it can be ended. Returns why it failed, where it did.
-fn run_within(model: &mut dyn Model, inputs: &[Tensor], time: Duration) -> Result<(), String> {
+fn run_within(model: &mut dyn Model, inputs: &[Tensor], time: Duration) -> Result<(), ModelError> {
     let interrupt = model.interrupt();
     let (outcome, ended) = std::thread::scope(|scope| {
         let (running, over) = channel::<()>();
@@ -59,12 +61,14 @@ fn run_within(model: &mut dyn Model, inputs: &[Tensor], time: Duration) -> Resul
     });
     if ended {
         interrupt.inspect(|interrupt| interrupt.rearm());
-        return Err(format!("a first run took longer than {} s", time.as_secs()));
+        let why = format!("a first run took longer than {} s", time.as_secs());
+        return Err(ModelError(why));
     }
     match outcome {
         Ok(Ok(_)) => Ok(()),
-        Ok(Err(ModelError(why))) => Err(format!("a first run on zeros failed: {why}")),
-        Err(_) => Err("a first run on zeros panicked".into()),
+        Ok(Err(error)) if is_over_limit(&error) => Err(error),
+        Ok(Err(ModelError(why))) => Err(ModelError(format!("a first run on zeros failed: {why}"))),
+        Err(_) => Err(ModelError("a first run on zeros panicked".into())),
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use crate::{ChildError, ChildLimits};
 
@@ -65,10 +65,15 @@ impl Victim {
         let State::Started(child) = &mut *state else {
             return Err(io::ErrorKind::Interrupted.into());
         };
-        let status = child.try_wait()?;
-        if status.is_some() {
-            *state = State::Over;
+        let pid = Pid::from_child(child);
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        if waitid(WaitId::Pid(pid), options)?.is_none() {
+            return Ok(None);
         }
+        // Until it is reaped its number is its group's: what it has started ends with it.
+        let _ = kill_process_group(pid, Signal::KILL);
+        let status = child.try_wait()?;
+        *state = State::Over;
         Ok(status)
     }
 

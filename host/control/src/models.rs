@@ -16,6 +16,7 @@ use gristmill_child::JobStatus;
 use gristmill_core::{Digest, Name};
 use gristmill_snapshot::{ProviderHealth, ServedModel};
 use gristmill_store::Store;
+use tokio::sync::OwnedMutexGuard;
 
 use crate::desired::{Desired, Model};
 use crate::loader::read_blob;
@@ -58,7 +59,7 @@ pub(crate) type LaneKey = (Name, Digest, ModelConfig);
 struct Slot {
     known: Mutex<Known>,
     /// Held by whoever loads it.
-    turn: tokio::sync::Mutex<()>,
+    turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Default)]
@@ -138,19 +139,26 @@ impl Models {
         if let Some(served) = slot.served() {
             return Ok(served);
         }
-        let _turn = slot.turn.lock().await;
+        let turn = Arc::new(slot.turn.clone().lock_owned().await);
         if let Some(served) = slot.served() {
             return Ok(served);
         }
         if let Some(fault) = slot.failed(Some(asked_at)) {
             return Err(fault);
         }
-        let outcome = self.load(name, model).await;
+        let outcome = self.load(name, model, turn.clone()).await;
         slot.note(&outcome);
+        drop(turn);
         outcome
     }
 
-    async fn load(&self, name: &Name, model: &Model) -> Result<ServedModel, ModelFault> {
+    /// `turn` is held for as long as the model is being loaded, whether or not the caller leaves.
+    async fn load(
+        &self,
+        name: &Name,
+        model: &Model,
+        turn: Arc<OwnedMutexGuard<()>>,
+    ) -> Result<ServedModel, ModelFault> {
         let Model { digest, config, .. } = model;
         let lost_runs = lock(&self.lost_runs).entry(*digest).or_default().clone();
         let lost = lost_runs.load(Ordering::Relaxed);
@@ -165,7 +173,10 @@ impl Models {
         })?;
         let options = self.options(config, &proof);
         let (backends, asked) = (self.backends.clone(), options.clone());
-        let loading = tokio::task::spawn_blocking(move || backends.load(&onnx, &asked));
+        let loading = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            backends.load(&onnx, &asked)
+        });
         let loaded = loading.await.map_err(|error| ModelFault::Host(error.to_string()))?;
         let loaded =
             loaded.map_err(|error| ModelFault::Model(self.without_paths(&error.to_string())))?;

@@ -17,6 +17,9 @@ use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+#[cfg(target_env = "musl")]
+compile_error!("musl's memalign calls aligned_alloc, which this module defines by memalign");
+
 /// The memory that native libraries allocated for one owner.
 #[derive(Debug)]
 pub struct NativeMemory {

@@ -190,15 +190,24 @@ pub(crate) fn expanding_bomb() -> Vec<u8> {
     graph.node("Expand", &["x", "shape"], &["y"]).file(IR_VERSION)
 }
 
-/// Each row's value as many times as the largest of `columns` says.
+/// The largest of what `x` is after it was repeated as many times as the largest of `columns` says.
 pub(crate) fn columns_from_input() -> Vec<u8> {
     let graph = Graph::default().floats_in("x", &[-1, 1]).numbers_in("columns", &[-1, 1]);
-    let graph = graph.floats_out("y", &[-1, -1]).constant("one", &[1], &[1]);
+    let graph = graph.floats_out("y", &[-1, 1]).constant("one", &[1], &[1]);
     let largest = node("ReduceMax", &["columns"], &["most"]);
     let graph = graph.node_with(largest, ("keepdims", 0));
     let graph = graph.constant("flat", &[1], &[1]).node("Reshape", &["most", "flat"], &["length"]);
     let pair = node("Concat", &["one", "length"], &["shape"]);
-    graph.node_with(pair, ("axis", 0)).node("Expand", &["x", "shape"], &["y"]).file(IR_VERSION)
+    let graph = graph.node_with(pair, ("axis", 0)).node("Expand", &["x", "shape"], &["wide"]);
+    graph.node("ReduceMax", &["wide"], &["y"]).file(IR_VERSION)
+}
+
+/// Squares its one row of so many floats on the way, in memory of as many bytes squared.
+pub(crate) fn outer_product(columns: i64) -> Vec<u8> {
+    let graph = Graph::default().floats_in("x", &[-1, columns]).floats_out("y", &[-1, 1]);
+    let turned = graph.node("Transpose", &["x"], &["column"]);
+    let product = turned.node("MatMul", &["column", "x"], &["square"]);
+    product.node("ReduceMax", &["square"], &["y"]).file(IR_VERSION)
 }
 
 /// `y = x`, but for an `x` over zero, where it adds what is the same each time: products of large

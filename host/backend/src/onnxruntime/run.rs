@@ -2,9 +2,10 @@
 //!
 //! A session allocates from an arena of its own, which grows and is kept for the next run. ONNX
 //! Runtime has no limit for it, so its growth is counted where it reaches the C library
-//! ([`NativeMemory`]). A run that gives the arena's free memory back when it ends is the end of a
-//! count: that is each run of a model whose inputs' values can ask for any size, and any other
-//! run from the time on that half of the limit is taken.
+//! ([`NativeMemory`]). Where a run finds no room although the arena has parts that nobody uses, the
+//! arena gives these back, the count begins anew, and the run is repeated once. A part of the arena
+//! stays as long as an output lies in it; so outputs are taken out of the arena (copied) where their
+//! size is not bounded by the sizes of the inputs, or where half of the limit is taken.
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -22,11 +23,17 @@ pub(super) struct Runs {
     keeping: RunOptions,
     /// None: the session has no arena, and keeps nothing.
     shrinking: Option<RunOptions>,
-    always_shrink: bool,
+    is_steady: bool,
     memory: Arc<NativeMemory>,
+    /// Shared with each output that lies in the arena.
+    adopted: Pin,
 }
 
-/// What decides whether a run gives memory back.
+/// Holds the memory of an output where it is. The session counts those there are.
+#[derive(Clone, Default)]
+pub(super) struct Pin(Arc<()>);
+
+/// What decides what a session keeps.
 pub(super) struct Keeping {
     /// Whether the session has an arena.
     pub(super) arena: bool,
@@ -36,7 +43,8 @@ pub(super) struct Keeping {
 
 impl Runs {
     pub(super) fn new(memory: Arc<NativeMemory>, keeping: &Keeping) -> ort::Result<Self> {
-        let shrinking = match keeping.arena {
+        let Keeping { arena, is_steady } = *keeping;
+        let shrinking = match arena {
             true => {
                 let mut options = RunOptions::new()?;
                 options.set(SHRINKAGE.0, SHRINKAGE.1)?;
@@ -44,39 +52,64 @@ impl Runs {
             }
             false => None,
         };
-        let always_shrink = !keeping.is_steady;
-        Ok(Self { keeping: RunOptions::new()?, shrinking, always_shrink, memory })
+        let (keeping, adopted) = (RunOptions::new()?, Pin::default());
+        Ok(Self { keeping, shrinking, is_steady, memory, adopted })
     }
 
-    /// One run, through `run`.
-    pub(super) fn limited<'a, T>(
-        &'a self,
-        run: impl FnOnce(&'a RunOptions) -> ort::Result<T>,
+    /// One run, through `attempt`, which gets the run's options and may keep outputs where they lie
+    /// if it is given a pin.
+    pub(super) fn limited<T>(
+        &self,
+        mut attempt: impl FnMut(&RunOptions, Option<&Pin>) -> Result<T, ModelError>,
     ) -> Result<T, ModelError> {
-        let shrinks =
-            self.always_shrink || self.memory.taken_bytes() > self.memory.limit_bytes() / 2;
-        let (options, gives_back) = match &self.shrinking {
-            Some(options) if shrinks => (options, true),
-            Some(_) => (&self.keeping, false),
-            None => (&self.keeping, true),
-        };
-        let outcome = self.memory.count(|| run(options)).map_err(|error| self.failed(&error));
-        if gives_back {
+        let Some(shrinking) = &self.shrinking else {
+            // Each allocation is given back by itself, so that only one run's count.
             self.memory.reset();
+            return self.counted(|| attempt(&self.keeping, Some(&self.adopted)));
+        };
+        let is_pressed = self.memory.taken_bytes() > self.memory.limit_bytes() / 2;
+        let pin = Some(&self.adopted).filter(|_| self.is_steady && !is_pressed);
+        let first = self.counted(|| attempt(&self.keeping, pin));
+        let may_shrink = Arc::strong_count(&self.adopted.0) == 1;
+        if !first.as_ref().is_err_and(is_over_limit) || !may_shrink {
+            return first;
         }
-        outcome
+        // It fails again, most likely; and as each run with these options does, it gives back.
+        let second = self.counted(|| attempt(shrinking, None));
+        self.memory.reset();
+        if !second.as_ref().is_err_and(is_over_limit) {
+            return second;
+        }
+        self.counted(|| attempt(&self.keeping, None))
     }
 
-    fn failed(&self, error: &ort::Error) -> ModelError {
-        let error = ModelError(error.to_string());
+    /// A run whose options are its own: nothing is given back.
+    pub(super) fn counted<T>(
+        &self,
+        run: impl FnOnce() -> Result<T, ModelError>,
+    ) -> Result<T, ModelError> {
+        self.memory.count(run).map_err(|error| self.failed(error))
+    }
+
+    pub(super) fn pin(&self) -> &Pin {
+        &self.adopted
+    }
+
+    fn failed(&self, error: ModelError) -> ModelError {
         let limit = self.memory.limit_bytes();
         if limit == usize::MAX || !is_out_of_memory(&error) {
             return error;
         }
-        ModelError(format!(
-            "the run needs more memory than model_run_memory_bytes allows, {limit} bytes: {error}"
-        ))
+        ModelError(format!("{OVER_LIMIT}, {limit} bytes: {error}"))
     }
+}
+
+/// How an error begins that says that a run went over its limit.
+const OVER_LIMIT: &str = "the run needs more memory than model_run_memory_bytes allows";
+
+/// Whether a run failed because it went over the limit on its memory.
+pub(crate) fn is_over_limit(error: &ModelError) -> bool {
+    error.0.starts_with(OVER_LIMIT)
 }
 
 /// ONNX Runtime looks at the flag before each operator, in loops before each of each turn.

@@ -91,6 +91,9 @@ async fn what_a_child_has_started_is_ended_with_it() {
     let limits = ChildLimits { wall: Duration::from_millis(50), ..limits() };
     let error = soon(runner.run(Job { limits, ..job() })).await.unwrap_err();
     assert!(matches!(error, ChildError::TimedOut(_)), "{error}");
+    // Also where the child ends first.
+    let runner = ChildRunner::new(shell("sleep 3600 2>/dev/null & echo yes"));
+    assert_eq!(soon(runner.run(job())).await.unwrap(), b"yes\n");
 }
 
 #[tokio::test]

@@ -15,6 +15,10 @@ use tokio::time::timeout;
 /// How often a newcomer without a place looks for a connection that has begun to wait.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
+/// A connection that is told to close has so long before another one is told, too: one of HTTP/2 says
+/// goodbye first.
+const CLOSED_WITHIN: Duration = Duration::from_secs(2);
+
 /// How often a connection looks whether it is in use. One that is not for this long waits.
 pub(super) const IDLE_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -55,9 +59,10 @@ impl Connections {
             if let Ok(permit) = places.clone().try_acquire_owned() {
                 return Some(Place { _permit: permit, _client: client });
             }
-            self.close_longest_waiting();
+            let closes = self.close_longest_waiting();
             // Connections that close by themselves make room as well.
-            if let Ok(Ok(permit)) = timeout(LOOK_INTERVAL, places.acquire_owned()).await {
+            let wait = if closes { CLOSED_WITHIN } else { LOOK_INTERVAL };
+            if let Ok(Ok(permit)) = timeout(wait, places.acquire_owned()).await {
                 return Some(Place { _permit: permit, _client: client });
             }
         }
@@ -73,10 +78,10 @@ impl Connections {
         Waiting { connections: self.clone(), key, closes }
     }
 
-    fn close_longest_waiting(&self) {
-        if let Some((_, closes)) = lock(&self.0.open).waiting.pop_first() {
-            closes.notify_one();
-        }
+    /// Whether there was one to be closed.
+    fn close_longest_waiting(&self) -> bool {
+        let longest = lock(&self.0.open).waiting.pop_first();
+        longest.inspect(|(_, closes)| closes.notify_one()).is_some()
     }
 
     fn counted(&self, client: IpAddr) -> Option<Client> {
