@@ -1,13 +1,16 @@
-//! Bytes of one tenant never show up in another tenant's answers, whatever pictures and bodies are like.
+//! Bytes of one tenant never show up in another tenant's answers, even if its pictures and bodies are damaged.
 
 use std::io::Cursor;
 
 use gristmill_core::POISON;
 use image::{ImageFormat, RgbaImage};
 
+use self::dice::Dice;
 use crate::raw::{self, Raw};
 use crate::server::Server;
 
+#[path = "../../../imaging/tests/it/dice.rs"]
+mod dice;
 #[path = "../../../imaging/tests/it/sketch.rs"]
 mod sketch;
 
@@ -21,17 +24,6 @@ const HEIGHT: u32 = 150;
 /// Damaged pictures, and bodies that are cut short, of each format.
 const DAMAGED: usize = 300;
 const CUT: usize = 40;
-
-/// Pseudo-random numbers, the same in each run.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % limit.max(1)
-    }
-}
 
 fn pictures() -> Vec<Vec<u8>> {
     let (width, height) = (WIDTH as u16, HEIGHT as u16);

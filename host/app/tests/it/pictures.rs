@@ -2,44 +2,12 @@
 
 use serde_json::json;
 
+use self::bits::Bits;
 use crate::deploy::processor;
 use crate::server::Server;
 
-/// Bits put together in bytes, the lowest first.
-#[derive(Default)]
-struct Bits {
-    bytes: Vec<u8>,
-    used: usize,
-}
-
-impl Bits {
-    fn push(&mut self, value: u32, count: u32) -> &mut Self {
-        for bit in 0..count {
-            if self.used.is_multiple_of(8) {
-                self.bytes.push(0);
-            }
-            self.bytes[self.used / 8] |= ((value >> bit & 1) as u8) << (self.used % 8);
-            self.used += 1;
-        }
-        self
-    }
-
-    /// A code of one symbol.
-    fn one_symbol(&mut self, symbol: u32) {
-        self.push(0b101, 3).push(symbol, 8);
-    }
-
-    /// A code whose first `2^length` symbols have `length` bits, which is 8 or 11.
-    fn flat(&mut self, length: u32) {
-        // How many lengths come before this one, in the format's order of them.
-        let at = length + 3;
-        self.push(0, 1).push(at - 3, 4);
-        (0..=at).for_each(|other| {
-            self.push((other == at).into(), 3);
-        });
-        self.push(1, 1).push(5, 3).push((1 << length) - 2, 12);
-    }
-}
+#[path = "../../../imaging/tests/it/bits.rs"]
+mod bits;
 
 /// The begin of a lossless WebP.
 fn webp(side: u32) -> Bits {

@@ -4,6 +4,7 @@ use gristmill_core::{BufferPool, POISON};
 use gristmill_imaging::{DecodeOptions, ImageError, Pixels};
 use image::{ImageFormat, RgbaImage};
 
+use crate::dice::Dice;
 use crate::sketch::Sketch;
 use crate::{decode, options};
 
@@ -22,17 +23,6 @@ fn assert_clean(pixels: &Pixels, what: &str) {
     for leftover in [&SECRET[..], &POISON] {
         let found = memchr::memmem::find(pixels.data(), leftover);
         assert_eq!(found, None, "{what}: another's bytes");
-    }
-}
-
-/// Pseudo-random numbers, the same in each run.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % limit.max(1)
     }
 }
 

@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
+mod bits;
 mod costs;
 mod damaged;
+mod dice;
 mod headers;
 mod memory;
 mod sketch;

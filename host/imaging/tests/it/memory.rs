@@ -8,6 +8,7 @@ use gristmill_core::{BufferPool, PluginLimits};
 use gristmill_imaging::{Cost, DecodeOptions, Encoded, ImageError, Limits};
 use image::{ImageFormat, RgbImage};
 
+use crate::bits::{Bits, LENGTHS};
 use crate::unstopped;
 
 thread_local! {
@@ -27,7 +28,7 @@ fn count(bytes: isize) {
 }
 
 // SAFETY: passes everything on to the system's allocator as it came.
-#[allow(unsafe_code)]
+#[allow(unsafe_code, reason = "an allocator is unsafe to implement")]
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as isize);
@@ -80,55 +81,19 @@ fn encoded(picture: &RgbImage, format: ImageFormat) -> Vec<u8> {
     bytes.into_inner()
 }
 
-/// Bits put together in bytes, the lowest first.
-#[derive(Default)]
-struct Bits {
-    bytes: Vec<u8>,
-    used: usize,
-}
-
-impl Bits {
-    fn push(&mut self, value: u32, count: u32) -> &mut Self {
-        for bit in 0..count {
-            if self.used.is_multiple_of(8) {
-                self.bytes.push(0);
-            }
-            self.bytes[self.used / 8] |= ((value >> bit & 1) as u8) << (self.used % 8);
-            self.used += 1;
-        }
-        self
+/// A code whose first symbols have codes of 1, 2, 3 and so on bits, up to 15.
+fn steep(bits: &mut Bits) {
+    bits.push(0, 1).push(15, 4);
+    // Lengths of 1 to 15 have codes of four bits, but for that of 1, which has three.
+    for own in LENGTHS {
+        bits.push(if own == 1 { 3 } else { u32::from((2..16).contains(&own)) * 4 }, 3);
     }
-
-    /// A code of one symbol, for which no bit is written.
-    fn one_symbol(&mut self, symbol: u32) {
-        self.push(0b101, 3).push(symbol, 8);
-    }
-
-    /// A code whose first `2^length` symbols have `length` bits, in 50 to 70 bits.
-    fn flat(&mut self, length: u32) {
-        const ORDER: [u32; 19] = [17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
-        let at = ORDER.iter().position(|own| *own == length).unwrap() as u32;
-        self.push(0, 1).push(at - 3, 4);
-        (0..=at).for_each(|other| {
-            self.push((other == at).into(), 3);
-        });
-        self.push(1, 1).push(5, 3).push((1 << length) - 2, 12);
-    }
-
-    /// A code whose first symbols have codes of 1, 2, 3 and so on bits, up to 15.
-    fn steep(&mut self) {
-        self.push(0, 1).push(15, 4);
-        // Lengths of 1 to 15 have codes of four bits, but for that of 1, which has three.
-        for own in [17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15] {
-            self.push(if own == 1 { 3 } else { u32::from((2..16).contains(&own)) * 4 }, 3);
-        }
-        self.push(1, 1).push(1, 3).push(14, 4);
-        self.push(0, 3);
-        (2..=15).chain([15]).for_each(|length: u32| {
-            // Codes are written with their highest bit first.
-            self.push((length.reverse_bits()) >> 28, 4);
-        });
-    }
+    bits.push(1, 1).push(1, 3).push(14, 4);
+    bits.push(0, 3);
+    (2..=15).chain([15]).for_each(|length: u32| {
+        // Codes are written with their highest bit first.
+        bits.push((length.reverse_bits()) >> 28, 4);
+    });
 }
 
 /// A lossless WebP of 14x14 with so many groups of codes, which all have these codes.
@@ -166,7 +131,7 @@ fn flat_11(bits: &mut Bits) {
     bits.flat(11);
 }
 
-const STEEP: [fn(&mut Bits); 5] = [Bits::steep; 5];
+const STEEP: [fn(&mut Bits); 5] = [steep; 5];
 const WIDE: [fn(&mut Bits); 5] = [flat_11, black, black, black, black];
 const FLAT: [fn(&mut Bits); 5] = [flat_8, flat_8, flat_8, flat_8, black];
 
