@@ -8,13 +8,12 @@
 
 use std::collections::HashMap;
 use std::num::NonZero;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 
 use gristmill_core::{ErrorCode, Name};
-use gristmill_thread::Share;
+use gristmill_thread::{Job, do_jobs};
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::problem::Problem;
@@ -24,8 +23,6 @@ pub(crate) const INLINE_BYTES_MAX: usize = 64 << 10;
 
 /// The fewest threads.
 const THREADS_MIN: usize = 2;
-
-type Job = Box<dyn FnOnce() + Send>;
 
 /// Threads for long work. They end, when their work has, once this is dropped.
 pub(crate) struct Offload {
@@ -39,11 +36,11 @@ pub(crate) struct Offload {
 impl Offload {
     pub(crate) fn new() -> Self {
         let threads = thread::available_parallelism().map_or(1, NonZero::get).max(THREADS_MIN);
-        let (jobs, queue) = channel();
+        let (jobs, queue) = channel::<Job>();
         let queue = Arc::new(Mutex::new(queue));
         for _ in 0..threads {
             let queue = queue.clone();
-            let work = move || work(&queue);
+            let work = move || do_jobs("large messages", || lock(&queue).recv().ok());
             if let Err(error) = thread::Builder::new().name("offload".into()).spawn(work) {
                 tracing::error!(%error, "cannot start a thread for large messages");
             }
@@ -82,21 +79,6 @@ impl Offload {
         let places = Arc::new(Semaphore::new(self.of_tenant));
         tenants.insert(tenant.cloned(), Arc::downgrade(&places));
         places
-    }
-}
-
-/// Do one job after the other, until no more can come.
-fn work(queue: &Mutex<Receiver<Job>>) {
-    if let Err(error) = Share::Long.apply() {
-        tracing::warn!(%error, "large messages are worked on with ordinary priority");
-    }
-    loop {
-        let next = lock(queue).recv();
-        let Ok(job) = next else { return };
-        // Whoever waits for it finds that nothing was sent.
-        if catch_unwind(AssertUnwindSafe(job)).is_err() {
-            tracing::error!("work on a large message panicked");
-        }
     }
 }
 

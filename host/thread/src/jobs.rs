@@ -1,0 +1,21 @@
+//! Long work for requests, one job after the other.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::Share;
+
+/// A piece of work for another thread.
+pub type Job = Box<dyn FnOnce() + Send>;
+
+/// Give the calling thread the share of long work, and do jobs until `next` has none. A job that
+/// panics ends alone. `what` the jobs are about, in the plural, is for the log.
+pub fn do_jobs(what: &str, mut next: impl FnMut() -> Option<Job>) {
+    if let Err(error) = Share::Long.apply() {
+        tracing::warn!(%error, "{what} are worked on with ordinary priority");
+    }
+    while let Some(job) = next() {
+        if catch_unwind(AssertUnwindSafe(job)).is_err() {
+            tracing::error!("work on {what} panicked");
+        }
+    }
+}
