@@ -315,7 +315,6 @@ impl Lane {
             rested: Condvar::new(),
             begun: Condvar::new(),
         });
-        shared.upkeep.lanes.add(&shared);
         let lane = Self { info, config, shared };
         for _ in 0..=count {
             worker::spawn(&lane.shared)?;

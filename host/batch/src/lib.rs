@@ -35,4 +35,4 @@ pub use config::{LOST_AFTER, LaneConfig, QueueLimits, QueuePolicy, TimeoutAction
 pub use lane::{Answered, Lane, LaneParts, Submission, SubmitError};
 pub use policy::Full;
 pub use statistics::{BatchStatistics, Counters, LaneStatistics, MixedBatch};
-pub use watch::{LOST_RUNS_MAX, Lanes, Replace, Upkeep, refusal};
+pub use watch::{LOST_RUNS_MAX, Replace, Upkeep, refusal};

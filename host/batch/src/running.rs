@@ -142,12 +142,6 @@ impl Running {
         told
     }
 
-    /// Tell all runs to end.
-    pub(crate) fn tell_all(&mut self, now: Instant) {
-        self.runs.iter_mut().for_each(|run| run.give_up_at = now);
-        self.tell(now);
-    }
-
     /// Give up a run that was told to end before `told_before` and goes on.
     pub(crate) fn lose(&mut self, told_before: Instant) -> Option<Lost> {
         let told = |run: &Run| run.told_at.is_some_and(|at| at <= told_before);

@@ -1,10 +1,10 @@
-//! The thread of a lane that gives up runs which do not end, and the list of lanes to end at the end.
+//! The thread of a lane that gives up runs which do not end.
 //!
 //! While nothing runs it waits. While something runs it looks ten times a second, so that beginning
 //! and ending a run wakes nobody.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use gristmill_core::Model;
@@ -29,37 +29,6 @@ pub struct Upkeep {
     pub replace: Option<Replace>,
     /// Runs of the model's file that are lost just now, over all of its lanes.
     pub lost_runs: Arc<AtomicUsize>,
-    /// Where the lane is listed.
-    pub lanes: Arc<Lanes>,
-}
-
-/// The lanes of a process, also those that serve no more and still run a batch.
-#[derive(Default)]
-pub struct Lanes(Mutex<Vec<Weak<Shared>>>);
-
-impl Lanes {
-    pub(crate) fn add(&self, lane: &Arc<Shared>) {
-        let mut lanes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lanes.retain(|known| known.strong_count() > 0);
-        lanes.push(Arc::downgrade(lane));
-    }
-
-    /// Tell all runs to end, when nobody waits for them any more, and wait up to `time` for that: a
-    /// runtime whose process ends under a run may crash. Whether none is left. Blocks the thread.
-    pub fn end_within(&self, time: Duration) -> bool {
-        let until = Instant::now() + time;
-        let lanes = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let lanes: Vec<_> = lanes.iter().filter_map(Weak::upgrade).collect();
-        for lane in &lanes {
-            let mut state = lane.state();
-            // Nothing begins any more.
-            lane.refuse(&mut state, "the server is shutting down");
-            state.has_lost_too_many = false;
-            state.running.tell_all(Instant::now());
-        }
-        let left = || until.saturating_duration_since(Instant::now());
-        lanes.iter().all(|lane| lane.rests_within(left()))
-    }
 }
 
 impl Shared {

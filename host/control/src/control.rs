@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use gristmill_backend::Backends;
@@ -169,12 +168,6 @@ impl Control {
     /// What the current snapshot was built from. Never waits for a change under way.
     pub fn desired(&self) -> Arc<Desired> {
         self.serving.load_full()
-    }
-
-    /// Tell all runs of models to end, when nobody waits for them any more, and wait up to `time` for
-    /// that. Whether none is left. Blocks the thread.
-    pub fn end_runs(&self, time: Duration) -> bool {
-        self.loader.models.end_within(time)
     }
 
     pub(crate) fn publish(&self, applied: &mut Applied, built: Built) {

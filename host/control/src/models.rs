@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use gristmill_backend::{Backends, LoadOptions, LoadedModel};
-use gristmill_batch::{LOST_RUNS_MAX, Lane, LaneParts, Lanes, Upkeep, refusal};
+use gristmill_batch::{LOST_RUNS_MAX, Lane, LaneParts, Upkeep, refusal};
 use gristmill_child::JobStatus;
 use gristmill_core::{Digest, Name};
 use gristmill_snapshot::{ProviderHealth, ServedModel};
@@ -48,7 +48,6 @@ pub(crate) struct Models {
     slots: Mutex<HashMap<LaneKey, Arc<Slot>>>,
     /// Runs that do not end, by the file whose they are.
     lost_runs: Mutex<HashMap<Digest, Arc<AtomicUsize>>>,
-    lanes: Arc<Lanes>,
 }
 
 /// Two versions of a model, or two configurations, never share a lane.
@@ -121,7 +120,6 @@ impl Models {
             backends,
             slots: Mutex::default(),
             lost_runs: Mutex::default(),
-            lanes: Arc::default(),
         }
     }
 
@@ -186,7 +184,7 @@ impl Models {
             tracing::warn!(model = name.as_str(), "{warning}");
         }
         let replace = self.replace(*digest, options, loaded.providers.clone());
-        let upkeep = Upkeep { replace: Some(replace), lost_runs, lanes: self.lanes.clone() };
+        let upkeep = Upkeep { replace: Some(replace), lost_runs };
         let mut lane = config.lane();
         lane.leads = may_lead(&loaded);
         let LoadedModel { info, instances, providers, staging, .. } = loaded;
@@ -248,11 +246,6 @@ impl Models {
     /// The proofs that are made or wait.
     pub(crate) fn jobs(&self) -> Vec<JobStatus> {
         self.prover.jobs()
-    }
-
-    /// As of [`Lanes::end_within`].
-    pub(crate) fn end_within(&self, time: Duration) -> bool {
-        self.lanes.end_within(time)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use gristmill_core::Interrupt;
 
 use super::*;
-use crate::{LOST_RUNS_MAX, LaneParts, Lanes, Upkeep};
+use crate::{LOST_RUNS_MAX, LaneParts, Upkeep};
 
 /// Answers at once, but runs on a negative input until it may go on.
 #[derive(Clone, Default)]
@@ -62,12 +62,11 @@ const SOON: Duration = Duration::from_millis(10);
 const LONG: Duration = Duration::from_secs(60);
 
 /// A lane over one instance of `model`, which is replaced by another of the same kind.
-fn lane(model: &Endless, lanes: &Arc<Lanes>) -> (Arc<Lane>, Arc<AtomicUsize>) {
+fn lane(model: &Endless) -> (Arc<Lane>, Arc<AtomicUsize>) {
     let (lost_runs, again) = (Arc::new(AtomicUsize::new(0)), model.clone());
     let upkeep = Upkeep {
         replace: Some(Box::new(move || Ok(Box::new(again.clone())))),
         lost_runs: lost_runs.clone(),
-        lanes: lanes.clone(),
     };
     let config = LaneConfig { run_grace: SOON, lost_after: SOON, ..LaneConfig::new(8, 64) };
     let instances: Vec<Box<dyn Model>> = vec![Box::new(model.clone())];
@@ -100,7 +99,7 @@ async fn lose_run(lane: &Arc<Lane>) -> tokio::task::JoinHandle<Result<Vec<f32>, 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_past_its_deadline_is_ended_and_the_instance_serves_on() {
     let model = Endless { heeds: true, ..Endless::default() };
-    let (lane, lost_runs) = lane(&model, &Arc::default());
+    let (lane, lost_runs) = lane(&model);
     for times in 1..=4 {
         let mut outcome = run(&lane, &[-1.0, -2.0], SOON).await;
         while matches!(outcome, Err(SubmitError::Expired | SubmitError::TooBusy { .. })) {
@@ -119,8 +118,8 @@ async fn a_run_past_its_deadline_is_ended_and_the_instance_serves_on() {
 // Each lost run may hold a thread: it is led.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_run_that_cannot_be_ended_costs_its_instance_and_too_many_the_model() {
-    let (model, lanes) = (Endless::default(), Arc::default());
-    let (lane, lost_runs) = lane(&model, &lanes);
+    let model = Endless::default();
+    let (lane, lost_runs) = lane(&model);
     let mut stuck = Vec::new();
     for _ in 0..LOST_RUNS_MAX {
         stuck.push(lose_run(&lane).await);
@@ -135,7 +134,7 @@ async fn a_run_that_cannot_be_ended_costs_its_instance_and_too_many_the_model() 
     let refused = run(&lane, &[1.0], LONG).await;
     assert!(matches!(&refused, Err(SubmitError::OutOfService(why)) if why.contains("do not end")));
     assert_eq!(lost_runs.load(Ordering::Relaxed), LOST_RUNS_MAX + 1);
-    assert!(!lane.rests_within(Duration::ZERO) && !lanes.end_within(Duration::ZERO));
+    assert!(!lane.rests_within(Duration::ZERO));
 
     model.gate.set(true);
     assert!(lane.rests_within(LONG));
@@ -147,8 +146,8 @@ async fn a_run_that_cannot_be_ended_costs_its_instance_and_too_many_the_model() 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_queued_behind_a_lost_run_is_told_when_the_model_is_refused() {
-    let (model, lanes) = (Endless::default(), Arc::default());
-    let (lane, lost_runs) = lane(&model, &lanes);
+    let model = Endless::default();
+    let (lane, lost_runs) = lane(&model);
     lost_runs.store(LOST_RUNS_MAX, Ordering::Relaxed);
     let own = lane.clone();
     let stuck = tokio::spawn(async move { run(&own, &[-1.0], Duration::from_secs(1)).await });
@@ -160,17 +159,4 @@ async fn what_is_queued_behind_a_lost_run_is_told_when_the_model_is_refused() {
     assert!(matches!(refused, Err(SubmitError::OutOfService(_))), "{refused:?}");
     model.gate.set(true);
     assert!(stuck.await.unwrap().is_err());
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn at_the_end_runs_are_ended_though_their_lane_is_gone() {
-    let (model, lanes) = (Endless { heeds: true, ..Endless::default() }, Arc::<Lanes>::default());
-    let (lane, _) = lane(&model, &lanes);
-    let running = tokio::spawn(async move { run(&lane, &[-1.0], LONG).await });
-    while model.gate.runs.load(Ordering::Relaxed) == 0 {
-        tokio::task::yield_now().await;
-    }
-    running.abort();
-    assert!(running.await.unwrap_err().is_cancelled());
-    assert!(lanes.end_within(LONG));
 }
