@@ -1,7 +1,7 @@
 //! What a change has at hand of what a state names: loaded, or known to fail.
 //!
-//! To look up is quick and waits for nobody, so that it is done under the control plane's lock; to
-//! load is not. What is at hand stays loaded, and what failed is not tried again, until the change is
+//! A look-up is quick and waits for nothing, so it is done under the control plane's lock. Loading is
+//! slow, so it is not. What is at hand stays loaded, and what failed is not tried again, until the change is
 //! made.
 
 use std::collections::HashMap;

@@ -20,7 +20,7 @@ pub(crate) struct Built {
     pub(crate) faults: Vec<Fault>,
 }
 
-/// What a snapshot is built with.
+/// The parts that a snapshot is built from.
 pub(crate) struct Building<'a> {
     pub(crate) loader: &'a Loader,
     /// What the desired state names.

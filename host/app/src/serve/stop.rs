@@ -56,8 +56,8 @@ pub(super) async fn announce(
     tracing::info!("shutting down: finishing requests under way");
 }
 
-/// End the process at the next signal, or a little after `drain_timeout`, whatever still runs. A thread
-/// with a runtime of its own does that: work may hold every thread of the server's.
+/// End the process at the next signal, or a little after `drain_timeout`, even if work still runs. A
+/// thread with a runtime of its own does that, because work may hold every thread of the server.
 pub(super) fn end_within(drain_timeout: Duration, mut signals: Signals, log: Log) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let watch = runtime.and_then(|runtime| {

@@ -1,4 +1,4 @@
-//! Guests that break the canonical ABI or run into a limit: each is that call's error, and nobody else notices.
+//! Guests that break the canonical ABI or run into a limit: each ends as an error of its own call, and other tenants are served.
 //!
 //! What a toolchain's plugin can do wrong is in `bad_plugins`; these are put together by hand ([`modules`]).
 //!

@@ -80,7 +80,7 @@ pub(crate) const MADE: i32 = 512;
 pub(crate) const MADE_HANDLE: i32 = MADE + 8;
 pub(crate) const NAME: i32 = 1024;
 pub(crate) const SHAPE: i32 = 1040;
-/// Bytes that are no UTF-8.
+/// Bytes that are not valid UTF-8.
 pub(crate) const NO_TEXT: i32 = 1056;
 pub(crate) const TEXT: i32 = 1064;
 pub(crate) const TEXT_LEN: i32 = 10;
@@ -98,7 +98,7 @@ const PAGES: u64 = 4;
 
 pub(crate) const ANY: MemArg = MemArg { offset: 0, align: 0, memory_index: 0 };
 
-/// What a module is to be.
+/// A description of a module.
 #[derive(Clone, Copy)]
 pub(crate) struct Guest {
     world: &'static str,

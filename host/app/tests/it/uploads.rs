@@ -98,7 +98,7 @@ fn uploads_that_arrive_slowly_are_not_held_in_memory() {
     );
     let file = vec![7; BYTES - 1];
     let mut uploads: Vec<_> = (0..UPLOADS).map(|_| Raw::sent(&server.admin, &head)).collect();
-    // What the kernel has not taken is as good as read: it holds a few megabytes of a connection.
+    // The kernel holds a few megabytes of a connection. They count as read here.
     uploads.iter_mut().for_each(|upload| upload.send(&file));
     let grown = server.resident_bytes().saturating_sub(before);
     assert!(grown < BYTES, "{} MiB for {UPLOADS} uploads of 64 MiB", grown >> 20);

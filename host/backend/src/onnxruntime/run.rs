@@ -2,7 +2,7 @@
 //!
 //! A session allocates from an arena of its own, which grows and is kept for the next run. ONNX
 //! Runtime has no limit for it, so its growth is counted where it reaches the C library
-//! ([`NativeMemory`]). Where a run finds no room although the arena has parts that nobody uses, the
+//! ([`NativeMemory`]). Where a run finds no room although parts of the arena are unused, the
 //! arena gives these back, the count begins anew, and the run is repeated once. A part of the arena
 //! stays as long as an output lies in it; so outputs are taken out of the arena (copied) where their
 //! size is not bounded by the sizes of the inputs, or where half of the limit is taken.

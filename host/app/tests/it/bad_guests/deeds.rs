@@ -116,7 +116,7 @@ pub(crate) fn output_dropped_twice() -> Guest {
     })
 }
 
-/// The elements are too few for the shape: what the host says of it is no handle.
+/// The elements are too few for the shape. The host answers with an error, not with a handle.
 pub(crate) fn error_for_a_tensor() -> Guest {
     Guest::pre(|code| {
         code.i32_const(11).i32_const(SHAPE).i32_const(4);
@@ -178,7 +178,7 @@ pub(crate) fn realloc_again(code: &mut Sink<'_>) {
     code.local_get(0).local_get(1).local_get(2).local_get(3).call(REALLOC);
 }
 
-/// The preprocessor itself, with whatever parameters.
+/// The preprocessor itself, called with any parameters.
 pub(crate) fn run_again(code: &mut Sink<'_>) {
     (0..12).for_each(|_| {
         code.i32_const(0);
