@@ -26,6 +26,9 @@ const RESERVED_BYTES_MAX: usize = 8 << 20;
 /// What a socket is lent at a time to write a body to: it is zeroed before, so it should still be in the cache then.
 const LENT_BYTES_MAX: usize = 256 << 10;
 
+/// After how much of a body its task lets others go on. tokio itself does so after 128 reads, which can be 32 MB.
+const TURN_BYTES_MAX: usize = 256 << 10;
+
 /// How much of a body that nobody wanted is read, and for how long, for its connection to be used again.
 const UNWANTED_BYTES_MAX: usize = 64 << 10;
 const UNWANTED_WAIT: Duration = Duration::from_secs(1);
@@ -95,11 +98,13 @@ async fn receive(
     };
     let mut buffer = limits.pool.begin(len);
     buffer.append_zeros(padding);
+    let mut turns = Turns::default();
     while buffer.room() > 0 {
         let read =
             body.read(buffer.lend(LENT_BYTES_MAX)).await.map_err(|error| unreadable(&error))?;
         count(held, read)?;
         buffer.advance(read);
+        turns.took(read).await;
     }
     drop(promised);
     Ok(Some(Bytes::from_owner(buffer).slice(padding..)))
@@ -126,6 +131,23 @@ pub(crate) async fn finish(body: &mut RequestBody) -> bool {
     tokio::time::timeout(UNWANTED_WAIT, reading).await.unwrap_or(false)
 }
 
+/// The turns of a task that reads a large body: after each, other tasks of its thread go on.
+#[derive(Default)]
+struct Turns {
+    bytes: usize,
+}
+
+impl Turns {
+    /// So many bytes more were read.
+    async fn took(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        if self.bytes >= TURN_BYTES_MAX {
+            self.bytes = 0;
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
 fn unreadable(error: &impl Display) -> Problem {
     Problem::new(ErrorCode::InvalidRequest, format!("the body could not be read: {error}"))
 }
@@ -149,6 +171,7 @@ async fn collect(
     let mut all = Aligned::new(limits.aligned_at, reserved);
     all.push(&first, reserved);
     drop(first);
+    let mut turns = Turns::default();
     while let Some(chunk) = next(body, held).await? {
         let len = all.len() + chunk.len();
         if len > limits.bytes {
@@ -156,6 +179,7 @@ async fn collect(
         }
         // Who sent so much of it will send the rest.
         all.push(&chunk, expected.max(len * 2).min(limits.bytes));
+        turns.took(chunk.len()).await;
     }
     Ok(Some(all.freeze()))
 }

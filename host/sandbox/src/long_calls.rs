@@ -18,7 +18,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use gristmill_thread::Share;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -35,24 +35,44 @@ use crate::meter::Meter;
 /// CPU time after which a call is long.
 const LONG_AFTER: Duration = Duration::from_millis(3);
 
-/// CPU time of one turn after which a plugin must not hold up a serving thread again for now: turns
-/// are cut each millisecond, except in host functions and bulk instructions.
-const LONG_TURN: Duration = Duration::from_millis(5);
+/// CPU time of long calls after which an export's calls begin on the threads for long calls.
+const DEBT_LONG: Duration = Duration::from_millis(20);
 
-/// For how long the calls of a plugin begin on the threads for long calls, after one was long.
-const LONG_FOR: Duration = Duration::from_secs(5);
+/// The most that is remembered of it.
+const DEBT_MAX: Duration = Duration::from_millis(25);
+
+/// What one short call takes off it. A machine that is itself a guest can stop a thread for 10 ms and
+/// count that as the thread's CPU time: one such call in a thousand must not make an export long.
+const PAID_BACK: Duration = Duration::from_micros(10);
 
 /// The threads for long calls.
 pub(crate) struct LongCalls {
     runtime: Option<Runtime>,
     handle: Handle,
-    started: Instant,
 }
 
-/// When an export of a plugin last made a long call, in milliseconds since the sandbox started, plus
-/// one; 0 for never.
+/// How much CPU time the long calls of a plugin's export took that its short calls did not pay back yet, in
+/// nanoseconds.
 #[derive(Debug, Default)]
 pub(crate) struct Pace(AtomicU64);
+
+impl Pace {
+    /// Whether the next call begins on the threads for long calls.
+    fn is_long(&self) -> bool {
+        Duration::from_nanos(self.0.load(Ordering::Relaxed)) > DEBT_LONG
+    }
+
+    /// A call took this CPU time, or took it until it was moved.
+    fn took(&self, spent: Duration) {
+        let debt = Duration::from_nanos(self.0.load(Ordering::Relaxed));
+        let debt = match spent > LONG_AFTER {
+            true => (debt + spent).min(DEBT_MAX),
+            false => debt.saturating_sub(PAID_BACK),
+        };
+        // Two calls that end at the same instant may count as one.
+        self.0.store(debt.as_nanos() as u64, Ordering::Relaxed);
+    }
+}
 
 /// A call with its instance, to be polled to its end on one thread or another.
 pub(crate) type CallFuture<T> =
@@ -84,7 +104,7 @@ impl LongCalls {
             .on_thread_start(lower_priority)
             .build()?;
         let handle = runtime.handle().clone();
-        Ok(Self { runtime: Some(runtime), handle, started: Instant::now() })
+        Ok(Self { runtime: Some(runtime), handle })
     }
 
     /// Run a call to its end. Dropping the returned future abandons the call.
@@ -92,12 +112,11 @@ impl LongCalls {
         let Work { call, meter, pace, places, long_places } = work;
         let long = self.handle.clone();
         let instance = Some((call, places));
-        let mut call = Call { instance, meter: meter.clone(), long, longest_turn: Duration::ZERO };
-        if !self.is_long(pace) {
+        let mut call = Call { instance, meter: meter.clone(), long };
+        let begins_long = pace.is_long();
+        if !begins_long {
             let begun = call.run_while_short().await;
-            if call.longest_turn > LONG_TURN || meter.spent() > LONG_AFTER {
-                pace.0.store(self.now_ms(), Ordering::Relaxed);
-            }
+            pace.took(meter.spent());
             if let Some(outcome) = begun {
                 return outcome;
             }
@@ -113,19 +132,14 @@ impl LongCalls {
         // In the request's span: what the guest logs is found there.
         let running = self.handle.spawn(running.in_current_span());
         let mut waiting = Waiting { running, meter };
-        match (&mut waiting.running).await {
+        let outcome = (&mut waiting.running).await;
+        if begins_long {
+            pace.took(waiting.meter.spent());
+        }
+        match outcome {
             Ok(outcome) => outcome,
             Err(error) => Err(CallError::Host(error.to_string())),
         }
-    }
-
-    fn is_long(&self, pace: &Pace) -> bool {
-        let last = pace.0.load(Ordering::Relaxed);
-        last != 0 && self.now_ms().saturating_sub(last) < LONG_FOR.as_millis() as u64
-    }
-
-    fn now_ms(&self) -> u64 {
-        1 + self.started.elapsed().as_millis() as u64
     }
 }
 
@@ -157,7 +171,6 @@ struct Call<T: 'static> {
     instance: Option<(CallFuture<T>, Places)>,
     meter: Arc<Meter>,
     long: Handle,
-    longest_turn: Duration,
 }
 
 impl<T: Send + 'static> Call<T> {
@@ -180,7 +193,7 @@ impl<T: Send + 'static> Call<T> {
         };
         self.meter.resume();
         let polled = catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(task)));
-        self.longest_turn = self.longest_turn.max(self.meter.pause());
+        self.meter.pause();
         match polled {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready((store, outcome))) => {
@@ -223,4 +236,29 @@ fn text_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
     format!("panicked: {}", text.unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Duration = Duration::from_micros(200);
+    const LONG: Duration = Duration::from_millis(9);
+
+    #[test]
+    fn an_export_is_long_while_its_short_calls_do_not_make_up_for_the_long_ones() {
+        let pace = Pace::default();
+        for _ in 0..100 {
+            pace.took(LONG);
+            assert!(!pace.is_long(), "one long call in a thousand");
+            (0..999).for_each(|_| pace.took(SHORT));
+        }
+        (0..3).for_each(|_| pace.took(LONG));
+        assert!(pace.is_long());
+        pace.took(SHORT);
+        assert!(pace.is_long());
+        (0..100).for_each(|_| pace.took(LONG));
+        (0..500).for_each(|_| pace.took(SHORT));
+        assert!(!pace.is_long(), "nothing older counts");
+    }
 }

@@ -62,7 +62,9 @@ impl Canvas {
         let over_black =
             |[value, alpha]: [u8; 2]| ((u16::from(value) * u16::from(alpha) + 127) / 255) as u8;
         match format {
-            Format::Gray => self.put(place, row.iter().map(|value| [*value; 3])),
+            // Their own luma.
+            Format::Gray if self.gray => self.store(place, row.as_chunks::<1>().0.iter().copied()),
+            Format::Gray => self.store(place, row.iter().map(|value| [*value; 3])),
             Format::GrayAlpha => {
                 let pixels = row.as_chunks::<2>().0.iter();
                 self.put(place, pixels.map(|pixel| [over_black(*pixel); 3]));
@@ -82,13 +84,26 @@ impl Canvas {
 
     /// Write colours to pixels of a row, as far as it reaches.
     pub(super) fn put(&mut self, place: Place, pixels: impl Iterator<Item = [u8; 3]>) {
+        if self.gray {
+            self.store(place, pixels.map(|pixel| [luma(pixel)]));
+        } else {
+            self.store(place, pixels);
+        }
+    }
+
+    /// Write pixels as the picture has them.
+    fn store<const CHANNELS: usize>(
+        &mut self,
+        place: Place,
+        pixels: impl Iterator<Item = [u8; CHANNELS]>,
+    ) {
         let range = self.row(place.y);
         let Some(row) = self.data.as_mut().get_mut(range) else { return };
-        if self.gray {
-            let slots = row.get_mut(place.x..).unwrap_or_default();
-            slots.iter_mut().step_by(place.step).zip(pixels).for_each(|(slot, p)| *slot = luma(p));
+        let slots = row.as_chunks_mut().0.get_mut(place.x..).unwrap_or_default();
+        if place.step == 1 {
+            // Without steps the compiler copies many pixels at a time.
+            slots.iter_mut().zip(pixels).for_each(|(slot, pixel)| *slot = pixel);
         } else {
-            let slots = row.as_chunks_mut::<3>().0.get_mut(place.x..).unwrap_or_default();
             slots.iter_mut().step_by(place.step).zip(pixels).for_each(|(slot, p)| *slot = p);
         }
     }

@@ -94,7 +94,7 @@ impl Parts {
             if frame.interlaced { &[[0, 8], [4, 8], [2, 4], [1, 2]] } else { &[[0, 1]] };
         for &[first, step] in passes {
             for y in (first..height).step_by(step) {
-                clock.look();
+                clock.look_before_row(row.len());
                 if !decoder.fill_buffer(&mut row).map_err(malformed)? {
                     return Err(malformed("the file is cut short"));
                 }

@@ -66,7 +66,7 @@ pub(super) fn decode(
             continue;
         }
         for y in (top..height).step_by(down) {
-            clock.look();
+            clock.look_before_row(row.len());
             reader.read_row(&mut row).map_err(malformed)?;
             let samples = (width - x).div_ceil(step) * format.channels();
             let row = if depth == BitDepth::Sixteen {

@@ -60,7 +60,7 @@ pub(super) fn copied(
     let mut clock = Clock::new(work);
     let stride = shape.size.width as usize * format.channels();
     for (y, row) in all.chunks_exact(stride).enumerate() {
-        clock.look();
+        clock.look_before_row(row.len());
         canvas.write(Place::row(y), format, row);
     }
     canvas.finish()
