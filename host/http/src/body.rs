@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fmt::Display;
-use std::pin::Pin;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -13,6 +14,7 @@ use gristmill_core::{BufferPool, ByteBudget, Deadline, ErrorCode, HeldBytes, Ove
 use http::Response;
 use http_body_util::{BodyExt, Either};
 use hyper::body::{Body, Frame, Incoming, SizeHint};
+use tokio::task::yield_now;
 
 use crate::listener::LargeBody;
 use crate::problem::Problem;
@@ -26,7 +28,8 @@ const RESERVED_BYTES_MAX: usize = 8 << 20;
 /// What a socket is lent at a time to write a body to: it is zeroed before, so it should still be in the cache then.
 const LENT_BYTES_MAX: usize = 256 << 10;
 
-/// After how much of a body its task lets others go on. tokio itself does so after 128 reads, which can be 32 MB.
+/// After how much of a body its task lets others go on. tokio itself does so after 128 reads, which can be 32 MB; and
+/// not at all where the body's bytes are read from the socket by another task.
 const TURN_BYTES_MAX: usize = 256 << 10;
 
 /// How much of a body that nobody wanted is read, and for how long, for its connection to be used again.
@@ -104,7 +107,8 @@ async fn receive(
             body.read(buffer.lend(LENT_BYTES_MAX)).await.map_err(|error| unreadable(&error))?;
         count(held, read)?;
         buffer.advance(read);
-        turns.took(read).await;
+        turns.took(read);
+        turns.next().await;
     }
     drop(promised);
     Ok(Some(Bytes::from_owner(buffer).slice(padding..)))
@@ -131,20 +135,30 @@ pub(crate) async fn finish(body: &mut RequestBody) -> bool {
     tokio::time::timeout(UNWANTED_WAIT, reading).await.unwrap_or(false)
 }
 
-/// The turns of a task that reads a large body: after each, other tasks of its thread go on.
-#[derive(Default)]
-struct Turns {
+/// The turns of a task that reads a large body: after each, other tasks of its thread go on, and sockets are looked at.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
     bytes: usize,
 }
 
 impl Turns {
     /// So many bytes more were read.
-    async fn took(&mut self, bytes: usize) {
+    pub(crate) fn took(&mut self, bytes: usize) {
         self.bytes += bytes;
-        if self.bytes >= TURN_BYTES_MAX {
-            self.bytes = 0;
-            tokio::task::yield_now().await;
+    }
+
+    /// To be asked before more is read: pending once, where the turn is over.
+    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.bytes < TURN_BYTES_MAX {
+            return Poll::Ready(());
         }
+        self.bytes = 0;
+        // It wakes the task when others had their turn.
+        pin!(yield_now()).poll(context)
+    }
+
+    async fn next(&mut self) {
+        poll_fn(|context| self.poll_next(context)).await;
     }
 }
 
@@ -179,7 +193,8 @@ async fn collect(
         }
         // Who sent so much of it will send the rest.
         all.push(&chunk, expected.max(len * 2).min(limits.bytes));
-        turns.took(chunk.len()).await;
+        turns.took(chunk.len());
+        turns.next().await;
     }
     Ok(Some(all.freeze()))
 }

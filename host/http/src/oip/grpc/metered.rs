@@ -14,7 +14,7 @@ use tokio::time::{Sleep, sleep};
 use tonic::Status;
 
 use super::status::status_of;
-use crate::body::{RequestBody, held};
+use crate::body::{RequestBody, Turns, held};
 use crate::listener::{Ongoing, Requests};
 use crate::problem::Problem;
 
@@ -29,6 +29,7 @@ pub(super) struct MeteredCall {
     held: Option<Arc<HeldBytes>>,
     stream: Option<Pace>,
     last: Option<Frame<Bytes>>,
+    turns: Turns,
 }
 
 /// `call`, metered. Where it is a stream of messages, each of them has `message_timeout`, and
@@ -44,7 +45,7 @@ pub(super) fn metered(
     }
     let requests = call.extensions().get::<Arc<Requests>>().cloned();
     let stream = message_timeout.map(|timeout| Pace::new(timeout, requests));
-    call.map(|body| MeteredCall { body, held, stream, last: None })
+    call.map(|body| MeteredCall { body, held, stream, last: None, turns: Turns::default() })
 }
 
 impl Body for MeteredCall {
@@ -56,6 +57,7 @@ impl Body for MeteredCall {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         loop {
+            ready!(self.turns.poll_next(context));
             let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) else {
                 let is_late = self.stream.as_mut().is_some_and(|pace| pace.is_late(context));
                 if !is_late {
@@ -68,6 +70,7 @@ impl Body for MeteredCall {
                 return Poll::Ready(self.last.take().map(Ok));
             };
             let frame = frame.map_err(Status::from_error)?;
+            self.turns.took(frame.data_ref().map_or(0, Bytes::len));
             if let (Some(held), Some(data)) = (&self.held, frame.data_ref()) {
                 held.try_add(data.len()).map_err(|error| status_of(&Problem::from(error)))?;
             }
