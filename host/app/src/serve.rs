@@ -51,6 +51,9 @@ const ADMIN_CONNECTIONS_MIN: usize = 64;
 const ADMIN_CONNECTIONS_MAX: usize = 1024;
 const FILES_PER_ADMIN_CONNECTION: usize = 8;
 
+/// Files that are open for one of them: its socket, and what it uploads.
+const FILES_OF_ADMIN_CONNECTION: usize = 2;
+
 /// What the data plane has places for, however few files may be open, and what one client may have of
 /// them, however few there are.
 const CONNECTIONS_MIN: usize = 16;
@@ -269,7 +272,8 @@ fn with_places(config: &Config, files: usize) -> (ListenerConfig, ListenerConfig
     };
     let admin = files / FILES_PER_ADMIN_CONNECTION;
     let admin = admin.clamp(ADMIN_CONNECTIONS_MIN, ADMIN_CONNECTIONS_MAX);
-    let data = files.saturating_sub(OWN_FILES + admin).max(CONNECTIONS_MIN);
+    let own = OWN_FILES + FILES_OF_ADMIN_CONNECTION * admin;
+    let data = files.saturating_sub(own).max(CONNECTIONS_MIN);
     let data = config.connections_max.unwrap_or(data);
     let of_one = (data / PLACES_PER_CLIENTS_PLACE).max(CONNECTIONS_MIN);
     let of_one = config.connections_per_client_max.unwrap_or(of_one);

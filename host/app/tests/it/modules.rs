@@ -6,8 +6,8 @@
 use std::path::Path;
 
 use wasm_encoder::{
-    CodeSection, ConstExpr, DataSection, EntityType, ExportKind, ExportSection, Function,
-    FunctionSection, GlobalSection, GlobalType, ImportSection, InstructionSink, MemArg,
+    BlockType, CodeSection, ConstExpr, DataSection, EntityType, ExportKind, ExportSection,
+    Function, FunctionSection, GlobalSection, GlobalType, ImportSection, InstructionSink, MemArg,
     MemorySection, MemoryType, Module, RefType, StartSection, TableSection, TableType, TypeSection,
     ValType,
 };
@@ -70,6 +70,7 @@ pub(crate) const BODY: u32 = 9;
 /// Parameters of `postprocess`: outputs and state, each a pointer and a length.
 const POST_PARAMS: usize = 4;
 pub(crate) const OUTPUTS: u32 = 0;
+const STATE_LEN: u32 = 3;
 
 /// Where things lie in memory. Answers come first, then constants, then 3136 bytes of zeros, then what
 /// `cabi_realloc` gives out.
@@ -99,11 +100,12 @@ const PAGES: u64 = 4;
 pub(crate) const ANY: MemArg = MemArg { offset: 0, align: 0, memory_index: 0 };
 
 /// A description of a module.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Guest {
     world: &'static str,
-    run: Code,
-    realloc: Code,
+    /// What it does; where there are several, the one that the call says.
+    runs: Vec<Code>,
+    realloc: Option<Code>,
     post_return: Option<Code>,
     start: Option<Code>,
 }
@@ -111,7 +113,8 @@ pub(crate) struct Guest {
 impl Guest {
     /// A preprocessor, which leaves the address of its answer on the stack.
     pub(crate) fn pre(run: Code) -> Self {
-        Self { world: "preprocessor", run, realloc: bump, post_return: None, start: None }
+        let runs = vec![run];
+        Self { world: "preprocessor", runs, realloc: None, post_return: None, start: None }
     }
 
     /// A postprocessor, likewise.
@@ -121,7 +124,7 @@ impl Guest {
 
     /// With another `cabi_realloc`.
     pub(crate) fn realloc(self, realloc: Code) -> Self {
-        Self { realloc, ..self }
+        Self { realloc: Some(realloc), ..self }
     }
 
     /// With a function that is called when the answer was read.
@@ -135,12 +138,30 @@ impl Guest {
     }
 
     /// Its place in a pipeline.
-    pub(crate) fn role(self) -> &'static str {
+    pub(crate) fn role(&self) -> &'static str {
         if self.world == "preprocessor" { "pre" } else { "post" }
     }
 
+    /// How many things it can do.
+    pub(crate) fn deeds(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// Take in what the `other` does, so that one module is compiled for both. That is not done where the host or the
+    /// module runs code of one of them outside its call.
+    pub(crate) fn takes_in(&mut self, other: &Self) -> bool {
+        let is_plain = |guest: &Self| {
+            guest.realloc.is_none() && guest.post_return.is_none() && guest.start.is_none()
+        };
+        let takes = is_plain(self) && is_plain(other) && self.world == other.world;
+        if takes {
+            self.runs.extend_from_slice(&other.runs);
+        }
+        takes
+    }
+
     /// The file.
-    pub(crate) fn file(self) -> Vec<u8> {
+    pub(crate) fn file(&self) -> Vec<u8> {
         let mut module = self.module().finish();
         let mut resolve = Resolve::new();
         let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit");
@@ -156,12 +177,20 @@ impl Guest {
             "preprocessor" => ("preprocess", PRE_PARAMS),
             _ => ("postprocess", POST_PARAMS),
         };
-        let own: [(Vec<ValType>, Vec<ValType>, Code); 4] = [
-            (vec![I; params], vec![I], self.run),
-            (vec![I; 4], vec![I], self.realloc),
-            (vec![I], vec![], self.post_return.unwrap_or(nothing)),
-            (vec![], vec![], self.start.unwrap_or(nothing)),
+        let run = |code: &mut InstructionSink<'_>| match &self.runs[..] {
+            [run] => run(code),
+            runs => choose(code, self.role(), params, runs.len()),
+        };
+        type Own<'a> = (Vec<ValType>, Vec<ValType>, &'a dyn Fn(&mut InstructionSink<'_>));
+        let mut own: Vec<Own<'_>> = vec![
+            (vec![I; params], vec![I], &run),
+            (vec![I; 4], vec![I], self.realloc.as_ref().unwrap_or(&(bump as Code))),
+            (vec![I], vec![], self.post_return.as_ref().unwrap_or(&(nothing as Code))),
+            (vec![], vec![], self.start.as_ref().unwrap_or(&(nothing as Code))),
         ];
+        if self.runs.len() > 1 {
+            own.extend(self.runs.iter().map(|run| (vec![I; params], vec![I], run as _)));
+        }
         let (mut types, mut imports) = (TypeSection::new(), ImportSection::new());
         for (index, (interface, function, (params, results))) in IMPORTS.iter().enumerate() {
             types.ty().function(params.iter().copied(), results.iter().copied());
@@ -221,6 +250,35 @@ pub(crate) const PRE_LOCAL: u32 = PRE_PARAMS as u32;
 pub(crate) const POST_LOCAL: u32 = POST_PARAMS as u32;
 
 fn nothing(_code: &mut InstructionSink<'_>) {}
+
+/// Do the deed whose number, from 1 on, is the length of a preprocessor's body or of a postprocessor's state.
+fn choose(code: &mut InstructionSink<'_>, role: &str, params: usize, deeds: usize) {
+    let (params, deeds) = (params as u32, deeds as u32);
+    if role == "pre" {
+        code.local_get(BODY).call(Import::BlobLen.index()).i32_wrap_i64();
+    } else {
+        code.local_get(STATE_LEN);
+    }
+    code.local_set(params);
+    for deed in 0..deeds {
+        code.local_get(params).i32_const(deed as i32 + 1).i32_eq().if_(BlockType::Empty);
+        (0..params).for_each(|param| {
+            code.local_get(param);
+        });
+        code.call(RUN + 4 + deed).return_().end();
+    }
+    code.unreachable();
+}
+
+/// A preprocessor whose state is as long as its body.
+pub(crate) fn numbering() -> Guest {
+    Guest::pre(|code| {
+        honest(code);
+        store(code, ANSWER + 12, ZEROS);
+        code.i32_const(ANSWER + 16).local_get(BODY).call(Import::BlobLen.index());
+        code.i32_wrap_i64().i32_store(ANY).i32_const(ANSWER);
+    })
+}
 
 /// An allocator that gives out what comes next: aligned, and never twice.
 fn bump(code: &mut InstructionSink<'_>) {

@@ -186,6 +186,14 @@ pub(crate) fn run_again(code: &mut Sink<'_>) {
     code.call(RUN);
 }
 
+/// The preprocessor itself, called with its own parameters.
+pub(crate) fn without_bottom(code: &mut Sink<'_>) {
+    (0..12).for_each(|param| {
+        code.local_get(param);
+    });
+    code.call(RUN);
+}
+
 pub(crate) fn call_the_host(code: &mut Sink<'_>) {
     make_tensor(code);
     code.i32_const(8192);
