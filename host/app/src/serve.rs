@@ -49,10 +49,10 @@ const OWN_FILES: usize = 64;
 /// how many open files they are one.
 const ADMIN_CONNECTIONS_MIN: usize = 64;
 const ADMIN_CONNECTIONS_MAX: usize = 1024;
-const FILES_PER_ADMIN_CONNECTION: usize = 8;
+const FILES_PER_ADMIN_CONNECTION: usize = 16;
 
-/// Files that are open for one of them: its socket, and what it uploads.
-const FILES_OF_ADMIN_CONNECTION: usize = 2;
+/// Files that are open for one of them: its socket, what it uploads, and what the compiler is to read and write.
+const FILES_OF_ADMIN_CONNECTION: usize = 4;
 
 /// What the data plane has places for, however few files may be open, and what one client may have of
 /// them, however few there are.
@@ -75,8 +75,8 @@ const OWN_LINES: [&str; 6] = [
 /// The most machine code of one plugin; an interpreter in WebAssembly has a tenth of it.
 const CODE_BYTES_MAX: u64 = 512 << 20;
 
-/// How many seconds by the clock a child has for each of processor time: it has the lowest priority,
-/// and others may keep the processors busy.
+/// How many seconds by the clock a child has for each of processor time: where others keep the
+/// processors busy, it gets a tenth.
 const WALL_PER_CPU: u32 = 10;
 
 pub(crate) fn command() -> Command {

@@ -26,7 +26,7 @@ pub struct ChildLimits {
 }
 
 impl ChildLimits {
-    /// Bind the calling process to these limits, and give it the lowest priority.
+    /// Bind the calling process to these limits, and give it the share of long work.
     pub(crate) fn apply(&self) -> io::Result<()> {
         let bind = |resource, soft: u64, hard: u64| {
             // No limit can be raised over what the parent was given.
@@ -44,6 +44,6 @@ impl ChildLimits {
         // The soft limit is a signal that says why; the hard one ends it, come what may.
         let seconds = self.cpu.as_secs().max(1);
         bind(Resource::Cpu, seconds, seconds + 1)?;
-        Share::Background.apply()
+        Share::Long.apply()
     }
 }

@@ -27,7 +27,8 @@ pub const PROVE_JOB: &str = "prove-model";
 /// A model is held several times while it is loaded: as it came, taken apart, and packed for the kernels.
 const COPIES: u64 = 4;
 
-/// How many seconds by the clock a child has for each of processor time: it has the lowest priority.
+/// How many seconds by the clock a child has for each of processor time: where others keep the
+/// processors busy, it gets a tenth.
 const WALL_PER_CPU: u32 = 10;
 
 /// The longest answer: names and reasons.

@@ -32,6 +32,9 @@ const LENT_BYTES_MAX: usize = 256 << 10;
 /// not at all where the body's bytes are read from the socket by another task.
 const TURN_BYTES_MAX: usize = 256 << 10;
 
+/// After how many turns it also lets its thread look at its sockets.
+const TURNS_BETWEEN_SOCKETS: usize = 4;
+
 /// How much of a body that nobody wanted is read, and for how long, for its connection to be used again.
 const UNWANTED_BYTES_MAX: usize = 64 << 10;
 const UNWANTED_WAIT: Duration = Duration::from_secs(1);
@@ -103,12 +106,12 @@ async fn receive(
     buffer.append_zeros(padding);
     let mut turns = Turns::default();
     while buffer.room() > 0 {
+        turns.next().await;
         let read =
             body.read(buffer.lend(LENT_BYTES_MAX)).await.map_err(|error| unreadable(&error))?;
         count(held, read)?;
         buffer.advance(read);
         turns.took(read);
-        turns.next().await;
     }
     drop(promised);
     Ok(Some(Bytes::from_owner(buffer).slice(padding..)))
@@ -135,10 +138,11 @@ pub(crate) async fn finish(body: &mut RequestBody) -> bool {
     tokio::time::timeout(UNWANTED_WAIT, reading).await.unwrap_or(false)
 }
 
-/// The turns of a task that reads a large body: after each, other tasks of its thread go on, and sockets are looked at.
+/// The turns of a task that reads a large body: after each, other tasks of its thread go on.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     bytes: usize,
+    over: usize,
 }
 
 impl Turns {
@@ -153,8 +157,13 @@ impl Turns {
             return Poll::Ready(());
         }
         self.bytes = 0;
-        // It wakes the task when others had their turn.
-        pin!(yield_now()).poll(context)
+        self.over += 1;
+        if self.over.is_multiple_of(TURNS_BETWEEN_SOCKETS) {
+            // It wakes the task only after the thread has looked at its sockets, which a busy one seldom does.
+            return pin!(yield_now()).poll(context);
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
     }
 
     async fn next(&mut self) {
@@ -187,6 +196,7 @@ async fn collect(
     drop(first);
     let mut turns = Turns::default();
     while let Some(chunk) = next(body, held).await? {
+        turns.next().await;
         let len = all.len() + chunk.len();
         if len > limits.bytes {
             return Ok(None);
@@ -194,7 +204,6 @@ async fn collect(
         // Who sent so much of it will send the rest.
         all.push(&chunk, expected.max(len * 2).min(limits.bytes));
         turns.took(chunk.len());
-        turns.next().await;
     }
     Ok(Some(all.freeze()))
 }

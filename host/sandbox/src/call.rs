@@ -82,12 +82,9 @@ impl CallState {
     pub(crate) fn off_serving_threads(&self) -> impl Future<Output = ()> + Send + use<> {
         let meter = self.meter.clone();
         poll_fn(move |_| {
-            if meter.is_long() {
-                return Poll::Ready(());
-            }
-            // The call's own future ends its turn now, and is polled again where it moved to.
             meter.ask_to_move();
-            Poll::Pending
+            // Else the call's own future ends its turn now, and is polled again where it moved to.
+            if meter.is_long() { Poll::Ready(()) } else { Poll::Pending }
         })
     }
 

@@ -18,7 +18,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gristmill_thread::Share;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -35,43 +35,63 @@ use crate::meter::Meter;
 /// CPU time after which a call is long.
 const LONG_AFTER: Duration = Duration::from_millis(3);
 
-/// CPU time of long calls after which an export's calls begin on the threads for long calls.
-const DEBT_LONG: Duration = Duration::from_millis(20);
+/// Of each second so much of one serving thread may go to the long calls of one export; a hundredth.
+const TIMES_AS_LONG: u32 = 100;
 
-/// The most that is remembered of it.
-const DEBT_MAX: Duration = Duration::from_millis(25);
+/// So much of it may come at once. A machine that is itself a guest can stop a thread for 10 ms and count that as the
+/// thread's CPU time: one such call must not make an export long.
+const AT_ONCE: Duration = Duration::from_millis(20);
 
-/// What one short call takes off it. A machine that is itself a guest can stop a thread for 10 ms and
-/// count that as the thread's CPU time: one such call in a thousand must not make an export long.
-const PAID_BACK: Duration = Duration::from_micros(10);
+/// For how long an export is long after a call that held a serving thread, at most.
+const LONG_FOR_MAX: Duration = Duration::from_secs(10);
+
+/// For how long after the last call that would have been long on a serving thread.
+const STAYS_LONG: Duration = Duration::from_millis(500);
 
 /// The threads for long calls.
 pub(crate) struct LongCalls {
     runtime: Option<Runtime>,
     handle: Handle,
+    started: Instant,
 }
 
-/// How much CPU time the long calls of a plugin's export took that its short calls did not pay back yet, in
-/// nanoseconds.
+/// When the serving threads' time that the long calls of a plugin's export took is made up for, in nanoseconds since
+/// the sandbox started.
 #[derive(Debug, Default)]
 pub(crate) struct Pace(AtomicU64);
 
 impl Pace {
-    /// Whether the next call begins on the threads for long calls.
-    fn is_long(&self) -> bool {
-        Duration::from_nanos(self.0.load(Ordering::Relaxed)) > DEBT_LONG
+    /// Whether calls run on the threads for long calls, `now`.
+    fn is_long(&self, now: Duration) -> bool {
+        self.0.load(Ordering::Relaxed) > nanos(now + AT_ONCE * TIMES_AS_LONG)
     }
 
-    /// A call took this CPU time, or took it until it was moved.
-    fn took(&self, spent: Duration) {
-        let debt = Duration::from_nanos(self.0.load(Ordering::Relaxed));
-        let debt = match spent > LONG_AFTER {
-            true => (debt + spent).min(DEBT_MAX),
-            false => debt.saturating_sub(PAID_BACK),
-        };
-        // Two calls that end at the same instant may count as one.
-        self.0.store(debt.as_nanos() as u64, Ordering::Relaxed);
+    /// A call took this CPU time on a serving thread.
+    fn took(&self, spent: Duration, now: Duration) {
+        if spent > LONG_AFTER {
+            self.add(spent, now, LONG_FOR_MAX);
+        }
     }
+
+    /// A call that ran on the threads for long calls would have taken this CPU time on a serving thread.
+    fn would_take(&self, spent: Duration, now: Duration) {
+        if spent > LONG_AFTER {
+            self.add(LONG_AFTER, now, STAYS_LONG);
+        }
+    }
+
+    fn add(&self, spent: Duration, now: Duration, long_for_max: Duration) {
+        let most = nanos(now + AT_ONCE * TIMES_AS_LONG + long_for_max);
+        let later = |until: u64| {
+            let added = until.max(nanos(now)).saturating_add(nanos(spent * TIMES_AS_LONG));
+            Some(added.min(most).max(until))
+        };
+        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later);
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    time.as_nanos() as u64
 }
 
 /// A call with its instance, to be polled to its end on one thread or another.
@@ -104,7 +124,7 @@ impl LongCalls {
             .on_thread_start(lower_priority)
             .build()?;
         let handle = runtime.handle().clone();
-        Ok(Self { runtime: Some(runtime), handle })
+        Ok(Self { runtime: Some(runtime), handle, started: Instant::now() })
     }
 
     /// Run a call to its end. Dropping the returned future abandons the call.
@@ -113,10 +133,10 @@ impl LongCalls {
         let long = self.handle.clone();
         let instance = Some((call, places));
         let mut call = Call { instance, meter: meter.clone(), long };
-        let begins_long = pace.is_long();
+        let begins_long = pace.is_long(self.started.elapsed());
         if !begins_long {
-            let begun = call.run_while_short().await;
-            pace.took(meter.spent());
+            let begun = call.run_while_short(|| pace.is_long(self.started.elapsed())).await;
+            pace.took(meter.spent(), self.started.elapsed());
             if let Some(outcome) = begun {
                 return outcome;
             }
@@ -134,7 +154,7 @@ impl LongCalls {
         let mut waiting = Waiting { running, meter };
         let outcome = (&mut waiting.running).await;
         if begins_long {
-            pace.took(waiting.meter.spent());
+            pace.would_take(waiting.meter.before_move(), self.started.elapsed());
         }
         match outcome {
             Ok(outcome) => outcome,
@@ -174,13 +194,13 @@ struct Call<T: 'static> {
 }
 
 impl<T: Send + 'static> Call<T> {
-    /// Poll the call until it ends or is long; then there is no outcome yet.
-    async fn run_while_short(&mut self) -> Option<Result<T, CallError>> {
+    /// Poll the call until it ends, or is to be moved, for itself or because calls of its export are; then there is no
+    /// outcome yet.
+    async fn run_while_short(&mut self, moves: impl Fn() -> bool) -> Option<Result<T, CallError>> {
         poll_fn(|task| match self.turn(task) {
             Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
-            Poll::Pending if self.meter.wants_move() || self.meter.spent() > LONG_AFTER => {
-                Poll::Ready(None)
-            }
+            Poll::Pending if self.meter.wants_move() => Poll::Ready(None),
+            Poll::Pending if self.meter.spent() > LONG_AFTER || moves() => Poll::Ready(None),
             Poll::Pending => Poll::Pending,
         })
         .await
@@ -242,23 +262,36 @@ fn text_of(panic: &(dyn Any + Send)) -> String {
 mod tests {
     use super::*;
 
-    const SHORT: Duration = Duration::from_micros(200);
-    const LONG: Duration = Duration::from_millis(9);
+    const HELD: Duration = Duration::from_millis(9);
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
 
     #[test]
-    fn an_export_is_long_while_its_short_calls_do_not_make_up_for_the_long_ones() {
+    fn an_export_is_long_when_it_takes_more_than_its_share_of_the_serving_threads() {
         let pace = Pace::default();
-        for _ in 0..100 {
-            pace.took(LONG);
-            assert!(!pace.is_long(), "one long call in a thousand");
-            (0..999).for_each(|_| pace.took(SHORT));
+        for second in 0..100 {
+            let now = ms(1000 * second);
+            pace.took(HELD, now);
+            assert!(!pace.is_long(now), "one long call a second");
+            (0..1000).for_each(|_| pace.took(LONG_AFTER, now));
+            assert!(!pace.is_long(now), "any number of short ones");
         }
-        (0..3).for_each(|_| pace.took(LONG));
-        assert!(pace.is_long());
-        pace.took(SHORT);
-        assert!(pace.is_long());
-        (0..100).for_each(|_| pace.took(LONG));
-        (0..500).for_each(|_| pace.took(SHORT));
-        assert!(!pace.is_long(), "nothing older counts");
+        let now = ms(200_000);
+        (0..3).for_each(|_| pace.took(HELD, now));
+        assert!(pace.is_long(now + ms(600)) && !pace.is_long(now + ms(700)));
+        (0..1000).for_each(|_| pace.took(HELD, now));
+        assert!(pace.is_long(now + ms(9_999)) && !pace.is_long(now + ms(10_000)));
+    }
+
+    #[test]
+    fn an_export_is_short_again_soon_after_its_calls_are() {
+        let (pace, now) = (Pace::default(), ms(1));
+        (0..3).for_each(|_| pace.took(HELD, now));
+        (0..1000).for_each(|_| pace.would_take(ms(250), now));
+        assert!(pace.is_long(now + ms(600)) && !pace.is_long(now + ms(700)));
+        (0..1000).for_each(|_| pace.would_take(ms(250), now + ms(700)));
+        assert!(pace.is_long(now + ms(1_199)) && !pace.is_long(now + ms(1_200)));
     }
 }

@@ -45,8 +45,10 @@ pub(crate) struct Meter {
     resumed_cpu: AtomicU64,
     /// The call runs on the threads for long calls.
     is_long: AtomicBool,
-    /// The call is to be moved to these threads.
+    /// The call is to be moved to these threads, or would be if it did not run there.
     wants_move: AtomicBool,
+    /// What it had used before, in nanoseconds.
+    before_move: AtomicU64,
     /// The call holds so much memory that giving it back takes long.
     is_large: AtomicBool,
     /// Nobody waits for the call's answer any more.
@@ -62,6 +64,7 @@ impl Meter {
             resumed_cpu: AtomicU64::new(0),
             is_long: AtomicBool::new(false),
             wants_move: AtomicBool::new(false),
+            before_move: AtomicU64::new(u64::MAX),
             is_large: AtomicBool::new(false),
             abandoned: AtomicBool::new(false),
         }
@@ -128,7 +131,14 @@ impl Meter {
 
     /// Ask for the call to be moved to the threads for long calls, when its turn ends.
     pub(crate) fn ask_to_move(&self) {
-        self.wants_move.store(true, Ordering::Relaxed);
+        if !self.wants_move.swap(true, Ordering::Relaxed) {
+            self.before_move.store(self.used().as_nanos() as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// The CPU time used by the turns that are over, before the call asked to be moved.
+    pub(crate) fn before_move(&self) -> Duration {
+        self.spent().min(Duration::from_nanos(self.before_move.load(Ordering::Relaxed)))
     }
 
     pub(crate) fn wants_move(&self) -> bool {

@@ -13,10 +13,8 @@ use std::time::Duration;
 pub enum Share {
     /// Threads that serve requests: the process's own priority, at once.
     Serving,
-    /// Long work for requests: a tenth of a serving thread's share.
+    /// Long work: a tenth of a serving thread's share.
     Long,
-    /// Work that no request waits for: the least share.
-    Background,
 }
 
 impl Share {
@@ -31,7 +29,6 @@ impl Share {
         let (nice, slice) = match self {
             Self::Serving => (own, SHORT_SLICE),
             Self::Long => (own.saturating_add(10).min(NICEST), LONG_SLICE),
-            Self::Background => (NICEST, LONG_SLICE),
         };
         set(nice, slice)
     }
