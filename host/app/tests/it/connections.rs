@@ -26,7 +26,7 @@ fn sixteen_places() -> Setup {
 
 #[test]
 fn idle_connections_make_room_for_others_and_for_the_operator() {
-    let setup = Setup::new().open_files(300).flag("--open-tenant", "acme");
+    let setup = Setup::new().open_files(500).flag("--open-tenant", "acme");
     let mut server = setup.flag("--connections-per-client-max", "300").start();
     server.put("models/identity", include_bytes!("../fixtures/identity-fp32.onnx"));
     server.put_json("tenants/acme", &json!({ "open": true, "models": ["identity"] }));
