@@ -70,7 +70,7 @@ fn a_bomb_ends_at_its_limit_and_holds_nobody_up() {
     for answer in answers {
         let detail =
             answer.refused(422, "invalid_plugin", &["plugin \"bomb\": compilation failed"]);
-        // On a busy machine a child of the lowest priority does not get its 2 s in 20.
+        // On a very busy machine a child of low priority does not get its 2 s in 20.
         let ends = ["it used up its 2 s of processor time", "it took longer than 20 s"];
         assert!(ends.iter().any(|end| detail.contains(end)), "{detail}");
     }
