@@ -21,6 +21,8 @@ use crate::stage::{KEY, OCTETS, evil};
 
 /// How a client that leaves does it: its request has been read by then.
 const LEAVES_AFTER: Duration = Duration::from_millis(30);
+/// Which turns of an attacker that is harmless in between are not.
+const RARE: u64 = 500;
 /// What a slow reader takes at a time, and how often.
 const SLOW_BYTES: usize = 512;
 const SLOW_INTERVAL: Duration = Duration::from_secs(1);
@@ -42,6 +44,11 @@ pub(crate) enum Attack {
     Post {
         path: String,
         body: Bytes,
+    },
+    /// Seldom this path, else the harmless one.
+    RarePost {
+        path: String,
+        harmless: String,
     },
     LeavingPost {
         path: String,
@@ -76,15 +83,16 @@ pub(crate) struct Turn {
 impl Attack {
     /// Whether its requests end by a deadline of the tenant's.
     pub(crate) fn has_deadline(&self) -> bool {
-        matches!(self, Self::Post { .. } | Self::Grpc { .. })
+        matches!(self, Self::Post { .. } | Self::RarePost { .. } | Self::Grpc { .. })
     }
 
     /// Do it once: how it ended, in a word or two.
     pub(crate) async fn run(&self, to: &Addresses, turn: Turn) -> Result<String> {
         match self {
-            Self::Post { path, body } => {
-                let request = Request::post(path).header(AUTHORIZATION, format!("Bearer {KEY}"));
-                send(&to.data, request.body(Full::from(body.clone()))?).await
+            Self::Post { path, body } => post(to, path, body.clone()).await,
+            Self::RarePost { path, harmless } => {
+                let is_harmless = !turn.round.is_multiple_of(RARE);
+                post(to, if is_harmless { harmless } else { path }, Bytes::new()).await
             }
             Self::LeavingPost { path, body } => {
                 let mut stream = begun(&to.data, path, body).await?;
@@ -112,6 +120,11 @@ impl Attack {
             Self::Model { onnx, input } => upload_and_run(to, onnx, *input, turn).await,
         }
     }
+}
+
+async fn post(to: &Addresses, path: &str, body: Bytes) -> Result<String> {
+    let request = Request::post(path).header(AUTHORIZATION, format!("Bearer {KEY}"));
+    send(&to.data, request.body(Full::from(body))?).await
 }
 
 /// A request sent on a connection of its own, of which nothing is read yet.

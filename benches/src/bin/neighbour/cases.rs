@@ -21,6 +21,8 @@ pub(crate) enum Kind {
     ShortCalls,
     /// The same in a pipeline with so much CPU time that the deadline ends the call.
     PatientGuest(&'static str),
+    /// The same in one request of 500, the others being harmless.
+    RareGuest(&'static str),
     /// The same, by clients that take nothing of their answers.
     SlowReaders(&'static str),
     /// A picture to an honest pipeline of this path.
@@ -61,7 +63,7 @@ const fn case(name: &'static str, attackers: &'static [usize], kind: Kind) -> Ca
 }
 
 use Kind::{
-    Grpc, Guest, JavaScript, Json, LeavingClients, Model, PatientGuest, Picture, Plugin,
+    Grpc, Guest, JavaScript, Json, LeavingClients, Model, PatientGuest, Picture, Plugin, RareGuest,
     SamePlugin, ShortCalls, SlowReaders,
 };
 
@@ -76,6 +78,7 @@ pub(crate) const CASES: &[Case] = &[
     case("guest/eat-memory", &[8], Guest("eat-memory")),
     case("guest/touch-memory", &[8], Guest("touch-memory")),
     case("guest/fill-memory", &[8], Guest("fill-memory")),
+    case("guest/fill-memory, one in 500", &[8], RareGuest("fill-memory")),
     // Work and memory of the host for guests.
     case("guest/top-k", &[4], Guest("top-k")),
     case("guest/argmax", &[4], Guest("argmax")),

@@ -153,6 +153,10 @@ impl Bench {
                 guest("hostile", &format!("spin&rounds={rounds}"))
             }
             Kind::PatientGuest(deed) => guest("patient", deed),
+            Kind::RareGuest(deed) => Attack::RarePost {
+                path: format!("/v1/evil/infer/hostile?do={deed}"),
+                harmless: "/v1/evil/infer/hostile".into(),
+            },
             Kind::SlowReaders(deed) => {
                 Attack::SlowRead { path: format!("/v1/evil/infer/hostile?do={deed}") }
             }
