@@ -108,8 +108,6 @@ pub(crate) struct Shared {
     pub(crate) work: Condvar,
     /// Signalled when an instance is free for a staged batch.
     pub(crate) freed: Condvar,
-    /// Signalled when nothing runs any more, where somebody waits for that.
-    pub(crate) rested: Condvar,
     /// Signalled when a run begins that nobody watches, and when the lane is closed.
     pub(crate) begun: Condvar,
 }
@@ -140,8 +138,6 @@ pub(crate) struct State {
     pub(crate) swept_at: Option<Instant>,
     /// Requests given up since what nobody waits for was last taken out of the queue.
     pub(crate) given_up: usize,
-    /// Whether somebody waits until nothing runs.
-    pub(crate) awaited: bool,
     pub(crate) closed: bool,
     pub(crate) waiting_workers: usize,
     /// Of those, how many were woken and are on their way.
@@ -293,7 +289,6 @@ impl Lane {
             timed: None,
             swept_at: None,
             given_up: 0,
-            awaited: false,
             closed: false,
             waiting_workers: 0,
             woken_workers: 0,
@@ -312,7 +307,6 @@ impl Lane {
             statistics: Mutex::default(),
             work: Condvar::new(),
             freed: Condvar::new(),
-            rested: Condvar::new(),
             begun: Condvar::new(),
         });
         let lane = Self { info, config, shared };
@@ -338,12 +332,6 @@ impl Lane {
     /// How many batches can run at the same time.
     pub fn instances(&self) -> usize {
         self.shared.instances
-    }
-
-    /// Wait up to `time` for running batches to end, which may outlive their clients. Whether none runs.
-    /// Blocks the thread.
-    pub fn rests_within(&self, time: Duration) -> bool {
-        self.shared.rests_within(time)
     }
 
     /// Why the lane takes no requests, where that is so.

@@ -115,11 +115,6 @@ impl Running {
         self.runs.iter().map(|run| run.until).min()
     }
 
-    /// Whether nothing runs, lost runs among it.
-    pub(crate) fn is_at_rest(&self) -> bool {
-        self.runs.is_empty() && self.lost == 0
-    }
-
     /// Whether there is nothing to watch.
     pub(crate) fn is_empty(&self) -> bool {
         self.runs.is_empty()

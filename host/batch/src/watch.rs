@@ -32,14 +32,6 @@ pub struct Upkeep {
 }
 
 impl Shared {
-    pub(crate) fn rests_within(&self, time: Duration) -> bool {
-        let mut state = self.state();
-        state.awaited = true;
-        let runs = |state: &mut State| !state.running.is_at_rest();
-        let waited = self.rested.wait_timeout_while(state, time, runs);
-        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
-    }
-
     /// Take nothing more, and answer all that is queued.
     pub(crate) fn refuse(&self, state: &mut State, why: &str) {
         if state.refused.is_none() {

@@ -176,9 +176,6 @@ fn put_back(shared: &Shared, state: &mut State, returned: Returned) {
         // Its place is taken, and letting go of it takes long: not under the lane's lock.
         let _ = std::thread::Builder::new().spawn(move || drop(instance));
     }
-    if state.awaited && state.running.is_at_rest() {
-        shared.rested.notify_all();
-    }
 }
 
 /// The next batch with an idle instance for it; none where either is missing.

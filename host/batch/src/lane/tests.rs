@@ -211,19 +211,6 @@ async fn cancelled_and_expired_requests_cost_no_compute() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lane_rests_when_its_batches_have_run_though_nobody_waits_for_them() {
-    let bench = bench(4, 16);
-    assert!(bench.lane.rests_within(Duration::ZERO));
-    bench.occupy().await.abort();
-    assert!(!bench.lane.rests_within(Duration::from_millis(1)));
-    std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| bench.lane.rests_within(Duration::from_secs(60)));
-        bench.finish(1);
-        assert!(waiting.join().unwrap());
-    });
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_that_fails_is_cut_in_half_until_only_the_guilty_fail() {
     let bench = bench(8, 64);
     let first = bench.occupy().await;

@@ -57,7 +57,8 @@ fn a_run_is_told_to_end_once_and_only_when_it_is_due() {
     assert_eq!((running.tell(now), running.tell(now + SECOND)), (0, 1));
     assert_eq!(running.tell(now + 2 * SECOND), 0);
     assert_eq!((told_first.counts(), told_second.counts()), ((1, 0), (0, 0)));
-    assert!(running.end(first) && running.end(second) && running.is_at_rest());
+    assert!(running.end(first) && running.end(second));
+    assert_eq!(running.len(), 0);
     assert_eq!((told_first.counts(), told_second.counts()), ((1, 1), (0, 0)));
 }
 
@@ -69,9 +70,9 @@ fn a_run_that_does_not_heed_it_is_lost_until_it_ends() {
     running.tell(now);
     assert!(running.lose(now - SECOND).is_none(), "it was told later");
     assert!(running.lose(now).is_some() && running.lose(now).is_none());
-    assert!(running.end(second) && running.is_empty() && !running.is_at_rest());
+    assert!(running.end(second) && running.is_empty() && running.len() == 1);
     assert!(!running.end(first), "its instance is not used again");
-    assert!(running.is_at_rest());
+    assert_eq!(running.len(), 0);
     assert_eq!(told.counts(), (1, 0));
 }
 

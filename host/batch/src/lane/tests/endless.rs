@@ -134,11 +134,11 @@ async fn a_run_that_cannot_be_ended_costs_its_instance_and_too_many_the_model() 
     let refused = run(&lane, &[1.0], LONG).await;
     assert!(matches!(&refused, Err(SubmitError::OutOfService(why)) if why.contains("do not end")));
     assert_eq!(lost_runs.load(Ordering::Relaxed), LOST_RUNS_MAX + 1);
-    assert!(!lane.rests_within(Duration::ZERO));
 
     model.gate.set(true);
-    assert!(lane.rests_within(LONG));
-    assert_eq!(lost_runs.load(Ordering::Relaxed), 0);
+    while lost_runs.load(Ordering::Relaxed) > 0 {
+        tokio::task::yield_now().await;
+    }
     for task in stuck {
         assert!(task.await.unwrap().is_err());
     }
