@@ -17,7 +17,7 @@ pub(crate) fn prepare_environment() {
 /// End the process as it is. Nothing is taken down: threads may still be at work, and libraries that
 /// clean up under them crash.
 pub(crate) fn end(code: i32) -> ! {
-    // If this fails, there is no way left to report it.
+    // The error is ignored: the process ends, and nothing is left that could handle it.
     let _ = std::io::stdout().flush();
     // SAFETY: it takes a number, touches no memory, and does not return.
     unsafe { libc::_exit(code) }

@@ -35,17 +35,18 @@ use crate::meter::Meter;
 /// CPU time after which a call is long.
 const LONG_AFTER: Duration = Duration::from_millis(3);
 
-/// Of each second so much of one serving thread may go to the long calls of one export; a hundredth.
+/// An export's long calls may use a hundredth of one serving thread: each second of CPU time that they use is made up
+/// for in this many seconds.
 const TIMES_AS_LONG: u32 = 100;
 
-/// So much of it may come at once. A machine that is itself a guest can stop a thread for 10 ms and count that as the
-/// thread's CPU time: one such call must not make an export long.
+/// CPU time that long calls may use at once, before the export counts as long. A virtual machine's host can stop a thread
+/// for 10 ms, which counts as the thread's CPU time: one such call must not make an export long.
 const AT_ONCE: Duration = Duration::from_millis(20);
 
-/// For how long an export is long after a call that held a serving thread, at most.
+/// The longest time that an export counts as long after a call that held a serving thread.
 const LONG_FOR_MAX: Duration = Duration::from_secs(10);
 
-/// For how long after the last call that would have been long on a serving thread.
+/// How long an export counts as long after a call that ran elsewhere and would have held a serving thread.
 const STAYS_LONG: Duration = Duration::from_millis(500);
 
 /// The threads for long calls.
@@ -55,13 +56,13 @@ pub(crate) struct LongCalls {
     started: Instant,
 }
 
-/// When the serving threads' time that the long calls of a plugin's export took is made up for, in nanoseconds since
-/// the sandbox started.
+/// The time at which a plugin's export has made up for the CPU time that its long calls used on serving threads, in
+/// nanoseconds since the sandbox started.
 #[derive(Debug, Default)]
 pub(crate) struct Pace(AtomicU64);
 
 impl Pace {
-    /// Whether calls run on the threads for long calls, `now`.
+    /// Whether the export's calls run on the threads for long calls.
     fn is_long(&self, now: Duration) -> bool {
         self.0.load(Ordering::Relaxed) > nanos(now + AT_ONCE * TIMES_AS_LONG)
     }

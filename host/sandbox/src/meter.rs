@@ -45,9 +45,9 @@ pub(crate) struct Meter {
     resumed_cpu: AtomicU64,
     /// The call runs on the threads for long calls.
     is_long: AtomicBool,
-    /// The call is to be moved to these threads, or would be if it did not run there.
+    /// The call asked to run on these threads.
     wants_move: AtomicBool,
-    /// What it had used before, in nanoseconds.
+    /// The CPU time that it had used when it asked, in nanoseconds.
     before_move: AtomicU64,
     /// The call holds so much memory that giving it back takes long.
     is_large: AtomicBool,
