@@ -60,6 +60,22 @@ pub fn png_large() -> Result<Vec<u8>> {
     png(SIDE, SIDE, PngColor::Rgb8)
 }
 
+/// An interlaced PNG of half a million pixels in 123,000 rows, in a kilobyte.
+pub fn png_rows() -> Result<Vec<u8>> {
+    const HEIGHT: u32 = 65_535;
+    let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
+    let sides = [8_u32.to_be_bytes(), HEIGHT.to_be_bytes()].concat();
+    // A bit for each pixel, gray, interlaced.
+    png_chunk(&mut file, b"IHDR", &[&sides[..], &[1, 0, 0, 0, 1]].concat());
+    // The first row of each pass, and the steps to the next.
+    let passes = [(0, 8), (0, 8), (4, 8), (0, 4), (2, 4), (0, 2), (1, 2)];
+    let rows: u32 = passes.iter().map(|(first, step)| (HEIGHT - first).div_ceil(*step)).sum();
+    // Each has its filter and a byte of pixels.
+    png_chunk(&mut file, b"IDAT", &deflated_zeros(2 * u64::from(rows))?);
+    png_chunk(&mut file, b"IEND", &[]);
+    Ok(file)
+}
+
 /// A PNG of one pixel whose colour profile inflates to 250 MB.
 pub fn png_profile() -> Result<Vec<u8>> {
     let mut file = png_head(1, 1, PngColor::Rgb8);

@@ -30,7 +30,8 @@ pub struct DecodeOptions {
     pub gray: bool,
     /// Turn the picture upright as its EXIF orientation says.
     pub upright: bool,
-    /// Make what can be made of a JPEG that is damaged or ends early, instead of refusing it.
+    /// Make what can be made of a JPEG, PNG or GIF whose data are damaged or end early, instead of refusing it; the
+    /// rest is black, or gray in a JPEG.
     pub lenient: bool,
     /// How large it may be.
     pub limits: Limits,

@@ -12,6 +12,7 @@ wasmtime::component::bindgen!({
         "gristmill:plugin/tensors.[method]tensor.top-k": async | trappable,
         "gristmill:plugin/tensors.[method]tensor.softmax": async | trappable,
         "gristmill:plugin/image.[static]pixels.decode": async | trappable,
+        "gristmill:plugin/image.[static]pixels.decode-leniently": async | trappable,
         "gristmill:plugin/image.[method]pixels.resize": async | trappable,
         "gristmill:plugin/image.[method]pixels.crop": async | trappable,
         "gristmill:plugin/image.[method]pixels.to-tensor": async | trappable,

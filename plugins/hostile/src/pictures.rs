@@ -9,7 +9,8 @@ use crate::{Deed, harmless};
 
 pub(crate) const DEEDS: &[(&str, Deed)] = &[
     ("bomb", bomb),
-    ("pixels", pixels),
+    ("pixels", |request| pixels(decoded(request)?)),
+    ("pixels-lenient", |request| pixels(Pixels::decode_leniently(&request.body, image::RGB)?)),
     ("thumbnail", thumbnail),
     ("pixels-data", pixels_data),
     ("resize-chain", |request| resize_chain(request, 12_000_000)),
@@ -31,9 +32,9 @@ fn bomb(request: &Request) -> Result<Prepared, Failure> {
 }
 
 /// What the decoder gave: bytes of another would be in it.
-fn pixels(request: &Request) -> Result<Prepared, Failure> {
+fn pixels(pixels: Pixels) -> Result<Prepared, Failure> {
     let mut prepared = harmless()?;
-    prepared.state = [PIXELS, &decoded(request)?.data()].concat();
+    prepared.state = [PIXELS, &pixels.data()].concat();
     Ok(prepared)
 }
 

@@ -123,6 +123,7 @@ pub(crate) const CASES: &[Case] = &[
     case("picture/png-deep", &[4], Picture(DIGITS, pictures::png_deep)),
     case("picture/png-deep, leaving", &[60], LeavingClients(DIGITS, pictures::png_deep)),
     case("picture/png-large", &[4], Picture(DIGITS, pictures::png_large)),
+    case("picture/png-rows", &[4], Picture(DIGITS, pictures::png_rows)),
     case("picture/png-profile", &[4], Picture(DIGITS, pictures::png_profile)),
     case("picture/webp", &[4], Picture(DIGITS, || Ok(pictures::webp()))),
     case("picture/webp-codes", &[4], Picture(DIGITS, || Ok(pictures::webp_codes()))),

@@ -181,6 +181,25 @@ fn a_truncated_picture() {
 }
 
 #[test]
+fn a_truncated_picture_that_is_decoded_leniently() {
+    let server = Server::start();
+    server.hostile("acme");
+    for name in ["seven.png", "three.jpg"] {
+        let picture = files::sample(name);
+        let early = &picture[..picture.len() * 3 / 4];
+        let strict = server.data.post("/v1/acme/infer/hostile?do=pixels", early);
+        strict.refused(400, "invalid_request", &["malformed image"]);
+        let lenient = "/v1/acme/infer/hostile?do=pixels-lenient";
+        let (whole, part) = (server.data.post(lenient, &picture), server.data.post(lenient, early));
+        assert_eq!((whole.status, part.status), (200, 200), "{name}: {}", part.text());
+        assert_eq!(whole.body.len(), part.body.len(), "{name}");
+        assert_ne!(whole.body, part.body, "{name}");
+        let same = whole.body.iter().zip(&part.body).take_while(|(own, other)| own == other);
+        assert!(same.count() > whole.body.len() / 4, "{name}");
+    }
+}
+
+#[test]
 fn a_form_without_its_boundary() {
     let server = Server::start();
     server.digits("acme");

@@ -95,8 +95,11 @@ impl Parts {
         for &[first, step] in passes {
             for y in (first..height).step_by(step) {
                 clock.look_before_row(row.len());
-                if !decoder.fill_buffer(&mut row).map_err(malformed)? {
-                    return Err(malformed("the file is cut short"));
+                match decoder.fill_buffer(&mut row) {
+                    Ok(true) => {}
+                    _ if options.lenient => return canvas.finish(),
+                    Ok(false) => return Err(malformed("the file is cut short")),
+                    Err(error) => return Err(malformed(error)),
                 }
                 let place = Place { y: usize::from(frame.top) + y, x: frame.left.into(), step: 1 };
                 canvas.put(place, row.iter().map(color));

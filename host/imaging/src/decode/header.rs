@@ -112,21 +112,27 @@ impl Header {
 const PICTURE_NS: u64 = 20_000;
 const BYTE_NS: u64 = 15;
 
+/// Nanoseconds for a row, however short. An interlaced picture has nearly twice as many rows as its height.
+const ROW_NS: u64 = 150;
+const ROWS_PER_HEIGHT: u64 = 2;
+
 impl Kind {
     /// Bytes between the file and the result, and nanoseconds.
     fn cost(&self, size: Size, file: u64) -> (u64, u64) {
         let pixels = size.pixels();
+        let rows = |size: Size| u64::from(size.height) * ROWS_PER_HEIGHT * ROW_NS;
         let (bytes, time) = match self {
             Self::Jpeg(_) => (0, 0),
             Self::Png { bits } => {
-                (png::bytes(size, *bits), pixels * (2 + bits / 4) + file * BYTE_NS)
+                let time = pixels * (2 + bits / 4) + file * BYTE_NS + rows(size);
+                (png::bytes(size, *bits), time)
             }
             Self::Gif(parts) => {
                 let time = (pixels + 2 * parts.frame.pixels()) * 4 + file * BYTE_NS;
-                (gif::bytes(parts.frame), time)
+                (gif::bytes(parts.frame), time + rows(parts.frame))
             }
             // Not compressed, or in runs.
-            Self::Bmp => (whole::bmp_bytes(size), pixels * 8 + file),
+            Self::Bmp => (whole::bmp_bytes(size), pixels * 8 + file + rows(size)),
             Self::WebP(webp) => (webp.bytes(size, file), webp.nanoseconds(size, file)),
         };
         (bytes, PICTURE_NS + time)

@@ -67,7 +67,9 @@ pub(super) fn decode(
         }
         for y in (top..height).step_by(down) {
             clock.look_before_row(row.len());
-            reader.read_row(&mut row).map_err(malformed)?;
+            if let Err(error) = reader.read_row(&mut row) {
+                return if options.lenient { canvas.finish() } else { Err(malformed(error)) };
+            }
             let samples = (width - x).div_ceil(step) * format.channels();
             let row = if depth == BitDepth::Sixteen {
                 to_8_bits(&mut row, samples)
@@ -78,10 +80,12 @@ pub(super) fn decode(
         }
     }
     // Reads what is left of the data, and their checksum.
-    if reader.read_row(&mut row).map_err(malformed)?.is_some() {
-        return Err(malformed("more rows than its height"));
+    match reader.read_row(&mut row) {
+        Ok(None) => canvas.finish(),
+        _ if options.lenient => canvas.finish(),
+        Ok(Some(_)) => Err(malformed("more rows than its height")),
+        Err(error) => Err(malformed(error)),
     }
-    canvas.finish()
 }
 
 /// The first `samples` of a row, rounded to 8 bits in place.

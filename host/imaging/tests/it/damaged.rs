@@ -114,6 +114,23 @@ fn a_jpeg_whose_data_end_early_is_refused_unless_leniently() {
     }
 }
 
+#[test]
+fn rows_before_the_damage_are_kept_where_the_caller_is_lenient() {
+    for (name, bytes) in corpus() {
+        // Of the small ones the cut takes more than rows.
+        if !["png", "gif"].contains(&name) || bytes.len() < 1000 {
+            continue;
+        }
+        let early = &bytes[..bytes.len() * 4 / 5];
+        verdict(early, false).expect_err(name);
+        let (whole, part) = (verdict(&bytes, true).unwrap(), verdict(early, true).unwrap());
+        assert_eq!((whole.width(), whole.height()), (part.width(), part.height()));
+        let kept = whole.data().iter().zip(part.data()).take_while(|(own, other)| own == other);
+        let kept = kept.count();
+        assert!((1..whole.data().len()).contains(&kept), "{name}: {kept} bytes");
+    }
+}
+
 /// The picture of 208 bytes or so that showed a megabyte of another tenant's request.
 #[test]
 fn the_first_row_of_blocks_and_a_comment_is_not_a_picture() {
