@@ -4,7 +4,10 @@
 //! Looks only at the file: nothing is compiled and nothing runs here. A server does this in the child
 //! that compiles the file as well; only its first bytes are looked at before.
 
-use wasmparser::{ComponentTypeRef, Encoding, Parser, Payload, Validator, WasmFeatures};
+use wasmparser::{
+    CanonicalFunction, CanonicalOption, ComponentTypeRef, Encoding, Parser, Payload, Validator,
+    WasmFeatures,
+};
 use wit_component::ComponentEncoder;
 
 use serde::{Deserialize, Serialize};
@@ -21,6 +24,9 @@ pub(crate) const KNOWN_IMPORTS: [&str; 5] = [
     "gristmill:plugin/log@0.1.0",
     "gristmill:plugin/prepare@0.1.0",
 ];
+
+/// Code of one function. Where it has no loop, it runs for some milliseconds without an interruption.
+const FUNCTION_BYTES_MAX: usize = 1 << 20;
 
 /// A component that names only known imports and exports what a pipeline can call.
 #[derive(Debug)]
@@ -85,6 +91,7 @@ pub(crate) fn admit_within(file: &[u8], bounds: &Bounds) -> Result<Admitted, Adm
         return Err(AdmitError::NoWorld(found));
     }
     check_needs(&component, bounds)?;
+    check_code(&component)?;
     Ok(Admitted { component, imports, roles })
 }
 
@@ -101,6 +108,37 @@ fn check_needs(component: &[u8], bounds: &Bounds) -> Result<(), AdmitError> {
         }
         None => Ok(()),
     }
+}
+
+/// What would hold a serving thread: functions that run for long without an interruption, and texts that the host
+/// would decode character by character.
+fn check_code(component: &[u8]) -> Result<(), AdmitError> {
+    let invalid = |error: wasmparser::BinaryReaderError| AdmitError::Invalid(error.to_string());
+    for payload in Parser::new(0).parse_all(component) {
+        match payload.map_err(invalid)? {
+            Payload::CodeSectionEntry(body) if body.range().len() > FUNCTION_BYTES_MAX => {
+                let (found, limit) = (body.range().len(), FUNCTION_BYTES_MAX);
+                return Err(AdmitError::LongFunction { found, limit });
+            }
+            Payload::ComponentCanonicalSection(section) => {
+                for function in section {
+                    let (CanonicalFunction::Lift { options, .. }
+                    | CanonicalFunction::Lower { options, .. }) = function.map_err(invalid)?
+                    else {
+                        continue;
+                    };
+                    let is_wide = |option: &CanonicalOption| {
+                        matches!(option, CanonicalOption::UTF16 | CanonicalOption::CompactUTF16)
+                    };
+                    if options.iter().any(is_wide) {
+                        return Err(AdmitError::NotUtf8);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn encode(module: &[u8]) -> Result<Vec<u8>, AdmitError> {

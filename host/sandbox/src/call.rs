@@ -1,19 +1,22 @@
 //! The state of one call: what it holds, what it may still use.
 
-use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
 
+use async_trait::async_trait;
 use gristmill_core::{BufferPool, HeldBytes, OverBudget, PluginLimits};
-use wasmtime::ResourceLimiter;
+use wasmtime::ResourceLimiterAsync;
 use wasmtime::component::ResourceTable;
 
 use crate::capability::LogBudget;
-use crate::meter::Meter;
+use crate::meter::{CpuExhausted, Meter};
 use crate::plugin::Grant;
 
 /// Linear memory from which a guest is large: giving it back takes about a millisecond.
 const LARGE_MEMORY_BYTES: usize = 8 << 20;
+
+/// Linear memory that a guest does not get on a serving thread: one instruction writes to all of it, cannot be
+/// interrupted, and takes about 10 ms where the pages are new.
+const HUGE_MEMORY_BYTES: usize = 24 << 20;
 
 /// The data of a call's store.
 pub(crate) struct CallState {
@@ -25,11 +28,6 @@ pub(crate) struct CallState {
     pub(crate) log: LogBudget,
     host_bytes_used: usize,
 }
-
-/// The CPU budget is used up; ends the guest like a trap.
-#[derive(Debug, thiserror::Error)]
-#[error("out of CPU time")]
-pub(crate) struct CpuExhausted;
 
 /// A limit on what the host holds for a guest was reached; ends the guest like a trap.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -78,16 +76,6 @@ impl CallState {
         self.limiter.held.give_back(bytes);
     }
 
-    /// Wait until the call is off the serving threads: large native work is about to be done.
-    pub(crate) fn off_serving_threads(&self) -> impl Future<Output = ()> + Send + use<> {
-        let meter = self.meter.clone();
-        poll_fn(move |_| {
-            meter.ask_to_move();
-            // Else the call's own future ends its turn now, and is polled again where it moved to.
-            if meter.is_long() { Poll::Ready(()) } else { Poll::Pending }
-        })
-    }
-
     /// An error where the CPU budget is used up: host functions ask when their work is done.
     pub(crate) fn check_cpu(&self) -> Result<(), CpuExhausted> {
         if self.meter.is_exhausted() { Err(CpuExhausted) } else { Ok(()) }
@@ -130,31 +118,33 @@ impl Limiter {
         }
         self.held.try_add(bytes)?;
         self.memory_bytes = total;
-        if total >= LARGE_MEMORY_BYTES {
-            self.meter.set_large();
-            self.meter.ask_to_move();
-        }
         Ok(())
     }
 }
 
-impl ResourceLimiter for Limiter {
-    fn memory_growing(
+#[async_trait]
+impl ResourceLimiterAsync for Limiter {
+    async fn memory_growing(
         &mut self,
         current: usize,
         desired: usize,
         _maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        match self.grow(desired.saturating_sub(current)) {
-            Ok(()) => Ok(true),
-            Err(limited) => {
-                self.refused = Some(limited);
-                Ok(false)
-            }
+        if let Err(limited) = self.grow(desired.saturating_sub(current)) {
+            self.refused = Some(limited);
+            return Ok(false);
         }
+        if self.memory_bytes >= LARGE_MEMORY_BYTES {
+            self.meter.set_large();
+            self.meter.ask_to_move();
+        }
+        if self.memory_bytes >= HUGE_MEMORY_BYTES {
+            self.meter.off_serving_threads().await;
+        }
+        Ok(true)
     }
 
-    fn table_growing(
+    async fn table_growing(
         &mut self,
         current: usize,
         desired: usize,
@@ -180,5 +170,35 @@ impl ResourceLimiter for Limiter {
 
     fn memories(&self) -> usize {
         self.instances_max
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    use gristmill_core::ByteBudget;
+
+    use super::*;
+
+    #[test]
+    fn a_guest_gets_huge_memory_where_long_calls_run() {
+        let limits = PluginLimits::default();
+        let meter = Arc::new(Meter::new(limits.cpu));
+        let held = ByteBudget::new(limits.memory_bytes).hold(0);
+        let mut limiter = Limiter::new(&limits, held, meter.clone());
+        let mut task = Context::from_waker(Waker::noop());
+        meter.resume();
+        let small = limiter.memory_growing(0, LARGE_MEMORY_BYTES - 1, None);
+        assert!(pin!(small).poll(&mut task).is_ready());
+        assert!(!meter.wants_move() && !meter.is_large());
+        let large = limiter.memory_growing(LARGE_MEMORY_BYTES - 1, HUGE_MEMORY_BYTES - 1, None);
+        assert!(pin!(large).poll(&mut task).is_ready());
+        assert!(meter.wants_move() && meter.is_large());
+        let mut huge = limiter.memory_growing(HUGE_MEMORY_BYTES - 1, HUGE_MEMORY_BYTES, None);
+        assert!(huge.as_mut().poll(&mut task).is_pending());
+        meter.set_long();
+        assert!(huge.as_mut().poll(&mut task).is_ready());
     }
 }

@@ -19,9 +19,10 @@ use wasmtime::{
 use crate::account::{Account, Places};
 use crate::admit::{Bounds, check_head};
 use crate::artifact::{ArtifactCache, Cached};
-use crate::call::{CallState, CpuExhausted};
+use crate::call::CallState;
 use crate::compile::{CompileRequest, Compiler};
 use crate::long_calls::LongCalls;
+use crate::meter::CpuExhausted;
 use crate::meter::Meter;
 use crate::plugin::{Grant, Plugin};
 use crate::{CallError, LoadError, capability};
@@ -32,7 +33,8 @@ pub(crate) const TICK: Duration = Duration::from_millis(1);
 /// How often the host is looked at for swap that was turned on after the start.
 const TICKS_BETWEEN_LOOKS_AT_SWAP: u64 = 5_000;
 
-/// Memories that an instance of a plugin may have.
+/// Memories that an instance of a plugin may have. Not a setting, as tables are not: each reserves address space in
+/// every place of the pool, and toolchains make one.
 const MEMORIES_PER_CALL: u32 = 2;
 
 /// Tables that an instance of a plugin may have.
@@ -201,7 +203,7 @@ impl Sandbox {
         let limits = grant.limits;
         let state = CallState::new(grant, meter, self.pool.clone());
         let mut store = Store::new(&self.engine, state);
-        store.limiter(|state| &mut state.limiter);
+        store.limiter_async(|state| &mut state.limiter);
         store.set_hostcall_fuel(limits.hostcall_bytes);
         store.set_max_component_handles(limits.handles);
         store.epoch_deadline_callback(|store| {

@@ -29,6 +29,13 @@ pub enum AdmitError {
     #[error("an instance of it has {found} {what}; the limit is {limit}{setting}")]
     TooMany { what: &'static str, found: u64, limit: u64, setting: &'static str },
     #[error(
+        "a function of it has {found} bytes of code; the limit is {limit}, because a call can be interrupted only \
+         where a function begins or a loop repeats"
+    )]
+    LongFunction { found: usize, limit: usize },
+    #[error("its texts are in UTF-16: build it with string encoding utf8")]
+    NotUtf8,
+    #[error(
         "exports neither `preprocess` nor `postprocess`: {0}; build it for one of the worlds preprocessor, postprocessor, processor"
     )]
     NoWorld(String),

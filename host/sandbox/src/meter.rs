@@ -11,7 +11,9 @@
 //! thread reads [`Meter::used`].
 
 use std::cell::Cell;
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use gristmill_imaging::Stopped;
@@ -22,6 +24,9 @@ const SHORT_TURN: u64 = 200_000;
 
 /// How old a reading of the thread's CPU clock may be at the begin of a turn, in nanoseconds.
 const SAMPLE_AGE: u64 = 1_000_000;
+
+/// A turn after which others go on, in nanoseconds: as long as that of a guest that loops.
+const LONG_TURN: u64 = 1_000_000;
 
 /// A reading of both clocks on one thread, in nanoseconds.
 #[derive(Clone, Copy, Default)]
@@ -34,6 +39,11 @@ thread_local! {
     /// The last reading on this thread.
     static LAST: Cell<Sample> = const { Cell::new(Sample { passed: 0, cpu: 0 }) };
 }
+
+/// The CPU budget is used up; ends the guest like a trap.
+#[derive(Debug, thiserror::Error)]
+#[error("out of CPU time")]
+pub(crate) struct CpuExhausted;
 
 /// Shared by a call, the state in its store, and the request that waits for it.
 pub(crate) struct Meter {
@@ -136,6 +146,37 @@ impl Meter {
         }
     }
 
+    /// Let others go on where the call's turn was long, before a host function begins. A guest that calls the host
+    /// again and again without a loop has no other end of its turn.
+    pub(crate) async fn take_turns(&self) -> Result<(), CpuExhausted> {
+        if self.turn() < LONG_TURN {
+            return Ok(());
+        }
+        if self.is_exhausted() {
+            return Err(CpuExhausted);
+        }
+        let mut has_yielded = false;
+        poll_fn(|task| {
+            if std::mem::replace(&mut has_yielded, true) {
+                return Poll::Ready(());
+            }
+            task.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await;
+        Ok(())
+    }
+
+    /// Wait until the call runs on the threads for long calls: it is about to do what takes long and cannot be
+    /// interrupted.
+    pub(crate) fn off_serving_threads(&self) -> impl Future<Output = ()> + Send {
+        poll_fn(|_| {
+            self.ask_to_move();
+            // Else the call's own future ends its turn now, and is polled again where it moved to.
+            if self.is_long() { Poll::Ready(()) } else { Poll::Pending }
+        })
+    }
+
     /// The CPU time used by the turns that are over, before the call asked to be moved.
     pub(crate) fn before_move(&self) -> Duration {
         self.spent().min(Duration::from_nanos(self.before_move.load(Ordering::Relaxed)))
@@ -154,7 +195,7 @@ impl Meter {
         self.is_long.load(Ordering::Relaxed)
     }
 
-    /// The call's memory has grown so large that it is to be given back off the serving threads.
+    /// The call's memory is so large that it is to be given back off the serving threads.
     pub(crate) fn set_large(&self) {
         self.is_large.store(true, Ordering::Relaxed);
     }

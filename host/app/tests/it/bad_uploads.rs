@@ -1,8 +1,11 @@
 //! Files that are no plugin or no model: refused with the reason, while the old version serves on.
 
+use wit_component::StringEncoding;
+
 use crate::client::Answer;
 use crate::files;
 use crate::guests;
+use crate::modules::{ANSWER, Guest, honest};
 use crate::server::Server;
 
 /// A component without imports and exports: the preamble alone.
@@ -59,6 +62,23 @@ fn a_module_without_a_component_type() {
 fn a_truncated_plugin() {
     let plugin = files::plugin("hostile");
     plugin_refused(&plugin[..plugin.len() / 2], &["not a valid WebAssembly component"]);
+}
+
+#[test]
+fn a_function_that_goes_on_for_too_long() {
+    let named = ["a function of it has 1048", "bytes of code; the limit is 1048576"];
+    plugin_refused(&guests::with_code(1 << 20), &named);
+}
+
+#[test]
+fn a_plugin_whose_texts_are_in_utf16() {
+    for encoding in [StringEncoding::UTF16, StringEncoding::CompactUTF16] {
+        let guest = Guest::pre(|code| {
+            honest(code);
+            code.i32_const(ANSWER);
+        });
+        plugin_refused(&guest.file_in(encoding), &["UTF-16", "encoding utf8"]);
+    }
 }
 
 #[test]

@@ -49,6 +49,16 @@ pub(crate) fn large() -> Vec<u8> {
     component(&module(&bodies), 1)
 }
 
+/// One whose function does nothing, in so many bytes.
+pub(crate) fn with_code(bytes: usize) -> Vec<u8> {
+    let mut body = Function::new([]);
+    for _ in 0..bytes {
+        body.instruction(&Instruction::Nop);
+    }
+    body.instruction(&Instruction::End);
+    component(&module(&[body]), 1)
+}
+
 /// One that has so many instances of a core module.
 pub(crate) fn with_instances(count: usize) -> Vec<u8> {
     let mut body = Function::new([]);

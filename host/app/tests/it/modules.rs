@@ -32,6 +32,7 @@ pub(crate) enum Import {
     BlobDrop,
     LogWrite,
     PixelsDecode,
+    TensorSoftmax,
 }
 
 impl Import {
@@ -45,7 +46,7 @@ type Signature = (&'static [ValType], &'static [ValType]);
 const I: ValType = ValType::I32;
 const L: ValType = ValType::I64;
 
-const IMPORTS: [(&str, &str, Signature); 11] = [
+const IMPORTS: [(&str, &str, Signature); 12] = [
     ("tensors", "[static]tensor.create", (&[I; 6], &[])),
     ("tensors", "[resource-drop]tensor", (&[I], &[])),
     ("tensors", "[method]tensor.shape", (&[I; 2], &[])),
@@ -57,6 +58,7 @@ const IMPORTS: [(&str, &str, Signature); 11] = [
     ("types", "[resource-drop]blob", (&[I], &[])),
     ("log", "write", (&[I; 5], &[])),
     ("image", "[static]pixels.decode", (&[I; 4], &[])),
+    ("tensors", "[method]tensor.softmax", (&[I; 2], &[])),
 ];
 
 /// The functions of the module itself.
@@ -162,13 +164,17 @@ impl Guest {
 
     /// The file.
     pub(crate) fn file(&self) -> Vec<u8> {
+        self.file_in(StringEncoding::UTF8)
+    }
+
+    /// The file of a guest whose texts are encoded so.
+    pub(crate) fn file_in(&self, encoding: StringEncoding) -> Vec<u8> {
         let mut module = self.module().finish();
         let mut resolve = Resolve::new();
         let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit");
         let (package, _) = resolve.push_path(wit).unwrap();
         let world = resolve.select_world(&[package], Some(self.world)).unwrap();
-        wit_component::embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8)
-            .unwrap();
+        wit_component::embed_component_metadata(&mut module, &resolve, world, encoding).unwrap();
         module
     }
 

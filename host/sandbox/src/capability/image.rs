@@ -11,7 +11,8 @@ use wasmtime::component::{HasSelf, Linker, Resource};
 
 use super::tensors::from_wit;
 use crate::bindings::image::{self as wit, Host, HostPixels};
-use crate::call::{CallState, CpuExhausted, Limited};
+use crate::call::{CallState, Limited};
+use crate::meter::CpuExhausted;
 
 /// Work that takes longer is not done on a serving thread.
 const INLINE_CPU_MAX: Duration = Duration::from_millis(2);
@@ -49,6 +50,7 @@ impl CallState {
         cost: Result<Cost, ImageError>,
         work: impl FnOnce(imaging::Work<'_>) -> Result<T, ImageError>,
     ) -> wasmtime::Result<Result<Resource<T>, wit::ImageError>> {
+        self.meter.take_turns().await?;
         let cost = match cost {
             Ok(cost) => cost,
             Err(error) => return Ok(Err(refused(error)?)),
@@ -57,7 +59,7 @@ impl CallState {
             return Ok(Err(wit::ImageError::TooLarge(why)));
         }
         if cost.cpu > INLINE_CPU_MAX {
-            self.off_serving_threads().await;
+            self.meter.off_serving_threads().await;
         }
         self.hold(cost.bytes)?;
         let (meter, pool) = (self.meter.clone(), self.pool.clone());
@@ -91,25 +93,25 @@ impl CallState {
     fn picture_limits(&self) -> Limits {
         Limits::of_pixels(self.limits.pixels)
     }
-}
 
-impl HostPixels for CallState {
-    async fn decode(
+    async fn decoded(
         &mut self,
         data: Resource<Bytes>,
         options: wit::DecodeOptions,
+        lenient: bool,
     ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
+        self.meter.take_turns().await?;
         let data = self.table.get(&data)?.clone();
         let options = imaging::DecodeOptions {
             gray: options.color == wit::Color::Gray,
             upright: options.upright,
-            lenient: false,
+            lenient,
             limits: self.picture_limits(),
         };
         // A serving thread looks at no more than the beginning of a header.
         let picture = match Encoded::read(&data, options, &|| Err(Stopped)) {
             Err(ImageError::Stopped(_)) => {
-                self.off_serving_threads().await;
+                self.meter.off_serving_threads().await;
                 let meter = self.meter.clone();
                 Encoded::read(&data, options, &|| meter.check())
             }
@@ -119,6 +121,24 @@ impl HostPixels for CallState {
             Ok(picture) => self.native(Ok(picture.cost()), |work| picture.decode(work)).await,
             Err(error) => Ok(Err(refused(error)?)),
         }
+    }
+}
+
+impl HostPixels for CallState {
+    async fn decode(
+        &mut self,
+        data: Resource<Bytes>,
+        options: wit::DecodeOptions,
+    ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
+        self.decoded(data, options, false).await
+    }
+
+    async fn decode_leniently(
+        &mut self,
+        data: Resource<Bytes>,
+        options: wit::DecodeOptions,
+    ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
+        self.decoded(data, options, true).await
     }
 
     fn width(&mut self, pixels: Resource<Pixels>) -> wasmtime::Result<u32> {

@@ -1,9 +1,14 @@
 //! What a plugin may ask of the host, one file a capability: how it is linked, what a call may use of
 //! it, and what it does.
 //!
-//! Every function here runs within the call's turn, so its CPU time is charged to the call. Large
-//! work goes off the serving threads first ([`CallState::off_serving_threads`]), asks between its
-//! parts whether it may go on, and counts its memory before it is allocated.
+//! Every function here runs within the call's turn, so its CPU time is charged to the call. One that
+//! takes more than a few hundred nanoseconds first lets others go on where the turn was long
+//! ([`Meter::take_turns`]). Large work goes off the serving threads first
+//! ([`Meter::off_serving_threads`]), asks between its parts whether it may go on, and counts its memory
+//! before it is allocated.
+//!
+//! [`Meter::take_turns`]: crate::meter::Meter::take_turns
+//! [`Meter::off_serving_threads`]: crate::meter::Meter::off_serving_threads
 
 mod image;
 mod log;
@@ -14,7 +19,8 @@ use wasmtime::component::Linker;
 
 pub(crate) use self::log::LogBudget;
 use crate::bindings;
-use crate::call::{CallState, CpuExhausted, Limited};
+use crate::call::{CallState, Limited};
+use crate::meter::CpuExhausted;
 
 /// Bytes that a host function copies, or elements that it looks at, on a serving thread: about half
 /// a millisecond.
@@ -44,8 +50,9 @@ impl CallState {
                 format!("{limit} bytes of memory, into which {bytes} bytes were to be copied");
             return Err(Limited::Call(limit).into());
         }
+        self.meter.take_turns().await?;
         if bytes > INLINE_BYTES_MAX {
-            self.off_serving_threads().await;
+            self.meter.off_serving_threads().await;
         }
         Ok(self.hold(bytes)?)
     }

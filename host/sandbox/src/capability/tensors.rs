@@ -10,7 +10,8 @@ use wasmtime::component::{HasSelf, Linker, Resource, WasmList};
 
 use super::{ELEMENTS_PER_PART, INLINE_BYTES_MAX, window};
 use crate::bindings::tensors::{self as wit, Host, HostTensor, LengthMismatch, Scored};
-use crate::call::{CallState, CpuExhausted};
+use crate::call::CallState;
+use crate::meter::CpuExhausted;
 
 /// Dimensions of a tensor.
 const DIMENSIONS_MAX: usize = 32;
@@ -57,8 +58,9 @@ impl CallState {
             let message = format!("{bytes} bytes are over the limit of {limit} for one tensor");
             return Ok(Err(wit::TensorError::TooLarge(message)));
         }
+        self.meter.take_turns().await?;
         if bytes > INLINE_BYTES_MAX {
-            self.off_serving_threads().await;
+            self.meter.off_serving_threads().await;
         }
         self.hold(BufferPool::bytes_taken(bytes))?;
         Ok(Ok(()))
@@ -88,9 +90,10 @@ impl CallState {
 
     /// The tensor, once the call is where so many of its bytes may be looked at.
     async fn inspected(&mut self, tensor: &Resource<Tensor>) -> wasmtime::Result<Tensor> {
+        self.meter.take_turns().await?;
         let tensor = self.table.get(tensor)?.clone();
         if tensor.as_bytes().len() > INLINE_BYTES_MAX {
-            self.off_serving_threads().await;
+            self.meter.off_serving_threads().await;
         }
         Ok(tensor)
     }

@@ -6,7 +6,8 @@ use wasmtime::component::ResourceTableError;
 
 use super::Response;
 use crate::bindings::{prepare, types};
-use crate::call::{CallState, CpuExhausted, Limited};
+use crate::call::{CallState, Limited};
+use crate::meter::CpuExhausted;
 use crate::{CallError, Failure};
 
 /// The longest text of a failure that is passed on, in bytes.
