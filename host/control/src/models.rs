@@ -13,7 +13,7 @@ use std::time::Instant;
 use gristmill_backend::{Backends, LoadOptions, LoadedModel};
 use gristmill_batch::{LOST_RUNS_MAX, Lane, LaneParts, Upkeep, refusal};
 use gristmill_child::JobStatus;
-use gristmill_core::{Digest, Name};
+use gristmill_core::{Digest, Dtype, Name, TensorInfo};
 use gristmill_snapshot::{ProviderHealth, ServedModel};
 use gristmill_store::Store;
 use tokio::sync::OwnedMutexGuard;
@@ -263,10 +263,13 @@ fn without_folder(text: &str, library: Option<&Path>) -> String {
     }
 }
 
-/// A submitting task may run a batch itself only where rows say how long that takes.
+/// A submitting task may run a batch itself only where rows say how long that takes: no dimension but the first is
+/// open, and no input has texts, which are of any length.
 fn may_lead(model: &LoadedModel) -> bool {
-    let inputs = model.info.inputs.iter();
-    model.is_steady && inputs.flat_map(|input| input.dims.iter().skip(1)).all(Option::is_some)
+    let is_fixed = |input: &TensorInfo| {
+        input.dtype != Dtype::String && input.dims.iter().skip(1).all(Option::is_some)
+    };
+    model.is_steady && model.info.inputs.iter().all(is_fixed)
 }
 
 /// What whoever put the model should know.

@@ -68,9 +68,13 @@ pub struct NamedTensor {
 }
 
 impl NamedTensor {
-    /// The bytes of all `tensors`.
+    /// The bytes of all `tensors`, and what a backend holds beside them while it runs ([`Tensor::run_bytes`]).
     pub fn bytes_of(tensors: &[Self]) -> usize {
-        tensors.iter().map(|named| named.tensor.as_bytes().len()).sum()
+        let bytes = |Self { tensor, .. }: &Self| {
+            let bytes = tensor.as_bytes().len();
+            bytes + Tensor::run_bytes(tensor.dtype(), tensor.shape(), bytes)
+        };
+        tensors.iter().map(bytes).sum()
     }
 }
 

@@ -61,6 +61,17 @@ impl Tensor {
         dtype.size_bytes().map(|size| count.checked_mul(size).ok_or_else(overflow)).transpose()
     }
 
+    /// What a backend holds beside a tensor of `bytes` bytes while it runs: of texts three copies, and what describes
+    /// each; nothing of other elements.
+    pub fn run_bytes(dtype: Dtype, shape: &[usize], bytes: usize) -> usize {
+        if dtype != Dtype::String {
+            return 0;
+        }
+        let most = bytes / LENGTH_BYTES;
+        let texts = elements(shape).map_or(most, |elements| elements.min(most));
+        3 * bytes + texts * TEXT_BYTES
+    }
+
     /// Element type.
     pub fn dtype(&self) -> Dtype {
         self.dtype
@@ -174,6 +185,9 @@ impl Tensor {
 /// A string's length stands before it, in so many bytes.
 const LENGTH_BYTES: usize = 4;
 
+/// What describes a text in a backend: a string of Rust, one of C and one of C++, with what allocators add.
+const TEXT_BYTES: usize = 128;
+
 /// Walks over the elements of a tensor of strings, which was checked when it was made.
 struct Strings<'a> {
     rest: &'a [u8],
@@ -251,6 +265,14 @@ mod tests {
         assert!(make(Dtype::String, &[1], b"\x01\0\0\0a\0\0\0\0").is_err());
         assert!(make(Dtype::String, &[1], b"\x05\0\0\0a").is_err());
         assert!(make(Dtype::String, &[1], b"\x01\0\0\0\xff").is_err());
+    }
+
+    #[test]
+    fn texts_take_more_in_a_backend_than_their_bytes() {
+        assert_eq!(Tensor::run_bytes(Dtype::Float32, &[1 << 20], 4 << 20), 0);
+        assert_eq!(Tensor::run_bytes(Dtype::String, &[1], 1004), 3 * 1004 + TEXT_BYTES);
+        let empty = Tensor::run_bytes(Dtype::String, &[usize::MAX, 2], 4000);
+        assert_eq!(empty, 3 * 4000 + 1000 * TEXT_BYTES);
     }
 
     #[test]

@@ -321,6 +321,11 @@ impl Input {
         self.data.is_empty() || (self.data.as_ptr() as usize).is_multiple_of(size)
     }
 
+    /// What a backend holds beside its bytes while it runs ([`Tensor::run_bytes`]).
+    pub fn run_bytes(&self) -> usize {
+        Tensor::run_bytes(self.datatype, &self.shape, self.data.len())
+    }
+
     /// Whether making its tensor takes time in proportion to its bytes: they are copied, or looked at.
     pub fn takes_work(&self) -> bool {
         matches!(self.datatype, Dtype::Bool | Dtype::String) || !self.is_aligned()

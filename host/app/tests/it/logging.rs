@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::client::Answer;
+use crate::files;
 use crate::load::under_load;
 use crate::server::{Server, Setup};
 
@@ -124,6 +125,26 @@ fn in_text_a_line_names_its_request_too() {
     server.data.send("POST", &path, &own, Some(b"")).refused(500, "plugin_failed", &[]);
     let said = "plugin failed plugin=hostile stage=pre text=\"a secret of the plugin\" request_id=order-66";
     server.log_with(said);
+}
+
+#[test]
+fn a_model_that_fails_is_logged_with_its_request() {
+    let server = Setup::new().flag("--open-tenant", "acme").start();
+    server.put("models/table", &files::fixture("look-up.onnx"));
+    server.put_json("tenants/acme", &json!({ "open": true, "models": ["table"] }));
+    let look_up = |index: i64| {
+        let input =
+            json!({ "name": "input", "datatype": "INT64", "shape": [1, 1], "data": [index] });
+        let body = json!({ "inputs": [input] }).to_string();
+        let own = [("x-request-id", "order-68")];
+        server.data.send("POST", "/v2/models/table/infer", &own, Some(body.as_bytes()))
+    };
+    assert_eq!(look_up(2).ok()["outputs"][0]["data"], json!([20]));
+    assert_eq!(look_up(9).status, 500);
+    let log = server.log_with("order-68");
+    let line = log.lines().find(|line| line.contains("order-68")).unwrap();
+    let said = ["WARN", "request failed", "tenant=acme", "model=table", "model failed"];
+    assert!(said.iter().all(|said| line.contains(said)), "{line}");
 }
 
 #[test]

@@ -4,9 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use serde_json::json;
+use wasm_encoder::InstructionSink;
 
 use crate::deploy::processor;
 use crate::files;
+use crate::modules::{ANSWER, ANY, FLOAT32, Guest, Import, MADE, MADE_HANDLE, honest, store};
 use crate::server::{Server, Setup};
 
 /// Keeps all cores busy while it lives.
@@ -40,6 +42,40 @@ fn a_long_call_runs_off_the_serving_threads() {
     assert!(serving <= 500, "long calls took {long} ms, serving threads {serving} ms");
 }
 
+/// Softmax over a row of 50,000, a thousand times, without a loop: nothing interrupts the guest's own code.
+fn softmaxes(code: &mut InstructionSink<'_>) {
+    store(code, ROW, 1);
+    store(code, ROW + 4, 50_000);
+    code.i32_const(FLOAT32).i32_const(ROW).i32_const(2);
+    code.i32_const(0).i32_const(200_000).i32_const(MADE).call(Import::TensorCreate.index());
+    for _ in 0..1000 {
+        code.i32_const(MADE_HANDLE).i32_load(ANY).i32_const(SOFTENED);
+        code.call(Import::TensorSoftmax.index());
+        code.i32_const(SOFTENED + 4).i32_load(ANY).call(Import::TensorDrop.index());
+    }
+    honest(code);
+    code.i32_const(ANSWER);
+}
+
+/// Where its shape and its results lie.
+const ROW: i32 = 640;
+const SOFTENED: i32 = 656;
+
+#[test]
+fn a_guest_that_only_calls_the_host_leaves_the_serving_threads() {
+    let server = Server::start();
+    server.hostile("acme");
+    server.put("tenants/acme/plugins/soft", &Guest::pre(softmaxes).file());
+    let limits = json!({ "cpu_ms": 60_000, "timeout_ms": 120_000 });
+    let spec = json!({ "pre": "soft", "model": "digits", "post": "hostile", "limits": limits });
+    server.pipeline("acme", "soft", &spec);
+    let before = server.cpu_ms_of("tokio-rt-worker");
+    assert_eq!(server.data.post("/v1/acme/infer/soft", b"").text(), "harmless");
+    let (long, serving) = (server.cpu_ms_of("long-calls"), server.cpu_ms_of("tokio-rt-worker"));
+    let serving = serving - before;
+    assert!(long > 2 * serving, "long calls took {long} ms, serving threads {serving} ms");
+}
+
 #[test]
 fn an_honest_call_is_charged_cpu_time_and_not_the_time_it_waits() {
     let server = Server::start();
@@ -53,6 +89,26 @@ fn an_honest_call_is_charged_cpu_time_and_not_the_time_it_waits() {
             assert_eq!(answer.status, 200, "{}", answer.text());
         }
     });
+}
+
+#[test]
+fn the_parts_of_a_form_count_against_their_tenant() {
+    let server = Setup::new()
+        .flag("--tenant-bytes-max", "8388608")
+        .flag("--message-bytes-max", "8388608")
+        .start();
+    server.hostile("acme");
+    let kind = [("content-type", "multipart/form-data; boundary=edge")];
+    let post = |bytes: usize| {
+        let head = "--edge\r\ncontent-disposition: form-data; name=\"photo\"\r\n\r\n";
+        let form = [head.as_bytes(), &vec![b'x'; bytes], b"\r\n--edge--\r\n"].concat();
+        server.data.send("POST", "/v1/acme/infer/hostile", &kind, Some(&form))
+    };
+    // The body and its parts are there at the same time.
+    assert_eq!(post(3 << 20).text(), "harmless");
+    post(5 << 20).refused(429, "tenant_busy", &["bytes in flight", "8388608"]);
+    assert_eq!(server.status()["tenants"]["acme"]["bytes_under_way"], 0);
+    assert_eq!(post(3 << 20).text(), "harmless");
 }
 
 #[test]

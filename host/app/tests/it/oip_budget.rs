@@ -8,6 +8,7 @@ use flate2::write::GzEncoder;
 use serde_json::json;
 
 use crate::client::Answer;
+use crate::files;
 use crate::h2;
 use crate::raw::{self, Raw};
 use crate::server::{Server, Setup};
@@ -49,6 +50,33 @@ fn request(bytes: usize) -> (String, Vec<u8>) {
 fn post(client: &crate::client::Client, bytes: usize) -> Answer {
     let (header_len, body) = request(bytes);
     client.send("POST", PATH, &[("inference-header-content-length", &header_len)], Some(&body))
+}
+
+#[test]
+fn what_a_backend_makes_of_texts_counts() {
+    let server = identity(16 * MIB);
+    server.put("models/texts", &files::fixture("identity-bytes.onnx"));
+    server.put_json("tenants/acme", &json!({ "open": true, "models": ["texts"] }));
+    let post = |texts: usize, text: &[u8]| {
+        let one = [&(text.len() as u32).to_le_bytes()[..], text].concat();
+        let bytes = one.repeat(texts);
+        let size = json!({ "binary_data_size": bytes.len() });
+        let shape = [1, texts];
+        let input =
+            json!({ "name": "input", "datatype": "BYTES", "shape": shape, "parameters": size });
+        let head = json!({ "inputs": [input], "parameters": { "binary_data_output": true } });
+        let head = head.to_string();
+        let lengths = [("inference-header-content-length", &*head.len().to_string())];
+        let body = [head.as_bytes(), &bytes].concat();
+        server.data.send("POST", "/v2/models/texts/infer", &lengths, Some(&body))
+    };
+    assert_eq!(post(10_000, b"a text").status, 200);
+    assert_eq!(post(1, &vec![b'x'; 2 * MIB]).status, 200);
+    // A megabyte of texts without a letter.
+    let refused = post(250_000, b"");
+    assert_eq!(refused.status, 429, "{}", refused.text());
+    assert!(refused.text().contains("bytes in flight"), "{}", refused.text());
+    assert_eq!(held(&server), 0);
 }
 
 /// How many bytes `acme` holds.

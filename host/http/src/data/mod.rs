@@ -180,7 +180,7 @@ async fn run(
     let body = body::read(body, limits).await?;
     let whose = (Some(&route.tenant), Some(budget));
     let body = inference.decoded(&head.headers, whose, (body, bytes)).await?;
-    let request = request::for_plugin(head, body, route.settings.clone()).await?;
+    let request = request::for_plugin(head, body, (route.settings.clone(), budget)).await?;
     let mut timings = Timings::default();
     let outcome = infer(route, request, (deadline, Queueing::default()), &mut timings).await;
     times.stages = Some(timings);
@@ -227,7 +227,7 @@ fn plugin_of<'a>(stage: &str, route: &'a Route) -> &'a str {
 }
 
 /// A path of the Open Inference Protocol: what follows `/v2`, and the tenant named before it.
-fn inference_path(path: &str) -> Option<(&str, Option<&str>)> {
+pub(crate) fn inference_path(path: &str) -> Option<(&str, Option<&str>)> {
     if let Some(path) = below(path, "/v2") {
         return Some((path, None));
     }

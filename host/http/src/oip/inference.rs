@@ -108,7 +108,20 @@ impl Inference {
                     arrived: asked.arrived,
                     deadline: asked.deadline,
                 };
-                let (outputs, provider) = run_model(name, served, submission, request).await?;
+                let outcome = run_model(name, served, submission, request).await;
+                let (outputs, provider) = outcome.inspect_err(|problem| {
+                    if problem.code == ErrorCode::ModelFailed {
+                        let request_id = self.parts.request_ids.of_text(asked.id);
+                        let (tenant, model) = (tenant.as_str(), name.as_str());
+                        tracing::warn!(
+                            request_id,
+                            tenant,
+                            model,
+                            error = problem.detail,
+                            "request failed"
+                        );
+                    }
+                })?;
                 Ok(Answered { version: model.version, outputs, provider })
             }
             Target::Pipeline { name, route } => {
@@ -165,19 +178,24 @@ impl Inference {
     }
 }
 
-/// An input's tensor. Where its bytes have to be copied for that, the copy counts in their place.
+/// An input's tensor. Where its bytes have to be copied for that, the copy counts in their place; for texts, what a
+/// backend makes of them counts too.
 fn made(
     input: &mut Input,
     budget: Option<&Arc<ByteBudget>>,
     pool: &BufferPool,
 ) -> Result<Tensor, Problem> {
-    let len = input.data.len();
-    let budget = budget.filter(|_| !input.is_aligned());
-    if let Some(held) = budget.map(|budget| body::try_reserved(len, budget)).transpose()?.flatten()
-    {
-        let mut copy = pool.begin(len);
-        copy.append(&input.data);
-        input.data = held.keep(Bytes::from_owner(copy));
+    let (len, is_aligned) = (input.data.len(), input.is_aligned());
+    let copied = if is_aligned { 0 } else { len };
+    let reserve = |budget| body::try_reserved(copied + input.run_bytes(), budget);
+    if let Some(held) = budget.map(reserve).transpose()?.flatten() {
+        let mut data = std::mem::take(&mut input.data);
+        if !is_aligned {
+            let mut copy = pool.begin(len);
+            copy.append(&data);
+            data = Bytes::from_owner(copy);
+        }
+        input.data = held.keep(data);
     }
     input.tensor(pool).map_err(refused)
 }

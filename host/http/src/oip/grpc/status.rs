@@ -56,8 +56,9 @@ pub(super) fn status_of(problem: &Problem) -> Status {
         | ErrorCode::InsufficientStorage
         | ErrorCode::Internal => Code::Internal,
     };
-    if code == Code::Internal {
-        tracing::warn!(detail = problem.detail, "call failed");
+    // The others were logged where they happened, with their request.
+    if problem.code == ErrorCode::Internal {
+        tracing::error!(detail = problem.detail, "internal error");
     }
     let detail = &problem.detail;
     Status::new(code, &detail[..detail.floor_char_boundary(MESSAGE_BYTES_MAX)])
