@@ -11,6 +11,7 @@ use gristmill_snapshot::{
 use crate::at_hand::AtHand;
 use crate::desired::{self, Desired};
 use crate::fault::{Fault, Subject};
+use crate::fit::{memory_fault, priority_fault, role_fault};
 use crate::loader::Loader;
 use crate::release::PipelineSpec;
 
@@ -162,23 +163,12 @@ impl TenantBuilder<'_> {
             }
         };
         if let Some(limits) = &limits {
-            let most = limits.plugin.memory_bytes;
             for (role, name, plugin) in [("pre", &spec.pre, &pre), ("post", &spec.post, &post)] {
-                let least = plugin.as_ref().map_or(0, |plugin| plugin.initial_memory_bytes());
-                if least > most as u64 {
-                    let name = name.as_str();
-                    faults.push(format!(
-                        "limits.memory_bytes is {most}: {role}, plugin {name:?}, begins with {least}"
-                    ));
-                }
+                let Some(plugin) = plugin else { continue };
+                faults.extend(memory_fault(limits.plugin.memory_bytes, role, (name, plugin)));
             }
         }
-        if let (Some(priority), Some(lane)) = (spec.priority, &model) {
-            let levels = lane.config().levels.len();
-            if priority == 0 || priority as usize > levels {
-                faults.push(format!("priority is {priority}: the model has levels 1 to {levels}"));
-            }
-        }
+        faults.extend(model.as_ref().and_then(|lane| priority_fault(spec.priority, lane)));
         let settings = serde_json::to_string(&spec.settings).unwrap_or_else(|_| "{}".into());
         match (pre, model, post, limits) {
             (Some(pre), Some(model), Some(post), Some(limits)) if faults.is_empty() => Ok(Route {
@@ -217,16 +207,9 @@ impl TenantBuilder<'_> {
             }
             Some(PluginState { plugin: Ok(plugin), .. }) => plugin,
         };
-        let roles = plugin.roles();
-        let fits = if role == "pre" { roles.pre } else { roles.post };
-        if !fits {
-            let world = roles.world();
-            let name = name.as_str();
-            faults.push(format!(
-                "{role}: plugin {name:?} is a {world} and exports no `{role}process`"
-            ));
-            return None;
-        }
-        Some(plugin.clone())
+        let fault = role_fault(role, name, plugin);
+        let plugin = fault.is_none().then(|| plugin.clone());
+        faults.extend(fault);
+        plugin
     }
 }

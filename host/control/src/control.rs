@@ -200,13 +200,15 @@ impl Control {
         (tenant, pipeline): (&Name, &Name),
         document: Map<String, Value>,
     ) -> Result<Published, ControlError> {
-        let desired = self.desired();
-        if !desired.tenants.contains_key(tenant) {
+        if !self.desired().tenants.contains_key(tenant) {
             return Err(not_found("tenant", tenant));
         }
         let document = PipelineDocument::read(document, &self.limits);
         let spec = document.into_spec();
-        let spec = spec.map_err(|faulty| pipeline_fault(&desired, (tenant, pipeline), *faulty))?;
+        let spec = spec.map_err(|faulty| {
+            let serving = self.cell.load();
+            pipeline_fault(&serving, (tenant, pipeline), (*faulty, &self.limits))
+        })?;
         let (tenant, pipeline) = (tenant.clone(), pipeline.clone());
         self.release(vec![Change::PutPipeline { tenant, pipeline, spec }]).await
     }

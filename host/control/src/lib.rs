@@ -10,8 +10,8 @@
 //! read, `change` makes releases, `plan` turns what was asked into the changes of one, `uploads` keeps
 //! the files, `loader` turns digests into loaded plugins and `models` into lanes, after `prove` has had
 //! a child load the model, `at_hand` holds both for a change, `build` turns the desired state into a
-//! snapshot, `fault` says what of it is not served, `signature` whether a model still fits those who
-//! use it.
+//! snapshot, `fault` says what of it is not served, `fit` whether a pipeline fits what it names, `signature`
+//! whether a model still fits those who use it.
 //!
 //! Invariants:
 //! - what was acknowledged is in the log, and the log replayed gives the same desired state;
@@ -29,6 +29,7 @@ mod desired;
 mod document;
 mod error;
 mod fault;
+mod fit;
 mod loader;
 mod log;
 mod log_end;

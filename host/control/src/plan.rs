@@ -1,4 +1,4 @@
-//! From what was asked to the changes of a release, as far as the desired state alone decides it.
+//! From what was asked to the changes of a release, as far as the desired state and what serves decide it.
 //! Pure functions.
 //!
 //! These are the rules for new changes. Replaying the log knows none of them: what an older version
@@ -6,11 +6,13 @@
 
 use std::collections::BTreeMap;
 
-use gristmill_core::Name;
+use gristmill_core::{Name, PipelineLimits};
+use gristmill_snapshot::{PluginState, Snapshot};
 
 use crate::ControlError;
 use crate::desired::{Desired, Tenant, not_found};
 use crate::fault::{Fault, Subject};
+use crate::fit::{memory_fault, priority_fault, role_fault};
 use crate::release::{Change, PipelineDocument, TenantSpec};
 
 /// The changes that do what `asked` asks of `desired`. What is in use is deleted only with `cascade`,
@@ -128,23 +130,36 @@ pub(crate) fn tenant_faults(desired: &Desired, tenant: &Name, spec: &TenantSpec)
     faults
 }
 
-/// What is wrong with a pipeline whose document has faults: these, and what it names in vain.
+/// What is wrong with a pipeline whose document has faults: these, what it names in vain, and where it does not fit
+/// what serves.
 pub(crate) fn pipeline_fault(
-    desired: &Desired,
+    serving: &Snapshot,
     (tenant, pipeline): (&Name, &Name),
-    document: PipelineDocument,
+    (document, host): (PipelineDocument, &PipelineLimits),
 ) -> ControlError {
-    let PipelineDocument { pre, model, post, faults, .. } = document;
+    let PipelineDocument { pre, model, post, faults, limits, priority, .. } = document;
     let mut faults = faults.into_texts();
-    let own = desired.tenants.get(tenant).map(|tenant| &tenant.plugins);
-    for (role, plugin) in [("pre", pre), ("post", post)] {
-        let missing = |plugin: &Name| !own.is_some_and(|own| own.contains_key(plugin));
-        if let Some(plugin) = plugin.filter(missing) {
-            faults.push(format!("{role}: the tenant has no plugin {:?}", plugin.as_str()));
+    let own = serving.tenants.get(tenant).map(|tenant| &tenant.plugins);
+    let memory_bytes = limits.memory_bytes.unwrap_or(host.plugin.memory_bytes);
+    for (role, name) in [("pre", pre), ("post", post)] {
+        let Some(name) = name else { continue };
+        match own.and_then(|own| own.get(&name)) {
+            None => faults.push(format!("{role}: the tenant has no plugin {:?}", name.as_str())),
+            Some(PluginState { plugin: Ok(plugin), .. }) => {
+                faults.extend(role_fault(role, &name, plugin));
+                faults.extend(memory_fault(memory_bytes, role, (&name, plugin)));
+            }
+            Some(PluginState { plugin: Err(why), .. }) => {
+                faults.push(format!("{role}: plugin {:?}: {why}", name.as_str()));
+            }
         }
     }
-    if let Some(model) = model.filter(|model| !desired.models.contains_key(model)) {
-        faults.push(format!("model: no model {:?}", model.as_str()));
+    if let Some(name) = model {
+        match serving.models.get(&name).map(|model| &model.served) {
+            None => faults.push(format!("model: no model {:?}", name.as_str())),
+            Some(Ok(served)) => faults.extend(priority_fault(priority, &served.lane)),
+            Some(Err(why)) => faults.push(format!("model {:?}: {why}", name.as_str())),
+        }
     }
     let (tenant, pipeline) = (tenant.clone(), pipeline.clone());
     refused(Subject::Pipeline { tenant, pipeline }, &faults)

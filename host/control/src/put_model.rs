@@ -50,7 +50,8 @@ impl Control {
         self.release(vec![Change::LoadModel { model: name.clone() }]).await
     }
 
-    /// The model as it will be with this content. Hold it until the release is made.
+    /// The model as it will be with this content. Hold it until the release is made. One that is unloaded is loaded to
+    /// see that it can be, and let go.
     pub(crate) async fn with_content(
         &self,
         name: &Name,
@@ -66,7 +67,9 @@ impl Control {
                 unloaded: false,
             },
         };
-        self.loaded(name, &model).await
+        let is_unloaded = model.unloaded;
+        let served = self.loaded(name, &Model { unloaded: false, ..model }).await?;
+        Ok(served.filter(|_| !is_unloaded))
     }
 
     async fn loaded(

@@ -179,8 +179,8 @@ pub(crate) struct PipelineDocument {
     pub(crate) model: Option<Name>,
     pub(crate) post: Option<Name>,
     settings: Map<String, Value>,
-    limits: LimitsSpec,
-    priority: Option<u32>,
+    pub(crate) limits: LimitsSpec,
+    pub(crate) priority: Option<u32>,
     pub(crate) faults: Faults,
 }
 

@@ -244,6 +244,22 @@ fn a_pipeline_of_things_that_are_not_there() {
 }
 
 #[test]
+fn a_pipeline_whose_document_and_parts_are_wrong() {
+    let server = Server::start();
+    server.ranker("acme");
+    let spec = json!({
+        "pre": "ranker-post", "model": "ranker", "post": "ranker-post",
+        "limits": { "cpu_ms": 1 }, "priority": 9,
+    });
+    let named = [
+        "limits.cpu_ms is 1",
+        "pre: plugin \"ranker-post\" is a postprocessor and exports no `preprocess`",
+        "priority is 9: the model has levels 1 to 1",
+    ];
+    change(&server, "tenants/acme/pipelines/main", &spec).refused(422, "unprocessable", &named);
+}
+
+#[test]
 fn a_plugin_of_another_tenant() {
     let server = Server::start();
     server.digits("acme");

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::client::Answer;
 use crate::files;
 use crate::onnx;
-use crate::server::{Server, Setup};
+use crate::server::{ADMIN_TOKEN, Server, Setup};
 
 /// Long enough for a busy machine, and far below what a test waits for at most.
 const GENEROUS: Duration = Duration::from_secs(60);
@@ -36,6 +36,19 @@ fn doubled(answer: &Answer) -> Value {
 const ENDLESS: i64 = 1 << 62;
 
 #[test]
+fn a_file_for_a_model_that_is_unloaded_is_tried_too() {
+    let setup = Setup::new().flag("--open-tenant", "acme");
+    let server = setup.start();
+    server.put("models/m", &onnx::doubling(4));
+    let operator = server.data.with_token(ADMIN_TOKEN);
+    operator.post("/v2/repository/models/m/unload", b"").ok();
+    let answer = server.admin.put("/admin/v1/models/m", b"no model at all");
+    answer.refused(422, "invalid_model", &["model \"m\""]);
+    let answer = server.admin.put("/admin/v1/models/m", &onnx::doubling(8)).ok();
+    assert!(answer.get("providers").is_none(), "{answer}");
+}
+
+#[test]
 fn a_run_without_end_is_ended_and_the_model_serves_on() {
     let setup = Setup::new().flag("--infer-timeout-s", "2");
     let server = granted(setup, "loop", &onnx::turns_from_input());
@@ -55,7 +68,7 @@ fn a_run_without_end_is_ended_and_the_model_serves_on() {
         let statistics = server.status()["models"]["loop"]["statistics"].clone();
         assert_eq!((&statistics["given_up"], &statistics["lost"]), (&json!(times), &json!(0)));
     }
-    assert!(server.log().contains("a run goes on after its deadline"));
+    server.log_with("a run goes on after its deadline");
 }
 
 /// What the model `wide` answers when it is to make a row of so many floats on the way.
