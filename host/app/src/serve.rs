@@ -34,6 +34,7 @@ use tokio_util::either::Either;
 use self::stop::{Signals, end, end_within};
 use crate::config::{self, Config};
 use crate::data_dir;
+use crate::process;
 use crate::token::admin_token;
 
 /// Unused tensor buffers kept for the next request, in bytes.
@@ -97,7 +98,20 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         Ok(config) => config,
         Err(faults) => bail!("the configuration is wrong:\n  {}", faults.join("\n  ")),
     };
+    let as_json = config.log_format == LogFormat::Json;
     let log = gristmill_telemetry::init(&config.log, config.log_format, &OWN_LINES)?;
+    let Err(error) = start(config, &log);
+    // An object, as all lines are; the caller would write text.
+    let is_logged = as_json && tracing::enabled!(tracing::Level::ERROR);
+    if is_logged {
+        tracing::error!("{error:#}");
+    }
+    log.flush();
+    if is_logged { process::end(1) } else { Err(error) }
+}
+
+/// Serve until the process ends; returns only where that fails.
+fn start(config: Config, log: &Log) -> Result<Infallible> {
     for variable in config::unknown_variables(std::env::vars_os().map(|(name, _)| name)) {
         tracing::warn!(
             variable,
@@ -115,11 +129,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let (files, _) = rlimit::Resource::NOFILE.get()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let files = files.try_into().unwrap_or(usize::MAX);
-    let Err(error) = runtime.block_on(run_server(Arc::new(config), files, log.clone()));
-    log.flush();
+    let ended = runtime.block_on(run_server(Arc::new(config), files, log.clone()));
     // What still runs ends with the process.
     std::mem::forget(runtime);
-    Err(error)
+    ended
 }
 
 /// The planes, once the state is loaded.

@@ -78,6 +78,14 @@ pub(crate) fn admin_token(given: Option<&str>, data_dir: &Path, as_json: bool) -
 fn make(data_dir: &Path) -> Result<String> {
     let token = random_token().context("cannot read randomness for the admin token")?;
     let keep = || -> std::io::Result<()> {
+        // What a process left behind that was killed here.
+        for entry in fs::read_dir(data_dir)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name != FILE && name.as_encoded_bytes().starts_with(FILE.as_bytes()) {
+                fs::remove_file(entry.path())?;
+            }
+        }
         // Only the owner may read it.
         let mut file = NamedTempFile::with_prefix_in(FILE, data_dir)?;
         writeln!(file, "{}", digest_of(token.as_bytes()))?;

@@ -11,6 +11,7 @@ use hyper::body::Body as _;
 use tonic::Status;
 
 use crate::body::RequestBody;
+use crate::data::inference_path;
 use crate::oip::grpc::MeteredAnswer;
 use crate::problem::Problem;
 use crate::request_id::{REQUEST_ID, RequestIds};
@@ -32,21 +33,22 @@ impl Loading {
     /// Answer one request of the data plane or the admin plane.
     pub fn answer<B: From<Bytes>>(&self, request: &Request<RequestBody>) -> Response<B> {
         let id = self.request_ids.of(request.headers());
-        let mut answer = match request.uri().path() {
-            "/livez" => said(StatusCode::OK, "text/plain", "live".into()),
-            "/v2/health/live" => json(StatusCode::OK, r#"{"live":true}"#.into()),
-            "/v2/health/ready" => json(StatusCode::BAD_REQUEST, r#"{"ready":false}"#.into()),
-            path => {
-                let problem = Problem::new(ErrorCode::Unavailable, self.said());
-                if path.starts_with("/v2") {
-                    let document = serde_json::json!({ "error": problem.detail });
-                    let mut answer = json(StatusCode::SERVICE_UNAVAILABLE, document.to_string());
-                    problem.add_headers(StatusCode::SERVICE_UNAVAILABLE, answer.headers_mut());
-                    answer
-                } else {
-                    problem.into_response(&id)
-                }
+        let path = request.uri().path();
+        let problem = || Problem::new(ErrorCode::Unavailable, self.said());
+        let mut answer = match inference_path(path) {
+            Some(("/health/live", _)) => json(StatusCode::OK, r#"{"live":true}"#.into()),
+            Some(("/health/ready", _)) => {
+                json(StatusCode::BAD_REQUEST, r#"{"ready":false}"#.into())
             }
+            Some(_) => {
+                let problem = problem();
+                let document = serde_json::json!({ "error": problem.detail });
+                let mut answer = json(StatusCode::SERVICE_UNAVAILABLE, document.to_string());
+                problem.add_headers(StatusCode::SERVICE_UNAVAILABLE, answer.headers_mut());
+                answer
+            }
+            None if path == "/livez" => said(StatusCode::OK, "text/plain", "live".into()),
+            None => problem().into_response(&id),
         };
         let headers = answer.headers_mut();
         if let Ok(id) = HeaderValue::from_str(&id) {

@@ -88,9 +88,9 @@ impl Admin {
                 self.address
             );
         };
-        // Only the data plane answers there.
-        let live = agent.get(format!("{}/livez", self.url)).call();
-        if live.is_ok_and(|live| live.status().is_success()) {
+        // Only the data plane knows this path and not the other.
+        let live = || agent.get(format!("{}/livez", self.url)).call();
+        if status == 404 && live().is_ok_and(|live| live.status().is_success()) {
             bail!(
                 "{status}: {detail}: is {} the data plane? The admin plane has an address of its \
                  own, by default 127.0.0.1:8081",

@@ -66,9 +66,8 @@ fn panic() {
     let mut deed = done("panic");
     let detail = deed.refused(500, "plugin_trapped", &["pre: plugin trapped"]);
     assert!(!detail.contains("as told"), "{detail}");
-    let log = deed.server.log();
-    let line = log.lines().find(|line| line.contains("panicked at "));
-    let line = line.unwrap_or_else(|| panic!("no reason in the log:\n{log}"));
+    let log = deed.server.log_with("panicked at ");
+    let line = log.lines().find(|line| line.contains("panicked at ")).unwrap();
     assert!(line.contains("ERROR") && line.contains("src/ends.rs:"), "{line}");
     assert!(line.contains(": as told"), "{line}");
 }

@@ -34,8 +34,9 @@ fn refused(directory: &Path, arguments: &[&str]) -> String {
     said
 }
 
+/// What a push that has to fail says.
 #[track_caller]
-fn push_refused(arguments: &[&str]) -> String {
+pub(crate) fn push_refused(arguments: &[&str]) -> String {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("digits.wasm");
     fs::write(&file, files::plugin("digits")).unwrap();
@@ -229,7 +230,7 @@ fn a_server_that_cannot_start_says_so_in_one_line() {
 #[test]
 fn a_misspelt_variable_is_warned_of() {
     let server = Setup::new().variable("GRISTMILL_LISTN", "127.0.0.1:1").start();
-    let log = server.log();
+    let log = server.log_with("GRISTMILL_LISTN");
     let line = log.lines().find(|line| line.contains("GRISTMILL_LISTN"));
     assert!(line.is_some_and(|line| line.contains("WARN") && line.contains("unknown")), "{log}");
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::command_line::push_refused;
 use crate::deploy::processor;
 use crate::raw::{self, Raw};
 use crate::server::{Server, Setup};
@@ -88,9 +89,16 @@ fn a_server_that_loads_lives_is_not_ready_and_can_be_ended() {
         answer.refused(503, "unavailable", &["loading: 0 releases replayed"]);
         assert!(!answer.header("x-request-id").is_empty());
     }
-    let answer = server.data.get("/v2/models/digits");
-    assert_eq!(answer.status, 503);
-    assert!(answer.text().contains(r#"{"error":"loading: "#), "{}", answer.text());
+    let of_tenant = server.data.get("/v1/acme/v2/health/live");
+    assert_eq!(of_tenant.ok(), json!({ "live": true }));
+    for path in ["/v2/models/digits", "/v1/acme/v2/models/digits"] {
+        let answer = server.data.get(path);
+        assert_eq!(answer.status, 503);
+        assert!(answer.text().contains(r#"{"error":"loading: "#), "{}", answer.text());
+    }
+    let said = push_refused(&["--tenant", "acme", "--admin", server.admin.address()]);
+    assert!(said.contains("503") && said.contains("loading: "), "{said}");
+    assert!(!said.contains("the data plane?"), "{said}");
     server.log_with("loading: 0 releases replayed");
     let told = Instant::now();
     server.signal_terminate();

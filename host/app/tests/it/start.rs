@@ -35,6 +35,17 @@ fn every_fault_of_the_configuration_is_named_at_once() {
 }
 
 #[test]
+fn a_start_that_fails_is_told_in_json_where_the_log_is() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let setup = Setup::new().flag("--log-format", "json").flag("--listen", &address);
+    let said = setup.refused();
+    let line: serde_json::Value = serde_json::from_str(&said).expect(&said);
+    assert_eq!(line["level"], "ERROR");
+    assert_names(line["message"].as_str().unwrap(), &["listen", &address, "in use"]);
+}
+
+#[test]
 fn a_configuration_file_is_read_and_its_faults_are_named() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("gristmill.toml");
