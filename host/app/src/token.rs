@@ -78,13 +78,8 @@ pub(crate) fn admin_token(given: Option<&str>, data_dir: &Path, as_json: bool) -
 fn make(data_dir: &Path) -> Result<String> {
     let token = random_token().context("cannot read randomness for the admin token")?;
     let keep = || -> std::io::Result<()> {
-        // What a process left behind that was killed here.
-        for entry in fs::read_dir(data_dir)? {
-            let entry = entry?;
-            let name = entry.file_name();
-            if name != FILE && name.as_encoded_bytes().starts_with(FILE.as_bytes()) {
-                fs::remove_file(entry.path())?;
-            }
+        for leftover in fs::read_dir(data_dir)?.flatten().filter(is_leftover) {
+            let _ = fs::remove_file(leftover.path());
         }
         // Only the owner may read it.
         let mut file = NamedTempFile::with_prefix_in(FILE, data_dir)?;
@@ -95,6 +90,15 @@ fn make(data_dir: &Path) -> Result<String> {
     };
     keep().with_context(|| format!("cannot keep the admin token in {}", data_dir.display()))?;
     Ok(token)
+}
+
+/// Whether a process left this file that was killed while it made a token: [`FILE`] and six letters and digits.
+fn is_leftover(entry: &fs::DirEntry) -> bool {
+    let name = entry.file_name();
+    let suffix = name.to_str().and_then(|name| name.strip_prefix(FILE));
+    let is_temporary =
+        |suffix: &str| suffix.len() == 6 && suffix.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    suffix.is_some_and(is_temporary) && entry.file_type().is_ok_and(|kind| kind.is_file())
 }
 
 /// Show the token. One that nobody saw is of no use, so that it is forgotten where that fails.

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Instant;
 
+use bytes::Bytes;
 use gristmill_backend::{Backends, LoadOptions, LoadedModel};
 use gristmill_batch::{LOST_RUNS_MAX, Lane, LaneParts, Upkeep, refusal};
 use gristmill_child::JobStatus;
@@ -163,12 +164,7 @@ impl Models {
         if lost > LOST_RUNS_MAX {
             return Err(ModelFault::Host(refusal(lost)));
         }
-        let onnx = read_blob(&self.store, *digest).await.map_err(ModelFault::Host)?;
-        let proof = self.prover.prove(*digest, onnx.clone(), config).await;
-        let proof = proof.map_err(|unproven| match unproven {
-            Unproven::Model(why) => ModelFault::Model(self.without_paths(&why)),
-            Unproven::Host(why) => ModelFault::Host(why),
-        })?;
+        let (onnx, proof) = self.prove(model).await?;
         let options = self.options(config, &proof);
         let (backends, asked) = (self.backends.clone(), options.clone());
         let loading = tokio::task::spawn_blocking(move || {
@@ -192,6 +188,17 @@ impl Models {
         let parts = LaneParts { name, info, instances, config: lane, pool: staging, upkeep };
         let lane = Lane::open(parts).map_err(|error| ModelFault::Host(error.to_string()))?;
         Ok(ServedModel { lane: Arc::new(lane), providers, warnings: warnings.into() })
+    }
+
+    /// Have a child load the model and run it once: its file, and what came of it.
+    pub(crate) async fn prove(&self, model: &Model) -> Result<(Bytes, Answer), ModelFault> {
+        let onnx = read_blob(&self.store, model.digest).await.map_err(ModelFault::Host)?;
+        let proof = self.prover.prove(model.digest, onnx.clone(), &model.config).await;
+        let proof = proof.map_err(|unproven| match unproven {
+            Unproven::Model(why) => ModelFault::Model(self.without_paths(&why)),
+            Unproven::Host(why) => ModelFault::Host(why),
+        })?;
+        Ok((onnx, proof))
     }
 
     /// A library's text without the place where the library lies.

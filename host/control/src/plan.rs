@@ -138,6 +138,7 @@ pub(crate) fn pipeline_fault(
     (document, host): (PipelineDocument, &PipelineLimits),
 ) -> ControlError {
     let PipelineDocument { pre, model, post, faults, limits, priority, .. } = document;
+    let checks_memory = !faults.has("limits.memory_bytes");
     let mut faults = faults.into_texts();
     let own = serving.tenants.get(tenant).map(|tenant| &tenant.plugins);
     let memory_bytes = limits.memory_bytes.unwrap_or(host.plugin.memory_bytes);
@@ -147,7 +148,9 @@ pub(crate) fn pipeline_fault(
             None => faults.push(format!("{role}: the tenant has no plugin {:?}", name.as_str())),
             Some(PluginState { plugin: Ok(plugin), .. }) => {
                 faults.extend(role_fault(role, &name, plugin));
-                faults.extend(memory_fault(memory_bytes, role, (&name, plugin)));
+                let memory =
+                    checks_memory.then(|| memory_fault(memory_bytes, role, (&name, plugin)));
+                faults.extend(memory.flatten());
             }
             Some(PluginState { plugin: Err(why), .. }) => {
                 faults.push(format!("{role}: plugin {:?}: {why}", name.as_str()));

@@ -50,8 +50,8 @@ impl Control {
         self.release(vec![Change::LoadModel { model: name.clone() }]).await
     }
 
-    /// The model as it will be with this content. Hold it until the release is made. One that is unloaded is loaded to
-    /// see that it can be, and let go.
+    /// The model as it will be with this content. Hold it until the release is made. That of one that is unloaded is
+    /// only proven.
     pub(crate) async fn with_content(
         &self,
         name: &Name,
@@ -67,9 +67,11 @@ impl Control {
                 unloaded: false,
             },
         };
-        let is_unloaded = model.unloaded;
-        let served = self.loaded(name, &Model { unloaded: false, ..model }).await?;
-        Ok(served.filter(|_| !is_unloaded))
+        if model.unloaded {
+            let proven = self.loader.models.prove(&model).await;
+            proven.map_err(|fault| refused(name, fault))?;
+        }
+        self.loaded(name, &model).await
     }
 
     async fn loaded(
@@ -80,13 +82,8 @@ impl Control {
         if model.unloaded {
             return Ok(None);
         }
-        match self.loader.models.get(name, model).await {
-            Ok(served) => Ok(Some(served)),
-            Err(ModelFault::Model(why)) => Err(ControlError::Model { name: name.to_string(), why }),
-            Err(ModelFault::Host(why)) => {
-                Err(ControlError::Host(format!("model {:?}: {why}", name.as_str())))
-            }
-        }
+        let served = self.loader.models.get(name, model).await;
+        served.map(Some).map_err(|fault| refused(name, fault))
     }
 
     /// Refuse what those who use the model could use no more.
@@ -105,5 +102,12 @@ impl Control {
             return Ok(());
         }
         Err(ControlError::Misfit { name: name.to_string(), why, users })
+    }
+}
+
+fn refused(name: &Name, fault: ModelFault) -> ControlError {
+    match fault {
+        ModelFault::Model(why) => ControlError::Model { name: name.to_string(), why },
+        ModelFault::Host(why) => ControlError::Host(format!("model {:?}: {why}", name.as_str())),
     }
 }

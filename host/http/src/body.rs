@@ -166,7 +166,7 @@ impl Turns {
         Poll::Pending
     }
 
-    async fn next(&mut self) {
+    pub(crate) async fn next(&mut self) {
         poll_fn(|context| self.poll_next(context)).await;
     }
 }

@@ -30,8 +30,8 @@ pub struct DecodeOptions {
     pub gray: bool,
     /// Turn the picture upright as its EXIF orientation says.
     pub upright: bool,
-    /// Make what can be made of a JPEG, PNG or GIF whose data are damaged or end early, instead of refusing it; the
-    /// rest is black, or gray in a JPEG.
+    /// Make what can be made of a JPEG, PNG or GIF whose data are damaged or end early, instead of refusing it: the
+    /// rest is black, or gray in a JPEG. Of a progressive JPEG the scans before the last one are used.
     pub lenient: bool,
     /// How large it may be.
     pub limits: Limits,

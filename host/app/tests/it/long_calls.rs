@@ -92,26 +92,6 @@ fn an_honest_call_is_charged_cpu_time_and_not_the_time_it_waits() {
 }
 
 #[test]
-fn the_parts_of_a_form_count_against_their_tenant() {
-    let server = Setup::new()
-        .flag("--tenant-bytes-max", "8388608")
-        .flag("--message-bytes-max", "8388608")
-        .start();
-    server.hostile("acme");
-    let kind = [("content-type", "multipart/form-data; boundary=edge")];
-    let post = |bytes: usize| {
-        let head = "--edge\r\ncontent-disposition: form-data; name=\"photo\"\r\n\r\n";
-        let form = [head.as_bytes(), &vec![b'x'; bytes], b"\r\n--edge--\r\n"].concat();
-        server.data.send("POST", "/v1/acme/infer/hostile", &kind, Some(&form))
-    };
-    // The body and its parts are there at the same time.
-    assert_eq!(post(3 << 20).text(), "harmless");
-    post(5 << 20).refused(429, "tenant_busy", &["bytes in flight", "8388608"]);
-    assert_eq!(server.status()["tenants"]["acme"]["bytes_under_way"], 0);
-    assert_eq!(post(3 << 20).text(), "harmless");
-}
-
-#[test]
 fn what_calls_hold_counts_against_their_tenant() {
     let server = Setup::new()
         .flag("--tenant-bytes-max", "8388608")

@@ -106,11 +106,17 @@ fn a_reset_voids_the_old_token_at_the_next_start() {
 fn what_a_killed_process_left_of_a_token_is_removed() {
     let setup = Setup::new().without_admin_token();
     fs::create_dir_all(setup.data_dir()).unwrap();
-    let leftover = setup.data_dir().join("admin-token.sha256x1Y2z3");
-    fs::write(&leftover, "sha256:0123").unwrap();
+    let file = |name: &str| {
+        let path = setup.data_dir().join(name);
+        fs::write(&path, "sha256:0123").unwrap();
+        path
+    };
+    let leftover = file("admin-token.sha256x1Y2z3");
+    let others = [file("admin-token.sha256.bak"), file("admin-token.sha256-backup")];
     let server = setup.start();
     assert_eq!(status(&server, &server.shown_token()), 200);
     assert!(!leftover.exists() && token_file(server.setup()).exists());
+    assert!(others.iter().all(|other| other.exists()));
 }
 
 #[test]

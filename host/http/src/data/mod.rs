@@ -1,6 +1,7 @@
 //! The data plane: `POST /v1/{tenant}/infer[/{pipeline}]`, `GET /v1/{tenant}`, health, and the way to the
 //! Open Inference Protocol's paths.
 
+mod form;
 mod request;
 mod response;
 mod tenant;
@@ -180,7 +181,7 @@ async fn run(
     let body = body::read(body, limits).await?;
     let whose = (Some(&route.tenant), Some(budget));
     let body = inference.decoded(&head.headers, whose, (body, bytes)).await?;
-    let request = request::for_plugin(head, body, (route.settings.clone(), budget)).await?;
+    let request = request::for_plugin(head, body, route.settings.clone()).await?;
     let mut timings = Timings::default();
     let outcome = infer(route, request, (deadline, Queueing::default()), &mut timings).await;
     times.stages = Some(timings);

@@ -288,6 +288,9 @@ async fn run_pipeline(
             ..500 => ErrorCode::InvalidRequest,
             _ => ErrorCode::PluginFailed,
         };
+        if code == ErrorCode::PluginFailed {
+            tracing::warn!(status = answered.status, "the pipeline answered with an error");
+        }
         let text = String::from_utf8_lossy(&answered.body);
         let detail = format!("the pipeline answered with status {}: {text}", answered.status);
         return Err(Problem::new(code, detail));

@@ -9,6 +9,8 @@ mod frame;
 mod source;
 mod stream;
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
 use zune_core::colorspace::ColorSpace;
 use zune_core::options::DecoderOptions;
 use zune_jpeg::JpegDecoder;
@@ -16,7 +18,7 @@ use zune_jpeg::errors::DecodeErrors;
 
 pub(super) use frame::Frame;
 
-use self::source::Source;
+use self::source::{Overrun, Source};
 use super::{DecodeOptions, malformed};
 use crate::{ImageError, Pixels, Work};
 
@@ -47,13 +49,15 @@ impl Frame {
         options: DecodeOptions,
     ) -> Result<Pixels, ImageError> {
         let stream = stream::assemble(self, bytes, work, options.lenient)?;
+        // What is decoded at once is there up to where the data end.
+        let is_partial = options.lenient && stream.is_one_scan;
         let settings = DecoderOptions::default()
             .set_max_width(usize::MAX)
             .set_max_height(usize::MAX)
-            .set_strict_mode(!options.lenient)
+            .set_strict_mode(!is_partial)
             .jpeg_set_max_scans(stream::SCANS_MAX)
             .jpeg_set_out_colorspace(if options.gray { ColorSpace::Luma } else { ColorSpace::RGB });
-        let source = Source::new(&stream, work);
+        let source = Source::new(&stream, work, is_partial);
         let overran = source.overran();
         let mut decoder = JpegDecoder::new_with_options(source, settings);
         let failed = |error: DecodeErrors| ImageError::Malformed(format!("{error:?}"));
@@ -64,8 +68,13 @@ impl Frame {
         }
         // It may leave parts of a picture unwritten, and say that it is done.
         let mut target = work.pool.zeroed(expected);
-        decoder.decode_into(target.as_mut()).map_err(failed)?;
-        if overran.get() && !options.lenient {
+        let decode = AssertUnwindSafe(|| decoder.decode_into(target.as_mut()));
+        match catch_unwind(decode) {
+            Ok(decoded) => decoded.map_err(failed)?,
+            Err(unwound) if unwound.is::<Overrun>() => {}
+            Err(unwound) => resume_unwind(unwound),
+        }
+        if overran.get() && !is_partial {
             return Err(malformed("the data end before the picture is full"));
         }
         (work.check)()?;

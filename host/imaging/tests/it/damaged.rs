@@ -116,11 +116,11 @@ fn a_jpeg_whose_data_end_early_is_refused_unless_leniently() {
 
 #[test]
 fn rows_before_the_damage_are_kept_where_the_caller_is_lenient() {
-    for (name, bytes) in corpus() {
-        // Of the small ones the cut takes more than rows.
-        if !["png", "gif"].contains(&name) || bytes.len() < 1000 {
-            continue;
-        }
+    let mut corpus = corpus();
+    // Of the small ones the cut takes more than rows.
+    corpus.retain(|(name, bytes)| ["png", "gif"].contains(name) && bytes.len() > 1000);
+    assert_eq!(corpus.len(), 2);
+    for (name, bytes) in corpus {
         let early = &bytes[..bytes.len() * 4 / 5];
         verdict(early, false).expect_err(name);
         let (whole, part) = (verdict(&bytes, true).unwrap(), verdict(early, true).unwrap());
@@ -128,6 +128,26 @@ fn rows_before_the_damage_are_kept_where_the_caller_is_lenient() {
         let kept = whole.data().iter().zip(part.data()).take_while(|(own, other)| own == other);
         let kept = kept.count();
         assert!((1..whole.data().len()).contains(&kept), "{name}: {kept} bytes");
+    }
+}
+
+/// What its data do not have is black or gray.
+#[test]
+fn a_jpeg_ends_with_its_data_where_the_caller_is_lenient() {
+    for sketch in sketches().into_iter().filter(|sketch| sketch.height > 16) {
+        let (head, data) = (sketch.head(), sketch.data(sketch.rows()));
+        let end = data.len() / 2;
+        let end = if data[end - 1] == 0xff { end + 1 } else { end };
+        let whole = verdict(&[&head, &data[..], b"\xff\xd9"].concat(), true).unwrap();
+        for tail in [&b"\xff\xd9"[..], b""] {
+            let part = verdict(&[&head, &data[..end], tail].concat(), true).unwrap();
+            let row = part.width() as usize * 3;
+            assert_eq!(part.data().len(), whole.data().len());
+            assert_eq!(part.data()[..row], whole.data()[..row]);
+            let last = &part.data()[part.data().len() - row..];
+            let is_blank = |blank| last.iter().all(|byte| *byte == blank);
+            assert!(is_blank(0) || is_blank(128), "{:?}", &last[..12]);
+        }
     }
 }
 

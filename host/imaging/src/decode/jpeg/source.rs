@@ -4,6 +4,7 @@
 //! look at the clock is due.
 
 use std::cell::Cell;
+use std::panic::resume_unwind;
 use std::rc::Rc;
 
 use zune_core::bytestream::{ZByteIoError, ZByteReaderTrait, ZSeekFrom};
@@ -32,10 +33,15 @@ pub(super) struct Source<'a> {
     clock: Clock<'a>,
     /// Whether more bits were taken than the data have.
     overran: Rc<Cell<bool>>,
+    /// Whether the decoder is unwound then, with [`Overrun`]: it would go on through the whole picture without reading.
+    unwinds: bool,
 }
 
+/// More bits were taken than the data have.
+pub(super) struct Overrun;
+
 impl<'a> Source<'a> {
-    pub(super) fn new(stream: &'a Stream, work: Work<'a>) -> Self {
+    pub(super) fn new(stream: &'a Stream, work: Work<'a>, unwinds: bool) -> Self {
         Self {
             bytes: &stream.bytes,
             position: 0,
@@ -44,6 +50,7 @@ impl<'a> Source<'a> {
             window_bytes: if stream.is_one_scan { WINDOW_BYTES } else { SCAN_WINDOW_BYTES },
             clock: Clock::new(work),
             overran: Rc::default(),
+            unwinds,
         }
     }
 
@@ -80,6 +87,9 @@ impl ZByteReaderTrait for Source<'_> {
         self.position += 1;
         if self.position > self.padding {
             self.overran.set(true);
+            if self.unwinds {
+                resume_unwind(Box::new(Overrun));
+            }
         }
         byte
     }

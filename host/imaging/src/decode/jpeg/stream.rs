@@ -51,6 +51,7 @@ pub(super) fn assemble(
     let mut walk = Walk::new(work.check);
     let mut seen = vec![false; frame.components.len()];
     let (mut next, mut scans, mut has_ended) = (2, 0, false);
+    let mut last_scan = 0;
     for count in 0.. {
         if count > SEGMENTS_MAX {
             return Err(malformed("too many segments"));
@@ -76,6 +77,9 @@ pub(super) fn assemble(
             }
             continue;
         }
+        if segment.marker == marker::SOS {
+            last_scan = stream.len();
+        }
         stream.extend_from_slice(&bytes[segment.range.clone()]);
         if segment.marker == marker::SOS {
             scans += 1;
@@ -83,7 +87,7 @@ pub(super) fn assemble(
                 return Err(malformed("too many scans"));
             }
             let scan = &bytes[segment.data.clone()];
-            if frame.is_progressive && !lenient && !is_progression(scan) {
+            if frame.is_progressive && !is_progression(scan) {
                 return Err(malformed("a scan of coefficients that there are not"));
             }
             note(frame, &mut seen, scan);
@@ -93,16 +97,22 @@ pub(super) fn assemble(
             next = end;
         }
     }
-    if !lenient && !has_ended {
+    let is_complete = has_ended || (lenient && (frame.is_one_scan() || scans > 1));
+    if !is_complete {
         return Err(malformed("the file is cut short"));
     }
-    if !lenient && seen.contains(&false) {
+    if !has_ended && !frame.is_one_scan() {
+        // The scans before this one make a picture, too.
+        stream.truncate(last_scan);
+        scans -= 1;
+    }
+    if seen.contains(&false) {
         return Err(malformed("a component has no scan"));
     }
     let padding = stream.len();
     // Behind its first scan the decoder wants a marker at once.
     let is_one_progressive_scan = frame.is_progressive && scans == 1;
-    if !lenient && !is_one_progressive_scan {
+    if !is_one_progressive_scan {
         stream.extend(PADDING);
     }
     stream.extend([0xff, marker::EOI]);
