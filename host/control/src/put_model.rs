@@ -21,7 +21,7 @@ pub struct PublishedModel {
 }
 
 impl Control {
-    /// Configure a model, having loaded it so.
+    /// Configure a model, having loaded it so where it is in service.
     pub async fn put_model_config(
         self: &Arc<Self>,
         name: &Name,
