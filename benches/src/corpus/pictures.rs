@@ -63,10 +63,8 @@ pub fn png_large() -> Result<Vec<u8>> {
 /// An interlaced PNG of half a million pixels in 123,000 rows, in a kilobyte.
 pub fn png_rows() -> Result<Vec<u8>> {
     const HEIGHT: u32 = 65_535;
-    let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
-    let sides = [8_u32.to_be_bytes(), HEIGHT.to_be_bytes()].concat();
     // A bit for each pixel, gray, interlaced.
-    png_chunk(&mut file, b"IHDR", &[&sides[..], &[1, 0, 0, 0, 1]].concat());
+    let mut file = png_begun(8, HEIGHT, [1, 0, 0, 0, 1]);
     // The first row of each pass, and the steps to the next.
     let passes = [(0, 8), (0, 8), (4, 8), (0, 4), (2, 4), (0, 2), (1, 2)];
     let rows: u32 = passes.iter().map(|(first, step)| (HEIGHT - first).div_ceil(*step)).sum();
@@ -87,11 +85,15 @@ pub fn png_profile() -> Result<Vec<u8>> {
 }
 
 fn png_head(width: u32, height: u32, color: PngColor) -> Vec<u8> {
+    let [depth, color] = color.header();
+    png_begun(width, height, [depth, color, 0, 0, 0])
+}
+
+/// A file up to its header: depth, colour, compression, filter, interlacing.
+fn png_begun(width: u32, height: u32, how: [u8; 5]) -> Vec<u8> {
     let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
-    let mut header = [width.to_be_bytes(), height.to_be_bytes()].concat();
-    header.extend(color.header());
-    header.extend([0; 3]);
-    png_chunk(&mut file, b"IHDR", &header);
+    let sides = [width.to_be_bytes(), height.to_be_bytes()].concat();
+    png_chunk(&mut file, b"IHDR", &[&sides[..], &how].concat());
     file
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use gristmill_core::{Digest, Name, PipelineLimits};
+use gristmill_sandbox::Plugin;
 use gristmill_snapshot::{
     Access, ModelState, Pipeline, PluginState, Route, Share, Snapshot, Tenant,
 };
@@ -11,7 +12,7 @@ use gristmill_snapshot::{
 use crate::at_hand::AtHand;
 use crate::desired::{self, Desired};
 use crate::fault::{Fault, Subject};
-use crate::fit::{memory_fault, priority_fault, role_fault};
+use crate::fit::Wanted;
 use crate::loader::Loader;
 use crate::release::PipelineSpec;
 
@@ -141,34 +142,19 @@ impl TenantBuilder<'_> {
 
     /// The pipeline with everything resolved, or everything that is wrong with it.
     fn route(&self, name: &Name, spec: &PipelineSpec) -> Result<Route, Vec<String>> {
-        let mut faults = Vec::new();
-        let pre = self.plugin("pre", &spec.pre, &mut faults);
-        let post = self.plugin("post", &spec.post, &mut faults);
-        let model = match self.models.get(&spec.model) {
-            None => {
-                faults.push(format!("model: no model {:?}", spec.model.as_str()));
-                None
-            }
-            Some(ModelState { served: Err(why), .. }) => {
-                faults.push(format!("model {:?}: {why}", spec.model.as_str()));
-                None
-            }
-            Some(ModelState { served: Ok(served), .. }) => Some(served.lane.clone()),
+        let limits = spec.limits.resolve(self.host_limits);
+        let wanted = Wanted {
+            pre: Some(&spec.pre),
+            model: Some(&spec.model),
+            post: Some(&spec.post),
+            priority: spec.priority,
+            memory_bytes: limits.as_ref().ok().map(|limits| limits.plugin.memory_bytes),
         };
-        let limits = match spec.limits.resolve(self.host_limits) {
-            Ok(limits) => Some(limits),
-            Err(found) => {
-                faults.extend(found);
-                None
-            }
-        };
-        if let Some(limits) = &limits {
-            for (role, name, plugin) in [("pre", &spec.pre, &pre), ("post", &spec.post, &post)] {
-                let Some(plugin) = plugin else { continue };
-                faults.extend(memory_fault(limits.plugin.memory_bytes, role, (name, plugin)));
-            }
-        }
-        faults.extend(model.as_ref().and_then(|lane| priority_fault(spec.priority, lane)));
+        let mut faults = wanted.faults(&self.plugins, self.models);
+        let limits = limits.map_err(|found| faults.extend(found)).ok();
+        let served = self.models.get(&spec.model).and_then(|model| model.served.as_ref().ok());
+        let model = served.map(|served| served.lane.clone());
+        let (pre, post) = (self.plugin(&spec.pre), self.plugin(&spec.post));
         let settings = serde_json::to_string(&spec.settings).unwrap_or_else(|_| "{}".into());
         match (pre, model, post, limits) {
             (Some(pre), Some(model), Some(post), Some(limits)) if faults.is_empty() => Ok(Route {
@@ -190,26 +176,7 @@ impl TenantBuilder<'_> {
         }
     }
 
-    fn plugin(
-        &self,
-        role: &str,
-        name: &Name,
-        faults: &mut Vec<String>,
-    ) -> Option<Arc<gristmill_sandbox::Plugin>> {
-        let plugin = match self.plugins.get(name) {
-            None => {
-                faults.push(format!("{role}: the tenant has no plugin {:?}", name.as_str()));
-                return None;
-            }
-            Some(PluginState { plugin: Err(why), .. }) => {
-                faults.push(format!("{role}: plugin {:?}: {why}", name.as_str()));
-                return None;
-            }
-            Some(PluginState { plugin: Ok(plugin), .. }) => plugin,
-        };
-        let fault = role_fault(role, name, plugin);
-        let plugin = fault.is_none().then(|| plugin.clone());
-        faults.extend(fault);
-        plugin
+    fn plugin(&self, name: &Name) -> Option<Arc<Plugin>> {
+        self.plugins.get(name)?.plugin.as_ref().ok().cloned()
     }
 }

@@ -1,35 +1,69 @@
-//! Whether what a pipeline names can be used as its document says. Pure.
+//! Whether what a pipeline names is there, and can be used as the pipeline asks. Pure.
+
+use std::collections::BTreeMap;
 
 use gristmill_batch::Lane;
 use gristmill_core::Name;
 use gristmill_sandbox::Plugin;
+use gristmill_snapshot::{ModelState, PluginState};
 
-/// Why the plugin cannot have this role: `pre` or `post`.
-pub(crate) fn role_fault(role: &str, name: &Name, plugin: &Plugin) -> Option<String> {
-    let roles = plugin.roles();
-    let fits = if role == "pre" { roles.pre } else { roles.post };
-    let (name, world) = (name.as_str(), roles.world());
-    (!fits).then(|| format!("{role}: plugin {name:?} is a {world} and exports no `{role}process`"))
+/// What a pipeline names and asks for, as far as its document could be read.
+pub(crate) struct Wanted<'a> {
+    pub(crate) pre: Option<&'a Name>,
+    pub(crate) model: Option<&'a Name>,
+    pub(crate) post: Option<&'a Name>,
+    pub(crate) priority: Option<u32>,
+    /// The memory of a plugin's call.
+    pub(crate) memory_bytes: Option<usize>,
 }
 
-/// Why the plugin cannot run in so much memory.
-pub(crate) fn memory_fault(
-    memory_bytes: usize,
-    role: &str,
-    (name, plugin): (&Name, &Plugin),
-) -> Option<String> {
-    let (least, name) = (plugin.initial_memory_bytes(), name.as_str());
-    (least > memory_bytes as u64).then(|| {
-        format!(
-            "limits.memory_bytes is {memory_bytes}: {role}, plugin {name:?}, begins with {least}"
-        )
-    })
-}
+impl Wanted<'_> {
+    /// Everything that is wrong with it, where these are the tenant's plugins and the host's models.
+    pub(crate) fn faults(
+        &self,
+        plugins: &BTreeMap<Name, PluginState>,
+        models: &BTreeMap<Name, ModelState>,
+    ) -> Vec<String> {
+        let mut faults = Vec::new();
+        for (role, name) in [("pre", self.pre), ("post", self.post)] {
+            let Some(name) = name else { continue };
+            let own = name.as_str();
+            faults.extend(match plugins.get(name).map(|state| &state.plugin) {
+                None => Some(format!("{role}: the tenant has no plugin {own:?}")),
+                Some(Err(why)) => Some(format!("{role}: plugin {own:?}: {why}")),
+                Some(Ok(plugin)) => self.plugin_fault(role, own, plugin),
+            });
+        }
+        if let Some(name) = self.model {
+            let own = name.as_str();
+            faults.extend(match models.get(name).map(|model| &model.served) {
+                None => Some(format!("model: no model {own:?}")),
+                Some(Err(why)) => Some(format!("model {own:?}: {why}")),
+                Some(Ok(served)) => self.priority_fault(&served.lane),
+            });
+        }
+        faults
+    }
 
-/// Why requests cannot have this priority at the model.
-pub(crate) fn priority_fault(priority: Option<u32>, model: &Lane) -> Option<String> {
-    let levels = model.config().levels.len();
-    let out_of_range = |priority: &u32| *priority == 0 || *priority as usize > levels;
-    let priority = priority.filter(out_of_range)?;
-    Some(format!("priority is {priority}: the model has levels 1 to {levels}"))
+    /// Why the plugin cannot have this role, or the memory that it begins with.
+    fn plugin_fault(&self, role: &str, name: &str, plugin: &Plugin) -> Option<String> {
+        let roles = plugin.roles();
+        if !(if role == "pre" { roles.pre } else { roles.post }) {
+            let world = roles.world();
+            return Some(format!(
+                "{role}: plugin {name:?} is a {world} and exports no `{role}process`"
+            ));
+        }
+        let least = plugin.initial_memory_bytes();
+        let most = self.memory_bytes.filter(|most| least > *most as u64)?;
+        Some(format!("limits.memory_bytes is {most}: {role}, plugin {name:?}, begins with {least}"))
+    }
+
+    /// Why requests cannot have this priority at the model.
+    fn priority_fault(&self, model: &Lane) -> Option<String> {
+        let levels = model.config().levels.len();
+        let priority = self.priority?;
+        (priority == 0 || priority as usize > levels)
+            .then(|| format!("priority is {priority}: the model has levels 1 to {levels}"))
+    }
 }

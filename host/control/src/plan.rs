@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 
 use gristmill_core::{Name, PipelineLimits};
-use gristmill_snapshot::{PluginState, Snapshot};
+use gristmill_snapshot::Snapshot;
 
 use crate::ControlError;
 use crate::desired::{Desired, Tenant, not_found};
 use crate::fault::{Fault, Subject};
-use crate::fit::{memory_fault, priority_fault, role_fault};
+use crate::fit::Wanted;
 use crate::release::{Change, PipelineDocument, TenantSpec};
 
 /// The changes that do what `asked` asks of `desired`. What is in use is deleted only with `cascade`,
@@ -138,32 +138,18 @@ pub(crate) fn pipeline_fault(
     (document, host): (PipelineDocument, &PipelineLimits),
 ) -> ControlError {
     let PipelineDocument { pre, model, post, faults, limits, priority, .. } = document;
-    let checks_memory = !faults.has("limits.memory_bytes");
-    let mut faults = faults.into_texts();
-    let own = serving.tenants.get(tenant).map(|tenant| &tenant.plugins);
     let memory_bytes = limits.memory_bytes.unwrap_or(host.plugin.memory_bytes);
-    for (role, name) in [("pre", pre), ("post", post)] {
-        let Some(name) = name else { continue };
-        match own.and_then(|own| own.get(&name)) {
-            None => faults.push(format!("{role}: the tenant has no plugin {:?}", name.as_str())),
-            Some(PluginState { plugin: Ok(plugin), .. }) => {
-                faults.extend(role_fault(role, &name, plugin));
-                let memory =
-                    checks_memory.then(|| memory_fault(memory_bytes, role, (&name, plugin)));
-                faults.extend(memory.flatten());
-            }
-            Some(PluginState { plugin: Err(why), .. }) => {
-                faults.push(format!("{role}: plugin {:?}: {why}", name.as_str()));
-            }
-        }
-    }
-    if let Some(name) = model {
-        match serving.models.get(&name).map(|model| &model.served) {
-            None => faults.push(format!("model: no model {:?}", name.as_str())),
-            Some(Ok(served)) => faults.extend(priority_fault(priority, &served.lane)),
-            Some(Err(why)) => faults.push(format!("model {:?}: {why}", name.as_str())),
-        }
-    }
+    let wanted = Wanted {
+        pre: pre.as_ref(),
+        model: model.as_ref(),
+        post: post.as_ref(),
+        priority,
+        memory_bytes: (!faults.has("limits.memory_bytes")).then_some(memory_bytes),
+    };
+    let none = BTreeMap::new();
+    let own = serving.tenants.get(tenant).map_or(&none, |tenant| &tenant.plugins);
+    let mut faults = faults.into_texts();
+    faults.extend(wanted.faults(own, &serving.models));
     let (tenant, pipeline) = (tenant.clone(), pipeline.clone());
     refused(Subject::Pipeline { tenant, pipeline }, &faults)
 }

@@ -69,7 +69,7 @@ impl Control {
         };
         if model.unloaded {
             let proven = self.loader.models.prove(&model).await;
-            proven.map_err(|fault| refused(name, fault))?;
+            proven.map_err(|fault| not_loaded(name, fault))?;
         }
         self.loaded(name, &model).await
     }
@@ -83,7 +83,7 @@ impl Control {
             return Ok(None);
         }
         let served = self.loader.models.get(name, model).await;
-        served.map(Some).map_err(|fault| refused(name, fault))
+        served.map(Some).map_err(|fault| not_loaded(name, fault))
     }
 
     /// Refuse what those who use the model could use no more.
@@ -105,7 +105,7 @@ impl Control {
     }
 }
 
-fn refused(name: &Name, fault: ModelFault) -> ControlError {
+fn not_loaded(name: &Name, fault: ModelFault) -> ControlError {
     match fault {
         ModelFault::Model(why) => ControlError::Model { name: name.to_string(), why },
         ModelFault::Host(why) => ControlError::Host(format!("model {:?}: {why}", name.as_str())),

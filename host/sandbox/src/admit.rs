@@ -5,8 +5,8 @@
 //! that compiles the file as well; only its first bytes are looked at before.
 
 use wasmparser::{
-    CanonicalFunction, CanonicalOption, ComponentTypeRef, Encoding, Parser, Payload, Validator,
-    WasmFeatures,
+    BinaryReaderError, CanonicalFunction, CanonicalOption, ComponentTypeRef, Encoding, Parser,
+    Payload, Validator, WasmFeatures,
 };
 use wit_component::ComponentEncoder;
 
@@ -72,7 +72,7 @@ pub(crate) fn admit_within(file: &[u8], bounds: &Bounds) -> Result<Admitted, Adm
     let component = if Parser::is_component(file) { file.to_vec() } else { encode(file)? };
     Validator::new_with_features(WasmFeatures::default())
         .validate_all(&component)
-        .map_err(|error| AdmitError::Invalid(error.to_string()))?;
+        .map_err(invalid)?;
     let (imports, exports) = border_of(&component)?;
     let unknown: Vec<_> =
         imports.iter().filter(|name| !KNOWN_IMPORTS.contains(&name.as_str())).cloned().collect();
@@ -96,7 +96,7 @@ pub(crate) fn admit_within(file: &[u8], bounds: &Bounds) -> Result<Admitted, Adm
 }
 
 fn check_needs(component: &[u8], bounds: &Bounds) -> Result<(), AdmitError> {
-    let needs = needs_of(component).map_err(|error| AdmitError::Invalid(error.to_string()))?;
+    let needs = needs_of(component).map_err(invalid)?;
     let compared = [
         ("core module instances", needs.instances, bounds.instances, " (plugin_instances)"),
         ("memories", needs.memories, bounds.memories, ""),
@@ -113,7 +113,6 @@ fn check_needs(component: &[u8], bounds: &Bounds) -> Result<(), AdmitError> {
 /// What would hold a serving thread: functions that run for long without an interruption, and texts that the host
 /// would decode character by character.
 fn check_code(component: &[u8]) -> Result<(), AdmitError> {
-    let invalid = |error: wasmparser::BinaryReaderError| AdmitError::Invalid(error.to_string());
     for payload in Parser::new(0).parse_all(component) {
         match payload.map_err(invalid)? {
             Payload::CodeSectionEntry(body) if body.range().len() > FUNCTION_BYTES_MAX => {
@@ -158,7 +157,6 @@ fn encode(module: &[u8]) -> Result<Vec<u8>, AdmitError> {
 
 /// Whether a core module carries its component type, and what it imports of WASI.
 fn look_at(module: &[u8]) -> Result<(bool, Vec<String>), AdmitError> {
-    let invalid = |error: wasmparser::BinaryReaderError| AdmitError::Invalid(error.to_string());
     let (mut has_type, mut wasi) = (false, Vec::new());
     for payload in Parser::new(0).parse_all(module) {
         match payload.map_err(invalid)? {
@@ -181,7 +179,6 @@ fn look_at(module: &[u8]) -> Result<(bool, Vec<String>), AdmitError> {
 
 /// The names a component imports and exports at its outermost level.
 fn border_of(component: &[u8]) -> Result<(Vec<String>, Vec<String>), AdmitError> {
-    let invalid = |error: wasmparser::BinaryReaderError| AdmitError::Invalid(error.to_string());
     let (mut imports, mut exports, mut depth) = (Vec::new(), Vec::new(), 0_usize);
     for payload in Parser::new(0).parse_all(component) {
         match payload.map_err(invalid)? {
@@ -205,4 +202,8 @@ fn border_of(component: &[u8]) -> Result<(Vec<String>, Vec<String>), AdmitError>
         }
     }
     Ok((imports, exports))
+}
+
+fn invalid(error: BinaryReaderError) -> AdmitError {
+    AdmitError::Invalid(error.to_string())
 }

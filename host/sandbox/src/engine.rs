@@ -22,8 +22,7 @@ use crate::artifact::{ArtifactCache, Cached};
 use crate::call::CallState;
 use crate::compile::{CompileRequest, Compiler};
 use crate::long_calls::LongCalls;
-use crate::meter::CpuExhausted;
-use crate::meter::Meter;
+use crate::meter::{CpuExhausted, Meter};
 use crate::plugin::{Grant, Plugin};
 use crate::{CallError, LoadError, capability};
 

@@ -155,6 +155,7 @@ impl Meter {
         if self.is_exhausted() {
             return Err(CpuExhausted);
         }
+        // Not `tokio::task::yield_now`, which on a busy thread waits until that looks at its sockets.
         let mut has_yielded = false;
         poll_fn(|task| {
             if std::mem::replace(&mut has_yielded, true) {

@@ -49,7 +49,7 @@ impl Frame {
         options: DecodeOptions,
     ) -> Result<Pixels, ImageError> {
         let stream = stream::assemble(self, bytes, work, options.lenient)?;
-        // What is decoded at once is there up to where the data end.
+        // A picture of one scan is kept up to the row where its data end.
         let is_partial = options.lenient && stream.is_one_scan;
         let settings = DecoderOptions::default()
             .set_max_width(usize::MAX)
@@ -57,9 +57,7 @@ impl Frame {
             .set_strict_mode(!is_partial)
             .jpeg_set_max_scans(stream::SCANS_MAX)
             .jpeg_set_out_colorspace(if options.gray { ColorSpace::Luma } else { ColorSpace::RGB });
-        let source = Source::new(&stream, work, is_partial);
-        let overran = source.overran();
-        let mut decoder = JpegDecoder::new_with_options(source, settings);
+        let mut decoder = JpegDecoder::new_with_options(Source::new(&stream, work), settings);
         let failed = |error: DecodeErrors| ImageError::Malformed(format!("{error:?}"));
         decoder.decode_headers().map_err(failed)?;
         let expected = self.size.pixels() as usize * options.channels();
@@ -71,11 +69,9 @@ impl Frame {
         let decode = AssertUnwindSafe(|| decoder.decode_into(target.as_mut()));
         match catch_unwind(decode) {
             Ok(decoded) => decoded.map_err(failed)?,
-            Err(unwound) if unwound.is::<Overrun>() => {}
-            Err(unwound) => resume_unwind(unwound),
-        }
-        if overran.get() && !is_partial {
-            return Err(malformed("the data end before the picture is full"));
+            Err(unwound) if !unwound.is::<Overrun>() => resume_unwind(unwound),
+            Err(_) if is_partial => {}
+            Err(_) => return Err(malformed("the data end before the picture is full")),
         }
         (work.check)()?;
         Pixels::new(self.size, options.gray, target.freeze())

@@ -131,7 +131,7 @@ fn rows_before_the_damage_are_kept_where_the_caller_is_lenient() {
     }
 }
 
-/// What its data do not have is black or gray.
+/// The part of the picture for which there are no data is black or gray.
 #[test]
 fn a_jpeg_ends_with_its_data_where_the_caller_is_lenient() {
     for sketch in sketches().into_iter().filter(|sketch| sketch.height > 16) {

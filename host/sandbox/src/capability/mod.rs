@@ -50,11 +50,18 @@ impl CallState {
                 format!("{limit} bytes of memory, into which {bytes} bytes were to be copied");
             return Err(Limited::Call(limit).into());
         }
+        self.before_looking_at(bytes).await?;
+        Ok(self.hold(bytes)?)
+    }
+
+    /// Get ready to look at `bytes`: where the turn was long, others go on first; where they are many, off the serving
+    /// threads.
+    async fn before_looking_at(&mut self, bytes: usize) -> Result<(), CpuExhausted> {
         self.meter.take_turns().await?;
         if bytes > INLINE_BYTES_MAX {
             self.meter.off_serving_threads().await;
         }
-        Ok(self.hold(bytes)?)
+        Ok(())
     }
 
     /// Whether work in parts may go on.

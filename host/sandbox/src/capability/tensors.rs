@@ -8,7 +8,7 @@ use gristmill_core::{Buffer, BufferPool, Dtype, Tensor, TensorError};
 use wasmtime::StoreContextMut;
 use wasmtime::component::{HasSelf, Linker, Resource, WasmList};
 
-use super::{ELEMENTS_PER_PART, INLINE_BYTES_MAX, window};
+use super::{ELEMENTS_PER_PART, window};
 use crate::bindings::tensors::{self as wit, Host, HostTensor, LengthMismatch, Scored};
 use crate::call::CallState;
 use crate::meter::CpuExhausted;
@@ -58,10 +58,7 @@ impl CallState {
             let message = format!("{bytes} bytes are over the limit of {limit} for one tensor");
             return Ok(Err(wit::TensorError::TooLarge(message)));
         }
-        self.meter.take_turns().await?;
-        if bytes > INLINE_BYTES_MAX {
-            self.meter.off_serving_threads().await;
-        }
+        self.before_looking_at(bytes).await?;
         self.hold(BufferPool::bytes_taken(bytes))?;
         Ok(Ok(()))
     }
@@ -90,11 +87,8 @@ impl CallState {
 
     /// The tensor, once the call is where so many of its bytes may be looked at.
     async fn inspected(&mut self, tensor: &Resource<Tensor>) -> wasmtime::Result<Tensor> {
-        self.meter.take_turns().await?;
         let tensor = self.table.get(tensor)?.clone();
-        if tensor.as_bytes().len() > INLINE_BYTES_MAX {
-            self.meter.off_serving_threads().await;
-        }
+        self.before_looking_at(tensor.as_bytes().len()).await?;
         Ok(tensor)
     }
 }

@@ -3,9 +3,7 @@
 //! zune-jpeg cannot be interrupted, but it reads all the time. So the bytes lie in a window that ends where the next
 //! look at the clock is due.
 
-use std::cell::Cell;
 use std::panic::resume_unwind;
-use std::rc::Rc;
 
 use zune_core::bytestream::{ZByteIoError, ZByteReaderTrait, ZSeekFrom};
 
@@ -31,17 +29,14 @@ pub(super) struct Source<'a> {
     padding: usize,
     window_bytes: usize,
     clock: Clock<'a>,
-    /// Whether more bits were taken than the data have.
-    overran: Rc<Cell<bool>>,
-    /// Whether the decoder is unwound then, with [`Overrun`]: it would go on through the whole picture without reading.
-    unwinds: bool,
 }
 
-/// More bits were taken than the data have.
+/// The decoder took more bits than the data have. It is unwound with this: it would go on through the whole picture
+/// without reading.
 pub(super) struct Overrun;
 
 impl<'a> Source<'a> {
-    pub(super) fn new(stream: &'a Stream, work: Work<'a>, unwinds: bool) -> Self {
+    pub(super) fn new(stream: &'a Stream, work: Work<'a>) -> Self {
         Self {
             bytes: &stream.bytes,
             position: 0,
@@ -49,14 +44,7 @@ impl<'a> Source<'a> {
             padding: stream.padding + READ_AHEAD_BYTES,
             window_bytes: if stream.is_one_scan { WINDOW_BYTES } else { SCAN_WINDOW_BYTES },
             clock: Clock::new(work),
-            overran: Rc::default(),
-            unwinds,
         }
-    }
-
-    /// Whether more bits are taken than the data have, now and later.
-    pub(super) fn overran(&self) -> Rc<Cell<bool>> {
-        self.overran.clone()
     }
 
     /// Open the next window, as far as there are bytes.
@@ -86,10 +74,7 @@ impl ZByteReaderTrait for Source<'_> {
         let Some(&[byte]) = self.peek(1) else { return 0 };
         self.position += 1;
         if self.position > self.padding {
-            self.overran.set(true);
-            if self.unwinds {
-                resume_unwind(Box::new(Overrun));
-            }
+            resume_unwind(Box::new(Overrun));
         }
         byte
     }
