@@ -25,14 +25,13 @@ use gristmill_telemetry::Log;
 use http::header::{ALLOW, CONNECTION};
 use http::{HeaderValue, Method, StatusCode};
 use http_body_util::Full;
-use hyper::body::Body as _;
+use hyper::body::{Body as _, Incoming};
 use serde_json::json;
 use tower_service::Service;
 
 use self::answer::{Json, Noted, Outcome, Refused, ended, problem_of, published, status_of, whole};
 use self::audit::{Audit, Call};
 use self::receive::{Object, Upload};
-use crate::body::RequestBody;
 use crate::credentials;
 use crate::request_id::{REQUEST_ID, RequestIds};
 
@@ -87,7 +86,7 @@ impl AdminPlane {
     }
 
     /// Answer one request.
-    pub async fn handle(self, request: http::Request<RequestBody>) -> http::Response<Full<Bytes>> {
+    pub async fn handle(self, request: http::Request<Incoming>) -> http::Response<Full<Bytes>> {
         let id = self.request_ids.of(request.headers());
         let has_body = !request.body().is_end_stream();
         let (method, uri) = (request.method().clone(), request.uri().clone());

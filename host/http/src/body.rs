@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::fmt::Display;
+use std::error::Error;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -10,13 +10,12 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use gristmill_core::{BufferPool, ByteBudget, Deadline, ErrorCode, HeldBytes, OverBudget};
+use gristmill_core::{BufferMut, BufferPool, ByteBudget, Deadline, ErrorCode, HeldBytes, OverBudget, PromisedBytes};
 use http::Response;
-use http_body_util::{BodyExt, Either};
+use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::task::yield_now;
 
-use crate::listener::LargeBody;
 use crate::problem::Problem;
 
 /// What the data plane answers.
@@ -25,8 +24,8 @@ pub(crate) type Answer = Response<ResponseBody>;
 /// The most that is set aside for a body before any of it is there.
 const RESERVED_BYTES_MAX: usize = 8 << 20;
 
-/// What a socket is lent at a time to write a body to: it is zeroed before, so it should still be in the cache then.
-const LENT_BYTES_MAX: usize = 256 << 10;
+/// From here on a body of known length is put together in a pooled buffer of that length.
+pub(crate) const POOLED_BYTES_MIN: usize = 64 << 10;
 
 /// After how much of a body its task lets others go on. tokio itself does so after 128 reads, which can be 32 MB; and
 /// not at all where the body's bytes are read from the socket by another task.
@@ -45,9 +44,6 @@ const ALIGNMENT: usize = 64;
 /// What is less than this does not count against its tenant's budget.
 const HELD_BYTES_MIN: usize = 4 << 10;
 
-/// What a client sends: read by hyper, or, where it is large, from the socket by whoever wants it.
-pub type RequestBody = Either<Incoming, LargeBody>;
-
 /// Bounds on reading a body.
 pub(crate) struct Limits<'a> {
     pub(crate) bytes: usize,
@@ -62,7 +58,7 @@ pub(crate) struct Limits<'a> {
 
 /// The whole body. What says that it is over the limit is refused unread; what turns out to be, as
 /// soon as it does.
-pub(crate) async fn read(body: &mut RequestBody, limits: Limits<'_>) -> Result<Bytes, Problem> {
+pub(crate) async fn read(body: &mut Incoming, limits: Limits<'_>) -> Result<Bytes, Problem> {
     let Limits { bytes: limit, deadline, .. } = limits;
     let too_large = || {
         let detail = format!("the body is over the limit of {limit} bytes");
@@ -72,12 +68,7 @@ pub(crate) async fn read(body: &mut RequestBody, limits: Limits<'_>) -> Result<B
         return Err(too_large());
     }
     let held = limits.budget.map(|budget| budget.hold(0));
-    let reading = async {
-        match body {
-            Either::Left(body) => collect(body, &limits, held.as_ref()).await,
-            Either::Right(body) => receive(body, &limits, held.as_ref()).await,
-        }
-    };
+    let reading = collect(body, &limits, held.as_ref());
     match tokio::time::timeout_at(deadline.instant().into(), reading).await {
         Ok(Ok(Some(bytes))) => Ok(kept(bytes, held)),
         Ok(Ok(None)) => Err(too_large()),
@@ -89,37 +80,9 @@ pub(crate) async fn read(body: &mut RequestBody, limits: Limits<'_>) -> Result<B
     }
 }
 
-/// A body's bytes, read from the socket to where its tensors are aligned. Where its tenant was promised too much
-/// memory already, it is put together as it comes.
-async fn receive(
-    body: &mut LargeBody,
-    limits: &Limits<'_>,
-    held: Option<&HeldBytes>,
-) -> Result<Option<Bytes>, Problem> {
-    let padding = limits.aligned_at.wrapping_neg() % ALIGNMENT;
-    let len = padding + body.left();
-    let promise = |budget: &Arc<ByteBudget>| budget.promise(BufferPool::bytes_taken(len));
-    let Some(promised) = limits.budget.and_then(promise) else {
-        return collect(body, limits, held).await;
-    };
-    let mut buffer = limits.pool.begin(len);
-    buffer.append_zeros(padding);
-    let mut turns = Turns::default();
-    while buffer.room() > 0 {
-        turns.next().await;
-        let read =
-            body.read(buffer.lend(LENT_BYTES_MAX)).await.map_err(|error| unreadable(&error))?;
-        count(held, read)?;
-        buffer.advance(read);
-        turns.took(read);
-    }
-    drop(promised);
-    Ok(Some(Bytes::from_owner(buffer).slice(padding..)))
-}
-
 /// Whether the next request can follow a body that is not known to have ended: what is left of one that was not wanted
 /// is read, where it is little and on its way.
-pub(crate) async fn finish(body: &mut RequestBody) -> bool {
+pub(crate) async fn finish(body: &mut Incoming) -> bool {
     if body.size_hint().lower() > UNWANTED_BYTES_MAX as u64 {
         return false;
     }
@@ -171,14 +134,17 @@ impl Turns {
     }
 }
 
-fn unreadable(error: &impl Display) -> Problem {
-    Problem::new(ErrorCode::InvalidRequest, format!("the body could not be read: {error}"))
+fn unreadable(error: &hyper::Error) -> Problem {
+    // hyper names the cause only in its source.
+    let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+    let detail = format!("the body could not be read: {error}{cause}");
+    Problem::new(ErrorCode::InvalidRequest, detail)
 }
 
-/// The body's bytes, where they were read if one read brought them all; none where they are more than
-/// the limit.
+/// The body's bytes: as they were read, if one read brought them all, else copied together once. None where they are
+/// more than the limit.
 async fn collect(
-    body: &mut (impl Body<Data = Bytes, Error: Display> + Unpin),
+    body: &mut Incoming,
     limits: &Limits<'_>,
     held: Option<&HeldBytes>,
 ) -> Result<Option<Bytes>, Problem> {
@@ -187,25 +153,71 @@ async fn collect(
     if first.len() == expected {
         return Ok(Some(first));
     }
-    if first.len() > limits.bytes {
-        return Ok(None);
-    }
-    let reserved = expected.min(RESERVED_BYTES_MAX).max(first.len());
-    let mut all = Aligned::new(limits.aligned_at, reserved);
-    all.push(&first, reserved);
-    drop(first);
+    let mut whole = Whole::begin(limits, expected.max(first.len()));
     let mut turns = Turns::default();
-    while let Some(chunk) = next(body, held).await? {
-        turns.next().await;
-        let len = all.len() + chunk.len();
+    let mut chunk = first;
+    loop {
+        let len = whole.len() + chunk.len();
         if len > limits.bytes {
             return Ok(None);
         }
-        // Who sent so much of it will send the rest.
-        all.push(&chunk, expected.max(len * 2).min(limits.bytes));
+        // A client that sent so much will send the rest.
+        whole.push(&chunk, expected.max(len * 2).min(limits.bytes));
         turns.took(chunk.len());
+        drop(chunk);
+        turns.next().await;
+        match next(body, held).await? {
+            Some(next) => chunk = next,
+            None => return Ok(Some(whole.freeze())),
+        }
     }
-    Ok(Some(all.freeze()))
+}
+
+/// A body that is put together, aligned where its tensors begin.
+enum Whole {
+    /// A large one of known length, in memory of the pool, which its tenant's budget promised.
+    Pooled { buffer: BufferMut, padding: usize, _promised: PromisedBytes },
+    /// Any other, in memory that grows with what comes.
+    Growing(Aligned),
+}
+
+impl Whole {
+    fn begin(limits: &Limits<'_>, expected: usize) -> Self {
+        let padding = limits.aligned_at.wrapping_neg() % ALIGNMENT;
+        let len = padding + expected;
+        let budget = limits.budget.filter(|_| expected >= POOLED_BYTES_MIN);
+        match budget.and_then(|budget| budget.promise(BufferPool::bytes_taken(len))) {
+            Some(promised) => {
+                let mut buffer = limits.pool.begin(len);
+                buffer.append_zeros(padding);
+                Self::Pooled { buffer, padding, _promised: promised }
+            }
+            None => Self::Growing(Aligned::new(limits.aligned_at, expected.min(RESERVED_BYTES_MAX))),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Pooled { buffer, padding, .. } => buffer.as_ref().len() - padding,
+            Self::Growing(aligned) => aligned.len(),
+        }
+    }
+
+    /// Append `chunk`; where there is no room for it, make room for `capacity` bytes in all.
+    fn push(&mut self, chunk: &[u8], capacity: usize) {
+        match self {
+            // hyper passes on no more than the Content-Length.
+            Self::Pooled { buffer, .. } => buffer.append(chunk),
+            Self::Growing(aligned) => aligned.push(chunk, capacity),
+        }
+    }
+
+    fn freeze(self) -> Bytes {
+        match self {
+            Self::Pooled { buffer, padding, .. } => Bytes::from_owner(buffer).slice(padding..),
+            Self::Growing(aligned) => aligned.freeze(),
+        }
+    }
 }
 
 /// A body that is put together, aligned from a given byte on.
@@ -245,7 +257,7 @@ impl Aligned {
 
 /// The next data; trailers are passed over.
 async fn next(
-    body: &mut (impl Body<Data = Bytes, Error: Display> + Unpin),
+    body: &mut Incoming,
     held: Option<&HeldBytes>,
 ) -> Result<Option<Bytes>, Problem> {
     while let Some(frame) = body.frame().await {

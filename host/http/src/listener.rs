@@ -30,10 +30,8 @@ use self::answering::Answering;
 use self::calls::{Calls, WrittenTogether};
 pub use self::connections::Connections;
 use self::frames::Paced;
-pub use self::http1::LargeBody;
 use self::requests::Close;
 pub(crate) use self::requests::{Ongoing, Requests, StaysOpen};
-use crate::body::RequestBody;
 use crate::line_rate::LineRate;
 
 /// Bounds on a connection.
@@ -122,6 +120,9 @@ const RESET_STREAMS_MAX: usize = 64;
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 
+/// What hyper reads at a time of an HTTP/1.1 body.
+const READ_BYTES_MAX: usize = 256 << 10;
+
 /// An HTTP/2 connection that leaves a ping unanswered for as long is closed.
 const PING_INTERVAL: Duration = Duration::from_secs(60);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
@@ -136,7 +137,7 @@ pub async fn serve<H, F, B>(
     handler: H,
 ) -> bool
 where
-    H: Fn(Request<RequestBody>) -> F + Clone + Send + Sync + 'static,
+    H: Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<B>> + Send + 'static,
     B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static,
 {
@@ -239,7 +240,7 @@ async fn drive_http2<H, F, B>(
     handler: H,
     rules: Http2Rules,
 ) where
-    H: Fn(Request<RequestBody>) -> F,
+    H: Fn(Request<Incoming>) -> F,
     F: Future<Output = Response<B>> + Send + 'static,
     B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static,
 {
@@ -248,7 +249,7 @@ async fn drive_http2<H, F, B>(
     let service = service_fn(|mut request: Request<Incoming>| {
         let (call, ongoing) = (calls.begin(), requests.begin());
         request.extensions_mut().insert(requests.clone());
-        let answer = handler(request.map(RequestBody::Left));
+        let answer = handler(request);
         async move {
             let answer = answer.await;
             drop(call);
@@ -299,7 +300,7 @@ fn http1_builder(config: &ListenerConfig) -> conn::http1::Builder {
         .timer(TokioTimer::new())
         .header_read_timeout(config.header_read_timeout)
         .max_header_size(config.header_bytes_max)
-        .max_buf_size(config.header_bytes_max.max(8 << 10));
+        .max_buf_size(READ_BYTES_MAX.max(config.header_bytes_max));
     builder
 }
 

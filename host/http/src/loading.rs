@@ -7,10 +7,9 @@ use bytes::Bytes;
 use gristmill_core::ErrorCode;
 use http::header::{CONNECTION, CONTENT_TYPE};
 use http::{HeaderValue, Request, Response, StatusCode};
-use hyper::body::Body as _;
+use hyper::body::{Body as _, Incoming};
 use tonic::Status;
 
-use crate::body::RequestBody;
 use crate::data::inference_path;
 use crate::oip::grpc::MeteredAnswer;
 use crate::problem::Problem;
@@ -31,7 +30,7 @@ impl Loading {
     }
 
     /// Answer one request of the data plane or the admin plane.
-    pub fn answer<B: From<Bytes>>(&self, request: &Request<RequestBody>) -> Response<B> {
+    pub fn answer<B: From<Bytes>>(&self, request: &Request<Incoming>) -> Response<B> {
         let id = self.request_ids.of(request.headers());
         let path = request.uri().path();
         let problem = || Problem::new(ErrorCode::Unavailable, self.said());

@@ -35,7 +35,7 @@ Tasks:
                  is in another folder, target/debug for example
   bench neighbour [--only CASE]...
                  A tenant beside hostile ones; CASE is a case, or the beginning of some
-  bench compare --before SERVER --after SERVER
+  bench compare --before SERVER --after SERVER [--only CASE]...
                  The throughput of two servers' binaries, by turns
   conformance    Run the onnx package's backend node tests on every backend
 ";

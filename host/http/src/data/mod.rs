@@ -18,13 +18,13 @@ use gristmill_telemetry::stage;
 use http::header::{CONNECTION, CONTENT_TYPE, EXPECT};
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
-use hyper::body::Body as _;
+use hyper::body::{Body as _, Incoming};
 use serde_json::{Value, json};
 use tracing::{Instrument, Span, error_span};
 
 pub(crate) use self::tenant::{admitted, find_tenant};
 use self::tenant::{describe, find_route};
-use crate::body::{self, Answer, RequestBody, ResponseBody};
+use crate::body::{self, Answer, ResponseBody};
 use crate::method::{Allowed, Refusal};
 use crate::oip::Inference;
 use crate::oip::rest::{Call, error_answer};
@@ -65,7 +65,7 @@ impl DataPlane {
     }
 
     /// Answer one request.
-    pub async fn handle(self, request: Request<RequestBody>) -> Answer {
+    pub async fn handle(self, request: Request<Incoming>) -> Answer {
         let arrived = Instant::now();
         let Shared { cell, inference, request_ids, .. } = &*self.parts;
         let (head, mut body) = request.into_parts();
@@ -120,7 +120,7 @@ impl DataPlane {
         &self,
         snapshot: &Snapshot,
         (path, id, arrived): (&str, &str, Instant),
-        (head, body): (&Parts, &mut RequestBody),
+        (head, body): (&Parts, &mut Incoming),
         times: &mut StageTimes,
     ) -> Result<Answer, Refusal> {
         let Some(target) = target_of(path) else {
@@ -166,7 +166,7 @@ pub(crate) fn request_span(route: &Route, id: &str) -> Span {
 async fn run(
     route: &Route,
     (budget, inference): (&Arc<ByteBudget>, &Inference),
-    (head, body): (&Parts, &mut RequestBody),
+    (head, body): (&Parts, &mut Incoming),
     (arrived, times): (Instant, &mut StageTimes),
 ) -> Result<Answer, Refusal> {
     let deadline = Deadline::at(arrived + route.limits.timeout);

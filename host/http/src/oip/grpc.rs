@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use gristmill_core::{ByteBudget, Name};
+use hyper::body::Incoming;
 use tonic::Status;
 use tonic::codec::CompressionEncoding;
 use tonic_health::pb::health_server::HealthServer;
@@ -31,7 +32,6 @@ use self::metered::metered;
 use self::status::status_of;
 use super::Inference;
 use super::proto::grpc_inference_service_server::GrpcInferenceServiceServer;
-use crate::body::RequestBody;
 use crate::credentials;
 use crate::listener::StaysOpen;
 use crate::problem::Problem;
@@ -79,7 +79,7 @@ impl GrpcPlane {
     /// Answer one call.
     pub async fn handle(
         mut self,
-        mut call: http::Request<RequestBody>,
+        mut call: http::Request<Incoming>,
     ) -> http::Response<MeteredAnswer> {
         let arrived = Instant::now();
         let path = call.uri().path();
@@ -131,7 +131,7 @@ impl GrpcPlane {
     fn admit(
         &self,
         is_open: bool,
-        call: &mut http::Request<RequestBody>,
+        call: &mut http::Request<Incoming>,
         arrived: Instant,
     ) -> Result<(Option<Name>, Option<Arc<ByteBudget>>), Problem> {
         if is_open {

@@ -13,6 +13,7 @@ use gristmill_snapshot::Snapshot;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use hyper::body::Incoming;
 use serde::Serialize;
 use serde_json::json;
 
@@ -20,7 +21,7 @@ use self::path::{CallerPath, Model, OpenPath, Path, path_of};
 use super::access::{Caller, Target};
 use super::inference::{Answered, Asked, refused};
 use super::{Inference, models};
-use crate::body::{self, Answer, RequestBody, ResponseBody};
+use crate::body::{self, Answer, ResponseBody};
 use crate::credentials;
 use crate::data::PROVIDER;
 use crate::encoding::Encoding;
@@ -57,7 +58,7 @@ impl Inference {
         &self,
         snapshot: &Snapshot,
         call: Call<'_>,
-        (head, body): (&Parts, &mut RequestBody),
+        (head, body): (&Parts, &mut Incoming),
     ) -> Result<Answer, Refusal> {
         let segments = call.path.split('/').filter(|part| !part.is_empty());
         let segments: Vec<_> = segments.map(percent::decode).collect();
@@ -100,7 +101,7 @@ impl Inference {
         caller: Caller<'_>,
         path: CallerPath<'_>,
         call: &Call<'_>,
-        (head, body): (&Parts, &mut RequestBody),
+        (head, body): (&Parts, &mut Incoming),
     ) -> Result<Answer, Refusal> {
         let Call { arrived, id, .. } = *call;
         let find = |Model { name, version }| caller.find(snapshot, name, version);
@@ -160,7 +161,7 @@ impl Inference {
         &self,
         caller: Caller<'_>,
         (model, load): (&str, bool),
-        request: (&Parts, &mut RequestBody),
+        request: (&Parts, &mut Incoming),
         arrived: Instant,
     ) -> Result<Answer, Problem> {
         caller.operates()?;
@@ -178,7 +179,7 @@ impl Inference {
     async fn read(
         &self,
         caller: Caller<'_>,
-        (head, body): (&Parts, &mut RequestBody),
+        (head, body): (&Parts, &mut Incoming),
         arrived: Instant,
     ) -> Result<Bytes, Problem> {
         let (bytes, deadline) = (self.parts.config.message_bytes_max, self.deadline(arrived));
@@ -204,7 +205,7 @@ impl Inference {
         &self,
         snapshot: &Snapshot,
         asked: &Asked<'_>,
-        (head, body): (&Parts, &mut RequestBody),
+        (head, body): (&Parts, &mut Incoming),
     ) -> Result<Answer, Problem> {
         let budget = &asked.caller.tenant()?.1.share.bytes;
         let target = self.target(snapshot, asked)?;

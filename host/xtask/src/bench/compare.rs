@@ -6,9 +6,9 @@ use anyhow::{Context, Result};
 use serde_json::json;
 
 use super::load::{install_wrk, median, requests_per_second, scenarios, write_script};
-use super::oip::{DIGITS, RANKER};
+use super::oip::{self, DIGITS, IDENTITY, RANKER, RESNET50};
 use super::table::Table;
-use super::{Options, Shipped};
+use super::{Options, Shipped, resnet50};
 use crate::server::Server;
 use crate::setup;
 use crate::shell::{step, target};
@@ -39,18 +39,23 @@ pub(crate) fn run(shipped: &Shipped, options: &Options) -> Result<()> {
     let before = binary(&options.before, "--before")?;
     let after = binary(&options.after, "--after")?;
     install_wrk()?;
+    let resnet50 = resnet50("fp32")?;
     step("starting both servers");
     let start = |gristmill: &Path, name: &str, addresses| {
         let (data, onnxruntime) = (target().join(name), setup::install_onnxruntime()?);
         let server = Server::start(gristmill, &data, &onnxruntime, addresses)?;
         server.deploy_demo(&shipped.components)?;
+        oip::deploy_large(&server, &resnet50)?;
         anyhow::Ok(server)
     };
     let before = start(&before, "compare-before", BEFORE)?;
     let after = start(&after, "compare-after", AFTER)?;
 
     let mut table = Table::new("compare", "cargo xtask bench compare");
-    for question in questions()? {
+    let is_asked = |question: &Question| {
+        options.only.is_empty() || options.only.iter().any(|only| question.name.starts_with(only))
+    };
+    for question in questions()?.into_iter().filter(is_asked) {
         for concurrency in CONCURRENCY {
             compare(&question, concurrency, [&before, &after], &mut table)?;
         }
@@ -68,7 +73,7 @@ fn questions() -> Result<Vec<Question>> {
             script: write_script(scenario.name, &scenario.body, &headers)?,
         });
     }
-    for scenario in [RANKER, DIGITS] {
+    for scenario in [RANKER, DIGITS, IDENTITY, RESNET50] {
         questions.push(Question {
             name: format!("/v2, {}", scenario.model),
             path: format!("/v2/models/{}/infer", scenario.model),

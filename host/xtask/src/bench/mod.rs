@@ -27,7 +27,7 @@ struct Options {
     build: bool,
     /// The folder whose binaries are measured, where they are not those that ship.
     binaries: Option<PathBuf>,
-    /// Cases of `neighbour`, or their beginnings; all where there is none.
+    /// Cases of `neighbour` or `compare`, or their beginnings; all where none is given.
     only: Vec<String>,
     /// The servers that `compare` compares.
     before: Option<PathBuf>,

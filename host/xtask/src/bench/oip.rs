@@ -56,9 +56,9 @@ pub(super) struct Scenario {
 
 pub(super) const RANKER: Scenario = Scenario { model: "ranker", row: &[32] };
 pub(super) const DIGITS: Scenario = Scenario { model: "digits", row: &[1, 28, 28] };
-const RESNET50: Scenario = Scenario { model: "resnet50", row: &[3, 224, 224] };
+pub(super) const RESNET50: Scenario = Scenario { model: "resnet50", row: &[3, 224, 224] };
 /// Nothing but a large tensor on its way to the model and back: a picture's.
-const IDENTITY: Scenario = Scenario { model: "identity", row: &[3 * 224 * 224] };
+pub(super) const IDENTITY: Scenario = Scenario { model: "identity", row: &[3 * 224 * 224] };
 const IDENTITY_FILE: &str = "host/app/tests/fixtures/identity-fp32.onnx";
 
 /// One run of perf_analyzer, and the inferences a second asked for.
@@ -126,8 +126,7 @@ pub(crate) fn run(shipped: &Shipped) -> Result<()> {
     for concurrency in [16, 64] {
         over_echo(&server, &RANKER, concurrency, Some(ECHO_RATIO_MIN), &mut table)?;
     }
-    server.admin.put_file("models/identity", &root().join(IDENTITY_FILE))?;
-    grant(&server, "identity")?;
+    deploy_large(&server, &resnet50)?;
     for concurrency in [1, 16] {
         over_echo(&server, &IDENTITY, concurrency, None, &mut table)?;
     }
@@ -170,11 +169,16 @@ fn over_echo(
     Ok(())
 }
 
-/// Let the demo's tenant use one more model than the demo's own.
-fn grant(server: &Server, model: &str) -> Result<()> {
-    let models = ["digits", "ranker", model];
+/// Put the models with large inputs, and let the demo's tenant use them beside the demo's own.
+pub(super) fn deploy_large(server: &Server, resnet50: &Path) -> Result<()> {
+    let admin = &server.admin;
+    admin.put_file("models/identity", &root().join(IDENTITY_FILE))?;
+    let config = json!({ "threads": RESNET50_THREADS, "instances": 1, "providers": ["cpu"] });
+    admin.put_file("models/resnet50", resnet50)?;
+    admin.put_json("models/resnet50/config", &config)?;
+    let models = ["digits", "ranker", "identity", "resnet50"];
     let tenant = json!({ "open": true, "default_pipeline": "digits", "models": models });
-    server.admin.put_json("tenants/demo", &tenant)
+    admin.put_json("tenants/demo", &tenant)
 }
 
 impl Run {
@@ -283,12 +287,6 @@ fn overhead(before: &Statistics, after: &Statistics, table: &mut Table) -> Resul
 
 /// ResNet-50 by wrk, and ONNX Runtime in a bare loop at the mean batch that came of it; by turns.
 fn over_bare(server: &Server, resnet50: &Path, table: &mut Table) -> Result<()> {
-    let admin = &server.admin;
-    let config = json!({ "threads": RESNET50_THREADS, "instances": 1, "providers": ["cpu"] });
-    admin.put_file("models/resnet50", resnet50)?;
-    admin.put_json("models/resnet50/config", &config)?;
-    grant(server, "resnet50")?;
-
     let (url, script) = (RESNET50.url(server), RESNET50.write_script()?);
     let (mut rounds, mut ratios) = (Vec::new(), Vec::new());
     for round in 1..=ROUNDS {

@@ -4,13 +4,13 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::Request;
-use hyper::body::Incoming;
+use http::HeaderMap;
+use http::header::CONNECTION;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, ReadBuf};
@@ -21,18 +21,26 @@ use crate::listener::requests::Requests;
 /// What a hyper connection, its service and its driver know in common.
 #[derive(Default)]
 pub(super) struct Shared {
-    taken: Mutex<Option<Request<Incoming>>>,
     /// Whether hyper has something to write that is not written.
     unwritten: AtomicBool,
+    /// Whether an answer was given that closes the connection: some of its request may be unread.
+    closes: AtomicBool,
     /// How often hyper read something.
     reads: AtomicUsize,
     pub(super) requests: Arc<Requests>,
 }
 
 impl Shared {
-    /// Take the connection out of hyper for this request.
-    pub(super) fn take(&self, request: Request<Incoming>) {
-        *lock(&self.taken) = Some(request);
+    /// Take notice of whether an answer says that it is its connection's last.
+    pub(super) fn note_close(&self, answer: &HeaderMap) {
+        if answer.get(CONNECTION).is_some_and(|option| option == "close") {
+            self.closes.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether an answer was given that closes its connection.
+    pub(super) fn closes(&self) -> bool {
+        self.closes.load(Ordering::Relaxed)
     }
 
     /// How often anything has happened.
@@ -44,18 +52,9 @@ impl Shared {
     pub(super) fn is_idle(&self) -> bool {
         !self.requests.are_under_way() && !self.unwritten.load(Ordering::Relaxed)
     }
-
-    /// The request for which the connection is to be taken, as soon as all earlier answers are written.
-    pub(super) fn taken(&self) -> Option<Request<Incoming>> {
-        if self.unwritten.load(Ordering::Relaxed) { None } else { lock(&self.taken).take() }
-    }
 }
 
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// For how long what nobody wants is read before a connection is closed, and in what pieces.
+/// How long the rest of an unread body is read before its connection is closed, and in what pieces.
 const LINGER_TIME: Duration = Duration::from_secs(2);
 const LINGER_BYTES: usize = 16 << 10;
 
@@ -82,9 +81,9 @@ impl Io {
         self.before = [bytes, &self.before].concat().into();
     }
 
-    /// Read and drop what still comes, for a while: a client that is still sending would be reset when the connection is
-    /// closed, and might not see what it was answered.
-    pub(super) async fn linger(&mut self) {
+    /// Read and drop what still comes, for a while. The kernel resets a connection that is closed with
+    /// unread bytes, and a client that still sends could lose its answer.
+    pub(super) async fn linger(mut self) {
         let mut dropped = [0; LINGER_BYTES];
         let reading = poll_fn(|context| {
             while ready!(self.poll_read_bytes(context, &mut dropped)).is_ok_and(|len| len > 0) {}

@@ -1,4 +1,4 @@
-//! Connections over real sockets: what hyper reads and what is read outside it follow each other.
+//! Connections over real sockets: requests with bodies of all sizes follow each other.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,16 +7,16 @@ use bytes::Bytes;
 use gristmill_core::{BufferPool, ByteBudget, Deadline};
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::LARGE_BODY_BYTES;
-use crate::body::{self, Limits, RequestBody};
+use crate::body::{self, Limits, POOLED_BYTES_MIN};
 use crate::{ListenerConfig, Protocol, Shutdown, serve};
 
-const LARGE: usize = LARGE_BODY_BYTES as usize;
+const LARGE: usize = POOLED_BYTES_MIN;
 
 /// An answer that no socket's buffers hold.
 const BIG: usize = 20 << 20;
@@ -63,7 +63,7 @@ impl Server {
         let (pool, budget) = (BufferPool::new(16 << 20), ByteBudget::new(64 << 20));
         let shutdown = Shutdown::new();
         let counted = budget.clone();
-        let handler = move |request: Request<RequestBody>| {
+        let handler = move |request: Request<Incoming>| {
             answer(request, send.clone(), pool.clone(), counted.clone())
         };
         let config = ListenerConfig::default();
@@ -77,7 +77,7 @@ impl Server {
 }
 
 async fn answer(
-    request: Request<RequestBody>,
+    request: Request<Incoming>,
     seen: mpsc::UnboundedSender<Seen>,
     pool: BufferPool,
     budget: Arc<ByteBudget>,

@@ -9,12 +9,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use gristmill_core::{ByteBudget, HeldBytes};
 use http::Request;
-use hyper::body::{Body, Frame, SizeHint};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::time::{Sleep, sleep};
 use tonic::Status;
 
 use super::status::status_of;
-use crate::body::{RequestBody, Turns, held};
+use crate::body::{Turns, held};
 use crate::listener::{Ongoing, Requests};
 use crate::problem::Problem;
 
@@ -25,7 +25,7 @@ use crate::problem::Problem;
 /// be large where it came compressed, lie around uncounted. Where it is a stream of messages, each
 /// that has begun must come within a time.
 pub(super) struct MeteredCall {
-    body: RequestBody,
+    body: Incoming,
     held: Option<Arc<HeldBytes>>,
     stream: Option<Pace>,
     last: Option<Frame<Bytes>>,
@@ -35,7 +35,7 @@ pub(super) struct MeteredCall {
 /// `call`, metered. Where it is a stream of messages, each of them has `message_timeout`, and
 /// whoever takes them finds what is held among the extensions, to release it.
 pub(super) fn metered(
-    mut call: Request<RequestBody>,
+    mut call: Request<Incoming>,
     budget: Option<&Arc<ByteBudget>>,
     message_timeout: Option<Duration>,
 ) -> Request<MeteredCall> {
@@ -69,7 +69,7 @@ impl Body for MeteredCall {
             let Some(frame) = frame else {
                 return Poll::Ready(self.last.take().map(Ok));
             };
-            let frame = frame.map_err(Status::from_error)?;
+            let frame = frame.map_err(|error| Status::from_error(error.into()))?;
             self.turns.took(frame.data_ref().map_or(0, Bytes::len));
             if let (Some(held), Some(data)) = (&self.held, frame.data_ref()) {
                 held.try_add(data.len()).map_err(|error| status_of(&Problem::from(error)))?;
