@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Arg, ArgMatches, Command};
 use gristmill_control::{LimitRange, limit_ranges};
 use gristmill_core::PipelineLimits;
-use gristmill_http::{ErrorCodeRow, error_codes};
+use gristmill_transport::{ErrorCodeRow, error_codes};
 
 use crate::config::SETTINGS;
 

@@ -14,18 +14,17 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Command};
+use gristmill_admin::{AdminPlane, UploadLimits};
 use gristmill_backend::{Backends, LibrarySearch};
 use gristmill_child::{ChildLimits, ChildRunner, RunnerConfig};
 use gristmill_control::{Control, ControlParts, Progress, ProverConfig};
 use gristmill_core::{BufferPool, PipelineLimits};
-use gristmill_http::{
-    AdminPlane, Connections, DataPlane, GrpcPlane, Inference, InferenceConfig, ListenerConfig,
-    Loading, Protocol, Shutdown, UploadLimits, grpc_plane, serve,
-};
+use gristmill_http::{DataPlane, GrpcPlane, Inference, InferenceConfig, Loading, grpc_plane};
 use gristmill_sandbox::{Compiler, Sandbox, SandboxConfig};
 use gristmill_store::Store;
 use gristmill_telemetry::{Log, LogFormat};
 use gristmill_thread::Share;
+use gristmill_transport::{Connections, ListenerConfig, Protocol, Shutdown, serve};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
@@ -68,7 +67,7 @@ const OWN_LINES: [&str; 6] = [
     "gristmill",
     "gristmill_child",
     "gristmill_control",
-    "gristmill_http::admin",
+    "gristmill_admin",
     "gristmill_store",
     "gristmill_telemetry::queue",
 ];
@@ -199,7 +198,7 @@ async fn run_server(config: Arc<Config>, files: usize, log: Log) -> Result<Infal
         timeout: config.infer_timeout,
     };
     let inference = Inference::new(control.clone(), shutdown.clone(), pool, rules);
-    let data = DataPlane::new(control.cell().clone(), inference.clone(), shutdown.clone());
+    let data = DataPlane::new(control.cell().clone(), inference.clone());
     let mut grpc = grpc_plane(inference).await;
     let uploads = UploadLimits {
         upload_bytes_max: config.upload_bytes_max,

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 
+use crate::error::{ClientError, ErrorCode};
+
 /// A bound on the bytes of a tenant's requests and answers that are in the host at the same time.
 #[derive(Debug)]
 pub struct ByteBudget {
@@ -35,6 +37,12 @@ pub struct OverBudget {
     pub wanted: usize,
     /// What may be, in bytes.
     pub max: usize,
+}
+
+impl ClientError for OverBudget {
+    fn code(&self) -> ErrorCode {
+        ErrorCode::TenantBusy
+    }
 }
 
 impl ByteBudget {

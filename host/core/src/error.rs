@@ -1,5 +1,19 @@
 //! The one list of things that can go wrong, as a client sees them.
 
+use std::error::Error;
+use std::time::Duration;
+
+/// An error that a client is told: its text is for the client, and its code says what to do.
+pub trait ClientError: Error {
+    /// The stable code.
+    fn code(&self) -> ErrorCode;
+
+    /// The time after which trying again may help, if it is known.
+    fn retry_after(&self) -> Option<Duration> {
+        None
+    }
+}
+
 macro_rules! error_codes {
     ($($code:ident $text:literal: $meaning:literal)*) => {
         /// A stable code. Every error of every crate maps to one; the edges map each to a status.

@@ -17,14 +17,16 @@ mod error;
 mod id;
 mod limits;
 mod model;
+mod receipt;
 mod tensor;
 
 pub use budget::{ByteBudget, HeldBytes, OverBudget, PromisedBytes};
 pub use buffer::{Buffer, BufferMut, BufferPool, MemoryBlock, MemorySource, POISON};
 pub use deadline::Deadline;
 pub use dtype::{Dtype, InvalidDtype};
-pub use error::ErrorCode;
+pub use error::{ClientError, ErrorCode};
 pub use id::{Digest, InvalidDigest, InvalidName, Name};
 pub use limits::{PipelineLimits, PluginLimits};
 pub use model::{InputError, Interrupt, Model, ModelError, ModelInfo, NamedTensor, TensorInfo};
+pub use receipt::{Outcome, Receipt, Record, Sink, Stages};
 pub use tensor::{Shape, Tensor, TensorError};

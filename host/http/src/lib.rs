@@ -1,36 +1,31 @@
-//! The listeners: the data plane's `/v1`, `/v2` and health on hyper, gRPC on tonic, the admin plane on axum.
-//! Credentials, and the one mapping from error codes to statuses.
+//! The protocols' edges of the data plane: `/v1`, the Open Inference Protocol over HTTP (`/v2`) and
+//! over gRPC, and health.
 //!
-//! Refuses to know wasmtime, ONNX Runtime and the store.
+//! In reading order: `plane` answers an HTTP request, `path` says where it leads, `v1` and `v2` are the
+//! two protocols over HTTP, `grpc` is the third, `inference` is what `v2` and `grpc` share. `loading`
+//! answers until the state is loaded.
+//!
+//! Refuses to know wasmtime, ONNX Runtime and the store, and decides nothing about who may call or how
+//! a request runs: `serve` does.
 //!
 //! Invariants:
-//! - a body is read only after its tenant was found and its key admitted, and never past the
-//!   pipeline's limit;
-//! - every error is a `problem`, which leaves as the protocol at hand has it;
-//! - shutdown stops accepting first, then waits for what is under way.
+//! - a body is read only after its caller was admitted, and never past the limit;
+//! - every error becomes a `Problem`, and each protocol has one function that writes it;
+//! - a request sees one snapshot, and its key is looked at once.
 
 #![forbid(unsafe_code)]
 
-pub mod admin;
-mod body;
-mod credentials;
-pub mod data;
-mod encoding;
-mod line_rate;
-mod listener;
+mod answers;
+mod grpc;
+mod inference;
 mod loading;
-mod method;
-mod offload;
-pub mod oip;
-mod percent;
-mod problem;
-mod readiness;
-mod request_id;
+mod path;
+mod plane;
+mod timing;
+mod v1;
+mod v2;
 
-pub use admin::{AdminPlane, UploadLimits};
-pub use data::DataPlane;
-pub use listener::{Connections, ListenerConfig, Protocol, Shutdown, serve};
+pub use grpc::{GrpcPlane, MeteredAnswer, grpc_plane};
+pub use inference::{Inference, InferenceConfig};
 pub use loading::Loading;
-pub use oip::grpc::{GrpcPlane, grpc_plane};
-pub use oip::{Inference, InferenceConfig};
-pub use problem::{ErrorCodeRow, error_codes};
+pub use plane::DataPlane;

@@ -5,15 +5,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use gristmill_core::ErrorCode;
+use gristmill_transport::{Problem, REQUEST_ID, RequestIds};
 use http::header::{CONNECTION, CONTENT_TYPE};
 use http::{HeaderValue, Request, Response, StatusCode};
 use hyper::body::{Body as _, Incoming};
 use tonic::Status;
 
-use crate::data::inference_path;
-use crate::oip::grpc::MeteredAnswer;
-use crate::problem::Problem;
-use crate::request_id::{REQUEST_ID, RequestIds};
+use crate::grpc::MeteredAnswer;
+use crate::path::{Path, path_of};
 
 /// Stands in for the planes until they are there; clones share everything.
 #[derive(Clone)]
@@ -34,11 +33,13 @@ impl Loading {
         let id = self.request_ids.of(request.headers());
         let path = request.uri().path();
         let problem = || Problem::new(ErrorCode::Unavailable, self.said());
-        let mut answer = match inference_path(path) {
-            Some(("/health/live", _)) => json(StatusCode::OK, r#"{"live":true}"#.into()),
-            Some(("/health/ready", _)) => {
-                json(StatusCode::BAD_REQUEST, r#"{"ready":false}"#.into())
-            }
+        let below = match path_of(path) {
+            Some(Path::V2(below)) => Some(below.path),
+            _ => None,
+        };
+        let mut answer = match below {
+            Some("/health/live") => json(StatusCode::OK, r#"{"live":true}"#.into()),
+            Some("/health/ready") => json(StatusCode::BAD_REQUEST, r#"{"ready":false}"#.into()),
             Some(_) => {
                 let problem = problem();
                 let document = serde_json::json!({ "error": problem.detail });

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, SeqAccess, Unexpected, Visitor};
 
-use crate::TEXT_BYTES_MAX;
+use crate::limits::TEXT_BYTES_MAX;
 
 /// How much of an error's text is kept: it may quote the body.
 const ERROR_BYTES_MAX: usize = 1 << 10;

@@ -9,8 +9,9 @@ use serde_json::Deserializer;
 use serde_json::value::RawValue;
 
 use crate::bounded::cut;
-use crate::response::Out;
-use crate::{ParseError, Room};
+use crate::error::ParseError;
+use crate::out::Out;
+use crate::room::Room;
 
 /// How deep `data` may be nested.
 const DEPTH_MAX: usize = 32;

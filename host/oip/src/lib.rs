@@ -1,10 +1,10 @@
-//! The Open Inference Protocol's bytes: inference requests and responses as JSON with the binary
-//! tensor extension, and tensors as either of the two carries them.
+//! The Open Inference Protocol in both encodings: inference requests and responses as JSON with the
+//! binary tensor extension, and as gRPC's messages.
 //!
-//! Refuses to know HTTP, gRPC, tenants and models: a body comes in as bytes and goes out as names,
+//! Refuses to know connections, tenants and models: a body comes in as bytes and goes out as names,
 //! shapes and elements, and the other way round.
 //!
-//! `request` reads a body, `response` writes one, `elements` are a tensor's numbers in JSON,
+//! `grpc` has the messages; for JSON, `request` reads a body, `response` writes one, `elements` are a tensor's numbers in JSON,
 //! `bounded` are the lists and texts of a body, `room` is the memory that its tensors may take.
 //!
 //! Invariants:
@@ -18,15 +18,18 @@
 
 mod bounded;
 mod elements;
+mod error;
+pub mod grpc;
+mod limits;
+mod out;
 mod request;
 mod response;
 mod room;
 
 pub use elements::from_texts;
-pub use request::{
-    DIMENSIONS_MAX, InferRequest, Input, ParseError, RequestedOutput, TENSORS_MAX, TEXT_BYTES_MAX,
-    no_classification, no_shared_memory,
-};
+pub use error::ParseError;
+pub use limits::{DIMENSIONS_MAX, TENSORS_MAX, TEXT_BYTES_MAX};
+pub use request::{InferRequest, Input, RequestedOutput, no_classification, no_shared_memory};
 pub use response::{InferResponse, Output, OutputData, Written};
 pub use room::{Reserved, Room};
 

@@ -3,22 +3,15 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use gristmill_core::{BufferPool, Dtype, OverBudget, Shape, Tensor, TensorError, TensorInfo};
+use gristmill_core::{BufferPool, Dtype, Shape, Tensor, TensorError, TensorInfo};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::bounded::{List, Part, Text, cut};
 use crate::elements;
+use crate::error::ParseError;
+use crate::limits::{DIMENSIONS_MAX, TENSORS_MAX};
 use crate::room::Room;
-
-/// The most dimensions of a shape.
-pub const DIMENSIONS_MAX: usize = 32;
-
-/// The most inputs of a request, and the most outputs that it asks for.
-pub const TENSORS_MAX: usize = 1024;
-
-/// The longest name or id of a request, in bytes.
-pub const TEXT_BYTES_MAX: usize = 1024;
 
 /// A request to run a model.
 #[derive(Debug, Default)]
@@ -53,66 +46,6 @@ pub struct RequestedOutput {
     pub name: String,
     /// Whether it comes back binary; none: as the request says.
     pub binary: Option<bool>,
-}
-
-/// Why a body is no inference request, or an answer cannot be written.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ParseError {
-    #[error("the request's JSON cannot be read: {0}")]
-    Json(String),
-    #[error(
-        "Inference-Header-Content-Length is {header}, the body has {body} bytes: it must be the length of the JSON part"
-    )]
-    HeaderLength { header: usize, body: usize },
-    #[error("input {name:?}: shape {shape:?} is no list of sizes")]
-    Shape { name: String, shape: Vec<i64> },
-    #[error("input {name:?}: its shape has {count} dimensions, {DIMENSIONS_MAX} are the most")]
-    Dimensions { name: String, count: usize },
-    #[error("input {name:?}: {why}")]
-    Datatype { name: String, why: String },
-    #[error("input {name:?} has neither data nor binary_data_size")]
-    NoData { name: String },
-    #[error("input {name:?} has both data and binary_data_size")]
-    TwoData { name: String },
-    #[error("input {name:?}: data: {why}")]
-    Data { name: String, why: String },
-    #[error("input {name:?} is {datatype}, which travels as binary data only")]
-    BinaryOnly { name: String, datatype: Dtype },
-    #[error(
-        "input {name:?}: binary_data_size is {size}, but only {rest} bytes are left of the body"
-    )]
-    TooShort { name: String, size: u64, rest: usize },
-    #[error("{0} bytes follow the last binary tensor")]
-    TooLong(usize),
-    #[error("input {name:?}: {error}")]
-    Tensor { name: String, error: TensorError },
-    #[error(
-        "input {name:?}: its elements are {bytes} bytes in memory, {left} are left of the limit of a request"
-    )]
-    TooLarge { name: String, bytes: usize, left: usize },
-    #[error(transparent)]
-    OverBudget(#[from] OverBudget),
-    #[error("input {name:?}: {} elements, shape {shape:?} asks for {expected}", .count)]
-    Count { name: String, count: usize, shape: Vec<usize>, expected: usize },
-    #[error("a raw body (Inference-Header-Content-Length: 0) is not possible: {0}")]
-    Raw(String),
-    #[error(
-        "shared memory is not supported (input or output {0:?}): a region of the host's memory would be open to every tenant"
-    )]
-    SharedMemory(String),
-    #[error("output {0:?}: classification is not supported: a pipeline's postprocessing does that")]
-    Classification(String),
-    #[error(
-        "output {name:?} has {what}, which JSON cannot hold: ask for binary data (binary_data_output)"
-    )]
-    NotJson { name: String, what: &'static str },
-}
-
-impl ParseError {
-    /// Whether it asks for something that is not offered, rather than asking wrongly.
-    pub fn is_unsupported(&self) -> bool {
-        matches!(self, Self::SharedMemory(_) | Self::Classification(_))
-    }
 }
 
 #[derive(Deserialize)]

@@ -4,13 +4,12 @@ use bytes::Bytes;
 use gristmill_core::{Dtype, HeldBytes, Shape, Tensor};
 
 use crate::elements::{self, json};
-use crate::{InferRequest, ParseError};
+use crate::error::ParseError;
+use crate::out::Out;
+use crate::request::InferRequest;
 
 /// Binary tensors of a response that are less than this are copied behind its JSON: one write.
 const COPIED_BYTES_MAX: usize = 16 << 10;
-
-/// How much JSON is written into one piece of memory.
-const PART_BYTES: usize = 256 << 10;
 
 /// What a model answered.
 #[derive(Debug)]
@@ -71,28 +70,6 @@ impl OutputData {
     }
 }
 
-/// JSON that is being written: what there is of it counts.
-pub(crate) struct Out<'a> {
-    parts: Vec<Bytes>,
-    pub(crate) bytes: Vec<u8>,
-    held: Option<&'a HeldBytes>,
-}
-
-impl Out<'_> {
-    /// Count what was written, where it is much.
-    pub(crate) fn count(&mut self) -> Result<(), ParseError> {
-        if self.bytes.len() < PART_BYTES {
-            return Ok(());
-        }
-        if let Some(held) = self.held {
-            held.try_add(self.bytes.len())?;
-        }
-        let next = Vec::with_capacity(PART_BYTES + PART_BYTES / 4);
-        self.parts.push(std::mem::replace(&mut self.bytes, next).into());
-        Ok(())
-    }
-}
-
 impl InferResponse<'_> {
     /// How many bytes of elements are written as JSON in the answer to `request`.
     pub fn json_bytes(&self, request: &InferRequest) -> usize {
@@ -106,7 +83,7 @@ impl InferResponse<'_> {
         request: &InferRequest,
         held: Option<&HeldBytes>,
     ) -> Result<Written, ParseError> {
-        let mut out = Out { parts: Vec::new(), bytes: Vec::with_capacity(256), held };
+        let mut out = Out::new(held);
         let head = &mut out.bytes;
         head.extend(br#"{"model_name":"#);
         json(head, &self.model_name);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use gristmill_core::{ByteBudget, HeldBytes};
 
-use crate::ParseError;
+use crate::error::ParseError;
 
 /// What is less than this does not count against a budget.
 const COUNTED_BYTES_MIN: usize = 4 << 10;

@@ -3,6 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
+use gristmill_core::{Outcome, Record, Sink, Stages};
+
 /// A pipeline's counters.
 #[derive(Debug, Default)]
 pub struct PipelineStatistics(Mutex<StageDurations>);
@@ -33,11 +35,48 @@ impl PipelineStatistics {
     pub fn get(&self) -> StageDurations {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    /// Count a request: `count` adds it.
-    pub fn count(&self, count: impl FnOnce(&mut StageDurations)) {
+impl Sink for PipelineStatistics {
+    fn record(&self, record: &Record, took: Duration) {
         let mut counters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         counters.last = Some(SystemTime::now());
-        count(&mut counters);
+        if record.outcome != Outcome::Answered {
+            counters.fail += 1;
+            counters.fail_time += took;
+            return;
+        }
+        let Stages { pre, queue, infer, post, .. } = record.stages;
+        counters.success += 1;
+        counters.success_time += took;
+        counters.pre += pre.unwrap_or_default();
+        counters.queue += queue.unwrap_or_default();
+        counters.infer += infer.unwrap_or_default();
+        counters.post += post.unwrap_or_default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Instant;
+
+    use gristmill_core::{ErrorCode, Receipt};
+
+    use super::*;
+
+    #[test]
+    fn requests_whose_clients_left_are_counted_as_failed() {
+        let statistics = Arc::new(PipelineStatistics::default());
+        let open = || {
+            let mut receipt = Receipt::open(Instant::now());
+            receipt.charge_to(statistics.clone());
+            receipt
+        };
+        open().answered(0);
+        open().failed(ErrorCode::ModelFailed);
+        drop(open());
+        let StageDurations { success, fail, .. } = statistics.get();
+        assert_eq!((success, fail), (1, 2));
     }
 }

@@ -1,8 +1,8 @@
 //! How a log line looks: one line, flat, as text or as a JSON object.
 //!
 //! ```text
-//! 2026-11-01T10:00:00Z  WARN gristmill_http::data: plugin failed stage=pre request_id=7f tenant=acme pipeline=digits
-//! {"timestamp":"2026-11-01T10:00:00Z","level":"WARN","target":"gristmill_http::data","request_id":"7f", ..}
+//! 2026-11-01T10:00:00Z  WARN gristmill_serve::pipeline: plugin failed stage=pre request_id=7f tenant=acme pipeline=digits
+//! {"timestamp":"2026-11-01T10:00:00Z","level":"WARN","target":"gristmill_serve::pipeline","request_id":"7f", ..}
 //! ```
 //!
 //! Spans have no names here: they carry fields, and a line has all fields of the spans around it.

@@ -5,8 +5,9 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use gristmill_http::{GrpcPlane, Shutdown};
+use gristmill_http::GrpcPlane;
 use gristmill_telemetry::Log;
+use gristmill_transport::Shutdown;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::process;

@@ -149,7 +149,7 @@ fn lines_of_the_servers_own_modules_are_its_own() {
     for (target, origin) in [
         ("gristmill", Origin::Own),
         ("gristmill::serve", Origin::Own),
-        ("gristmill_http::data", Origin::Client),
+        ("gristmill_serve::pipeline", Origin::Client),
         ("http::admin::audit", Origin::Own),
         ("http", Origin::Client),
         ("log", Origin::Client),

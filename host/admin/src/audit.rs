@@ -1,0 +1,70 @@
+//! A line in the log for each call of the admin plane.
+//!
+//! What is done with the admin token is logged call by call. Calls without it are anyone's, so their
+//! lines are bounded: a few in each interval, and how many were left out.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use gristmill_core::ErrorCode;
+use gristmill_transport::LineRate;
+use http::StatusCode;
+
+use crate::answer::Noted;
+
+/// How much of a path is logged.
+const PATH_BYTES_MAX: usize = 256;
+
+/// One call and its answer.
+pub(crate) struct Call<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) id: &'a str,
+    pub(crate) status: StatusCode,
+    /// Where it was refused.
+    pub(crate) code: Option<ErrorCode>,
+    pub(crate) noted: Noted,
+}
+
+/// Writes the lines.
+#[derive(Default)]
+pub(crate) struct Audit {
+    refused: Mutex<LineRate>,
+}
+
+impl Audit {
+    pub(crate) fn write(&self, call: &Call<'_>) {
+        let Call { method, id, noted, .. } = call;
+        let status = call.status.as_u16();
+        let path = &call.path[..call.path.floor_char_boundary(PATH_BYTES_MAX)];
+        let code = call.code.map(ErrorCode::as_str);
+        if matches!(call.code, Some(ErrorCode::Unauthenticated | ErrorCode::Forbidden)) {
+            let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(left_out) = refused.take(Instant::now()) {
+                tracing::warn!(
+                    id,
+                    method,
+                    path,
+                    status,
+                    code,
+                    left_out,
+                    "admin call without the admin token"
+                );
+            }
+            return;
+        }
+        let release = noted.release;
+        let digest = noted.digest.map(|digest| digest.to_string());
+        tracing::info!(
+            id,
+            method,
+            path,
+            status,
+            code,
+            release,
+            digest,
+            who = "admin",
+            "admin call"
+        );
+    }
+}

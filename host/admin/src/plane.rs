@@ -1,0 +1,106 @@
+//! The way of a request on the admin plane.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use gristmill_control::Control;
+use gristmill_core::{Digest, ErrorCode};
+use gristmill_snapshot::same_key;
+use gristmill_telemetry::Log;
+use gristmill_transport::{Checked, Problem, REQUEST_ID, RequestIds, credentials, status_of};
+use http::header::CONNECTION;
+use http::request::Parts;
+use http::{HeaderValue, Request, Response};
+use http_body_util::Full;
+use hyper::body::{Body as _, Incoming};
+
+use crate::answer::Noted;
+use crate::audit::{Audit, Call};
+use crate::receive::Received;
+use crate::routes::resource_at;
+use crate::state::{State, UploadLimits};
+
+/// The admin plane's handler; clones share everything.
+#[derive(Clone)]
+pub struct AdminPlane {
+    state: Arc<State>,
+    request_ids: Arc<RequestIds>,
+    audit: Arc<Audit>,
+}
+
+impl AdminPlane {
+    /// The handler. `token` is the digest of the admin token; the status tells of the `log`.
+    pub fn new(control: Arc<Control>, token: Digest, limits: UploadLimits, log: Log) -> Self {
+        let state = Arc::new(State { control, token, limits, log });
+        Self { state, request_ids: Arc::default(), audit: Arc::default() }
+    }
+
+    /// Answer one request.
+    pub async fn handle(self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        let id = self.request_ids.of(request.headers());
+        let has_body = !request.body().is_end_stream();
+        let (head, body) = request.into_parts();
+        let outcome = self.answer(&head, body).await;
+        let (status, code, noted) = match &outcome {
+            Ok((answer, noted)) => (answer.status(), None, noted.clone()),
+            Err(problem) => (status_of(problem.code), Some(problem.code), Noted::default()),
+        };
+        let path = head.uri.path_and_query().map_or("", |path| path.as_str());
+        let method = head.method.as_str();
+        self.audit.write(&Call { method, path, id: &id, status, code, noted });
+        let answer = match outcome {
+            Ok((answer, _)) => answer,
+            Err(problem) => problem.into_response(&id),
+        };
+        let mut answer = ended(answer);
+        if let Ok(id) = HeaderValue::from_str(&id) {
+            answer.headers_mut().insert(REQUEST_ID, id);
+        }
+        // The rest of a body that was refused unread would be taken for the next request.
+        let unread = matches!(answer.status().as_u16(), 401 | 403..=405 | 408 | 413);
+        if has_body && unread {
+            answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        answer
+    }
+
+    async fn answer(
+        &self,
+        head: &Parts,
+        body: Incoming,
+    ) -> Result<(Response<Bytes>, Noted), Problem> {
+        self.authorise(head)?;
+        let resource = resource_at(head.uri.path())?;
+        let allowed = resource.allowed();
+        if let Checked::Options = allowed.check(&head.method)? {
+            return Ok((allowed.options(), Noted::default()));
+        }
+        let received = Received { query: head.uri.query(), body };
+        let answer = resource.answer(&self.state, &head.method, received).await?;
+        let noted = answer.noted.clone();
+        Ok((answer.into_response(), noted))
+    }
+
+    fn authorise(&self, head: &Parts) -> Result<(), Problem> {
+        let token = credentials::bearer(&head.headers).filter(|token| !token.is_empty());
+        let Some(token) = token else {
+            let detail = "the admin token is needed: Authorization: Bearer <token>";
+            return Err(Problem::new(ErrorCode::Unauthenticated, detail));
+        };
+        if !same_key(self.state.token, credentials::digest(token)) {
+            return Err(Problem::new(ErrorCode::Forbidden, "this is not the admin token"));
+        }
+        Ok(())
+    }
+}
+
+/// The answer as it is sent: with a newline at its end.
+fn ended(answer: Response<Bytes>) -> Response<Full<Bytes>> {
+    answer.map(|body| {
+        let mut text = Vec::from(body);
+        if !text.is_empty() {
+            text.push(b'\n');
+        }
+        Full::new(text.into())
+    })
+}

@@ -1,0 +1,197 @@
+//! Reading what clients of the admin plane send: files and JSON documents, each bounded in bytes, in
+//! the time that it may take, and in the time for which nothing may come.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use gristmill_control::{ControlError, Received as File};
+use gristmill_core::ErrorCode;
+use gristmill_transport::Problem;
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+use serde_json::error::Category;
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+
+use crate::answer::refused;
+use crate::state::{State, UploadLimits};
+
+/// The largest JSON document.
+const DOCUMENT_BYTES_MAX: usize = 1 << 20;
+
+/// How long a JSON document may take.
+const DOCUMENT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A client that sends nothing for as long is given up.
+const STALL: Duration = Duration::from_secs(30);
+
+/// How much of a refused body is read, and for how long.
+const DROPPED_BYTES_MAX: usize = 8 << 20;
+const DROPPED_TIME: Duration = Duration::from_secs(2);
+
+/// Bounds on reading a body.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    bytes: usize,
+    /// What bounds its bytes, in words.
+    limit: &'static str,
+    timeout: Duration,
+}
+
+/// A request that is authorised and not read yet.
+pub(crate) struct Received<'a> {
+    pub(crate) query: Option<&'a str>,
+    pub(crate) body: Incoming,
+}
+
+impl Received<'_> {
+    /// An uploaded file, which goes to the store as it comes.
+    pub(crate) async fn upload(self, state: &State) -> Result<File, Problem> {
+        let bounds = Bounds {
+            bytes: state.limits.upload_bytes_max,
+            limit: "upload_bytes_max",
+            timeout: state.limits.upload_timeout,
+        };
+        let mut pieces = Pieces::of(self.body, bounds).await?;
+        let mut incoming = state.control.receive().await.map_err(refused)?;
+        let failed = |error| refused(ControlError::from(error));
+        while let Some(piece) = pieces.next().await? {
+            incoming = incoming.write(piece).await.map_err(failed)?;
+        }
+        incoming.finish().await.map_err(failed)
+    }
+
+    /// A JSON object, whatever its media type says.
+    pub(crate) async fn document(
+        self,
+        limits: &UploadLimits,
+    ) -> Result<Map<String, Value>, Problem> {
+        let bounds = Bounds {
+            bytes: DOCUMENT_BYTES_MAX.min(limits.upload_bytes_max),
+            limit: "the limit of JSON documents",
+            timeout: DOCUMENT_TIMEOUT.min(limits.upload_timeout),
+        };
+        parsed(&read(self.body, bounds).await?)
+    }
+}
+
+fn parsed(text: &[u8]) -> Result<Map<String, Value>, Problem> {
+    let invalid = |detail: String| Problem::new(ErrorCode::InvalidRequest, detail);
+    if text.is_empty() {
+        return Err(invalid("the body is empty: a JSON object is needed".into()));
+    }
+    match serde_json::from_slice(text) {
+        Ok(Value::Object(keys)) => Ok(keys),
+        Ok(other) => {
+            let kind = match other {
+                Value::Array(_) => "a list",
+                Value::String(_) => "a text",
+                Value::Number(_) => "a number",
+                _ => "true, false or null",
+            };
+            let detail = format!("the body is {kind}: a JSON object is needed");
+            Err(Problem::new(ErrorCode::Unprocessable, detail))
+        }
+        Err(error) => {
+            let what = match error.classify() {
+                Category::Eof => "it ends too early",
+                _ => "it is wrong",
+            };
+            let (line, column) = (error.line(), error.column());
+            Err(invalid(format!("the body is not JSON: {what} at line {line}, column {column}")))
+        }
+    }
+}
+
+/// Read and drop some of a body that is refused, for a while: a client that is still sending would
+/// be reset, and might not see the answer.
+async fn drop_some(mut body: impl Body<Data = Bytes> + Unpin) {
+    let reading = async {
+        let mut left = DROPPED_BYTES_MAX;
+        while let Some(Ok(frame)) = body.frame().await {
+            let len = frame.data_ref().map_or(0, Bytes::len);
+            let Some(less) = left.checked_sub(len) else { break };
+            left = less;
+        }
+    };
+    let _ = tokio::time::timeout(DROPPED_TIME, reading).await;
+}
+
+/// All of a body. Only for what is small.
+async fn read<B>(body: B, bounds: Bounds) -> Result<Bytes, Problem>
+where
+    B: Body<Data = Bytes, Error: Display> + Unpin,
+{
+    let mut pieces = Pieces::of(body, bounds).await?;
+    let mut read = BytesMut::new();
+    while let Some(piece) = pieces.next().await? {
+        read.extend_from_slice(&piece);
+    }
+    Ok(read.freeze())
+}
+
+/// A body as it comes, within its bounds.
+struct Pieces<B> {
+    body: B,
+    bounds: Bounds,
+    until: Instant,
+    /// How much of it came.
+    len: usize,
+}
+
+impl<B: Body<Data = Bytes, Error: Display> + Unpin> Pieces<B> {
+    /// Refused where the body says that it is too large.
+    async fn of(body: B, bounds: Bounds) -> Result<Self, Problem> {
+        if body.size_hint().lower() > bounds.bytes as u64 {
+            drop_some(body).await;
+            return Err(bounds.too_large());
+        }
+        Ok(Self { body, bounds, until: Instant::now() + bounds.timeout, len: 0 })
+    }
+
+    /// The next piece; none at the body's end.
+    async fn next(&mut self) -> Result<Option<Bytes>, Problem> {
+        let Self { body, bounds, until, len } = self;
+        let late = |detail: String| Problem::new(ErrorCode::RequestTimeout, detail);
+        loop {
+            let stall = Instant::now() + STALL;
+            let frame = match tokio::time::timeout_at(stall.min(*until), body.frame()).await {
+                Ok(None) => return Ok(None),
+                Ok(Some(Ok(frame))) => frame,
+                Ok(Some(Err(error))) => {
+                    let detail = format!("the body could not be read: {error}");
+                    return Err(Problem::new(ErrorCode::InvalidRequest, detail));
+                }
+                Err(_) if stall < *until => {
+                    let stall = STALL.as_secs();
+                    return Err(late(format!(
+                        "nothing more of the body came for {stall} s, after {len} bytes of it"
+                    )));
+                }
+                Err(_) => {
+                    let timeout = bounds.timeout.as_secs();
+                    return Err(late(format!(
+                        "the body did not arrive within {timeout} s: only {len} bytes of it did"
+                    )));
+                }
+            };
+            let Ok(data) = frame.into_data() else { continue };
+            *len += data.len();
+            return match *len <= bounds.bytes {
+                true => Ok(Some(data)),
+                false => Err(bounds.too_large()),
+            };
+        }
+    }
+}
+
+impl Bounds {
+    fn too_large(&self) -> Problem {
+        let Self { bytes, limit, .. } = self;
+        Problem::new(ErrorCode::BodyTooLarge, format!("the body is over {limit}, {bytes} bytes"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

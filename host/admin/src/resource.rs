@@ -1,0 +1,39 @@
+//! The resources of the admin API, one file each.
+
+mod model;
+mod pipeline;
+mod plugin;
+mod query;
+mod status;
+mod tenant;
+mod tenant_document;
+
+use async_trait::async_trait;
+use gristmill_core::{ErrorCode, Name};
+use gristmill_transport::{Allowed, Problem};
+use http::Method;
+
+pub(crate) use self::model::{Model, ModelConfig};
+pub(crate) use self::pipeline::Pipeline;
+pub(crate) use self::plugin::Plugin;
+pub(crate) use self::status::Status;
+pub(crate) use self::tenant::Tenant;
+use crate::answer::Outcome;
+use crate::receive::Received;
+use crate::state::State;
+
+/// One resource, by its path.
+#[async_trait]
+pub(crate) trait Resource: Send {
+    /// The methods that it takes.
+    fn allowed(&self) -> Allowed;
+
+    /// Answer a request whose method is allowed.
+    async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome;
+}
+
+/// A name from the path.
+fn name(what: &str, text: &str) -> Result<Name, Problem> {
+    text.parse()
+        .map_err(|error| Problem::new(ErrorCode::InvalidRequest, format!("{what}: {error}")))
+}

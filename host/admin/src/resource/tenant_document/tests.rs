@@ -1,0 +1,91 @@
+use gristmill_control::TenantSpec;
+use serde_json::{Value, json};
+
+use super::read;
+use gristmill_transport::credentials;
+
+const ADMIN: &str = "the-admin-token-1234";
+
+fn tenant(document: Value) -> Result<TenantSpec, Vec<String>> {
+    let Value::Object(keys) = document else { panic!("{document} is no object") };
+    let (spec, faults) = read(keys, credentials::digest(ADMIN));
+    if faults.is_empty() { Ok(spec) } else { Err(faults.into_texts()) }
+}
+
+#[test]
+fn a_whole_document_is_read() {
+    let document = json!({
+        "open": false, "api_keys": ["the-key-of-acme-1", "with a blank inside"],
+        "default_pipeline": "main", "weight": 5, "models": ["b", "a", "a"],
+    });
+    let spec = tenant(document).unwrap();
+    let keys = ["the-key-of-acme-1", "with a blank inside"].map(credentials::digest);
+    assert_eq!(spec.keys, keys);
+    assert_eq!((spec.open, spec.weight, spec.models.len()), (false, 5, 2));
+    assert_eq!(spec.default_pipeline.unwrap().as_str(), "main");
+    assert!(tenant(json!({ "open": true })).unwrap().open);
+}
+
+#[test]
+fn keys_that_cannot_be_used_are_named_by_their_place() {
+    let keys = json!([
+        "the-key-of-acme-1",
+        "short",
+        "a blank at the end ",
+        "not-in-ASCII-\u{e4}-1234",
+        "a-control\u{7}-character",
+        "a-tab\tcannot-be-seen",
+        ADMIN,
+        "k".repeat(513),
+    ]);
+    let header = "cannot be sent in a header: it must be ASCII, without control characters and \
+                  without blanks at its ends";
+    let expected = [
+        "api_keys[1] is shorter than 16 characters".to_owned(),
+        format!("api_keys[2] {header}"),
+        format!("api_keys[3] {header}"),
+        format!("api_keys[4] {header}"),
+        format!("api_keys[5] {header}"),
+        "api_keys[6] is the admin token".into(),
+        "api_keys[7] is longer than 512 characters".into(),
+    ];
+    assert_eq!(tenant(json!({ "api_keys": keys })).unwrap_err(), expected);
+}
+
+#[test]
+fn every_fault_is_named_and_none_that_follows() {
+    let document = json!({
+        "open": "yes", "weight": 0, "default_pipeline": "Main", "models": ["a", 5, "B"], "opne": 1,
+    });
+    let faults = tenant(document).unwrap_err();
+    let expected = [
+        "open is \"yes\": must be true or false",
+        "default_pipeline: \"Main\" is no",
+        "models[1] must be a model's name",
+        "models[2]: \"B\" is no",
+        "unknown key \"opne\"; known are open, api_keys, default_pipeline, weight, models",
+        "weight is 0: must be 1 to 1000",
+    ];
+    assert_eq!(faults.len(), expected.len(), "{faults:#?}");
+    for (fault, named) in faults.iter().zip(expected) {
+        assert!(fault.starts_with(named), "{named}: {fault}");
+    }
+}
+
+#[test]
+fn keys_and_grants_are_bounded_in_number() {
+    let keys: Vec<_> = (0..257).map(|index| format!("the-key-of-acme-{index}")).collect();
+    let faults = tenant(json!({ "api_keys": keys })).unwrap_err();
+    assert_eq!(faults, ["api_keys has 257 keys: at most 256 may be"]);
+    let models: Vec<_> = (0..1025).map(|index| format!("model-{index}")).collect();
+    let faults = tenant(json!({ "open": true, "models": models })).unwrap_err();
+    assert_eq!(faults, ["models has 1025 names: at most 1024 may be"]);
+}
+
+#[test]
+fn no_key_is_repeated() {
+    for keys in [json!([5, "secret-but-short"]), json!([["a-secret-in-a-list"]])] {
+        let faults = tenant(json!({ "api_keys": keys })).unwrap_err().join("");
+        assert!(!faults.contains("secret"), "{faults}");
+    }
+}

@@ -1,0 +1,67 @@
+//! Which resource a path leads to: one line each.
+
+use std::borrow::Cow;
+
+use gristmill_core::ErrorCode;
+use gristmill_transport::Problem;
+use percent_encoding::percent_decode_str;
+
+use crate::resource::{Model, ModelConfig, Pipeline, Plugin, Resource, Status, Tenant};
+
+/// What all paths begin with.
+const PREFIX: &str = "/admin/v1/";
+
+/// The resource at `path`.
+///
+/// # Errors
+/// There is none, or the path is not UTF-8.
+pub(crate) fn resource_at(path: &str) -> Result<Box<dyn Resource>, Problem> {
+    let nothing = || Problem::new(ErrorCode::NotFound, "nothing is served at this path");
+    let below = path.strip_prefix(PREFIX).ok_or_else(nothing)?;
+    let segments: Vec<Cow<'_, str>> = below
+        .split('/')
+        .map(|part| percent_decode_str(part).decode_utf8())
+        .collect::<Result<_, _>>()
+        .map_err(|_| {
+            Problem::new(ErrorCode::InvalidRequest, "the path cannot be read: names are UTF-8")
+        })?;
+    let segments: Vec<&str> = segments.iter().map(|segment| &**segment).collect();
+    if segments.contains(&"") {
+        return Err(nothing());
+    }
+    Ok(match segments[..] {
+        ["status"] => Box::new(Status),
+        ["tenants", tenant] => Box::new(Tenant::new(tenant)),
+        ["tenants", tenant, "plugins", plugin] => Box::new(Plugin::new(tenant, plugin)),
+        ["tenants", tenant, "pipelines", pipeline] => Box::new(Pipeline::new(tenant, pipeline)),
+        ["models", model] => Box::new(Model::new(model)),
+        ["models", model, "config"] => Box::new(ModelConfig::new(model)),
+        _ => return Err(nothing()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use gristmill_core::ErrorCode;
+    use gristmill_transport::Allowed;
+
+    use super::resource_at;
+
+    #[test]
+    fn paths_lead_to_resources() {
+        for (path, expected) in [
+            ("/admin/v1/status", Ok(Allowed::Get)),
+            ("/admin/v1/tenants/acme", Ok(Allowed::PutAndDelete)),
+            ("/admin/v1/tenants/acme/plugins/p%2Fq", Ok(Allowed::PutAndDelete)),
+            ("/admin/v1/models/m/config", Ok(Allowed::Put)),
+            ("/admin/v1/models/m/", Err(ErrorCode::NotFound)),
+            ("/admin/v1/tenants//plugins/p", Err(ErrorCode::NotFound)),
+            ("/admin/v1/nothing", Err(ErrorCode::NotFound)),
+            ("/v1/acme", Err(ErrorCode::NotFound)),
+            ("/admin/v1/models/%ff", Err(ErrorCode::InvalidRequest)),
+        ] {
+            let found = resource_at(path).map(|resource| resource.allowed());
+            assert_eq!(found.map_err(|problem| problem.code), expected, "{path}");
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! What every resource of the admin plane works with.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gristmill_control::Control;
+use gristmill_core::Digest;
+use gristmill_telemetry::Log;
+
+/// Bounds on uploads.
+#[derive(Clone, Copy, Debug)]
+pub struct UploadLimits {
+    pub upload_bytes_max: usize,
+    /// From the end of the head to the end of the body.
+    pub upload_timeout: Duration,
+}
+
+/// The parts that resources share.
+pub(crate) struct State {
+    pub(crate) control: Arc<Control>,
+    /// The digest of the admin token.
+    pub(crate) token: Digest,
+    pub(crate) limits: UploadLimits,
+    pub(crate) log: Log,
+}

@@ -1,0 +1,179 @@
+//! What one request took and came to.
+//!
+//! A [`Receipt`] is opened when a request arrives and travels with its work. However the request
+//! ends, its receipt is closed once: by its owner, or when it is dropped because the client left.
+//!
+//! Invariant: a receipt reaches each of its sinks exactly once.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::ErrorCode;
+
+/// How long each stage of a request took. A stage that was not reached has no time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stages {
+    /// From arrival until the caller was admitted.
+    pub auth: Option<Duration>,
+    /// In the preprocessor.
+    pub pre: Option<Duration>,
+    /// In the model's queue.
+    pub queue: Option<Duration>,
+    /// In the model, with copying its batch together and taking it apart.
+    pub infer: Option<Duration>,
+    /// In the postprocessor.
+    pub post: Option<Duration>,
+}
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Outcome {
+    /// Its client left before it was answered.
+    #[default]
+    Abandoned,
+    /// It was answered.
+    Answered,
+    /// It failed with this code.
+    Failed(ErrorCode),
+}
+
+/// What is known of one request.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// When it reached the host.
+    pub arrived: Instant,
+    /// How long its stages took.
+    pub stages: Stages,
+    /// Rows that the model ran.
+    pub rows: usize,
+    /// Bytes of the request's body.
+    pub request_bytes: usize,
+    /// Bytes of the answer's body.
+    pub response_bytes: usize,
+    /// What ran the model, if the model has several providers.
+    pub provider: Option<&'static str>,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// Takes the records of requests that ended.
+pub trait Sink: Send + Sync {
+    /// A request has ended, `took` after its arrival. Called on a serving thread: must be quick.
+    fn record(&self, record: &Record, took: Duration);
+}
+
+/// The record of a request under way. Dropping it closes it.
+pub struct Receipt {
+    record: Record,
+    sink: Option<Arc<dyn Sink>>,
+}
+
+impl Receipt {
+    /// Open the receipt of a request that arrived at `arrived`.
+    pub fn open(arrived: Instant) -> Self {
+        let record = Record {
+            arrived,
+            stages: Stages::default(),
+            rows: 0,
+            request_bytes: 0,
+            response_bytes: 0,
+            provider: None,
+            outcome: Outcome::default(),
+        };
+        Self { record, sink: None }
+    }
+
+    /// Send the record to `sink` when the request ends.
+    pub fn charge_to(&mut self, sink: Arc<dyn Sink>) {
+        self.sink = Some(sink);
+    }
+
+    /// The receipt, to travel with its work. The one that is left behind goes nowhere.
+    pub fn take(&mut self) -> Self {
+        let arrived = self.record.arrived;
+        std::mem::replace(self, Self::open(arrived))
+    }
+
+    /// What is known so far.
+    pub fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// Write down what became known.
+    pub fn note(&mut self) -> &mut Record {
+        &mut self.record
+    }
+
+    /// Note that the caller was admitted now.
+    pub fn admitted(&mut self) {
+        self.record.stages.auth = Some(self.record.arrived.elapsed());
+    }
+
+    /// Close the receipt of a request that was answered with so many bytes, and return its record.
+    pub fn answered(mut self, response_bytes: usize) -> Record {
+        self.record.response_bytes = response_bytes;
+        self.close(Outcome::Answered)
+    }
+
+    /// Close the receipt of a request that failed, and return its record.
+    pub fn failed(mut self, code: ErrorCode) -> Record {
+        self.close(Outcome::Failed(code))
+    }
+
+    fn close(&mut self, outcome: Outcome) -> Record {
+        self.record.outcome = outcome;
+        self.send();
+        self.record.clone()
+    }
+
+    fn send(&mut self) {
+        if let Some(sink) = self.sink.take() {
+            sink.record(&self.record, self.record.arrived.elapsed());
+        }
+    }
+}
+
+impl Drop for Receipt {
+    fn drop(&mut self) {
+        self.send();
+    }
+}
+
+impl fmt::Debug for Receipt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Receipt").field(&self.record).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Outcomes(Mutex<Vec<Outcome>>);
+
+    impl Sink for Outcomes {
+        fn record(&self, record: &Record, _: Duration) {
+            self.0.lock().unwrap().push(record.outcome);
+        }
+    }
+
+    #[test]
+    fn a_receipt_is_closed_once_however_its_request_ends() {
+        let outcomes = Arc::new(Outcomes::default());
+        let open = || {
+            let mut receipt = Receipt::open(Instant::now());
+            receipt.charge_to(outcomes.clone());
+            receipt
+        };
+        assert_eq!(open().answered(7).response_bytes, 7);
+        open().failed(ErrorCode::PluginTrapped);
+        drop(open());
+        let expected =
+            [Outcome::Answered, Outcome::Failed(ErrorCode::PluginTrapped), Outcome::Abandoned];
+        assert_eq!(*outcomes.0.lock().unwrap(), expected);
+    }
+}

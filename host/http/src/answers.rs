@@ -1,0 +1,39 @@
+//! Small answers that several edges give.
+
+use bytes::Bytes;
+use gristmill_serve::Key;
+use gristmill_transport::body::{Answer, ResponseBody};
+use gristmill_transport::credentials;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use serde::Serialize;
+
+/// An answer of this type with this body.
+pub(crate) fn answer(content_type: &'static str, body: impl Into<Bytes>) -> Answer {
+    let mut answer = Response::new(ResponseBody::from(body.into()));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    answer
+}
+
+/// A JSON document as an answer.
+pub(crate) fn json(document: &impl Serialize) -> Answer {
+    answer("application/json", serde_json::to_vec(document).unwrap_or_default())
+}
+
+/// The answer of a server that lives.
+pub(crate) fn live() -> Answer {
+    answer("text/plain", Bytes::from_static(b"live"))
+}
+
+/// An answer without a body.
+pub(crate) fn empty(status: StatusCode) -> Answer {
+    let mut answer = Response::new(ResponseBody::default());
+    *answer.status_mut() = status;
+    answer
+}
+
+/// The API key of a request, if it brings credentials at all.
+pub(crate) fn key_of(headers: &HeaderMap) -> Option<Key> {
+    let token = credentials::bearer(headers)?;
+    Some(Key { digest: credentials::digest(token), is_bearer: !token.is_empty() })
+}

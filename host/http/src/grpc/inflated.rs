@@ -1,0 +1,181 @@
+//! A call's body whose messages come compressed: they are inflated here, away from the threads that
+//! serve, and passed on as if they had come as they are.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use gristmill_core::{ByteBudget, Name};
+use gristmill_transport::{Encoding, Problem};
+use http::{HeaderMap, HeaderName};
+use hyper::body::{Body, Frame};
+use tonic::Status;
+
+use super::metered::MeteredCall;
+use super::status::status_of;
+use crate::inference::Inference;
+
+const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
+
+/// What comes before a message: whether it is compressed, and its length.
+const PREFIX_BYTES: usize = 5;
+
+/// In what pieces an inflated message is passed on.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// A call's body with messages as they are.
+pub(super) struct InflatedCall {
+    body: MeteredCall,
+    inflating: Option<Inflating>,
+}
+
+/// How a call's messages are inflated.
+struct Inflating {
+    inflater: Inflater,
+    /// What has come of the next message.
+    read: BytesMut,
+    /// How much of a message that is not compressed is still to be passed on.
+    plain: usize,
+    has_ended: bool,
+    work: Option<Work>,
+    /// What is to be passed on.
+    pieces: VecDeque<Bytes>,
+}
+
+type Work = Pin<Box<dyn Future<Output = Result<Bytes, Problem>> + Send>>;
+
+/// Whose messages are inflated, and to how many bytes.
+struct Inflater {
+    encoding: Encoding,
+    inference: Inference,
+    tenant: Option<Name>,
+    budget: Option<Arc<ByteBudget>>,
+    limit: usize,
+}
+
+/// How the messages of a call are compressed, where that is known here. Its header goes: nobody
+/// else need know.
+pub(super) fn encoding_of(headers: &mut HeaderMap) -> Option<Encoding> {
+    let encoding = Encoding::of(headers.get(GRPC_ENCODING)?.as_bytes())?;
+    headers.remove(GRPC_ENCODING);
+    Some(encoding)
+}
+
+impl InflatedCall {
+    /// A body whose messages are passed on as they come.
+    pub(super) fn plain(body: MeteredCall) -> Self {
+        Self { body, inflating: None }
+    }
+
+    /// A body whose messages are inflated for `tenant`, whose `budget` they count against.
+    pub(super) fn new(
+        body: MeteredCall,
+        encoding: Encoding,
+        inference: &Inference,
+        (tenant, budget): (Option<Name>, Option<Arc<ByteBudget>>),
+    ) -> Self {
+        let (inference, limit) = (inference.clone(), inference.message_bytes_max());
+        let inflater = Inflater { encoding, inference, tenant, budget, limit };
+        let inflating = Inflating {
+            inflater,
+            read: BytesMut::new(),
+            plain: 0,
+            has_ended: false,
+            work: None,
+            pieces: VecDeque::new(),
+        };
+        Self { body, inflating: Some(inflating) }
+    }
+}
+
+impl Inflating {
+    /// Take the next message out of what was read, if it is there; one that is not compressed as
+    /// far as it is.
+    fn next(&mut self) {
+        if self.plain == 0 {
+            let Some([flag, len @ ..]) = self.read.first_chunk::<PREFIX_BYTES>() else { return };
+            let len = u32::from_be_bytes(*len) as usize;
+            let is_too_long = len > self.inflater.limit;
+            if *flag == 1 && !is_too_long {
+                if self.read.len() >= PREFIX_BYTES + len {
+                    let message = self.read.split_to(PREFIX_BYTES + len).freeze();
+                    self.work = Some(self.inflater.inflate(message.slice(PREFIX_BYTES..)));
+                }
+                return;
+            }
+            // What is too long is refused for its length, and nothing follows it.
+            self.plain = if is_too_long { usize::MAX } else { PREFIX_BYTES + len };
+            self.read[0] = 0;
+        }
+        let len = self.plain.min(self.read.len());
+        if len > 0 {
+            self.plain -= len;
+            self.pieces.push_back(self.read.split_to(len).freeze());
+        }
+    }
+
+    /// Pass on an inflated message.
+    fn pass(&mut self, message: &Bytes) {
+        let len = (message.len() as u32).to_be_bytes();
+        self.pieces.push_back([&[0], &len[..]].concat().into());
+        let ends = (0..message.len()).step_by(PIECE_BYTES);
+        let pieces = ends.map(|at| message.slice(at..message.len().min(at + PIECE_BYTES)));
+        self.pieces.extend(pieces);
+    }
+}
+
+impl Inflater {
+    fn inflate(&self, message: Bytes) -> Work {
+        let (encoding, limit, budget) = (self.encoding, self.limit, self.budget.clone());
+        let (inference, tenant) = (self.inference.clone(), self.tenant.clone());
+        Box::pin(async move {
+            let inflate = move || encoding.decompress(&message, limit, budget.as_ref());
+            inference.offload().run(tenant.as_ref(), inflate).await?
+        })
+    }
+}
+
+impl Body for InflatedCall {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let Self { body, inflating } = &mut *self;
+        let Some(inflating) = inflating else { return Pin::new(body).poll_frame(context) };
+        loop {
+            if let Some(piece) = inflating.pieces.pop_front() {
+                return Poll::Ready(Some(Ok(Frame::data(piece))));
+            }
+            if let Some(work) = &mut inflating.work {
+                let message = ready!(work.as_mut().poll(context));
+                inflating.work = None;
+                inflating.pass(&message.map_err(|problem| status_of(&problem))?);
+                continue;
+            }
+            inflating.next();
+            if inflating.work.is_some() || !inflating.pieces.is_empty() {
+                continue;
+            }
+            if inflating.has_ended {
+                // A message that ends early, which is refused for that.
+                let rest = inflating.read.split().freeze();
+                let rest = (!rest.is_empty()).then(|| Ok(Frame::data(rest)));
+                return Poll::Ready(rest);
+            }
+            match ready!(Pin::new(&mut *body).poll_frame(context)).transpose()? {
+                None => inflating.has_ended = true,
+                Some(frame) => {
+                    if let Ok(data) = frame.into_data() {
+                        inflating.read.extend_from_slice(&data);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What the Open Inference Protocol's two encodings share: models and pipelines as the field's own
+//! clients call them.
+//!
+//! In reading order: `models` says what a model tells of itself (made once, as gRPC's messages, which
+//! serialise to the JSON of HTTP), `run` runs a model or a pipeline, `tensors` makes its inputs,
+//! `pipeline` is a pipeline as a model of one text, `repository` loads and unloads models, `decode`
+//! undoes a body's Content-Encoding.
+
+mod decode;
+pub(crate) mod models;
+mod pipeline;
+mod repository;
+mod run;
+mod tensors;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gristmill_control::Control;
+use gristmill_core::{BufferPool, Deadline, Digest, Name};
+use gristmill_serve::Gate;
+use gristmill_snapshot::Snapshot;
+use gristmill_transport::{Offload, RequestIds, Shutdown};
+
+pub(crate) use self::decode::Encoded;
+pub(crate) use self::run::{Asked, Ran};
+
+/// Why a part of the protocol is not offered.
+pub(crate) const NO_SHARED_MEMORY: &str = "shared memory is not supported: a region of the host's memory would be open to every tenant, which is unsafe between tenants";
+
+/// Bounds and rights of the Open Inference Protocol.
+#[derive(Clone, Debug)]
+pub struct InferenceConfig {
+    /// The tenant used for calls without an API key.
+    pub open_tenant: Option<Name>,
+    /// The admin token's digest: its holder may load and unload models.
+    pub admin_token: Digest,
+    /// The most bytes of a request, of its body after it was decompressed, and of its tensors where
+    /// they are made of JSON or of typed contents.
+    pub message_bytes_max: usize,
+    /// From a request's arrival to its answer, if the client does not ask for less.
+    pub timeout: Duration,
+}
+
+/// What all protocols of the data plane serve from; clones share it.
+#[derive(Clone)]
+pub struct Inference {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    control: Arc<Control>,
+    shutdown: Shutdown,
+    pool: BufferPool,
+    offload: Offload,
+    gate: Gate,
+    message_bytes_max: usize,
+    timeout: Duration,
+    /// For calls over gRPC, which bring none.
+    request_ids: RequestIds,
+}
+
+impl Inference {
+    /// What serves the snapshots of `control`, with tensors in memory of `pool`.
+    pub fn new(
+        control: Arc<Control>,
+        shutdown: Shutdown,
+        pool: BufferPool,
+        config: InferenceConfig,
+    ) -> Self {
+        let InferenceConfig { open_tenant, admin_token, message_bytes_max, timeout } = config;
+        let shared = Shared {
+            control,
+            shutdown,
+            pool,
+            offload: Offload::start(),
+            gate: Gate { open_tenant, admin_token },
+            message_bytes_max,
+            timeout,
+            request_ids: RequestIds::default(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// The memory of what clients send.
+    pub(crate) fn pool(&self) -> &BufferPool {
+        &self.shared.pool
+    }
+
+    /// The threads for work on large messages.
+    pub(crate) fn offload(&self) -> &Offload {
+        &self.shared.offload
+    }
+
+    /// Who may call.
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.shared.gate
+    }
+
+    /// The snapshot that serves now.
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        self.shared.control.cell().load()
+    }
+
+    /// The server's shutdown.
+    pub(crate) fn shutdown(&self) -> &Shutdown {
+        &self.shared.shutdown
+    }
+
+    /// Whether the server is about to end.
+    pub(crate) fn is_shutting_down(&self) -> bool {
+        self.shared.shutdown.is_announced()
+    }
+
+    /// The most bytes of a message.
+    pub(crate) fn message_bytes_max(&self) -> usize {
+        self.shared.message_bytes_max
+    }
+
+    /// How long a call may take.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.shared.timeout
+    }
+
+    /// The deadline of a request that arrived at `arrived`.
+    pub(crate) fn deadline(&self, arrived: Instant) -> Deadline {
+        Deadline::at(arrived + self.shared.timeout)
+    }
+}

@@ -1,0 +1,55 @@
+//! Undoing a body's Content-Encoding.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use gristmill_core::{ByteBudget, ErrorCode, Name};
+use gristmill_transport::{Encoding, Problem};
+use http::header::CONTENT_ENCODING;
+use http::{HeaderMap, HeaderValue};
+
+use super::Inference;
+
+/// A longer compressed body is not inflated on a serving thread.
+const INFLATED_INLINE_BYTES_MAX: usize = 4 << 10;
+
+/// A body as it was sent.
+pub(crate) struct Encoded<'a> {
+    pub(crate) body: Bytes,
+    /// The most bytes of it when it is decoded.
+    pub(crate) limit: usize,
+    pub(crate) tenant: Option<&'a Name>,
+    pub(crate) budget: Option<&'a Arc<ByteBudget>>,
+}
+
+impl Inference {
+    /// The body without the encoding that `headers` name.
+    pub(crate) async fn decoded(
+        &self,
+        headers: &HeaderMap,
+        encoded: Encoded<'_>,
+    ) -> Result<Bytes, Problem> {
+        let Encoded { body, limit, tenant, budget } = encoded;
+        let mut given = headers.get_all(CONTENT_ENCODING).iter();
+        let Some(first) = given.next() else { return Ok(body) };
+        let encoding = match (given.next(), Encoding::of(first.as_bytes())) {
+            (None, Some(encoding)) => encoding,
+            (None, None) if first.as_bytes().eq_ignore_ascii_case(b"identity") => return Ok(body),
+            _ => return Err(unknown_encoding(headers)),
+        };
+        if body.len() <= INFLATED_INLINE_BYTES_MAX {
+            return encoding.decompress(&body, limit, budget);
+        }
+        let budget = budget.cloned();
+        let decompress = move || encoding.decompress(&body, limit, budget.as_ref());
+        self.offload().run(tenant, decompress).await?
+    }
+}
+
+fn unknown_encoding(headers: &HeaderMap) -> Problem {
+    let given = headers.get_all(CONTENT_ENCODING).iter().map(HeaderValue::as_bytes);
+    let given = given.collect::<Vec<_>>().join(&b", "[..]);
+    let given = String::from_utf8_lossy(&given);
+    let detail = format!("content-encoding is {given:?}: gzip and deflate are understood");
+    Problem::new(ErrorCode::UnsupportedMediaType, detail)
+}

@@ -1,0 +1,315 @@
+//! What the server and its models say of themselves: metadata, configuration, statistics, the index.
+
+use std::time::{Duration, SystemTime};
+
+use gristmill_batch::{Counters, LaneConfig, QueuePolicy, TimeoutAction, Times};
+use gristmill_core::{Dtype, TensorInfo};
+use gristmill_oip::grpc::proto::model_instance_group::Kind;
+use gristmill_oip::grpc::proto::model_metadata_response::TensorMetadata;
+use gristmill_oip::grpc::proto::model_queue_policy::TimeoutAction as WireAction;
+use gristmill_oip::grpc::proto::repository_index_response::ModelIndex;
+use gristmill_oip::grpc::{configured, proto};
+use gristmill_serve::{Caller, ModelOrPipeline, Target};
+use gristmill_snapshot::{ServedModel, Snapshot, StageDurations};
+
+/// A pipeline's only input.
+pub(crate) const REQUEST: &str = "REQUEST";
+/// A pipeline's only output.
+pub(crate) const RESPONSE: &str = "RESPONSE";
+
+/// The protocol's extensions that are served.
+const EXTENSIONS: [&str; 6] = [
+    "binary_tensor_data",
+    "model_configuration",
+    "model_repository",
+    "parameters",
+    "schedule_policy",
+    "statistics",
+];
+
+/// What the server is.
+pub(crate) fn server() -> proto::ServerMetadataResponse {
+    proto::ServerMetadataResponse {
+        name: "gristmill".into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        extensions: EXTENSIONS.map(str::to_owned).to_vec(),
+    }
+}
+
+/// A model's inputs and outputs; rows are part of the shapes.
+pub(crate) fn metadata(
+    visible: ModelOrPipeline<'_>,
+    target: &Target<'_>,
+) -> proto::ModelMetadataResponse {
+    let texts = |name: &str| TensorMetadata {
+        name: name.into(),
+        datatype: Dtype::String.as_str().into(),
+        shape: vec![1],
+    };
+    let (inputs, outputs) = match target {
+        Target::Model { served, .. } => {
+            let info = served.lane.info();
+            (info.inputs.iter().map(tensor).collect(), info.outputs.iter().map(tensor).collect())
+        }
+        Target::Pipeline { .. } => (vec![texts(REQUEST)], vec![texts(RESPONSE)]),
+    };
+    proto::ModelMetadataResponse {
+        name: visible.name(),
+        versions: vec![visible.version().to_string()],
+        platform: platform(target).into(),
+        inputs,
+        outputs,
+    }
+}
+
+fn tensor(info: &TensorInfo) -> TensorMetadata {
+    TensorMetadata {
+        name: info.name.to_string(),
+        datatype: info.dtype.as_str().into(),
+        shape: dims(&info.dims),
+    }
+}
+
+fn dims(dims: &[Option<usize>]) -> Vec<i64> {
+    dims.iter().map(|dim| dim.map_or(-1, |size| size as i64)).collect()
+}
+
+/// A pipeline's input, as a model's would be described.
+pub(crate) fn pipeline_input() -> TensorInfo {
+    TensorInfo { name: REQUEST.into(), dtype: Dtype::String, dims: vec![Some(1)] }
+}
+
+/// In Triton's words where it has one.
+fn platform(target: &Target<'_>) -> &'static str {
+    match target {
+        Target::Model { served, .. } if served.lane.info().backend == "onnxruntime" => {
+            "onnxruntime_onnx"
+        }
+        Target::Model { served, .. } => served.lane.info().backend,
+        Target::Pipeline { .. } => "gristmill_pipeline",
+    }
+}
+
+/// How a model is batched, in the model configuration extension's words.
+pub(crate) fn config(visible: ModelOrPipeline<'_>, target: &Target<'_>) -> proto::ModelConfig {
+    let policy = Some(proto::ModelTransactionPolicy { decoupled: false });
+    let base = proto::ModelConfig {
+        name: visible.name(),
+        platform: platform(target).into(),
+        model_transaction_policy: policy,
+        response_cache: Some(proto::ModelResponseCache { enable: false }),
+        ..Default::default()
+    };
+    let data_type = configured(Dtype::String).into();
+    match target {
+        Target::Model { served, .. } => model_config(base, served),
+        Target::Pipeline { .. } => proto::ModelConfig {
+            backend: "gristmill".into(),
+            input: vec![proto::ModelInput {
+                name: REQUEST.into(),
+                data_type,
+                dims: vec![1],
+                ..Default::default()
+            }],
+            output: vec![proto::ModelOutput {
+                name: RESPONSE.into(),
+                data_type,
+                dims: vec![1],
+                ..Default::default()
+            }],
+            ..base
+        },
+    }
+}
+
+fn model_config(base: proto::ModelConfig, served: &ServedModel) -> proto::ModelConfig {
+    let lane = &served.lane;
+    let info = lane.info();
+    let batches = info.rows_are_dynamic();
+    // Where there are batches, the configuration's shapes are those of a row.
+    let row = |shape: &[Option<usize>]| dims(&shape[usize::from(batches)..]);
+    let input = info.inputs.iter().map(|input| proto::ModelInput {
+        name: input.name.to_string(),
+        data_type: configured(input.dtype).into(),
+        dims: row(&input.dims),
+        ..Default::default()
+    });
+    let output = info.outputs.iter().map(|output| proto::ModelOutput {
+        name: output.name.to_string(),
+        data_type: configured(output.dtype).into(),
+        dims: row(&output.dims),
+        ..Default::default()
+    });
+    let on_gpu = served.providers.first().is_some_and(|provider| provider.name == "cuda");
+    let kind = if on_gpu { Kind::Gpu } else { Kind::Cpu };
+    let max_batch_size = if batches { lane.config().max_batch_size as i32 } else { 0 };
+    proto::ModelConfig {
+        backend: info.backend.into(),
+        max_batch_size,
+        input: input.collect(),
+        output: output.collect(),
+        instance_group: vec![proto::ModelInstanceGroup {
+            name: base.name.clone(),
+            kind: kind.into(),
+            count: lane.instances() as i32,
+        }],
+        dynamic_batching: batches.then(|| dynamic_batching(lane.config())),
+        ..base
+    }
+}
+
+fn dynamic_batching(config: &LaneConfig) -> proto::ModelDynamicBatching {
+    let policies = (1..).zip(&config.levels).map(|(level, policy)| (level, queue_policy(policy)));
+    proto::ModelDynamicBatching {
+        preferred_batch_size: config
+            .preferred_batch_sizes
+            .iter()
+            .map(|size| *size as i32)
+            .collect(),
+        max_queue_delay_microseconds: config.max_queue_delay.as_micros() as u64,
+        preserve_ordering: false,
+        priority_levels: config.levels.len() as u64,
+        default_priority_level: config.default_level as u64 + 1,
+        priority_queue_policy: policies.collect(),
+    }
+}
+
+fn queue_policy(policy: &QueuePolicy) -> proto::ModelQueuePolicy {
+    let action = match policy.timeout_action {
+        TimeoutAction::Reject => WireAction::Reject,
+        TimeoutAction::Delay => WireAction::Delay,
+    };
+    proto::ModelQueuePolicy {
+        timeout_action: action.into(),
+        default_timeout_microseconds: policy
+            .timeout
+            .map_or(0, |timeout| timeout.as_micros() as u64),
+        allow_timeout_override: policy.allow_timeout_override,
+        max_queue_size: policy.max_requests.unwrap_or_default() as u32,
+    }
+}
+
+/// What every model did that the caller may see.
+pub(crate) fn all_statistics(
+    caller: Caller<'_>,
+    snapshot: &Snapshot,
+) -> proto::ModelStatisticsResponse {
+    let visible = caller.models(snapshot).into_iter();
+    let served = visible.filter_map(|model| Some((model, model.served().ok()?)));
+    let told = served.map(|(model, target)| statistics(caller, model, &target));
+    proto::ModelStatisticsResponse { model_stats: told.collect() }
+}
+
+/// What a model did since it was loaded, or a pipeline since the server started. A tenant is told of its own
+/// requests only.
+pub(crate) fn statistics(
+    caller: Caller<'_>,
+    visible: ModelOrPipeline<'_>,
+    target: &Target<'_>,
+) -> proto::ModelStatistics {
+    let base = proto::ModelStatistics {
+        name: visible.name(),
+        version: visible.version().to_string(),
+        ..Default::default()
+    };
+    match target {
+        Target::Model { served, .. } => {
+            let mut all = served.lane.statistics();
+            match caller {
+                Caller::Tenant { name, .. } => {
+                    of_model(base, &all.tenants.remove(name).unwrap_or_default())
+                }
+                Caller::Operator => of_model(base, &all.total),
+            }
+        }
+        Target::Pipeline { route, .. } => of_pipeline(base, &route.statistics.get()),
+    }
+}
+
+fn of_model(base: proto::ModelStatistics, done: &Counters) -> proto::ModelStatistics {
+    let batch_stats = done.batches.iter().map(|(rows, batches)| {
+        let Times { input, infer, output } = batches.times;
+        proto::InferBatchStatistics {
+            batch_size: *rows as u64,
+            compute_input: duration(batches.count, input),
+            compute_infer: duration(batches.count, infer),
+            compute_output: duration(batches.count, output),
+        }
+    });
+    proto::ModelStatistics {
+        last_inference: millis(done.last_run),
+        inference_count: done.rows,
+        execution_count: done.batch_count(),
+        inference_stats: Some(proto::InferStatistics {
+            success: duration(done.success, done.success_time),
+            fail: duration(done.fail, done.fail_time),
+            queue: duration(done.success, done.queue),
+            compute_input: duration(done.success, done.compute.input),
+            compute_infer: duration(done.success, done.compute.infer),
+            compute_output: duration(done.success, done.compute.output),
+            cache_hit: duration(0, Duration::ZERO),
+            cache_miss: duration(0, Duration::ZERO),
+        }),
+        batch_stats: batch_stats.collect(),
+        ..base
+    }
+}
+
+/// Preprocessing is a pipeline's input time, postprocessing its output time.
+fn of_pipeline(base: proto::ModelStatistics, done: &StageDurations) -> proto::ModelStatistics {
+    proto::ModelStatistics {
+        last_inference: millis(done.last),
+        inference_count: done.success,
+        execution_count: done.success,
+        inference_stats: Some(proto::InferStatistics {
+            success: duration(done.success, done.success_time),
+            fail: duration(done.fail, done.fail_time),
+            queue: duration(done.success, done.queue),
+            compute_input: duration(done.success, done.pre),
+            compute_infer: duration(done.success, done.infer),
+            compute_output: duration(done.success, done.post),
+            cache_hit: duration(0, Duration::ZERO),
+            cache_miss: duration(0, Duration::ZERO),
+        }),
+        ..base
+    }
+}
+
+fn duration(count: u64, time: Duration) -> Option<proto::StatisticDuration> {
+    Some(proto::StatisticDuration { count, ns: time.as_nanos() as u64 })
+}
+
+fn millis(at: Option<SystemTime>) -> u64 {
+    let since = at.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
+    since.map_or(0, |since| since.as_millis() as u64)
+}
+
+/// Every model that the caller may see.
+pub(crate) fn index(
+    caller: Caller<'_>,
+    snapshot: &Snapshot,
+    ready_only: bool,
+) -> proto::RepositoryIndexResponse {
+    let visible = caller.models(snapshot).into_iter();
+    let versions = visible.flat_map(versions);
+    let listed = versions.filter(|version| !ready_only || version.state == "READY");
+    proto::RepositoryIndexResponse { models: listed.collect() }
+}
+
+/// The versions of a model, the newest first: those that served before are known, but not loaded.
+fn versions(visible: ModelOrPipeline<'_>) -> Vec<ModelIndex> {
+    let name = visible.name();
+    let entry = |version: u64, reason: Option<&str>| ModelIndex {
+        name: name.clone(),
+        version: version.to_string(),
+        state: if reason.is_none() { "READY" } else { "UNAVAILABLE" }.into(),
+        reason: reason.unwrap_or_default().into(),
+    };
+    let why = visible.served().err().map(|error| error.to_string());
+    let mut entries = vec![entry(visible.version(), why.as_deref())];
+    if let ModelOrPipeline::Model { state, .. } = visible {
+        let earlier = state.earlier_versions.iter().rev();
+        entries.extend(earlier.map(|version| entry(*version, Some("superseded"))));
+    }
+    entries
+}

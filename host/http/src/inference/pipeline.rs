@@ -1,0 +1,72 @@
+//! A pipeline as a model: one text in, one text out.
+
+use bytes::Bytes;
+use gristmill_core::{Dtype, ErrorCode, Shape};
+use gristmill_oip::{InferRequest, Output, OutputData, from_texts};
+use gristmill_sandbox::{Request, Response};
+use gristmill_snapshot::Route;
+use gristmill_transport::Problem;
+
+use super::models::{REQUEST, RESPONSE};
+
+/// The request for the pipeline's preprocessor.
+pub(super) fn plugin_request(route: &Route, request: &InferRequest) -> Result<Request, Problem> {
+    let body = pipeline_body(request)?;
+    if body.len() > route.limits.body_bytes {
+        let limit = route.limits.body_bytes;
+        let detail = format!("{REQUEST} is over the pipeline's limit of {limit} bytes");
+        return Err(Problem::new(ErrorCode::BodyTooLarge, detail));
+    }
+    Ok(Request {
+        content_type: None,
+        headers: Vec::new(),
+        query: Vec::new(),
+        settings: route.settings.clone(),
+        body,
+        parts: Vec::new(),
+    })
+}
+
+/// The one element of `REQUEST`, which may be any bytes.
+fn pipeline_body(request: &InferRequest) -> Result<Bytes, Problem> {
+    let wrong = |detail: String| Problem::new(ErrorCode::InvalidRequest, detail);
+    let [input] = &request.inputs[..] else {
+        let detail =
+            format!("{} inputs are given, a pipeline has one: {REQUEST}", request.inputs.len());
+        return Err(wrong(detail));
+    };
+    if input.name != REQUEST {
+        return Err(wrong(format!("unknown input {:?}: a pipeline's is {REQUEST}", input.name)));
+    }
+    let not_one =
+        || wrong(format!("{REQUEST} has shape {:?}, a pipeline wants [1]", &input.shape[..]));
+    // Before its elements are taken apart, which may be many.
+    if input.shape.iter().any(|size| *size != 1) {
+        return Err(not_one());
+    }
+    input.texts()?.pop().ok_or_else(not_one)
+}
+
+/// The pipeline's answer as the output `RESPONSE`. The protocol has no place for a status beside an answer,
+/// so that an error's status becomes the request's error.
+pub(super) fn output_of(response: Response) -> Result<Output, Problem> {
+    if response.status >= 400 {
+        let code = match response.status {
+            ..500 => ErrorCode::InvalidRequest,
+            _ => ErrorCode::PluginFailed,
+        };
+        if code == ErrorCode::PluginFailed {
+            tracing::warn!(status = response.status, "the pipeline answered with an error");
+        }
+        let text = String::from_utf8_lossy(&response.body);
+        let detail = format!("the pipeline answered with status {}: {text}", response.status);
+        return Err(Problem::new(code, detail));
+    }
+    let data = from_texts(&[&response.body]);
+    Ok(Output {
+        name: RESPONSE.into(),
+        datatype: Dtype::String,
+        shape: Shape::from_elem(1, 1),
+        data: OutputData::Bytes(data.into()),
+    })
+}

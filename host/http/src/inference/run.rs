@@ -1,0 +1,161 @@
+//! Running a model or a pipeline for a client of the protocol.
+
+use std::sync::Arc;
+
+use gristmill_batch::Submission;
+use gristmill_core::{Deadline, ErrorCode, Name, NamedTensor, Receipt};
+use gristmill_oip::{InferRequest, Output, OutputData};
+use gristmill_serve::{
+    Caller, ModelAnswer, ModelWork, NotFound, PIPELINE_VERSION, PipelineAnswer, Queueing, Target,
+    Work, request_span,
+};
+use gristmill_snapshot::{ModelState, Route, ServedModel, Snapshot};
+use gristmill_transport::Problem;
+use tracing::Instrument;
+
+use super::Inference;
+use super::models::RESPONSE;
+use super::pipeline::{output_of, plugin_request};
+
+/// A request on its way to a model.
+pub(crate) struct Asked<'a> {
+    pub(crate) caller: Caller<'a>,
+    pub(crate) model: &'a str,
+    pub(crate) version: &'a str,
+    /// The request's id, for the log.
+    pub(crate) id: &'a str,
+    pub(crate) deadline: Deadline,
+}
+
+/// What a model came to.
+pub(crate) struct Ran {
+    pub(crate) version: u64,
+    pub(crate) outputs: Vec<Output>,
+}
+
+/// A model that serves.
+struct Model<'a> {
+    name: &'a Name,
+    state: &'a ModelState,
+    served: &'a ServedModel,
+}
+
+impl<'a> Asked<'a> {
+    /// What serves the model that is asked for.
+    pub(crate) fn target(&self, snapshot: &'a Snapshot) -> Result<Target<'a>, NotFound> {
+        self.caller.find(snapshot, self.model, self.version)?.served()
+    }
+}
+
+impl Inference {
+    /// Run a model or a pipeline, and note in the receipt what becomes known of the request.
+    pub(crate) async fn run(
+        &self,
+        asked: &Asked<'_>,
+        target: &Target<'_>,
+        (request, receipt): (&mut InferRequest, &mut Receipt),
+    ) -> Result<Ran, Problem> {
+        match *target {
+            Target::Model { name, state, served } => {
+                let model = Model { name, state, served };
+                self.run_model(asked, model, (request, receipt)).await
+            }
+            Target::Pipeline { name, route } => {
+                check_outputs(name.as_str(), [RESPONSE].into_iter(), request)?;
+                let span = request_span(route, &self.shared.request_ids.of_text(asked.id));
+                let way = Box::pin(run_pipeline(asked, route, (request, receipt)));
+                way.instrument(span).await
+            }
+        }
+    }
+
+    async fn run_model(
+        &self,
+        asked: &Asked<'_>,
+        model: Model<'_>,
+        (request, receipt): (&mut InferRequest, &mut Receipt),
+    ) -> Result<Ran, Problem> {
+        let Model { name, state, served } = model;
+        let (tenant, own) = asked.caller.tenant()?;
+        let inputs = self.inputs(served, asked.caller, request).await?;
+        let known = served.lane.info().outputs.iter().map(|info| &*info.name);
+        check_outputs(name.as_str(), known, request)?;
+        let submission = Submission {
+            tenant: tenant.clone(),
+            weight: own.weight,
+            priority: given_priority(request),
+            timeout: request.timeout,
+            inputs,
+            arrived: receipt.record().arrived,
+            deadline: asked.deadline,
+        };
+        let work = ModelWork {
+            model: name.clone(),
+            lane: served.lane.clone(),
+            submission,
+            id: self.shared.request_ids.of_text(asked.id),
+            receipt: receipt.take(),
+        };
+        let ModelAnswer { outcome, receipt: returned } = work.run().await;
+        *receipt = returned;
+        let outputs = asked_for(outcome?, request).into_iter();
+        let outputs = outputs.map(|NamedTensor { name, tensor }| Output {
+            name,
+            datatype: tensor.dtype(),
+            shape: tensor.shape().into(),
+            data: OutputData::Tensor(tensor),
+        });
+        Ok(Ran { version: state.version, outputs: outputs.collect() })
+    }
+}
+
+async fn run_pipeline(
+    asked: &Asked<'_>,
+    route: &Arc<Route>,
+    (request, receipt): (&mut InferRequest, &mut Receipt),
+) -> Result<Ran, Problem> {
+    let own = Deadline::at(receipt.record().arrived + route.limits.timeout);
+    let work = Work {
+        route: route.clone(),
+        request: plugin_request(route, request)?,
+        deadline: own.min(asked.deadline),
+        queueing: Queueing { priority: given_priority(request), timeout: request.timeout },
+        receipt: receipt.take(),
+    };
+    let PipelineAnswer { outcome, receipt: returned } = work.run().await;
+    *receipt = returned;
+    Ok(Ran { version: PIPELINE_VERSION, outputs: vec![output_of(outcome?)?] })
+}
+
+/// Check that the model has every output that is asked for.
+fn check_outputs<'a>(
+    model: &str,
+    mut known: impl Iterator<Item = &'a str> + Clone,
+    request: &InferRequest,
+) -> Result<(), Problem> {
+    for asked in &request.outputs {
+        if !known.clone().any(|name| name == asked.name) {
+            let known: Vec<_> = known.by_ref().collect();
+            let detail =
+                format!("unknown output {:?} of model {model:?}: it has {known:?}", asked.name);
+            return Err(Problem::new(ErrorCode::InvalidRequest, detail));
+        }
+    }
+    Ok(())
+}
+
+/// The outputs that are asked for, in the request's order; all, in the model's order, if it names none.
+fn asked_for(mut outputs: Vec<NamedTensor>, request: &InferRequest) -> Vec<NamedTensor> {
+    if !request.outputs.is_empty() {
+        let position = |output: &NamedTensor| {
+            request.outputs.iter().position(|asked| *asked.name == *output.name)
+        };
+        outputs.retain(|output| position(output).is_some());
+        outputs.sort_by_key(position);
+    }
+    outputs
+}
+
+fn given_priority(request: &InferRequest) -> Option<u32> {
+    Some(request.priority).filter(|priority| *priority > 0)
+}

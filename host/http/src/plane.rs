@@ -1,0 +1,143 @@
+//! The data plane over HTTP: one request, from its head to its answer's headers.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use gristmill_core::{ErrorCode, Receipt, Record};
+use gristmill_snapshot::{Cell, Snapshot};
+use gristmill_transport::body::{self, Answer, ResponseBody};
+use gristmill_transport::{Problem, REQUEST_ID, RequestIds};
+use http::header::{CONNECTION, EXPECT};
+use http::request::Parts;
+use http::{HeaderName, HeaderValue, Request, StatusCode};
+use hyper::body::{Body as _, Incoming};
+
+use crate::inference::Inference;
+use crate::path::{Path, path_of};
+use crate::timing::{SERVER_TIMING, server_timing};
+use crate::{v1, v2};
+
+const RELEASE: HeaderName = HeaderName::from_static("gristmill-release");
+const PROVIDER: HeaderName = HeaderName::from_static("gristmill-provider");
+
+/// The data plane's handler; clones share everything.
+#[derive(Clone)]
+pub struct DataPlane {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    cell: Arc<Cell>,
+    inference: Inference,
+    request_ids: RequestIds,
+}
+
+impl DataPlane {
+    /// The handler of what `cell` serves.
+    pub fn new(cell: Arc<Cell>, inference: Inference) -> Self {
+        let shared = Shared { cell, inference, request_ids: RequestIds::default() };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Answer one request.
+    pub async fn handle(self, request: Request<Incoming>) -> Answer {
+        let mut receipt = Receipt::open(Instant::now());
+        let (head, mut body) = request.into_parts();
+        let id = self.shared.request_ids.of(&head.headers);
+        let snapshot = self.shared.cell.load();
+        let path = path_of(head.uri.path());
+        let is_protocol = matches!(path, Some(Path::V2(_)));
+        let call = Call { snapshot: &snapshot, head: &head, id: &id };
+        let outcome = self.answer(path, call, &mut body, &mut receipt).await;
+        let (mut answer, record) = match outcome {
+            Ok(answer) => {
+                let bytes = answer.body().size_hint().lower() as usize;
+                (answer, receipt.answered(bytes))
+            }
+            Err(problem) => {
+                log_internal(&problem, &id);
+                let record = receipt.failed(problem.code);
+                let answer = match is_protocol {
+                    true => v2::error_answer(problem),
+                    false => problem.into_response(&id).map(ResponseBody::from),
+                };
+                (answer, record)
+            }
+        };
+        let is_reusable = is_reusable(&head, &mut body, answer.status()).await;
+        add_headers(&mut answer, &id, (&snapshot, &record));
+        if !is_reusable {
+            answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        answer
+    }
+
+    async fn answer(
+        &self,
+        path: Option<Path<'_>>,
+        call: Call<'_>,
+        body: &mut Incoming,
+        receipt: &mut Receipt,
+    ) -> Result<Answer, Problem> {
+        let inference = &self.shared.inference;
+        match path {
+            Some(Path::V2(below)) => v2::answer(inference, below, call, (body, receipt)).await,
+            // Boxed: it is large, and the protocol's requests need not carry it about.
+            Some(Path::V1(path)) => {
+                Box::pin(v1::answer(inference, path, call, (body, receipt))).await
+            }
+            None => {
+                let detail = format!("nothing is served at {:?}", call.head.uri.path());
+                Err(Problem::new(ErrorCode::NotFound, detail))
+            }
+        }
+    }
+}
+
+/// A request, apart from its body.
+#[derive(Clone, Copy)]
+pub(crate) struct Call<'a> {
+    /// What serves it, from its first look-up to its answer.
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) head: &'a Parts,
+    /// The request's id.
+    pub(crate) id: &'a str,
+}
+
+/// Whether the next request can follow on the connection, although some of `body` may be unread.
+async fn is_reusable(head: &Parts, body: &mut Incoming, answer: StatusCode) -> bool {
+    if body.is_end_stream() {
+        return true;
+    }
+    // A client that sends too slowly or too much need not go on, and one that waits to be asked for its
+    // body may send it or not.
+    let gives_up = match answer {
+        StatusCode::REQUEST_TIMEOUT | StatusCode::PAYLOAD_TOO_LARGE => true,
+        status => status.as_u16() >= 400 && head.headers.contains_key(EXPECT),
+    };
+    !gives_up && body::drain(body).await
+}
+
+fn add_headers(answer: &mut Answer, id: &str, (snapshot, record): (&Snapshot, &Record)) {
+    let headers = answer.headers_mut();
+    if let Ok(id) = HeaderValue::from_str(id) {
+        headers.insert(REQUEST_ID, id);
+    }
+    // A caller that was not admitted need not know when something is changed.
+    if record.stages.auth.is_some() {
+        headers.insert(RELEASE, snapshot.release.into());
+    }
+    if let Some(provider) = record.provider {
+        headers.insert(PROVIDER, HeaderValue::from_static(provider));
+    }
+    if let Some(times) = server_timing(&record.stages) {
+        headers.insert(SERVER_TIMING, times);
+    }
+}
+
+/// Other errors were logged where they happened.
+fn log_internal(problem: &Problem, request_id: &str) {
+    if problem.code == ErrorCode::Internal {
+        tracing::error!(request_id, detail = problem.detail, "internal error");
+    }
+}

@@ -1,0 +1,42 @@
+//! The header `Server-Timing`: how long the stages of a request took.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use gristmill_core::Stages;
+use gristmill_telemetry::stage;
+use http::{HeaderName, HeaderValue};
+
+pub(crate) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+
+/// The header's value, in milliseconds. None for a request whose caller was not admitted.
+pub(crate) fn server_timing(stages: &Stages) -> Option<HeaderValue> {
+    stages.auth?;
+    let Stages { auth, pre, queue, infer, post } = *stages;
+    let mut text = String::with_capacity(96);
+    let mut add = |name: &str, took: Option<Duration>| {
+        let Some(took) = took else { return };
+        let separator = if text.is_empty() { "" } else { ", " };
+        let _ = write!(text, "{separator}{name};dur={:.3}", took.as_secs_f64() * 1e3);
+    };
+    add(stage::AUTH, auth);
+    add(stage::PRE, pre);
+    add(stage::QUEUE, queue);
+    add(stage::INFER, infer);
+    add(stage::POST, post);
+    HeaderValue::from_str(&text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stages_that_were_reached_are_named_in_order() {
+        let ms = |ms| Some(Duration::from_millis(ms));
+        let mut stages = Stages { pre: ms(2), ..Stages::default() };
+        assert_eq!(server_timing(&stages), None);
+        stages.auth = ms(1);
+        assert_eq!(server_timing(&stages).unwrap(), "auth;dur=1.000, pre;dur=2.000");
+    }
+}

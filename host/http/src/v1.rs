@@ -1,0 +1,106 @@
+//! `/v1`: `POST /v1/{tenant}/infer[/{pipeline}]`, `GET /v1/{tenant}`, and the server's health.
+
+mod describe;
+mod form;
+mod request;
+mod response;
+
+use std::sync::Arc;
+
+use gristmill_core::{Deadline, Receipt};
+use gristmill_serve::{
+    PipelineAnswer, Queueing, Work, admitted, find_pipeline, readiness, request_span,
+};
+use gristmill_snapshot::Route;
+use gristmill_transport::body::{self, Answer, ReadPlan};
+use gristmill_transport::{Allowed, Checked, Problem};
+use http::request::Parts;
+use hyper::body::Incoming;
+use serde_json::{Value, json};
+use tracing::Instrument;
+
+use crate::answers::{self, key_of};
+use crate::inference::{Encoded, Inference};
+use crate::plane::Call;
+
+/// What is served at a path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Path<'a> {
+    Live,
+    Ready,
+    /// `/v1/{tenant}`.
+    Tenant(&'a str),
+    /// `/v1/{tenant}/infer[/{pipeline}]`.
+    Infer {
+        tenant: &'a str,
+        pipeline: Option<&'a str>,
+    },
+}
+
+/// Answer one request, and note in its receipt what becomes known of it.
+pub(crate) async fn answer(
+    inference: &Inference,
+    path: Path<'_>,
+    call: Call<'_>,
+    (body, receipt): (&mut Incoming, &mut Receipt),
+) -> Result<Answer, Problem> {
+    let allowed = match path {
+        Path::Infer { .. } => Allowed::Post,
+        _ => Allowed::Get,
+    };
+    let Call { snapshot, head, id } = call;
+    if let Checked::Options = allowed.check(&head.method)? {
+        return Ok(allowed.options());
+    }
+    match path {
+        Path::Live => Ok(answers::live()),
+        Path::Ready => {
+            let unavailable = readiness(snapshot, inference.is_shutting_down())?;
+            let mut document = json!({ "status": "ready" });
+            if !unavailable.is_none() {
+                document["unavailable"] = serde_json::to_value(unavailable).unwrap_or(Value::Null);
+            }
+            Ok(answers::json(&document))
+        }
+        Path::Tenant(name) => {
+            let (name, tenant) = admitted(snapshot, name, key_of(&head.headers))?;
+            receipt.admitted();
+            Ok(describe::describe(name, tenant, snapshot.release))
+        }
+        Path::Infer { tenant, pipeline } => {
+            let tenant = admitted(snapshot, tenant, key_of(&head.headers))?;
+            receipt.admitted();
+            let route = find_pipeline(tenant, pipeline)?;
+            let way = infer(inference, route, (head, body), receipt);
+            way.instrument(request_span(route, id)).await
+        }
+    }
+}
+
+/// Read the body, run the pipeline, shape the response.
+async fn infer(
+    inference: &Inference,
+    route: &Arc<Route>,
+    (head, body): (&Parts, &mut Incoming),
+    receipt: &mut Receipt,
+) -> Result<Answer, Problem> {
+    let budget = &route.share.bytes;
+    let deadline = Deadline::at(receipt.record().arrived + route.limits.timeout);
+    let bytes = route.limits.body_bytes;
+    let pool = inference.pool();
+    let plan = ReadPlan { bytes, deadline, budget: Some(budget), aligned_at: 0, pool };
+    let body = body::read(body, plan).await?;
+    receipt.note().request_bytes = body.len();
+    let encoded = Encoded { body, limit: bytes, tenant: Some(&route.tenant), budget: Some(budget) };
+    let body = inference.decoded(&head.headers, encoded).await?;
+    let request = request::for_plugin(head, body, route.settings.clone()).await?;
+    let queueing = Queueing::default();
+    let work = Work { route: route.clone(), request, deadline, queueing, receipt: receipt.take() };
+    let PipelineAnswer { outcome, receipt: returned } = work.run().await;
+    *receipt = returned;
+    let answer = response::from_plugin(outcome?, route.limits.plugin.response_bytes, budget);
+    answer.inspect_err(|problem| {
+        let plugin = route.post_name.as_str();
+        tracing::warn!(plugin, error = problem.detail, "request failed");
+    })
+}

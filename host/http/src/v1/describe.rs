@@ -1,0 +1,42 @@
+//! `GET /v1/{tenant}`: what a tenant has.
+
+use gristmill_core::Name;
+use gristmill_snapshot::{Pipeline, Tenant};
+use gristmill_transport::body::Answer;
+use serde::Serialize;
+
+use crate::answers;
+
+#[derive(Serialize)]
+struct TenantDocument<'a> {
+    tenant: &'a Name,
+    release: u64,
+    default_pipeline: Option<&'a Name>,
+    pipelines: Vec<PipelineDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct PipelineDocument<'a> {
+    name: &'a Name,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+}
+
+/// The tenant's pipelines, by name.
+pub(super) fn describe(name: &Name, tenant: &Tenant, release: u64) -> Answer {
+    let mut pipelines: Vec<_> = tenant.pipelines.iter().collect();
+    pipelines.sort_unstable_by_key(|(name, _)| *name);
+    let pipelines = pipelines.into_iter().map(|(name, pipeline)| match pipeline {
+        Pipeline::Ready(_) => PipelineDocument { name, state: "ready", reason: None },
+        Pipeline::Unavailable(why) => {
+            PipelineDocument { name, state: "unavailable", reason: Some(why) }
+        }
+    });
+    answers::json(&TenantDocument {
+        tenant: name,
+        release,
+        default_pipeline: tenant.default_pipeline.as_ref(),
+        pipelines: pipelines.collect(),
+    })
+}

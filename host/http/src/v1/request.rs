@@ -1,0 +1,76 @@
+//! What a plugin sees of a request.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use gristmill_sandbox::Request;
+use gristmill_transport::Problem;
+use http::header::CONTENT_TYPE;
+use http::request::Parts;
+use http::{HeaderMap, HeaderName};
+
+use super::form;
+
+/// The request for the preprocessor.
+pub(super) async fn for_plugin(
+    head: &Parts,
+    body: Bytes,
+    settings: Arc<str>,
+) -> Result<Request, Problem> {
+    let full_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let content_type =
+        full_type.map(|value| value.split(';').next().unwrap_or_default().trim().to_lowercase());
+    let (body, parts) = match full_type {
+        Some(full) if content_type.as_deref() == Some("multipart/form-data") => {
+            (Bytes::new(), form::split(full, body).await?)
+        }
+        _ => (body, Vec::new()),
+    };
+    Ok(Request {
+        content_type,
+        headers: visible(&head.headers),
+        query: query(head.uri.query().unwrap_or_default()),
+        settings,
+        body,
+        parts,
+    })
+}
+
+/// The headers a plugin may see.
+fn visible(headers: &HeaderMap) -> Vec<(String, String)> {
+    let allowed = |name: &HeaderName| {
+        let name = name.as_str();
+        matches!(name, "accept" | "accept-language" | "user-agent") || name.starts_with("x-")
+    };
+    let visible = headers.iter().filter(|(name, _)| allowed(name));
+    visible
+        .filter_map(|(name, value)| {
+            Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
+        })
+        .collect()
+}
+
+fn query(query: &str) -> Vec<(String, String)> {
+    form_urlencoded::parse(query.as_bytes()).into_owned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_are_decoded() {
+        let expected = [("a", "1 2"), ("b", "ä/"), ("c", ""), ("d", "%zz")];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(query("a=1+2&b=%C3%A4%2f&&c&d=%zz"), expected);
+    }
+
+    #[test]
+    fn credentials_are_not_for_plugins() {
+        let mut headers = HeaderMap::new();
+        headers.insert("authorization", "Bearer secret".parse().unwrap());
+        headers.insert("cookie", "a=b".parse().unwrap());
+        headers.insert("x-trace", "1".parse().unwrap());
+        assert_eq!(visible(&headers), [("x-trace".to_owned(), "1".to_owned())]);
+    }
+}

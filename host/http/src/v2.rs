@@ -1,0 +1,201 @@
+//! The Open Inference Protocol over HTTP: paths, and what each answers.
+
+mod infer;
+mod path;
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use gristmill_core::{ErrorCode, Receipt};
+use gristmill_serve::{Caller, readiness};
+use gristmill_transport::body::{self, Answer, ReadPlan};
+use gristmill_transport::{Checked, Problem, status_of};
+use http::StatusCode;
+use hyper::body::Incoming;
+use percent_encoding::percent_decode_str;
+use serde_json::json;
+
+use self::infer::infer;
+use self::path::{CallerPath, Model, OpenPath, Path, path_of};
+use crate::answers::{empty, json, key_of};
+use crate::inference::{Asked, Encoded, Inference, models};
+use crate::plane::Call;
+
+/// A path of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Below<'a> {
+    /// What follows `/v2`.
+    pub(crate) path: &'a str,
+    /// The tenant that the path names before it.
+    pub(crate) tenant: Option<&'a str>,
+}
+
+/// Answer one request below `/v2`, and note in its receipt what becomes known of it.
+pub(crate) async fn answer(
+    inference: &Inference,
+    below: Below<'_>,
+    call: Call<'_>,
+    (body, receipt): (&mut Incoming, &mut Receipt),
+) -> Result<Answer, Problem> {
+    let segments = below.path.split('/').filter(|part| !part.is_empty());
+    let segments: Vec<_> =
+        segments.map(|part| percent_decode_str(part).decode_utf8_lossy()).collect();
+    let segments: Vec<&str> = segments.iter().map(|segment| &**segment).collect();
+    let Some((allowed, path)) = path_of(&segments) else {
+        let detail = format!("nothing is served at \"/v2{}\"", below.path);
+        return Err(Problem::new(ErrorCode::NotFound, detail));
+    };
+    if let Checked::Options = allowed.check(&call.head.method)? {
+        return Ok(allowed.options());
+    }
+    let path = match path {
+        Path::Open(path) => return answer_unauthenticated(inference, path, call),
+        Path::Caller(path) => path,
+    };
+    let key = key_of(&call.head.headers);
+    let caller = inference.gate().caller(call.snapshot, key, below.tenant)?;
+    receipt.admitted();
+    let asking = Asking { inference, call, caller };
+    asking.answer(path, (body, receipt)).await
+}
+
+fn answer_unauthenticated(
+    inference: &Inference,
+    path: OpenPath,
+    call: Call<'_>,
+) -> Result<Answer, Problem> {
+    Ok(match path {
+        OpenPath::Server => json(&models::server()),
+        OpenPath::Live => json(&json!({ "live": true })),
+        OpenPath::Ready => {
+            let ready = readiness(call.snapshot, inference.is_shutting_down()).is_ok();
+            let mut answer = json(&json!({ "ready": ready }));
+            if !ready {
+                *answer.status_mut() = StatusCode::BAD_REQUEST;
+            }
+            answer
+        }
+        OpenPath::Unsupported(why) => return Err(Problem::new(ErrorCode::Unsupported, why)),
+    })
+}
+
+/// A request whose caller is known.
+#[derive(Clone, Copy)]
+struct Asking<'a> {
+    inference: &'a Inference,
+    call: Call<'a>,
+    caller: Caller<'a>,
+}
+
+impl Asking<'_> {
+    async fn answer(
+        self,
+        path: CallerPath<'_>,
+        (body, receipt): (&mut Incoming, &mut Receipt),
+    ) -> Result<Answer, Problem> {
+        let Self { inference, call, caller } = self;
+        let snapshot = call.snapshot;
+        let find = |Model { name, version }| caller.find(snapshot, name, version);
+        Ok(match path {
+            CallerPath::Models => {
+                let visible = caller.models(snapshot).into_iter();
+                let names: Vec<_> = visible.map(|model| model.name()).collect();
+                json(&json!({ "models": names }))
+            }
+            CallerPath::AllStatistics => json(&models::all_statistics(caller, snapshot)),
+            CallerPath::Metadata(model) => {
+                let visible = find(model)?;
+                json(&models::metadata(visible, &visible.served()?))
+            }
+            CallerPath::Ready(model) => match find(model).and_then(|visible| visible.served()) {
+                Ok(_) => empty(StatusCode::OK),
+                Err(error) => {
+                    let mut answer = error_answer(error.into());
+                    *answer.status_mut() = StatusCode::BAD_REQUEST;
+                    answer
+                }
+            },
+            CallerPath::Config(model) => {
+                let visible = find(model)?;
+                json(&models::config(visible, &visible.served()?))
+            }
+            CallerPath::Statistics(model) => {
+                let visible = find(model)?;
+                let statistics = models::statistics(caller, visible, &visible.served()?);
+                json(&json!({ "model_stats": [statistics] }))
+            }
+            CallerPath::Index => {
+                #[derive(Default, serde::Deserialize)]
+                struct IndexBody {
+                    #[serde(default)]
+                    ready: bool,
+                }
+                let IndexBody { ready } = document(&self.read(body, receipt).await?)?;
+                json(&models::index(caller, snapshot, ready).models)
+            }
+            CallerPath::Load(model) => {
+                Box::pin(self.set_loaded((model, true), (body, receipt))).await?
+            }
+            CallerPath::Unload(model) => {
+                Box::pin(self.set_loaded((model, false), (body, receipt))).await?
+            }
+            CallerPath::Infer(Model { name, version }) => {
+                let deadline = inference.deadline(receipt.record().arrived);
+                let asked = Asked { caller, model: name, version, id: call.id, deadline };
+                infer(inference, &asked, call, (body, receipt)).await?
+            }
+        })
+    }
+
+    async fn set_loaded(
+        self,
+        change: (&str, bool),
+        (body, receipt): (&mut Incoming, &mut Receipt),
+    ) -> Result<Answer, Problem> {
+        self.caller.operates()?;
+        #[derive(Default, serde::Deserialize)]
+        struct LoadBody {
+            #[serde(default)]
+            parameters: BTreeMap<String, serde::de::IgnoredAny>,
+        }
+        let LoadBody { parameters } = document(&self.read(body, receipt).await?)?;
+        let parameters = parameters.keys().map(String::as_str);
+        self.inference.set_loaded(self.caller, change, parameters).await?;
+        Ok(json(&json!({})))
+    }
+
+    /// The whole body of a request that is not an inference.
+    async fn read(self, body: &mut Incoming, receipt: &mut Receipt) -> Result<Bytes, Problem> {
+        let Self { inference, call, caller } = self;
+        let (bytes, budget) = (inference.message_bytes_max(), caller.budget());
+        let deadline = inference.deadline(receipt.record().arrived);
+        let pool = inference.pool();
+        let plan = ReadPlan { bytes, deadline, budget, aligned_at: 0, pool };
+        let body = body::read(body, plan).await?;
+        receipt.note().request_bytes = body.len();
+        let encoded = Encoded { body, limit: bytes, tenant: caller.name(), budget };
+        inference.decoded(&call.head.headers, encoded).await
+    }
+}
+
+/// A JSON body; none is an empty document.
+fn document<T: Default + serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    if body.is_empty() {
+        return Ok(T::default());
+    }
+    serde_json::from_slice(body).map_err(|error| {
+        Problem::new(ErrorCode::InvalidRequest, format!("the body cannot be read: {error}"))
+    })
+}
+
+/// An error as the protocol has it. The protocol knows no 422.
+pub(crate) fn error_answer(problem: Problem) -> Answer {
+    let status = match status_of(problem.code) {
+        StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST,
+        status => status,
+    };
+    let mut answer = json(&json!({ "error": problem.detail }));
+    *answer.status_mut() = status;
+    problem.add_headers(status, answer.headers_mut());
+    answer
+}

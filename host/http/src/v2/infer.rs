@@ -1,0 +1,195 @@
+//! An inference over HTTP: from its body to its answer's.
+
+use bytes::Bytes;
+use gristmill_core::{Dtype, ErrorCode, HeldBytes, Receipt};
+use gristmill_oip::{InferRequest, InferResponse, Input, Output, Room, Written};
+use gristmill_serve::{Caller, Target};
+use gristmill_transport::body::{self, Answer, ReadPlan, ResponseBody};
+use gristmill_transport::{Encoding, INLINE_BYTES_MAX, Problem};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, Response};
+use hyper::body::Incoming;
+
+use crate::inference::{Asked, Encoded, Inference, Ran, models};
+use crate::plane::Call;
+
+const HEADER_LENGTH: HeaderName = HeaderName::from_static("inference-header-content-length");
+
+/// Shorter responses are not worth compressing.
+const COMPRESSED_BYTES_MIN: usize = 1 << 10;
+
+/// Bytes around the text of a pipeline's request.
+const ENVELOPE_BYTES: usize = 4 << 10;
+
+/// Run what is asked for, and note in the receipt what becomes known of the request.
+pub(super) async fn infer(
+    inference: &Inference,
+    asked: &Asked<'_>,
+    call: Call<'_>,
+    (body, receipt): (&mut Incoming, &mut Receipt),
+) -> Result<Answer, Problem> {
+    let head = call.head;
+    let budget = &asked.caller.tenant()?.1.share.bytes;
+    let target = asked.target(call.snapshot)?;
+    let header_len = header_length(&head.headers)?;
+    let plan = ReadPlan {
+        bytes: bytes_max(inference, &target),
+        deadline: asked.deadline,
+        budget: Some(budget),
+        aligned_at: header_len.unwrap_or_default(),
+        pool: inference.pool(),
+    };
+    let limit = plan.bytes;
+    let body = body::read(body, plan).await?;
+    receipt.note().request_bytes = body.len();
+    let encoded = Encoded { body, limit, tenant: asked.caller.name(), budget: Some(budget) };
+    let body = inference.decoded(&head.headers, encoded).await?;
+    let mut request = match header_len {
+        Some(0) => {
+            let mut request = raw_request(&target, body)?;
+            // A text is a copy, with its length before it.
+            let texts = |input: &&mut Input| input.datatype == Dtype::String;
+            for input in request.inputs.iter_mut().filter(texts) {
+                input.data = body::try_held(std::mem::take(&mut input.data), budget)?;
+            }
+            request
+        }
+        header_len => parsed(inference, asked.caller, body, header_len).await?,
+    };
+    let Ran { version, outputs } = inference.run(asked, &target, (&mut request, receipt)).await?;
+    let done = Done { version, outputs, request };
+    let written = written(inference, asked, done).await?;
+    encoded_answer(inference, &head.headers, asked.caller, written).await
+}
+
+/// The most bytes of a request for this model.
+fn bytes_max(inference: &Inference, target: &Target<'_>) -> usize {
+    let most = inference.message_bytes_max();
+    match target {
+        Target::Model { .. } => most,
+        // A text in JSON may be longer than itself.
+        Target::Pipeline { route, .. } => {
+            most.min(route.limits.body_bytes.saturating_mul(2).saturating_add(ENVELOPE_BYTES))
+        }
+    }
+}
+
+/// The length of the body's JSON part, if binary tensors follow it.
+fn header_length(headers: &HeaderMap) -> Result<Option<usize>, Problem> {
+    let Some(value) = headers.get(HEADER_LENGTH) else { return Ok(None) };
+    let length = value.to_str().ok().and_then(|text| text.parse().ok());
+    let wrong = || {
+        let detail =
+            format!("Inference-Header-Content-Length is {value:?}: must be a number of bytes");
+        Problem::new(ErrorCode::InvalidRequest, detail)
+    };
+    length.map(Some).ok_or_else(wrong)
+}
+
+fn raw_request(target: &Target<'_>, body: Bytes) -> Result<InferRequest, Problem> {
+    Ok(match target {
+        Target::Model { served, .. } => {
+            let info = served.lane.info();
+            InferRequest::raw(&info.inputs, info.rows_are_dynamic(), body)?
+        }
+        Target::Pipeline { .. } => InferRequest::raw(&[models::pipeline_input()], true, body)?,
+    })
+}
+
+/// The request in `body`, whose first `header_len` bytes are JSON; all of it, if there is no length.
+async fn parsed(
+    inference: &Inference,
+    caller: Caller<'_>,
+    body: Bytes,
+    header_len: Option<usize>,
+) -> Result<InferRequest, Problem> {
+    let most = inference.message_bytes_max();
+    if header_len.unwrap_or(body.len()) <= INLINE_BYTES_MAX {
+        let room = Room::new(caller.budget(), most);
+        return Ok(InferRequest::parse(&body, header_len, &room)?);
+    }
+    let budget = caller.budget().cloned();
+    let parse = move || {
+        let room = Room::new(budget.as_ref(), most);
+        InferRequest::parse(&body, header_len, &room)
+    };
+    Ok(inference.offload().run(caller.name(), parse).await??)
+}
+
+/// A request that has run, and whose answer is to be written.
+struct Done {
+    version: u64,
+    outputs: Vec<Output>,
+    request: InferRequest,
+}
+
+/// An answer that was written, and the budget's bytes that its JSON holds.
+struct Counted {
+    written: Written,
+    held: Option<HeldBytes>,
+}
+
+/// The answer's body. Much JSON counts while it is written; from then on the body counts by itself.
+async fn written(inference: &Inference, asked: &Asked<'_>, done: Done) -> Result<Counted, Problem> {
+    let held = asked.caller.budget().map(|budget| budget.hold(0));
+    let Done { version, outputs, request } = done;
+    let id = request.id.as_deref();
+    let response = InferResponse { model_name: asked.model, model_version: version, id, outputs };
+    if response.json_bytes(&request) <= INLINE_BYTES_MAX {
+        let written = response.write(&request, held.as_ref())?;
+        return Ok(Counted { written, held });
+    }
+    let (model, outputs) = (asked.model.to_owned(), response.outputs);
+    let write = move || {
+        let id = request.id.as_deref();
+        let response = InferResponse { model_name: &model, model_version: version, id, outputs };
+        let written = response.write(&request, held.as_ref())?;
+        Ok::<_, Problem>(Counted { written, held })
+    };
+    inference.offload().run(asked.caller.name(), write).await?
+}
+
+/// The answer, compressed if the client takes that and it is worth it.
+async fn encoded_answer(
+    inference: &Inference,
+    request: &HeaderMap,
+    caller: Caller<'_>,
+    counted: Counted,
+) -> Result<Answer, Problem> {
+    let Counted { written: Written { parts, header_len }, held } = counted;
+    let len: usize = parts.iter().map(Bytes::len).sum();
+    let is_worth_it = len >= COMPRESSED_BYTES_MIN;
+    let encoding = is_worth_it.then(|| Encoding::accepted(request)).flatten();
+    let body = match encoding {
+        None => ResponseBody::from(parts),
+        Some(encoding) => {
+            let compressed = if len <= INLINE_BYTES_MAX {
+                encoding.compress(parts)
+            } else {
+                let compress = move || encoding.compress(parts);
+                inference.offload().run(caller.name(), compress).await?
+            };
+            let failed =
+                |error: std::io::Error| Problem::new(ErrorCode::Internal, error.to_string());
+            ResponseBody::from(Bytes::from(compressed.map_err(failed)?))
+        }
+    };
+    let mut answer = Response::new(match caller.budget() {
+        Some(budget) => body.held(budget),
+        None => body,
+    });
+    drop(held);
+    let headers = answer.headers_mut();
+    let content_type = match header_len {
+        Some(len) => {
+            headers.insert(HEADER_LENGTH, len.into());
+            "application/octet-stream"
+        }
+        None => "application/json",
+    };
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    if let Some(encoding) = encoding {
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding.as_str()));
+    }
+    Ok(answer)
+}

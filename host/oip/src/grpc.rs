@@ -1,0 +1,20 @@
+//! The protocol as gRPC has it: its messages, bounded before they are decoded, and the requests and
+//! tensors in them.
+//!
+//! `codec` looks through a message before prost decodes it, `contents` reads typed tensors, `messages`
+//! takes a request apart, `names` are the words of enumerations in JSON.
+
+mod codec;
+mod contents;
+mod messages;
+mod names;
+
+pub use messages::{number, output_of, requested_output, tensors, typed_bytes};
+pub use names::configured;
+
+/// The protocol's messages and service. Those that describe models serialise to the JSON of HTTP.
+#[expect(clippy::all, unused_qualifications, reason = "generated")]
+#[allow(dead_code, reason = "typed contents are read by hand, and made by tests only")]
+pub mod proto {
+    tonic::include_proto!("inference");
+}

@@ -1,0 +1,266 @@
+//! gRPC messages, looked through before they are taken apart: how many parts they have, how long
+//! their names and shapes are. An empty part takes two bytes of a message, and hundreds of memory.
+//!
+//! Tensors' contents are not looked at: they stay as they came, as slices of the message.
+
+use bytes::Buf;
+use prost::Message;
+use prost::encoding::{WireType, decode_key, decode_varint};
+use tonic::Status;
+use tonic::codec::{Codec, DecodeBuf, Decoder};
+use tonic_prost::{ProstCodec, ProstDecoder, ProstEncoder};
+
+use super::proto;
+use crate::{DIMENSIONS_MAX, TENSORS_MAX, TEXT_BYTES_MAX};
+
+/// The most fields of a message and of its parts, taken together: parameters, for the most part.
+const FIELDS_MAX: usize = 16 << 10;
+
+/// The most parameters of a message and of its parts, taken together.
+const PARAMETERS_MAX: usize = 1024;
+
+/// The longest message of another kind than an inference request.
+const OTHER_BYTES_MAX: usize = 1 << 20;
+
+#[derive(Debug, Default)]
+pub struct BoundedCodec<T, U>(ProstCodec<T, U>);
+
+impl<T, U> Codec for BoundedCodec<T, U>
+where
+    T: Message + Send + 'static,
+    U: Bounded + Message + Default + Send + 'static,
+{
+    type Encode = T;
+    type Decode = U;
+    type Encoder = ProstEncoder<T>;
+    type Decoder = BoundedDecoder<U>;
+
+    fn encoder(&mut self) -> Self::Encoder {
+        self.0.encoder()
+    }
+
+    fn decoder(&mut self) -> Self::Decoder {
+        BoundedDecoder(self.0.decoder())
+    }
+}
+
+pub struct BoundedDecoder<U>(ProstDecoder<U>);
+
+impl<U: Bounded + Message + Default> Decoder for BoundedDecoder<U> {
+    type Item = U;
+    type Error = Status;
+
+    fn decode(&mut self, message: &mut DecodeBuf<'_>) -> Result<Option<U>, Status> {
+        // In one piece, as tonic has it.
+        if message.chunk().len() != message.remaining() {
+            return Err(Status::internal("the message is in pieces"));
+        }
+        U::check(message.chunk()).map_err(Status::invalid_argument)?;
+        self.0.decode(message)
+    }
+}
+
+/// A message that can be looked through before it is taken apart.
+pub trait Bounded {
+    /// An error where it cannot be read, or would become much more than it is.
+    fn check(message: &[u8]) -> Result<(), String> {
+        if message.len() > OTHER_BYTES_MAX {
+            let len = message.len();
+            return Err(format!("the message has {len} bytes, {OTHER_BYTES_MAX} are the most"));
+        }
+        let mut counts = Counts::default();
+        each(message, |_, _| counts.field())
+    }
+}
+
+macro_rules! bounded {
+    ($($message:ident)*) => { $(impl Bounded for proto::$message {})* };
+}
+
+bounded! {
+    ModelConfigRequest ModelMetadataRequest ModelReadyRequest ModelStatisticsRequest
+    RepositoryIndexRequest RepositoryModelLoadRequest RepositoryModelUnloadRequest
+    ServerLiveRequest ServerMetadataRequest ServerReadyRequest Unsupported
+}
+
+/// Field numbers of a `ModelInferRequest`.
+mod request {
+    pub(super) const MODEL_NAME: u32 = 1;
+    pub(super) const ID: u32 = 3;
+    pub(super) const PARAMETERS: u32 = 4;
+    pub(super) const INPUTS: u32 = 5;
+    pub(super) const OUTPUTS: u32 = 6;
+    pub(super) const RAW_INPUT_CONTENTS: u32 = 7;
+}
+
+/// Field numbers of one of its inputs; its outputs have their name and, with 2, their parameters.
+mod input {
+    pub(super) const NAME: u32 = 1;
+    pub(super) const DATATYPE: u32 = 2;
+    pub(super) const SHAPE: u32 = 3;
+    pub(super) const PARAMETERS: u32 = 4;
+}
+
+const OUTPUT_PARAMETERS: u32 = 2;
+
+impl Bounded for proto::ModelInferRequest {
+    fn check(message: &[u8]) -> Result<(), String> {
+        let (mut counts, mut inputs, mut outputs, mut raw) = (Counts::default(), 0, 0, 0);
+        each(message, |field, part| {
+            counts.field()?;
+            match field {
+                request::MODEL_NAME..=request::ID => text(part),
+                request::PARAMETERS => counts.parameter(part),
+                request::INPUTS => {
+                    one_more(&mut inputs, "inputs")?;
+                    counts.input(part)
+                }
+                request::OUTPUTS => {
+                    one_more(&mut outputs, "outputs")?;
+                    counts.output(part)
+                }
+                request::RAW_INPUT_CONTENTS => one_more(&mut raw, "raw_input_contents"),
+                _ => Ok(()),
+            }
+        })
+    }
+}
+
+/// What a message has of everything.
+#[derive(Default)]
+struct Counts {
+    fields: usize,
+    parameters: usize,
+}
+
+impl Counts {
+    fn field(&mut self) -> Result<(), String> {
+        self.fields += 1;
+        if self.fields <= FIELDS_MAX {
+            return Ok(());
+        }
+        Err(format!("the message has more than {FIELDS_MAX} fields"))
+    }
+
+    /// A parameter: its name and its value, of which the last ones count.
+    fn parameter(&mut self, entry: &[u8]) -> Result<(), String> {
+        self.parameters += 1;
+        if self.parameters > PARAMETERS_MAX {
+            return Err(format!("the message has more than {PARAMETERS_MAX} parameters"));
+        }
+        each(entry, |_, part| {
+            self.field()?;
+            text(part)
+        })
+    }
+
+    fn input(&mut self, input: &[u8]) -> Result<(), String> {
+        let mut dimensions = 0;
+        each(input, |field, part| {
+            self.field()?;
+            match field {
+                input::NAME | input::DATATYPE => text(part),
+                input::PARAMETERS => self.parameter(part),
+                input::SHAPE => {
+                    dimensions += varints(part, DIMENSIONS_MAX + 1);
+                    if dimensions <= DIMENSIONS_MAX {
+                        return Ok(());
+                    }
+                    Err(format!("a shape has more than {DIMENSIONS_MAX} dimensions"))
+                }
+                _ => Ok(()),
+            }
+        })
+    }
+
+    fn output(&mut self, output: &[u8]) -> Result<(), String> {
+        each(output, |field, part| {
+            self.field()?;
+            match field {
+                OUTPUT_PARAMETERS => self.parameter(part),
+                _ => text(part),
+            }
+        })
+    }
+}
+
+fn one_more(count: &mut usize, what: &str) -> Result<(), String> {
+    *count += 1;
+    if *count <= TENSORS_MAX {
+        return Ok(());
+    }
+    Err(format!("the message has more than {TENSORS_MAX} {what}"))
+}
+
+/// A name, an id, or a parameter's value, which has a few bytes around its text.
+fn text(part: &[u8]) -> Result<(), String> {
+    if part.len() <= TEXT_BYTES_MAX + 8 {
+        return Ok(());
+    }
+    let len = part.len();
+    Err(format!("a name, id or parameter has {len} bytes, {TEXT_BYTES_MAX} are the most"))
+}
+
+/// How many numbers `packed` holds, counted to `most`: each ends with a byte below 128.
+fn varints(packed: &[u8], most: usize) -> usize {
+    packed.iter().filter(|byte| **byte < 0x80).take(most).count()
+}
+
+/// Look at each field of a message.
+fn each(
+    message: &[u8],
+    mut look: impl FnMut(u32, &[u8]) -> Result<(), String>,
+) -> Result<(), String> {
+    for field in Fields::of(message) {
+        let (number, _, part) = field.ok_or("the message cannot be read")?;
+        look(number, part)?;
+    }
+    Ok(())
+}
+
+/// The fields of a message: number, kind, and what is in them; none for one that cannot be read,
+/// which is the last. Groups, which are no part of this protocol, cannot.
+pub(super) struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    pub(super) fn of(message: &'a [u8]) -> Self {
+        Self(message)
+    }
+
+    fn read(&mut self) -> Option<(u32, WireType, &'a [u8])> {
+        let (field, wire_type) = decode_key(&mut self.0).ok()?;
+        let len = match wire_type {
+            WireType::Varint => {
+                let before = self.0;
+                decode_varint(&mut self.0).ok()?;
+                let len = before.len() - self.0.len();
+                return Some((field, wire_type, &before[..len]));
+            }
+            WireType::SixtyFourBit => 8,
+            WireType::ThirtyTwoBit => 4,
+            WireType::LengthDelimited => usize::try_from(decode_varint(&mut self.0).ok()?).ok()?,
+            WireType::StartGroup | WireType::EndGroup => return None,
+        };
+        let (part, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some((field, wire_type, part))
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = Option<(u32, WireType, &'a [u8])>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let field = self.read();
+        if field.is_none() {
+            self.0 = &[];
+        }
+        Some(field)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,235 @@
+//! Typed contents: an `InferTensorContents` as it came, read into a tensor's elements. They are
+//! counted first, so that nothing is made that the tensor's shape does not ask for, or that its
+//! tenant has no room for.
+
+use bytes::Bytes;
+use gristmill_core::Dtype;
+use prost::encoding::{WireType, decode_varint};
+
+use super::codec::Fields;
+use crate::{ParseError, Room};
+
+/// An input with typed contents.
+pub(super) struct Typed<'a> {
+    pub(super) name: &'a str,
+    pub(super) datatype: Dtype,
+    pub(super) shape: &'a [usize],
+    /// An `InferTensorContents`.
+    pub(super) contents: &'a [u8],
+}
+
+/// How the elements of a datatype come.
+#[derive(Clone, Copy)]
+enum Kind {
+    Varints,
+    /// Each of so many bytes, as a tensor has them.
+    Fixed(usize),
+    Texts,
+}
+
+/// The field of an `InferTensorContents` where elements of a datatype are.
+fn field_of(datatype: Dtype) -> Option<(u32, Kind)> {
+    Some(match datatype {
+        Dtype::Bool => (1, Kind::Varints),
+        Dtype::Int8 | Dtype::Int16 | Dtype::Int32 => (2, Kind::Varints),
+        Dtype::Int64 => (3, Kind::Varints),
+        Dtype::Uint8 | Dtype::Uint16 | Dtype::Uint32 => (4, Kind::Varints),
+        Dtype::Uint64 => (5, Kind::Varints),
+        Dtype::Float32 => (6, Kind::Fixed(4)),
+        Dtype::Float64 => (7, Kind::Fixed(8)),
+        Dtype::String => (8, Kind::Texts),
+        Dtype::Float16 | Dtype::Bfloat16 => return None,
+    })
+}
+
+impl Typed<'_> {
+    /// The elements, as a raw tensor has them.
+    pub(super) fn read(&self, room: &Room<'_>) -> Result<Bytes, ParseError> {
+        let &Self { name, datatype, shape, .. } = self;
+        let Some((field, kind)) = field_of(datatype) else {
+            return Err(ParseError::BinaryOnly { name: name.into(), datatype });
+        };
+        let (count, bytes) = self.measure(field, kind)?;
+        let expected = shape.iter().try_fold(1_usize, |product, size| product.checked_mul(*size));
+        if expected != Some(count) {
+            let (shape, expected) = (shape.to_vec(), expected.unwrap_or(usize::MAX));
+            return Err(ParseError::Count { name: name.into(), count, shape, expected });
+        }
+        let mut reserved = room.reserve(name, bytes)?;
+        for part in self.parts(field) {
+            let (wire_type, part) = part?;
+            match kind {
+                Kind::Varints => self.push_numbers(&mut reserved.bytes, part)?,
+                Kind::Fixed(_) => reserved.bytes.extend_from_slice(part),
+                Kind::Texts if wire_type == WireType::LengthDelimited => {
+                    reserved.bytes.extend((part.len() as u32).to_le_bytes());
+                    reserved.bytes.extend_from_slice(part);
+                }
+                Kind::Texts => return Err(self.wrong("a text is none".into())),
+            }
+        }
+        Ok(reserved.into_bytes())
+    }
+
+    /// How many elements there are, and how many bytes they will take.
+    fn measure(&self, field: u32, kind: Kind) -> Result<(usize, usize), ParseError> {
+        let (mut count, mut bytes) = (0, 0);
+        for part in self.parts(field) {
+            let (_, part) = part?;
+            match kind {
+                Kind::Varints => count += part.iter().filter(|byte| **byte < 0x80).count(),
+                Kind::Fixed(size) if part.len() % size != 0 => {
+                    let len = part.len();
+                    return Err(self.wrong(format!("{len} bytes hold no {}", self.datatype)));
+                }
+                Kind::Fixed(size) => count += part.len() / size,
+                Kind::Texts => {
+                    count += 1;
+                    bytes += 4 + part.len();
+                }
+            }
+        }
+        let bytes = self.datatype.size_bytes().map_or(bytes, |size| count.saturating_mul(size));
+        Ok((count, bytes))
+    }
+
+    /// The parts of one field: many elements packed, or one.
+    fn parts(&self, field: u32) -> impl Iterator<Item = Result<(WireType, &[u8]), ParseError>> {
+        let fields = Fields::of(self.contents);
+        fields.filter_map(move |part| match part {
+            Some((number, wire_type, part)) => (number == field).then_some(Ok((wire_type, part))),
+            None => Some(Err(self.wrong("the contents cannot be read".into()))),
+        })
+    }
+
+    fn push_numbers(&self, bytes: &mut Vec<u8>, mut packed: &[u8]) -> Result<(), ParseError> {
+        macro_rules! push {
+            // As protobuf has them in 32 bits, and in how many a tensor has them.
+            ($wire:ty, $type:ty) => {
+                while !packed.is_empty() {
+                    let value = self.varint(&mut packed)? as $wire;
+                    let narrow = <$type>::try_from(value)
+                        .map_err(|_| self.wrong(format!("{value} is no {}", self.datatype)))?;
+                    bytes.extend_from_slice(&narrow.to_le_bytes());
+                }
+            };
+        }
+        match self.datatype {
+            Dtype::Bool => {
+                while !packed.is_empty() {
+                    bytes.push((self.varint(&mut packed)? != 0).into());
+                }
+            }
+            Dtype::Int8 => push!(i32, i8),
+            Dtype::Int16 => push!(i32, i16),
+            Dtype::Int32 => push!(i32, i32),
+            Dtype::Int64 => push!(i64, i64),
+            Dtype::Uint8 => push!(u32, u8),
+            Dtype::Uint16 => push!(u32, u16),
+            Dtype::Uint32 => push!(u32, u32),
+            _ => push!(u64, u64),
+        }
+        Ok(())
+    }
+
+    fn varint(&self, packed: &mut &[u8]) -> Result<u64, ParseError> {
+        decode_varint(packed).map_err(|error| self.wrong(error.to_string()))
+    }
+
+    fn wrong(&self, why: String) -> ParseError {
+        ParseError::Data { name: self.name.into(), why }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gristmill_core::{ByteBudget, Dtype};
+    use prost::Message;
+
+    use super::Typed;
+    use crate::grpc::proto::InferTensorContents;
+    use crate::{ParseError, Room};
+
+    fn read(
+        datatype: Dtype,
+        shape: &[usize],
+        contents: &InferTensorContents,
+    ) -> Result<Vec<u8>, ParseError> {
+        let contents = contents.encode_to_vec();
+        let typed = Typed { name: "x", datatype, shape, contents: &contents };
+        typed.read(&Room::default()).map(|bytes| bytes.to_vec())
+    }
+
+    #[test]
+    fn elements_of_each_datatype_come_as_a_raw_tensor_has_them() {
+        let contents = InferTensorContents {
+            bool_contents: vec![true, false],
+            int_contents: vec![-1, 100],
+            int64_contents: vec![i64::MIN, 7],
+            uint_contents: vec![0, 200],
+            uint64_contents: vec![u64::MAX, 7],
+            fp32_contents: vec![1.5, -2.0],
+            fp64_contents: vec![1.5, -2.0],
+            bytes_contents: vec![b"ab".to_vec().into(), b"".to_vec().into()],
+        };
+        let two = |datatype| read(datatype, &[2], &contents).unwrap();
+        assert_eq!(two(Dtype::Bool), [1, 0]);
+        assert_eq!(two(Dtype::Int8), [255, 100]);
+        assert_eq!(two(Dtype::Int16), [255, 255, 100, 0]);
+        assert_eq!(two(Dtype::Int32), [-1_i32, 100].map(i32::to_le_bytes).concat());
+        assert_eq!(two(Dtype::Int64), [i64::MIN, 7].map(i64::to_le_bytes).concat());
+        assert_eq!(two(Dtype::Uint8), [0, 200]);
+        assert_eq!(two(Dtype::Uint16), [0, 0, 200, 0]);
+        assert_eq!(two(Dtype::Uint32), [0_u32, 200].map(u32::to_le_bytes).concat());
+        assert_eq!(two(Dtype::Uint64), [u64::MAX, 7].map(u64::to_le_bytes).concat());
+        assert_eq!(two(Dtype::Float32), [1.5_f32, -2.0].map(f32::to_le_bytes).concat());
+        assert_eq!(two(Dtype::Float64), [1.5_f64, -2.0].map(f64::to_le_bytes).concat());
+        assert_eq!(two(Dtype::String), [2, 0, 0, 0, b'a', b'b', 0, 0, 0, 0]);
+        let error = read(Dtype::Float16, &[2], &contents).unwrap_err().to_string();
+        assert!(error.contains("binary data only"), "{error}");
+    }
+
+    #[test]
+    fn numbers_need_not_be_packed_and_damaged_ones_are_named() {
+        let read = |datatype, shape: &[usize], contents: &[u8]| {
+            Typed { name: "x", datatype, shape, contents }.read(&Room::default())
+        };
+        // Field 2 as two varints; field 6 as one fixed number and as two packed.
+        assert_eq!(read(Dtype::Int8, &[2], &[0x10, 1, 0x10, 2]).unwrap()[..], [1, 2]);
+        let fp32 = [&[0x35, 1, 2, 3, 4, 0x32, 4][..], &[5; 4]].concat();
+        assert_eq!(read(Dtype::Float32, &[2], &fp32).unwrap()[..], [1, 2, 3, 4, 5, 5, 5, 5]);
+        for (datatype, contents, expected) in [
+            (Dtype::Int8, &[0x12, 1, 0x80][..], "0 elements"),
+            (Dtype::Int8, &[0x12, 2, 200, 1], "200 is no INT8"),
+            (Dtype::Float32, &[0x32, 3, 1, 2, 3], "3 bytes hold no FP32"),
+            (Dtype::Int8, &[0x13, 0x14], "the contents cannot be read"),
+            (Dtype::Int8, &[0x12, 9, 1], "the contents cannot be read"),
+            (Dtype::String, &[0x40, 1], "a text is none"),
+        ] {
+            let error = read(datatype, &[1], contents).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_the_shape_does_not_ask_for_takes_no_room() {
+        let contents = InferTensorContents { int_contents: vec![1; 10_000], ..Default::default() };
+        let contents = contents.encode_to_vec();
+        let budget = ByteBudget::new(50_000);
+        let read = |shape: &[usize], datatype, bytes| {
+            let typed = Typed { name: "x", datatype, shape, contents: &contents };
+            typed.read(&Room::new(Some(&budget), bytes)).map(|_| ())
+        };
+        let error = read(&[9_999], Dtype::Int32, 0).unwrap_err().to_string();
+        assert!(error.contains("10000 elements, shape [9999] asks for 9999"), "{error}");
+        assert!(read(&[usize::MAX, 3], Dtype::Int32, 0).is_err());
+        let error = read(&[10_000], Dtype::Int32, 39_999).unwrap_err();
+        assert!(matches!(error, ParseError::TooLarge { bytes: 40_000, .. }), "{error}");
+        read(&[10_000], Dtype::Int32, 40_000).unwrap();
+        let held = budget.hold(20_000);
+        let error = read(&[10_000], Dtype::Int32, 40_000).unwrap_err();
+        assert!(matches!(error, ParseError::OverBudget(_)), "{error}");
+        drop(held);
+        assert_eq!(budget.held(), 0);
+    }
+}

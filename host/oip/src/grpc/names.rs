@@ -1,0 +1,43 @@
+//! Words of the protocol's enumerations in JSON, where gRPC has numbers.
+
+use gristmill_core::Dtype;
+use serde::Serializer;
+
+use super::proto::DataType;
+use super::proto::model_instance_group::Kind;
+use super::proto::model_queue_policy::TimeoutAction;
+
+pub(super) fn data_type<S: Serializer>(value: &i32, serializer: S) -> Result<S::Ok, S::Error> {
+    let known = DataType::try_from(*value).unwrap_or_default();
+    serializer.serialize_str(known.as_str_name())
+}
+
+pub(super) fn instance_kind<S: Serializer>(value: &i32, serializer: S) -> Result<S::Ok, S::Error> {
+    let known = Kind::try_from(*value).unwrap_or_default();
+    serializer.serialize_str(known.as_str_name())
+}
+
+pub(super) fn timeout_action<S: Serializer>(value: &i32, serializer: S) -> Result<S::Ok, S::Error> {
+    let known = TimeoutAction::try_from(*value).unwrap_or_default();
+    serializer.serialize_str(known.as_str_name())
+}
+
+/// An element type as model configurations have it.
+pub fn configured(dtype: Dtype) -> DataType {
+    match dtype {
+        Dtype::Bool => DataType::TypeBool,
+        Dtype::Uint8 => DataType::TypeUint8,
+        Dtype::Int8 => DataType::TypeInt8,
+        Dtype::Uint16 => DataType::TypeUint16,
+        Dtype::Int16 => DataType::TypeInt16,
+        Dtype::Uint32 => DataType::TypeUint32,
+        Dtype::Int32 => DataType::TypeInt32,
+        Dtype::Uint64 => DataType::TypeUint64,
+        Dtype::Int64 => DataType::TypeInt64,
+        Dtype::Float16 => DataType::TypeFp16,
+        Dtype::Bfloat16 => DataType::TypeBf16,
+        Dtype::Float32 => DataType::TypeFp32,
+        Dtype::Float64 => DataType::TypeFp64,
+        Dtype::String => DataType::TypeString,
+    }
+}

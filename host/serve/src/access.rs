@@ -1,0 +1,156 @@
+//! On whose behalf a request is made.
+
+use std::sync::Arc;
+
+use gristmill_core::{ByteBudget, ClientError, Digest, ErrorCode, Name};
+use gristmill_snapshot::{Access, Snapshot, Tenant, same_key};
+
+/// An API key as it came with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key {
+    pub digest: Digest,
+    /// Whether the request had a bearer token at all. Credentials of another kind open nothing, and
+    /// must not count as none: without a key anyone may act as the open tenant.
+    pub is_bearer: bool,
+}
+
+/// Who may call without naming a tenant.
+#[derive(Clone, Debug)]
+pub struct Gate {
+    /// The tenant used for calls without an API key.
+    pub open_tenant: Option<Name>,
+    /// The digest of the admin token, which may load and unload models.
+    pub admin_token: Digest,
+}
+
+/// On whose behalf a call is made.
+#[derive(Clone, Copy)]
+pub enum Caller<'a> {
+    Tenant {
+        name: &'a Name,
+        tenant: &'a Tenant,
+    },
+    /// The holder of the admin token: sees, loads and unloads every model, runs none.
+    Operator,
+}
+
+/// Why a caller may not do what it asks for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AccessError {
+    #[error("an API key is needed: Authorization: Bearer <key>")]
+    KeyNeeded,
+    #[error("an API key of tenant {0:?} is needed: Authorization: Bearer <key>")]
+    KeyOfTenantNeeded(String),
+    #[error("the API key opens no tenant")]
+    UnknownKey,
+    #[error("no tenant {0:?}")]
+    NoTenant(String),
+    #[error("the admin token runs no models: use a tenant's API key")]
+    OperatorRunsNothing,
+    #[error("only the admin token loads and unloads models")]
+    OperatorOnly,
+}
+
+impl ClientError for AccessError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::KeyNeeded | Self::KeyOfTenantNeeded(_) => ErrorCode::Unauthenticated,
+            Self::UnknownKey | Self::OperatorRunsNothing | Self::OperatorOnly => {
+                ErrorCode::Forbidden
+            }
+            Self::NoTenant(_) => ErrorCode::TenantNotFound,
+        }
+    }
+}
+
+/// The tenant of this name, if it is open or this key is one of its keys.
+///
+/// # Errors
+/// [`AccessError::KeyOfTenantNeeded`], the same after the same time whether the tenant exists or not.
+pub fn admitted<'a>(
+    snapshot: &'a Snapshot,
+    name: &str,
+    key: Option<Key>,
+) -> Result<(&'a Name, &'a Tenant), AccessError> {
+    let found = snapshot.tenants.get_key_value(name);
+    let opens = match (found, key) {
+        (Some((_, Tenant { access: Access::Open, .. })), _) => true,
+        (_, None) => false,
+        (Some((_, tenant)), Some(key)) => tenant.access.admits(key.digest),
+        (None, Some(key)) => same_key(Digest::from_bytes([0; 32]), key.digest),
+    };
+    found.filter(|_| opens).ok_or_else(|| AccessError::KeyOfTenantNeeded(name.into()))
+}
+
+impl Gate {
+    /// The caller with this key, calling the tenant that the path names, if it names one.
+    ///
+    /// # Errors
+    /// The key is missing, or opens nothing.
+    pub fn caller<'a>(
+        &self,
+        snapshot: &'a Snapshot,
+        key: Option<Key>,
+        tenant: Option<&str>,
+    ) -> Result<Caller<'a>, AccessError> {
+        if self.is_operator(key) {
+            return Ok(Caller::Operator);
+        }
+        if let Some(named) = tenant {
+            let (name, tenant) = admitted(snapshot, named, key)?;
+            return Ok(Caller::Tenant { name, tenant });
+        }
+        let name = match (key, &self.open_tenant) {
+            (Some(key), _) => snapshot.keys.get(&key.digest).ok_or(match key.is_bearer {
+                true => AccessError::UnknownKey,
+                false => AccessError::KeyNeeded,
+            })?,
+            (None, Some(open)) => open,
+            (None, None) => return Err(AccessError::KeyNeeded),
+        };
+        let found = snapshot.tenants.get_key_value(name.as_str());
+        let (name, tenant) = found.ok_or_else(|| AccessError::NoTenant(name.to_string()))?;
+        Ok(Caller::Tenant { name, tenant })
+    }
+
+    fn is_operator(&self, key: Option<Key>) -> bool {
+        key.is_some_and(|key| same_key(self.admin_token, key.digest))
+    }
+}
+
+impl<'a> Caller<'a> {
+    /// The tenant, which runs models.
+    ///
+    /// # Errors
+    /// The caller is the operator.
+    pub fn tenant(self) -> Result<(&'a Name, &'a Tenant), AccessError> {
+        match self {
+            Self::Tenant { name, tenant } => Ok((name, tenant)),
+            Self::Operator => Err(AccessError::OperatorRunsNothing),
+        }
+    }
+
+    /// Check that the caller may load and unload models.
+    ///
+    /// # Errors
+    /// The caller is a tenant.
+    pub fn operates(self) -> Result<(), AccessError> {
+        match self {
+            Self::Operator => Ok(()),
+            Self::Tenant { .. } => Err(AccessError::OperatorOnly),
+        }
+    }
+
+    /// The tenant's name, if the caller is a tenant.
+    pub fn name(self) -> Option<&'a Name> {
+        self.tenant().ok().map(|(name, _)| name)
+    }
+
+    /// The budget that the bytes of its requests count against.
+    pub fn budget(self) -> Option<&'a Arc<ByteBudget>> {
+        self.tenant().ok().map(|(_, tenant)| &tenant.share.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests;

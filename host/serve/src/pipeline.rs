@@ -1,0 +1,214 @@
+//! One request's way through a pipeline, on one page.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gristmill_batch::{Submission, SubmitError};
+use gristmill_core::{ClientError, Deadline, ErrorCode, NamedTensor, OverBudget, Receipt};
+use gristmill_sandbox::{CallError, Failure, Grant, Request, Response};
+use gristmill_snapshot::Route;
+use gristmill_telemetry::stage;
+use tracing::{Instrument, Span, debug_span, error_span};
+
+/// A request for a pipeline. It owns all that it needs.
+pub struct Work {
+    pub route: Arc<Route>,
+    pub request: Request,
+    /// The earlier of the route's own deadline and the client's.
+    pub deadline: Deadline,
+    pub queueing: Queueing,
+    pub receipt: Receipt,
+}
+
+/// What a client may say of how its request is queued.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Queueing {
+    /// The model's priority level, 1 being served first; none: the pipeline's.
+    pub priority: Option<u32>,
+    /// How long it may be queued, if the level lets requests say so.
+    pub timeout: Option<Duration>,
+}
+
+/// A pipeline's answer, with the receipt that is still open.
+pub struct PipelineAnswer {
+    pub outcome: Result<Response, InferError>,
+    pub receipt: Receipt,
+}
+
+/// Why a request got no answer. Its text is for the client.
+#[derive(Debug)]
+pub enum InferError {
+    /// A plugin failed in this stage.
+    Plugin {
+        stage: &'static str,
+        error: CallError,
+    },
+    Model(SubmitError),
+    /// The deadline passed, so long after the request's arrival.
+    DeadlineExceeded(Duration),
+    TenantBusy(OverBudget),
+}
+
+impl fmt::Display for InferError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Plugin { stage, error: CallError::Failure(failure) } => match failure {
+                Failure::InvalidInput(text)
+                | Failure::UnsupportedMediaType(text)
+                | Failure::Unprocessable(text) => f.write_str(text),
+                // The plugin's own words are for its tenant's log.
+                Failure::Internal(_) => write!(f, "{stage}: the plugin failed"),
+            },
+            Self::Plugin { stage, error } => write!(f, "{stage}: {error}"),
+            Self::Model(error) => error.fmt(f),
+            Self::DeadlineExceeded(within) => {
+                write!(f, "no answer within {} ms", within.as_millis())
+            }
+            Self::TenantBusy(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for InferError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Plugin { error, .. } => Some(error),
+            Self::Model(error) => Some(error),
+            Self::TenantBusy(error) => Some(error),
+            Self::DeadlineExceeded(_) => None,
+        }
+    }
+}
+
+impl From<SubmitError> for InferError {
+    fn from(error: SubmitError) -> Self {
+        Self::Model(error)
+    }
+}
+
+impl From<OverBudget> for InferError {
+    fn from(error: OverBudget) -> Self {
+        Self::TenantBusy(error)
+    }
+}
+
+impl ClientError for InferError {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::Plugin { error, .. } => error.code(),
+            Self::Model(error) => error.code(),
+            Self::DeadlineExceeded(_) => ErrorCode::DeadlineExceeded,
+            Self::TenantBusy(_) => ErrorCode::TenantBusy,
+        }
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Model(error) => retry_after(error),
+            _ => None,
+        }
+    }
+}
+
+/// When to try again after a model's refusal.
+pub(crate) fn retry_after(error: &SubmitError) -> Option<Duration> {
+    match error {
+        SubmitError::TooBusy { expected } => Some(*expected),
+        _ => None,
+    }
+}
+
+/// The span of a request's log lines. It has the highest level, so that a filter that lets a line pass lets
+/// its request pass, too.
+pub fn request_span(route: &Route, id: &str) -> Span {
+    let (tenant, pipeline) = (route.tenant.as_str(), route.pipeline.as_str());
+    error_span!("request", request_id = id, tenant, pipeline)
+}
+
+impl Work {
+    /// Run the request, to be done by its deadline. From here on it counts for its pipeline, however it
+    /// ends. Log lines belong to the caller's span ([`request_span`]).
+    pub async fn run(self) -> PipelineAnswer {
+        let Self { route, request, deadline, queueing, mut receipt } = self;
+        receipt.charge_to(route.statistics.clone());
+        let way = stages(&route, request, (deadline, queueing), &mut receipt);
+        let outcome = match tokio::time::timeout_at(deadline.instant().into(), way).await {
+            Ok(outcome) => outcome,
+            Err(_) => {
+                let arrived = receipt.record().arrived;
+                let within = deadline.instant().saturating_duration_since(arrived);
+                Err(InferError::DeadlineExceeded(within))
+            }
+        };
+        if let Err(error) = &outcome {
+            log(error, &route);
+        }
+        PipelineAnswer { outcome, receipt }
+    }
+}
+
+/// Write down what the client is not told. A plugin's verdict on its input is no failure.
+fn log(error: &InferError, route: &Route) {
+    match error {
+        InferError::Plugin { error: CallError::Failure(failure), stage } => {
+            if let Failure::Internal(text) = failure {
+                let plugin = plugin_of(stage, route);
+                tracing::warn!(plugin, stage, text, "plugin failed");
+            }
+        }
+        InferError::Plugin { error, stage } => {
+            let plugin = plugin_of(stage, route);
+            tracing::warn!(plugin, stage, %error, "plugin failed");
+        }
+        other => tracing::warn!(error = %other, "request failed"),
+    }
+}
+
+fn plugin_of<'a>(stage: &str, route: &'a Route) -> &'a str {
+    if stage == stage::PRE { route.pre_name.as_str() } else { route.post_name.as_str() }
+}
+
+async fn stages(
+    route: &Route,
+    request: Request,
+    (deadline, queueing): (Deadline, Queueing),
+    receipt: &mut Receipt,
+) -> Result<Response, InferError> {
+    let (limits, account) = (&route.limits.plugin, &route.share.calls);
+    let grant = |plugin| Grant { limits, account, plugin: Some(plugin) };
+    let failed = |stage| {
+        move |error| match error {
+            CallError::Busy(over) => InferError::TenantBusy(over),
+            error => InferError::Plugin { stage, error },
+        }
+    };
+
+    let started = Instant::now();
+    let prepared =
+        route.pre.preprocess(request, grant(&route.pre_name)).instrument(debug_span!("pre")).await;
+    receipt.note().stages.pre = Some(started.elapsed());
+    let prepared = prepared.map_err(failed(stage::PRE))?;
+    let held = route.share.bytes.hold(0);
+    held.try_add(NamedTensor::bytes_of(&prepared.inputs) + prepared.state.len())?;
+
+    let submission = Submission {
+        tenant: route.tenant.clone(),
+        weight: route.weight,
+        priority: queueing.priority.or(route.priority),
+        timeout: queueing.timeout,
+        inputs: prepared.inputs,
+        arrived: Instant::now(),
+        deadline,
+    };
+    let submitting = crate::model::submit(&route.model, submission, receipt);
+    let outputs = submitting.instrument(debug_span!("infer")).await?;
+    held.release();
+    held.try_add(NamedTensor::bytes_of(&outputs) + prepared.state.len())?;
+
+    let started = Instant::now();
+    let post = route.post.postprocess(outputs, prepared.state, grant(&route.post_name));
+    let response = post.instrument(debug_span!("post")).await;
+    receipt.note().stages.post = Some(started.elapsed());
+    response.map_err(failed(stage::POST))
+}

@@ -1,0 +1,194 @@
+//! What a caller may call: a model granted to it, or one of its pipelines.
+
+use std::sync::Arc;
+
+use gristmill_core::{ClientError, ErrorCode, Name};
+use gristmill_snapshot::{ModelState, Pipeline, Route, ServedModel, Snapshot, Tenant};
+
+use crate::access::Caller;
+
+/// Among models, a tenant's pipeline `p` is called `pipeline:p`: no model's own name has a colon.
+const PIPELINE_PREFIX: &str = "pipeline:";
+
+/// The only version of a pipeline.
+pub const PIPELINE_VERSION: u64 = 1;
+
+/// A model as clients see it.
+#[derive(Clone, Copy)]
+pub enum ModelOrPipeline<'a> {
+    Model { name: &'a Name, state: &'a ModelState },
+    Pipeline { name: &'a Name, pipeline: &'a Pipeline },
+}
+
+/// A model or pipeline that is served.
+pub enum Target<'a> {
+    Model { name: &'a Name, state: &'a ModelState, served: &'a ServedModel },
+    Pipeline { name: &'a Name, route: &'a Arc<Route> },
+}
+
+/// Why there is nothing to call.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotFound {
+    #[error("no model {0:?}, or it is not granted to this caller")]
+    Model(String),
+    #[error("version {asked} of model {name:?} is no longer loaded: version {serving} serves")]
+    Superseded { name: String, asked: String, serving: u64 },
+    #[error("model {name:?} has no version {asked:?}: version {serving} serves")]
+    Version { name: String, asked: String, serving: u64 },
+    #[error("model {name:?} is not loaded: {reason}")]
+    NotLoaded { name: String, reason: String },
+    #[error("tenant {0:?} has no pipeline")]
+    NoPipelines(String),
+    #[error("tenant {tenant:?} has no default pipeline: name one of {known}")]
+    NoDefault { tenant: String, known: String },
+    #[error("tenant {tenant:?} has no pipeline {pipeline:?}; it has: {known}")]
+    Pipeline { tenant: String, pipeline: String, known: String },
+    #[error("pipeline {pipeline:?} is not available: {reason}")]
+    Unavailable { pipeline: String, reason: String },
+}
+
+impl ClientError for NotFound {
+    fn code(&self) -> ErrorCode {
+        match self {
+            Self::Model(_) | Self::Superseded { .. } | Self::Version { .. } => ErrorCode::NotFound,
+            Self::NotLoaded { .. } | Self::Unavailable { .. } => ErrorCode::Unavailable,
+            Self::NoPipelines(_) | Self::NoDefault { .. } | Self::Pipeline { .. } => {
+                ErrorCode::PipelineNotFound
+            }
+        }
+    }
+}
+
+/// The tenant's pipeline of this name, or else its default one.
+///
+/// # Errors
+/// There is no such pipeline, or it cannot serve.
+pub fn find_pipeline<'a>(
+    (name, tenant): (&Name, &'a Tenant),
+    pipeline: Option<&str>,
+) -> Result<&'a Arc<Route>, NotFound> {
+    let name = || name.to_string();
+    let known = || {
+        let mut names: Vec<_> = tenant.pipelines.keys().map(|name| name.as_str()).collect();
+        names.sort_unstable();
+        names.join(", ")
+    };
+    let pipeline = match (pipeline, &tenant.default_pipeline) {
+        (Some(pipeline), _) => pipeline,
+        (None, Some(default)) => default.as_str(),
+        (None, None) if tenant.pipelines.is_empty() => return Err(NotFound::NoPipelines(name())),
+        (None, None) => return Err(NotFound::NoDefault { tenant: name(), known: known() }),
+    };
+    match tenant.pipelines.get(pipeline) {
+        Some(Pipeline::Ready(route)) => Ok(route),
+        Some(Pipeline::Unavailable(why)) => {
+            Err(NotFound::Unavailable { pipeline: pipeline.into(), reason: why.clone() })
+        }
+        None => {
+            let (tenant, pipeline) = (name(), pipeline.into());
+            Err(NotFound::Pipeline { tenant, pipeline, known: known() })
+        }
+    }
+}
+
+impl<'a> Caller<'a> {
+    /// Every model that the caller may see, in the order of their names; pipelines last.
+    pub fn models(self, snapshot: &'a Snapshot) -> Vec<ModelOrPipeline<'a>> {
+        let models = snapshot.models.iter().filter(|(name, _)| self.is_granted(name));
+        let models = models.map(|(name, state)| ModelOrPipeline::Model { name, state });
+        let mut pipelines: Vec<_> = match self {
+            Self::Tenant { tenant, .. } => tenant.pipelines.iter().collect(),
+            Self::Operator => Vec::new(),
+        };
+        pipelines.sort_unstable_by_key(|(name, _)| *name);
+        let pipelines = pipelines.into_iter();
+        models
+            .chain(pipelines.map(|(name, pipeline)| ModelOrPipeline::Pipeline { name, pipeline }))
+            .collect()
+    }
+
+    /// The model of this name and version, if the caller may see it. An empty version means the one that
+    /// serves.
+    ///
+    /// # Errors
+    /// There is no such model or version, or the caller may not see it.
+    pub fn find(
+        self,
+        snapshot: &'a Snapshot,
+        model: &str,
+        version: &str,
+    ) -> Result<ModelOrPipeline<'a>, NotFound> {
+        let found = self.visible(snapshot, model).ok_or_else(|| NotFound::Model(model.into()))?;
+        found.check_version(version)?;
+        Ok(found)
+    }
+
+    fn visible(self, snapshot: &'a Snapshot, model: &str) -> Option<ModelOrPipeline<'a>> {
+        if let Some(pipeline) = model.strip_prefix(PIPELINE_PREFIX) {
+            let Self::Tenant { tenant, .. } = self else { return None };
+            let (name, pipeline) = tenant.pipelines.get_key_value(pipeline)?;
+            return Some(ModelOrPipeline::Pipeline { name, pipeline });
+        }
+        let (name, state) = snapshot.models.get_key_value(model)?;
+        self.is_granted(name).then_some(ModelOrPipeline::Model { name, state })
+    }
+
+    fn is_granted(self, model: &Name) -> bool {
+        match self {
+            Self::Tenant { tenant, .. } => tenant.models.contains(model),
+            Self::Operator => true,
+        }
+    }
+}
+
+impl<'a> ModelOrPipeline<'a> {
+    /// The name by which clients call it.
+    pub fn name(self) -> String {
+        match self {
+            Self::Model { name, .. } => name.to_string(),
+            Self::Pipeline { name, .. } => format!("{PIPELINE_PREFIX}{name}"),
+        }
+    }
+
+    /// The version that serves.
+    pub fn version(self) -> u64 {
+        match self {
+            Self::Model { state, .. } => state.version,
+            Self::Pipeline { .. } => PIPELINE_VERSION,
+        }
+    }
+
+    /// What serves it.
+    ///
+    /// # Errors
+    /// It is not loaded.
+    pub fn served(self) -> Result<Target<'a>, NotFound> {
+        let why = match self {
+            Self::Model { name, state } => match &state.served {
+                Ok(served) => return Ok(Target::Model { name, state, served }),
+                Err(why) => why,
+            },
+            Self::Pipeline { name, pipeline } => match pipeline {
+                Pipeline::Ready(route) => return Ok(Target::Pipeline { name, route }),
+                Pipeline::Unavailable(why) => why,
+            },
+        };
+        Err(NotFound::NotLoaded { name: self.name(), reason: why.clone() })
+    }
+
+    fn check_version(self, asked: &str) -> Result<(), NotFound> {
+        let serving = self.version();
+        if asked.is_empty() || asked == serving.to_string() {
+            return Ok(());
+        }
+        let (name, asked) = (self.name(), asked.to_owned());
+        let earlier = match self {
+            Self::Model { state, .. } => &state.earlier_versions[..],
+            Self::Pipeline { .. } => &[],
+        };
+        match earlier.iter().any(|earlier| asked == earlier.to_string()) {
+            true => Err(NotFound::Superseded { name, asked, serving }),
+            false => Err(NotFound::Version { name, asked, serving }),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The body of an answer, for as long as it is being written.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use http::Response;
+use hyper::body::{Body, Frame, SizeHint};
+
+use crate::requests::{Ongoing, Requests, StaysOpen, Unwritten};
+
+/// A handler's body, or one of the listener's own. Its request is under way until it is dropped and all of its parts
+/// are written; only until a part is written where the answer [stays open](StaysOpen).
+pub(crate) struct Answering<B> {
+    body: Whose<B>,
+    requests: Arc<Requests>,
+    _ongoing: Option<Ongoing>,
+}
+
+enum Whose<B> {
+    Handler(B),
+    Listener(Bytes),
+}
+
+/// A part of an answer.
+pub(crate) struct Part {
+    bytes: Bytes,
+    unwritten: Unwritten,
+}
+
+impl<B> Answering<B> {
+    /// A handler's answer to a request.
+    pub(crate) fn of(answer: Response<B>, ongoing: Ongoing) -> Response<Self> {
+        let stays_open = answer.extensions().get::<StaysOpen>().is_some();
+        answer.map(|body| {
+            let requests = ongoing.requests().clone();
+            let ongoing = Some(ongoing).filter(|_| !stays_open);
+            Self { body: Whose::Handler(body), requests, _ongoing: ongoing }
+        })
+    }
+
+    /// What the listener itself answers.
+    pub(crate) fn own(answer: Response<Bytes>, ongoing: Ongoing) -> Response<Self> {
+        answer.map(|body| {
+            let requests = ongoing.requests().clone();
+            Self { body: Whose::Listener(body), requests, _ongoing: Some(ongoing) }
+        })
+    }
+}
+
+impl<B: Body<Data = Bytes> + Unpin> Body for Answering<B> {
+    type Data = Part;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Part>, B::Error>>> {
+        let frame = match &mut self.body {
+            Whose::Handler(body) => ready!(Pin::new(body).poll_frame(context)),
+            Whose::Listener(bytes) if bytes.is_empty() => None,
+            Whose::Listener(bytes) => Some(Ok(Frame::data(std::mem::take(bytes)))),
+        };
+        let part = |bytes| Part { bytes, unwritten: self.requests.begin_part() };
+        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(part))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.body {
+            Whose::Handler(body) => body.is_end_stream(),
+            Whose::Listener(bytes) => bytes.is_empty(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.body {
+            Whose::Handler(body) => body.size_hint(),
+            Whose::Listener(bytes) => SizeHint::with_exact(bytes.len() as u64),
+        }
+    }
+}
+
+impl Buf for Part {
+    fn remaining(&self) -> usize {
+        self.bytes.remaining()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.bytes.chunk()
+    }
+
+    fn advance(&mut self, bytes: usize) {
+        self.unwritten.advance(bytes);
+        self.bytes.advance(bytes);
+    }
+}

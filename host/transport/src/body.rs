@@ -1,0 +1,16 @@
+//! Bodies: reading one, bounded in bytes and in time, and answering with one in several parts.
+
+mod drain;
+mod hold;
+mod read;
+mod response;
+mod turns;
+mod whole;
+
+pub use drain::drain;
+pub use hold::{count, held, kept, try_held, try_reserved};
+pub use read::{ReadPlan, read};
+pub use response::{Answer, ResponseBody};
+pub use turns::Turns;
+#[cfg(test)]
+pub(crate) use whole::POOLED_BYTES_MIN;

@@ -1,0 +1,32 @@
+//! Reading the rest of a body that its handler did not want.
+
+use std::time::Duration;
+
+use hyper::body::{Body, Incoming};
+
+use super::read::next;
+
+/// How many bytes of an unread body are drained, and for how long, so that the connection can be reused.
+const DRAINED_BYTES_MAX: usize = 64 << 10;
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Read and drop the rest of a body, if it is short and on its way. Returns whether the next request can
+/// follow on this connection.
+pub async fn drain(body: &mut Incoming) -> bool {
+    if body.size_hint().lower() > DRAINED_BYTES_MAX as u64 {
+        return false;
+    }
+    let reading = async {
+        let mut read = 0;
+        while read <= DRAINED_BYTES_MAX {
+            match next(body, None).await {
+                Ok(Some(data)) => read += data.len(),
+                // A chunked body has no length: its end is the only sign.
+                Ok(None) => return body.size_hint().exact().is_none_or(|left| left == 0),
+                Err(_) => return false,
+            }
+        }
+        false
+    };
+    tokio::time::timeout(DRAIN_TIMEOUT, reading).await.unwrap_or(false)
+}

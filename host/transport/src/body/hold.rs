@@ -1,0 +1,54 @@
+//! Bytes that count against a tenant's budget for as long as they are in memory.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use gristmill_core::{ByteBudget, HeldBytes, OverBudget};
+
+/// Fewer bytes than this do not count against a budget.
+pub(super) const HELD_BYTES_MIN: usize = 4 << 10;
+
+/// Count `bytes` more as held, if they count against a budget.
+pub fn count(held: Option<&HeldBytes>, bytes: usize) -> Result<(), OverBudget> {
+    held.map_or(Ok(()), |held| held.try_add(bytes))
+}
+
+/// Bytes of an answer that count against `budget` until they are dropped. A client that reads slowly keeps
+/// them long.
+pub fn held(bytes: Bytes, budget: &Arc<ByteBudget>) -> Bytes {
+    let held = (bytes.len() >= HELD_BYTES_MIN).then(|| budget.hold(bytes.len()));
+    kept(bytes, held)
+}
+
+/// Bytes of a request that count against `budget` until they are dropped.
+///
+/// # Errors
+/// The budget has no room for them.
+pub fn try_held(bytes: Bytes, budget: &Arc<ByteBudget>) -> Result<Bytes, OverBudget> {
+    let held = try_reserved(bytes.len(), budget)?;
+    Ok(kept(bytes, held))
+}
+
+/// Reserve `bytes` that will be made. None if they are too few to count.
+///
+/// # Errors
+/// The budget has no room for them.
+pub fn try_reserved(
+    bytes: usize,
+    budget: &Arc<ByteBudget>,
+) -> Result<Option<HeldBytes>, OverBudget> {
+    if bytes < HELD_BYTES_MIN {
+        return Ok(None);
+    }
+    let held = budget.hold(0);
+    held.try_add(bytes)?;
+    Ok(Some(held))
+}
+
+/// Bytes that stay `held` until they are dropped, if they are enough to count.
+pub fn kept(bytes: Bytes, held: Option<HeldBytes>) -> Bytes {
+    match held {
+        Some(held) if bytes.len() >= HELD_BYTES_MIN => held.keep(bytes),
+        _ => bytes,
+    }
+}

@@ -1,0 +1,110 @@
+//! Reading a body, bounded in bytes and in time.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use gristmill_core::{BufferPool, ByteBudget, Deadline, ErrorCode, HeldBytes};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+
+use super::hold::{count, kept};
+use super::turns::Turns;
+use super::whole::Whole;
+use crate::problem::Problem;
+
+/// How a body is read.
+pub struct ReadPlan<'a> {
+    /// The most bytes of it.
+    pub bytes: usize,
+    pub deadline: Deadline,
+    /// Its bytes count against this budget until the body is dropped.
+    pub budget: Option<&'a Arc<ByteBudget>>,
+    /// The offset in the body at which its tensors begin. This byte is aligned in memory.
+    pub aligned_at: usize,
+    /// The memory for a large body of known length.
+    pub pool: &'a BufferPool,
+}
+
+/// Read a whole body.
+///
+/// A body whose Content-Length is over the limit is refused unread; any other is refused at the byte that
+/// exceeds it.
+///
+/// # Errors
+/// `body_too_large`, `request_timeout` at the deadline, `tenant_busy` if the budget is used up, and
+/// `invalid_request` for a body that ends early.
+pub async fn read(body: &mut Incoming, plan: ReadPlan<'_>) -> Result<Bytes, Problem> {
+    let ReadPlan { bytes: limit, deadline, .. } = plan;
+    let too_large = || {
+        let detail = format!("the body is over the limit of {limit} bytes");
+        Problem::new(ErrorCode::BodyTooLarge, detail)
+    };
+    if body.size_hint().lower() > limit as u64 {
+        return Err(too_large());
+    }
+    let held = plan.budget.map(|budget| budget.hold(0));
+    let reading = collect(body, &plan, held.as_ref());
+    match tokio::time::timeout_at(deadline.instant().into(), reading).await {
+        Ok(Ok(Some(bytes))) => Ok(kept(bytes, held)),
+        Ok(Ok(None)) => Err(too_large()),
+        Ok(Err(problem)) => Err(problem),
+        Err(_) => {
+            let detail = "the body did not arrive within the timeout";
+            Err(Problem::new(ErrorCode::RequestTimeout, detail))
+        }
+    }
+}
+
+fn unreadable(error: &hyper::Error) -> Problem {
+    // hyper names the cause only in its source.
+    let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+    let detail = format!("the body could not be read: {error}{cause}");
+    Problem::new(ErrorCode::InvalidRequest, detail)
+}
+
+/// The body's bytes: as they were read, if one read brought them all, else copied together once. None if
+/// they are more than the limit.
+async fn collect(
+    body: &mut Incoming,
+    plan: &ReadPlan<'_>,
+    held: Option<&HeldBytes>,
+) -> Result<Option<Bytes>, Problem> {
+    let expected = body.size_hint().exact().unwrap_or(0) as usize;
+    let Some(first) = next(body, held).await? else { return Ok(Some(Bytes::new())) };
+    if first.len() == expected {
+        return Ok(Some(first));
+    }
+    let mut whole = Whole::begin(plan, expected.max(first.len()));
+    let mut turns = Turns::default();
+    let mut chunk = first;
+    loop {
+        let len = whole.len() + chunk.len();
+        if len > plan.bytes {
+            return Ok(None);
+        }
+        // A client that sent so much will send the rest.
+        whole.push(&chunk, expected.max(len * 2).min(plan.bytes));
+        turns.took(chunk.len());
+        drop(chunk);
+        turns.next().await;
+        match next(body, held).await? {
+            Some(next) => chunk = next,
+            None => return Ok(Some(whole.freeze())),
+        }
+    }
+}
+
+/// The next data. Trailers are skipped.
+pub(super) async fn next(
+    body: &mut Incoming,
+    held: Option<&HeldBytes>,
+) -> Result<Option<Bytes>, Problem> {
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame.map_err(|error| unreadable(&error))?.into_data() {
+            count(held, data.len())?;
+            return Ok(Some(data));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,90 @@
+//! The body of an answer.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use gristmill_core::{ByteBudget, HeldBytes};
+use http::Response;
+use hyper::body::{Body, Frame, SizeHint};
+
+use super::hold::{HELD_BYTES_MIN, held};
+
+/// An answer of the data plane.
+pub type Answer = Response<ResponseBody>;
+
+/// A body in parts. Each is sent from the memory where it lies.
+#[derive(Debug, Default)]
+pub struct ResponseBody {
+    first: Bytes,
+    rest: VecDeque<Bytes>,
+    /// The head of an answer without a body: it counts as long as this does.
+    _head: Option<HeldBytes>,
+}
+
+impl From<Bytes> for ResponseBody {
+    fn from(whole: Bytes) -> Self {
+        Self { first: whole, ..Self::default() }
+    }
+}
+
+impl From<Vec<Bytes>> for ResponseBody {
+    fn from(parts: Vec<Bytes>) -> Self {
+        let mut rest = VecDeque::from(parts);
+        Self { first: rest.pop_front().unwrap_or_default(), rest, _head: None }
+    }
+}
+
+impl ResponseBody {
+    /// With all of it counting against `budget`.
+    pub fn held(self, budget: &Arc<ByteBudget>) -> Self {
+        let Self { first, rest, _head } = self;
+        let rest = rest.into_iter().map(|part| held(part, budget));
+        Self { first: held(first, budget), rest: rest.collect(), _head }
+    }
+
+    /// The same for a body in one part, with the `head_bytes` that are sent before it.
+    pub fn held_with_head(mut self, head_bytes: usize, budget: &Arc<ByteBudget>) -> Self {
+        let bytes = self.first.len() + head_bytes;
+        if bytes >= HELD_BYTES_MIN {
+            let held = budget.hold(bytes);
+            if self.first.is_empty() {
+                self._head = Some(held);
+            } else {
+                self.first = held.keep(self.first);
+            }
+        }
+        self
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.first.is_empty() {
+            self.first = match self.rest.pop_front() {
+                Some(part) => part,
+                None => return Poll::Ready(None),
+            };
+        }
+        let part = std::mem::take(&mut self.first);
+        Poll::Ready(Some(Ok(Frame::data(part))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.first.is_empty() && self.rest.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let rest: usize = self.rest.iter().map(Bytes::len).sum();
+        SizeHint::with_exact((self.first.len() + rest) as u64)
+    }
+}

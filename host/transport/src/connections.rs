@@ -1,0 +1,229 @@
+//! How many connections there are, and which of them only wait.
+//!
+//! A connection is an open file, and a process has so many of them. When all places are taken, the
+//! connection that has waited longest for a request is closed, so that a newcomer finds one; where
+//! none waits, the newcomer does. The admin plane has places of its own, which no traffic takes.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+/// How often a newcomer without a place looks for a connection that has begun to wait.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// A connection that is told to close has so long before another one is told, too: one of HTTP/2 says
+/// goodbye first.
+const CLOSED_WITHIN: Duration = Duration::from_secs(2);
+
+/// How often a connection looks whether it is in use. One that is not for this long waits.
+pub(crate) const IDLE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The places for connections, of one or several listeners: clones share them.
+#[derive(Clone, Debug)]
+pub struct Connections(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    places: Arc<Semaphore>,
+    per_client_max: Option<usize>,
+    open: Mutex<Open>,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    /// Those that wait, by since when; the numbers tell apart those that began at the same time.
+    waiting: BTreeMap<(Instant, u64), Arc<Notify>>,
+    last: u64,
+    /// Counted only where clients are limited.
+    clients: HashMap<IpAddr, usize>,
+}
+
+impl Connections {
+    /// At most `max` connections, and at most `per_client_max` of one client: an IPv4 address, or an IPv6 network of
+    /// 64 bits, of which a host may have all addresses.
+    pub fn new(max: usize, per_client_max: Option<usize>) -> Self {
+        let places = Arc::new(Semaphore::new(max.min(Semaphore::MAX_PERMITS)));
+        Self(Arc::new(Shared { places, per_client_max, open: Mutex::default() }))
+    }
+
+    /// A place for a connection of `client`, as soon as there is one; none where the client has as
+    /// many as it may.
+    pub(crate) async fn place(&self, client: IpAddr) -> Option<Place> {
+        let client = self.counted(client)?;
+        loop {
+            let places = self.0.places.clone();
+            if let Ok(permit) = places.clone().try_acquire_owned() {
+                return Some(Place { _permit: permit, _client: client });
+            }
+            let closes = self.close_longest_waiting();
+            // Connections that close by themselves make room as well.
+            let wait = if closes { CLOSED_WITHIN } else { LOOK_INTERVAL };
+            if let Ok(Ok(permit)) = timeout(wait, places.acquire_owned()).await {
+                return Some(Place { _permit: permit, _client: client });
+            }
+        }
+    }
+
+    /// Let a connection be closed that has waited for a request since `since`.
+    pub(crate) fn wait(&self, since: Instant) -> Waiting {
+        let closes = Arc::new(Notify::new());
+        let mut open = lock(&self.0.open);
+        open.last += 1;
+        let key = (since, open.last);
+        open.waiting.insert(key, closes.clone());
+        Waiting { connections: self.clone(), key, closes }
+    }
+
+    /// Whether there was one to be closed.
+    fn close_longest_waiting(&self) -> bool {
+        let longest = lock(&self.0.open).waiting.pop_first();
+        longest.inspect(|(_, closes)| closes.notify_one()).is_some()
+    }
+
+    fn counted(&self, client: IpAddr) -> Option<Client> {
+        let Some(max) = self.0.per_client_max else { return Some(Client(None)) };
+        let client = client_of(client);
+        let mut open = lock(&self.0.open);
+        let count = open.clients.entry(client).or_default();
+        if *count >= max {
+            return None;
+        }
+        *count += 1;
+        Some(Client(Some((self.clone(), client))))
+    }
+}
+
+impl Default for Connections {
+    /// As many as there are.
+    fn default() -> Self {
+        Self::new(usize::MAX, None)
+    }
+}
+
+/// One of the places, until it is dropped.
+pub(crate) struct Place {
+    _permit: OwnedSemaphorePermit,
+    _client: Client,
+}
+
+/// A connection that counts as its client's, where clients are limited.
+struct Client(Option<(Connections, IpAddr)>);
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let Some((connections, client)) = self.0.take() else { return };
+        let mut open = lock(&connections.0.open);
+        if let Some(count) = open.clients.get_mut(&client) {
+            *count -= 1;
+            if *count == 0 {
+                open.clients.remove(&client);
+            }
+        }
+    }
+}
+
+/// A connection that waits, until this is dropped.
+pub(crate) struct Waiting {
+    connections: Connections,
+    key: (Instant, u64),
+    closes: Arc<Notify>,
+}
+
+impl Waiting {
+    /// Wait until it is to close.
+    pub(crate) async fn closes(&self) {
+        self.closes.notified().await;
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        lock(&self.connections.0.open).waiting.remove(&self.key);
+    }
+}
+
+/// What counts as one client.
+fn client_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+    use std::time::{Duration, Instant};
+
+    use futures_util::FutureExt;
+
+    use super::{Connections, client_of};
+
+    const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_newcomer_closes_the_connection_that_has_waited_longest_or_waits_itself() {
+        let connections = Connections::new(3, None);
+        let mut places = Vec::new();
+        for _ in 0..3 {
+            places.push(connections.place(CLIENT).await.unwrap());
+        }
+        let now = Instant::now();
+        let younger = connections.wait(now);
+        let oldest = connections.wait(now - Duration::from_secs(2));
+        let in_use = connections.wait(now - Duration::from_secs(9));
+        drop(in_use);
+        let mut newcomer = Box::pin(connections.place(CLIENT));
+        assert!((&mut newcomer).now_or_never().is_none());
+        oldest.closes().await;
+        assert!(younger.closes().now_or_never().is_none());
+        // It is closed by now; and then none waits.
+        drop((oldest, younger));
+        assert!((&mut newcomer).now_or_never().is_none());
+        places.pop();
+        places.push(newcomer.await.unwrap());
+        let mut newcomer = Box::pin(connections.place(CLIENT));
+        assert!((&mut newcomer).now_or_never().is_none());
+        // One of those that are in use begins to wait.
+        let waiting = connections.wait(now);
+        tokio::select! {
+            biased;
+            _ = &mut newcomer => panic!("there is no place"),
+            () = waiting.closes() => {}
+        }
+        places.pop();
+        assert!(newcomer.await.is_some());
+    }
+
+    #[tokio::test]
+    async fn a_client_has_so_many_connections() {
+        let connections = Connections::new(9, Some(2));
+        let first = connections.place(CLIENT).await.unwrap();
+        let _second = connections.place(CLIENT).await.unwrap();
+        assert!(connections.place(CLIENT).await.is_none());
+        let other = connections.place(Ipv4Addr::new(127, 0, 0, 2).into()).await;
+        assert!(other.is_some());
+        drop(first);
+        assert!(connections.place(CLIENT).await.is_some());
+    }
+
+    #[test]
+    fn a_network_of_ipv6_and_an_address_of_ipv4_are_one_client() {
+        for (address, client) in [
+            ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::"),
+            ("::ffff:192.0.2.7", "192.0.2.7"),
+            ("192.0.2.7", "192.0.2.7"),
+        ] {
+            let client: IpAddr = client.parse().unwrap();
+            assert_eq!(client_of(address.parse().unwrap()), client, "{address}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Bodies that travel compressed: what clients send, on every data plane, and what `/v2` answers.
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use flate2::Compression;
+use flate2::bufread::{MultiGzDecoder, ZlibDecoder};
+use flate2::write::{GzEncoder, ZlibEncoder};
+use gristmill_core::{ByteBudget, ErrorCode};
+use http::HeaderMap;
+use http::header::ACCEPT_ENCODING;
+
+use crate::body;
+use crate::problem::Problem;
+
+/// How much is decompressed before it is counted.
+const INFLATED_BYTES: usize = 64 << 10;
+
+/// How a body is compressed.
+#[derive(Clone, Copy)]
+pub enum Encoding {
+    Gzip,
+    Deflate,
+}
+
+impl Encoding {
+    pub fn of(name: &[u8]) -> Option<Self> {
+        let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+        if is("gzip") || is("x-gzip") {
+            return Some(Self::Gzip);
+        }
+        is("deflate").then_some(Self::Deflate)
+    }
+
+    /// What the client likes best of what it takes; one that it refuses has weight 0.
+    pub fn accepted(headers: &HeaderMap) -> Option<Self> {
+        let accepted = headers.get(ACCEPT_ENCODING)?.to_str().ok()?;
+        let weighed = accepted.split(',').filter_map(|part| {
+            let (name, weight) = part.split_once(';').unwrap_or((part, "q=1"));
+            let weight: f32 = weight.trim().get(2..)?.parse().ok()?;
+            Some((Self::of(name.trim().as_bytes())?, weight)).filter(|(_, weight)| *weight > 0.0)
+        });
+        // The first of those that it likes the same.
+        let best = weighed.reduce(|best, other| if other.1 > best.1 { other } else { best });
+        best.map(|(encoding, _)| encoding)
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Deflate => "deflate",
+        }
+    }
+
+    /// All of `body`, counted as it grows.
+    pub fn decompress(
+        self,
+        mut body: &[u8],
+        limit: usize,
+        budget: Option<&Arc<ByteBudget>>,
+    ) -> Result<Bytes, Problem> {
+        let wrong = |why: String| {
+            let detail = format!("the body is no {}: {why}", self.as_str());
+            Problem::new(ErrorCode::InvalidRequest, detail)
+        };
+        let (mut all, held) = (BytesMut::new(), budget.map(|budget| budget.hold(0)));
+        let mut part = vec![0; INFLATED_BYTES];
+        let mut reader: Box<dyn Read> = match self {
+            Self::Gzip => Box::new(MultiGzDecoder::new(&mut body)),
+            Self::Deflate => Box::new(ZlibDecoder::new(&mut body)),
+        };
+        loop {
+            let len = reader.read(&mut part).map_err(|error| wrong(error.to_string()))?;
+            if len == 0 {
+                break;
+            }
+            if all.len() + len > limit {
+                let detail = format!("the decompressed body is over the limit of {limit} bytes");
+                return Err(Problem::new(ErrorCode::BodyTooLarge, detail));
+            }
+            body::count(held.as_ref(), len)?;
+            all.extend_from_slice(&part[..len]);
+        }
+        drop(reader);
+        if !body.is_empty() {
+            return Err(wrong(format!("{} bytes follow it", body.len())));
+        }
+        Ok(body::kept(all.freeze(), held))
+    }
+
+    /// `parts` one after the other, each of which goes as soon as it is compressed.
+    pub fn compress(self, parts: Vec<Bytes>) -> std::io::Result<Vec<u8>> {
+        fn write_all(writer: &mut impl Write, parts: Vec<Bytes>) -> std::io::Result<()> {
+            parts.into_iter().try_for_each(|part| writer.write_all(&part))
+        }
+        match self {
+            Self::Gzip => {
+                let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+                write_all(&mut encoder, parts)?;
+                encoder.finish()
+            }
+            Self::Deflate => {
+                let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
+                write_all(&mut encoder, parts)?;
+                encoder.finish()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_get_the_encoding_that_they_like_best() {
+        let cases = [
+            ("gzip", Some("gzip")),
+            ("DEFLATE, gzip", Some("deflate")),
+            ("deflate;q=0.1, gzip;q=1", Some("gzip")),
+            ("br, gzip; q=0, deflate;q=0.001", Some("deflate")),
+            ("gzip;q=0.000", None),
+            ("br, identity, *", None),
+            ("gzip;q=, deflate;level=1", None),
+        ];
+        for (accepted, expected) in cases {
+            let headers = [(ACCEPT_ENCODING, accepted.parse().unwrap())].into_iter().collect();
+            assert_eq!(Encoding::accepted(&headers).map(Encoding::as_str), expected, "{accepted}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! One HTTP/2 connection, which carries the calls of gRPC.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::future::Future;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use hyper::body::{Body, Incoming};
+use hyper::server::conn::http2::Builder;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::net::TcpStream;
+use tokio_util::sync::CancellationToken;
+
+use crate::answering::Answering;
+use crate::coalesce::{Calls, Coalesced};
+use crate::connections::Connections;
+use crate::frames::{HTTP2_PREFACE_BYTES, Paced};
+use crate::listener::ListenerConfig;
+use crate::requests::{Close, Requests};
+use crate::stream::Stream;
+
+/// How often the preface is looked for where only a part of it came.
+const PREFACE_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Streams that one HTTP/2 connection may have at the same time.
+const STREAMS_MAX: u32 = 1024;
+
+/// Streams that a client reset before they were answered; more closes the connection.
+const RESET_STREAMS_MAX: usize = 64;
+
+/// How much of one HTTP/2 stream, and of all of a connection's, is read before its handler takes it.
+const STREAM_WINDOW_BYTES: u32 = 4 << 20;
+const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
+
+/// An HTTP/2 connection that leaves a ping unanswered for as long is closed.
+const PING_INTERVAL: Duration = Duration::from_secs(60);
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The settings of one connection.
+pub(crate) struct Rules {
+    builder: Builder<TokioExecutor>,
+    /// How long a client may take for its preface, and for each head.
+    header_timeout: Duration,
+    write_timeout: Duration,
+    connections: Connections,
+    stopping: CancellationToken,
+}
+
+impl Rules {
+    pub(crate) fn new(
+        builder: Builder<TokioExecutor>,
+        config: &ListenerConfig,
+        stopping: CancellationToken,
+    ) -> Self {
+        Self {
+            builder,
+            header_timeout: config.header_read_timeout,
+            write_timeout: config.write_timeout,
+            connections: config.connections.clone(),
+            stopping,
+        }
+    }
+}
+
+/// Serve one connection until it ends, its client does not take its answers, or nothing is under way and
+/// others need its place. Once it is to stop, what is under way is answered.
+pub(crate) async fn drive<H, F, B>(rules: Rules, stream: Stream, handler: H)
+where
+    H: Fn(Request<Incoming>) -> F,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static,
+{
+    // hyper itself would wait for the first bytes of a connection without a limit.
+    let begun = {
+        let waiting = rules.connections.wait(Instant::now());
+        tokio::select! {
+            begun = tokio::time::timeout(rules.header_timeout, begins(stream.get_ref())) => begun,
+            () = waiting.closes() => return,
+            () = rules.stopping.cancelled() => return,
+        }
+    };
+    if matches!(begun, Ok(Ok(()))) {
+        // Boxed, because a connection that only waits should take no memory for this.
+        Box::pin(drive_begun(rules, stream, handler)).await;
+    }
+}
+
+async fn drive_begun<H, F, B>(rules: Rules, stream: Stream, handler: H)
+where
+    H: Fn(Request<Incoming>) -> F,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static,
+{
+    let (calls, requests) = (Calls::default(), Arc::new(Requests::default()));
+    let stream = Paced::new(stream, rules.header_timeout);
+    let io = Coalesced::new(TokioIo::new(stream), calls.clone());
+    let service = service_fn(|mut request: Request<Incoming>| {
+        let (call, ongoing) = (calls.begin(), requests.begin());
+        request.extensions_mut().insert(requests.clone());
+        let answer = handler(request);
+        async move {
+            let answer = answer.await;
+            drop(call);
+            Ok::<_, Infallible>(Answering::of(answer, ongoing))
+        }
+    });
+    let mut connection = pin!(rules.builder.serve_connection(io, service));
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = rules.stopping.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+        close = requests.closes(&rules.connections, rules.write_timeout) => match close {
+            Close::Stalled => {
+                tracing::debug!("a client does not take its answers");
+                Ok(())
+            }
+            Close::Evicted => {
+                connection.as_mut().graceful_shutdown();
+                // Calls that came before the client knew are answered.
+                tokio::select! {
+                    ended = connection => ended,
+                    _ = requests.rests(rules.write_timeout) => Ok(()),
+                }
+            }
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "connection ended");
+    }
+}
+
+/// Wait until the whole preface of an HTTP/2 connection has come.
+async fn begins(stream: &TcpStream) -> io::Result<()> {
+    let mut preface = [0; HTTP2_PREFACE_BYTES];
+    stream.readable().await?;
+    while (1..preface.len()).contains(&stream.peek(&mut preface).await?) {
+        // Honest clients send it in one piece.
+        tokio::time::sleep(PREFACE_INTERVAL).await;
+    }
+    Ok(())
+}
+
+/// hyper's settings for every connection of a listener.
+pub(crate) fn builder(config: &ListenerConfig) -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .timer(TokioTimer::new())
+        .max_header_list_size(config.header_bytes_max.try_into().unwrap_or(u32::MAX))
+        .max_concurrent_streams(STREAMS_MAX)
+        .max_pending_accept_reset_streams(RESET_STREAMS_MAX)
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .keep_alive_interval(PING_INTERVAL)
+        .keep_alive_timeout(PING_TIMEOUT);
+    builder
+}

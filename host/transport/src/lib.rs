@@ -1,0 +1,50 @@
+//! What every plane of the server has in common: connections, bodies, credentials, and errors as
+//! clients see them.
+//!
+//! In reading order: `accept` takes connections, `connections` has their places, `http1` and `http2`
+//! serve one each, over `requests` (what is under way on it) and `answering` (an answer that is being
+//! written); `rewind`, `frames` and `coalesce` are the streams beneath. `body` reads and makes bodies,
+//! `encoding` compresses them, `offload` takes large ones off the serving threads. `problem` is an
+//! error on its way to a client.
+//!
+//! Refuses to know tenants, models and plugins: it sees names and digests of `core` only.
+//!
+//! Invariants:
+//! - a connection has a place before it is served;
+//! - a body is never read past its limit, and what is held of it counts against a budget;
+//! - shutdown stops accepting first, then waits for what is under way.
+
+#![forbid(unsafe_code)]
+
+mod accept;
+mod answering;
+pub mod body;
+mod coalesce;
+mod connections;
+pub mod credentials;
+mod encoding;
+mod frames;
+mod http1;
+mod http2;
+mod line_rate;
+mod listener;
+mod method;
+mod offload;
+mod problem;
+mod request_id;
+mod requests;
+mod rewind;
+mod shutdown;
+mod stream;
+
+pub use accept::serve;
+pub use connections::Connections;
+pub use encoding::Encoding;
+pub use line_rate::LineRate;
+pub use listener::{ListenerConfig, Protocol};
+pub use method::{Allowed, Checked};
+pub use offload::{INLINE_BYTES_MAX, Offload};
+pub use problem::{ErrorCodeRow, Problem, error_codes, status_of};
+pub use request_id::{REQUEST_ID, RequestIds};
+pub use requests::{Ongoing, Requests, StaysOpen};
+pub use shutdown::Shutdown;

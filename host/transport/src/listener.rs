@@ -1,0 +1,41 @@
+//! What a listener is set up with.
+
+use std::time::Duration;
+
+use crate::connections::Connections;
+
+/// What a listener speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    Http1,
+    /// Without TLS, for gRPC.
+    Http2,
+}
+
+/// Bounds on a connection.
+#[derive(Clone, Debug)]
+pub struct ListenerConfig {
+    /// From a connection's opening, or the end of its last response, to the beginning of the next
+    /// request, and from there to the end of its headers.
+    pub header_read_timeout: Duration,
+    /// Bytes of a request's line and headers.
+    pub header_bytes_max: usize,
+    /// For how long a client may take next to nothing of what it is sent.
+    pub write_timeout: Duration,
+    /// How long a shutdown waits for what is under way.
+    pub drain_timeout: Duration,
+    /// The places that connections have.
+    pub connections: Connections,
+}
+
+impl Default for ListenerConfig {
+    fn default() -> Self {
+        Self {
+            header_read_timeout: Duration::from_secs(30),
+            header_bytes_max: 32 << 10,
+            write_timeout: Duration::from_secs(30),
+            drain_timeout: Duration::from_secs(30),
+            connections: Connections::default(),
+        }
+    }
+}

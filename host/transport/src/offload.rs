@@ -1,0 +1,140 @@
+//! Work on large messages, off the threads that serve: reading and writing JSON, typed contents,
+//! compressed bodies.
+//!
+//! A few threads of low priority do it. A tenant has at most half of them, so that another tenant finds a
+//! thread free; further work waits in the order of arrival. A job that has begun keeps its place until it
+//! ends, even if its client has left: clients who leave cannot start more work than there are places.
+
+use std::collections::HashMap;
+use std::num::NonZero;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+
+use gristmill_core::{ErrorCode, Name};
+use gristmill_thread::{Job, do_jobs};
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::problem::Problem;
+
+/// What is longer than this, in bytes, is not worked on while a thread's other tasks wait.
+pub const INLINE_BYTES_MAX: usize = 64 << 10;
+
+/// The fewest threads.
+const THREADS_MIN: usize = 2;
+
+/// Threads for long work. They end, when their work has, once this is dropped.
+pub struct Offload {
+    jobs: Sender<Job>,
+    places: Arc<Semaphore>,
+    of_tenant: usize,
+    /// The places of each tenant that has work; of callers that are none, without a name.
+    tenants: Mutex<HashMap<Option<Name>, Weak<Semaphore>>>,
+}
+
+impl Offload {
+    /// Start the threads.
+    pub fn start() -> Self {
+        let threads = thread::available_parallelism().map_or(1, NonZero::get).max(THREADS_MIN);
+        let (jobs, queue) = channel::<Job>();
+        let queue = Arc::new(Mutex::new(queue));
+        for _ in 0..threads {
+            let queue = queue.clone();
+            let work = move || do_jobs("large messages", || lock(&queue).recv().ok());
+            if let Err(error) = thread::Builder::new().name("offload".into()).spawn(work) {
+                tracing::error!(%error, "cannot start a thread for large messages");
+            }
+        }
+        let (places, of_tenant) = (Arc::new(Semaphore::new(threads)), threads / 2);
+        Self { jobs, places, of_tenant, tenants: Mutex::default() }
+    }
+
+    /// What `work` returns, done for `tenant` on a thread of its own kind.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        tenant: Option<&Name>,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let failed = || Problem::new(ErrorCode::Internal, "work on a large message failed");
+        let own = self.places_of(tenant).acquire_owned().await.map_err(|_| failed())?;
+        let any = self.places.clone().acquire_owned().await.map_err(|_| failed())?;
+        let (done, outcome) = oneshot::channel();
+        let job = move || {
+            let _places = (own, any);
+            // A client that left while its work waited needs none of it.
+            if !done.is_closed() {
+                let _ = done.send(work());
+            }
+        };
+        self.jobs.send(Box::new(job)).map_err(|_| failed())?;
+        outcome.await.map_err(|_| failed())
+    }
+
+    fn places_of(&self, tenant: Option<&Name>) -> Arc<Semaphore> {
+        let mut tenants = lock(&self.tenants);
+        if let Some(places) = tenants.get(&tenant.cloned()).and_then(Weak::upgrade) {
+            return places;
+        }
+        tenants.retain(|_, places| places.strong_count() > 0);
+        let places = Arc::new(Semaphore::new(self.of_tenant));
+        tenants.insert(tenant.cloned(), Arc::downgrade(&places));
+        places
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    use futures_util::FutureExt;
+
+    use super::Offload;
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    #[tokio::test]
+    async fn a_tenant_that_has_its_places_full_leaves_others_theirs() {
+        let offload = Arc::new(Offload::start());
+        let (acme, globex) = ("acme".parse().unwrap(), "globex".parse().unwrap());
+        let (begun, has_begun) = channel();
+        let (end, ended) = channel::<()>();
+        let full = offload.of_tenant;
+        // Work that goes on after whoever wanted it left; each ends when it is told.
+        let ended = Arc::new(std::sync::Mutex::new(ended));
+        for _ in 0..full {
+            let (ended, begun) = (ended.clone(), begun.clone());
+            let work = move || {
+                begun.send(()).unwrap();
+                ended.lock().unwrap().recv().unwrap();
+            };
+            let mut leaves = Box::pin(offload.run(Some(&acme), work));
+            assert!((&mut leaves).now_or_never().is_none());
+            has_begun.recv_timeout(PATIENCE).unwrap();
+        }
+        let mut waits = Box::pin(offload.run(Some(&acme), || 7));
+        assert!((&mut waits).now_or_never().is_none());
+        assert_eq!(offload.run(Some(&globex), || 8).await.unwrap(), 8);
+        assert!((&mut waits).now_or_never().is_none());
+        for _ in 0..full {
+            end.send(()).unwrap();
+        }
+        let waited = tokio::time::timeout(PATIENCE, waits).await.unwrap();
+        assert_eq!(waited.unwrap(), 7);
+    }
+
+    #[tokio::test]
+    async fn work_that_panics_is_an_error_and_ends_no_thread() {
+        let offload = Offload::start();
+        for _ in 0..10 {
+            let problem = offload.run(None, || panic!("in a test")).await.unwrap_err();
+            assert!(problem.detail.contains("failed"), "{}", problem.detail);
+        }
+        assert_eq!(offload.run(None, || 7).await.unwrap(), 7);
+    }
+}

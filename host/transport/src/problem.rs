@@ -1,0 +1,191 @@
+//! Errors as clients see them: RFC 9457 problem documents.
+
+use std::fmt::{self, Write};
+
+use bytes::Bytes;
+use gristmill_core::{ClientError, ErrorCode};
+use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use serde::Serialize;
+
+use crate::method::Allowed;
+
+/// The longest text of an error.
+const DETAIL_BYTES_MAX: usize = 8 << 10;
+
+/// An error on its way to a client.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    pub code: ErrorCode,
+    pub detail: String,
+    /// When to try again, in seconds; sent with the statuses that say so.
+    pub retry_after_s: u64,
+    /// The methods of the path, if the request came with another one.
+    pub allowed: Option<Allowed>,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    r#type: String,
+    title: &'a str,
+    status: u16,
+    detail: &'a str,
+    code: &'a str,
+    request_id: &'a str,
+}
+
+impl Problem {
+    /// An error with this text, of which the first 8 KiB are kept: it may hold what the client sent.
+    pub fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
+        let mut detail = detail.into();
+        detail.truncate(detail.floor_char_boundary(DETAIL_BYTES_MAX));
+        Self { code, detail, retry_after_s: 1, allowed: None }
+    }
+
+    /// The headers of an error: when to come back, how to log in, which methods there are.
+    pub fn add_headers(&self, status: StatusCode, headers: &mut HeaderMap) {
+        if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+            headers.insert(RETRY_AFTER, self.retry_after_s.into());
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        headers.extend(self.allowed.map(|allowed| (ALLOW, allowed.header())));
+    }
+
+    /// The answer as a problem document.
+    pub fn into_response(self, request_id: &str) -> Response<Bytes> {
+        let status = status_of(self.code);
+        let code = self.code.as_str();
+        let document = Document {
+            r#type: format!("urn:gristmill:error:{code}"),
+            title: status.canonical_reason().unwrap_or("Error"),
+            status: status.as_u16(),
+            detail: &self.detail,
+            code,
+            request_id,
+        };
+        let body = serde_json::to_vec(&document).unwrap_or_default();
+        let mut response = Response::new(Bytes::from(body));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        self.add_headers(status, headers);
+        response
+    }
+}
+
+/// Takes no more than a problem's detail holds.
+struct Bounded(String);
+
+impl Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let kept = text.floor_char_boundary(DETAIL_BYTES_MAX - self.0.len());
+        self.0.push_str(&text[..kept]);
+        if kept == text.len() { Ok(()) } else { Err(fmt::Error) }
+    }
+}
+
+impl<E: ClientError> From<E> for Problem {
+    /// With the error's own text. No more of it is made than is kept: some hold plugins' names and shapes.
+    fn from(error: E) -> Self {
+        let mut detail = Bounded(String::new());
+        let _ = write!(detail, "{error}");
+        let mut problem = Self::new(error.code(), detail.0);
+        if let Some(wait) = error.retry_after() {
+            problem.retry_after_s = wait.as_secs() + 1;
+        }
+        problem
+    }
+}
+
+/// An error code as documentation has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErrorCodeRow {
+    /// The HTTP status, with which `/v1` and the admin plane answer.
+    pub status: u16,
+    pub code: &'static str,
+    /// A sentence.
+    pub meaning: &'static str,
+}
+
+/// Every error code, by status.
+pub fn error_codes() -> Vec<ErrorCodeRow> {
+    let row = |code: &ErrorCode| {
+        let (status, meaning) = (status_of(*code).as_u16(), code.meaning());
+        ErrorCodeRow { status, code: code.as_str(), meaning }
+    };
+    let mut rows: Vec<_> = ErrorCode::ALL.iter().map(row).collect();
+    rows.sort_by_key(|row| row.status);
+    rows
+}
+
+/// The one mapping from codes to statuses.
+pub fn status_of(code: ErrorCode) -> StatusCode {
+    match code {
+        ErrorCode::InvalidRequest => StatusCode::BAD_REQUEST,
+        ErrorCode::Unauthenticated => StatusCode::UNAUTHORIZED,
+        ErrorCode::Forbidden => StatusCode::FORBIDDEN,
+        ErrorCode::Unsupported => StatusCode::NOT_IMPLEMENTED,
+        ErrorCode::NotFound | ErrorCode::TenantNotFound | ErrorCode::PipelineNotFound => {
+            StatusCode::NOT_FOUND
+        }
+        ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+        ErrorCode::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
+        ErrorCode::Conflict => StatusCode::CONFLICT,
+        ErrorCode::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        ErrorCode::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        ErrorCode::Unprocessable | ErrorCode::InvalidPlugin | ErrorCode::InvalidModel => {
+            StatusCode::UNPROCESSABLE_ENTITY
+        }
+        ErrorCode::PluginFailed
+        | ErrorCode::PluginTrapped
+        | ErrorCode::PluginOutOfMemory
+        | ErrorCode::PluginInvalidOutput
+        | ErrorCode::ModelFailed
+        | ErrorCode::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        ErrorCode::QueueFull | ErrorCode::TenantBusy => StatusCode::TOO_MANY_REQUESTS,
+        ErrorCode::InsufficientStorage => StatusCode::INSUFFICIENT_STORAGE,
+        ErrorCode::PluginTimeout | ErrorCode::DeadlineExceeded => StatusCode::GATEWAY_TIMEOUT,
+        ErrorCode::Unavailable | ErrorCode::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_listed_once() {
+        let rows = error_codes();
+        assert_eq!(rows.len(), ErrorCode::ALL.len());
+        assert!(rows.is_sorted_by_key(|row| row.status));
+        let mut codes: Vec<_> = rows.iter().map(|row| row.code).collect();
+        codes.sort_unstable();
+        assert!(codes.is_sorted_by(|one, next| one < next), "{codes:?}");
+        for row in rows {
+            assert!((400..=599).contains(&row.status) && row.meaning.ends_with('.'), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn no_more_of_a_text_is_made_than_is_kept() {
+        /// Its text would never end.
+        #[derive(Debug)]
+        struct Endless;
+        impl fmt::Display for Endless {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                loop {
+                    f.write_str("äö")?;
+                }
+            }
+        }
+        impl std::error::Error for Endless {}
+        impl ClientError for Endless {
+            fn code(&self) -> ErrorCode {
+                ErrorCode::Internal
+            }
+        }
+        assert_eq!(Problem::from(Endless).detail.len(), DETAIL_BYTES_MAX);
+    }
+}

@@ -1,0 +1,81 @@
+//! `X-Request-Id`: the client's own, or a new one.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use http::{HeaderMap, HeaderName};
+
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The longest id that is taken from a client.
+const OWN_BYTES_MAX: usize = 128;
+
+const HEX: &[u8; 16] = b"0123456789abcdef";
+
+/// Makes ids for requests that bring none. An id does not tell how many there were before it: that
+/// would tell one tenant what the others do.
+#[derive(Default)]
+pub struct RequestIds {
+    /// Keyed with the system's randomness, so that a hash of the count looks like nothing.
+    keys: [RandomState; 2],
+    next: AtomicU64,
+}
+
+impl RequestIds {
+    /// The client's own id where it is one that can stand in a log line, else a new one.
+    pub fn of(&self, headers: &HeaderMap) -> String {
+        let own = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
+        self.of_text(own.unwrap_or_default())
+    }
+
+    /// The same with an id that came another way.
+    pub fn of_text(&self, own: &str) -> String {
+        if is_sane(own) { own.to_owned() } else { self.new_id() }
+    }
+
+    fn new_id(&self) -> String {
+        let next = self.next.fetch_add(1, Ordering::Relaxed);
+        let [high, low] = self.keys.each_ref().map(|key| key.hash_one(next));
+        // One for each request: formatting it would take longer than routing it.
+        let digits = u128::from(high) << 64 | u128::from(low);
+        let digit = |at: u32| HEX[(digits >> (124 - 4 * at)) as usize & 0xf] as char;
+        (0..20).map(digit).collect()
+    }
+}
+
+fn is_sane(id: &str) -> bool {
+    let sane = |byte: &u8| {
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b'.' | b'_' | b':' | b'/' | b'+' | b'=' | b'-')
+    };
+    (1..=OWN_BYTES_MAX).contains(&id.len()) && id.as_bytes().iter().all(sane)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::RequestIds;
+
+    #[test]
+    fn only_ids_that_can_stand_in_a_log_line_are_kept() {
+        let ids = RequestIds::default();
+        for own in ["order-66", "a/b+c=:._", "x"] {
+            assert_eq!(ids.of_text(own), own);
+        }
+        let long = "x".repeat(129);
+        for own in ["", "a b", "a} ERROR x{b=c", "a\"b", "a,b", "ä", long.as_str()] {
+            let made = ids.of_text(own);
+            assert_eq!(made.len(), 20, "{own:?} became {made}");
+        }
+    }
+
+    #[test]
+    fn ids_differ_and_do_not_count() {
+        let ids = RequestIds::default();
+        let made: Vec<_> = (0..1000).map(|_| ids.of_text("")).collect();
+        assert_eq!(made.iter().collect::<HashSet<_>>().len(), made.len());
+        let begins: HashSet<_> = made.iter().map(|id| &id[..2]).collect();
+        assert!(begins.len() > 200, "only {} first digits", begins.len());
+    }
+}

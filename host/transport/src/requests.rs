@@ -1,0 +1,218 @@
+//! What is under way on one connection: calls that are worked on, and parts of answers that are not written.
+//!
+//! This decides whether a connection may be closed to make room. An answer that stays open, such as that of a watched
+//! health, is not under way by itself: only its parts are, while they are written.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::connections::{Connections, IDLE_INTERVAL};
+
+/// A client that takes some of its answers takes at least so much of them within the write timeout, or all of one part.
+const TAKEN_BYTES_MIN: usize = 4 << 10;
+
+/// An extension of an answer that stays open for as long as its client likes. What is done for it between its head and
+/// its end counts by itself, with [`Requests::begin`].
+#[derive(Clone, Copy, Debug)]
+pub struct StaysOpen;
+
+/// What is under way on one connection. An extension of each HTTP/2 call.
+#[derive(Debug, Default)]
+pub struct Requests {
+    begun: AtomicUsize,
+    ended: AtomicUsize,
+    /// Parts of answers that hyper has, and of these the ones that are written or given up.
+    parts: AtomicUsize,
+    parts_ended: AtomicUsize,
+    written_bytes: AtomicUsize,
+}
+
+/// A call or a part of an answer that is under way until this is dropped.
+#[derive(Debug)]
+pub struct Ongoing(Arc<Requests>);
+
+/// A part of an answer that is not written, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Unwritten(Ongoing);
+
+/// When a client last took enough of its answers.
+pub(crate) struct Taking {
+    taken: (usize, usize),
+    at: Instant,
+}
+
+/// Why a connection closes that its client holds open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Close {
+    /// It waits for a request, and another needs its place.
+    Evicted,
+    /// Its client does not take its answers.
+    Stalled,
+}
+
+impl Requests {
+    pub fn begin(self: &Arc<Self>) -> Ongoing {
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        Ongoing(self.clone())
+    }
+
+    pub(crate) fn begin_part(self: &Arc<Self>) -> Unwritten {
+        self.parts.fetch_add(1, Ordering::Relaxed);
+        Unwritten(self.begin())
+    }
+
+    /// How much has begun so far.
+    pub(crate) fn begun(&self) -> usize {
+        self.begun.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn are_under_way(&self) -> bool {
+        self.ended.load(Ordering::Relaxed) != self.begun()
+    }
+
+    /// Wait until the connection is to close.
+    pub(crate) async fn closes(&self, connections: &Connections, write_timeout: Duration) -> Close {
+        loop {
+            let Ok(since) = self.rests(write_timeout).await else { return Close::Stalled };
+            let begun = self.begun();
+            let waiting = connections.wait(since.into_std());
+            while self.begun() == begun {
+                if timeout(IDLE_INTERVAL, waiting.closes()).await.is_ok() && self.begun() == begun {
+                    return Close::Evicted;
+                }
+            }
+        }
+    }
+
+    /// Wait until nothing has been under way for a while; since when. An error if instead the client takes next to
+    /// nothing of its answers for as long as `write_timeout`.
+    pub(crate) async fn rests(&self, write_timeout: Duration) -> Result<Instant, Close> {
+        let (mut begun, mut taking) = (self.begun(), Taking::new(self));
+        loop {
+            let since = Instant::now();
+            sleep(IDLE_INTERVAL).await;
+            let is_same = std::mem::replace(&mut begun, self.begun()) == begun;
+            if is_same && !self.are_under_way() {
+                return Ok(since);
+            }
+            if taking.has_stalled(self, write_timeout) {
+                return Err(Close::Stalled);
+            }
+        }
+    }
+
+    fn has_unwritten(&self) -> bool {
+        self.parts_ended.load(Ordering::Relaxed) != self.parts.load(Ordering::Relaxed)
+    }
+
+    /// Changes whenever the client has taken enough of its answers.
+    fn taken(&self) -> (usize, usize) {
+        let bytes = self.written_bytes.load(Ordering::Relaxed);
+        (self.parts_ended.load(Ordering::Relaxed), bytes / TAKEN_BYTES_MIN)
+    }
+}
+
+impl Taking {
+    pub(crate) fn new(requests: &Requests) -> Self {
+        Self { taken: requests.taken(), at: Instant::now() }
+    }
+
+    /// Whether there is something to take, and it took next to nothing for as long as `write_timeout`. To be asked
+    /// every now and then.
+    pub(crate) fn has_stalled(&mut self, requests: &Requests, write_timeout: Duration) -> bool {
+        let taken = requests.taken();
+        if taken != self.taken || !requests.has_unwritten() {
+            *self = Self { taken, at: Instant::now() };
+        }
+        self.at.elapsed() >= write_timeout
+    }
+}
+
+impl Ongoing {
+    /// What it is one of.
+    pub(crate) fn requests(&self) -> &Arc<Requests> {
+        &self.0
+    }
+}
+
+impl Unwritten {
+    /// Some of it is written.
+    pub(crate) fn advance(&self, bytes: usize) {
+        self.0.0.written_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Unwritten {
+    fn drop(&mut self) {
+        self.0.0.parts_ended.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Ongoing {
+    fn drop(&mut self) {
+        self.0.ended.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::{Close, Requests, TAKEN_BYTES_MIN};
+    use crate::connections::{Connections, IDLE_INTERVAL};
+
+    const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_closes_only_while_it_has_no_request() {
+        let connections = Connections::new(1, None);
+        let requests = Arc::new(Requests::default());
+        let mut closes = Box::pin(requests.closes(&connections, WRITE_TIMEOUT));
+        let wait = || tokio::time::sleep(IDLE_INTERVAL * 60);
+        let ongoing = requests.begin();
+        let _place = connections.place(CLIENT).await;
+        tokio::select! {
+            close = &mut closes => panic!("a request is under way: {close:?}"),
+            _ = connections.place(CLIENT) => panic!("there is no place"),
+            () = wait() => {}
+        }
+        drop(ongoing);
+        tokio::select! {
+            close = &mut closes => assert_eq!(close, Close::Evicted),
+            _ = connections.place(CLIENT) => panic!("there is no place"),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_next_to_nothing_of_its_answers_is_stalled() {
+        let connections = Connections::new(1, None);
+        let requests = Arc::new(Requests::default());
+        let mut closes = Box::pin(requests.closes(&connections, WRITE_TIMEOUT));
+        let part = requests.begin_part();
+        // Enough, each time just in time.
+        for _ in 0..20 {
+            tokio::select! {
+                close = &mut closes => panic!("it takes its answer: {close:?}"),
+                () = tokio::time::sleep(WRITE_TIMEOUT - IDLE_INTERVAL * 2) => {}
+            }
+            part.advance(TAKEN_BYTES_MIN);
+        }
+        // A byte a second is not enough.
+        let trickles = async {
+            loop {
+                part.advance(1);
+                tokio::time::sleep(IDLE_INTERVAL).await;
+            }
+        };
+        tokio::select! {
+            close = &mut closes => assert_eq!(close, Close::Stalled),
+            () = trickles => {}
+        }
+    }
+}
