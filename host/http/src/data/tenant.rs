@@ -17,7 +17,8 @@ pub(crate) fn find_tenant<'a>(
     name: &str,
 ) -> Result<(&'a Name, &'a Tenant), Problem> {
     let missing = || Problem::new(ErrorCode::TenantNotFound, format!("no tenant {name:?}"));
-    snapshot.tenants.get_key_value(name).ok_or_else(missing)
+    let found = snapshot.tenants.get_key_value(name);
+    found.map(|(name, tenant)| (name, &**tenant)).ok_or_else(missing)
 }
 
 /// The tenant of this name, if it is open or this bearer token is one of its keys. Otherwise the
@@ -27,7 +28,7 @@ pub(crate) fn admitted<'a>(
     name: &str,
     token: Option<&str>,
 ) -> Result<(&'a Name, &'a Tenant), Problem> {
-    let found = snapshot.tenants.get_key_value(name);
+    let found = snapshot.tenants.get_key_value(name).map(|(name, tenant)| (name, &**tenant));
     let opens = match (found, token.map(credentials::digest)) {
         (Some((_, Tenant { access: Access::Open, .. })), _) => true,
         (_, None) => false,
