@@ -1,4 +1,4 @@
-//! The control plane: validate, load, append, publish.
+//! The control plane: plan, load, append, publish.
 //!
 //! [`Control`] is what admin handlers call. A change is planned on a copy of the desired state, the
 //! plugins and models it brings are loaded, and only when all of that went well is it appended to

@@ -115,7 +115,7 @@ impl ReleaseLog {
     /// `replayed` does, too.
     ///
     /// # Errors
-    /// The log does not have the release, or nobody knows: [`ControlError::Unconfirmed`].
+    /// The log does not have the release, or it is not known: [`ControlError::Unconfirmed`].
     pub(crate) async fn append(
         &self,
         replayed: &mut Replayed,

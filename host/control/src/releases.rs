@@ -1,6 +1,6 @@
 //! The one place where releases are made.
 //!
-//! A change is made under a lock, from a state that nobody else changes meanwhile: it is planned, a
+//! A change is made under a lock, so that the state does not change meanwhile: it is planned, a
 //! snapshot is built, the release is appended to the log, and the snapshot is published. What the
 //! new state names must be loaded by then. Where it is not, the lock is left, the missing parts are
 //! loaded, and the change is planned anew from the state as it is then.
@@ -84,7 +84,7 @@ impl Releases {
     /// # Errors
     /// The log cannot be read, or is not whole.
     pub(crate) async fn start(&self) -> Result<(), ControlError> {
-        // Nobody else has it yet, so that it is held while everything is loaded.
+        // No change can come in yet, so the lock may be held while everything is loaded.
         let mut replayed = self.replayed.lock().await;
         *replayed = self.log.replay().await?;
         let mut at_hand = AtHand::default();

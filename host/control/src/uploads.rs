@@ -38,7 +38,7 @@ struct UnderWay {
 }
 
 /// An upload under way. When the last clone of the last upload of a file is dropped, the file is
-/// removed where no release names it, whether or not whoever sent it still waits.
+/// removed if no release names it. This does not depend on the client's staying.
 #[derive(Clone)]
 pub(crate) struct Upload(Arc<Place>);
 
@@ -80,7 +80,7 @@ impl Uploads {
         finished(tokio::spawn(self.clone().remove_unneeded(digest))).await;
     }
 
-    /// Brought to its end once it has begun: nobody may upload the file anew in the midst of it.
+    /// Runs to its end once it has begun: meanwhile the file must not be uploaded anew.
     async fn remove_unneeded(self: Arc<Self>, digest: Digest) {
         let _removing = self.removing.lock().await;
         if self.is_needed(digest) {
@@ -112,8 +112,8 @@ impl Upload {
         self.0.digest
     }
 
-    /// Keep the file, once for all who upload it at the same time. Brought to its end where whoever
-    /// sent it leaves: until then it is under way.
+    /// Keep the file, once for all who upload it at the same time. Runs to its end even if the
+    /// caller is cancelled: until then the upload is under way.
     pub(crate) async fn keep(&self, file: Received) -> Result<(), StoreError> {
         let upload = self.clone();
         let keeping = tokio::spawn(async move {

@@ -91,7 +91,7 @@ impl Store {
     pub async fn keep(&self, received: Received) -> Result<(), StoreError> {
         let digest = received.digest();
         match self.blob(digest).await {
-            // Whoever wrote it may have failed to sync it.
+            // The call that wrote it may have failed to sync it.
             Ok(_) => return self.sync(BLOBS, digest.hex()).await,
             Err(StoreError::Missing(_)) => {}
             Err(_) => tracing::warn!(%digest, "a damaged blob is replaced"),

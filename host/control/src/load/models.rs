@@ -220,7 +220,7 @@ fn may_lead(model: &LoadedModel) -> bool {
     model.is_steady && model.info.inputs.iter().all(is_fixed)
 }
 
-/// What whoever put the model should know.
+/// Warnings for the operator who put the model.
 fn warnings(config: &ModelConfig, proof: Answer, model: &LoadedModel) -> Vec<String> {
     let mut warnings = proof.failed;
     warnings.extend(model.warnings.iter().cloned());

@@ -30,7 +30,7 @@ pub(crate) fn check_users(
 /// Why the users of `old` cannot use `new`: every reason.
 ///
 /// An input takes at least what it took; an output is what it was, where its size was known; more
-/// outputs hurt nobody.
+/// outputs are no misfit.
 fn misfits(old: &ModelInfo, new: &ModelInfo) -> Vec<String> {
     let mut misfits = Vec::new();
     for input in &old.inputs {
