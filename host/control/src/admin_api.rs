@@ -14,7 +14,7 @@ use std::sync::Arc;
 use gristmill_backend::Backends;
 use gristmill_core::{Name, PipelineLimits};
 use gristmill_sandbox::{JobStatus, Sandbox};
-use gristmill_snapshot::Cell;
+use gristmill_snapshot::SnapshotCell;
 use gristmill_store::{Incoming, Store};
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
@@ -92,7 +92,7 @@ impl Control {
     }
 
     /// The cell that the data plane reads.
-    pub fn cell(&self) -> &Arc<Cell> {
+    pub fn cell(&self) -> &Arc<SnapshotCell> {
         self.releases.publisher.cell()
     }
 
@@ -145,7 +145,8 @@ impl Control {
     /// as for [`Self::release`].
     pub async fn put_pipeline(
         &self,
-        (tenant, pipeline): (&Name, &Name),
+        tenant: &Name,
+        pipeline: &Name,
         document: Map<String, Value>,
     ) -> Result<Published, ControlError> {
         let serving = self.serving();

@@ -1,13 +1,13 @@
 //! The one cell of what serves: a snapshot, and the state that it was built from.
 //!
-//! Both are replaced at once, so that nobody sees parts of two releases. The data plane's cell is a
-//! view of the same.
+//! Both are replaced at once, so that no reader sees parts of two releases. The data plane's cell
+//! is a view of the same.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use gristmill_snapshot::{Cell, Snapshot};
+use gristmill_snapshot::{Snapshot, SnapshotCell};
 
 use crate::desired::Desired;
 use crate::fault::Subject;
@@ -25,7 +25,7 @@ pub struct Serving {
 /// Where releases are published.
 pub(crate) struct Publisher {
     current: Arc<ArcSwap<Serving>>,
-    cell: Arc<Cell>,
+    cell: Arc<SnapshotCell>,
 }
 
 impl Default for Publisher {
@@ -33,14 +33,14 @@ impl Default for Publisher {
     fn default() -> Self {
         let current = Arc::new(ArcSwap::<Serving>::default());
         let viewed = current.clone();
-        let cell = Arc::new(Cell::viewing(move || viewed.load().snapshot.clone()));
+        let cell = Arc::new(SnapshotCell::viewing(move || viewed.load().snapshot.clone()));
         Self { current, cell }
     }
 }
 
 impl Publisher {
     /// The cell that the data plane reads.
-    pub(crate) fn cell(&self) -> &Arc<Cell> {
+    pub(crate) fn cell(&self) -> &Arc<SnapshotCell> {
         &self.cell
     }
 

@@ -51,9 +51,9 @@ pub(crate) fn build(parts: &Parts<'_>, release: u64, desired: &Desired) -> Built
         let plugins = plugins_of(at_hand, own);
         let new = Sources { own, plugins: &plugins, models: &models };
         let tenant = untouched(before, name, &new).unwrap_or_else(|| {
-            let share = accounts.share(name);
+            let quota = accounts.quota(name);
             let builder =
-                TenantBuilder { name, own, plugins, models: &models, limits, share, accounts };
+                TenantBuilder { name, own, plugins, models: &models, limits, quota, accounts };
             Arc::new(builder.build())
         });
         faults.extend(faults_of(name, own, &tenant, &models));

@@ -217,7 +217,7 @@ async fn put_pipeline(
     Object(document): Object,
 ) -> Outcome {
     let (tenant, pipeline) = (name("tenant", &tenant)?, name("pipeline", &pipeline)?);
-    Ok(published(state.control.put_pipeline((&tenant, &pipeline), document).await?))
+    Ok(published(state.control.put_pipeline(&tenant, &pipeline, document).await?))
 }
 
 async fn delete_pipeline(

@@ -1,8 +1,8 @@
 //! The immutable picture of everything that serves, and the cell that holds the current one.
 //!
 //! The control plane builds a [`Snapshot`] and publishes it; the data plane takes it from the
-//! [`Cell`], once for each request. The two planes meet only here. Refuses to know how a snapshot
-//! is built.
+//! [`SnapshotCell`], once for each request. The two planes meet only here. Refuses to know how a
+//! snapshot is built.
 //!
 //! Invariants:
 //! - a snapshot never changes: a change makes a new one, which shares the tenants that stay as they
@@ -22,11 +22,11 @@ mod statistics;
 mod tenant;
 
 pub use access::{Access, same_key};
-pub use cell::Cell;
+pub use cell::SnapshotCell;
 pub use gristmill_backend::ProviderHealth;
 pub use model::{ModelState, ServedModel};
 pub use picture::Snapshot;
-pub use quota::Share;
+pub use quota::TenantQuota;
 pub use route::{Pipeline, Route};
 pub use statistics::{PipelineStatistics, StageDurations};
 pub use tenant::{PluginState, Tenant};

@@ -6,7 +6,7 @@ use gristmill_batch::Lane;
 use gristmill_core::{Name, PipelineLimits};
 use gristmill_sandbox::Plugin;
 
-use crate::quota::Share;
+use crate::quota::TenantQuota;
 use crate::statistics::PipelineStatistics;
 
 /// A pipeline, or why it cannot serve.
@@ -32,7 +32,7 @@ pub struct Route {
     pub priority: Option<u32>,
     pub limits: PipelineLimits,
     /// The tenant's: one for all of its pipelines.
-    pub share: Arc<Share>,
+    pub quota: Arc<TenantQuota>,
     /// The same in every snapshot.
     pub statistics: Arc<PipelineStatistics>,
 }

@@ -7,7 +7,7 @@ use gristmill_core::{Digest, Name};
 use gristmill_sandbox::Plugin;
 
 use crate::access::Access;
-use crate::quota::Share;
+use crate::quota::TenantQuota;
 use crate::route::Pipeline;
 
 /// One tenant.
@@ -17,7 +17,7 @@ pub struct Tenant {
     pub models: BTreeSet<Name>,
     /// Its share of contended batches, against the weights of others.
     pub weight: u32,
-    pub share: Arc<Share>,
+    pub quota: Arc<TenantQuota>,
     pub default_pipeline: Option<Name>,
     pub pipelines: HashMap<Name, Pipeline>,
     pub plugins: BTreeMap<Name, PluginState>,

@@ -115,13 +115,14 @@ impl Plugins {
         };
         let plugin = Arc::new(self.sandbox.load(digest, file).await?);
         // On an account of its own: a tenant that is busy can deploy all the same.
-        let share = self.accounts.new_share();
-        let grant = Grant { limits: &self.probe_limits, account: &share.calls, plugin: None };
+        let quota = self.accounts.new_quota();
+        let grant = Grant { limits: &self.probe_limits, account: &quota.calls, plugin: None };
         plugin.probe(grant).await.map_err(LoadError::Probe)?;
         Ok(plugin)
     }
 
-    /// Remove the compiled code of plugins that neither `desired` names nor anybody holds.
+    /// Remove the compiled code of plugins that are neither named by `desired` nor held by a
+    /// snapshot or a change.
     pub(crate) async fn collect_compiled(&self, desired: &Desired) {
         let tenants = desired.tenants.values();
         let mut keep: HashSet<_> =

@@ -1,9 +1,11 @@
 //! Reading a JSON object that people write: every fault at once, in words for those who wrote it.
 //!
 //! A reader asks a [`Document`] for each key it knows. What is missing or `null` is not given; what
-//! is of the wrong kind is a fault, and so is each key that nobody asked for. Checks of values run
-//! on [`Faults`], which knows the keys that are faulty already, so that no fault follows from
-//! another.
+//! is of the wrong kind is a fault, and so is each key that the reader does not ask for. Checks of
+//! values run on [`Faults`], which knows the keys that are faulty already, so that no fault follows
+//! from another.
+
+use std::ops::RangeInclusive;
 
 use gristmill_core::Name;
 use serde_json::{Map, Value};
@@ -11,7 +13,7 @@ use serde_json::{Map, Value};
 /// How much of a wrong value is repeated, in bytes.
 const VALUE_BYTES_MAX: usize = 60;
 
-/// More faults than anyone reads are not kept.
+/// The most faults that are kept: a person reads no more.
 const FAULTS_MAX: usize = 100;
 
 /// What is wrong with a document.
@@ -35,9 +37,10 @@ impl Faults {
         self.0.iter().any(|(fault, _)| of(fault))
     }
 
-    /// A value must be `min` to `max`.
-    pub fn within(&mut self, key: &str, value: u64, (min, max): (u64, u64)) {
-        if !(min..=max).contains(&value) {
+    /// Check that a value is in its range.
+    pub fn within(&mut self, key: &str, value: u64, range: RangeInclusive<u64>) {
+        if !range.contains(&value) {
+            let (min, max) = range.into_inner();
             self.add(key, format!("{key} is {value}: must be {min} to {max}"));
         }
     }
@@ -169,7 +172,7 @@ impl Document {
         value
     }
 
-    /// All that is wrong with it; also each key that nobody asked for.
+    /// All that is wrong with it; also each key that the reader did not ask for.
     pub fn finish(mut self) -> Faults {
         let known = self.known.join(", ");
         for key in self.keys.keys().take(FAULTS_MAX) {

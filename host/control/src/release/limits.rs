@@ -1,5 +1,6 @@
 //! The limits of a pipeline's requests: what may be asked for, and what follows for a host.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use gristmill_core::PipelineLimits;
@@ -75,21 +76,24 @@ impl LimitsSpec {
         let bytes = |value: Option<usize>| value.map(|value| value as u64);
         let millis = |duration: Duration| duration.as_millis() as u64;
         let plugin = &host.plugin;
-        let range = |key, asked, (min, max), default| Range { key, asked, min, max, default };
+        let range = |key, asked, bounds: RangeInclusive<u64>, default| {
+            let (min, max) = bounds.into_inner();
+            Range { key, asked, min, max, default }
+        };
         let memory = plugin.memory_bytes as u64;
-        let response = (1, plugin.hostcall_bytes as u64);
+        let response = 1..=plugin.hostcall_bytes as u64;
         [
-            range("timeout_ms", self.timeout_ms, (1, 600_000), millis(host.timeout)),
-            range("body_bytes", bytes(self.body_bytes), (1, 1 << 30), host.body_bytes as u64),
-            range("cpu_ms", self.cpu_ms, (CPU_MS_MIN, 60_000), millis(plugin.cpu)),
-            range("memory_bytes", bytes(self.memory_bytes), (MEMORY_BYTES_MIN, memory), memory),
+            range("timeout_ms", self.timeout_ms, 1..=600_000, millis(host.timeout)),
+            range("body_bytes", bytes(self.body_bytes), 1..=1 << 30, host.body_bytes as u64),
+            range("cpu_ms", self.cpu_ms, CPU_MS_MIN..=60_000, millis(plugin.cpu)),
+            range("memory_bytes", bytes(self.memory_bytes), MEMORY_BYTES_MIN..=memory, memory),
             range(
                 "response_bytes",
                 bytes(self.response_bytes),
                 response,
                 plugin.response_bytes as u64,
             ),
-            range("log_bytes", bytes(self.log_bytes), (0, 16 << 20), plugin.log_bytes as u64),
+            range("log_bytes", bytes(self.log_bytes), 0..=16 << 20, plugin.log_bytes as u64),
         ]
     }
 
@@ -97,7 +101,7 @@ impl LimitsSpec {
     pub(crate) fn check(&self, host: &PipelineLimits, faults: &mut Faults) {
         for Range { key, asked, min, max, .. } in self.ranges(host) {
             if let Some(asked) = asked {
-                faults.within(&format!("limits.{key}"), asked, (min, max));
+                faults.within(&format!("limits.{key}"), asked, min..=max);
             }
         }
     }
@@ -108,7 +112,7 @@ impl LimitsSpec {
         let values = self.ranges(host).map(|Range { key, asked, max, default, .. }| {
             let value = asked.unwrap_or(default);
             if value > max {
-                faults.within(&format!("limits.{key}"), value, (1, max));
+                faults.within(&format!("limits.{key}"), value, 1..=max);
             }
             value
         });

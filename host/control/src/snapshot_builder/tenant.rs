@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gristmill_core::{Digest, Name, PipelineLimits};
 use gristmill_sandbox::Plugin;
-use gristmill_snapshot::{Access, ModelState, Pipeline, PluginState, Route, Share, Tenant};
+use gristmill_snapshot::{Access, ModelState, Pipeline, PluginState, Route, Tenant, TenantQuota};
 
 use crate::accounts::Accounts;
 use crate::desired;
@@ -30,7 +30,7 @@ pub(super) struct TenantBuilder<'a> {
     pub(super) models: &'a BTreeMap<Name, ModelState>,
     /// The host's own limits.
     pub(super) limits: &'a PipelineLimits,
-    pub(super) share: Arc<Share>,
+    pub(super) quota: Arc<TenantQuota>,
     pub(super) accounts: &'a Accounts,
 }
 
@@ -50,7 +50,7 @@ impl TenantBuilder<'_> {
             access: if spec.open { Access::Open } else { Access::Keys(spec.keys.clone()) },
             models: spec.models.clone(),
             weight: spec.weight,
-            share: self.share,
+            quota: self.quota,
             default_pipeline: spec.default_pipeline.clone().or_else(only),
             pipelines,
             plugins: self.plugins,
@@ -86,7 +86,7 @@ impl TenantBuilder<'_> {
                 weight: self.own.spec.weight,
                 priority: spec.priority,
                 limits,
-                share: self.share.clone(),
+                quota: self.quota.clone(),
                 statistics: self.accounts.statistics(self.name, name),
             }),
             _ => Err(faults),

@@ -11,8 +11,8 @@ use super::AdminState;
 use super::answer::Json;
 
 pub(super) async fn status(State(state): State<AdminState>) -> Json {
-    let snapshot = state.control.cell().load();
-    let desired = state.control.desired();
+    let serving = state.control.serving();
+    let (snapshot, desired) = (&serving.snapshot, &serving.desired);
     let models = snapshot.models.iter().map(|(name, model)| {
         let config = desired.models.get(name).map(|model| json!(model.config));
         (name.to_string(), describe_model(model, config.unwrap_or_default()))
@@ -158,7 +158,7 @@ fn describe_tenant(tenant: &Tenant) -> Value {
     json!({
         "open": tenant.access == gristmill_snapshot::Access::Open,
         "models": tenant.models,
-        "bytes_under_way": tenant.share.bytes.held(),
+        "bytes_under_way": tenant.quota.bytes.held(),
         "default_pipeline": tenant.default_pipeline,
         "plugins": plugins.collect::<Map<_, _>>(),
         "pipelines": pipelines.collect::<Map<_, _>>(),

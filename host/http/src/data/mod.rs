@@ -13,7 +13,7 @@ use bytes::Bytes;
 use gristmill_core::{ByteBudget, Deadline, ErrorCode};
 use gristmill_pipeline::{InferError, Queueing, Timings, infer};
 use gristmill_sandbox::{CallError, Failure};
-use gristmill_snapshot::{Cell, Route, Snapshot};
+use gristmill_snapshot::{Route, Snapshot, SnapshotCell};
 use gristmill_telemetry::stage;
 use http::header::{CONNECTION, CONTENT_TYPE, EXPECT};
 use http::request::Parts;
@@ -44,7 +44,7 @@ pub struct DataPlane {
 }
 
 struct Shared {
-    cell: Arc<Cell>,
+    cell: Arc<SnapshotCell>,
     inference: Inference,
     shutdown: Shutdown,
     request_ids: RequestIds,
@@ -59,7 +59,7 @@ enum Target<'a> {
 }
 
 impl DataPlane {
-    pub fn new(cell: Arc<Cell>, inference: Inference, shutdown: Shutdown) -> Self {
+    pub fn new(cell: Arc<SnapshotCell>, inference: Inference, shutdown: Shutdown) -> Self {
         let parts = Shared { cell, inference, shutdown, request_ids: RequestIds::default() };
         Self { parts: Arc::new(parts) }
     }
@@ -147,7 +147,7 @@ impl DataPlane {
                 times.admitted = true;
                 let route = find_route(tenant, name, pipeline)?;
                 times.auth = Some(arrived.elapsed());
-                let means = (&tenant.share.bytes, &self.parts.inference);
+                let means = (&tenant.quota.bytes, &self.parts.inference);
                 let way = run(route, means, (head, body), (arrived, times));
                 way.instrument(request_span(route, id)).await
             }

@@ -120,7 +120,7 @@ impl<'a> Caller<'a> {
 
     /// What the bytes of its requests count against, if anything.
     pub(super) fn budget(self) -> Option<&'a Arc<ByteBudget>> {
-        self.tenant().ok().map(|(_, tenant)| &tenant.share.bytes)
+        self.tenant().ok().map(|(_, tenant)| &tenant.quota.bytes)
     }
 
     /// Every model that the caller may see, in the order of their names; pipelines last.

@@ -206,7 +206,7 @@ impl Inference {
         asked: &Asked<'_>,
         (head, body): (&Parts, &mut RequestBody),
     ) -> Result<Answer, Problem> {
-        let budget = &asked.caller.tenant()?.1.share.bytes;
+        let budget = &asked.caller.tenant()?.1.quota.bytes;
         let target = self.target(snapshot, asked)?;
         let header_len = header_length(&head.headers)?;
         let (bytes, aligned_at) = (self.bytes_max(&target), header_len.unwrap_or_default());

@@ -22,20 +22,20 @@ impl ModelConfig {
     /// Add what is wrong with it to `faults`, of which none follows from another.
     pub(super) fn check(&self, faults: &mut Faults) {
         let batch = self.max_batch_size as u64;
-        faults.within("max_batch_size", batch, (1, BATCH_SIZE_MAX));
+        faults.within("max_batch_size", batch, 1..=BATCH_SIZE_MAX);
         let most = if faults.has("max_batch_size") { BATCH_SIZE_MAX } else { batch };
         for size in &self.preferred_batch_sizes {
-            faults.within("preferred_batch_sizes", *size as u64, (1, most));
+            faults.within("preferred_batch_sizes", *size as u64, 1..=most);
         }
-        faults.within("max_queue_delay_us", self.max_queue_delay_us, (0, 60_000_000));
-        faults.within("priority_levels", self.priority_levels.into(), (1, LEVELS_MAX.into()));
+        faults.within("max_queue_delay_us", self.max_queue_delay_us, 0..=60_000_000);
+        faults.within("priority_levels", self.priority_levels.into(), 1..=LEVELS_MAX.into());
         let levels = match faults.has("priority_levels") {
             true => LEVELS_MAX,
             false => self.priority_levels,
         };
         let level = self.default_priority_level.into();
-        faults.within("default_priority_level", level, (0, levels.into()));
-        faults.within("priority_ageing_ms", self.priority_ageing_ms, (1, 3_600_000));
+        faults.within("default_priority_level", level, 0..=levels.into());
+        faults.within("priority_ageing_ms", self.priority_ageing_ms, 1..=3_600_000);
         self.default_queue_policy.check("default_queue_policy", faults);
         for (level, policy) in &self.priority_queue_policies {
             let key = format!("priority_queue_policies.{level}");
@@ -46,24 +46,24 @@ impl ModelConfig {
             policy.check(&key, faults);
         }
         self.check_queue(faults);
-        faults.within("run_grace_ms", self.run_grace_ms, (0, 3_600_000));
-        faults.within("instances", self.instances as u64, (1, 64));
-        faults.within("threads", self.threads as u64, (1, 256));
-        faults.within("inter_op_threads", self.inter_op_threads as u64, (1, 256));
+        faults.within("run_grace_ms", self.run_grace_ms, 0..=3_600_000);
+        faults.within("instances", self.instances as u64, 1..=64);
+        faults.within("threads", self.threads as u64, 1..=256);
+        faults.within("inter_op_threads", self.inter_op_threads as u64, 1..=256);
         self.check_providers(faults);
     }
 
     fn check_queue(&self, faults: &mut Faults) {
         let (rows, bytes) = (self.max_queue_rows as u64, self.max_queue_bytes as u64);
-        faults.within("max_queue_rows", rows, (1, ROWS_MAX));
-        faults.within("max_queue_bytes", bytes, (1, BYTES_MAX));
+        faults.within("max_queue_rows", rows, 1..=ROWS_MAX);
+        faults.within("max_queue_bytes", bytes, 1..=BYTES_MAX);
         let rows_max = if faults.has("max_queue_rows") { ROWS_MAX } else { rows };
         if let Some(own) = self.max_tenant_queue_rows {
-            faults.within("max_tenant_queue_rows", own as u64, (1, rows_max));
+            faults.within("max_tenant_queue_rows", own as u64, 1..=rows_max);
         }
         let bytes_max = if faults.has("max_queue_bytes") { BYTES_MAX } else { bytes };
         if let Some(own) = self.max_tenant_queue_bytes {
-            faults.within("max_tenant_queue_bytes", own as u64, (1, bytes_max));
+            faults.within("max_tenant_queue_bytes", own as u64, 1..=bytes_max);
         }
         let sound = !faults.has("max_batch_size") && !faults.has("max_queue_rows");
         if sound && self.max_queue_rows < self.max_batch_size {
@@ -99,7 +99,7 @@ impl ModelConfig {
 impl QueuePolicySpec {
     fn check(&self, at: &str, faults: &mut Faults) {
         let (size, timeout) = (self.max_queue_size as u64, self.default_timeout_us);
-        faults.within(&format!("{at}.max_queue_size"), size, (0, 10_000_000));
-        faults.within(&format!("{at}.default_timeout_us"), timeout, (0, 3_600_000_000));
+        faults.within(&format!("{at}.max_queue_size"), size, 0..=10_000_000);
+        faults.within(&format!("{at}.default_timeout_us"), timeout, 0..=3_600_000_000);
     }
 }
