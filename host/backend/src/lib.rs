@@ -65,7 +65,7 @@ pub enum GraphOptimization {
 }
 
 /// How a model is loaded.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LoadOptions {
     /// In order of preference: the first that can load it serves, the others that can stand by. Empty:
     /// the best there is, with ONNX Runtime on the processor standing by behind a GPU.

@@ -96,9 +96,7 @@ pub(crate) struct Shared {
     pub(crate) instances: usize,
     /// Whether submitting tasks may run short batches themselves.
     pub(crate) leads: bool,
-    /// How long after the last deadline of its requests a run is given up.
-    pub(crate) run_grace: Duration,
-    /// How long after that it is lost.
+    /// How long after it was told to end a run is lost.
     pub(crate) lost_after: Duration,
     pub(crate) upkeep: Upkeep,
     state: Mutex<State>,
@@ -188,13 +186,19 @@ impl State {
     }
 }
 
-/// The queue and the worker threads of one model version. Dropping it lets the workers finish what
-/// is queued and end.
+/// The queue and the worker threads of one model version, with the settings that apply to requests
+/// which are submitted through it. When the last lane over a queue is dropped, the workers finish
+/// what is queued and end.
 pub struct Lane {
     info: ModelInfo,
     config: LaneConfig,
     shared: Arc<Shared>,
+    /// Held by all lanes over the same queue.
+    closing: Arc<Closing>,
 }
+
+/// Closes the queue when it is dropped.
+struct Closing(Arc<Shared>);
 
 /// What a lane is made of.
 pub struct LaneParts<'a> {
@@ -300,7 +304,6 @@ impl Lane {
             max_batch_size: config.max_batch_size,
             instances: count,
             leads: config.leads,
-            run_grace: config.run_grace,
             lost_after: config.lost_after,
             upkeep,
             state: Mutex::new(state),
@@ -309,7 +312,8 @@ impl Lane {
             freed: Condvar::new(),
             begun: Condvar::new(),
         });
-        let lane = Self { info, config, shared };
+        let closing = Arc::new(Closing(shared.clone()));
+        let lane = Self { info, config, shared, closing };
         for _ in 0..=count {
             worker::spawn(&lane.shared)?;
         }
@@ -317,6 +321,31 @@ impl Lane {
         let watching = std::thread::Builder::new().name(format!("watch-{name}"));
         watching.spawn(move || watch(&shared))?;
         Ok(lane)
+    }
+
+    /// A lane with other settings over the same queue, instances and counters. The queue follows them
+    /// once they are [put in force](Self::put_in_force). Three settings stay as they are, because
+    /// queued requests or the instances depend on them: `max_batch_size`, `leads` and `lost_after`.
+    pub fn with_config(&self, mut config: LaneConfig) -> Self {
+        let LaneConfig { max_batch_size, leads, lost_after, .. } = self.config;
+        config.preferred_batch_sizes.retain(|size| *size <= max_batch_size);
+        if !self.info.rows_are_dynamic() {
+            config.preferred_batch_sizes.clear();
+        }
+        let config = LaneConfig { max_batch_size, leads, lost_after, ..config };
+        let (shared, closing) = (self.shared.clone(), self.closing.clone());
+        Self { info: self.info.clone(), config, shared, closing }
+    }
+
+    /// Let the queue follow this lane's settings, also for the requests that are queued already. A
+    /// request that was queued with a timeout keeps it.
+    pub fn put_in_force(&self) {
+        let mut state = self.shared.state();
+        if state.policy.configure(&self.config, Instant::now()) {
+            drop(state);
+            // A batch may be due earlier now.
+            self.shared.work.notify_all();
+        }
     }
 
     /// The model's inputs and outputs.
@@ -522,14 +551,15 @@ impl Lane {
     }
 }
 
-impl Drop for Lane {
+impl Drop for Closing {
     fn drop(&mut self) {
-        let mut state = self.shared.state();
+        let Self(shared) = self;
+        let mut state = shared.state();
         state.closed = true;
         state.policy.close();
         drop(state);
-        self.shared.work.notify_all();
-        self.shared.begun.notify_all();
+        shared.work.notify_all();
+        shared.begun.notify_all();
     }
 }
 

@@ -134,6 +134,36 @@ impl<T> Policy<T> {
         Self { config, usage: Usage::default(), tiers, linger: Linger::default() }
     }
 
+    /// Follow other settings; returns whether they differ from those before. What waits in a level
+    /// that no longer exists waits on in the lowest one.
+    pub(crate) fn configure(&mut self, config: &LaneConfig, now: Instant) -> bool {
+        if self.config == *config {
+            return false;
+        }
+        let tiers = config.levels.len() * 2;
+        let removed = self.tiers.split_off(tiers.min(self.tiers.len()));
+        self.tiers.resize_with(tiers, Tier::default);
+        for (index, mut tier) in removed.into_iter().enumerate() {
+            for mut queued in tier.take_older(now) {
+                (queued.entry.level, queued.since) = (config.levels.len() - 1, now);
+                self.tiers[tiers - 2 + index % 2].push(queued);
+            }
+        }
+        self.config = config.clone();
+        true
+    }
+
+    /// How long after the last deadline of its requests a run is told to end.
+    pub(crate) fn run_grace(&self) -> Duration {
+        self.config.run_grace
+    }
+
+    /// The level in which a request of `level` waits: its submitter may know more levels than there
+    /// are by now.
+    fn level(&self, level: usize) -> usize {
+        level.min(self.config.levels.len() - 1)
+    }
+
     pub(crate) fn queued_rows(&self) -> usize {
         self.usage.rows()
     }
@@ -144,6 +174,7 @@ impl<T> Policy<T> {
 
     /// Whether a request of `tenant` of this size may wait in `level`.
     pub(crate) fn admits(&self, tenant: &Name, level: usize, size: &Size) -> Result<(), Full> {
+        let level = self.level(level);
         let policy = &self.config.levels[level];
         let requests = self.tiers[level * 2].requests() + self.tiers[level * 2 + 1].requests();
         if let Some(max) = policy.max_requests.filter(|max| requests >= *max) {
@@ -171,7 +202,8 @@ impl<T> Policy<T> {
     }
 
     /// Queue `entry`, which is [admitted](Self::admits) and has at most a batch's rows.
-    pub(crate) fn push(&mut self, entry: Entry<T>) {
+    pub(crate) fn push(&mut self, mut entry: Entry<T>) {
+        entry.level = self.level(entry.level);
         let tenant = self.usage.add(&entry.tenant, entry.rows, entry.bytes);
         let tier = entry.level * 2;
         self.tiers[tier].push(Queued { tenant, since: entry.arrived, entry });
@@ -263,7 +295,7 @@ impl<T> Policy<T> {
     /// How many rows are served before a request of `tenant` that arrives in `level` now: what waits
     /// above it, what the tenant has in it, and of each other tenant no more than its share against that.
     pub(crate) fn rows_ahead(&self, tenant: &Name, weight: u32, level: usize) -> usize {
-        let (above, rest) = self.tiers.split_at(level * 2);
+        let (above, rest) = self.tiers.split_at(self.level(level) * 2);
         let above: usize = above.iter().map(Tier::rows).sum();
         let own = self.usage.index(tenant).map_or(0, |index| rest[0].rows_before(index, weight));
         above + own

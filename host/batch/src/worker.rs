@@ -307,7 +307,7 @@ impl Turn {
     fn begin(&mut self, shared: &Shared, state: &mut State, now: Instant) {
         let Self { batch, instance, led, .. } = self;
         let until = now + state.service.of(batch.rows()).unwrap_or_default();
-        let give_up_at = batch.last_deadline().unwrap_or(now) + shared.run_grace;
+        let give_up_at = batch.last_deadline().unwrap_or(now) + state.policy.run_grace();
         if std::mem::take(&mut state.unwatched) {
             shared.begun.notify_one();
         }

@@ -1,12 +1,18 @@
-//! What the releases so far add up to. Pure data, pure functions.
+//! The desired state: what the releases so far add up to. Pure data, pure functions.
+//!
+//! It says what should serve, by names and digests. Refuses to know whether any of it can be
+//! loaded, and which changes are wise: that is `plan`'s. Replaying the log applies every change
+//! that an earlier version has made.
 
 use std::collections::BTreeMap;
 
 use gristmill_core::{Digest, Name};
 
-use crate::ControlError;
-use crate::model_config::ModelConfig;
-use crate::release::{Change, PipelineSpec, TenantSpec};
+use crate::error::ControlError;
+use crate::release::change::Change;
+use crate::release::model_config::ModelConfig;
+use crate::release::pipeline::PipelineSpec;
+use crate::release::tenant::TenantSpec;
 
 /// Everything that should serve.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,8 +42,20 @@ pub struct Model {
     pub unloaded: bool,
 }
 
+impl Model {
+    /// A model that release `version` brings, with the default configuration.
+    pub(crate) fn new(digest: Digest, version: u64) -> Self {
+        let config = ModelConfig::default();
+        Self { digest, version, earlier_versions: Vec::new(), config, unloaded: false }
+    }
+}
+
 impl Desired {
-    /// Apply a release's changes, in order. On an error the state is half changed: use a copy.
+    /// Apply the changes of release `number`, in order.
+    ///
+    /// # Errors
+    /// A change names something that is not there, or a configuration is out of its ranges. The
+    /// state is half changed then: use a copy.
     pub fn apply(&mut self, number: u64, changes: &[Change]) -> Result<(), ControlError> {
         changes.iter().try_for_each(|change| self.apply_one(number, change))
     }
@@ -48,21 +66,23 @@ impl Desired {
                 self.tenants.entry(tenant.clone()).or_default().spec = spec.clone();
             }
             Change::DeleteTenant { tenant } => {
-                self.tenants.remove(tenant).ok_or_else(|| not_found("tenant", tenant))?;
+                self.tenants
+                    .remove(tenant)
+                    .ok_or_else(|| ControlError::not_found("tenant", tenant))?;
             }
             Change::PutPlugin { tenant, plugin, digest } => {
                 self.tenant(tenant)?.plugins.insert(plugin.clone(), *digest);
             }
             Change::DeletePlugin { tenant, plugin } => {
                 let removed = self.tenant(tenant)?.plugins.remove(plugin);
-                removed.ok_or_else(|| not_found("plugin", plugin))?;
+                removed.ok_or_else(|| ControlError::not_found("plugin", plugin))?;
             }
             Change::PutPipeline { tenant, pipeline, spec } => {
                 self.tenant(tenant)?.pipelines.insert(pipeline.clone(), spec.clone());
             }
             Change::DeletePipeline { tenant, pipeline } => {
                 let removed = self.tenant(tenant)?.pipelines.remove(pipeline);
-                removed.ok_or_else(|| not_found("pipeline", pipeline))?;
+                removed.ok_or_else(|| ControlError::not_found("pipeline", pipeline))?;
             }
             Change::PutModel { model, digest } => match self.models.get_mut(model) {
                 Some(known) if known.digest == *digest => {}
@@ -71,14 +91,7 @@ impl Desired {
                     (known.digest, known.version) = (*digest, number);
                 }
                 None => {
-                    let new = Model {
-                        digest: *digest,
-                        version: number,
-                        earlier_versions: Vec::new(),
-                        config: ModelConfig::default(),
-                        unloaded: false,
-                    };
-                    self.models.insert(model.clone(), new);
+                    self.models.insert(model.clone(), Model::new(*digest, number));
                 }
             },
             Change::PutModelConfig { model, config } => {
@@ -89,7 +102,7 @@ impl Desired {
                 self.model(model)?.config = config.clone();
             }
             Change::DeleteModel { model } => {
-                self.models.remove(model).ok_or_else(|| not_found("model", model))?;
+                self.models.remove(model).ok_or_else(|| ControlError::not_found("model", model))?;
             }
             Change::LoadModel { model } => self.model(model)?.unloaded = false,
             Change::UnloadModel { model } => self.model(model)?.unloaded = true,
@@ -98,16 +111,12 @@ impl Desired {
     }
 
     fn tenant(&mut self, name: &Name) -> Result<&mut Tenant, ControlError> {
-        self.tenants.get_mut(name).ok_or_else(|| not_found("tenant", name))
+        self.tenants.get_mut(name).ok_or_else(|| ControlError::not_found("tenant", name))
     }
 
     fn model(&mut self, name: &Name) -> Result<&mut Model, ControlError> {
-        self.models.get_mut(name).ok_or_else(|| not_found("model", name))
+        self.models.get_mut(name).ok_or_else(|| ControlError::not_found("model", name))
     }
-}
-
-pub(crate) fn not_found(what: &'static str, name: &Name) -> ControlError {
-    ControlError::NotFound { what, name: name.to_string() }
 }
 
 #[cfg(test)]

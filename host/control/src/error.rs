@@ -1,13 +1,19 @@
 //! What can go wrong with a change.
+//!
+//! The texts are for the clients of the admin API, so they name no path of the host. The sources
+//! have the rest, for the log. Decisions are made by variants and codes, never by texts.
 
 use std::fmt::Display;
+use std::sync::Arc;
 
 use gristmill_core::{ErrorCode, Name};
 use gristmill_store::StoreError;
 
 use crate::fault::{Fault, Subject};
-use crate::loader::PluginFault;
+use crate::load::error::LoadError;
+use crate::release::log_error::LogError;
 
+/// Why a change was not made, or a log not read.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     #[error("no {what} {name:?}")]
@@ -21,10 +27,10 @@ pub enum ControlError {
     /// Something else uses what would be deleted.
     #[error("{0}")]
     InUse(String),
-    #[error("plugin {name:?}: {why}")]
-    Plugin { name: String, why: String },
-    #[error("model {name:?}: {why}")]
-    Model { name: String, why: String },
+    #[error("plugin {name:?}: {source}")]
+    Plugin { name: String, source: Arc<LoadError> },
+    #[error("model {name:?}: {source}")]
+    Model { name: String, source: Arc<LoadError> },
     /// Its new version does not fit those who use it.
     #[error(
         "model {name:?} would not fit any more ({}) who uses it: {}; ?force=true replaces it all the same",
@@ -33,24 +39,26 @@ pub enum ControlError {
     Misfit { name: String, why: Vec<String>, users: Vec<String> },
     #[error(transparent)]
     Store(#[from] StoreError),
-    #[error("release {number} in the log cannot be used: {why}")]
-    Log { number: u64, why: String },
+    #[error("release {number} in the log cannot be used: {source}")]
+    Log { number: u64, source: LogError },
     #[error("{0}")]
     LogGap(String),
     /// It ends before the release that it ended with.
     #[error("{0}")]
     LogEnd(String),
-    /// The store failed when it was asked to keep the release, which may be in the log all the same.
+    /// The store failed when it was asked to keep the release, which may be in the log all the
+    /// same.
     #[error(
         "the server's storage failed while release {number} was written: the release may be kept or \
          not, and the status says which one serves"
     )]
     Unconfirmed { number: u64, source: StoreError },
-    #[error("{0}")]
-    Host(String),
-    /// Nobody's fault, and over soon.
-    #[error("{0}")]
-    Unavailable(String),
+    /// A release cannot be written as JSON.
+    #[error(transparent)]
+    Encode(#[from] serde_json::Error),
+    /// Other changes were quicker each time. Nobody's fault, and over soon.
+    #[error("other changes replace what this change needs faster than it can be loaded: try again")]
+    Overtaken,
 }
 
 fn joined(faults: &[impl Display]) -> String {
@@ -59,17 +67,24 @@ fn joined(faults: &[impl Display]) -> String {
 }
 
 impl ControlError {
-    pub(crate) fn plugin(name: &Name, fault: PluginFault) -> Self {
-        let PluginFault { why, code } = fault;
-        match code {
-            ErrorCode::InvalidPlugin => Self::Plugin { name: name.to_string(), why },
-            ErrorCode::Unavailable => {
-                Self::Unavailable(format!("plugin {:?}: {why}", name.as_str()))
-            }
-            _ => Self::Host(format!("plugin {:?}: {why}", name.as_str())),
-        }
+    pub(crate) fn not_found(what: &'static str, name: &Name) -> Self {
+        Self::NotFound { what, name: name.to_string() }
     }
 
+    /// A change that is refused for these faults of its subject.
+    pub(crate) fn refused(subject: Subject, faults: &[String]) -> Self {
+        Self::Refused(vec![Fault { subject, reason: faults.join("; ") }])
+    }
+
+    pub(crate) fn plugin(name: &Name, source: Arc<LoadError>) -> Self {
+        Self::Plugin { name: name.to_string(), source }
+    }
+
+    pub(crate) fn model(name: &Name, source: impl Into<Arc<LoadError>>) -> Self {
+        Self::Model { name: name.to_string(), source: source.into() }
+    }
+
+    /// The code by which clients tell errors apart.
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::NotFound { .. } => ErrorCode::NotFound,
@@ -79,16 +94,15 @@ impl ControlError {
                 Some(Subject::Model(_)) => ErrorCode::InvalidModel,
                 _ => ErrorCode::Unprocessable,
             },
-            Self::InUse(_) => ErrorCode::Conflict,
-            Self::Plugin { .. } => ErrorCode::InvalidPlugin,
-            Self::Model { .. } => ErrorCode::InvalidModel,
-            Self::Misfit { .. } => ErrorCode::Conflict,
+            Self::InUse(_) | Self::Misfit { .. } => ErrorCode::Conflict,
+            Self::Plugin { source, .. } => source.code(ErrorCode::InvalidPlugin),
+            Self::Model { source, .. } => source.code(ErrorCode::InvalidModel),
             Self::Store(error) => error.code(),
             Self::Unconfirmed { source, .. } => source.code(),
-            Self::Log { .. } | Self::LogGap(_) | Self::LogEnd(_) | Self::Host(_) => {
+            Self::Log { .. } | Self::LogGap(_) | Self::LogEnd(_) | Self::Encode(_) => {
                 ErrorCode::Internal
             }
-            Self::Unavailable(_) => ErrorCode::Unavailable,
+            Self::Overtaken => ErrorCode::Unavailable,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What of the desired state is not served, and why.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use gristmill_core::Name;
@@ -40,7 +41,8 @@ impl fmt::Display for Fault {
 }
 
 impl Fault {
-    /// Whether it may be the consequence of another: a pipeline fails with its plugins and its model.
+    /// Whether it may be the consequence of another: a pipeline fails with its plugins and its
+    /// model.
     fn is_consequence(&self) -> bool {
         matches!(self.subject, Subject::Pipeline { .. })
     }
@@ -48,7 +50,11 @@ impl Fault {
 
 /// Those of `faults` for which a change is refused: of subjects that were whole, or that the change
 /// itself is about. What follows from others of them is left out.
-pub(crate) fn refusing(faults: Vec<Fault>, known: &[Subject], changed: &[Subject]) -> Vec<Fault> {
+pub(crate) fn refusing(
+    faults: Vec<Fault>,
+    known: &BTreeSet<Subject>,
+    changed: &[Subject],
+) -> Vec<Fault> {
     let is_new =
         |fault: &Fault| !known.contains(&fault.subject) || changed.contains(&fault.subject);
     let mut new: Vec<_> = faults.into_iter().filter(is_new).collect();
@@ -73,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_known_fault_refuses_nothing_although_its_reason_is_another() {
-        let known = [pipeline("a", "missing file 1").subject];
+        let known = [pipeline("a", "missing file 1").subject].into();
         assert_eq!(refusing(vec![pipeline("a", "missing file 2")], &known, &[]), []);
         let both = vec![pipeline("a", "x"), pipeline("b", "y"), pipeline("c", "z")];
         assert_eq!(refusing(both, &known, &[]), [pipeline("b", "y"), pipeline("c", "z")]);
@@ -81,13 +87,14 @@ mod tests {
 
     #[test]
     fn what_a_change_is_about_must_be_whole() {
-        let known = [pipeline("a", "x").subject];
-        assert_eq!(refusing(vec![pipeline("a", "x")], &known, &known), [pipeline("a", "x")]);
+        let own = [pipeline("a", "x").subject];
+        let known = own.clone().into();
+        assert_eq!(refusing(vec![pipeline("a", "x")], &known, &own), [pipeline("a", "x")]);
     }
 
     #[test]
     fn consequences_are_left_out_beside_their_cause() {
         let faults = vec![pipeline("a", "model"), model("m"), pipeline("b", "model")];
-        assert_eq!(refusing(faults, &[], &[]), [model("m")]);
+        assert_eq!(refusing(faults, &BTreeSet::new(), &[]), [model("m")]);
     }
 }

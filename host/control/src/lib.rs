@@ -1,17 +1,22 @@
-//! The control plane: validate, append, load, publish.
+//! The control plane: plan, load, append, publish.
 //!
-//! [`Control`] is what admin handlers call. A change is tried on a copy of the desired state, the
+//! [`Control`] is what admin handlers call. A change is planned on a copy of the desired state, the
 //! plugins and models it brings are loaded, and only when all of that went well is it appended to
 //! the release log and the new snapshot published. Start-up replays the log through the same code,
 //! so there is one way for state to appear. Refuses to know HTTP.
 //!
-//! In reading order: `release` is what the log holds, `log` how it is written there, `log_end` how its
-//! end is remembered, `desired` what replaying it adds up to, `document` how people's documents are
-//! read, `change` makes releases, `plan` turns what was asked into the changes of one, `uploads` keeps
-//! the files, `loader` turns digests into loaded plugins and `models` into lanes, after `prove` has had
-//! a child load the model, `at_hand` holds both for a change, `build` turns the desired state into a
-//! snapshot, `fault` says what of it is not served, `fit` whether a pipeline fits what it names, `signature`
-//! whether a model still fits those who use it.
+//! The steps, in the order in which a change takes them:
+//!
+//! 1. `release` says what the log holds and how people write it; `desired` is what that adds up to;
+//! 2. `plan` turns what was asked into the changes of a release, and the state into the next one;
+//! 3. `load` loads the plugins and models that the next state names;
+//! 4. `snapshot_builder` turns the state and what is loaded into a snapshot;
+//! 5. `release_log` appends the release, and reads those of others;
+//! 6. `publish` serves the snapshot.
+//!
+//! `releases` takes these steps under a lock, `admin_api` is the way in. `uploads` keeps the files,
+//! `accounts` what tenants keep from snapshot to snapshot. `fault` says what of a state is not
+//! served, `error` why a change was not made.
 //!
 //! Invariants:
 //! - what was acknowledged is in the log, and the log replayed gives the same desired state;
@@ -21,41 +26,40 @@
 
 #![forbid(unsafe_code)]
 
-mod at_hand;
-mod build;
-mod change;
-mod control;
+mod accounts;
+mod admin_api;
 mod desired;
-mod document;
 mod error;
 mod fault;
-mod fit;
-mod loader;
-mod log;
-mod log_end;
-mod model_config;
-mod models;
+mod load;
 mod plan;
-mod progress;
-mod prove;
-mod put_model;
+mod publish;
 mod release;
-mod signature;
+mod release_log;
+mod releases;
+mod snapshot_builder;
+#[cfg(test)]
+mod testing;
 mod uploads;
 
-pub use control::{Control, ControlParts, Published};
+pub use admin_api::models::PublishedModel;
+pub use admin_api::{Control, ControlParts};
 pub use desired::{Desired, Model, Tenant};
-pub use document::{Document, Faults};
 pub use error::ControlError;
 pub use fault::{Fault, Subject};
 pub use gristmill_sandbox::JobStatus;
 pub use gristmill_store::{Incoming, Received};
-pub use model_config::{
+pub use load::error::LoadError;
+pub use load::progress::Progress;
+pub use load::prove::{PROVE_JOB, ProverConfig, prove_model};
+pub use publish::Serving;
+pub use release::change::{Change, Release};
+pub use release::document::{Document, Faults};
+pub use release::limits::{LimitRange, LimitsSpec, limit_ranges};
+pub use release::log_error::LogError;
+pub use release::model_config::{
     GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec,
 };
-pub use progress::Progress;
-pub use prove::{PROVE_JOB, ProverConfig, prove_model};
-pub use put_model::PublishedModel;
-pub use release::{
-    Change, LimitRange, LimitsSpec, PipelineSpec, Release, TenantSpec, limit_ranges,
-};
+pub use release::pipeline::PipelineSpec;
+pub use release::tenant::TenantSpec;
+pub use releases::Published;

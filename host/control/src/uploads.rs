@@ -38,7 +38,7 @@ struct UnderWay {
 }
 
 /// An upload under way. When the last clone of the last upload of a file is dropped, the file is
-/// removed where no release names it, whether or not whoever sent it still waits.
+/// removed if no release names it. This does not depend on the client's staying.
 #[derive(Clone)]
 pub(crate) struct Upload(Arc<Place>);
 
@@ -80,7 +80,7 @@ impl Uploads {
         finished(tokio::spawn(self.clone().remove_unneeded(digest))).await;
     }
 
-    /// Brought to its end once it has begun: nobody may upload the file anew in the midst of it.
+    /// Runs to its end once it has begun: meanwhile the file must not be uploaded anew.
     async fn remove_unneeded(self: Arc<Self>, digest: Digest) {
         let _removing = self.removing.lock().await;
         if self.is_needed(digest) {
@@ -112,8 +112,8 @@ impl Upload {
         self.0.digest
     }
 
-    /// Keep the file, once for all who upload it at the same time. Brought to its end where whoever
-    /// sent it leaves: until then it is under way.
+    /// Keep the file, once for all who upload it at the same time. Runs to its end even if the
+    /// caller is cancelled: until then the upload is under way.
     pub(crate) async fn keep(&self, file: Received) -> Result<(), StoreError> {
         let upload = self.clone();
         let keeping = tokio::spawn(async move {
@@ -148,97 +148,4 @@ async fn finished<T>(task: tokio::task::JoinHandle<T>) -> T {
 }
 
 #[cfg(test)]
-mod tests {
-    use bytes::Bytes;
-    use gristmill_store::digest_of;
-
-    use super::*;
-
-    const FILE: Bytes = Bytes::from_static(b"grain");
-
-    struct Fixture {
-        _directory: tempfile::TempDir,
-        store: Arc<Store>,
-        uploads: Arc<Uploads>,
-        digest: Digest,
-    }
-
-    fn fixture() -> Fixture {
-        let directory = tempfile::tempdir().unwrap();
-        let store = Arc::new(Store::open_local(directory.path()).unwrap());
-        let uploads = Arc::new(Uploads::new(store.clone()));
-        Fixture { _directory: directory, store, uploads, digest: digest_of(&FILE) }
-    }
-
-    impl Fixture {
-        async fn received(&self) -> Received {
-            self.store.receive().await.unwrap().write(FILE).await.unwrap().finish().await.unwrap()
-        }
-
-        async fn is_there(&self) -> bool {
-            self.store.blob(self.digest).await.is_ok()
-        }
-    }
-
-    #[tokio::test]
-    async fn only_a_file_that_nothing_needs_is_removed() {
-        let here = fixture();
-        let Fixture { uploads, digest, .. } = &here;
-        let (one, two) = (uploads.begin(*digest).await, uploads.begin(*digest).await);
-        one.keep(here.received().await).await.unwrap();
-        uploads.end(one).await;
-        assert!(here.is_there().await, "another upload of it is under way");
-        let in_a_release = two.clone();
-        uploads.end(two).await;
-        assert!(here.is_there().await, "its release is being made");
-        drop(in_a_release);
-        uploads.end(uploads.begin(*digest).await).await;
-        assert!(!here.is_there().await);
-
-        let upload = uploads.begin(*digest).await;
-        upload.keep(here.received().await).await.unwrap();
-        uploads.name([*digest]);
-        uploads.end(upload).await;
-        assert!(here.is_there().await, "a release names it");
-        assert_eq!(uploads.named(), HashSet::from([*digest]));
-    }
-
-    #[tokio::test]
-    async fn the_file_of_a_client_that_left_is_removed() {
-        let here = fixture();
-        let upload = here.uploads.begin(here.digest).await;
-        upload.keep(here.received().await).await.unwrap();
-        let other = here.uploads.begin(here.digest).await;
-        drop(upload);
-        assert!(here.is_there().await, "another upload of it is under way");
-        drop(other);
-        // Removed by a task of its own.
-        while here.is_there().await {
-            tokio::task::yield_now().await;
-        }
-        // It can be uploaded anew.
-        let upload = here.uploads.begin(here.digest).await;
-        upload.keep(here.received().await).await.unwrap();
-        assert!(here.is_there().await);
-    }
-
-    #[tokio::test]
-    async fn a_client_that_leaves_while_its_file_is_kept_leaves_nothing() {
-        let here = fixture();
-        let upload = here.uploads.begin(here.digest).await;
-        // Polled once, it has begun to write.
-        let mut keeping = Box::pin(upload.keep(here.received().await));
-        let _ = polled_once(&mut keeping).await;
-        drop(keeping);
-        drop(upload);
-        while here.uploads.is_needed(here.digest) || here.is_there().await {
-            tokio::task::yield_now().await;
-        }
-    }
-
-    /// Poll once.
-    async fn polled_once<F: Future + Unpin>(future: &mut F) -> std::task::Poll<F::Output> {
-        std::future::poll_fn(|cx| std::task::Poll::Ready(std::pin::Pin::new(&mut *future).poll(cx)))
-            .await
-    }
-}
+mod tests;

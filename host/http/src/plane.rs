@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use gristmill_core::{ErrorCode, Receipt, Record};
-use gristmill_snapshot::{Cell, Snapshot};
+use gristmill_snapshot::{SnapshotCell, Snapshot};
 use gristmill_transport::body::{self, Answer, ResponseBody};
 use gristmill_transport::{Problem, REQUEST_ID, RequestIds};
 use http::header::{CONNECTION, EXPECT};
@@ -27,14 +27,14 @@ pub struct DataPlane {
 }
 
 struct Shared {
-    cell: Arc<Cell>,
+    cell: Arc<SnapshotCell>,
     inference: Inference,
     request_ids: RequestIds,
 }
 
 impl DataPlane {
     /// The handler of what `cell` serves.
-    pub fn new(cell: Arc<Cell>, inference: Inference) -> Self {
+    pub fn new(cell: Arc<SnapshotCell>, inference: Inference) -> Self {
         let shared = Shared { cell, inference, request_ids: RequestIds::default() };
         Self { shared: Arc::new(shared) }
     }

@@ -84,7 +84,7 @@ async fn infer(
     (head, body): (&Parts, &mut Incoming),
     receipt: &mut Receipt,
 ) -> Result<Answer, Problem> {
-    let budget = &route.share.bytes;
+    let budget = &route.quota.bytes;
     let deadline = Deadline::at(receipt.record().arrived + route.limits.timeout);
     let bytes = route.limits.body_bytes;
     let pool = inference.pool();

@@ -72,7 +72,7 @@ pub fn admitted<'a>(
     name: &str,
     key: Option<Key>,
 ) -> Result<(&'a Name, &'a Tenant), AccessError> {
-    let found = snapshot.tenants.get_key_value(name);
+    let found = snapshot.tenants.get_key_value(name).map(|(name, tenant)| (name, &**tenant));
     let opens = match (found, key) {
         (Some((_, Tenant { access: Access::Open, .. })), _) => true,
         (_, None) => false,
@@ -148,7 +148,7 @@ impl<'a> Caller<'a> {
 
     /// The budget that the bytes of its requests count against.
     pub fn budget(self) -> Option<&'a Arc<ByteBudget>> {
-        self.tenant().ok().map(|(_, tenant)| &tenant.share.bytes)
+        self.tenant().ok().map(|(_, tenant)| &tenant.quota.bytes)
     }
 }
 

@@ -175,7 +175,7 @@ async fn stages(
     (deadline, queueing): (Deadline, Queueing),
     receipt: &mut Receipt,
 ) -> Result<Response, InferError> {
-    let (limits, account) = (&route.limits.plugin, &route.share.calls);
+    let (limits, account) = (&route.limits.plugin, &route.quota.calls);
     let grant = |plugin| Grant { limits, account, plugin: Some(plugin) };
     let failed = |stage| {
         move |error| match error {
@@ -189,7 +189,7 @@ async fn stages(
         route.pre.preprocess(request, grant(&route.pre_name)).instrument(debug_span!("pre")).await;
     receipt.note().stages.pre = Some(started.elapsed());
     let prepared = prepared.map_err(failed(stage::PRE))?;
-    let held = route.share.bytes.hold(0);
+    let held = route.quota.bytes.hold(0);
     held.try_add(NamedTensor::bytes_of(&prepared.inputs) + prepared.state.len())?;
 
     let submission = Submission {

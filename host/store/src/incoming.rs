@@ -1,5 +1,5 @@
-//! Files on their way in: written aside and hashed piece by piece, so that one that arrives takes little
-//! memory, however large it is.
+//! Files on their way in: written aside and hashed piece by piece, so that one that arrives takes
+//! little memory, however large it is.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};

@@ -1,8 +1,8 @@
 //! Blobs and the release log. The only crate that names `object_store`.
 //!
-//! Blobs are immutable and named by their SHA-256. The log is a sequence of numbered documents, each
-//! written with put-if-absent, the one primitive that a local directory and every object store have.
-//! Refuses to know what a release means: a document is bytes.
+//! Blobs are immutable and named by their SHA-256. The log is a sequence of numbered documents,
+//! each written with put-if-absent, the one primitive that a local directory and every object store
+//! have. Refuses to know what a release means: a document is bytes.
 //!
 //! Invariants:
 //! - what [`Store`] acknowledged is on stable storage: files are synced before a call returns;
@@ -71,8 +71,8 @@ pub struct LogListing {
 }
 
 impl Store {
-    /// The store in a local directory, which is made where it is missing. Only one process at a time
-    /// may have a directory open.
+    /// The store in a local directory, which is made where it is missing. Only one process at a
+    /// time may have a directory open.
     pub fn open_local(directory: &Path) -> Result<Self, StoreError> {
         std::fs::create_dir_all(directory).map_err(StoreError::write)?;
         let objects = LocalFileSystem::new_with_prefix(directory).map_err(StoreError::read)?;
@@ -91,7 +91,7 @@ impl Store {
     pub async fn keep(&self, received: Received) -> Result<(), StoreError> {
         let digest = received.digest();
         match self.blob(digest).await {
-            // Whoever wrote it may have failed to sync it.
+            // The call that wrote it may have failed to sync it.
             Ok(_) => return self.sync(BLOBS, digest.hex()).await,
             Err(StoreError::Missing(_)) => {}
             Err(_) => tracing::warn!(%digest, "a damaged blob is replaced"),

@@ -80,9 +80,13 @@ async fn a_file_that_arrives_is_aside_until_it_is_kept_and_gone_where_it_is_not(
     assert_eq!((whole.read().await.unwrap(), whole.is_empty()), ("grain".into(), false));
     assert!(received(&store, b"").await.is_empty());
     drop((begun, whole));
-    while !names_in(&directory, "incoming").is_empty() {
-        tokio::task::yield_now().await;
-    }
+    let removed = async {
+        while !names_in(&directory, "incoming").is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    let bound = std::time::Duration::from_secs(10);
+    tokio::time::timeout(bound, removed).await.expect("the files are not removed within 10 s");
     put(&store, b"grain").await;
     assert_eq!(names_in(&directory, "incoming").len(), 0);
 }

@@ -18,7 +18,7 @@ impl Worker {
         Ok(Self(jobs))
     }
 
-    /// What `work` returns. It is done, once it was asked for, although nobody may wait any more.
+    /// Do `work` and return what it returns. It runs to its end even if the caller is cancelled.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -30,8 +30,8 @@ impl Worker {
 
     /// Do `work` some time.
     pub(crate) fn spawn(&self, work: impl FnOnce() + Send + 'static) {
-        // The thread lives for as long as this does. What cannot be sent is dropped, which whoever
-        // waits for it notices.
+        // The thread lives for as long as this does. A job that cannot be sent is dropped, which
+        // its caller notices.
         let _ = self.0.send(Box::new(work));
     }
 }

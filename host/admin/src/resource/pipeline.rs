@@ -41,7 +41,7 @@ impl Resource for Pipeline {
         }
         let document = received.document(&state.limits).await?;
         let (tenant, pipeline) = self.names()?;
-        let put = state.control.put_pipeline((&tenant, &pipeline), document).await;
+        let put = state.control.put_pipeline(&tenant, &pipeline, document).await;
         Answer::released(put.map_err(refused)?, None)
     }
 }

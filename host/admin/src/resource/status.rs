@@ -27,8 +27,8 @@ impl Resource for Status {
     }
 
     async fn answer(&self, state: &State, _: &Method, _: Received<'_>) -> Outcome {
-        let snapshot = state.control.cell().load();
-        let desired = state.control.desired();
+        let serving = state.control.serving();
+        let (snapshot, desired) = (&serving.snapshot, &serving.desired);
         let models = snapshot.models.iter().map(|(name, model)| {
             let config = desired.models.get(name).map(|model| &model.config);
             (name, ModelDocument::of(model, config))
@@ -280,7 +280,7 @@ impl<'a> TenantDocument<'a> {
         Self {
             open: tenant.access == Access::Open,
             models: tenant.models.iter().collect(),
-            bytes_under_way: tenant.share.bytes.held(),
+            bytes_under_way: tenant.quota.bytes.held(),
             default_pipeline: tenant.default_pipeline.as_ref(),
             plugins: plugins.map(|(name, plugin)| (name, PluginDocument::of(plugin))).collect(),
             pipelines: pipelines

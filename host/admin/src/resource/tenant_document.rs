@@ -29,7 +29,7 @@ pub(super) fn read(keys: Map<String, Value>, admin: Digest) -> (TenantSpec, Faul
     let weight = document.whole("weight").unwrap_or(1);
     let models = document.list("models", model).unwrap_or_default();
     let mut faults = document.finish();
-    faults.within("weight", u64::from(weight), (1, WEIGHT_MAX));
+    faults.within("weight", u64::from(weight), 1..=WEIGHT_MAX);
     if models.len() > GRANTS_MAX {
         let text = format!("models has {} names: at most {GRANTS_MAX} may be", models.len());
         faults.add("models", text);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::deploy::processor;
 use crate::files;
@@ -25,6 +25,44 @@ fn a_preferred_size_is_waited_for_and_a_new_configuration_applies_at_once() {
     assert_eq!(statistics["batch_sizes"], json!({ "2": 1 }));
     server.put_json("models/digits/config", &json!({}));
     server.assert_reads("acme", 3);
+}
+
+/// A request waits for a second one, which never comes. The queue gets another limit meanwhile, and then
+/// no delay.
+#[test]
+fn a_changed_queue_limit_takes_effect_at_once_and_loads_nothing() {
+    let server = Server::start();
+    server.digits("acme");
+    let patient = processor("digits", json!({ "timeout_ms": 100_000 }));
+    server.pipeline("acme", "digits", &patient);
+    server.assert_reads("acme", 3);
+    let model = || server.status()["models"]["digits"].clone();
+    let configure = |config: &Value| server.put_json("models/digits/config", config);
+    let waits = json!({ "max_queue_delay_us": 60_000_000, "preferred_batch_sizes": [2] });
+    configure(&waits);
+    std::thread::scope(|scope| {
+        scope.spawn(|| server.assert_reads("acme", 1));
+        let began = Instant::now();
+        while model()["statistics"]["queued_rows"] != 1 {
+            assert!(began.elapsed() < Duration::from_secs(10), "it is not queued: {}", model());
+        }
+        let mut full = waits.clone();
+        full["default_queue_policy"] = json!({ "max_queue_size": 1 });
+        configure(&full);
+        assert_eq!(model()["config"]["default_queue_policy"]["max_queue_size"], 1);
+        let refused = server.data.post("/v1/acme/infer/digits", &files::digit(6));
+        refused.refused(429, "queue_full", &["priority level"]);
+        // Now the one that waits is due.
+        configure(&json!({}));
+    });
+    let model = model();
+    // One lane did it all, on one instance: counters and runs begin anew where a model is loaded.
+    let statistics = &model["statistics"];
+    assert_eq!((&statistics["success"], &statistics["refused"]), (&json!(2), &json!(1)));
+    assert_eq!((&statistics["fail"], &model["providers"][0]["runs"]), (&json!(1), &json!(2)));
+    server.put_json("models/digits/config", &json!({ "threads": 2 }));
+    let statistics = server.status()["models"]["digits"]["statistics"].clone();
+    assert_eq!(statistics["success"], 0, "other options load the model anew");
 }
 
 #[test]

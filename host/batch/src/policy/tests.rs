@@ -431,3 +431,50 @@ fn rows_ahead_are_the_tenants_share() {
     assert_eq!(ahead(&policy, 1, 1), 15);
     assert_eq!(policy.rows_ahead(&tenant(1), 1, 0), 0);
 }
+
+#[test]
+fn what_is_queued_stays_queued_under_other_settings() {
+    let now = Instant::now();
+    for levels in [1, 2, 5] {
+        let mut policy = Policy::new(config());
+        let push = |policy: &mut Policy<usize>, level: usize, item: usize| {
+            policy.push(Entry {
+                tenant: tenant(0),
+                weight: 1,
+                level,
+                rows: 1,
+                bytes: 1,
+                shape_key: 0,
+                arrived: now,
+                deadline: now + Duration::from_secs(60),
+                timeout: None,
+                item,
+            });
+        };
+        for item in 0..6 {
+            push(&mut policy, item % LEVELS, item);
+        }
+        let fewer = LaneConfig { levels: vec![QueuePolicy::default(); levels], ..config() };
+        assert!(policy.configure(&fewer, now));
+        assert!(!policy.configure(&fewer, now), "nothing differs");
+        // A submitter that knows three levels.
+        push(&mut policy, LEVELS - 1, 6);
+        let size = Size { rows: 1, bytes: 1, shape_key: 0 };
+        assert_eq!(policy.admits(&tenant(0), LEVELS - 1, &size), Ok(()));
+        assert_eq!(policy.rows_ahead(&tenant(0), 1, LEVELS - 1), 7);
+        let mut taken = Taken::default();
+        policy.take(now, &ServiceTime::default(), |_| false, &mut taken);
+        let items: Vec<_> = taken.batch.iter().map(|entry| entry.item).collect();
+        assert_eq!((items, policy.queued_rows()), (vec![0, 3, 1, 4, 2, 5, 6], 0));
+    }
+}
+
+#[test]
+fn other_limits_hold_for_what_is_queued_already() {
+    let now = Instant::now();
+    let mut policy = Policy::<usize>::new(LaneConfig::new(4, 100));
+    let size = Size { rows: 3, bytes: 1, shape_key: 0 };
+    assert_eq!(policy.admits(&tenant(0), 0, &size), Ok(()));
+    policy.configure(&LaneConfig::new(4, 2), now);
+    assert!(policy.admits(&tenant(0), 0, &size).is_err());
+}

@@ -2,8 +2,9 @@ use gristmill_core::{Digest, Name};
 use serde_json::json;
 
 use super::Desired;
-use crate::model_config::ModelConfig;
-use crate::release::{Change, TenantSpec};
+use crate::release::change::Change;
+use crate::release::model_config::ModelConfig;
+use crate::release::tenant::TenantSpec;
 
 fn name(text: &str) -> Name {
     text.parse().unwrap()
@@ -85,4 +86,14 @@ fn what_is_not_there_is_neither_changed_nor_deleted() {
     ] {
         assert!(Desired::default().apply(1, std::slice::from_ref(&change)).is_err(), "{change}");
     }
+}
+
+#[test]
+fn a_configuration_out_of_its_ranges_is_not_applied() {
+    let config = ModelConfig { max_batch_size: 0, ..ModelConfig::default() };
+    let put = Change::PutModelConfig { model: name("m"), config };
+    let mut desired = applied(&[&[put_model(1)]]);
+    let error = desired.apply(2, &[put]).unwrap_err().to_string();
+    assert!(error.starts_with("max_batch_size is 0"), "{error}");
+    assert_eq!(desired, applied(&[&[put_model(1)]]));
 }

@@ -1,9 +1,11 @@
 use gristmill_core::{Digest, ErrorCode, Name};
 use serde_json::json;
 
-use super::plan;
+use super::{plan, subjects};
 use crate::desired::Desired;
-use crate::release::{Change, TenantSpec};
+use crate::fault::Subject;
+use crate::release::change::Change;
+use crate::release::tenant::TenantSpec;
 
 fn name(text: &str) -> Name {
     text.parse().unwrap()
@@ -17,8 +19,8 @@ fn key(byte: u8) -> Digest {
     Digest::from_bytes([byte; 32])
 }
 
-/// Tenants `acme` and `other` with the pipelines `main` (the default of `acme`) and `spare` on the model
-/// `digits`, which is granted to both.
+/// Tenants `acme` and `other` with the pipelines `main` (the default of `acme`) and `spare` on the
+/// model `digits`, which is granted to both.
 fn state() -> Desired {
     let digest = Digest::from_bytes([0; 32]);
     let mut desired = Desired::default();
@@ -49,16 +51,13 @@ fn state() -> Desired {
 
 #[track_caller]
 fn refused(change: Change, code: ErrorCode, expected: &str) {
-    let error = plan(&state(), &[change], false).unwrap_err();
+    let error = plan(&state(), 2, &[change], false).unwrap_err();
     assert_eq!((error.code(), error.to_string().as_str()), (code, expected));
 }
 
 /// What is left of the state after a change with `cascade`.
 fn cascaded(change: Change) -> Desired {
-    let mut desired = state();
-    let changes = plan(&desired, &[change], true).unwrap();
-    desired.apply(2, &changes).unwrap();
-    desired
+    plan(&state(), 2, &[change], true).unwrap().desired
 }
 
 fn delete_model(model: &str) -> Change {
@@ -96,7 +95,8 @@ fn what_is_in_use_is_not_deleted_and_all_users_are_named() {
 #[test]
 fn what_is_not_in_use_is_deleted() {
     for change in [delete_model("unused"), delete_plugin("idle"), delete_pipeline("spare")] {
-        assert_eq!(plan(&state(), std::slice::from_ref(&change), false).unwrap(), [change]);
+        let planned = plan(&state(), 2, std::slice::from_ref(&change), false).unwrap();
+        assert_eq!(planned.changes, [change]);
     }
 }
 
@@ -133,7 +133,7 @@ fn a_cascade_takes_the_users_along_and_nothing_else() {
 
 #[test]
 fn a_cascade_changes_no_tenant_that_need_not_change() {
-    let changes = plan(&state(), &[delete_plugin("both")], true).unwrap();
+    let changes = plan(&state(), 2, &[delete_plugin("both")], true).unwrap().changes;
     let kinds: Vec<_> = changes.iter().map(ToString::to_string).collect();
     let expected = [
         "put tenant acme",
@@ -161,5 +161,24 @@ fn every_fault_of_a_tenant_is_named() {
                     none yet: put the pipeline first";
     refused(put_tenant("new", spec), ErrorCode::Unprocessable, expected);
     let own = state().tenants["acme"].spec.clone();
-    assert!(plan(&state(), &[put_tenant("acme", own)], false).is_ok());
+    assert!(plan(&state(), 2, &[put_tenant("acme", own)], false).is_ok());
+}
+
+#[test]
+fn a_plan_says_what_the_state_is_then_and_leaves_the_state_before() {
+    let before = state();
+    let put = |byte| Change::PutModel { model: name("digits"), digest: key(byte) };
+    let planned = plan(&before, 7, &[put(9)], false).unwrap();
+    let model = &planned.desired.models["digits"];
+    assert_eq!((model.digest, model.version, &model.earlier_versions[..]), (key(9), 7, &[1][..]));
+    assert_eq!((planned.desired.tenants, before), (state().tenants, state()));
+    let same = plan(&state(), 7, &[put(0)], false).unwrap();
+    assert_eq!(same.desired, state(), "the same content makes no release");
+}
+
+#[test]
+fn a_change_must_leave_its_own_subject_whole_unless_it_deletes_it() {
+    let put = Change::PutModel { model: name("digits"), digest: key(9) };
+    let changes = [put, delete_plugin("idle"), Change::UnloadModel { model: name("digits") }];
+    assert_eq!(subjects(&changes), [Subject::Model(name("digits"))]);
 }

@@ -29,7 +29,7 @@ pub(super) async fn infer(
     (body, receipt): (&mut Incoming, &mut Receipt),
 ) -> Result<Answer, Problem> {
     let head = call.head;
-    let budget = &asked.caller.tenant()?.1.share.bytes;
+    let budget = &asked.caller.tenant()?.1.quota.bytes;
     let target = asked.target(call.snapshot)?;
     let header_len = header_length(&head.headers)?;
     let plan = ReadPlan {

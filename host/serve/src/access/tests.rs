@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use gristmill_core::ByteBudget;
 use gristmill_sandbox::Account;
-use gristmill_snapshot::Share;
+use gristmill_snapshot::TenantQuota;
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn tenant(access: Access) -> Tenant {
         access,
         models: BTreeSet::new(),
         weight: 1,
-        share: Arc::new(Share { calls, bytes }),
+        quota: Arc::new(TenantQuota { calls, bytes }),
         default_pipeline: None,
         pipelines: HashMap::new(),
         plugins: Default::default(),
@@ -37,8 +37,8 @@ fn tenant(access: Access) -> Tenant {
 fn snapshot() -> Snapshot {
     let mut snapshot = Snapshot::default();
     let acme = Access::Keys(vec![Digest::from_bytes(ACME)]);
-    snapshot.tenants.insert(name("demo"), tenant(Access::Open));
-    snapshot.tenants.insert(name("acme"), tenant(acme));
+    snapshot.tenants.insert(name("demo"), Arc::new(tenant(Access::Open)));
+    snapshot.tenants.insert(name("acme"), Arc::new(tenant(acme)));
     snapshot.keys.insert(Digest::from_bytes(ACME), name("acme"));
     snapshot
 }

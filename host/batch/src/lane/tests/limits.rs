@@ -68,3 +68,41 @@ async fn a_full_level_refuses_and_the_other_levels_do_not() {
     let outputs = urgent.await.unwrap().unwrap().outputs;
     assert_eq!(outputs[0].tensor.as_f32().unwrap(), [6.0]);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn other_settings_hold_once_they_are_in_force_and_lose_no_request() {
+    let bench = bench_with(LaneConfig::new(2, 4));
+    let first = bench.occupy().await;
+    let queued = bench.queue("a", &[1.0]).await;
+    let limits = QueueLimits { rows: 1, bytes: usize::MAX };
+    let narrow = LaneConfig { queue: limits, max_batch_size: 9, ..LaneConfig::new(2, 4) };
+    let narrow = bench.lane.with_config(narrow);
+    assert_eq!(narrow.config().max_batch_size, 2, "queued requests are cut to this size");
+    let also = bench.queue("a", &[2.0]).await;
+    narrow.put_in_force();
+    let full = Full::Lane { queued: 2, max: 1, unit: "rows" };
+    assert_eq!(bench.full("b", 1).await, full, "also by way of the lane as it was");
+    let Bench { lane, started: _started, leave, pool } = bench;
+    drop(lane);
+    for _ in 0..3 {
+        leave.send(()).unwrap();
+    }
+    first.await.unwrap().unwrap();
+    assert_eq!(queued.await.unwrap().unwrap(), [2.0]);
+    assert_eq!(also.await.unwrap().unwrap(), [4.0]);
+    let submission = super::submission(&pool, "b", &[3.0], PATIENCE);
+    narrow.submit(submission).await.unwrap();
+    let statistics = narrow.statistics();
+    assert_eq!((statistics.total.success, statistics.refused), (4, 1), "the counters go on");
+}
+
+/// The queue delay is a minute: nothing but the settings makes the request due.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_waits_for_others_is_due_at_once_without_a_queue_delay() {
+    let patient = LaneConfig { max_queue_delay: PATIENCE, ..LaneConfig::new(8, 64) };
+    let bench = bench_with(patient);
+    bench.finish(1);
+    let waits = bench.queue("a", &[1.0]).await;
+    bench.lane.with_config(LaneConfig::new(8, 64)).put_in_force();
+    assert_eq!(waits.await.unwrap().unwrap(), [2.0]);
+}

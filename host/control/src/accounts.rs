@@ -1,0 +1,71 @@
+//! What a tenant keeps from snapshot to snapshot: its quota of the host, and the counters of its
+//! pipelines.
+//!
+//! Invariant: for as long as the desired state has a tenant, it has one quota, and a pipeline one
+//! set of counters.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gristmill_core::{ByteBudget, Name};
+use gristmill_sandbox::Account;
+use gristmill_snapshot::{PipelineStatistics, TenantQuota};
+
+use crate::desired::Desired;
+
+/// Plugin calls of one tenant that run at the same time, for each core.
+const SLOTS_PER_CORE: usize = 8;
+
+/// The quotas and counters of all tenants.
+pub(crate) struct Accounts {
+    quotas: Mutex<HashMap<Name, Arc<TenantQuota>>>,
+    statistics: Mutex<HashMap<(Name, Name), Arc<PipelineStatistics>>>,
+    /// Bytes of each tenant's requests and answers under way.
+    tenant_bytes_max: usize,
+    /// Plugin calls of all tenants.
+    concurrent_calls: usize,
+}
+
+impl Accounts {
+    pub(crate) fn new(tenant_bytes_max: usize, concurrent_calls: usize) -> Self {
+        let (quotas, statistics) = (Mutex::default(), Mutex::default());
+        Self { quotas, statistics, tenant_bytes_max, concurrent_calls }
+    }
+
+    /// A quota that no tenant has.
+    pub(crate) fn new_quota(&self) -> TenantQuota {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        // However many cores there are, the pool has places for others.
+        let pool = self.concurrent_calls;
+        let calls = (cores * SLOTS_PER_CORE).min(pool / 2).max(1);
+        let bytes = ByteBudget::new(self.tenant_bytes_max);
+        TenantQuota { calls: Account::new(calls, cores.min(calls), bytes.clone()), bytes }
+    }
+
+    /// The tenant's quota of the host. Guests are bound by the processor, so a few for each core
+    /// keep it busy; more would only let one tenant's runaway plugins crowd out the others.
+    pub(crate) fn quota(&self, tenant: &Name) -> Arc<TenantQuota> {
+        let new = || Arc::new(self.new_quota());
+        lock(&self.quotas).entry(tenant.clone()).or_insert_with(new).clone()
+    }
+
+    /// The counters of a tenant's pipeline, which it keeps when its plugins or its model change.
+    pub(crate) fn statistics(&self, tenant: &Name, pipeline: &Name) -> Arc<PipelineStatistics> {
+        let key = (tenant.clone(), pipeline.clone());
+        lock(&self.statistics).entry(key).or_default().clone()
+    }
+
+    /// Forget tenants and pipelines that `desired` does not have.
+    pub(crate) fn retain(&self, desired: &Desired) {
+        lock(&self.quotas).retain(|tenant, _| desired.tenants.contains_key(tenant));
+        let has = |tenant: &Name, pipeline: &Name| {
+            let own = desired.tenants.get(tenant);
+            own.is_some_and(|own| own.pipelines.contains_key(pipeline))
+        };
+        lock(&self.statistics).retain(|(tenant, pipeline), _| has(tenant, pipeline));
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

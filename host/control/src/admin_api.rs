@@ -1,0 +1,192 @@
+//! The control plane as admin handlers see it: what it is made of, how it starts, and what it can
+//! be asked for.
+//!
+//! Methods about plugins are in `plugins`, those about models in `models`: both load what a change
+//! brings before its release is made (`releases`). Refuses to know HTTP.
+//!
+//! Invariant: what a method acknowledges is in the log on stable storage, and serves.
+
+pub(crate) mod models;
+mod plugins;
+
+use std::sync::Arc;
+
+use gristmill_backend::Backends;
+use gristmill_core::{Name, PipelineLimits};
+use gristmill_sandbox::{JobStatus, Sandbox};
+use gristmill_snapshot::SnapshotCell;
+use gristmill_store::{Incoming, Store};
+use serde_json::{Map, Value};
+use tokio::sync::Mutex;
+
+use crate::accounts::Accounts;
+use crate::desired::Desired;
+use crate::error::ControlError;
+use crate::fault::Subject;
+use crate::load::loader::Loader;
+use crate::load::models::Models;
+use crate::load::plugins::Plugins;
+use crate::load::progress::Progress;
+use crate::load::prove::ProverConfig;
+use crate::plan::pipeline::{RefusedPipeline, pipeline_fault};
+use crate::plan::tenant::tenant_faults;
+use crate::publish::{Publisher, Serving};
+use crate::release::change::Change;
+use crate::release::document::Faults;
+use crate::release::pipeline::PipelineDocument;
+use crate::release::tenant::TenantSpec;
+use crate::release_log::{ReleaseLog, Replayed};
+use crate::releases::{Asked, Published, Releases};
+use crate::uploads::Uploads;
+
+/// What [`Control`] works with.
+pub struct ControlParts {
+    pub store: Arc<Store>,
+    pub sandbox: Arc<Sandbox>,
+    pub backends: Arc<Backends>,
+    /// The defaults of every pipeline's limits, and their upper bounds where memory is concerned.
+    pub limits: PipelineLimits,
+    /// Of one tenant's requests and answers under way.
+    pub tenant_bytes_max: usize,
+    pub prover: ProverConfig,
+    /// Where [`Control::open`] says how far it is.
+    pub progress: Progress,
+}
+
+/// The control plane.
+pub struct Control {
+    store: Arc<Store>,
+    uploads: Arc<Uploads>,
+    loader: Arc<Loader>,
+    releases: Arc<Releases>,
+}
+
+impl Control {
+    /// Replay the log and publish what it adds up to. What fails to load is unavailable, with the
+    /// reason in the log and in the status.
+    ///
+    /// # Errors
+    /// The log cannot be read, has a gap, was changed, or is of a later version.
+    pub async fn open(parts: ControlParts) -> Result<Self, ControlError> {
+        let ControlParts { store, sandbox, backends, limits, tenant_bytes_max, prover, progress } =
+            parts;
+        let calls = sandbox.config().concurrent_calls as usize;
+        let accounts = Arc::new(Accounts::new(tenant_bytes_max, calls));
+        let probe_limits = limits.plugin.clone();
+        let loader = Arc::new(Loader {
+            plugins: Plugins::new(store.clone(), sandbox, accounts.clone(), probe_limits),
+            models: Models::new(store.clone(), backends, prover),
+            progress: progress.clone(),
+        });
+        let uploads = Arc::new(Uploads::new(store.clone()));
+        let releases = Arc::new(Releases {
+            log: ReleaseLog { store: store.clone(), uploads: uploads.clone(), progress },
+            loader: loader.clone(),
+            accounts,
+            limits,
+            publisher: Publisher::default(),
+            replayed: Mutex::new(Replayed::default()),
+        });
+        releases.start().await?;
+        Ok(Self { store, uploads, loader, releases })
+    }
+
+    /// The cell that the data plane reads.
+    pub fn cell(&self) -> &Arc<SnapshotCell> {
+        self.releases.publisher.cell()
+    }
+
+    /// What serves now, and the state that it was built from: both of one release. Never waits for
+    /// a change under way.
+    pub fn serving(&self) -> Arc<Serving> {
+        self.releases.publisher.serving()
+    }
+
+    /// What the current snapshot was built from. Never waits for a change under way.
+    pub fn desired(&self) -> Arc<Desired> {
+        self.serving().desired.clone()
+    }
+
+    /// The backends that can serve, best first.
+    pub fn backends(&self) -> Vec<&'static str> {
+        self.loader.models.backends()
+    }
+
+    /// What is being worked on in child processes, and what waits for it.
+    pub fn jobs(&self) -> Vec<JobStatus> {
+        let mut jobs = self.loader.plugins.jobs();
+        jobs.extend(self.loader.models.jobs());
+        jobs
+    }
+
+    /// Put a tenant whose document has these `faults`.
+    ///
+    /// # Errors
+    /// The document has faults: all of them and all else that is wrong; or as for
+    /// [`Self::release`].
+    pub async fn put_tenant(
+        &self,
+        tenant: &Name,
+        spec: TenantSpec,
+        faults: Faults,
+    ) -> Result<Published, ControlError> {
+        if !faults.is_empty() {
+            let mut faults = faults.into_texts();
+            faults.extend(tenant_faults(&self.desired(), tenant, &spec));
+            return Err(ControlError::refused(Subject::Tenant(tenant.clone()), &faults));
+        }
+        self.release(vec![Change::PutTenant { tenant: tenant.clone(), spec }]).await
+    }
+
+    /// Put the pipeline that `document` is.
+    ///
+    /// # Errors
+    /// There is no such tenant; the document has faults: all of them and all else that is wrong; or
+    /// as for [`Self::release`].
+    pub async fn put_pipeline(
+        &self,
+        tenant: &Name,
+        pipeline: &Name,
+        document: Map<String, Value>,
+    ) -> Result<Published, ControlError> {
+        let serving = self.serving();
+        if !serving.desired.tenants.contains_key(tenant) {
+            return Err(ControlError::not_found("tenant", tenant));
+        }
+        let limits = &self.releases.limits;
+        let document = PipelineDocument::read(document, limits);
+        let spec = document.into_spec().map_err(|faulty| {
+            let refused = RefusedPipeline { tenant, pipeline, document: *faulty };
+            pipeline_fault(&serving.snapshot, limits, refused)
+        })?;
+        let (tenant, pipeline) = (tenant.clone(), pipeline.clone());
+        self.release(vec![Change::PutPipeline { tenant, pipeline, spec }]).await
+    }
+
+    /// Delete what `change` deletes; with `cascade` also what uses it.
+    ///
+    /// # Errors
+    /// It is not there, or in use; or as for [`Self::release`].
+    pub async fn delete(&self, change: Change, cascade: bool) -> Result<Published, ControlError> {
+        self.releases.run(Asked { cascade, ..Asked::of(vec![change]) }).await
+    }
+
+    /// A file arrives, of a plugin or a model.
+    ///
+    /// # Errors
+    /// The store cannot be written to.
+    pub async fn receive(&self) -> Result<Incoming, ControlError> {
+        Ok(self.store.receive().await?)
+    }
+
+    /// Make a release of `changes`: all of them or none.
+    ///
+    /// # Errors
+    /// A change is refused, or the log cannot be written.
+    pub async fn release(&self, changes: Vec<Change>) -> Result<Published, ControlError> {
+        self.releases.run(Asked::of(changes)).await
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+//! Changes to models: loaded before their release is made.
+
+use gristmill_core::{Digest, Name};
+use gristmill_snapshot::ServedModel;
+use gristmill_store::Received;
+
+use crate::admin_api::Control;
+use crate::desired::Model;
+use crate::error::ControlError;
+use crate::load::error::LoadError;
+use crate::release::change::Change;
+use crate::release::model_config::ModelConfig;
+use crate::releases::{Asked, Published};
+use crate::uploads::Upload;
+
+/// A model that was put, or configured.
+pub struct PublishedModel {
+    pub digest: Digest,
+    pub published: Published,
+    /// What serves it; none while it is unloaded.
+    pub served: Option<ServedModel>,
+}
+
+impl Control {
+    /// Keep a model's file, having loaded it. One that does not fit those who use it is refused,
+    /// unless `force` is set.
+    ///
+    /// # Errors
+    /// The model cannot be loaded, or does not fit; or as for [`Self::release`].
+    pub async fn put_model(
+        &self,
+        model: &Name,
+        file: Received,
+        force: bool,
+    ) -> Result<PublishedModel, ControlError> {
+        if file.is_empty() {
+            return Err(ControlError::model(model, LoadError::Empty));
+        }
+        let upload = self.uploads.begin(file.digest()).await;
+        let outcome = self.keep_model(model, file, force, &upload).await;
+        self.uploads.end(upload).await;
+        outcome
+    }
+
+    async fn keep_model(
+        &self,
+        model: &Name,
+        file: Received,
+        force: bool,
+        upload: &Upload,
+    ) -> Result<PublishedModel, ControlError> {
+        let digest = upload.digest();
+        upload.keep(file).await?;
+        // Loaded before the lock is taken: other changes need not wait for it.
+        let served = self.with_content(model, digest).await?;
+        let changes = vec![Change::PutModel { model: model.clone(), digest }];
+        let asked = Asked { force, _upload: Some(upload.clone()), ..Asked::of(changes) };
+        let published = self.releases.run(asked).await?;
+        // Unchanged content makes no release, so that it could be one that still fails to load.
+        let serving = self.serving();
+        let is_unloaded = serving.desired.models.get(model).is_some_and(|model| model.unloaded);
+        match serving.snapshot.models.get(model).map(|state| &state.served) {
+            Some(Err(why)) if !is_unloaded => {
+                Err(ControlError::model(model, LoadError::NotServed(why.clone())))
+            }
+            _ => Ok(PublishedModel { digest, published, served }),
+        }
+    }
+
+    /// Configure a model, having loaded it so where it is in service. A configuration that changes
+    /// only how requests queue loads nothing.
+    ///
+    /// # Errors
+    /// There is no such model, the configuration has faults, or the model cannot be loaded with it;
+    /// or as for [`Self::release`].
+    pub async fn put_model_config(
+        &self,
+        name: &Name,
+        config: ModelConfig,
+    ) -> Result<PublishedModel, ControlError> {
+        let faults = config.faults();
+        if !faults.is_empty() {
+            return Err(ControlError::Invalid(faults));
+        }
+        let Some(model) = self.desired().models.get(name).cloned() else {
+            return Err(ControlError::not_found("model", name));
+        };
+        let served = self.loaded(name, &Model { config: config.clone(), ..model.clone() }).await?;
+        let change = Change::PutModelConfig { model: name.clone(), config };
+        let published = self.release(vec![change]).await?;
+        Ok(PublishedModel { digest: model.digest, published, served })
+    }
+
+    /// Serve a model that was taken out of service, having loaded it.
+    ///
+    /// # Errors
+    /// There is no such model, or it cannot be loaded; or as for [`Self::release`].
+    pub async fn load_model(&self, name: &Name) -> Result<Published, ControlError> {
+        let model = self.desired().models.get(name).cloned();
+        let _held = match model {
+            Some(model) => self.loaded(name, &Model { unloaded: false, ..model }).await?,
+            None => None,
+        };
+        self.release(vec![Change::LoadModel { model: name.clone() }]).await
+    }
+
+    /// The model as it will be with this content. Hold it until the release is made. A model that
+    /// is unloaded is only proven.
+    async fn with_content(
+        &self,
+        name: &Name,
+        digest: Digest,
+    ) -> Result<Option<ServedModel>, ControlError> {
+        let model = match self.desired().models.get(name) {
+            Some(model) => Model { digest, ..model.clone() },
+            None => Model::new(digest, 0),
+        };
+        if model.unloaded {
+            let proven = self.loader.models.prove(&model).await;
+            proven.map_err(|error| ControlError::model(name, error))?;
+        }
+        self.loaded(name, &model).await
+    }
+
+    async fn loaded(
+        &self,
+        name: &Name,
+        model: &Model,
+    ) -> Result<Option<ServedModel>, ControlError> {
+        if model.unloaded {
+            return Ok(None);
+        }
+        let served = self.loader.models.get(name, model).await;
+        served.map(Some).map_err(|error| ControlError::model(name, error))
+    }
+}

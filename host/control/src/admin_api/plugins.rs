@@ -1,0 +1,49 @@
+//! Plugins that are put: loaded once before their release is made.
+
+use gristmill_core::{Digest, Name};
+use gristmill_store::Received;
+
+use crate::admin_api::Control;
+use crate::error::ControlError;
+use crate::release::change::Change;
+use crate::releases::{Asked, Published};
+use crate::uploads::Upload;
+
+impl Control {
+    /// Keep a plugin's file, having loaded it once.
+    ///
+    /// # Errors
+    /// There is no such tenant; the plugin cannot be loaded; or as for [`Self::release`].
+    pub async fn put_plugin(
+        &self,
+        tenant: &Name,
+        plugin: &Name,
+        file: Received,
+    ) -> Result<(Digest, Published), ControlError> {
+        if !self.desired().tenants.contains_key(tenant) {
+            return Err(ControlError::not_found("tenant", tenant));
+        }
+        let upload = self.uploads.begin(file.digest()).await;
+        let digest = upload.digest();
+        let change = Change::PutPlugin { tenant: tenant.clone(), plugin: plugin.clone(), digest };
+        let outcome = self.keep_plugin(plugin, file, &upload, change).await;
+        self.uploads.end(upload).await;
+        Ok((digest, outcome?))
+    }
+
+    async fn keep_plugin(
+        &self,
+        plugin: &Name,
+        file: Received,
+        upload: &Upload,
+        change: Change,
+    ) -> Result<Published, ControlError> {
+        // What is no plugin is not even stored. Compiled before the lock is taken: other changes
+        // need not wait for it. Held until a release has it.
+        let loaded = self.loader.plugins.new_file(&file).await;
+        let _held = loaded.map_err(|error| ControlError::plugin(plugin, error))?;
+        upload.keep(file).await?;
+        let asked = Asked { _upload: Some(upload.clone()), ..Asked::of(vec![change]) };
+        self.releases.run(asked).await
+    }
+}

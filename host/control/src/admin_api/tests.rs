@@ -1,0 +1,133 @@
+//! A store that fails at the last moment of an append: the release is there, and may stay or not.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use gristmill_backend::{Backends, LibrarySearch};
+use gristmill_child::{ChildRunner, RunnerConfig};
+use gristmill_core::{BufferPool, ErrorCode, Name, PipelineLimits};
+use gristmill_sandbox::{Sandbox, SandboxConfig};
+use gristmill_store::{Store, digest_of};
+
+use crate::{
+    Change, Control, ControlError, ControlParts, ProverConfig, Published, Serving, TenantSpec,
+};
+
+async fn open(directory: &Path) -> (Arc<Store>, Arc<Control>) {
+    let store = Arc::new(Store::open_local(&directory.join("store")).unwrap());
+    let pool = BufferPool::new(0);
+    let runner = ChildRunner::new(RunnerConfig::new(&["child"]));
+    let proofs = directory.join("proofs");
+    let sandbox = SandboxConfig::new(directory.join("compiled"));
+    let parts = ControlParts {
+        store: store.clone(),
+        sandbox: Sandbox::new(&sandbox, pool.clone()).unwrap(),
+        backends: Backends::open(&LibrarySearch::default(), pool, usize::MAX).unwrap(),
+        limits: PipelineLimits::default(),
+        tenant_bytes_max: 1 << 20,
+        prover: ProverConfig {
+            runner,
+            directory: proofs,
+            timeout: Duration::from_secs(1),
+            memory_bytes: 1 << 20,
+        },
+        progress: crate::Progress::default(),
+    };
+    (store, Arc::new(Control::open(parts).await.unwrap()))
+}
+
+fn acme() -> Name {
+    "acme".parse().unwrap()
+}
+
+fn put_acme() -> Vec<Change> {
+    vec![Change::PutTenant { tenant: acme(), spec: TenantSpec::default() }]
+}
+
+#[track_caller]
+fn assert_unconfirmed(error: &ControlError, release: u64) {
+    let is_it = |number| number == release;
+    assert!(matches!(error, ControlError::Unconfirmed { number, .. } if is_it(*number)), "{error}");
+    assert_eq!(error.code(), ErrorCode::Internal);
+    assert!(!error.to_string().contains('/'), "{error}");
+}
+
+#[tokio::test]
+async fn a_release_whose_append_failed_serves_where_the_log_has_it_and_is_no_success() {
+    let directory = tempfile::tempdir().unwrap();
+    let (store, control) = open(directory.path()).await;
+    store.faults().fail_after_next_append();
+    assert_unconfirmed(&control.release(put_acme()).await.unwrap_err(), 1);
+    assert_eq!(control.cell().load().release, 1);
+    assert!(control.cell().load().tenants.contains_key(&acme()));
+    assert_eq!(store.log_end().await.unwrap(), None, "nobody knows that it stays");
+    // Asked again, it is a success only once it is known to be on stable storage.
+    let again = control.release(put_acme()).await.unwrap();
+    assert_eq!(again, Published { release: 1 });
+    assert!(store.log_end().await.unwrap().is_some());
+
+    store.faults().fail_after_next_append();
+    let other = vec![Change::DeleteTenant { tenant: acme() }];
+    assert_unconfirmed(&control.release(other).await.unwrap_err(), 2);
+    // What follows it in the log makes it sure.
+    assert_eq!(control.release(put_acme()).await.unwrap(), Published { release: 3 });
+    drop(control);
+    let (_, control) = open(directory.path()).await;
+    assert_eq!(control.cell().load().release, 3);
+}
+
+/// A plugin's file.
+fn guest() -> Bytes {
+    let components = std::env::var("GRISTMILL_TEST_COMPONENTS");
+    let components = components
+        .unwrap_or_else(|_| format!("{}/../../target/components", env!("CARGO_MANIFEST_DIR")));
+    std::fs::read(format!("{components}/bench-guest.wasm")).unwrap().into()
+}
+
+#[tokio::test]
+async fn the_file_of_an_upload_whose_append_failed_stays_where_the_log_names_it() {
+    let plugin = guest();
+    let directory = tempfile::tempdir().unwrap();
+    let (store, control) = open(directory.path()).await;
+    control.release(put_acme()).await.unwrap();
+    store.faults().fail_after_next_append();
+    let name: Name = "guest".parse().unwrap();
+    let incoming = control.receive().await.unwrap().write(plugin.clone()).await.unwrap();
+    let file = incoming.finish().await.unwrap();
+    let error = control.put_plugin(&acme(), &name, file).await.unwrap_err();
+    assert_unconfirmed(&error, 2);
+    assert!(store.blob(digest_of(&plugin)).await.is_ok(), "the log names it");
+    drop(control);
+    let (_, control) = open(directory.path()).await;
+    let snapshot = control.cell().load();
+    assert!(snapshot.tenants[&acme()].plugins[&name].plugin.is_ok());
+}
+
+#[tokio::test]
+async fn a_change_of_one_tenant_leaves_the_others_as_they_are() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_, control) = open(directory.path()).await;
+    let put = |tenant: &str| Change::PutTenant {
+        tenant: tenant.parse().unwrap(),
+        spec: TenantSpec::default(),
+    };
+    control.release(vec![put("acme"), put("other")]).await.unwrap();
+    let (other, guest_name): (Name, Name) = ("other".parse().unwrap(), "guest".parse().unwrap());
+    for tenant in [acme(), other.clone()] {
+        let incoming = control.receive().await.unwrap().write(guest()).await.unwrap();
+        let file = incoming.finish().await.unwrap();
+        control.put_plugin(&tenant, &guest_name, file).await.unwrap();
+    }
+    let before = control.serving();
+    control
+        .delete(Change::DeletePlugin { tenant: acme(), plugin: guest_name }, false)
+        .await
+        .unwrap();
+    let after = control.serving();
+    let tenant = |serving: &Serving, name: &Name| serving.snapshot.tenants[name].clone();
+    assert!(Arc::ptr_eq(&tenant(&before, &other), &tenant(&after, &other)));
+    assert!(!Arc::ptr_eq(&tenant(&before, &acme()), &tenant(&after, &acme())));
+    assert_eq!((after.snapshot.release, after.desired.tenants[&acme()].plugins.len()), (4, 0));
+}

@@ -1,0 +1,119 @@
+//! What a change has at hand of what a state names: loaded, or known to fail.
+//!
+//! A look-up is quick and waits for nothing, so it is done under the control plane's lock. Loading
+//! is slow, so it is not. What is at hand stays loaded, and what failed is not tried again, until
+//! the change is made.
+//!
+//! Invariant: a change loads at most [`MODELS_AT_ONCE`] models and [`PLUGINS_AT_ONCE`] plugins side
+//! by side.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures_util::{StreamExt, stream};
+use gristmill_core::{Digest, Name};
+use gristmill_sandbox::Plugin;
+use gristmill_snapshot::ServedModel;
+
+use crate::desired::{Desired, Model};
+use crate::load::error::{LoadError, Loaded};
+use crate::load::loader::Loader;
+use crate::plan::needs::Needs;
+use crate::release::model_config::ModelConfig;
+
+/// Models that are loaded side by side. Each is in memory several times meanwhile.
+const MODELS_AT_ONCE: usize = 2;
+
+/// Plugins that are loaded side by side. Those that have to be compiled take turns (`sandbox`); for
+/// the others it is their checksums that take time.
+const PLUGINS_AT_ONCE: usize = 4;
+
+/// Models and plugins, each with the reason where it is not loaded.
+#[derive(Default)]
+pub(crate) struct AtHand {
+    models: HashMap<ModelKey, Loaded<ServedModel>>,
+    plugins: HashMap<Digest, Loaded<Arc<Plugin>>>,
+}
+
+/// A model of a desired state, as far as it decides what serves it.
+type ModelKey = (Name, Digest, ModelConfig);
+
+impl AtHand {
+    /// Take what is known of all that `desired` names; returns whether nothing of it is missing
+    /// then.
+    pub(crate) fn look_up(&mut self, loader: &Loader, desired: &Desired) -> bool {
+        let Needs { models, plugins } = Needs::of(desired);
+        let mut is_whole = true;
+        for (name, model) in models {
+            if let Some(known) = loader.models.known(name, model) {
+                self.models.insert(key_of(name, model), known);
+            } else {
+                is_whole &= self.models.contains_key(&key_of(name, model));
+            }
+        }
+        for digest in plugins.into_keys() {
+            if let Some(known) = loader.plugins.known(digest) {
+                self.plugins.insert(digest, known);
+            } else {
+                is_whole &= self.plugins.contains_key(&digest);
+            }
+        }
+        is_whole
+    }
+
+    /// Load what `desired` names and is not at hand.
+    pub(crate) async fn load(&mut self, loader: &Loader, desired: &Desired) {
+        let needs = Needs::of(desired);
+        let progress = &loader.progress;
+        progress.begin(needs.names());
+        let mut models = Vec::new();
+        for (name, model) in needs.models {
+            match self.models.contains_key(&key_of(name, model)) {
+                true => progress.loaded(1),
+                false => models.push((name.clone(), model.clone())),
+            }
+        }
+        let mut plugins = Vec::new();
+        for (digest, names) in needs.plugins {
+            match self.plugins.contains_key(&digest) {
+                true => progress.loaded(names),
+                false => plugins.push((digest, names)),
+            }
+        }
+        let models = stream::iter(models).map(|(name, model)| async move {
+            let served = loader.models.get(&name, &model).await;
+            progress.loaded(1);
+            (key_of(&name, &model), served)
+        });
+        let plugins = stream::iter(plugins).map(|(digest, names)| async move {
+            let plugin = loader.plugins.get(digest).await;
+            progress.loaded(names);
+            (digest, plugin)
+        });
+        let (models, plugins) = tokio::join!(
+            models.buffer_unordered(MODELS_AT_ONCE).collect::<Vec<_>>(),
+            plugins.buffer_unordered(PLUGINS_AT_ONCE).collect::<Vec<_>>(),
+        );
+        self.models.extend(models);
+        self.plugins.extend(plugins);
+    }
+
+    /// This model with its lane.
+    pub(crate) fn model(&self, name: &Name, model: &Model) -> Loaded<ServedModel> {
+        if model.unloaded {
+            return Err(LoadError::Unloaded.into());
+        }
+        let known = self.models.get(&key_of(name, model));
+        known.cloned().unwrap_or_else(|| Err(LoadError::NotLoaded.into()))
+    }
+
+    /// The plugin of this digest.
+    pub(crate) fn plugin(&self, digest: Digest) -> Loaded<Arc<Plugin>> {
+        let known = self.plugins.get(&digest);
+        known.cloned().unwrap_or_else(|| Err(LoadError::NotLoaded.into()))
+    }
+}
+
+fn key_of(name: &Name, model: &Model) -> ModelKey {
+    (name.clone(), model.digest, model.config.clone())
+}

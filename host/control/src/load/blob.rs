@@ -1,0 +1,26 @@
+//! The files that are loaded, read whole.
+
+use bytes::Bytes;
+use gristmill_core::Digest;
+use gristmill_store::{Received, Store, StoreError};
+
+use crate::load::error::LoadError;
+
+/// A file that has just arrived.
+pub(crate) async fn read_upload(file: &Received) -> Result<Bytes, LoadError> {
+    file.read().await.map_err(|error| {
+        tracing::error!(digest = %file.digest(), ?error, "an uploaded file cannot be read");
+        LoadError::Upload(error)
+    })
+}
+
+/// A file that the store keeps. Tenants need not know where it was looked for.
+pub(crate) async fn read_blob(store: &Store, digest: Digest) -> Result<Bytes, LoadError> {
+    store.blob(digest).await.map_err(|error| {
+        tracing::error!(%digest, ?error, "an uploaded file cannot be read");
+        match error {
+            damaged @ StoreError::Damaged { .. } => LoadError::Damaged(damaged),
+            source => LoadError::Unreadable { digest, source },
+        }
+    })
+}

@@ -1,0 +1,121 @@
+//! Why a plugin or a model is not loaded.
+//!
+//! The texts are for those who deployed it and name no path of the host; sources are kept for the
+//! log. Snapshots and the status show the text.
+
+use std::io;
+use std::sync::Arc;
+
+use gristmill_child::ChildError;
+use gristmill_core::{Digest, ErrorCode};
+use gristmill_sandbox::CallError;
+use gristmill_store::StoreError;
+
+/// Why a plugin or a model is not loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The uploaded file, which has not been kept yet, cannot be read.
+    #[error(transparent)]
+    Upload(StoreError),
+    /// The store has another content under the file's name.
+    #[error(transparent)]
+    Damaged(StoreError),
+    #[error("its file {digest} cannot be read")]
+    Unreadable { digest: Digest, source: StoreError },
+    #[error("the file is empty")]
+    Empty,
+    /// The sandbox refuses the plugin, or cannot compile it.
+    #[error(transparent)]
+    Plugin(#[from] gristmill_sandbox::LoadError),
+    #[error("cannot be instantiated: {0}")]
+    Probe(#[source] CallError),
+    /// The child that loads a model for the first time ended without an answer.
+    #[error("its first load, in a process of its own: {text}")]
+    Prover { text: String, source: ChildError },
+    /// That child could not use the backends. Its reason is in the log.
+    #[error("its first load, in a process of its own, failed for no fault of the model's")]
+    ProverSetUp,
+    /// What is exchanged with that child is not what it should be.
+    #[error(transparent)]
+    ProverDocument(#[from] serde_json::Error),
+    /// The child could not load or run the model.
+    #[error("{0}")]
+    Unproven(String),
+    /// The server could not load the model, which the child could.
+    #[error("{text}")]
+    Backend { text: String, source: gristmill_backend::LoadError },
+    #[error("{}", gristmill_batch::refusal(*.0))]
+    LostRuns(usize),
+    /// No threads for the model's lane.
+    #[error(transparent)]
+    Lane(#[from] io::Error),
+    /// The task that loaded it ended before it was done.
+    #[error(transparent)]
+    Stopped(#[from] tokio::task::JoinError),
+    #[error("it was unloaded")]
+    Unloaded,
+    #[error("it is not loaded")]
+    NotLoaded,
+    /// The release that brought it serves, but not this part of it.
+    #[error("{0}")]
+    NotServed(String),
+}
+
+/// What was loaded, or why it was not; shared by all who asked for it.
+pub(crate) type Loaded<T> = Result<T, Arc<LoadError>>;
+
+impl LoadError {
+    /// The code for clients, where `own` is that for a fault of the file or of its configuration.
+    pub(crate) fn code(&self, own: ErrorCode) -> ErrorCode {
+        match self {
+            Self::Plugin(error) => match error.code() {
+                ErrorCode::InvalidPlugin => own,
+                other => other,
+            },
+            Self::Prover { source, .. } if source.is_hosts_fault() => ErrorCode::Internal,
+            Self::Upload(_)
+            | Self::Damaged(_)
+            | Self::Unreadable { .. }
+            | Self::ProverSetUp
+            | Self::ProverDocument(_)
+            | Self::LostRuns(_)
+            | Self::Lane(_)
+            | Self::Stopped(_) => ErrorCode::Internal,
+            Self::Empty
+            | Self::Probe(_)
+            | Self::Prover { .. }
+            | Self::Unproven(_)
+            | Self::Backend { .. }
+            | Self::Unloaded
+            | Self::NotLoaded
+            | Self::NotServed(_) => own,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fault_is_the_files_or_the_hosts() {
+        let code = |error: LoadError| error.code(ErrorCode::InvalidModel);
+        assert_eq!(code(LoadError::Unproven("opset 99".into())), ErrorCode::InvalidModel);
+        assert_eq!(code(LoadError::ProverSetUp), ErrorCode::Internal);
+        let prover = |source: ChildError| LoadError::Prover { text: source.to_string(), source };
+        let second = std::time::Duration::from_secs(1);
+        assert_eq!(code(prover(ChildError::OutOfTime(second))), ErrorCode::InvalidModel);
+        assert_eq!(code(prover(ChildError::Busy(3))), ErrorCode::Internal);
+        let busy = gristmill_sandbox::LoadError::Compiler(ChildError::Busy(3));
+        assert_eq!(LoadError::Plugin(busy).code(ErrorCode::InvalidPlugin), ErrorCode::Unavailable);
+    }
+
+    #[test]
+    fn a_text_names_no_path_and_the_source_does() {
+        let io = io::Error::other("/srv/secret/place");
+        let source = StoreError::Read(io.into());
+        let error = LoadError::Unreadable { digest: Digest::from_bytes([0; 32]), source };
+        assert!(!error.to_string().contains('/'), "{error}");
+        assert!(format!("{error:?}").contains("/srv/secret/place"));
+    }
+}

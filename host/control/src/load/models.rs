@@ -1,0 +1,236 @@
+//! From a model's file to its running lane, loaded once.
+//!
+//! A lane belongs to the snapshots that serve it and to changes under way; when the last of them
+//! lets go it ends. All who ask for the same model at the same time wait for one attempt. Nothing
+//! here needs the control plane's lock: a change loads its models before it takes that.
+//!
+//! Invariant: a configuration that differs only in how requests queue takes the loaded instances
+//! over.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use bytes::Bytes;
+use gristmill_backend::{Backends, LoadOptions, LoadedModel};
+use gristmill_batch::{LOST_RUNS_MAX, Lane, LaneParts, Upkeep};
+use gristmill_child::JobStatus;
+use gristmill_core::{Digest, Dtype, Name, TensorInfo};
+use gristmill_snapshot::{ProviderHealth, ServedModel};
+use gristmill_store::Store;
+use tokio::sync::OwnedMutexGuard;
+
+use crate::desired::{Desired, Model};
+use crate::load::blob::read_blob;
+use crate::load::error::{LoadError, Loaded};
+use crate::load::paths::without_folder;
+use crate::load::prove::{Answer, Prover, ProverConfig};
+use crate::load::slot::Slot;
+use crate::release::model_config::{ModelConfig, ProviderName};
+
+/// Loads models.
+pub(crate) struct Models {
+    store: Arc<Store>,
+    backends: Arc<Backends>,
+    prover: Prover,
+    slots: Mutex<HashMap<LoadKey, Arc<Slot>>>,
+    /// Runs that do not end, by the model's file.
+    lost_runs: Mutex<HashMap<Digest, Arc<AtomicUsize>>>,
+}
+
+/// What loading a model depends on, and what it is called. Two models, or two versions of one,
+/// never share a lane. `max_batch_size` is part of it, because queued requests are cut to that
+/// size.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct LoadKey {
+    name: Name,
+    digest: Digest,
+    options: LoadOptions,
+    max_batch_size: usize,
+}
+
+impl Models {
+    pub(crate) fn new(store: Arc<Store>, backends: Arc<Backends>, config: ProverConfig) -> Self {
+        Self {
+            prover: Prover::new(config, backends.clone()),
+            store,
+            backends,
+            slots: Mutex::default(),
+            lost_runs: Mutex::default(),
+        }
+    }
+
+    /// The model with its lane, or why there is none, as far as that is known. Never waits.
+    pub(crate) fn known(&self, name: &Name, model: &Model) -> Option<Loaded<ServedModel>> {
+        let slot = lock(&self.slots).get(&key_of(name, model))?.clone();
+        slot.served(&model.config.lane()).map(Ok).or_else(|| slot.failed(None).map(Err))
+    }
+
+    /// The model with its lane, which serves for as long as the caller holds it. All who ask at the
+    /// same time share one attempt to load it.
+    pub(crate) async fn get(&self, name: &Name, model: &Model) -> Loaded<ServedModel> {
+        let asked_at = Instant::now();
+        let settings = model.config.lane();
+        let slot = lock(&self.slots).entry(key_of(name, model)).or_default().clone();
+        if let Some(served) = slot.served(&settings) {
+            return Ok(served);
+        }
+        let turn = Arc::new(slot.turn.clone().lock_owned().await);
+        if let Some(served) = slot.served(&settings) {
+            return Ok(served);
+        }
+        if let Some(fault) = slot.failed(Some(asked_at)) {
+            return Err(fault);
+        }
+        let outcome = self.load(name, model, turn.clone()).await.map_err(Arc::new);
+        slot.note(settings, &outcome);
+        drop(turn);
+        outcome
+    }
+
+    /// `turn` is held for as long as the model is being loaded, whether or not the caller leaves.
+    async fn load(
+        &self,
+        name: &Name,
+        model: &Model,
+        turn: Arc<OwnedMutexGuard<()>>,
+    ) -> Result<ServedModel, LoadError> {
+        let Model { digest, config, .. } = model;
+        let lost_runs = lock(&self.lost_runs).entry(*digest).or_default().clone();
+        let lost = lost_runs.load(Ordering::Relaxed);
+        if lost > LOST_RUNS_MAX {
+            return Err(LoadError::LostRuns(lost));
+        }
+        let (onnx, proof) = self.proven(model).await?;
+        let options = self.options(config, &proof);
+        let (backends, asked) = (self.backends.clone(), options.clone());
+        let loading = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            backends.load(&onnx, &asked)
+        });
+        let loaded = loading.await?.map_err(|source| {
+            let text = self.without_paths(&source.to_string());
+            LoadError::Backend { text, source }
+        })?;
+        let mut warnings = warnings(config, proof, &loaded);
+        warnings.iter_mut().for_each(|warning| *warning = self.without_paths(warning));
+        for warning in &warnings {
+            tracing::warn!(model = name.as_str(), "{warning}");
+        }
+        let replace = self.replace(*digest, options, loaded.providers.clone());
+        let upkeep = Upkeep { replace: Some(replace), lost_runs };
+        let mut lane = config.lane();
+        lane.leads = may_lead(&loaded);
+        let LoadedModel { info, instances, providers, staging, .. } = loaded;
+        let name = name.as_str();
+        let parts = LaneParts { name, info, instances, config: lane, pool: staging, upkeep };
+        let lane = Lane::open(parts)?;
+        Ok(ServedModel { lane: Arc::new(lane), providers, warnings: warnings.into() })
+    }
+
+    /// Have a child load the model and run it once: its file, and what came of it.
+    async fn proven(&self, model: &Model) -> Result<(Bytes, Answer), LoadError> {
+        let onnx = read_blob(&self.store, model.digest).await?;
+        let proof = self.prover.prove(model.digest, onnx.clone(), &model.config).await?;
+        Ok((onnx, proof))
+    }
+
+    /// Have a child load the model and run it once.
+    ///
+    /// # Errors
+    /// The child could not, or it could not be asked.
+    pub(crate) async fn prove(&self, model: &Model) -> Loaded<()> {
+        self.proven(model).await.map(drop).map_err(Arc::new)
+    }
+
+    /// A library's text without the place where the library lies.
+    fn without_paths(&self, text: &str) -> String {
+        without_folder(text, self.backends.library())
+    }
+
+    /// The providers that were proven, and GPUs, in the order that is configured.
+    fn options(&self, config: &ModelConfig, proof: &Answer) -> LoadOptions {
+        let mut options = config.load_options();
+        let mut providers = self.backends.wanted(&options.providers);
+        providers.retain(|kind| {
+            let name = ProviderName::of(*kind);
+            name == ProviderName::Cuda || proof.providers.contains(&name)
+        });
+        options.providers = providers;
+        options
+    }
+
+    /// What makes one more instance. Keeps no file in memory for it.
+    fn replace(
+        &self,
+        digest: Digest,
+        options: LoadOptions,
+        providers: Arc<[ProviderHealth]>,
+    ) -> gristmill_batch::Replace {
+        let runtime = tokio::runtime::Handle::current();
+        let (store, backends) = (self.store.clone(), self.backends.clone());
+        Box::new(move || {
+            let onnx = runtime.block_on(read_blob(&store, digest));
+            let onnx = onnx.map_err(|error| error.to_string())?;
+            let made = backends.replacement(&onnx, &options, &providers);
+            made.map_err(|error| error.to_string())
+        })
+    }
+
+    /// Let go of what is known of models that `desired` does not name.
+    pub(crate) fn retain(&self, desired: &Desired) {
+        let named = |key: &LoadKey| {
+            let model = desired.models.get(&key.name);
+            model.is_some_and(|model| key_of(&key.name, model) == *key)
+        };
+        let in_use = |slot: &Arc<Slot>| Arc::strong_count(slot) > 1 || slot.is_served();
+        lock(&self.slots).retain(|key, slot| named(key) || in_use(slot));
+        lock(&self.lost_runs).retain(|_, lost| Arc::strong_count(lost) > 1);
+    }
+
+    /// Forget the proofs of models that `desired` does not name.
+    pub(crate) fn forget_proofs(&self, desired: &Desired) {
+        self.prover.forget(|digest| desired.models.values().any(|model| model.digest == *digest));
+    }
+
+    /// The backends that can serve, best first.
+    pub(crate) fn backends(&self) -> Vec<&'static str> {
+        self.backends.available()
+    }
+
+    /// The proofs that are made or wait.
+    pub(crate) fn jobs(&self) -> Vec<JobStatus> {
+        self.prover.jobs()
+    }
+}
+
+fn key_of(name: &Name, model: &Model) -> LoadKey {
+    let Model { digest, config, .. } = model;
+    let (options, max_batch_size) = (config.load_options(), config.max_batch_size);
+    LoadKey { name: name.clone(), digest: *digest, options, max_batch_size }
+}
+
+/// A submitting task may run a batch itself only where rows say how long that takes: no dimension
+/// but the first is open, and no input has texts, which are of any length.
+fn may_lead(model: &LoadedModel) -> bool {
+    let is_fixed = |input: &TensorInfo| {
+        input.dtype != Dtype::String && input.dims.iter().skip(1).all(Option::is_some)
+    };
+    model.is_steady && model.info.inputs.iter().all(is_fixed)
+}
+
+/// Warnings for the operator who put the model.
+fn warnings(config: &ModelConfig, proof: Answer, model: &LoadedModel) -> Vec<String> {
+    let mut warnings = proof.failed;
+    warnings.extend(model.warnings.iter().cloned());
+    let serves = model.providers.first().map(|provider| provider.name);
+    if serves == Some("tract") && config.providers.first() != Some(&ProviderName::Tract) {
+        warnings.push("it runs on tract, which is several times slower than ONNX Runtime".into());
+    }
+    warnings
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

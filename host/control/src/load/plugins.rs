@@ -1,0 +1,163 @@
+//! From digests to loaded plugins; each is loaded once.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use gristmill_core::{Digest, PluginLimits};
+use gristmill_sandbox::{Grant, JobStatus, Plugin, Sandbox};
+use gristmill_store::{Received, Store};
+use tokio::sync::OnceCell;
+
+use crate::accounts::Accounts;
+use crate::desired::Desired;
+use crate::load::blob::{read_blob, read_upload};
+use crate::load::error::{LoadError, Loaded};
+
+/// Loads plugins. One that fails says why, in words for its deployer.
+pub(crate) struct Plugins {
+    store: Arc<Store>,
+    sandbox: Arc<Sandbox>,
+    accounts: Arc<Accounts>,
+    slots: Mutex<HashMap<Digest, PluginSlot>>,
+    /// What a plugin is instantiated with for the first time.
+    probe_limits: PluginLimits,
+}
+
+/// What is known of a plugin. Those that hold it are the snapshots that serve it, and changes that
+/// are being made.
+#[derive(Default)]
+struct PluginSlot {
+    loaded: Weak<Plugin>,
+    /// All who ask for it at the same time wait for one attempt, whose end they share.
+    loading: Weak<OnceCell<Loaded<Arc<Plugin>>>>,
+    /// Why it could not be loaded when a release asked for it. Further releases do not try again,
+    /// which may take a minute each time; an upload does.
+    failed: Option<Arc<LoadError>>,
+}
+
+impl Plugins {
+    pub(crate) fn new(
+        store: Arc<Store>,
+        sandbox: Arc<Sandbox>,
+        accounts: Arc<Accounts>,
+        probe_limits: PluginLimits,
+    ) -> Self {
+        Self { store, sandbox, accounts, slots: Mutex::default(), probe_limits }
+    }
+
+    /// Plugins that are being compiled, or wait for it.
+    pub(crate) fn jobs(&self) -> Vec<JobStatus> {
+        self.sandbox.jobs()
+    }
+
+    /// The plugin of this digest, or why there is none, as far as that is known. Never waits.
+    pub(crate) fn known(&self, digest: Digest) -> Option<Loaded<Arc<Plugin>>> {
+        let slots = lock(&self.slots);
+        let slot = slots.get(&digest)?;
+        slot.loaded.upgrade().map(Ok).or_else(|| slot.failed.clone().map(Err))
+    }
+
+    /// The plugin of this digest, which a release names.
+    pub(crate) async fn get(&self, digest: Digest) -> Loaded<Arc<Plugin>> {
+        let loaded = self.load_once(digest, None).await;
+        if let Err(fault) = &loaded {
+            lock(&self.slots).entry(digest).or_default().failed = Some(fault.clone());
+        }
+        loaded
+    }
+
+    /// The plugin in this file; to be held until a release names it.
+    pub(crate) async fn new_file(&self, file: &Received) -> Loaded<Arc<Plugin>> {
+        self.load_once(file.digest(), Some(file)).await
+    }
+
+    /// Load the plugin, once for all who ask at the same time. Where the one who tries leaves, the
+    /// next one tries.
+    async fn load_once(&self, digest: Digest, file: Option<&Received>) -> Loaded<Arc<Plugin>> {
+        let loading = {
+            let mut slots = lock(&self.slots);
+            let slot = slots.entry(digest).or_default();
+            if let Some(plugin) = slot.loaded.upgrade() {
+                return Ok(plugin);
+            }
+            slot.loading.upgrade().unwrap_or_else(|| {
+                let loading = Arc::default();
+                slot.loading = Arc::downgrade(&loading);
+                loading
+            })
+        };
+        let load = || async { self.load(digest, file).await.map_err(Arc::new) };
+        let loaded = loading.get_or_init(load).await.clone();
+        let mut slots = lock(&self.slots);
+        match &loaded {
+            Ok(plugin) => {
+                let slot = slots.entry(digest).or_default();
+                (slot.loaded, slot.failed) = (Arc::downgrade(plugin), None);
+            }
+            // A failure is not kept: who asks later tries anew.
+            Err(_) => {
+                drop(loading);
+                slots.retain(|_, slot| slot.is_of_use());
+            }
+        }
+        loaded
+    }
+
+    /// Compile the plugin where its code is not cached, and instantiate it once.
+    async fn load(
+        &self,
+        digest: Digest,
+        file: Option<&Received>,
+    ) -> Result<Arc<Plugin>, LoadError> {
+        let file = match file {
+            Some(file) => read_upload(file).await?,
+            None => read_blob(&self.store, digest).await?,
+        };
+        let plugin = Arc::new(self.sandbox.load(digest, file).await?);
+        // On an account of its own: a tenant that is busy can deploy all the same.
+        let quota = self.accounts.new_quota();
+        let grant = Grant { limits: &self.probe_limits, account: &quota.calls, plugin: None };
+        plugin.probe(grant).await.map_err(LoadError::Probe)?;
+        Ok(plugin)
+    }
+
+    /// Remove the compiled code of plugins that are neither named by `desired` nor held by a
+    /// snapshot or a change.
+    pub(crate) async fn collect_compiled(&self, desired: &Desired) {
+        let tenants = desired.tenants.values();
+        let mut keep: HashSet<_> =
+            tenants.flat_map(|tenant| tenant.plugins.values().copied()).collect();
+        let held = |slot: &PluginSlot| slot.loaded.strong_count() + slot.loading.strong_count() > 0;
+        keep.extend(
+            lock(&self.slots).iter().filter(|(_, slot)| held(slot)).map(|(digest, _)| *digest),
+        );
+        if let Err(error) = self.sandbox.retain_compiled(keep).await {
+            tracing::warn!(error = error.in_full(), "compiled code is not collected");
+        }
+    }
+
+    /// Let go of what `desired` no longer names; requests under way keep what they hold.
+    pub(crate) fn retain(&self, desired: &Desired) {
+        let named = |digest: &Digest| {
+            let mut tenants = desired.tenants.values();
+            tenants.any(|tenant| tenant.plugins.values().any(|known| known == digest))
+        };
+        lock(&self.slots).retain(|digest, slot| {
+            if !named(digest) {
+                slot.failed = None;
+            }
+            slot.is_of_use()
+        });
+    }
+}
+
+impl PluginSlot {
+    fn is_of_use(&self) -> bool {
+        let holders = self.loaded.strong_count() + self.loading.strong_count();
+        holders > 0 || self.failed.is_some()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,62 @@
+//! How far the start is.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// What a start has replayed and loaded so far, in words; clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Progress(Arc<Counters>);
+
+#[derive(Debug, Default)]
+struct Counters {
+    release: AtomicU64,
+    loaded: AtomicUsize,
+    /// Plugins and models that are to be loaded, once that is known.
+    wanted: AtomicUsize,
+}
+
+impl Progress {
+    pub(crate) fn replayed(&self, release: u64) {
+        self.0.release.store(release, Ordering::Relaxed);
+    }
+
+    /// So many plugins and models are about to be loaded.
+    pub(crate) fn begin(&self, wanted: usize) {
+        self.0.loaded.store(0, Ordering::Relaxed);
+        self.0.wanted.store(wanted, Ordering::Relaxed);
+    }
+
+    /// So many more of them are, or cannot be.
+    pub(crate) fn loaded(&self, names: usize) {
+        self.0.loaded.fetch_add(names, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Display for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Counters { release, loaded, wanted } = &*self.0;
+        let get = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
+        write!(f, "{} releases replayed", release.load(Ordering::Relaxed))?;
+        match get(wanted) {
+            0 => Ok(()),
+            wanted => write!(f, ", {} of {wanted} plugins and models loaded", get(loaded)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_says_how_far_the_start_is() {
+        let progress = Progress::default();
+        assert_eq!(progress.to_string(), "0 releases replayed");
+        progress.replayed(7);
+        progress.begin(2);
+        progress.loaded(1);
+        let said = "7 releases replayed, 1 of 2 plugins and models loaded";
+        assert_eq!(progress.to_string(), said);
+    }
+}

@@ -1,0 +1,260 @@
+//! Loading a model for the first time, in a child process.
+//!
+//! A model of a few bytes can ask for any memory and any time when it is loaded or run. So a child
+//! loads it and runs it once, within limits, before the server loads it. What that came to is
+//! remembered in a file, so that a restart does not prove again. Refuses to know what a release is.
+//!
+//! Invariant: the server loads a model only on the providers that the child loaded it on, and on
+//! GPUs, where there is no child: CUDA reserves far more memory than a limit can allow it.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use bytes::Bytes;
+use gristmill_backend::{Backends, LibrarySearch};
+use gristmill_child::{ChildLimits, ChildRunner, Job, JobStatus, Output, Task};
+use gristmill_core::{BufferPool, Digest};
+use gristmill_store::digest_of;
+use serde::{Deserialize, Serialize};
+
+use crate::load::error::LoadError;
+use crate::load::paths::without_folder;
+use crate::release::model_config::{GraphOptimizationSpec, ModelConfig, ProviderName};
+
+/// The job's name, as the child is told it.
+pub const PROVE_JOB: &str = "prove-model";
+
+/// A model is held several times while it is loaded: as it came, taken apart, and packed for the
+/// kernels.
+const COPIES: u64 = 4;
+
+/// How many seconds by the clock a child has for each of processor time: where others keep the
+/// processors busy, it gets a tenth.
+const WALL_PER_CPU: u32 = 10;
+
+/// The longest answer: names and reasons.
+const ANSWER_BYTES_MAX: u64 = 1 << 20;
+
+/// How models are proven.
+pub struct ProverConfig {
+    pub runner: Arc<ChildRunner>,
+    /// Where proofs are remembered.
+    pub directory: PathBuf,
+    /// Processor time that loading a model and running it once may take.
+    pub timeout: Duration,
+    /// Memory that it may take, beyond four times the file.
+    pub memory_bytes: u64,
+}
+
+pub(crate) struct Prover {
+    config: ProverConfig,
+    backends: Arc<Backends>,
+}
+
+/// What a proof is about: of all this it holds, and of nothing else.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Subject {
+    model: Digest,
+    /// Of the libraries.
+    version: String,
+    library: Option<Library>,
+    providers: Vec<ProviderName>,
+    graph_optimization: GraphOptimizationSpec,
+    memory_arena: bool,
+    memory_pattern: bool,
+}
+
+/// A library's file, as it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Library {
+    path: PathBuf,
+    len: u64,
+    modified_s: u64,
+}
+
+/// What the child is asked, besides the model.
+#[derive(Debug, Serialize, Deserialize)]
+struct Question {
+    library: Option<PathBuf>,
+    config: ModelConfig,
+}
+
+/// What loaded the model, or why nothing did.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Answer {
+    pub(crate) providers: Vec<ProviderName>,
+    /// Why others did not.
+    pub(crate) failed: Vec<String>,
+    refused: Option<String>,
+    /// Why the child could not even try, which is the host's fault: for the log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
+}
+
+/// What is remembered of a proof.
+#[derive(Debug, Serialize, Deserialize)]
+struct Proof {
+    subject: Subject,
+    answer: Answer,
+}
+
+impl Prover {
+    pub(crate) fn new(config: ProverConfig, backends: Arc<Backends>) -> Self {
+        Self { config, backends }
+    }
+
+    /// The proof that the server can load this model, remembered or made now.
+    pub(crate) async fn prove(
+        &self,
+        digest: Digest,
+        onnx: Bytes,
+        config: &ModelConfig,
+    ) -> Result<Answer, LoadError> {
+        let subject = self.subject(digest, config);
+        let file = self.file(&subject);
+        if let Some(answer) = remembered(&file, &subject) {
+            return Ok(answer);
+        }
+        let answer = self.ask(digest, onnx, config).await?;
+        if let Some(why) = answer.host {
+            tracing::error!(model = %digest, why, "a model cannot be proven");
+            return Err(LoadError::ProverSetUp);
+        }
+        if let Some(why) = answer.refused {
+            return Err(LoadError::Unproven(self.without_paths(&why)));
+        }
+        let proof = Proof { subject, answer };
+        if let Err(error) = remember(&file, &proof) {
+            tracing::warn!(file = %file.display(), %error, "a proof cannot be remembered");
+        }
+        Ok(proof.answer)
+    }
+
+    pub(crate) fn jobs(&self) -> Vec<JobStatus> {
+        self.config.runner.status()
+    }
+
+    async fn ask(
+        &self,
+        digest: Digest,
+        onnx: Bytes,
+        config: &ModelConfig,
+    ) -> Result<Answer, LoadError> {
+        let library = self.backends.library().map(Path::to_owned);
+        let question = Question { library, config: config.clone() };
+        let job = Job {
+            job: PROVE_JOB,
+            subject: format!("model {digest}"),
+            document: serde_json::to_vec(&question)?,
+            limits: self.limits(onnx.len()),
+            file: onnx,
+            output: Output::Returned,
+        };
+        let answer = self.config.runner.run(job).await.map_err(|source| {
+            let text = self.without_paths(&source.to_string());
+            LoadError::Prover { text, source }
+        })?;
+        Ok(serde_json::from_slice(&answer)?)
+    }
+
+    /// A library's text without the place where the library lies.
+    fn without_paths(&self, text: &str) -> String {
+        without_folder(text, self.backends.library())
+    }
+
+    fn limits(&self, file_len: usize) -> ChildLimits {
+        let ProverConfig { timeout, memory_bytes, .. } = self.config;
+        ChildLimits {
+            wall: timeout * WALL_PER_CPU,
+            cpu: timeout,
+            memory_bytes: memory_bytes.saturating_add(COPIES * file_len as u64),
+            address_bytes: None,
+            output_bytes: ANSWER_BYTES_MAX,
+        }
+    }
+
+    fn subject(&self, model: Digest, config: &ModelConfig) -> Subject {
+        Subject {
+            model,
+            version: self.backends.version(),
+            library: self.backends.library().map(Library::at),
+            providers: config.providers.clone(),
+            graph_optimization: config.graph_optimization,
+            memory_arena: config.memory_arena,
+            memory_pattern: config.memory_pattern,
+        }
+    }
+
+    fn file(&self, subject: &Subject) -> PathBuf {
+        let text = serde_json::to_vec(subject).unwrap_or_default();
+        self.config.directory.join(format!("{}.json", digest_of(&text).hex()))
+    }
+
+    /// Forget the proofs of models that `keeps` does not name.
+    pub(crate) fn forget(&self, keeps: impl Fn(&Digest) -> bool) {
+        let Ok(entries) = std::fs::read_dir(&self.config.directory) else { return };
+        for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+            let proof = std::fs::read(&path).ok();
+            let proof = proof.and_then(|text| serde_json::from_slice::<Proof>(&text).ok());
+            if proof.is_none_or(|proof| !keeps(&proof.subject.model)) {
+                let _ = std::fs::remove_file(&path);
+            }
+        }
+    }
+}
+
+impl Library {
+    fn at(path: &Path) -> Self {
+        let metadata = path.metadata().ok();
+        let modified = metadata.as_ref().and_then(|metadata| metadata.modified().ok());
+        let modified = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        Self {
+            path: path.to_owned(),
+            len: metadata.map_or(0, |metadata| metadata.len()),
+            modified_s: modified.map_or(0, |since| since.as_secs()),
+        }
+    }
+}
+
+/// A file that is damaged, or about something else, is as good as none.
+fn remembered(file: &Path, subject: &Subject) -> Option<Answer> {
+    let proof: Proof = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
+    (proof.subject == *subject).then_some(proof.answer)
+}
+
+fn remember(file: &Path, proof: &Proof) -> std::io::Result<()> {
+    let directory = file.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(directory)?;
+    let mut temporary = tempfile::NamedTempFile::new_in(directory)?;
+    temporary.write_all(&serde_json::to_vec(proof)?)?;
+    temporary.persist(file)?;
+    Ok(())
+}
+
+/// What the child does: load the model, run it once, and write what that came to.
+pub fn prove_model(task: &Task, out: &mut impl Write) -> Result<(), String> {
+    // Where memory is short all the same, this process goes first.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+    let question: Question =
+        serde_json::from_slice(&task.document).map_err(|error| error.to_string())?;
+    let search = LibrarySearch { configured: question.library, data_directory: None };
+    // The process itself is limited.
+    let answer = match Backends::open(&search, BufferPool::new(0), usize::MAX) {
+        Ok(backends) => match backends.prove(&task.file, &question.config.load_options()) {
+            Ok(proven) => Answer {
+                providers: proven.providers.into_iter().map(ProviderName::of).collect(),
+                failed: proven.failed,
+                ..Answer::default()
+            },
+            Err(error) => Answer { refused: Some(error.to_string()), ..Answer::default() },
+        },
+        Err(error) => Answer { host: Some(error.to_string()), ..Answer::default() },
+    };
+    serde_json::to_writer(&mut *out, &answer).map_err(|error| error.to_string())?;
+    out.flush().map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,47 @@
+use super::*;
+use crate::testing::echo_lane;
+
+/// A slot that knows a lane with queues of ten rows, and who serves it.
+fn loaded() -> (Slot, ServedModel) {
+    let config = LaneConfig::new(4, 10);
+    let lane = echo_lane(config.clone());
+    let served =
+        ServedModel { lane: Arc::new(lane), providers: Vec::new().into(), warnings: [].into() };
+    let slot = Slot::default();
+    slot.note(config, &Ok(served.clone()));
+    (slot, served)
+}
+
+#[test]
+fn the_same_settings_are_the_same_lane() {
+    let (slot, served) = loaded();
+    let again = slot.served(&LaneConfig::new(4, 10)).unwrap();
+    assert!(Arc::ptr_eq(&again.lane, &served.lane));
+    let other = slot.served(&LaneConfig::new(4, 20)).unwrap();
+    let once_more = slot.served(&LaneConfig::new(4, 20)).unwrap();
+    assert!(Arc::ptr_eq(&other.lane, &once_more.lane));
+    assert!(!Arc::ptr_eq(&other.lane, &served.lane));
+    assert_eq!((other.lane.config().queue.rows, served.lane.config().queue.rows), (20, 10));
+}
+
+#[test]
+fn any_lane_keeps_the_model_loaded_and_the_last_one_lets_it_go() {
+    let (slot, served) = loaded();
+    let other = slot.served(&LaneConfig::new(4, 20)).unwrap();
+    drop(served);
+    assert!(slot.is_served() && slot.served(&LaneConfig::new(4, 10)).is_some());
+    drop(other);
+    assert!(!slot.is_served() && slot.served(&LaneConfig::new(4, 20)).is_none());
+}
+
+#[test]
+fn a_failure_is_remembered_until_it_is_loaded() {
+    let (slot, settings) = (Slot::default(), LaneConfig::new(4, 10));
+    let before = Instant::now();
+    slot.note(settings.clone(), &Err(LoadError::LostRuns(3).into()));
+    assert!(slot.failed(Some(before)).is_some() && slot.failed(None).is_some());
+    assert!(slot.failed(Some(Instant::now() + std::time::Duration::from_secs(1))).is_none());
+    let (_, served) = loaded();
+    slot.note(settings, &Ok(served));
+    assert!(slot.failed(None).is_none());
+}

@@ -1,0 +1,93 @@
+//! Whether what a pipeline names is there, and can be used as the pipeline asks. Pure.
+
+use std::collections::BTreeMap;
+
+use gristmill_batch::Lane;
+use gristmill_core::Name;
+use gristmill_sandbox::Plugin;
+use gristmill_snapshot::{ModelState, PluginState};
+
+/// What a plugin does in a pipeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// It makes the model's inputs.
+    Pre,
+    /// It makes the response.
+    Post,
+}
+
+impl Role {
+    /// As a pipeline's document names it.
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Pre => "pre",
+            Self::Post => "post",
+        }
+    }
+}
+
+/// What a pipeline names and asks for, as far as its document could be read.
+pub(crate) struct Wanted<'a> {
+    pub(crate) pre: Option<&'a Name>,
+    pub(crate) model: Option<&'a Name>,
+    pub(crate) post: Option<&'a Name>,
+    pub(crate) priority: Option<u32>,
+    /// The memory of a plugin's call.
+    pub(crate) memory_bytes: Option<usize>,
+}
+
+impl Wanted<'_> {
+    /// Everything that is wrong with it, where these are the tenant's plugins and the host's
+    /// models.
+    pub(crate) fn faults(
+        &self,
+        plugins: &BTreeMap<Name, PluginState>,
+        models: &BTreeMap<Name, ModelState>,
+    ) -> Vec<String> {
+        let mut faults = Vec::new();
+        for (role, name) in [(Role::Pre, self.pre), (Role::Post, self.post)] {
+            let Some(name) = name else { continue };
+            let (own, key) = (name.as_str(), role.as_str());
+            faults.extend(match plugins.get(name).map(|state| &state.plugin) {
+                None => Some(format!("{key}: the tenant has no plugin {own:?}")),
+                Some(Err(why)) => Some(format!("{key}: plugin {own:?}: {why}")),
+                Some(Ok(plugin)) => self.plugin_fault(role, own, plugin),
+            });
+        }
+        if let Some(name) = self.model {
+            let own = name.as_str();
+            faults.extend(match models.get(name).map(|model| &model.served) {
+                None => Some(format!("model: no model {own:?}")),
+                Some(Err(why)) => Some(format!("model {own:?}: {why}")),
+                Some(Ok(served)) => self.priority_fault(&served.lane),
+            });
+        }
+        faults
+    }
+
+    /// Why the plugin cannot have this role, or the memory that it begins with.
+    fn plugin_fault(&self, role: Role, name: &str, plugin: &Plugin) -> Option<String> {
+        let (roles, key) = (plugin.roles(), role.as_str());
+        let has_role = match role {
+            Role::Pre => roles.pre,
+            Role::Post => roles.post,
+        };
+        if !has_role {
+            let world = roles.world();
+            return Some(format!(
+                "{key}: plugin {name:?} is a {world} and exports no `{key}process`"
+            ));
+        }
+        let least = plugin.initial_memory_bytes();
+        let most = self.memory_bytes.filter(|most| least > *most as u64)?;
+        Some(format!("limits.memory_bytes is {most}: {key}, plugin {name:?}, begins with {least}"))
+    }
+
+    /// Why requests cannot have this priority at the model.
+    fn priority_fault(&self, model: &Lane) -> Option<String> {
+        let levels = model.config().levels.len();
+        let priority = self.priority?;
+        (priority == 0 || priority as usize > levels)
+            .then(|| format!("priority is {priority}: the model has levels 1 to {levels}"))
+    }
+}

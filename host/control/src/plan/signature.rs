@@ -1,0 +1,99 @@
+//! Whether a model's new version still fits those who use the one before. Pure.
+
+use gristmill_core::{ModelInfo, Name, TensorInfo};
+use gristmill_snapshot::{ServedModel, Snapshot};
+
+use crate::desired::Desired;
+use crate::error::ControlError;
+
+/// Refuse a `new` version of the model that its users in `desired` could not use any more. The
+/// version that serves is what they use now; where none serves, anything fits.
+///
+/// # Errors
+/// [`ControlError::Misfit`] with every reason and every user.
+pub(crate) fn check_users(
+    serving: &Snapshot,
+    name: &Name,
+    new: &ServedModel,
+    desired: &Desired,
+) -> Result<(), ControlError> {
+    let serving = serving.models.get(name).and_then(|model| model.served.as_ref().ok());
+    let Some(serving) = serving else { return Ok(()) };
+    let why = misfits(serving.lane.info(), new.lane.info());
+    let users = users(desired, name);
+    if why.is_empty() || users.is_empty() {
+        return Ok(());
+    }
+    Err(ControlError::Misfit { name: name.to_string(), why, users })
+}
+
+/// Why the users of `old` cannot use `new`: every reason.
+///
+/// An input takes at least what it took; an output is what it was, where its size was known; more
+/// outputs are no misfit.
+fn misfits(old: &ModelInfo, new: &ModelInfo) -> Vec<String> {
+    let mut misfits = Vec::new();
+    for input in &old.inputs {
+        match named(&new.inputs, input) {
+            None => misfits.push(format!("it has no input {:?}", input.name)),
+            Some(own) => misfits.extend(changed("input", input, own, takes)),
+        }
+    }
+    for input in new.inputs.iter().filter(|input| named(&old.inputs, input).is_none()) {
+        misfits.push(format!("it wants another input, {:?}", input.name));
+    }
+    for output in &old.outputs {
+        match named(&new.outputs, output) {
+            None => misfits.push(format!("it has no output {:?}", output.name)),
+            Some(own) => misfits.extend(changed("output", output, own, gives)),
+        }
+    }
+    misfits
+}
+
+fn named<'a>(tensors: &'a [TensorInfo], like: &TensorInfo) -> Option<&'a TensorInfo> {
+    tensors.iter().find(|tensor| tensor.name == like.name)
+}
+
+fn takes(old: Option<usize>, new: Option<usize>) -> bool {
+    new.is_none() || old == new
+}
+
+fn gives(old: Option<usize>, new: Option<usize>) -> bool {
+    old.is_none() || new.is_none() || old == new
+}
+
+fn changed(
+    what: &str,
+    old: &TensorInfo,
+    new: &TensorInfo,
+    fits: fn(Option<usize>, Option<usize>) -> bool,
+) -> Option<String> {
+    let name = &old.name;
+    if old.dtype != new.dtype {
+        return Some(format!("{what} {name:?} is {}, it was {}", new.dtype, old.dtype));
+    }
+    let same_rank = old.dims.len() == new.dims.len();
+    if same_rank && old.dims.iter().zip(&new.dims).all(|(old, new)| fits(*old, *new)) {
+        return None;
+    }
+    let (new, old) = (new.shape_text(), old.shape_text());
+    Some(format!("{what} {name:?} has shape {new}, it had {old}"))
+}
+
+/// Who uses the model, for people.
+fn users(desired: &Desired, model: &Name) -> Vec<String> {
+    let mut users = Vec::new();
+    for (name, tenant) in &desired.tenants {
+        let name = name.as_str();
+        let pipelines = tenant.pipelines.iter().filter(|(_, spec)| spec.model == *model);
+        users.extend(pipelines.map(|(own, _)| format!("pipeline {name}/{}", own.as_str())));
+        if tenant.spec.models.contains(model) {
+            users.push(format!("tenant {name}, to which it is granted"));
+        }
+    }
+    users
+}
+
+#[cfg(test)]
+mod tests;

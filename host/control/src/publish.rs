@@ -1,0 +1,80 @@
+//! The one cell of what serves: a snapshot, and the state that it was built from.
+//!
+//! Both are replaced at once, so that no reader sees parts of two releases. The data plane's cell
+//! is a view of the same.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use gristmill_snapshot::{Snapshot, SnapshotCell};
+
+use crate::desired::Desired;
+use crate::fault::Subject;
+
+/// What serves, as of one release.
+#[derive(Default)]
+pub struct Serving {
+    pub snapshot: Arc<Snapshot>,
+    /// What the snapshot was built from.
+    pub desired: Arc<Desired>,
+    /// What of the desired state is not served.
+    pub(crate) faulty: BTreeSet<Subject>,
+}
+
+/// Where releases are published.
+pub(crate) struct Publisher {
+    current: Arc<ArcSwap<Serving>>,
+    cell: Arc<SnapshotCell>,
+}
+
+impl Default for Publisher {
+    /// One that serves nothing yet.
+    fn default() -> Self {
+        let current = Arc::new(ArcSwap::<Serving>::default());
+        let viewed = current.clone();
+        let cell = Arc::new(SnapshotCell::viewing(move || viewed.load().snapshot.clone()));
+        Self { current, cell }
+    }
+}
+
+impl Publisher {
+    /// The cell that the data plane reads.
+    pub(crate) fn cell(&self) -> &Arc<SnapshotCell> {
+        &self.cell
+    }
+
+    /// What serves now.
+    pub(crate) fn serving(&self) -> Arc<Serving> {
+        self.current.load_full()
+    }
+
+    /// Serve this from now on. Requests under way keep what they began with, but for the settings
+    /// of models' queues, which hold for all requests at once.
+    pub(crate) fn publish(&self, serving: Serving) {
+        for model in serving.snapshot.models.values() {
+            if let Ok(served) = &model.served {
+                served.lane.put_in_force();
+            }
+        }
+        self.current.store(Arc::new(serving));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_data_planes_cell_shows_what_was_published_last() {
+        let publisher = Publisher::default();
+        let cell = publisher.cell().clone();
+        let before = cell.load();
+        assert_eq!(before.release, 0);
+        let snapshot = Arc::new(Snapshot { release: 7, ..Snapshot::default() });
+        publisher.publish(Serving { snapshot: snapshot.clone(), ..Serving::default() });
+        assert!(Arc::ptr_eq(&cell.load(), &snapshot));
+        assert!(Arc::ptr_eq(&publisher.serving().snapshot, &snapshot));
+        assert_eq!(before.release, 0, "who holds the one before keeps it");
+    }
+}

@@ -1,0 +1,111 @@
+//! A release: a numbered list of changes to the desired state.
+
+use std::fmt;
+
+use gristmill_core::{Digest, Name};
+use serde::{Deserialize, Serialize};
+
+use crate::release::model_config::ModelConfig;
+use crate::release::pipeline::PipelineSpec;
+use crate::release::tenant::TenantSpec;
+
+/// All of its changes take effect together or not at all.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Release {
+    pub number: u64,
+    /// Milliseconds since the Unix epoch.
+    pub published_at_ms: u64,
+    /// The SHA-256 of the log's document before this one; of nothing for the first. None in a
+    /// document of format 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<Digest>,
+    pub changes: Vec<Change>,
+}
+
+/// One change to the desired state.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Change {
+    /// Make a tenant, or change who may call it; its plugins and pipelines stay.
+    PutTenant {
+        tenant: Name,
+        spec: TenantSpec,
+    },
+    DeleteTenant {
+        tenant: Name,
+    },
+    PutPlugin {
+        tenant: Name,
+        plugin: Name,
+        digest: Digest,
+    },
+    DeletePlugin {
+        tenant: Name,
+        plugin: Name,
+    },
+    PutPipeline {
+        tenant: Name,
+        pipeline: Name,
+        spec: PipelineSpec,
+    },
+    DeletePipeline {
+        tenant: Name,
+        pipeline: Name,
+    },
+    /// New content; the configuration stays, or is the default for a new model.
+    PutModel {
+        model: Name,
+        digest: Digest,
+    },
+    PutModelConfig {
+        model: Name,
+        config: ModelConfig,
+    },
+    DeleteModel {
+        model: Name,
+    },
+    /// Serve a model that was taken out of service.
+    LoadModel {
+        model: Name,
+    },
+    /// Take a model out of service; its content and configuration stay.
+    UnloadModel {
+        model: Name,
+    },
+}
+
+impl Change {
+    /// The uploaded file that it names.
+    pub(crate) fn blob(&self) -> Option<Digest> {
+        match self {
+            Self::PutPlugin { digest, .. } | Self::PutModel { digest, .. } => Some(*digest),
+            _ => None,
+        }
+    }
+}
+
+/// For the log lines: what, but not the content.
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PutTenant { tenant, .. } => write!(f, "put tenant {tenant}"),
+            Self::DeleteTenant { tenant } => write!(f, "delete tenant {tenant}"),
+            Self::PutPlugin { tenant, plugin, digest } => {
+                write!(f, "put plugin {tenant}/{plugin} {digest}")
+            }
+            Self::DeletePlugin { tenant, plugin } => write!(f, "delete plugin {tenant}/{plugin}"),
+            Self::PutPipeline { tenant, pipeline, .. } => {
+                write!(f, "put pipeline {tenant}/{pipeline}")
+            }
+            Self::DeletePipeline { tenant, pipeline } => {
+                write!(f, "delete pipeline {tenant}/{pipeline}")
+            }
+            Self::PutModel { model, digest } => write!(f, "put model {model} {digest}"),
+            Self::PutModelConfig { model, .. } => write!(f, "put config of model {model}"),
+            Self::DeleteModel { model } => write!(f, "delete model {model}"),
+            Self::LoadModel { model } => write!(f, "load model {model}"),
+            Self::UnloadModel { model } => write!(f, "unload model {model}"),
+        }
+    }
+}

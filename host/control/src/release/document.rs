@@ -1,0 +1,218 @@
+//! Reading a JSON object that people write: every fault at once, in words for those who wrote it.
+//!
+//! A reader asks a [`Document`] for each key it knows. What is missing or `null` is not given; what
+//! is of the wrong kind is a fault, and so is each key that the reader does not ask for. Checks of
+//! values run on [`Faults`], which knows the keys that are faulty already, so that no fault follows
+//! from another.
+
+use std::ops::RangeInclusive;
+
+use gristmill_core::Name;
+use serde_json::{Map, Value};
+
+/// How much of a wrong value is repeated, in bytes.
+const VALUE_BYTES_MAX: usize = 60;
+
+/// The most faults that are kept: a person reads no more.
+const FAULTS_MAX: usize = 100;
+
+/// What is wrong with a document.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Faults(Vec<(String, String)>);
+
+impl Faults {
+    /// `text` is wrong with `key`; the text names the key.
+    pub fn add(&mut self, key: impl Into<String>, text: impl Into<String>) {
+        if self.0.len() < FAULTS_MAX {
+            self.0.push((key.into(), text.into()));
+        }
+    }
+
+    /// Whether something is wrong with the key, or with anything in it.
+    pub fn has(&self, key: &str) -> bool {
+        let of = |fault: &str| {
+            let rest = fault.strip_prefix(key);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        self.0.iter().any(|(fault, _)| of(fault))
+    }
+
+    /// Check that a value is in its range.
+    pub fn within(&mut self, key: &str, value: u64, range: RangeInclusive<u64>) {
+        if !range.contains(&value) {
+            let (min, max) = range.into_inner();
+            self.add(key, format!("{key} is {value}: must be {min} to {max}"));
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn into_texts(self) -> Vec<String> {
+        self.0.into_iter().map(|(_, text)| text).collect()
+    }
+}
+
+/// A JSON object that is being read.
+#[derive(Debug)]
+pub struct Document {
+    /// What stands before each key: empty, or the key that this document is the value of, and a
+    /// dot.
+    at: String,
+    keys: Map<String, Value>,
+    known: Vec<&'static str>,
+    faults: Faults,
+}
+
+impl Document {
+    pub fn new(keys: Map<String, Value>) -> Self {
+        Self { at: String::new(), keys, known: Vec::new(), faults: Faults::default() }
+    }
+
+    /// The value of a key, where it is given.
+    pub fn value(&mut self, key: &'static str) -> Option<Value> {
+        self.known.push(key);
+        self.keys.remove(key).filter(|value| !value.is_null())
+    }
+
+    /// One more fault of the value of a key.
+    pub fn fault(&mut self, key: &str, text: impl std::fmt::Display) {
+        let key = format!("{}{key}", self.at);
+        self.faults.add(key.clone(), format!("{key}{text}"));
+    }
+
+    fn read<T>(
+        &mut self,
+        key: &'static str,
+        must: &str,
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Option<T> {
+        let value = self.value(key)?;
+        let read = read(&value);
+        if read.is_none() {
+            self.fault(key, format_args!(" is {}: must be {must}", shown(&value)));
+        }
+        read
+    }
+
+    pub fn flag(&mut self, key: &'static str) -> Option<bool> {
+        self.read(key, "true or false", Value::as_bool)
+    }
+
+    pub fn whole<T: TryFrom<u64>>(&mut self, key: &'static str) -> Option<T> {
+        let read = |value: &Value| T::try_from(value.as_u64()?).ok();
+        self.read(key, "a whole number from 0 on", read)
+    }
+
+    pub fn text(&mut self, key: &'static str) -> Option<String> {
+        self.read(key, "text", |value| value.as_str().map(str::to_owned))
+    }
+
+    pub fn object(&mut self, key: &'static str) -> Option<Map<String, Value>> {
+        self.read(key, "a JSON object", |value| value.as_object().cloned())
+    }
+
+    pub fn one_of<T: Copy>(&mut self, key: &'static str, known: &[(&str, T)]) -> Option<T> {
+        self.read(key, &one_of(known), |value| named(value, known))
+    }
+
+    pub fn name(&mut self, key: &'static str) -> Option<Name> {
+        match self.text(key)?.parse() {
+            Ok(name) => Some(name),
+            Err(error) => {
+                self.fault(key, format_args!(": {error}"));
+                None
+            }
+        }
+    }
+
+    /// A list, each item read by `read`, which says what it must be where it is not.
+    pub fn list<T>(
+        &mut self,
+        key: &'static str,
+        read: impl Fn(&Value) -> Result<T, String>,
+    ) -> Option<Vec<T>> {
+        let items = self.read(key, "a list", |value| value.as_array().cloned())?;
+        let mut list = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            match read(item) {
+                Ok(item) => list.push(item),
+                Err(why) => self.fault(&format!("{key}[{index}]"), why),
+            }
+        }
+        (!self.faults.has(&format!("{}{key}", self.at))).then_some(list)
+    }
+
+    /// Read the object that the key has; an empty one where it is not given.
+    pub fn nested<T>(&mut self, key: &'static str, read: impl FnOnce(&mut Self) -> T) -> T {
+        let at = format!("{}{key}.", self.at);
+        let keys = self.object(key).unwrap_or_default();
+        self.inside(at, keys, read)
+    }
+
+    /// Read `keys` as the object at `at`, its faults among those of this document.
+    pub fn inside<T>(
+        &mut self,
+        at: String,
+        keys: Map<String, Value>,
+        read: impl FnOnce(&mut Self) -> T,
+    ) -> T {
+        let mut inner = Self { at, ..Self::new(keys) };
+        let value = read(&mut inner);
+        inner.finish().0.into_iter().for_each(|(key, text)| self.faults.add(key, text));
+        value
+    }
+
+    /// That the key is given, where nothing else is wrong with it.
+    pub fn require<T>(&mut self, key: &str, value: Option<T>) -> Option<T> {
+        if value.is_none() && !self.faults.has(&format!("{}{key}", self.at)) {
+            self.fault(key, " is missing");
+        }
+        value
+    }
+
+    /// All that is wrong with it; also each key that the reader did not ask for.
+    pub fn finish(mut self) -> Faults {
+        let known = self.known.join(", ");
+        for key in self.keys.keys().take(FAULTS_MAX) {
+            let (place, key) = (self.at.trim_end_matches('.'), cut(format!("{key:?}")));
+            let place = if place.is_empty() { String::new() } else { format!("{place}: ") };
+            let text = format!("{place}unknown key {key}; known are {known}");
+            self.faults.add(format!("{}{key}", self.at), text);
+        }
+        self.faults
+    }
+}
+
+/// The one of `known` whose name the value is.
+pub(crate) fn named<T: Copy>(value: &Value, known: &[(&str, T)]) -> Option<T> {
+    let text = value.as_str()?;
+    known.iter().find(|(name, _)| *name == text).map(|(_, known)| *known)
+}
+
+/// "one of cuda, cpu".
+pub(crate) fn one_of<T>(known: &[(&str, T)]) -> String {
+    let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
+    format!("one of {}", names.join(", "))
+}
+
+/// The value as a message repeats it.
+pub(crate) fn shown(value: &Value) -> String {
+    match value {
+        Value::Array(_) => "a list".into(),
+        Value::Object(_) => "an object".into(),
+        plain => cut(plain.to_string()),
+    }
+}
+
+fn cut(mut text: String) -> String {
+    if text.len() > VALUE_BYTES_MAX {
+        text.truncate(text.floor_char_boundary(VALUE_BYTES_MAX));
+        text.push_str("...");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

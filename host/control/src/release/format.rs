@@ -1,0 +1,122 @@
+//! The bytes of the release log: how a release becomes a document, and a document a release.
+//!
+//! A document is `{"format": 2, "digest": ..., "release": {...}}`. The digest is the SHA-256 of the
+//! release's bytes as they stand there, so that a change inside a document is found. A release
+//! carries its number, which its file's name must match, and the SHA-256 of the whole document
+//! before it, so that a document that was swapped, replaced or made anew is found by the next.
+//!
+//! Format 1 is a bare release without digests and without the field `format`. The chain begins at
+//! the first document of format 2; after it nothing is read that is not part of the chain. A
+//! document of a later format is refused by its number, before anything else in it is read. A
+//! change that this version could not read, such as a new kind of change or a new key, takes a new
+//! format.
+
+use bytes::Bytes;
+use gristmill_core::Digest;
+use gristmill_store::digest_of;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::release::change::{Change, Release};
+use crate::release::log_error::LogError;
+
+/// The format that is written.
+const FORMAT: u32 = 2;
+
+/// Up to where the log was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// The last document's number; 0 before the first.
+    pub(crate) number: u64,
+    /// Of the last document's bytes.
+    digest: Digest,
+    /// Whether a document with digests was read: later ones must have them.
+    chained: bool,
+}
+
+impl Default for Head {
+    fn default() -> Self {
+        Self { number: 0, digest: digest_of(b""), chained: false }
+    }
+}
+
+#[derive(Deserialize)]
+struct Probe {
+    format: Option<u32>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Envelope<'a> {
+    format: u32,
+    digest: Digest,
+    #[serde(borrow)]
+    release: &'a RawValue,
+}
+
+impl Head {
+    /// Of the last document's bytes.
+    pub(crate) fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// The release that `document` holds, where it is the next of this log, and the log's new head.
+    pub(crate) fn read(&self, document: &[u8]) -> Result<(Release, Self), LogError> {
+        let Probe { format } = parsed(document)?;
+        let release = match format {
+            None => self.read_bare(document)?,
+            Some(FORMAT) => self.read_chained(document)?,
+            Some(format) => return Err(LogError::Newer { format, newest: FORMAT }),
+        };
+        if release.number != self.number + 1 {
+            return Err(LogError::Misplaced(release.number));
+        }
+        let head =
+            Self { number: release.number, digest: digest_of(document), chained: format.is_some() };
+        Ok((release, head))
+    }
+
+    fn read_bare(&self, document: &[u8]) -> Result<Release, LogError> {
+        if self.chained {
+            return Err(LogError::Unchained);
+        }
+        parsed(document)
+    }
+
+    fn read_chained(&self, document: &[u8]) -> Result<Release, LogError> {
+        let envelope: Envelope = parsed(document)?;
+        let bytes = envelope.release.get().as_bytes();
+        if digest_of(bytes) != envelope.digest {
+            return Err(LogError::Changed);
+        }
+        let release: Release = parsed(bytes)?;
+        if release.number == self.number + 1 && release.previous != Some(self.digest) {
+            return Err(LogError::Replaced { before: self.number });
+        }
+        Ok(release)
+    }
+
+    /// The document of the next release, and the head of a log that has it.
+    pub(crate) fn write(
+        &self,
+        published_at_ms: u64,
+        changes: Vec<Change>,
+    ) -> serde_json::Result<(Bytes, Self)> {
+        let number = self.number + 1;
+        let release = Release { number, published_at_ms, previous: Some(self.digest), changes };
+        let release = RawValue::from_string(serde_json::to_string_pretty(&release)?)?;
+        let digest = digest_of(release.get().as_bytes());
+        let mut document =
+            serde_json::to_vec(&Envelope { format: FORMAT, digest, release: &release })?;
+        document.push(b'\n');
+        let head = Self { number, digest: digest_of(&document), chained: true };
+        Ok((document.into(), head))
+    }
+}
+
+fn parsed<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, LogError> {
+    Ok(serde_json::from_slice(bytes)?)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+//! The limits of a pipeline's requests: what may be asked for, and what follows for a host.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use gristmill_core::PipelineLimits;
+use serde::{Deserialize, Serialize};
+
+use crate::release::document::{Document, Faults};
+
+/// The least memory that a pipeline's plugin calls may be given.
+const MEMORY_BYTES_MIN: u64 = 1 << 20;
+
+/// The least CPU time: guests are stopped at a clock that ticks every millisecond.
+const CPU_MS_MIN: u64 = 5;
+
+/// What a request of a pipeline may use; what is not given is the host's default.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsSpec {
+    /// From the request's arrival to its answer.
+    pub timeout_ms: Option<u64>,
+    /// The request's body.
+    pub body_bytes: Option<usize>,
+    /// CPU time of each plugin call.
+    pub cpu_ms: Option<u64>,
+    /// Linear memory of each plugin call.
+    pub memory_bytes: Option<usize>,
+    /// The response's body, and the state between the two calls.
+    pub response_bytes: Option<usize>,
+    /// What each plugin call may log.
+    pub log_bytes: Option<usize>,
+}
+
+/// One limit: what is asked for, and what may be.
+struct Range {
+    key: &'static str,
+    asked: Option<u64>,
+    /// Of what is asked for now. What an older version took in is served on.
+    min: u64,
+    max: u64,
+    default: u64,
+}
+
+/// What a pipeline may set a limit to, as documentation has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LimitRange {
+    /// The key under `limits`.
+    pub key: &'static str,
+    pub min: u64,
+    pub max: u64,
+    pub default: u64,
+}
+
+/// Every limit that a pipeline may set on such a host.
+pub fn limit_ranges(host: &PipelineLimits) -> Vec<LimitRange> {
+    let ranges = LimitsSpec::default().ranges(host);
+    let range = |Range { key, min, max, default, .. }| LimitRange { key, min, max, default };
+    ranges.map(range).into()
+}
+
+impl LimitsSpec {
+    /// The limits that a pipeline's document gives under `limits`.
+    pub(crate) fn read(document: &mut Document) -> Self {
+        Self {
+            timeout_ms: document.whole("timeout_ms"),
+            body_bytes: document.whole("body_bytes"),
+            cpu_ms: document.whole("cpu_ms"),
+            memory_bytes: document.whole("memory_bytes"),
+            response_bytes: document.whole("response_bytes"),
+            log_bytes: document.whole("log_bytes"),
+        }
+    }
+
+    fn ranges(&self, host: &PipelineLimits) -> [Range; 6] {
+        let bytes = |value: Option<usize>| value.map(|value| value as u64);
+        let millis = |duration: Duration| duration.as_millis() as u64;
+        let plugin = &host.plugin;
+        let range = |key, asked, bounds: RangeInclusive<u64>, default| {
+            let (min, max) = bounds.into_inner();
+            Range { key, asked, min, max, default }
+        };
+        let memory = plugin.memory_bytes as u64;
+        let response = 1..=plugin.hostcall_bytes as u64;
+        [
+            range("timeout_ms", self.timeout_ms, 1..=600_000, millis(host.timeout)),
+            range("body_bytes", bytes(self.body_bytes), 1..=1 << 30, host.body_bytes as u64),
+            range("cpu_ms", self.cpu_ms, CPU_MS_MIN..=60_000, millis(plugin.cpu)),
+            range("memory_bytes", bytes(self.memory_bytes), MEMORY_BYTES_MIN..=memory, memory),
+            range(
+                "response_bytes",
+                bytes(self.response_bytes),
+                response,
+                plugin.response_bytes as u64,
+            ),
+            range("log_bytes", bytes(self.log_bytes), 0..=16 << 20, plugin.log_bytes as u64),
+        ]
+    }
+
+    /// Add what is out of the range that `host` allows to `faults`.
+    pub(crate) fn check(&self, host: &PipelineLimits, faults: &mut Faults) {
+        for Range { key, asked, min, max, .. } in self.ranges(host) {
+            if let Some(asked) = asked {
+                faults.within(&format!("limits.{key}"), asked, min..=max);
+            }
+        }
+    }
+
+    /// The limits, each within what `host` allows; every fault at once.
+    pub(crate) fn resolve(&self, host: &PipelineLimits) -> Result<PipelineLimits, Vec<String>> {
+        let mut faults = Faults::default();
+        let values = self.ranges(host).map(|Range { key, asked, max, default, .. }| {
+            let value = asked.unwrap_or(default);
+            if value > max {
+                faults.within(&format!("limits.{key}"), value, 1..=max);
+            }
+            value
+        });
+        if !faults.is_empty() {
+            return Err(faults.into_texts());
+        }
+        let [timeout, body, cpu, memory, response, log] = values;
+        let mut limits = host.clone();
+        limits.timeout = Duration::from_millis(timeout);
+        limits.body_bytes = body as usize;
+        limits.plugin.cpu = Duration::from_millis(cpu);
+        limits.plugin.memory_bytes = memory as usize;
+        limits.plugin.response_bytes = response as usize;
+        limits.plugin.log_bytes = log as usize;
+        Ok(limits)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! Where the log ends, remembered beside it.
+//!
+//! The chain of digests finds a gap and an edit. That the newest releases are gone it cannot find:
+//! what is left is a whole log. So the last release's number and digest are kept in a file of their
+//! own, which is written after each append. A crash between the two leaves the file one release
+//! behind, so that a log may go beyond it, but must hold the release that it names.
+
+use gristmill_core::Digest;
+use gristmill_store::{LOG_END, Store, digest_of};
+use serde::{Deserialize, Serialize};
+
+use crate::error::ControlError;
+use crate::release::format::Head;
+
+/// What the file says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LogEnd {
+    /// Of the last release.
+    number: u64,
+    /// Of its document's bytes.
+    digest: Digest,
+}
+
+impl LogEnd {
+    fn of(log: &Head) -> Self {
+        Self { number: log.number, digest: log.digest() }
+    }
+}
+
+/// Refuse a `log` that does not hold the release that it ended with. A directory without the file
+/// is from an earlier version, or was told to forget.
+pub(crate) async fn check(store: &Store, log: &Head) -> Result<(), ControlError> {
+    let refused = |what: String| {
+        ControlError::LogEnd(format!(
+            "{what}; put the files of the release log back as they were. To serve the state of \
+             release {} instead, as after an older copy of the log was restored, remove the file \
+             {LOG_END} beside the log's folder (keep a copy of the data directory: files that no \
+             release names are removed)",
+            log.number
+        ))
+    };
+    let Some(text) = store.log_end().await? else { return Ok(()) };
+    let LogEnd { number, digest } = serde_json::from_slice(&text)
+        .map_err(|error| refused(format!("{LOG_END} is damaged: {error}")))?;
+    if number > log.number {
+        let first = log.number + 1;
+        let missing = match number - first {
+            0 => format!("release {number} is missing"),
+            _ => format!("releases {first} to {number} are missing"),
+        };
+        let what = "the release log is shorter than it was";
+        return Err(refused(format!("{what}: it ends with release {}, and {missing}", log.number)));
+    }
+    let document = store.document(number).await?.unwrap_or_default();
+    if digest_of(&document) != digest {
+        let what = "in the log is another one than this server wrote";
+        return Err(refused(format!("release {number} {what}")));
+    }
+    Ok(())
+}
+
+/// Remember where the log ends. Without the file the server is as good, and only finds less.
+pub(crate) async fn note(store: &Store, log: &Head) {
+    let noted = match serde_json::to_vec(&LogEnd::of(log)) {
+        Ok(text) => store.put_log_end(text.into()).await.map_err(|error| format!("{error:?}")),
+        Err(error) => Err(error.to_string()),
+    };
+    if let Err(why) = noted {
+        tracing::warn!(why, "where the release log ends is not remembered");
+    }
+}

@@ -1,0 +1,29 @@
+//! Why a document of the release log cannot be used.
+
+use std::error::Error;
+
+/// Why a document of the release log cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum LogError {
+    /// The document is not what its format asks for.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// A later version of gristmill wrote it.
+    #[error(
+        "its format is {format}, and this server reads formats up to {newest}: upgrade the server"
+    )]
+    Newer { format: u32, newest: u32 },
+    /// It carries the number of another file.
+    #[error("it says that it is release {0}")]
+    Misplaced(u64),
+    /// It is of format 1, and comes after one of a later format.
+    #[error("it carries no digest, and the release before it does")]
+    Unchained,
+    #[error("its content was changed: it has another digest")]
+    Changed,
+    #[error("it does not follow release {before} as it is now: one of the two was replaced")]
+    Replaced { before: u64 },
+    /// Its changes do not fit the state that the releases before it add up to.
+    #[error(transparent)]
+    Unfit(Box<dyn Error + Send + Sync>),
+}

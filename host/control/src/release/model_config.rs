@@ -1,0 +1,139 @@
+//! A model's configuration as it is logged.
+//!
+//! Where Triton has a word for something it is used, in its meaning; times end in `_us` or `_ms`.
+//! `read` reads it from what people write, `check` holds it against its ranges, `meaning` says what
+//! the batcher and the backends make of it. Its enums mirror theirs, because the log's spelling is
+//! kept for ever and must not follow a rename in another crate.
+
+mod check;
+mod meaning;
+mod read;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What can run a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProviderName {
+    /// ONNX Runtime on an NVIDIA GPU.
+    Cuda,
+    /// ONNX Runtime on the processor.
+    Cpu,
+    Tract,
+}
+
+/// How much ONNX Runtime may rewrite a graph.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum GraphOptimizationSpec {
+    Disable,
+    Basic,
+    Extended,
+    #[default]
+    All,
+}
+
+/// How a model is loaded and batched.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelConfig {
+    /// The most rows in a batch. A request of more is run in several.
+    pub max_batch_size: usize,
+    /// Sizes worth waiting for; the largest that the queue fills is taken.
+    pub preferred_batch_sizes: Vec<usize>,
+    /// How long a request may wait for others while an instance is idle.
+    pub max_queue_delay_us: u64,
+    /// Priority levels, 1 being served first.
+    pub priority_levels: u32,
+    /// The level of requests that name none; 0: the middle one.
+    pub default_priority_level: u32,
+    /// After so long in a level a request moves up by one.
+    pub priority_ageing_ms: u64,
+    /// How each level queues, where `priority_queue_policies` does not say otherwise.
+    pub default_queue_policy: QueuePolicySpec,
+    /// By level.
+    pub priority_queue_policies: BTreeMap<u32, QueuePolicySpec>,
+    /// The most rows waiting; further requests get 429.
+    pub max_queue_rows: usize,
+    /// The most bytes of inputs waiting.
+    pub max_queue_bytes: usize,
+    /// The most rows of one tenant waiting; not given: half of all.
+    pub max_tenant_queue_rows: Option<usize>,
+    /// The most bytes of one tenant waiting; not given: half of all.
+    pub max_tenant_queue_bytes: Option<usize>,
+    /// A run is told to end so long after the last deadline of its requests.
+    pub run_grace_ms: u64,
+    /// Instances, each run by one thread at a time.
+    pub instances: usize,
+    /// Threads that one run may use inside an operator.
+    pub threads: usize,
+    /// Threads that run independent operators side by side; 1: one after the other.
+    pub inter_op_threads: usize,
+    /// In order of preference: the first that can load the model serves, the others stand by.
+    /// Empty: the best there is.
+    pub providers: Vec<ProviderName>,
+    /// By provider, in ONNX Runtime's own words, `device_id` for example.
+    pub provider_options: BTreeMap<ProviderName, BTreeMap<String, String>>,
+    pub graph_optimization: GraphOptimizationSpec,
+    /// Whether ONNX Runtime keeps memory between runs.
+    pub memory_arena: bool,
+    /// Whether ONNX Runtime plans memory ahead for shapes it has seen.
+    pub memory_pattern: bool,
+}
+
+/// How a priority level queues.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct QueuePolicySpec {
+    /// The most requests in the level; 0: only the limits on rows and bytes count.
+    pub max_queue_size: usize,
+    /// How long a request may be queued; 0: until its deadline.
+    pub default_timeout_us: u64,
+    /// What becomes of one that was queued longer.
+    pub timeout_action: TimeoutActionSpec,
+    /// Whether a request may name a shorter timeout.
+    pub allow_timeout_override: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TimeoutActionSpec {
+    /// It fails.
+    #[default]
+    Reject,
+    /// It waits on, behind everything else in its level.
+    Delay,
+}
+
+impl Default for ModelConfig {
+    fn default() -> Self {
+        Self {
+            max_batch_size: 256,
+            preferred_batch_sizes: Vec::new(),
+            max_queue_delay_us: 0,
+            priority_levels: 1,
+            default_priority_level: 0,
+            priority_ageing_ms: 1000,
+            default_queue_policy: QueuePolicySpec::default(),
+            priority_queue_policies: BTreeMap::new(),
+            max_queue_rows: 16_384,
+            max_queue_bytes: 1 << 30,
+            max_tenant_queue_rows: None,
+            max_tenant_queue_bytes: None,
+            run_grace_ms: 1000,
+            instances: 1,
+            threads: 1,
+            inter_op_threads: 1,
+            providers: Vec::new(),
+            provider_options: BTreeMap::new(),
+            graph_optimization: GraphOptimizationSpec::All,
+            memory_arena: true,
+            memory_pattern: true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! The ranges of a model's configuration.
+
+use crate::release::document::Faults;
+use crate::release::model_config::{ModelConfig, ProviderName, QueuePolicySpec};
+
+/// The most priority levels.
+const LEVELS_MAX: u32 = 64;
+
+/// The most rows of a batch, and rows and bytes in a queue.
+const BATCH_SIZE_MAX: u64 = 65_536;
+const ROWS_MAX: u64 = 10_000_000;
+const BYTES_MAX: u64 = 1 << 40;
+
+impl ModelConfig {
+    /// What is wrong with it: every fault at once.
+    pub(crate) fn faults(&self) -> Vec<String> {
+        let mut faults = Faults::default();
+        self.check(&mut faults);
+        faults.into_texts()
+    }
+
+    /// Add what is wrong with it to `faults`, of which none follows from another.
+    pub(super) fn check(&self, faults: &mut Faults) {
+        let batch = self.max_batch_size as u64;
+        faults.within("max_batch_size", batch, 1..=BATCH_SIZE_MAX);
+        let most = if faults.has("max_batch_size") { BATCH_SIZE_MAX } else { batch };
+        for size in &self.preferred_batch_sizes {
+            faults.within("preferred_batch_sizes", *size as u64, 1..=most);
+        }
+        faults.within("max_queue_delay_us", self.max_queue_delay_us, 0..=60_000_000);
+        faults.within("priority_levels", self.priority_levels.into(), 1..=LEVELS_MAX.into());
+        let levels = match faults.has("priority_levels") {
+            true => LEVELS_MAX,
+            false => self.priority_levels,
+        };
+        let level = self.default_priority_level.into();
+        faults.within("default_priority_level", level, 0..=levels.into());
+        faults.within("priority_ageing_ms", self.priority_ageing_ms, 1..=3_600_000);
+        self.default_queue_policy.check("default_queue_policy", faults);
+        for (level, policy) in &self.priority_queue_policies {
+            let key = format!("priority_queue_policies.{level}");
+            if !(1..=levels).contains(level) {
+                let text = format!("{key}: there are the levels 1 to {levels}");
+                faults.add("priority_queue_policies", text);
+            }
+            policy.check(&key, faults);
+        }
+        self.check_queue(faults);
+        faults.within("run_grace_ms", self.run_grace_ms, 0..=3_600_000);
+        faults.within("instances", self.instances as u64, 1..=64);
+        faults.within("threads", self.threads as u64, 1..=256);
+        faults.within("inter_op_threads", self.inter_op_threads as u64, 1..=256);
+        self.check_providers(faults);
+    }
+
+    fn check_queue(&self, faults: &mut Faults) {
+        let (rows, bytes) = (self.max_queue_rows as u64, self.max_queue_bytes as u64);
+        faults.within("max_queue_rows", rows, 1..=ROWS_MAX);
+        faults.within("max_queue_bytes", bytes, 1..=BYTES_MAX);
+        let rows_max = if faults.has("max_queue_rows") { ROWS_MAX } else { rows };
+        if let Some(own) = self.max_tenant_queue_rows {
+            faults.within("max_tenant_queue_rows", own as u64, 1..=rows_max);
+        }
+        let bytes_max = if faults.has("max_queue_bytes") { BYTES_MAX } else { bytes };
+        if let Some(own) = self.max_tenant_queue_bytes {
+            faults.within("max_tenant_queue_bytes", own as u64, 1..=bytes_max);
+        }
+        let sound = !faults.has("max_batch_size") && !faults.has("max_queue_rows");
+        if sound && self.max_queue_rows < self.max_batch_size {
+            let batch = self.max_batch_size;
+            let text =
+                format!("max_queue_rows is {rows}: must be at least max_batch_size, {batch}");
+            faults.add("max_queue_rows", text);
+        }
+    }
+
+    fn check_providers(&self, faults: &mut Faults) {
+        let are_read = !faults.has("providers");
+        for (index, provider) in self.providers.iter().enumerate() {
+            if self.providers[..index].contains(provider) {
+                let name = provider.kind().as_str();
+                let text = format!("providers[{index}] is {name:?}, which is named before");
+                faults.add("providers", text);
+            }
+        }
+        for provider in self.provider_options.keys() {
+            let name = provider.kind().as_str();
+            if *provider != ProviderName::Cuda {
+                let text = format!("provider_options has {name:?}, which takes none");
+                faults.add("provider_options", text);
+            } else if !self.providers.is_empty() && !self.providers.contains(provider) && are_read {
+                let text = format!("provider_options has {name:?}, which is not among providers");
+                faults.add("provider_options", text);
+            }
+        }
+    }
+}
+
+impl QueuePolicySpec {
+    fn check(&self, at: &str, faults: &mut Faults) {
+        let (size, timeout) = (self.max_queue_size as u64, self.default_timeout_us);
+        faults.within(&format!("{at}.max_queue_size"), size, 0..=10_000_000);
+        faults.within(&format!("{at}.default_timeout_us"), timeout, 0..=3_600_000_000);
+    }
+}

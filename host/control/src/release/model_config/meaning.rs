@@ -1,0 +1,103 @@
+//! What a model's configuration means to the batcher and to the backends.
+//!
+//! Invariant: what [`ModelConfig::load_options`] returns, together with the file, is all that
+//! loading a model depends on; a change of the rest loads nothing.
+
+use std::time::Duration;
+
+use gristmill_backend::{GraphOptimization, LoadOptions, ProviderKind};
+use gristmill_batch::{LOST_AFTER, LaneConfig, QueueLimits, QueuePolicy, TimeoutAction};
+
+use crate::release::model_config::{
+    GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec,
+};
+
+impl ModelConfig {
+    /// What the backends make of it.
+    pub(crate) fn load_options(&self) -> LoadOptions {
+        LoadOptions {
+            providers: self.providers.iter().map(|name| name.kind()).collect(),
+            cuda_options: self
+                .provider_options
+                .get(&ProviderName::Cuda)
+                .cloned()
+                .unwrap_or_default(),
+            instances: self.instances,
+            threads: self.threads,
+            inter_op_threads: self.inter_op_threads,
+            graph_optimization: match self.graph_optimization {
+                GraphOptimizationSpec::Disable => GraphOptimization::Disable,
+                GraphOptimizationSpec::Basic => GraphOptimization::Basic,
+                GraphOptimizationSpec::Extended => GraphOptimization::Extended,
+                GraphOptimizationSpec::All => GraphOptimization::All,
+            },
+            memory_arena: self.memory_arena,
+            memory_pattern: self.memory_pattern,
+        }
+    }
+
+    /// What the batcher makes of it; it has no [faults](Self::faults).
+    pub(crate) fn lane(&self) -> LaneConfig {
+        let levels = (1..=self.priority_levels).map(|level| {
+            self.priority_queue_policies.get(&level).unwrap_or(&self.default_queue_policy).resolve()
+        });
+        let default_level = match self.default_priority_level {
+            0 => self.priority_levels.div_ceil(2),
+            level => level,
+        };
+        let mut preferred = self.preferred_batch_sizes.clone();
+        preferred.sort_unstable();
+        preferred.dedup();
+        // A tenant may always queue what fills a batch.
+        let half = (self.max_queue_rows / 2).max(self.max_batch_size);
+        LaneConfig {
+            max_batch_size: self.max_batch_size,
+            preferred_batch_sizes: preferred,
+            max_queue_delay: Duration::from_micros(self.max_queue_delay_us),
+            levels: levels.collect(),
+            default_level: default_level as usize - 1,
+            ageing: Duration::from_millis(self.priority_ageing_ms),
+            queue: QueueLimits { rows: self.max_queue_rows, bytes: self.max_queue_bytes },
+            tenant_queue: QueueLimits {
+                rows: self.max_tenant_queue_rows.unwrap_or(half),
+                bytes: self.max_tenant_queue_bytes.unwrap_or(self.max_queue_bytes / 2),
+            },
+            leads: true,
+            run_grace: Duration::from_millis(self.run_grace_ms),
+            lost_after: LOST_AFTER,
+        }
+    }
+}
+
+impl ProviderName {
+    pub(crate) fn of(kind: ProviderKind) -> Self {
+        match kind {
+            ProviderKind::Cuda => Self::Cuda,
+            ProviderKind::Cpu => Self::Cpu,
+            ProviderKind::Tract => Self::Tract,
+        }
+    }
+
+    pub(crate) fn kind(self) -> ProviderKind {
+        match self {
+            Self::Cuda => ProviderKind::Cuda,
+            Self::Cpu => ProviderKind::Cpu,
+            Self::Tract => ProviderKind::Tract,
+        }
+    }
+}
+
+impl QueuePolicySpec {
+    fn resolve(&self) -> QueuePolicy {
+        let timeout = Duration::from_micros(self.default_timeout_us);
+        QueuePolicy {
+            max_requests: Some(self.max_queue_size).filter(|max| *max > 0),
+            timeout: Some(timeout).filter(|timeout| !timeout.is_zero()),
+            timeout_action: match self.timeout_action {
+                TimeoutActionSpec::Reject => TimeoutAction::Reject,
+                TimeoutActionSpec::Delay => TimeoutAction::Delay,
+            },
+            allow_timeout_override: self.allow_timeout_override,
+        }
+    }
+}

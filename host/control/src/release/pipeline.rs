@@ -1,0 +1,88 @@
+//! A pipeline as a release has it, and as people write it.
+
+use gristmill_core::{Name, PipelineLimits};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::release::document::{Document, Faults};
+use crate::release::limits::LimitsSpec;
+
+/// The most bytes of a pipeline's settings: the log keeps them, and each plugin call gets a copy.
+const SETTINGS_BYTES_MAX: u64 = 64 << 10;
+
+/// A pipeline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PipelineSpec {
+    /// The plugin that makes the model's inputs.
+    pub pre: Name,
+    /// The model.
+    pub model: Name,
+    /// The plugin that makes the response.
+    pub post: Name,
+    /// A JSON object that the plugins can read.
+    #[serde(default = "no_settings")]
+    pub settings: Map<String, Value>,
+    #[serde(default)]
+    pub limits: LimitsSpec,
+    /// The model's priority level for its requests, 1 being served first; not given: the model's
+    /// default.
+    #[serde(default)]
+    pub priority: Option<u32>,
+}
+
+fn no_settings() -> Map<String, Value> {
+    Map::new()
+}
+
+/// A pipeline's document, read as far as it can be.
+pub(crate) struct PipelineDocument {
+    pub(crate) pre: Option<Name>,
+    pub(crate) model: Option<Name>,
+    pub(crate) post: Option<Name>,
+    settings: Map<String, Value>,
+    pub(crate) limits: LimitsSpec,
+    pub(crate) priority: Option<u32>,
+    pub(crate) faults: Faults,
+}
+
+impl PipelineDocument {
+    /// The document that `keys` are; the limits held against what `host` allows.
+    pub(crate) fn read(keys: Map<String, Value>, host: &PipelineLimits) -> Self {
+        let mut document = Document::new(keys);
+        let mut name = |key| {
+            let name = document.name(key);
+            document.require(key, name)
+        };
+        let (pre, model, post) = (name("pre"), name("model"), name("post"));
+        let settings = document.object("settings").unwrap_or_default();
+        let limits = document.nested("limits", LimitsSpec::read);
+        let priority = document.whole("priority");
+        let mut faults = document.finish();
+        let settings_len = serde_json::to_vec(&settings).map_or(0, |text| text.len() as u64);
+        if settings_len > SETTINGS_BYTES_MAX {
+            let text = format!(
+                "settings take {settings_len} bytes as JSON: at most {SETTINGS_BYTES_MAX} may"
+            );
+            faults.add("settings", text);
+        }
+        limits.check(host, &mut faults);
+        Self { pre, model, post, settings, limits, priority, faults }
+    }
+
+    /// The pipeline, where nothing is wrong with the document.
+    pub(crate) fn into_spec(self) -> Result<PipelineSpec, Box<Self>> {
+        match self {
+            Self { pre: Some(pre), model: Some(model), post: Some(post), .. }
+                if self.faults.is_empty() =>
+            {
+                let Self { settings, limits, priority, .. } = self;
+                Ok(PipelineSpec { pre, model, post, settings, limits, priority })
+            }
+            faulty => Err(Box::new(faulty)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

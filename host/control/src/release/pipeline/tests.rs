@@ -1,0 +1,55 @@
+use gristmill_core::PipelineLimits;
+use serde_json::{Map, Value, json};
+
+use super::{PipelineDocument, PipelineSpec};
+
+fn keys(value: Value) -> Map<String, Value> {
+    let Value::Object(keys) = value else { panic!("{value} is no object") };
+    keys
+}
+
+fn read(value: Value) -> Result<PipelineSpec, Vec<String>> {
+    let document = PipelineDocument::read(keys(value), &PipelineLimits::default());
+    document.into_spec().map_err(|faulty| faulty.faults.into_texts())
+}
+
+#[test]
+fn a_pipelines_document_is_read_as_the_log_reads_it() {
+    let document = json!({
+        "pre": "a", "model": "b", "post": "c", "settings": { "colour": "red" }, "priority": 2,
+        "limits": {
+            "timeout_ms": 1, "body_bytes": 2, "cpu_ms": 30, "memory_bytes": 4 << 20,
+            "response_bytes": 5, "log_bytes": 0,
+        },
+    });
+    let logged: PipelineSpec = serde_json::from_value(document.clone()).unwrap();
+    assert_eq!(read(document), Ok(logged));
+    let least = json!({ "pre": "a", "model": "b", "post": "c" });
+    let logged: PipelineSpec = serde_json::from_value(least.clone()).unwrap();
+    assert_eq!(read(least), Ok(logged));
+}
+
+#[test]
+fn every_fault_of_a_pipeline_is_named() {
+    let faults = read(json!({
+        "pre": "Front", "post": 5, "settings": { "text": "x".repeat(65_536) }, "priority": "high",
+        "limits": { "cpu_ms": 4, "memory_bytes": 1, "timeout_ms": "long", "cpu": 5 }, "modle": "b",
+    }));
+    let faults = faults.unwrap_err();
+    let expected = [
+        "pre: \"Front\" is no",
+        "model is missing",
+        "post is 5: must be text",
+        "settings take 65547 bytes as JSON: at most 65536 may",
+        "priority is \"high\": must be a whole number from 0 on",
+        "limits.cpu_ms is 4: must be 5 to 60000",
+        "limits.memory_bytes is 1: must be 1048576 to 67108864",
+        "limits.timeout_ms is \"long\": must be a whole number from 0 on",
+        "limits: unknown key \"cpu\"; known are timeout_ms, body_bytes",
+        "unknown key \"modle\"; known are pre, model, post, settings, limits, priority",
+    ];
+    assert_eq!(faults.len(), expected.len(), "{faults:#?}");
+    for named in expected {
+        assert!(faults.iter().any(|fault| fault.contains(named)), "{named}: {faults:#?}");
+    }
+}

@@ -1,0 +1,34 @@
+//! A tenant as a release has it.
+
+use std::collections::BTreeSet;
+
+use gristmill_core::{Digest, Name};
+use serde::{Deserialize, Serialize};
+
+/// Who may call a tenant's pipelines, and what they get of contended models.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TenantSpec {
+    /// Whether anyone may, without a key.
+    pub open: bool,
+    /// Digests of the keys.
+    pub keys: Vec<Digest>,
+    /// Which pipeline `/v1/{tenant}/infer` runs; where it is not named, the tenant's only one.
+    pub default_pipeline: Option<Name>,
+    /// The tenant's share of contended batches, against the weights of others; 1 to 1000.
+    pub weight: u32,
+    /// The models it may run directly, over the Open Inference Protocol.
+    pub models: BTreeSet<Name>,
+}
+
+impl Default for TenantSpec {
+    fn default() -> Self {
+        Self {
+            open: false,
+            keys: Vec::new(),
+            default_pipeline: None,
+            weight: 1,
+            models: BTreeSet::new(),
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The release log in the store: reading it, and appending to it.
+//!
+//! Refuses to know plugins and models that are loaded: it ends where the desired state is known.
+//!
+//! Invariants:
+//! - a log that has a gap, or that was changed, is refused as a whole;
+//! - where an append fails, the log decides whether the release is there, never the error;
+//! - nothing is said to be kept before it is on stable storage.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use gristmill_store::{Appended, Store};
+
+use crate::desired::Desired;
+use crate::error::ControlError;
+use crate::load::progress::Progress;
+use crate::release::change::Change;
+use crate::release::format::Head;
+use crate::release::gaps::gap_in;
+use crate::release::log_end;
+use crate::release::log_error::LogError;
+use crate::uploads::Uploads;
+
+/// The log of one data directory.
+pub(crate) struct ReleaseLog {
+    pub(crate) store: Arc<Store>,
+    /// Told which files releases name.
+    pub(crate) uploads: Arc<Uploads>,
+    pub(crate) progress: Progress,
+}
+
+/// How far the log has been read, and what it adds up to.
+pub(crate) struct Replayed {
+    pub(crate) head: Head,
+    /// Whether its last release is known to be on stable storage.
+    is_confirmed: bool,
+    pub(crate) desired: Desired,
+}
+
+/// What became of a release that was to be appended.
+pub(crate) enum Outcome {
+    /// It is on stable storage.
+    Kept,
+    /// Another writer was first.
+    Lost,
+    /// The log has it, but may lose it: it serves, and nothing is acknowledged.
+    Unconfirmed(ControlError),
+}
+
+impl Default for Replayed {
+    /// Nothing of the log.
+    fn default() -> Self {
+        Self { head: Head::default(), is_confirmed: true, desired: Desired::default() }
+    }
+}
+
+impl ReleaseLog {
+    /// Read the log from its beginning to its end.
+    ///
+    /// # Errors
+    /// The store cannot be read; or the log has a gap, was changed, or lacks its end.
+    pub(crate) async fn replay(&self) -> Result<Replayed, ControlError> {
+        let listing = self.store.log().await?;
+        for file in &listing.foreign {
+            tracing::warn!(file, "a file in the release log's folder is no release: it is ignored");
+        }
+        if let Some(gap) = gap_in(&listing) {
+            return Err(ControlError::LogGap(gap));
+        }
+        let mut replayed = Replayed::default();
+        self.read_on(&mut replayed).await?;
+        log_end::check(&self.store, &replayed.head).await?;
+        self.confirm(&mut replayed).await?;
+        Ok(replayed)
+    }
+
+    /// Read what the log has beyond `replayed`. Reads document by document, so that an error leaves
+    /// the state of the last good one.
+    ///
+    /// # Errors
+    /// The store cannot be read, or a document does not follow the one before it.
+    pub(crate) async fn read_on(&self, replayed: &mut Replayed) -> Result<(), ControlError> {
+        loop {
+            let number = replayed.head.number + 1;
+            let Some(document) = self.store.document(number).await? else { return Ok(()) };
+            let damaged = |source| ControlError::Log { number, source };
+            let (release, head) = replayed.head.read(&document).map_err(damaged)?;
+            let mut desired = replayed.desired.clone();
+            let applied = desired.apply(number, &release.changes);
+            applied.map_err(|error| damaged(LogError::Unfit(error.into())))?;
+            self.uploads.name(release.changes.iter().filter_map(Change::blob));
+            *replayed = Replayed { head, is_confirmed: false, desired };
+            self.progress.replayed(number);
+        }
+    }
+
+    /// See that the log's last release is on stable storage, where that is not known. Before that
+    /// nothing is acknowledged that builds on it.
+    ///
+    /// # Errors
+    /// [`ControlError::Unconfirmed`]: the store cannot sync it.
+    pub(crate) async fn confirm(&self, replayed: &mut Replayed) -> Result<(), ControlError> {
+        if !replayed.is_confirmed {
+            let number = replayed.head.number;
+            let synced = self.store.sync_document(number).await;
+            synced.map_err(|source| ControlError::Unconfirmed { number, source })?;
+            replayed.is_confirmed = true;
+            log_end::note(&self.store, &replayed.head).await;
+        }
+        Ok(())
+    }
+
+    /// Append a release of `changes`, which lead to `desired`. Where the log has it afterwards,
+    /// `replayed` does, too.
+    ///
+    /// # Errors
+    /// The log does not have the release, or it is not known: [`ControlError::Unconfirmed`].
+    pub(crate) async fn append(
+        &self,
+        replayed: &mut Replayed,
+        changes: Vec<Change>,
+        desired: Desired,
+    ) -> Result<Outcome, ControlError> {
+        let (document, head) = replayed.head.write(now_ms(), changes.clone())?;
+        let number = head.number;
+        match self.store.append(number, document.clone()).await {
+            Ok(Appended::Lost) => Ok(Outcome::Lost),
+            Ok(Appended::Yes) => {
+                self.note_published(number, &changes);
+                *replayed = Replayed { head, is_confirmed: true, desired };
+                log_end::note(&self.store, &replayed.head).await;
+                Ok(Outcome::Kept)
+            }
+            Err(source) => match self.store.document(number).await {
+                Ok(None) => Err(source.into()),
+                Ok(Some(there)) if there == document => {
+                    self.note_published(number, &changes);
+                    *replayed = Replayed { head, is_confirmed: false, desired };
+                    Ok(Outcome::Unconfirmed(ControlError::Unconfirmed { number, source }))
+                }
+                unknown => {
+                    // The next change reads the log anew. Until the next start the files stay that
+                    // the release may name.
+                    tracing::error!(release = number, there = ?unknown.map(|there| there.is_some()),
+                        "it is not known whether the log has this release");
+                    self.uploads.name(changes.iter().filter_map(Change::blob));
+                    Err(ControlError::Unconfirmed { number, source })
+                }
+            },
+        }
+    }
+
+    fn note_published(&self, release: u64, changes: &[Change]) {
+        self.uploads.name(changes.iter().filter_map(Change::blob));
+        let texts: Vec<_> = changes.iter().map(ToString::to_string).collect();
+        tracing::info!(release, changes = texts.join(", "), "published");
+    }
+
+    /// Remove what killed processes and refused uploads left in the store.
+    pub(crate) async fn remove_leftovers(&self) {
+        let named = self.uploads.named();
+        let removing = self.store.remove_leftovers(move |digest| named.contains(digest));
+        match removing.await {
+            Ok(removed) if removed.files == 0 => {}
+            Ok(removed) => tracing::info!(
+                files = removed.files,
+                bytes = removed.bytes,
+                "removed what killed writes and refused uploads had left in the store"
+            ),
+            // The server can do without.
+            Err(error) => tracing::warn!(?error, "cannot remove leftovers from the store"),
+        }
+    }
+}
+
+fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}

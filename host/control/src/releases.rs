@@ -1,0 +1,228 @@
+//! The one place where releases are made.
+//!
+//! A change is made under a lock, so that the state does not change meanwhile: it is planned, a
+//! snapshot is built, the release is appended to the log, and the snapshot is published. What the
+//! new state names must be loaded by then. Where it is not, the lock is left, the missing parts are
+//! loaded, and the change is planned anew from the state as it is then.
+//!
+//! Invariants:
+//! - under the lock nothing is compiled, proven or loaded, so that no change waits for what another
+//!   one loads;
+//! - what is done under the lock is brought to its end, also where the client leaves: a release in
+//!   the log is a release that serves.
+
+use std::panic::resume_unwind;
+use std::sync::Arc;
+
+use gristmill_core::{Name, PipelineLimits};
+use tokio::sync::Mutex;
+
+use crate::accounts::Accounts;
+use crate::desired::Desired;
+use crate::error::ControlError;
+use crate::fault::refusing;
+use crate::load::at_hand::AtHand;
+use crate::load::loader::Loader;
+use crate::plan::signature::check_users;
+use crate::plan::{Plan, plan, subjects};
+use crate::publish::{Publisher, Serving};
+use crate::release::change::Change;
+use crate::release_log::{Outcome, ReleaseLog, Replayed};
+use crate::snapshot_builder::{Built, Parts, build};
+use crate::uploads::Upload;
+
+/// How often a change is planned: each time other changes may have brought combinations that are to
+/// be loaded first.
+const ROUNDS_MAX: usize = 8;
+
+/// Makes releases.
+pub(crate) struct Releases {
+    pub(crate) log: ReleaseLog,
+    pub(crate) loader: Arc<Loader>,
+    pub(crate) accounts: Arc<Accounts>,
+    pub(crate) limits: PipelineLimits,
+    pub(crate) publisher: Publisher,
+    /// Nothing is loaded, compiled or proven while this is held.
+    pub(crate) replayed: Mutex<Replayed>,
+}
+
+/// A release that was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Published {
+    pub release: u64,
+}
+
+/// What a release is asked to do.
+pub(crate) struct Asked {
+    pub(crate) changes: Vec<Change>,
+    /// Whether what uses a thing may be deleted with it.
+    pub(crate) cascade: bool,
+    /// Whether a model may be replaced by one that does not fit those who use it.
+    pub(crate) force: bool,
+    /// Kept until the release is made, also where the client leaves.
+    pub(crate) _upload: Option<Upload>,
+}
+
+impl Asked {
+    /// These changes, and nothing that they do not say.
+    pub(crate) fn of(changes: Vec<Change>) -> Self {
+        Self { changes, cascade: false, force: false, _upload: None }
+    }
+}
+
+/// What planning a change once came to.
+enum Step {
+    Made(Published),
+    /// This state is to be served, and some of what it names is not loaded.
+    Load(Desired),
+}
+
+impl Releases {
+    /// Read the whole log, load what it adds up to, and serve it. What fails to load is
+    /// unavailable.
+    ///
+    /// # Errors
+    /// The log cannot be read, or is not whole.
+    pub(crate) async fn start(&self) -> Result<(), ControlError> {
+        // No change can come in yet, so the lock may be held while everything is loaded.
+        let mut replayed = self.replayed.lock().await;
+        *replayed = self.log.replay().await?;
+        let mut at_hand = AtHand::default();
+        at_hand.load(&self.loader, &replayed.desired).await;
+        self.serve_log(&replayed, &mut at_hand);
+        self.loader.plugins.collect_compiled(&replayed.desired).await;
+        self.loader.models.forget_proofs(&replayed.desired);
+        drop(replayed);
+        self.log.remove_leftovers().await;
+        Ok(())
+    }
+
+    /// Make the release that is asked for.
+    ///
+    /// # Errors
+    /// The change is refused, or the log cannot be written. All changes are made or none.
+    pub(crate) async fn run(self: &Arc<Self>, asked: Asked) -> Result<Published, ControlError> {
+        let asked = Arc::new(asked);
+        let mut at_hand = AtHand::default();
+        for _ in 0..ROUNDS_MAX {
+            let (releases, asked) = (self.clone(), asked.clone());
+            let stepping = tokio::spawn(async move {
+                let step = releases.step(&asked, &mut at_hand).await;
+                (step, at_hand)
+            });
+            let stepped = stepping.await;
+            let (step, brought) = stepped.unwrap_or_else(|panic| resume_unwind(panic.into_panic()));
+            at_hand = brought;
+            match step? {
+                Step::Made(published) => return Ok(published),
+                Step::Load(desired) => at_hand.load(&self.loader, &desired).await,
+            }
+        }
+        Err(ControlError::Overtaken)
+    }
+
+    async fn step(&self, asked: &Asked, at_hand: &mut AtHand) -> Result<Step, ControlError> {
+        let mut replayed = self.replayed.lock().await;
+        loop {
+            self.log.read_on(&mut replayed).await?;
+            self.log.confirm(&mut replayed).await?;
+            if !self.serve_log(&replayed, at_hand) {
+                return Ok(Step::Load(replayed.desired.clone()));
+            }
+            let serves = replayed.head.number;
+            let Plan { changes, desired } =
+                plan(&replayed.desired, serves + 1, &asked.changes, asked.cascade)?;
+            if !at_hand.look_up(&self.loader, &desired) {
+                return Ok(Step::Load(desired));
+            }
+            if desired == replayed.desired {
+                // Nothing to append; but what failed to load may be whole again.
+                if !self.publisher.serving().faulty.is_empty() {
+                    let built = self.build(serves, &desired, at_hand);
+                    self.publish(built, desired);
+                }
+                return Ok(Step::Made(Published { release: serves }));
+            }
+            self.check_fit(asked, &desired, at_hand)?;
+            let built = self.build(serves + 1, &desired, at_hand);
+            let known = &self.publisher.serving().faulty;
+            let faults = refusing(built.faults.clone(), known, &subjects(&changes));
+            if !faults.is_empty() {
+                self.retain(&replayed.desired);
+                return Err(ControlError::Refused(faults));
+            }
+            let outcome = self.log.append(&mut replayed, changes, desired).await?;
+            if let Outcome::Lost = outcome {
+                continue;
+            }
+            self.publish(built, replayed.desired.clone());
+            self.retain(&replayed.desired);
+            self.loader.plugins.collect_compiled(&replayed.desired).await;
+            return match outcome {
+                Outcome::Unconfirmed(error) => Err(error),
+                _ => Ok(Step::Made(Published { release: serves + 1 })),
+            };
+        }
+    }
+
+    /// Serve what the log says, where that is not served yet; not where something is not at hand.
+    fn serve_log(&self, replayed: &Replayed, at_hand: &mut AtHand) -> bool {
+        let release = replayed.head.number;
+        if self.publisher.serving().snapshot.release == release {
+            return true;
+        }
+        if !at_hand.look_up(&self.loader, &replayed.desired) {
+            return false;
+        }
+        let built = self.build(release, &replayed.desired, at_hand);
+        for fault in &built.faults {
+            tracing::error!(%fault, "not served");
+        }
+        self.publish(built, replayed.desired.clone());
+        true
+    }
+
+    /// Refuse models that those who use them could use no more.
+    fn check_fit(
+        &self,
+        asked: &Asked,
+        desired: &Desired,
+        at_hand: &AtHand,
+    ) -> Result<(), ControlError> {
+        if asked.force {
+            return Ok(());
+        }
+        let put = |change: &Change| match change {
+            Change::PutModel { model, .. } => Some(model.clone()),
+            _ => None,
+        };
+        let put: Vec<Name> = asked.changes.iter().filter_map(put).collect();
+        let serving = self.publisher.serving();
+        for name in &put {
+            let new = desired.models.get(name).map(|model| at_hand.model(name, model));
+            if let Some(Ok(new)) = new {
+                check_users(&serving.snapshot, name, &new, desired)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn build(&self, release: u64, desired: &Desired, at_hand: &AtHand) -> Built {
+        let before = &*self.publisher.serving();
+        let parts = Parts { at_hand, accounts: &self.accounts, limits: &self.limits, before };
+        build(&parts, release, desired)
+    }
+
+    fn publish(&self, built: Built, desired: Desired) {
+        let Built { snapshot, faults } = built;
+        let faulty = faults.into_iter().map(|fault| fault.subject).collect();
+        let (snapshot, desired) = (Arc::new(snapshot), Arc::new(desired));
+        self.publisher.publish(Serving { snapshot, desired, faulty });
+    }
+
+    /// Let go of what `desired` no longer names; requests under way keep what they hold.
+    fn retain(&self, desired: &Desired) {
+        self.loader.retain(desired);
+        self.accounts.retain(desired);
+    }
+}

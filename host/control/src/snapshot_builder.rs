@@ -1,0 +1,146 @@
+//! From the desired state and what is loaded of it to a snapshot.
+//!
+//! Everything that a request would have to look up is resolved here. It takes no time: what is
+//! loaded is at hand. A tenant that a release does not touch is the same one as in the snapshot
+//! before (`reuse`).
+//!
+//! Invariant: what is not served is unavailable in the snapshot and listed as a fault, with the
+//! same reason.
+
+mod reuse;
+mod tenant;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use gristmill_core::{Digest, Name, PipelineLimits};
+use gristmill_snapshot::{ModelState, Pipeline, Snapshot, Tenant};
+
+use crate::accounts::Accounts;
+use crate::desired::{self, Desired};
+use crate::fault::{Fault, Subject};
+use crate::load::at_hand::AtHand;
+use crate::publish::Serving;
+use crate::snapshot_builder::reuse::Sources;
+use crate::snapshot_builder::tenant::{TenantBuilder, plugins_of};
+
+/// A snapshot, and what of the desired state is not served by it.
+pub(crate) struct Built {
+    pub(crate) snapshot: Snapshot,
+    pub(crate) faults: Vec<Fault>,
+}
+
+/// What a snapshot is built from, besides the desired state.
+pub(crate) struct Parts<'a> {
+    /// What the desired state names.
+    pub(crate) at_hand: &'a AtHand,
+    pub(crate) accounts: &'a Accounts,
+    /// The host's own limits.
+    pub(crate) limits: &'a PipelineLimits,
+    /// What was served before.
+    pub(crate) before: &'a Serving,
+}
+
+/// Build the snapshot of `desired` as of a release.
+pub(crate) fn build(parts: &Parts<'_>, release: u64, desired: &Desired) -> Built {
+    let Parts { at_hand, accounts, limits, before } = *parts;
+    let mut faults = Vec::new();
+    let models = models_of(at_hand, desired, &mut faults);
+    let mut tenants = HashMap::new();
+    for (name, own) in &desired.tenants {
+        let plugins = plugins_of(at_hand, own);
+        let new = Sources { own, plugins: &plugins, models: &models };
+        let tenant = untouched(before, name, &new).unwrap_or_else(|| {
+            let quota = accounts.quota(name);
+            let builder =
+                TenantBuilder { name, own, plugins, models: &models, limits, quota, accounts };
+            Arc::new(builder.build())
+        });
+        faults.extend(faults_of(name, own, &tenant, &models));
+        tenants.insert(name.clone(), tenant);
+    }
+    let keys = tenants_by_key(desired, &mut faults);
+    Built { snapshot: Snapshot { release, tenants, keys, models }, faults }
+}
+
+/// The tenant as it was before, where nothing that it is made from has changed.
+fn untouched(before: &Serving, name: &Name, new: &Sources<'_>) -> Option<Arc<Tenant>> {
+    let tenant = before.snapshot.tenants.get(name)?;
+    let own = before.desired.tenants.get(name)?;
+    let old = Sources { own, plugins: &tenant.plugins, models: &before.snapshot.models };
+    old.are_the_same(new).then(|| tenant.clone())
+}
+
+fn models_of(
+    at_hand: &AtHand,
+    desired: &Desired,
+    faults: &mut Vec<Fault>,
+) -> BTreeMap<Name, ModelState> {
+    let mut models = BTreeMap::new();
+    for (name, model) in &desired.models {
+        let served = at_hand.model(name, model).map_err(|error| error.to_string());
+        if let Err(reason) = &served
+            && !model.unloaded
+        {
+            let subject = Subject::Model(name.clone());
+            faults.push(Fault { subject, reason: reason.clone() });
+        }
+        let state = ModelState {
+            digest: model.digest,
+            version: model.version,
+            earlier_versions: model.earlier_versions.clone(),
+            served,
+        };
+        models.insert(name.clone(), state);
+    }
+    models
+}
+
+/// What of the tenant is not served: plugins, then pipelines, then granted models.
+fn faults_of(
+    name: &Name,
+    own: &desired::Tenant,
+    tenant: &Tenant,
+    models: &BTreeMap<Name, ModelState>,
+) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for (plugin, state) in &tenant.plugins {
+        if let Err(reason) = &state.plugin {
+            let subject = Subject::Plugin { tenant: name.clone(), plugin: plugin.clone() };
+            faults.push(Fault { subject, reason: reason.clone() });
+        }
+    }
+    for pipeline in own.pipelines.keys() {
+        if let Some(Pipeline::Unavailable(reason)) = tenant.pipelines.get(pipeline) {
+            let subject = Subject::Pipeline { tenant: name.clone(), pipeline: pipeline.clone() };
+            faults.push(Fault { subject, reason: reason.clone() });
+        }
+    }
+    for model in own.spec.models.iter().filter(|model| !models.contains_key(*model)) {
+        let reason = format!("models: no model {:?}", model.as_str());
+        faults.push(Fault { subject: Subject::Tenant(name.clone()), reason });
+    }
+    faults
+}
+
+/// The tenant that each key opens; none where it would open two.
+fn tenants_by_key(desired: &Desired, faults: &mut Vec<Fault>) -> HashMap<Digest, Name> {
+    let mut keys = HashMap::<Digest, Name>::new();
+    let mut shared = Vec::new();
+    for (name, tenant) in &desired.tenants {
+        for key in &tenant.spec.keys {
+            let Some(other) = keys.insert(*key, name.clone()).filter(|other| other != name) else {
+                continue;
+            };
+            let other = other.as_str();
+            let reason = format!("api_keys: one of them is a key of tenant {other:?}, too");
+            faults.push(Fault { subject: Subject::Tenant(name.clone()), reason });
+            shared.push(*key);
+        }
+    }
+    keys.retain(|key, _| !shared.contains(key));
+    keys
+}
+
+#[cfg(test)]
+mod tests;

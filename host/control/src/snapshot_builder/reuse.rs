@@ -1,0 +1,59 @@
+//! Which tenants stay as they were. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use gristmill_core::Name;
+use gristmill_snapshot::{ModelState, PluginState};
+
+use crate::desired;
+
+/// What a tenant of a snapshot is made from.
+pub(super) struct Sources<'a> {
+    pub(super) own: &'a desired::Tenant,
+    pub(super) plugins: &'a BTreeMap<Name, PluginState>,
+    /// All of the host; what counts is those that the tenant names.
+    pub(super) models: &'a BTreeMap<Name, ModelState>,
+}
+
+impl Sources<'_> {
+    /// Whether both make the same tenant: the same wishes, the same loaded plugins, and the same
+    /// lanes for the same models; or the same reasons where one of them is not loaded.
+    pub(super) fn are_the_same(&self, other: &Sources<'_>) -> bool {
+        // Equal wishes name the same models.
+        self.own == other.own
+            && same_plugins(self.plugins, other.plugins)
+            && self.named_models().into_iter().all(|name| {
+                match (self.models.get(name), other.models.get(name)) {
+                    (Some(old), Some(new)) => is_same_model(old, new),
+                    (None, None) => true,
+                    _ => false,
+                }
+            })
+    }
+
+    fn named_models(&self) -> BTreeSet<&Name> {
+        let pipelines = self.own.pipelines.values().map(|pipeline| &pipeline.model);
+        self.own.spec.models.iter().chain(pipelines).collect()
+    }
+}
+
+fn same_plugins(old: &BTreeMap<Name, PluginState>, new: &BTreeMap<Name, PluginState>) -> bool {
+    let is_same = |old: &PluginState, new: &PluginState| match (&old.plugin, &new.plugin) {
+        (Ok(old), Ok(new)) => Arc::ptr_eq(old, new),
+        (Err(old), Err(new)) => old == new,
+        _ => false,
+    };
+    old.len() == new.len()
+        && old.iter().zip(new).all(|((old_name, old), (new_name, new))| {
+            old_name == new_name && old.digest == new.digest && is_same(old, new)
+        })
+}
+
+fn is_same_model(old: &ModelState, new: &ModelState) -> bool {
+    match (&old.served, &new.served) {
+        (Ok(old), Ok(new)) => Arc::ptr_eq(&old.lane, &new.lane),
+        (Err(old), Err(new)) => old == new,
+        _ => false,
+    }
+}

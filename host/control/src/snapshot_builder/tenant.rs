@@ -1,0 +1,99 @@
+//! One tenant of a snapshot.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use gristmill_core::{Digest, Name, PipelineLimits};
+use gristmill_sandbox::Plugin;
+use gristmill_snapshot::{Access, ModelState, Pipeline, PluginState, Route, Tenant, TenantQuota};
+
+use crate::accounts::Accounts;
+use crate::desired;
+use crate::load::at_hand::AtHand;
+use crate::plan::fit::Wanted;
+use crate::release::pipeline::PipelineSpec;
+
+/// The tenant's plugins, each loaded or with the reason where it is not.
+pub(super) fn plugins_of(at_hand: &AtHand, own: &desired::Tenant) -> BTreeMap<Name, PluginState> {
+    let state = |(name, digest): (&Name, &Digest)| {
+        let plugin = at_hand.plugin(*digest).map_err(|error| error.to_string());
+        (name.clone(), PluginState { digest: *digest, plugin })
+    };
+    own.plugins.iter().map(state).collect()
+}
+
+/// What a tenant is built from.
+pub(super) struct TenantBuilder<'a> {
+    pub(super) name: &'a Name,
+    pub(super) own: &'a desired::Tenant,
+    pub(super) plugins: BTreeMap<Name, PluginState>,
+    pub(super) models: &'a BTreeMap<Name, ModelState>,
+    /// The host's own limits.
+    pub(super) limits: &'a PipelineLimits,
+    pub(super) quota: Arc<TenantQuota>,
+    pub(super) accounts: &'a Accounts,
+}
+
+impl TenantBuilder<'_> {
+    pub(super) fn build(self) -> Tenant {
+        let mut pipelines = HashMap::new();
+        for (name, spec) in &self.own.pipelines {
+            let pipeline = match self.route(name, spec) {
+                Ok(route) => Pipeline::Ready(Arc::new(route)),
+                Err(faults) => Pipeline::Unavailable(faults.join("; ")),
+            };
+            pipelines.insert(name.clone(), pipeline);
+        }
+        let spec = &self.own.spec;
+        let only = || pipelines.keys().next().filter(|_| pipelines.len() == 1).cloned();
+        Tenant {
+            access: if spec.open { Access::Open } else { Access::Keys(spec.keys.clone()) },
+            models: spec.models.clone(),
+            weight: spec.weight,
+            quota: self.quota,
+            default_pipeline: spec.default_pipeline.clone().or_else(only),
+            pipelines,
+            plugins: self.plugins,
+        }
+    }
+
+    /// The pipeline with everything resolved, or everything that is wrong with it.
+    fn route(&self, name: &Name, spec: &PipelineSpec) -> Result<Route, Vec<String>> {
+        let limits = spec.limits.resolve(self.limits);
+        let wanted = Wanted {
+            pre: Some(&spec.pre),
+            model: Some(&spec.model),
+            post: Some(&spec.post),
+            priority: spec.priority,
+            memory_bytes: limits.as_ref().ok().map(|limits| limits.plugin.memory_bytes),
+        };
+        let mut faults = wanted.faults(&self.plugins, self.models);
+        let limits = limits.map_err(|found| faults.extend(found)).ok();
+        let served = self.models.get(&spec.model).and_then(|model| model.served.as_ref().ok());
+        let model = served.map(|served| served.lane.clone());
+        let (pre, post) = (self.plugin(&spec.pre), self.plugin(&spec.post));
+        let settings = serde_json::to_string(&spec.settings).unwrap_or_else(|_| "{}".into());
+        match (pre, model, post, limits) {
+            (Some(pre), Some(model), Some(post), Some(limits)) if faults.is_empty() => Ok(Route {
+                tenant: self.name.clone(),
+                pipeline: name.clone(),
+                pre,
+                pre_name: spec.pre.clone(),
+                model,
+                post,
+                post_name: spec.post.clone(),
+                settings: settings.into(),
+                weight: self.own.spec.weight,
+                priority: spec.priority,
+                limits,
+                quota: self.quota.clone(),
+                statistics: self.accounts.statistics(self.name, name),
+            }),
+            _ => Err(faults),
+        }
+    }
+
+    fn plugin(&self, name: &Name) -> Option<Arc<Plugin>> {
+        self.plugins.get(name)?.plugin.as_ref().ok().cloned()
+    }
+}

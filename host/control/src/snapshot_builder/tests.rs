@@ -1,0 +1,139 @@
+use gristmill_batch::LaneConfig;
+use gristmill_snapshot::{PluginState, ServedModel};
+use serde_json::json;
+
+use super::*;
+use crate::release::change::Change;
+use crate::release::tenant::TenantSpec;
+use crate::testing::{digest, echo_lane, name};
+
+fn put_tenant(tenant: &str, open: bool) -> Change {
+    let spec = TenantSpec { open, ..TenantSpec::default() };
+    Change::PutTenant { tenant: name(tenant), spec }
+}
+
+fn put_pipeline(tenant: &str, priority: u32) -> Change {
+    let spec = json!({ "pre": "p", "model": "m", "post": "p", "priority": priority });
+    let spec = serde_json::from_value(spec).unwrap();
+    Change::PutPipeline { tenant: name(tenant), pipeline: name("main"), spec }
+}
+
+/// What serves after these releases, where nothing of it can be loaded.
+fn serving(releases: &[&[Change]]) -> Vec<(Serving, Vec<Fault>)> {
+    let accounts = Accounts::new(1 << 20, 16);
+    let mut all: Vec<(Serving, Vec<Fault>)> = Vec::new();
+    let mut desired = Desired::default();
+    for (number, changes) in (1..).zip(releases) {
+        desired.apply(number, changes).unwrap();
+        let nothing = Serving::default();
+        let parts = Parts {
+            at_hand: &AtHand::default(),
+            accounts: &accounts,
+            limits: &PipelineLimits::default(),
+            before: all.last().map_or(&nothing, |(serving, _)| serving),
+        };
+        let Built { snapshot, faults } = build(&parts, number, &desired);
+        let (snapshot, desired) = (Arc::new(snapshot), Arc::new(desired.clone()));
+        all.push((Serving { snapshot, desired, ..Serving::default() }, faults));
+    }
+    all
+}
+
+fn is_kept(serving: &[(Serving, Vec<Fault>)], tenant: &str) -> bool {
+    let [.., (old, _), (new, _)] = serving else { panic!("fewer than two releases") };
+    Arc::ptr_eq(&old.snapshot.tenants[tenant], &new.snapshot.tenants[tenant])
+}
+
+#[test]
+fn a_tenant_that_a_release_does_not_touch_is_the_same_one() {
+    let first = [put_tenant("acme", true), put_tenant("other", true)];
+    for change in [put_tenant("acme", false), put_pipeline("acme", 1), put_tenant("new", true)] {
+        let serving = serving(&[&first, std::slice::from_ref(&change)]);
+        assert!(is_kept(&serving, "other"), "{change}");
+        assert_eq!(is_kept(&serving, "acme"), change == put_tenant("new", true), "{change}");
+    }
+}
+
+#[test]
+fn a_tenant_that_is_kept_keeps_its_faults() {
+    let plugin = Change::PutPlugin { tenant: name("acme"), plugin: name("p"), digest: digest(1) };
+    let first = [put_tenant("acme", true), plugin, put_pipeline("acme", 1)];
+    let serving = serving(&[&first, &[put_tenant("other", true)]]);
+    assert!(is_kept(&serving, "acme"));
+    let [(_, old), (_, new)] = &serving[..] else { unreachable!() };
+    assert_eq!((old.len(), old), (2, new), "a plugin and a pipeline");
+}
+
+#[test]
+fn a_granted_model_that_comes_or_goes_touches_its_tenants() {
+    let spec = TenantSpec { models: [name("m")].into(), ..TenantSpec::default() };
+    let granted = Change::PutTenant { tenant: name("acme"), spec };
+    let put_model = Change::PutModel { model: name("m"), digest: digest(1) };
+    let delete = Change::DeleteModel { model: name("m") };
+    let serving = serving(&[&[put_model, granted, put_tenant("other", true)], &[delete]]);
+    assert!(!is_kept(&serving, "acme") && is_kept(&serving, "other"));
+    assert_eq!(serving[1].1[0].to_string(), "tenant \"acme\": models: no model \"m\"");
+}
+
+#[test]
+fn a_key_of_two_tenants_opens_neither() {
+    let with_keys = |tenant: &str, keys: &[u8]| {
+        let keys = keys.iter().map(|key| digest(*key)).collect();
+        let spec = TenantSpec { keys, ..TenantSpec::default() };
+        Change::PutTenant { tenant: name(tenant), spec }
+    };
+    let serving = serving(&[&[with_keys("acme", &[1, 2]), with_keys("other", &[2, 3])]]);
+    let (Serving { snapshot, .. }, faults) = &serving[0];
+    assert_eq!(snapshot.keys.len(), 2);
+    assert!(!snapshot.keys.contains_key(&digest(2)));
+    assert_eq!(faults.len(), 1, "{faults:?}");
+}
+
+fn model(served: Result<ServedModel, String>) -> BTreeMap<Name, ModelState> {
+    let state = ModelState { digest: digest(1), version: 1, earlier_versions: Vec::new(), served };
+    BTreeMap::from([(name("m"), state)])
+}
+
+/// Whether a tenant with a pipeline on the model `m` is the same with the one and with the other.
+fn same_with(old: &BTreeMap<Name, ModelState>, new: &BTreeMap<Name, ModelState>) -> bool {
+    let mut desired = Desired::default();
+    desired.apply(1, &[put_tenant("acme", true), put_pipeline("acme", 1)]).unwrap();
+    let (own, plugins) = (&desired.tenants["acme"], &BTreeMap::new());
+    let sources = |models| Sources { own, plugins, models };
+    sources(old).are_the_same(&sources(new))
+}
+
+#[test]
+fn a_tenant_changes_with_the_lane_of_a_model_that_it_names() {
+    let served = || {
+        let lane = Arc::new(echo_lane(LaneConfig::new(1, 1)));
+        ServedModel { lane, providers: Vec::new().into(), warnings: [].into() }
+    };
+    let one = served();
+    let loaded = model(Ok(one.clone()));
+    assert!(same_with(&loaded, &model(Ok(one))));
+    assert!(!same_with(&loaded, &model(Ok(served()))), "another lane");
+    let failed = |why: &str| model(Err(why.into()));
+    assert!(same_with(&failed("x"), &failed("x")) && !same_with(&failed("x"), &failed("y")));
+    assert!(!same_with(&failed("x"), &loaded) && !same_with(&loaded, &failed("x")));
+    assert!(!same_with(&loaded, &BTreeMap::new()));
+    let mut beside = loaded.clone();
+    beside.insert(name("unused"), failed("x").remove("m").unwrap());
+    assert!(same_with(&loaded, &beside), "a model that it does not name");
+}
+
+#[test]
+fn a_tenant_changes_with_its_plugins() {
+    let desired = desired::Tenant::default();
+    let plugins = |byte: u8, why: &str| {
+        let state = PluginState { digest: digest(byte), plugin: Err(why.into()) };
+        BTreeMap::from([(name("p"), state)])
+    };
+    let (old, models) = (plugins(1, "x"), BTreeMap::new());
+    let same = |new: &BTreeMap<Name, PluginState>| {
+        let sources = |plugins| Sources { own: &desired, plugins, models: &models };
+        sources(&old).are_the_same(&sources(new))
+    };
+    assert!(same(&plugins(1, "x")));
+    assert!(!same(&plugins(1, "y")) && !same(&plugins(2, "x")) && !same(&BTreeMap::new()));
+}

@@ -1,0 +1,34 @@
+//! What unit tests of several files need.
+
+use gristmill_batch::{Lane, LaneConfig};
+use gristmill_core::{
+    BufferPool, Digest, Dtype, Model, ModelError, ModelInfo, Name, Tensor, TensorInfo,
+};
+
+/// Answers with its inputs.
+struct Echo;
+
+impl Model for Echo {
+    fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
+        Ok(inputs.to_vec())
+    }
+}
+
+/// A lane over a model that answers with its input.
+pub(crate) fn echo_lane(config: LaneConfig) -> Lane {
+    let tensor = |name: &str| TensorInfo {
+        name: name.into(),
+        dtype: Dtype::Float32,
+        dims: vec![None, Some(1)],
+    };
+    let info = ModelInfo { backend: "test", inputs: vec![tensor("x")], outputs: vec![tensor("y")] };
+    Lane::new("echo", info, vec![Box::new(Echo)], config, BufferPool::new(0)).unwrap()
+}
+
+pub(crate) fn name(text: &str) -> Name {
+    text.parse().unwrap()
+}
+
+pub(crate) fn digest(byte: u8) -> Digest {
+    Digest::from_bytes([byte; 32])
+}

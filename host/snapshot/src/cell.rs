@@ -1,0 +1,22 @@
+//! Where the data plane takes the current snapshot.
+
+use std::sync::Arc;
+
+use crate::picture::Snapshot;
+
+/// The current snapshot, as a view of what the control plane publishes: the control plane keeps the
+/// snapshot together with the state that it was built from, and replaces both at once.
+pub struct SnapshotCell(Box<dyn Fn() -> Arc<Snapshot> + Send + Sync>);
+
+impl SnapshotCell {
+    /// A cell whose snapshot is what `current` returns at the time of a [`load`](Self::load). It is
+    /// called for each request, so it must be quick and must not block.
+    pub fn viewing(current: impl Fn() -> Arc<Snapshot> + Send + Sync + 'static) -> Self {
+        Self(Box::new(current))
+    }
+
+    /// The current snapshot.
+    pub fn load(&self) -> Arc<Snapshot> {
+        (self.0)()
+    }
+}

@@ -1,0 +1,29 @@
+//! A model and what serves it.
+
+use std::sync::Arc;
+
+use gristmill_backend::ProviderHealth;
+use gristmill_batch::Lane;
+use gristmill_core::Digest;
+
+/// A model and whether it is loaded.
+#[derive(Clone)]
+pub struct ModelState {
+    pub digest: Digest,
+    /// The release that brought this content.
+    pub version: u64,
+    /// The releases that brought earlier content, in order.
+    pub earlier_versions: Vec<u64>,
+    /// What serves it, or why it is not served.
+    pub served: Result<ServedModel, String>,
+}
+
+/// A model's lane, and what runs its batches.
+#[derive(Clone)]
+pub struct ServedModel {
+    pub lane: Arc<Lane>,
+    /// The best first.
+    pub providers: Arc<[ProviderHealth]>,
+    /// Warnings for the operator who put the model.
+    pub warnings: Arc<[String]>,
+}

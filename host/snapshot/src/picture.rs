@@ -1,0 +1,21 @@
+//! The picture as a whole: all tenants and models as of one release.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use gristmill_core::{Digest, Name};
+
+use crate::model::ModelState;
+use crate::tenant::Tenant;
+
+/// Everything that serves, as of one release.
+#[derive(Default)]
+pub struct Snapshot {
+    /// The number of the release; 0 before the first.
+    pub release: u64,
+    /// A tenant that a release does not touch is the same one in the next snapshot.
+    pub tenants: HashMap<Name, Arc<Tenant>>,
+    /// The tenant that a key opens, by the key's digest.
+    pub keys: HashMap<Digest, Name>,
+    pub models: BTreeMap<Name, ModelState>,
+}
