@@ -1,0 +1,10 @@
+//! Bounds on lists and texts, in either encoding of the protocol.
+
+/// The most dimensions of a shape.
+pub const DIMENSIONS_MAX: usize = 32;
+
+/// The most inputs of a request, and the most outputs that it asks for.
+pub const TENSORS_MAX: usize = 1024;
+
+/// The longest name or id of a request, in bytes.
+pub const TEXT_BYTES_MAX: usize = 1024;
