@@ -77,12 +77,14 @@ pub(super) fn pipeline_input() -> TensorInfo {
     TensorInfo { name: REQUEST.into(), dtype: Dtype::String, dims: vec![Some(1)] }
 }
 
+fn is_on_onnxruntime(served: &ServedModel) -> bool {
+    served.providers.first().is_some_and(|provider| provider.kind.is_onnxruntime())
+}
+
 /// In Triton's words where it has one.
 fn platform(target: &Target<'_>) -> &'static str {
     match target {
-        Target::Model { served, .. } if served.lane.info().backend == "onnxruntime" => {
-            "onnxruntime_onnx"
-        }
+        Target::Model { served, .. } if is_on_onnxruntime(served) => "onnxruntime_onnx",
         Target::Model { served, .. } => served.lane.info().backend,
         Target::Pipeline { .. } => "gristmill_pipeline",
     }
@@ -138,7 +140,7 @@ fn model_config(base: proto::ModelConfig, served: &ServedModel) -> proto::ModelC
         dims: row(&output.dims),
         ..Default::default()
     });
-    let on_gpu = served.providers.first().is_some_and(|provider| provider.name == "cuda");
+    let on_gpu = served.providers.first().is_some_and(|provider| provider.kind.is_gpu());
     let kind = if on_gpu { Kind::Gpu } else { Kind::Cpu };
     let max_batch_size = if batches { lane.config().max_batch_size as i32 } else { 0 };
     proto::ModelConfig {
