@@ -1,4 +1,4 @@
-//! What only the process as a whole can do, and only with `unsafe`: its environment, and its end.
+//! The environment and the end of the process. Both concern all of it, and need `unsafe`.
 
 #![allow(unsafe_code, reason = "the standard library and libc have no safe way to either")]
 
@@ -6,16 +6,16 @@ use std::io::Write;
 
 /// Set what libraries read from the environment. To be called before there is another thread.
 ///
-/// ONNX Runtime 1.31 opens a database and writes a device id under the home directory when it is set
-/// up, unless this says otherwise.
+/// ONNX Runtime 1.31 opens a database and writes a device id under the home directory when it is
+/// set up, unless this says otherwise.
 pub(crate) fn prepare_environment() {
-    // SAFETY: `main` calls this first, so that there is one thread, and nobody else reads or writes the
-    // environment meanwhile.
+    // SAFETY: `main` calls this first, so that there is one thread, and nobody else reads or writes
+    // the environment meanwhile.
     unsafe { std::env::set_var("ORT_DISABLE_TELEMETRY", "1") };
 }
 
-/// End the process as it is. Nothing is taken down: threads may still be at work, and libraries that
-/// clean up under them crash.
+/// End the process as it is. Nothing is taken down: threads may still be at work, and libraries
+/// that clean up under them crash.
 pub(crate) fn end(code: i32) -> ! {
     // The error is ignored: the process ends, and nothing is left that could handle it.
     let _ = std::io::stdout().flush();

@@ -9,7 +9,7 @@ use gristmill_control::{LimitRange, limit_ranges};
 use gristmill_core::PipelineLimits;
 use gristmill_transport::{ErrorCodeRow, error_codes};
 
-use crate::config::SETTINGS;
+use crate::config::settings;
 
 pub(crate) fn command() -> Command {
     Command::new("reference")
@@ -26,7 +26,7 @@ pub(crate) fn command() -> Command {
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let name = matches.get_one::<String>("table").context("TABLE is missing")?;
     let table = match name.as_str() {
-        "settings" => settings(),
+        "settings" => settings_table(),
         "limits" => limits(),
         "errors" => errors(),
         other => bail!("TABLE is {other:?}: there is no such table"),
@@ -35,17 +35,17 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     Ok(())
 }
 
-/// What `serve` can be told.
-fn settings() -> String {
+/// The settings of `serve`.
+fn settings_table() -> String {
     let mut table = Table::new(["key", "default", "meaning"]);
-    for setting in SETTINGS {
+    for setting in settings() {
         let default = setting.default.map_or_else(|| "none".to_owned(), code);
         table.row([code(setting.key), default, setting.help.to_owned()]);
     }
     table.0
 }
 
-/// What a request and its plugin calls may use.
+/// The limits of a request and of its plugin calls.
 fn limits() -> String {
     let host = PipelineLimits::default();
     let mut table = Table::new(["limit", "default", "range", "what it bounds; beyond it"]);
@@ -82,7 +82,7 @@ fn limits() -> String {
     table.0
 }
 
-/// What a client may be told.
+/// The error codes.
 fn errors() -> String {
     let mut table = Table::new(["status", "code", "meaning"]);
     for ErrorCodeRow { status, code: text, meaning } in error_codes() {
@@ -91,7 +91,7 @@ fn errors() -> String {
     table.0
 }
 
-/// What a pipeline's limit bounds, and what going over it comes to.
+/// The meaning of a pipeline's limit, and the consequence of going over it.
 fn meaning_of(key: &str) -> &'static str {
     match key {
         "timeout_ms" => "from the request's arrival to its answer; 504 `deadline_exceeded`",

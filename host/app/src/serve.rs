@@ -4,6 +4,7 @@
 //! loaded that it is loading. A signal makes the server not ready, then, after a delay, ends it
 //! within the drain timeout.
 
+mod limits;
 mod stop;
 
 use std::convert::Infallible;
@@ -12,7 +13,7 @@ use std::io::Write;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::{ArgMatches, Command};
 use gristmill_admin::{AdminPlane, UploadLimits};
 use gristmill_backend::{Backends, LibrarySearch};
@@ -30,6 +31,7 @@ use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::either::Either;
 
+use self::limits::{Limits, limits};
 use self::stop::{Signals, end, end_within};
 use crate::config::{self, Config};
 use crate::data_dir;
@@ -42,27 +44,8 @@ const RETAINED_BYTES_MAX: usize = 256 << 20;
 /// How often a long start says how far it is.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(3);
 
-/// Open files that are not for connections: listeners, the log, blobs, models and plugins.
-const OWN_FILES: usize = 64;
-
-/// Connections that the admin plane has places for, whatever the data plane's clients do, and of
-/// how many open files they are one.
-const ADMIN_CONNECTIONS_MIN: usize = 64;
-const ADMIN_CONNECTIONS_MAX: usize = 1024;
-const FILES_PER_ADMIN_CONNECTION: usize = 16;
-
-/// Files that are open for one of them: its socket, what it uploads, and what the compiler is to read and write.
-const FILES_OF_ADMIN_CONNECTION: usize = 4;
-
-/// What the data plane has places for, however few files may be open, and what one client may have of
-/// them, however few there are.
-const CONNECTIONS_MIN: usize = 16;
-
-/// Of how many places one client may have one, where nothing else is said.
-const PLACES_PER_CLIENTS_PLACE: usize = 2;
-
-/// The modules whose log lines requests cannot provoke at will: what the server says of itself, of its
-/// state, and of what is done with the admin token.
+/// The modules whose log lines requests cannot provoke at will: lines about the server itself, its
+/// state, and calls with the admin token.
 const OWN_LINES: [&str; 6] = [
     "gristmill",
     "gristmill_child",
@@ -93,12 +76,10 @@ pub(crate) fn command() -> Command {
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
-    let config = match Config::resolve(matches) {
-        Ok(config) => config,
-        Err(faults) => bail!("the configuration is wrong:\n  {}", faults.join("\n  ")),
-    };
-    let as_json = config.log_format == LogFormat::Json;
-    let log = gristmill_telemetry::init(&config.log, config.log_format, &OWN_LINES)?;
+    let config = Config::resolve(matches)?;
+    let as_json = config.logging.log_format == LogFormat::Json;
+    let log =
+        gristmill_telemetry::init(&config.logging.log.0, config.logging.log_format, &OWN_LINES)?;
     let Err(error) = start(config, &log);
     // An object, as all lines are; the caller would write text.
     let is_logged = as_json && tracing::enabled!(tracing::Level::ERROR);
@@ -150,17 +131,18 @@ struct Listeners {
 
 /// Serve until a signal, drain, and end the process.
 async fn run_server(config: Arc<Config>, files: usize, log: Log) -> Result<Infallible> {
-    // In this order: where a start fails for its addresses or its directory, nothing was made; and a
-    // token that was made has been shown before anything else can fail.
+    // In this order: where a start fails for its addresses or its directory, nothing was made; and
+    // a token that was made has been shown before anything else can fail.
     let listeners = Listeners {
-        data: bind("listen", config.listen).await?,
-        grpc: bind("grpc_listen", config.grpc_listen).await?,
-        admin: bind("admin_listen", config.admin_listen).await?,
+        data: bind("listen", config.listeners.listen).await?,
+        grpc: bind("grpc_listen", config.listeners.grpc_listen).await?,
+        admin: bind("admin_listen", config.listeners.admin_listen).await?,
     };
     // Until the process has ended: what still runs then may still write.
-    std::mem::forget(data_dir::hold(&config.data_dir)?);
-    let as_json = config.log_format == LogFormat::Json;
-    let token = admin_token(config.admin_token.as_deref(), &config.data_dir, as_json)?;
+    std::mem::forget(data_dir::hold(&config.data.data_dir)?);
+    let as_json = config.logging.log_format == LogFormat::Json;
+    let given = config.access.admin_token.as_ref().map(|token| token.0.as_str());
+    let token = admin_token(given, &config.data.data_dir, as_json)?;
     let addresses = listeners.addresses()?;
     let [data, grpc, admin] = &addresses;
     tracing::info!(data, grpc, admin, "listening, loading the state");
@@ -170,12 +152,12 @@ async fn run_server(config: Arc<Config>, files: usize, log: Log) -> Result<Infal
     let said = progress.clone();
     let loading = Loading::new(move || said.to_string());
     let mut signals = Signals::new()?;
-    let limits = with_places(&config, files);
+    let limits = limits(&config, files);
     let mut serving = listeners.serve(limits, planes.clone(), loading, shutdown.clone());
     let pool = BufferPool::new(RETAINED_BYTES_MAX);
     let children = Arc::new(Children::new(&config));
-    let parts = (pool.clone(), progress.clone());
-    let opening = tokio::spawn(open_control(config.clone(), parts, children.clone()));
+    let opening = open_control(config.clone(), pool.clone(), progress.clone(), children.clone());
+    let opening = tokio::spawn(opening);
     let opened = tokio::select! {
         opened = watched(opening, &progress) => opened.map(Some),
         () = signals.next() => Ok(None),
@@ -183,7 +165,7 @@ async fn run_server(config: Arc<Config>, files: usize, log: Log) -> Result<Infal
     let control = match opened {
         Ok(Some(control)) => Arc::new(control),
         ended => {
-            end_within(config.drain_timeout, signals, log.clone());
+            end_within(config.shutdown.drain_timeout, signals, log.clone());
             children.stop();
             shutdown.begin();
             serving.join_all().await;
@@ -192,26 +174,26 @@ async fn run_server(config: Arc<Config>, files: usize, log: Log) -> Result<Infal
         }
     };
     let rules = InferenceConfig {
-        open_tenant: config.open_tenant.clone(),
+        open_tenant: config.access.open_tenant.clone(),
         admin_token: token,
-        message_bytes_max: config.message_bytes_max,
-        timeout: config.infer_timeout,
+        message_bytes_max: config.requests.message_bytes_max,
+        timeout: config.requests.infer_timeout,
     };
     let inference = Inference::new(control.clone(), shutdown.clone(), pool, rules);
     let data = DataPlane::new(control.cell().clone(), inference.clone());
     let mut grpc = grpc_plane(inference).await;
     let uploads = UploadLimits {
-        upload_bytes_max: config.upload_bytes_max,
-        upload_timeout: config.upload_timeout,
+        upload_bytes_max: config.uploads.upload_bytes_max,
+        upload_timeout: config.uploads.upload_timeout,
     };
     let admin = AdminPlane::new(control, token, uploads, log.clone());
     let _ = planes.set(Planes { data, grpc: grpc.clone(), admin });
-    announce(config.log_format, &addresses)?;
+    announce(config.logging.log_format, &addresses)?;
 
     signals.next().await;
-    stop::announce(&mut signals, &shutdown, &mut grpc, config.shutdown_delay).await;
+    stop::announce(&mut signals, &shutdown, &mut grpc, config.shutdown.shutdown_delay).await;
     children.stop();
-    end_within(config.drain_timeout, signals, log.clone());
+    end_within(config.shutdown.drain_timeout, signals, log.clone());
     grpc.shut_down().await;
     shutdown.begin();
     let mut all_finished = true;
@@ -235,7 +217,7 @@ impl Listeners {
     /// Serve all planes; each task says whether all of its connections finished in time.
     fn serve(
         self,
-        (limits, admin_limits): (ListenerConfig, ListenerConfig),
+        limits: Limits,
         planes: Arc<OnceLock<Planes>>,
         loading: Loading,
         shutdown: Shutdown,
@@ -247,23 +229,23 @@ impl Listeners {
             Some(planes) => Either::Left(planes.data.clone().handle(request)),
             None => Either::Right(ready(not_yet.answer(&request))),
         };
-        serving.spawn(serve(self.data, http1, limits.clone(), shutdown.clone(), data));
+        serving.spawn(serve(self.data, http1, limits.data.clone(), shutdown.clone(), data));
         let (opened, not_yet) = (planes.clone(), loading.clone());
         let grpc = move |call| match opened.get() {
             Some(planes) => Either::Left(planes.grpc.clone().handle(call)),
             None => Either::Right(ready(not_yet.answer_grpc())),
         };
-        serving.spawn(serve(self.grpc, http2, limits.clone(), shutdown.clone(), grpc));
+        serving.spawn(serve(self.grpc, http2, limits.data, shutdown.clone(), grpc));
         let admin = move |request| match planes.get() {
             Some(planes) => Either::Left(planes.admin.clone().handle(request)),
             None => Either::Right(ready(loading.answer(&request))),
         };
-        serving.spawn(serve(self.admin, http1, admin_limits, shutdown, admin));
+        serving.spawn(serve(self.admin, http1, limits.admin, shutdown, admin));
         serving
     }
 }
 
-/// What `opening` comes to; says now and then how far it is.
+/// The outcome of `opening`; logs the progress now and then.
 async fn watched(mut opening: JoinHandle<Result<Control>>, progress: &Progress) -> Result<Control> {
     loop {
         tokio::select! {
@@ -273,29 +255,7 @@ async fn watched(mut opening: JoinHandle<Result<Control>>, progress: &Progress) 
     }
 }
 
-/// The listeners' limits with places for connections, of which at most `files` may be open: those
-/// of the data plane and gRPC, and those of the admin plane.
-fn with_places(config: &Config, files: usize) -> (ListenerConfig, ListenerConfig) {
-    let limits = ListenerConfig {
-        header_read_timeout: config.header_timeout,
-        write_timeout: config.write_timeout,
-        drain_timeout: config.drain_timeout,
-        ..ListenerConfig::default()
-    };
-    let admin = files / FILES_PER_ADMIN_CONNECTION;
-    let admin = admin.clamp(ADMIN_CONNECTIONS_MIN, ADMIN_CONNECTIONS_MAX);
-    let own = OWN_FILES + FILES_OF_ADMIN_CONNECTION * admin;
-    let data = files.saturating_sub(own).max(CONNECTIONS_MIN);
-    let data = config.connections_max.unwrap_or(data);
-    let of_one = (data / PLACES_PER_CLIENTS_PLACE).max(CONNECTIONS_MIN);
-    let of_one = config.connections_per_client_max.unwrap_or(of_one);
-    let connections = Connections::new(data, Some(of_one));
-    let admin_limits =
-        ListenerConfig { connections: Connections::new(admin, None), ..limits.clone() };
-    (ListenerConfig { connections, ..limits }, admin_limits)
-}
-
-/// What may take any time and any memory is done by children of this process.
+/// Runs work that may take any time and any memory in children of this process.
 struct Children {
     compilers: Arc<ChildRunner>,
     /// Load models for the first time, one at a time. Not behind plugins, which may take minutes.
@@ -314,7 +274,7 @@ impl Children {
         // would be beyond the limit that a child is given later.
         let environment = vec![("MIMALLOC_ARENA_EAGER_COMMIT".into(), "0".into())];
         let compilers = RunnerConfig {
-            concurrent: config.compile_concurrency,
+            concurrent: config.plugins.compile_concurrency,
             environment,
             ..RunnerConfig::new(&["child"])
         };
@@ -329,40 +289,41 @@ impl Children {
 
 async fn open_control(
     config: Arc<Config>,
-    (pool, progress): (BufferPool, Progress),
+    pool: BufferPool,
+    progress: Progress,
     children: Arc<Children>,
 ) -> Result<Control> {
-    let data_dir = &config.data_dir;
+    let data_dir = &config.data.data_dir;
     let search = LibrarySearch {
-        configured: config.onnxruntime_library.clone(),
+        configured: config.models.onnxruntime_library.clone(),
         data_directory: Some(data_dir.clone()),
     };
-    let backends = Backends::open(&search, pool.clone(), config.model_run_memory_bytes)?;
+    let backends = Backends::open(&search, pool.clone(), config.models.model_run_memory_bytes)?;
     let limits = ChildLimits {
-        wall: config.compile_timeout * WALL_PER_CPU,
-        cpu: config.compile_timeout,
-        memory_bytes: config.compile_memory_bytes,
+        wall: config.plugins.compile_timeout * WALL_PER_CPU,
+        cpu: config.plugins.compile_timeout,
+        memory_bytes: config.plugins.compile_memory_bytes,
         address_bytes: None,
         output_bytes: CODE_BYTES_MAX,
     };
     let sandbox = SandboxConfig {
-        concurrent_calls: config.concurrent_plugin_calls,
-        memory_bytes_max: config.plugin_memory_bytes,
-        instances_max: config.plugin_instances,
+        concurrent_calls: config.plugins.concurrent_plugin_calls,
+        memory_bytes_max: config.plugins.plugin_memory_bytes,
+        instances_max: config.plugins.plugin_instances,
         compiler: Compiler::Child { runner: children.compilers.clone(), limits },
         ..SandboxConfig::new(data_dir.join("compiled"))
     };
     let sandbox = Sandbox::new(&sandbox, pool).context("cannot set up the sandbox")?;
     let mut limits = PipelineLimits::default();
-    limits.plugin.memory_bytes = config.plugin_memory_bytes;
-    limits.plugin.instances = config.plugin_instances as usize;
+    limits.plugin.memory_bytes = config.plugins.plugin_memory_bytes;
+    limits.plugin.instances = config.plugins.plugin_instances as usize;
     let store = Store::open_local(&data_dir.join("store"))?;
-    let tenant_bytes_max = config.tenant_bytes_max;
+    let tenant_bytes_max = config.requests.tenant_bytes_max;
     let prover = ProverConfig {
         runner: children.provers.clone(),
         directory: data_dir.join("proofs"),
-        timeout: config.model_proof_timeout,
-        memory_bytes: config.model_proof_memory_bytes,
+        timeout: config.models.model_proof_timeout,
+        memory_bytes: config.models.model_proof_memory_bytes,
     };
     let store = store.into();
     let parts =

@@ -1,7 +1,7 @@
 //! The admin token: given, or made once and kept hashed; and `gristmill token reset`.
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
@@ -34,10 +34,7 @@ pub(crate) fn command() -> Command {
 
 /// `gristmill token reset`.
 pub(crate) fn reset(matches: &ArgMatches) -> Result<()> {
-    let data_dir = match config::data_dir(matches) {
-        Ok(data_dir) => data_dir,
-        Err(faults) => bail!("the configuration is wrong:\n  {}", faults.join("\n  ")),
-    };
+    let data_dir = config::data_dir(matches)?;
     if !data_dir.is_dir() {
         bail!("there is no data directory {}: name it with --data-dir", data_dir.display());
     }
@@ -92,7 +89,8 @@ fn make(data_dir: &Path) -> Result<String> {
     Ok(token)
 }
 
-/// Whether a process left this file that was killed while it made a token: [`FILE`] and six letters and digits.
+/// Whether this file is left from a process that was killed while it made a token: [`FILE`] and six
+/// letters and digits.
 fn is_leftover(entry: &fs::DirEntry) -> bool {
     let name = entry.file_name();
     let suffix = name.to_str().and_then(|name| name.strip_prefix(FILE));
@@ -101,7 +99,7 @@ fn is_leftover(entry: &fs::DirEntry) -> bool {
     suffix.is_some_and(is_temporary) && entry.file_type().is_ok_and(|kind| kind.is_file())
 }
 
-/// Show the token. One that nobody saw is of no use, so that it is forgotten where that fails.
+/// Show the token. If that fails, the token is forgotten: nobody can use one that nobody saw.
 fn print(token: &str, data_dir: &Path, as_json: bool) -> Result<()> {
     let mut out = std::io::stdout().lock();
     let line = match as_json {
@@ -112,8 +110,8 @@ fn print(token: &str, data_dir: &Path, as_json: bool) -> Result<()> {
     shown.inspect_err(|_| drop(fs::remove_file(data_dir.join(FILE)))).context("standard output")
 }
 
-fn random_token() -> std::io::Result<String> {
+fn random_token() -> Result<String, getrandom::Error> {
     let mut bytes = [0; 32];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    getrandom::fill(&mut bytes)?;
     Ok(format!("gma_{}", Digest::from_bytes(bytes).hex()))
 }

@@ -1,4 +1,4 @@
-//! What an ONNX file says of itself, read before any backend is asked.
+//! Reads an ONNX file before any backend does: its opset, its operators, where its weights lie.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use tract_onnx::pb::{
 };
 use tract_onnx::prelude::Framework;
 
-use crate::LoadError;
+use crate::error::LoadError;
 
 /// A file that may be a model.
 pub(crate) struct Inspected {
@@ -21,7 +21,7 @@ pub(crate) struct Inspected {
     pub(crate) has_subgraphs: bool,
 }
 
-/// Standard operators that do as much as their inputs' values say, not only their sizes.
+/// Standard operators whose work depends on their inputs' values, not only on the sizes.
 const UNSTEADY: [&str; 24] = [
     "AffineGrid",
     "BlackmanWindow",
@@ -50,7 +50,7 @@ const UNSTEADY: [&str; 24] = [
 ];
 
 impl Inspected {
-    /// Whether the sizes of its inputs say how much work a run is, as far as operators tell.
+    /// Whether the sizes of its inputs determine how much work a run is, as far as operators tell.
     pub(crate) fn is_steady(&self) -> bool {
         let steady = |name: &String| {
             let name = name.strip_prefix("ai.onnx.ml.").unwrap_or(name);
@@ -60,8 +60,15 @@ impl Inspected {
     }
 }
 
-/// Refuses what is no ONNX model, and one whose weights lie elsewhere.
+/// Read a file.
+///
+/// # Errors
+/// [`LoadError::TooLarge`], [`LoadError::NoModel`], or [`LoadError::ExternalData`] where its
+/// weights lie in other files: a runtime would read them from the host.
 pub(crate) fn inspect(onnx: &[u8]) -> Result<Inspected, LoadError> {
+    if onnx.len() > i32::MAX as usize {
+        return Err(LoadError::TooLarge(onnx.len()));
+    }
     let proto = tract_onnx::onnx().proto_model_for_read(&mut std::io::Cursor::new(onnx));
     let model: ModelProto =
         proto.map_err(|error| LoadError::NoModel(error.root_cause().to_string()))?;
@@ -91,7 +98,7 @@ pub(crate) fn inspect(onnx: &[u8]) -> Result<Inspected, LoadError> {
     Ok(Inspected { opset, operators, has_subgraphs })
 }
 
-/// What tract does not read of a model: the defaults of its functions' attributes.
+/// The defaults of a model's functions' attributes, which tract does not read.
 #[derive(Clone, PartialEq, Message)]
 struct FunctionDefaults {
     #[prost(message, repeated, tag = "25")]

@@ -1,6 +1,6 @@
 //! ONNX Runtime, on the processor or on CUDA, through `ort`, its library loaded at run time.
 
-mod direct;
+mod pinned;
 mod run;
 
 use std::marker::PhantomData;
@@ -18,7 +18,7 @@ use ort::ep::{
     ExecutionProviderDispatch,
 };
 use ort::memory::Allocator;
-use ort::session::builder::GraphOptimizationLevel;
+use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
 use ort::session::{Session, SessionInputValue, SessionOutputs};
 use ort::value::{
     DynValue, Outlet, PrimitiveTensorElementType, TensorElementType, TensorRef, ValueType,
@@ -26,13 +26,14 @@ use ort::value::{
 
 use self::run::{Keeping, Pin, Runs, Threads};
 pub(crate) use self::run::{is_out_of_memory, is_over_limit};
+use crate::element_type::{unsupported, with_element_type};
+use crate::error::{LibraryFault, ProviderError};
 use crate::inspect::Inspected;
-use crate::{GraphOptimization, LoadOptions, Loaded, ProviderKind, unsupported, with_element_type};
+use crate::loaded::Loaded;
+use crate::options::{GraphOptimization, LoadOptions, ONNXRUNTIME, ProviderKind};
 
-pub(crate) const NAME: &str = "onnxruntime";
-
-/// The library reads this when it is set up. Where it is not set, 1.31 opens a database and writes a
-/// device id under the home directory, whatever `with_telemetry` says.
+/// The library reads this variable when it is set up. Where the variable is not set, 1.31 opens a
+/// database and writes a device id under the home directory, whatever `with_telemetry` says.
 const NO_TELEMETRY: &str = "ORT_DISABLE_TELEMETRY";
 
 pub(crate) struct Runtime {
@@ -47,27 +48,24 @@ impl Runtime {
         library: &Path,
         pool: BufferPool,
         run_memory_bytes: usize,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, LibraryFault> {
         if std::env::var_os(NO_TELEMETRY).is_none_or(|value| value != "1") {
-            return Err(format!("{NO_TELEMETRY} is not 1: it would write to the home directory"));
+            return Err(LibraryFault::Telemetry(NO_TELEMETRY));
         }
         if !gristmill_thread::is_counted() {
             tracing::warn!(
-                "this program does not export posix_memalign and aligned_alloc: the memory of models' runs is not bounded"
+                "this program does not export posix_memalign and aligned_alloc: the memory of models' \
+                 runs is not bounded"
             );
         }
         // Absolute, because `ort` would look for a relative path beside the executable first.
-        let library = library.canonicalize().map_err(|error| error.to_string())?;
-        let environment = ort::init_from(library)
-            .map_err(|error| error.to_string())?
-            .with_name("gristmill")
-            .with_telemetry(false)
-            .build()
-            .map_err(|error| error.to_string())?;
+        let library = library.canonicalize()?;
+        let environment =
+            ort::init_from(library)?.with_name("gristmill").with_telemetry(false).build()?;
         Ok(Self { environment, pool, run_memory_bytes })
     }
 
-    /// What library this is.
+    /// The library's name and version.
     pub(crate) fn version(&self) -> &'static str {
         ort::info()
     }
@@ -83,43 +81,43 @@ impl Runtime {
         options: &LoadOptions,
         provider: ProviderKind,
         inspected: &Inspected,
-    ) -> Result<Loaded, String> {
+    ) -> Result<Loaded, ProviderError> {
         let first = self.session(onnx, options, provider)?;
         let (inputs, outputs) = (first.0.inputs(), first.0.outputs());
         let info = ModelInfo {
-            backend: NAME,
+            backend: ONNXRUNTIME,
             inputs: inputs.iter().map(describe).collect::<Result<_, _>>()?,
             outputs: outputs.iter().map(describe).collect::<Result<_, _>>()?,
         };
-        let direct = match provider {
+        let memory = match provider {
             // A run with outputs bound cannot be ended, and loops may need that.
             ProviderKind::Cuda if inspected.has_subgraphs => None,
-            ProviderKind::Cuda => Some(direct::pinned(options)?),
+            ProviderKind::Cuda => Some(pinned::memory(options)?),
             ProviderKind::Cpu | ProviderKind::Tract => None,
         };
-        let allocator = |session: &Session| direct::allocator(session, direct.as_ref()?);
-        let staging = allocator(&first.0).map(direct::staging);
+        let allocator = |session: &Session| pinned::allocator(session, memory.as_ref()?);
+        let staging = allocator(&first.0).map(pinned::staging);
         let mut instances: Vec<Box<dyn Model>> = Vec::with_capacity(options.instances);
         let mut next = Some(first);
         while instances.len() < options.instances {
-            // A session for each instance: on CUDA each has its own stream then, because a session makes
-            // one (`cudaStreamCreateWithFlags`, non-blocking) for each run that goes on in it at a time.
+            // Each instance has a session of its own, and so a stream of its own on CUDA: a session
+            // makes one (`cudaStreamCreateWithFlags`, non-blocking) for each of its runs at a time.
             let (session, memory) = match next.take() {
                 Some(session) => session,
                 None => self.session(onnx, options, provider)?,
             };
-            let direct = staging.as_ref().and_then(|_| allocator(&session));
+            let pinned = staging.as_ref().and_then(|_| allocator(&session));
             let (outputs, pool) = (info.outputs.clone(), self.pool.clone());
             let rows_are_dynamic = info.rows_are_dynamic();
             let keeping = Keeping { arena: options.memory_arena, is_steady: inspected.is_steady() };
-            let runs = Arc::new(set(Runs::new(memory, &keeping))?);
+            let runs = Arc::new(Runs::new(memory, &keeping)?);
             instances.push(Box::new(Instance {
                 session,
                 runs,
                 outputs,
                 rows_are_dynamic,
                 pool,
-                direct,
+                pinned,
             }));
         }
         Ok(Loaded { info, instances, staging })
@@ -130,7 +128,7 @@ impl Runtime {
         onnx: &[u8],
         options: &LoadOptions,
         provider: ProviderKind,
-    ) -> Result<(Session, Arc<NativeMemory>), String> {
+    ) -> Result<(Session, Arc<NativeMemory>), ProviderError> {
         let memory = Arc::new(NativeMemory::new(self.run_memory_bytes));
         let level = match options.graph_optimization {
             GraphOptimization::Disable => GraphOptimizationLevel::Disable,
@@ -139,32 +137,29 @@ impl Runtime {
             GraphOptimization::All => GraphOptimizationLevel::All,
         };
         let parallel = options.inter_op_threads > 1;
-        let builder = set(Session::builder(&self.environment))?;
-        let builder = set(builder.with_thread_manager(Threads(memory.clone())))?;
-        let builder = set(builder.with_intra_threads(options.threads))?;
-        let builder = set(builder.with_inter_threads(options.inter_op_threads))?;
-        let builder = set(builder.with_parallel_execution(parallel))?;
-        // Spinning threads would take the cores that plugins run on.
-        let builder = set(builder.with_intra_op_spinning(false))?;
-        let builder = set(builder.with_inter_op_spinning(false))?;
-        let builder = set(builder.with_optimization_level(level))?;
-        let builder = set(builder.with_memory_pattern(options.memory_pattern && !parallel))?;
-        let providers = execution_providers(provider, options);
-        let mut builder = set(builder.with_execution_providers(providers))?;
-        let session = set(builder.commit_from_memory(onnx))?;
+        // Errors of the builder carry it along; `ort::Error` is the error alone.
+        let configured = || -> ort::Result<SessionBuilder> {
+            Ok(Session::builder(&self.environment)?
+                .with_thread_manager(Threads(memory.clone()))?
+                .with_intra_threads(options.threads)?
+                .with_inter_threads(options.inter_op_threads)?
+                .with_parallel_execution(parallel)?
+                // Spinning threads would take the cores that plugins run on.
+                .with_intra_op_spinning(false)?
+                .with_inter_op_spinning(false)?
+                .with_optimization_level(level)?
+                .with_memory_pattern(options.memory_pattern && !parallel)?
+                .with_execution_providers(execution_providers(provider, options))?)
+        };
+        let session = configured()?.commit_from_memory(onnx)?;
         // Weights are bounded by the proof.
         memory.reset();
         Ok((session, memory))
     }
 }
 
-/// An outcome of `ort`, whose errors carry the builder along, with the error as text.
-fn set<T, E: std::fmt::Display>(outcome: Result<T, E>) -> Result<T, String> {
-    outcome.map_err(|error| error.to_string())
-}
-
-/// What ONNX Runtime is to run the model on. An accelerator that cannot be used is an error: falling
-/// back is the chain's work, which says so.
+/// The execution providers of a session. An accelerator that cannot be used is an error: to fall
+/// back is this crate's work, which warns of it.
 fn execution_providers(
     provider: ProviderKind,
     options: &LoadOptions,
@@ -181,12 +176,14 @@ fn execution_providers(
     }
 }
 
-fn describe(outlet: &Outlet) -> Result<TensorInfo, String> {
+fn describe(outlet: &Outlet) -> Result<TensorInfo, ProviderError> {
     let name = outlet.name().to_owned();
     let ValueType::Tensor { ty, shape, .. } = outlet.dtype() else {
-        return Err(format!("{name:?} is a {}, only tensors can be served", outlet.dtype()));
+        return Err(ProviderError::NotATensor { name, found: outlet.dtype().to_string() });
     };
-    let dtype = from_ort(*ty).ok_or_else(|| format!("{name:?} has element type {ty}"))?;
+    let Some(dtype) = from_ort(*ty) else {
+        return Err(ProviderError::ElementType { name, found: ty.to_string() });
+    };
     let dims = shape.iter().map(|dim| usize::try_from(*dim).ok()).collect();
     Ok(TensorInfo { name: name.into(), dtype, dims })
 }
@@ -217,8 +214,8 @@ struct Instance {
     outputs: Vec<TensorInfo>,
     rows_are_dynamic: bool,
     pool: BufferPool,
-    /// Of the memory that outputs are bound to, where they are.
-    direct: Option<Allocator>,
+    /// The allocator of pinned memory, where outputs are bound to it.
+    pinned: Option<Allocator>,
 }
 
 impl Model for Instance {
@@ -234,8 +231,8 @@ impl Model for Instance {
     }
 }
 
-/// The output, copied where it lies in an input's memory, as one does that the model names as both: that memory
-/// is not kept for as long as an answer is.
+/// The output, copied where it lies in an input's memory. That happens where the model names one
+/// tensor as both, and an input's memory is not kept for as long as an answer is.
 fn unaliased(output: Tensor, inputs: &[Tensor], pool: &BufferPool) -> Result<Tensor, ModelError> {
     let start = output.as_bytes().as_ptr();
     if !inputs.iter().any(|input| input.as_bytes().as_ptr_range().contains(&start)) {
@@ -245,22 +242,26 @@ fn unaliased(output: Tensor, inputs: &[Tensor], pool: &BufferPool) -> Result<Ten
     Tensor::new(output.dtype(), output.shape().into(), buffer).map_err(failed)
 }
 
-// A run returns when its stream is done, outputs copied to the host: ONNX Runtime synchronizes it by default
-// (`disable_synchronize_execution_providers`).
+// A run returns when its stream is done and outputs are copied to the host: ONNX Runtime
+// synchronizes it by default (`disable_synchronize_execution_providers`).
 impl Instance {
     fn run_on(
         &mut self,
         values: &[SessionInputValue<'_>],
         rows: Option<usize>,
     ) -> Result<Vec<Tensor>, ModelError> {
-        if self.direct.is_none() {
+        if self.pinned.is_none() {
             return self.run_unbound(values);
         }
         self.run_bound(values, rows).or_else(|error| {
             let outputs = self.run_unbound(values)?;
-            // So it was the binding: an output's shape is not what the model says, or memory is short.
-            self.direct = None;
-            tracing::warn!(%error, "outputs cannot be bound, they are copied by way of ordinary memory");
+            // The binding was at fault: an output has another shape than the model says, or memory
+            // is short.
+            self.pinned = None;
+            tracing::warn!(
+                %error,
+                "outputs cannot be bound, they are copied by way of ordinary memory"
+            );
             Ok(outputs)
         })
     }
@@ -269,7 +270,7 @@ impl Instance {
         let Self { session, runs, outputs, pool, .. } = self;
         runs.limited(|options, pin| {
             let values = session.run_with_options(values, options).map_err(failed)?;
-            read_all(values, outputs, (pool, pin))
+            read_all(values, outputs, Target { pool, pin })
         })
     }
 
@@ -278,14 +279,14 @@ impl Instance {
         values: &[SessionInputValue<'_>],
         rows: Option<usize>,
     ) -> Result<Vec<Tensor>, ModelError> {
-        let Self { session, runs, outputs, pool, direct: Some(allocator), .. } = self else {
+        let Self { session, runs, outputs, pool, pinned: Some(allocator), .. } = self else {
             return Err(failed("no memory to bind outputs to"));
         };
         let rows = rows.filter(|_| self.rows_are_dynamic);
-        let options = direct::bind(session, outputs, rows, allocator).map_err(failed)?;
+        let options = pinned::bind(session, outputs, rows, allocator).map_err(failed)?;
         runs.counted(|| {
             let values = session.run_with_options(values, &options).map_err(failed)?;
-            read_all(values, outputs, (pool, Some(runs.pin())))
+            read_all(values, outputs, Target { pool, pin: Some(runs.pin()) })
         })
     }
 }
@@ -294,7 +295,8 @@ fn failed(error: impl std::fmt::Display) -> ModelError {
     ModelError(error.to_string())
 }
 
-/// The tensor as ONNX Runtime sees it: without a copy, but for strings, which it wants as its own.
+/// The tensor as a value of ONNX Runtime. Strings are copied, because it wants its own; other
+/// elements are not.
 fn view(tensor: &Tensor) -> Result<SessionInputValue<'_>, ModelError> {
     if let Some(strings) = tensor.strings() {
         let shape: Vec<i64> = tensor.shape().iter().map(|dim| *dim as i64).collect();
@@ -321,28 +323,31 @@ where
     Ok(TensorRef::from_array_view((shape, data)).map_err(failed)?.into())
 }
 
+/// Where outputs are read to.
+#[derive(Clone, Copy)]
+struct Target<'a> {
+    pool: &'a BufferPool,
+    /// Outputs may stay where they lie, held by this.
+    pin: Option<&'a Pin>,
+}
+
 fn read_all(
     values: SessionOutputs<'_>,
     outputs: &[TensorInfo],
-    target: (&BufferPool, Option<&Pin>),
+    target: Target<'_>,
 ) -> Result<Vec<Tensor>, ModelError> {
     let values = values.into_iter().zip(outputs);
     values.map(|((_, value), output)| read(value, output.dtype, target)).collect()
 }
 
-/// An output: its memory itself where that is large and may be pinned, else a copy.
-fn read(
-    value: DynValue,
-    dtype: Dtype,
-    target: (&BufferPool, Option<&Pin>),
-) -> Result<Tensor, ModelError> {
-    let (pool, _) = target;
+/// An output as a tensor: in its own memory where that is large and may be kept, else a copy.
+fn read(value: DynValue, dtype: Dtype, target: Target<'_>) -> Result<Tensor, ModelError> {
     with_element_type!(dtype, Element => read_of::<Element>(value, dtype, target), other => match other {
         Dtype::Bfloat16 => read_of::<half::bf16>(value, dtype, target),
         Dtype::String => {
             let (shape, strings) = value.try_extract_strings().map_err(failed)?;
             let shape = shape.iter().map(|dim| *dim as usize).collect();
-            Tensor::from_strings(pool, shape, &strings).map_err(failed)
+            Tensor::from_strings(target.pool, shape, &strings).map_err(failed)
         }
         other => Err(ModelError(unsupported(other))),
     })
@@ -354,7 +359,7 @@ const KEPT_BYTES_MIN: usize = 16 << 10;
 fn read_of<T>(
     value: DynValue,
     dtype: Dtype,
-    (pool, pin): (&BufferPool, Option<&Pin>),
+    Target { pool, pin }: Target<'_>,
 ) -> Result<Tensor, ModelError>
 where
     T: PrimitiveTensorElementType + NoUninit,

@@ -1,7 +1,7 @@
 //! First runs of a model: on zeros and short texts, dimensions that may vary being 1.
 //!
-//! A first run costs more than those after it, so that models run before they serve. It also shows
-//! what a model does whatever its inputs are.
+//! A first run costs more than later ones, so models run once before they serve. It also shows
+//! faults that do not depend on the inputs.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -17,11 +17,10 @@ const INPUT_BYTES_MAX: usize = 64 << 20;
 /// Texts that are made up, at most.
 const TEXTS_MAX: usize = 1 << 16;
 
-/// A first run in the server may take so long.
+/// The longest time of a first run in the server.
 const RUN_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Run each instance once with one row, which is what the child proved. Returns why it failed, where
-/// it did.
+/// Run each instance once with one row, as the child did.
 pub(crate) fn warm_up(
     instances: &mut [Box<dyn Model>],
     info: &ModelInfo,
@@ -41,7 +40,7 @@ pub(crate) fn run_once(
     model.run(&inputs).map(drop)
 }
 
-/// Run it once, within `time` where it can be ended. Returns why it failed, where it did.
+/// Run it once, within `time` where it can be ended.
 fn run_within(model: &mut dyn Model, inputs: &[Tensor], time: Duration) -> Result<(), ModelError> {
     let interrupt = model.interrupt();
     let (outcome, ended) = std::thread::scope(|scope| {

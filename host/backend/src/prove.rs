@@ -1,54 +1,61 @@
-//! What a process does for another one that is to load a model for the first time.
+//! The proof of a model: a child process loads it and runs it once before the server does.
 
-use crate::{
-    Backends, LoadError, LoadOptions, ProviderKind, backend_of, check, onnxruntime, probe,
-};
+use crate::backends::Backends;
+use crate::error::{LoadError, ProviderFailure};
+use crate::inspect::inspect;
+use crate::onnxruntime::is_out_of_memory;
+use crate::options::{LoadOptions, ProviderKind};
+use crate::probe;
 
-/// What a [proof](Backends::prove) came to.
+/// The outcome of a [proof](Backends::prove).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proven {
-    /// What loaded and ran it, the best first.
+    /// The providers that loaded and ran it, the best first.
     pub providers: Vec<ProviderKind>,
-    /// Why others did not.
+    /// The reasons of the others, each with its provider.
     pub failed: Vec<String>,
 }
 
 impl Backends {
-    /// What a process does for another one that is to load a model for the first time: load it on the
-    /// processor and run it once, within limits that the process has set itself.
+    /// Load a model on the processor and run it once, within limits that this process has set
+    /// itself.
+    ///
+    /// # Errors
+    /// [`LoadError`] where the file is not a model, no provider can run it, or its first run needs
+    /// more memory than there is.
     pub fn prove(&self, onnx: &[u8], options: &LoadOptions) -> Result<Proven, LoadError> {
-        let inspected = check(onnx)?;
+        let inspected = inspect(onnx)?;
         let mut providers = self.wanted(&options.providers);
         let on_gpu = providers.contains(&ProviderKind::Cuda);
         // CUDA reserves far more address space than it uses.
         providers.retain(|kind| *kind != ProviderKind::Cuda);
         let one = LoadOptions { instances: 1, threads: 1, inter_op_threads: 1, ..options.clone() };
-        let mut proven = Proven::default();
+        let (mut proven, mut failures) = (Proven::default(), Vec::new());
         for kind in providers {
-            // As of `candidates`.
+            // Without a list tract is for models that ONNX Runtime cannot load.
             if options.providers.is_empty() && !proven.providers.is_empty() {
                 break;
             }
-            let backend = backend_of(kind);
             let mut loaded = match self.load_on(kind, onnx, &one, &inspected) {
                 Ok(loaded) => loaded,
-                Err(why) => {
-                    proven.failed.push(format!("{backend}: {why}"));
+                Err(error) => {
+                    failures.push(ProviderFailure { provider: kind, error });
                     continue;
                 }
             };
             let Some(model) = loaded.instances.first_mut() else { continue };
             match probe::run_once(model.as_mut(), &loaded.info, &self.pool) {
-                Err(error) if onnxruntime::is_out_of_memory(&error) => {
+                Err(error) if is_out_of_memory(&error) => {
                     return Err(LoadError::OutOfMemory(error.0));
                 }
-                // Zeros may be what the model cannot take.
+                // Perhaps the model cannot take zeros.
                 Ok(()) | Err(_) => proven.providers.push(kind),
             }
         }
         if proven.providers.is_empty() && !on_gpu {
-            return Err(LoadError::Unusable { opset: inspected.opset, reasons: proven.failed });
+            return Err(LoadError::Unusable { opset: inspected.opset, reasons: failures });
         }
+        proven.failed = failures.iter().map(ToString::to_string).collect();
         Ok(proven)
     }
 }

@@ -72,7 +72,7 @@ fn goldens_on_tract() {
 #[test]
 fn what_is_no_model_is_refused() {
     let error = backends().load(b"not an onnx file", &LoadOptions::default()).err().unwrap();
-    assert!(error.to_string().starts_with("the file is no ONNX model"), "{error}");
+    assert!(error.to_string().starts_with("the file is not an ONNX model"), "{error}");
 }
 
 #[test]

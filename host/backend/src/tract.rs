@@ -1,4 +1,4 @@
-//! tract: pure Rust, always there, several times slower.
+//! tract: a backend in pure Rust, which is always there and several times slower.
 
 use std::sync::Arc;
 
@@ -9,12 +9,13 @@ use tract_onnx::prelude::{
 };
 use tract_onnx::tract_hir::internal::{DimFact, DimLike, Factoid, InferenceFact, ShapeFactoid};
 
+use crate::element_type::{unsupported, with_element_type};
+use crate::error::ProviderError;
 use crate::inspect::Inspected;
-use crate::{LoadOptions, Loaded, unsupported, with_element_type};
+use crate::loaded::Loaded;
+use crate::options::{LoadOptions, TRACT};
 
-pub(crate) const NAME: &str = "tract";
-
-/// tract itself reads any; this is what `cargo xtask conformance` runs.
+/// The newest opset that `cargo xtask conformance` runs. tract itself reads any.
 const OPSET_MAX: i64 = 28;
 
 pub(crate) fn load(
@@ -22,23 +23,21 @@ pub(crate) fn load(
     options: &LoadOptions,
     pool: &BufferPool,
     Inspected { opset, operators, .. }: &Inspected,
-) -> Result<Loaded, String> {
+) -> Result<Loaded, ProviderError> {
     if *opset > OPSET_MAX {
-        return Err(format!(
-            "opset {opset} is newer than the newest it was tested with, {OPSET_MAX}"
-        ));
+        return Err(ProviderError::Opset { opset: *opset, max: OPSET_MAX });
     }
     let known = tract_onnx::onnx().op_register.0;
-    // Those for classical machine learning it knows without their domain.
+    // tract knows the operators for classical machine learning without their domain.
     let is_known =
         |name: &str| known.contains_key(name.strip_prefix("ai.onnx.ml.").unwrap_or(name));
-    let unknown: Vec<_> = operators.iter().filter(|name| !is_known(name)).collect();
+    let unknown: Vec<_> = operators.iter().filter(|name| !is_known(name)).cloned().collect();
     if !unknown.is_empty() {
-        return Err(format!("it has no operator {unknown:?}"));
+        return Err(ProviderError::Operators(unknown));
     }
     // tract is known to panic on some malformed graphs; that must not take the host along.
     let loading = std::panic::catch_unwind(|| load_plan(onnx));
-    let (plan, info) = loading.unwrap_or_else(|_| Err("panicked while loading".into()))?;
+    let (plan, info) = loading.unwrap_or(Err(ProviderError::Panicked))?;
     let instance = || {
         let (plan, dtypes) =
             (plan.clone(), info.outputs.iter().map(|output| output.dtype).collect());
@@ -50,8 +49,8 @@ pub(crate) fn load(
 
 type Plan = Arc<TypedRunnableModel>;
 
-fn load_plan(onnx: &[u8]) -> Result<(Plan, ModelInfo), String> {
-    let why = |error: tract_onnx::prelude::TractError| format!("{error:#}");
+fn load_plan(onnx: &[u8]) -> Result<(Plan, ModelInfo), ProviderError> {
+    let why = ProviderError::Tract;
     let mut model =
         tract_onnx::onnx().model_for_read(&mut std::io::Cursor::new(onnx)).map_err(why)?;
     for index in 0..model.input_outlets().map_err(why)?.len() {
@@ -70,7 +69,7 @@ fn load_plan(onnx: &[u8]) -> Result<(Plan, ModelInfo), String> {
     let input_names: Vec<_> =
         inputs.iter().map(|outlet| model.node(outlet.node).name.clone()).collect();
     let model = model.into_optimized().map_err(why)?;
-    let mut info = ModelInfo { backend: NAME, inputs: Vec::new(), outputs: Vec::new() };
+    let mut info = ModelInfo { backend: TRACT, inputs: Vec::new(), outputs: Vec::new() };
     for (index, name) in input_names.into_iter().enumerate() {
         info.inputs.push(describe(name, model.input_fact(index).map_err(why)?)?);
     }
@@ -97,11 +96,12 @@ fn with_symbols(
     Ok(fact)
 }
 
-fn describe(name: String, fact: &TypedFact) -> Result<TensorInfo, String> {
-    let dtype = from_tract(fact.datum_type)
-        .ok_or_else(|| format!("{name:?} has element type {:?}", fact.datum_type))?;
+fn describe(name: String, fact: &TypedFact) -> Result<TensorInfo, ProviderError> {
+    let Some(dtype) = from_tract(fact.datum_type) else {
+        return Err(ProviderError::ElementType { name, found: format!("{:?}", fact.datum_type) });
+    };
     if dtype == Dtype::String {
-        return Err(format!("{name:?}: {}", unsupported(dtype)));
+        return Err(ProviderError::Unsupported { name, dtype });
     }
     let dims = fact.shape.iter().map(|dim| dim.to_usize().ok()).collect();
     Ok(TensorInfo { name: name.into(), dtype, dims })

@@ -73,7 +73,7 @@ pub enum SubmitError {
 impl SubmitError {
     pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Input(error) => error.code(),
+            Self::Input(_) => ErrorCode::InvalidRequest,
             Self::TooManyRows { .. } => ErrorCode::Unprocessable,
             Self::QueueFull(_) => ErrorCode::QueueFull,
             Self::TooBusy { .. } => ErrorCode::Overloaded,

@@ -1,4 +1,4 @@
-//! What the parent does for one child: feed it, read it, reap it. Blocking, on a thread of its own.
+//! The parent's side of one child: feeds it, reads it, reaps it. Blocking, on a thread of its own.
 
 use std::io::{self, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 
 use crate::{ChildError, ChildLimits};
 
-/// What is kept of a child's standard error.
+/// The bytes that are kept of a child's standard error.
 const SAID_BYTES_MAX: usize = 4 << 10;
 
 /// A child that can be killed from any thread, before it is started and until it is reaped:
@@ -34,8 +34,8 @@ impl Victim {
         if matches!(*state, State::Over) {
             return Err(io::ErrorKind::Interrupted.into());
         }
-        // A group of its own, so that what it starts is killed with it: a process that is left would
-        // hold the pipes open.
+        // A group of its own, so that what it starts is killed with it: a process that is left
+        // would hold the pipes open.
         let mut child = command.process_group(0).spawn()?;
         let pipes = Pipes {
             stdin: child.stdin.take(),

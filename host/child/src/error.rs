@@ -6,32 +6,51 @@ use std::time::Duration;
 /// Why a child gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ChildError {
+    /// So many jobs wait already that this one is refused.
     #[error("{0} jobs are waiting already; try again later")]
     Busy(usize),
+    /// No job is begun any more.
     #[error("the server is shutting down")]
     ShuttingDown,
     /// The host's fault: no process could be made, or a pipe to it failed.
     #[error("cannot run a child process: {0}")]
     Io(#[from] io::Error),
+    /// It ran over its time by the clock.
     #[error("it took longer than {} s", .0.as_secs_f64())]
     TimedOut(Duration),
+    /// It used up its processor time.
     #[error("it used up its {} s of processor time", .0.as_secs_f64())]
     OutOfTime(Duration),
+    /// It answered with more bytes than it may.
     #[error("its answer is over the limit of {0} bytes")]
     TooMuchOutput(u64),
     /// A failed allocation ends a process with SIGABRT (6), a stack overflow with SIGSEGV (11).
-    #[error("signal {signal} ended it, with a memory limit of {memory_bytes} bytes{}", reason(.said))]
-    Killed { signal: i32, memory_bytes: u64, said: String },
+    #[error(
+        "signal {signal} ended it, with a memory limit of {memory_bytes} bytes{}", reason(.said)
+    )]
+    Killed {
+        /// The signal.
+        signal: i32,
+        /// The limit on its memory.
+        memory_bytes: u64,
+        /// The end of its standard error.
+        said: String,
+    },
     /// It ended by itself and said that it failed.
     #[error("it failed with exit status {status}{}", reason(.said))]
-    Failed { status: i32, said: String },
+    Failed {
+        /// Its exit status.
+        status: i32,
+        /// The end of its standard error.
+        said: String,
+    },
 }
 
 impl ChildError {
-    /// Whether the server is at fault, rather than the work that the child was given.
+    /// Whether the server is at fault, and not the work that the child was given.
     pub fn is_hosts_fault(&self) -> bool {
         match self {
-            // Not by this server, which says why it ends a child: the kernel, for want of memory.
+            // This server says why it ends a child. So it was the kernel, for want of memory.
             Self::Killed { signal, .. } => *signal == rustix::process::Signal::KILL.as_raw(),
             other => matches!(other, Self::Busy(_) | Self::ShuttingDown | Self::Io(_)),
         }

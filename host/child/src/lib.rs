@@ -1,14 +1,14 @@
 //! Work that may take any time and any memory, done in a child process within limits.
 //!
 //! The server hands such work (compiling a plugin, running a model for the first time) to a child
-//! process of the same binary: `runner` starts it, feeds it, waits for it and ends it; `task` is the
-//! child's side; `attend` is what the parent does for one child on a thread of its own. Refuses to
-//! know what the work is: a job has a name, a small document and a file.
+//! process of the same binary: `runner` starts it, feeds it, waits for it and ends it; `task` is
+//! the child's side; `attend` serves one child on a thread of its own. Refuses to know what the
+//! work is: a job has a name, a small document and a file.
 //!
 //! The parent writes to the child's standard input: the length of a head, the head, the document,
-//! the file. Then it keeps the pipe open: a child whose standard input ends has lost its parent, and
-//! ends. The child's standard output is its answer; its standard error becomes the reason where it
-//! fails.
+//! the file. Then it keeps the pipe open: a child whose standard input ends has lost its parent,
+//! and ends. The child's standard output is its answer; its standard error becomes the reason where
+//! it fails.
 //!
 //! Invariants:
 //! - a child sets its limits before it reads anything of the job;
@@ -17,6 +17,7 @@
 //!   environment, and `/` as its working directory.
 
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
 mod attend;
 mod error;

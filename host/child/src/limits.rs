@@ -1,4 +1,4 @@
-//! What one child may use.
+//! The limits of one child.
 
 use std::io;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// Descriptors that a child may have open.
 const FILES: u64 = 256;
 
-/// What one child may use. Going over ends the child.
+/// The limits of one child. Going over one ends the child.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChildLimits {
     /// From its start to its end. Kept by the parent.
@@ -21,7 +21,7 @@ pub struct ChildLimits {
     pub memory_bytes: u64,
     /// Address space, where it is bounded; CUDA, for one, reserves far more than it uses.
     pub address_bytes: Option<u64>,
-    /// What it answers, and the largest file that it can write.
+    /// The most bytes of its answer, and of a file that it writes.
     pub output_bytes: u64,
 }
 
@@ -41,7 +41,7 @@ impl ChildLimits {
         if let Some(bytes) = self.address_bytes {
             bind(Resource::As, bytes, bytes)?;
         }
-        // The soft limit is a signal that says why; the hard one ends it, come what may.
+        // At the soft limit a signal ends it and tells why; the hard limit ends it in any case.
         let seconds = self.cpu.as_secs().max(1);
         bind(Resource::Cpu, seconds, seconds + 1)?;
         Share::Long.apply()

@@ -25,8 +25,9 @@ const PROGRESS: Duration = Duration::from_secs(15);
 /// How children are started.
 #[derive(Clone, Debug)]
 pub struct RunnerConfig {
-    /// What is run: something that calls [`enter`](crate::enter) first.
+    /// The program of a child, which must call [`enter`](crate::enter) first.
     pub program: PathBuf,
+    /// Its arguments.
     pub arguments: Vec<OsString>,
     /// All of a child's environment.
     pub environment: Vec<(OsString, OsString)>,
@@ -40,7 +41,7 @@ impl RunnerConfig {
     /// Children of this process's own binary, one at a time.
     pub fn new(arguments: &[&str]) -> Self {
         Self {
-            // Also where the file has been replaced since this process started: what runs now.
+            // This is the running program, also where its file was replaced meanwhile.
             program: "/proc/self/exe".into(),
             arguments: arguments.iter().map(Into::into).collect(),
             environment: Vec::new(),
@@ -55,13 +56,15 @@ impl RunnerConfig {
 pub struct Job {
     /// The kind of work, as the child knows it.
     pub job: &'static str,
-    /// What it is about, for people.
+    /// The subject of the work, for people.
     pub subject: String,
-    /// What is asked, in the job's own words.
+    /// The job's own description of the work.
     pub document: Vec<u8>,
-    /// What it is asked about.
+    /// The file that the work is about.
     pub file: Bytes,
+    /// Where the answer goes.
     pub output: Output,
+    /// The child's limits.
     pub limits: ChildLimits,
 }
 
@@ -77,11 +80,13 @@ pub enum Output {
 /// A job that waits or runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobStatus {
+    /// The kind of work.
     pub job: &'static str,
+    /// The subject of the work, for people.
     pub subject: String,
-    /// Since it came.
+    /// The time since it came.
     pub waited: Duration,
-    /// Since its child was started; none while it waits.
+    /// The time since its child was started; none while it waits.
     pub running: Option<Duration>,
 }
 
@@ -104,14 +109,17 @@ struct Entry {
 }
 
 impl ChildRunner {
+    /// A runner without jobs.
     pub fn new(config: RunnerConfig) -> Arc<Self> {
         let permits = Semaphore::new(config.concurrent.max(1));
         let (stopped, next) = (CancellationToken::new(), AtomicU64::new(0));
         Arc::new(Self { config, permits, stopped, next, jobs: Mutex::default() })
     }
 
-    /// Run a job in a child of its own, when it is its turn. The child is killed where the returned
-    /// future is dropped.
+    /// Run a job in a child of its own, in its turn. Dropping the returned future kills the child.
+    ///
+    /// # Errors
+    /// [`ChildError::is_hosts_fault`] tells a fault of the host from one of the work.
     pub async fn run(&self, job: Job) -> Result<Vec<u8>, ChildError> {
         let place = self.enqueue(&job)?;
         let _permit = tokio::select! {
@@ -142,7 +150,13 @@ impl ChildRunner {
                 }
                 _ = progress.tick() => {
                     let (seconds, waiting) = (begun.elapsed().as_secs(), self.waiting());
-                    tracing::info!(job = kind, subject, seconds, waiting, "a child is still at work");
+                    tracing::info!(
+                        job = kind,
+                        subject,
+                        seconds,
+                        waiting,
+                        "a child is still at work"
+                    );
                 }
             }
         };

@@ -10,7 +10,7 @@ use crate::ChildLimits;
 /// The longest head: a job's name, limits and three numbers.
 const HEAD_BYTES_MAX: u32 = 4 << 10;
 
-/// What comes first on the child's standard input, after its length as four bytes.
+/// The head of the child's standard input; its length stands before it as four bytes.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Head {
@@ -20,19 +20,22 @@ pub(crate) struct Head {
     pub(crate) file_len: usize,
 }
 
-/// What a child has to do.
+/// The work of a child.
 #[derive(Debug)]
 pub struct Task {
     /// The kind of work.
     pub job: String,
-    /// What is asked, in the job's own words.
+    /// The job's own description of the work.
     pub document: Vec<u8>,
-    /// What it is asked about.
+    /// The file that the work is about.
     pub file: Vec<u8>,
 }
 
-/// Enter the life of a child: the calling process is bound to the limits that its parent sent, and
-/// ends when its parent does. Call this before anything else; the answer goes to standard output.
+/// Become a child: bind the calling process to the limits that its parent sent, and end it when its
+/// parent ends. Call this before anything else. The answer goes to standard output.
+///
+/// # Errors
+/// Standard input does not hold a task, or the limits cannot be set.
 pub fn enter() -> io::Result<Task> {
     let mut input = io::stdin().lock();
     let mut len = [0; 4];
@@ -60,11 +63,10 @@ fn read(input: &mut impl Read, len: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Nothing more is ever written to this pipe: it ends when the parent lets go of it, however.
+/// The parent writes nothing more to this pipe. The pipe ends when the parent drops it or ends.
 fn end_with_parent() {
     let mut rest = [0; 1];
-    while matches!(io::stdin().read(&mut rest), Err(error) if error.kind() == io::ErrorKind::Interrupted)
-    {
-    }
+    let was_interrupted = |error: io::Error| error.kind() == io::ErrorKind::Interrupted;
+    while io::stdin().read(&mut rest).is_err_and(was_interrupted) {}
     let _ = kill_process(getpid(), Signal::KILL);
 }

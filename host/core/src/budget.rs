@@ -33,9 +33,9 @@ pub struct PromisedBytes {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this request would raise the tenant's bytes in flight to {wanted}; the limit is {max}")]
 pub struct OverBudget {
-    /// What would be held, in bytes.
+    /// The bytes that would be held.
     pub wanted: usize,
-    /// What may be, in bytes.
+    /// The most bytes that may be held.
     pub max: usize,
 }
 
@@ -51,19 +51,20 @@ impl ByteBudget {
         Arc::new(Self { held: AtomicUsize::new(0), promised: AtomicUsize::new(0), max })
     }
 
-    /// What is held just now, in bytes.
+    /// The bytes that are held just now.
     pub fn held(&self) -> usize {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Hold `bytes` that are in memory already, whatever the budget has left: those after them are refused.
+    /// Hold `bytes` that are in memory already, whatever the budget has left. Later ones are
+    /// refused then.
     pub fn hold(self: &Arc<Self>, bytes: usize) -> HeldBytes {
         self.held.fetch_add(bytes, Ordering::Relaxed);
         HeldBytes { budget: self.clone(), bytes: AtomicUsize::new(bytes) }
     }
 
-    /// Set memory aside for `bytes` that are on their way, unless that made more than a quarter of the budget: what
-    /// is only said to come must not keep out what is there.
+    /// Set memory aside for `bytes` that are on their way, unless that made more than a quarter of
+    /// the budget: what is only said to come must not keep out what is there.
     pub fn promise(self: &Arc<Self>, bytes: usize) -> Option<PromisedBytes> {
         let more = |promised: usize| promised.checked_add(bytes).filter(|all| *all <= self.max / 4);
         self.promised.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
@@ -78,7 +79,10 @@ impl Drop for PromisedBytes {
 }
 
 impl HeldBytes {
-    /// Hold `bytes` more, if the budget has them left.
+    /// Hold `bytes` more.
+    ///
+    /// # Errors
+    /// [`OverBudget`] where the budget has fewer left; nothing changes then.
     pub fn try_add(&self, bytes: usize) -> Result<(), OverBudget> {
         let ByteBudget { held, max, .. } = &*self.budget;
         let wanted = held.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
@@ -104,7 +108,7 @@ impl HeldBytes {
         Bytes::from_owner(Owner { bytes, _held: self })
     }
 
-    /// Give `bytes` of them back, or all where fewer are held.
+    /// Give back `bytes` of those held, or all where fewer are held.
     pub fn give_back(&self, bytes: usize) {
         let mut given = 0;
         let less = |held: usize| {
@@ -115,7 +119,7 @@ impl HeldBytes {
         self.budget.held.fetch_sub(given, Ordering::Relaxed);
     }
 
-    /// Give all of them back.
+    /// Give all bytes back.
     pub fn release(&self) {
         let bytes = self.bytes.swap(0, Ordering::Relaxed);
         self.budget.held.fetch_sub(bytes, Ordering::Relaxed);

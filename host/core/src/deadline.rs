@@ -1,8 +1,8 @@
-//! When a request stops being worth anything.
+//! The end of a request's time.
 
 use std::time::Instant;
 
-/// A point in time after which nobody waits for the answer.
+/// The point in time after which no client waits for the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Deadline(Instant);
 

@@ -1,108 +1,91 @@
-//! Element types.
+//! Element types: one table of their sizes and names.
 
 use std::fmt;
 
-/// An ONNX element type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Dtype {
+macro_rules! dtypes {
+    ($($(#[doc = $doc:literal])+ $dtype:ident: $size:expr, $name:literal;)*) => {
+        /// An ONNX element type.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Dtype {
+            $($(#[doc = $doc])+ $dtype,)*
+        }
+
+        impl Dtype {
+            /// Every element type.
+            pub const ALL: &[Self] = &[$(Self::$dtype),*];
+
+            /// Bytes that an element takes; none for [`Dtype::String`], whose elements differ in
+            /// length.
+            pub fn size_bytes(self) -> Option<usize> {
+                match self {
+                    $(Self::$dtype => $size,)*
+                }
+            }
+
+            /// The name in messages and over the Open Inference Protocol, `FP32` for example.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$dtype => $name,)*
+                }
+            }
+        }
+    };
+}
+
+dtypes! {
     /// One byte, 0 or 1.
-    Bool,
+    Bool: Some(1), "BOOL";
     /// Unsigned 8 bits.
-    Uint8,
+    Uint8: Some(1), "UINT8";
     /// Signed 8 bits.
-    Int8,
+    Int8: Some(1), "INT8";
     /// Unsigned 16 bits.
-    Uint16,
+    Uint16: Some(2), "UINT16";
     /// Signed 16 bits.
-    Int16,
+    Int16: Some(2), "INT16";
     /// Unsigned 32 bits.
-    Uint32,
+    Uint32: Some(4), "UINT32";
     /// Signed 32 bits.
-    Int32,
+    Int32: Some(4), "INT32";
     /// Unsigned 64 bits.
-    Uint64,
+    Uint64: Some(8), "UINT64";
     /// Signed 64 bits.
-    Int64,
+    Int64: Some(8), "INT64";
     /// IEEE 754 binary16.
-    Float16,
+    Float16: Some(2), "FP16";
     /// The upper half of a binary32.
-    Bfloat16,
+    Bfloat16: Some(2), "BF16";
     /// IEEE 754 binary32.
-    Float32,
+    Float32: Some(4), "FP32";
     /// IEEE 754 binary64.
-    Float64,
+    Float64: Some(8), "FP64";
     /// UTF-8 text: a little-endian u32 length, then so many bytes, for each element.
-    String,
+    String: None, "BYTES";
 }
 
 impl Dtype {
-    /// Every element type.
-    pub const ALL: [Self; 14] = [
-        Self::Bool,
-        Self::Uint8,
-        Self::Int8,
-        Self::Uint16,
-        Self::Int16,
-        Self::Uint32,
-        Self::Int32,
-        Self::Uint64,
-        Self::Int64,
-        Self::Float16,
-        Self::Bfloat16,
-        Self::Float32,
-        Self::Float64,
-        Self::String,
-    ];
-
-    /// Bytes an element takes; none for [`Dtype::String`], whose elements differ in length.
-    pub fn size_bytes(self) -> Option<usize> {
-        match self {
-            Self::Bool | Self::Uint8 | Self::Int8 => Some(1),
-            Self::Uint16 | Self::Int16 | Self::Float16 | Self::Bfloat16 => Some(2),
-            Self::Uint32 | Self::Int32 | Self::Float32 => Some(4),
-            Self::Uint64 | Self::Int64 | Self::Float64 => Some(8),
-            Self::String => None,
-        }
-    }
-
-    /// The Open Inference Protocol's name, `FP32` for example.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Bool => "BOOL",
-            Self::Uint8 => "UINT8",
-            Self::Int8 => "INT8",
-            Self::Uint16 => "UINT16",
-            Self::Int16 => "INT16",
-            Self::Uint32 => "UINT32",
-            Self::Int32 => "INT32",
-            Self::Uint64 => "UINT64",
-            Self::Int64 => "INT64",
-            Self::Float16 => "FP16",
-            Self::Bfloat16 => "BF16",
-            Self::Float32 => "FP32",
-            Self::Float64 => "FP64",
-            Self::String => "BYTES",
-        }
-    }
-}
-
-/// A text that names no [`Dtype`].
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no datatype")]
-pub struct InvalidDtype(String);
-
-impl std::str::FromStr for Dtype {
-    type Err = InvalidDtype;
-
-    /// The Open Inference Protocol's name.
-    fn from_str(text: &str) -> Result<Self, InvalidDtype> {
-        let named = Self::ALL.into_iter().find(|dtype| dtype.as_str() == text);
-        named.ok_or_else(|| InvalidDtype(text.chars().take(80).collect()))
+    /// The one of this [name](Self::as_str).
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|dtype| dtype.as_str() == name)
     }
 }
 
 impl fmt::Display for Dtype {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_dtype_is_found_by_its_name() {
+        for dtype in Dtype::ALL {
+            assert_eq!(Dtype::named(dtype.as_str()), Some(*dtype));
+        }
+        assert_eq!(Dtype::ALL.len(), 14);
+        assert_eq!(Dtype::named("fp32"), None);
     }
 }

@@ -33,7 +33,7 @@ macro_rules! error_codes {
                 }
             }
 
-            /// What it means, in a sentence.
+            /// Its meaning, in a sentence.
             pub fn meaning(self) -> &'static str {
                 match self {
                     $(Self::$code => $meaning,)*

@@ -1,5 +1,5 @@
-//! The words every other crate speaks: ids, tensors, the [`Model`] trait, limits, deadlines and
-//! error codes.
+//! The words every other crate speaks: names, digests, tensors, the [`Model`] trait, limits,
+//! deadlines and error codes.
 //!
 //! Refuses to know I/O, async runtimes and the formats of any edge (JSON, WIT, protobuf).
 //!
@@ -9,24 +9,34 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod block;
 mod budget;
 mod buffer;
 mod deadline;
+mod digest;
 mod dtype;
 mod error;
-mod id;
+mod free_blocks;
 mod limits;
 mod model;
+mod name;
+mod pool;
 mod receipt;
 mod tensor;
+mod texts;
 
+pub use block::{MemoryBlock, MemorySource};
 pub use budget::{ByteBudget, HeldBytes, OverBudget, PromisedBytes};
-pub use buffer::{Buffer, BufferMut, BufferPool, MemoryBlock, MemorySource, POISON};
+pub use buffer::{Buffer, BufferMut};
 pub use deadline::Deadline;
-pub use dtype::{Dtype, InvalidDtype};
+pub use digest::{Digest, InvalidDigest};
+pub use dtype::Dtype;
 pub use error::{ClientError, ErrorCode};
-pub use id::{Digest, InvalidDigest, InvalidName, Name};
+pub use free_blocks::POISON;
 pub use limits::{PipelineLimits, PluginLimits};
 pub use model::{InputError, Interrupt, Model, ModelError, ModelInfo, NamedTensor, TensorInfo};
+pub use name::{InvalidName, Name};
+pub use pool::BufferPool;
 pub use receipt::{Outcome, Receipt, Record, Sink, Stages};
 pub use tensor::{Shape, Tensor, TensorError};
+pub use texts::{CutShort, TEXT_LENGTH_BYTES, Texts, push_text};

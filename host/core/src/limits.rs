@@ -1,8 +1,8 @@
-//! What a plugin's call and a pipeline's request may use.
+//! The limits of a plugin's call and of a pipeline's request, with their defaults.
 
 use std::time::Duration;
 
-/// What one call of a plugin may use. Going over ends the call, never the host.
+/// The limits of one call of a plugin. Going over one ends the call, never the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PluginLimits {
     /// Linear memory, summed over all memories of the call.
@@ -47,7 +47,7 @@ impl Default for PluginLimits {
     }
 }
 
-/// What one request of a pipeline may use.
+/// The limits of one request of a pipeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PipelineLimits {
     /// From the request's arrival to its answer.

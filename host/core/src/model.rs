@@ -1,8 +1,9 @@
-//! What a model is to everything above the backends.
+//! Models, as everything above the backends sees them.
 
 use std::sync::Arc;
 
-use crate::{Dtype, ErrorCode, Tensor};
+use crate::dtype::Dtype;
+use crate::tensor::Tensor;
 
 /// One loaded instance of a model. Owned by one thread at a time; several instances run side by
 /// side.
@@ -11,12 +12,12 @@ pub trait Model: Send {
     /// rows; returns one for each of [`ModelInfo::outputs`], in that order.
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError>;
 
-    /// What ran the last batch, where a model has several things that can.
+    /// The provider that ran the last batch, where a model has several.
     fn provider(&self) -> Option<&'static str> {
         None
     }
 
-    /// What ends a run from another thread; none where nothing does.
+    /// The handle that ends a run from another thread; none where nothing can.
     fn interrupt(&self) -> Option<Arc<dyn Interrupt>> {
         None
     }
@@ -68,7 +69,8 @@ pub struct NamedTensor {
 }
 
 impl NamedTensor {
-    /// The bytes of all `tensors`, and what a backend holds beside them while it runs ([`Tensor::run_bytes`]).
+    /// The bytes of all `tensors`, and those that a backend holds beside them while it runs
+    /// ([`Tensor::run_bytes`]).
     pub fn bytes_of(tensors: &[Self]) -> usize {
         let bytes = |Self { tensor, .. }: &Self| {
             let bytes = tensor.as_bytes().len();
@@ -78,7 +80,8 @@ impl NamedTensor {
     }
 }
 
-/// Inputs that do not fit a model.
+/// Inputs that do not fit a model. It has no error code: whether a plugin or a client is at fault,
+/// only the caller knows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
     /// A name the model does not have.
@@ -100,9 +103,9 @@ pub enum InputError {
     WrongDtype {
         /// The input.
         name: String,
-        /// What was given.
+        /// The one that was given.
         actual: Dtype,
-        /// What the model wants.
+        /// The one that the model wants.
         expected: Dtype,
     },
     /// A shape the model does not take.
@@ -110,12 +113,12 @@ pub enum InputError {
     WrongShape {
         /// The input.
         name: String,
-        /// What was given.
+        /// The one that was given.
         actual: String,
-        /// What the model wants, -1 standing for any size.
+        /// The one that the model wants, -1 standing for any size.
         expected: String,
     },
-    /// A text with a NUL, which is where it would end for a runtime.
+    /// A text with a NUL: for a runtime the text would end there.
     #[error("input {name:?}: element {element} holds a NUL byte, which a model's texts cannot")]
     NulInText {
         /// The input.
@@ -130,23 +133,20 @@ pub enum InputError {
         name: String,
         /// Its rows.
         actual: usize,
-        /// What is wrong with that.
+        /// The number that is expected, and why.
         expected: String,
     },
 }
 
-impl InputError {
-    /// A plugin made these inputs, so it is the plugin's fault.
-    pub fn code(&self) -> ErrorCode {
-        ErrorCode::PluginInvalidOutput
-    }
-}
-
 impl TensorInfo {
+    /// The dimensions, -1 standing for any size.
+    pub fn signed_dims(&self) -> Vec<i64> {
+        self.dims.iter().map(|dim| dim.map_or(-1, |size| size as i64)).collect()
+    }
+
     /// The shape as text, -1 standing for any size.
     pub fn shape_text(&self) -> String {
-        let dims: Vec<_> = self.dims.iter().map(|dim| dim.map_or(-1, |size| size as i64)).collect();
-        format!("{dims:?}")
+        format!("{:?}", self.signed_dims())
     }
 
     fn takes(&self, shape: &[usize]) -> bool {
@@ -162,9 +162,12 @@ impl ModelInfo {
         !self.inputs.is_empty() && all.all(|info| matches!(info.dims.first(), Some(None)))
     }
 
-    /// Put the inputs `given` in the model's order, and check that each has the right dtype and shape
-    /// and, where [rows are dynamic](Self::rows_are_dynamic), all have the same number of rows. That
-    /// number is returned; 1 where rows are not dynamic.
+    /// Put the inputs `given` in the model's order, and check that each has the right dtype and
+    /// shape and, where [rows are dynamic](Self::rows_are_dynamic), all have the same number of
+    /// rows. Returns that number, or 1 where rows are not dynamic.
+    ///
+    /// # Errors
+    /// [`InputError`] names the first input that does not fit, and why.
     pub fn arrange(&self, given: &mut [NamedTensor]) -> Result<usize, InputError> {
         let known = |name: &str| self.inputs.iter().any(|info| *info.name == *name);
         if let Some(unknown) = given.iter().find(|input| !known(&input.name)) {
@@ -223,7 +226,7 @@ fn check(info: &TensorInfo, tensor: &Tensor) -> Result<(), InputError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::BufferPool;
+    use crate::pool::BufferPool;
 
     fn info() -> ModelInfo {
         let info = |name: &str, dims: &[Option<usize>]| TensorInfo {

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use crate::{Buffer, BufferPool, Dtype};
+use crate::buffer::Buffer;
+use crate::dtype::Dtype;
+use crate::pool::BufferPool;
+use crate::texts::{TEXT_LENGTH_BYTES, Texts, length_of};
 
 /// Dimensions; the usual few are held in place.
 pub type Shape = SmallVec<[usize; 6]>;
@@ -20,7 +23,7 @@ pub struct Tensor {
     bytes: Range<usize>,
 }
 
-/// Bytes that are no tensor of the dtype and shape given.
+/// Bytes that are not a tensor of the dtype and shape given.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TensorError {
     /// Another length than dtype and shape ask for.
@@ -41,6 +44,10 @@ pub enum TensorError {
 
 impl Tensor {
     /// A tensor of all of `buffer`.
+    ///
+    /// # Errors
+    /// [`TensorError`] where the buffer is not as long as dtype and shape ask for, the shape's
+    /// product overflows, or an element is not one of the dtype.
     pub fn new(dtype: Dtype, shape: Shape, buffer: Arc<Buffer>) -> Result<Self, TensorError> {
         let bytes = buffer.as_bytes();
         match Self::size_bytes(dtype, &shape)? {
@@ -61,13 +68,13 @@ impl Tensor {
         dtype.size_bytes().map(|size| count.checked_mul(size).ok_or_else(overflow)).transpose()
     }
 
-    /// What a backend holds beside a tensor of `bytes` bytes while it runs: of texts three copies, and what describes
-    /// each; nothing of other elements.
+    /// The bytes that a backend holds beside a tensor of `bytes` bytes while it runs: of texts
+    /// three copies and their descriptions, of other elements nothing.
     pub fn run_bytes(dtype: Dtype, shape: &[usize], bytes: usize) -> usize {
         if dtype != Dtype::String {
             return 0;
         }
-        let most = bytes / LENGTH_BYTES;
+        let most = bytes / TEXT_LENGTH_BYTES;
         let texts = elements(shape).map_or(most, |elements| elements.min(most));
         3 * bytes + texts * TEXT_BYTES
     }
@@ -102,7 +109,10 @@ impl Tensor {
 
     /// The elements, where the dtype is [`Dtype::String`].
     pub fn strings(&self) -> Option<impl Iterator<Item = &str>> {
-        (self.dtype == Dtype::String).then_some(Strings { rest: self.as_bytes() })
+        let texts = Texts::of(self.as_bytes()).map_while(Result::ok);
+        // They were checked when the tensor was made.
+        let texts = texts.map_while(|text| std::str::from_utf8(text).ok());
+        (self.dtype == Dtype::String).then_some(texts)
     }
 
     /// A tensor of strings.
@@ -112,15 +122,16 @@ impl Tensor {
         strings: &[S],
     ) -> Result<Self, TensorError> {
         let texts = || strings.iter().map(AsRef::as_ref);
-        let mut buffer = pool.begin(texts().map(|text| LENGTH_BYTES + text.len()).sum());
+        let mut buffer = pool.begin(texts().map(|text| TEXT_LENGTH_BYTES + text.len()).sum());
         for text in texts() {
-            buffer.append(&(text.len() as u32).to_le_bytes());
+            buffer.append(&length_of(text.as_bytes()));
             buffer.append(text.as_bytes());
         }
         Self::new(Dtype::String, shape, buffer.freeze())
     }
 
-    /// Whether it keeps much more memory than its own bytes take: it is a few rows of a large buffer.
+    /// Whether it keeps much more memory alive than its own bytes take: it is a few rows of a large
+    /// buffer.
     pub fn is_small_part(&self) -> bool {
         self.buffer.as_bytes().len() > self.bytes.len().saturating_mul(2)
     }
@@ -135,10 +146,10 @@ impl Tensor {
         shape[0] = range.len();
         let (start, end) = if self.dtype == Dtype::String {
             let row_elements: usize = shape[1..].iter().product();
-            let mut strings = Strings { rest: self.as_bytes() };
+            let mut texts = Texts::of(self.as_bytes());
             let mut position = |rows: usize| {
-                strings.by_ref().take(rows * row_elements).for_each(drop);
-                self.bytes.len() - strings.rest.len()
+                texts.by_ref().take(rows * row_elements).for_each(drop);
+                self.bytes.len() - texts.rest().len()
             };
             (position(range.start), position(range.len()))
         } else {
@@ -182,27 +193,9 @@ impl Tensor {
     }
 }
 
-/// A string's length stands before it, in so many bytes.
-const LENGTH_BYTES: usize = 4;
-
-/// What describes a text in a backend: a string of Rust, one of C and one of C++, with what allocators add.
+/// The description of a text in a backend, in bytes: a string of Rust, one of C and one of C++,
+/// with the overhead of allocators.
 const TEXT_BYTES: usize = 128;
-
-/// Walks over the elements of a tensor of strings, which was checked when it was made.
-struct Strings<'a> {
-    rest: &'a [u8],
-}
-
-impl<'a> Iterator for Strings<'a> {
-    type Item = &'a str;
-
-    fn next(&mut self) -> Option<&'a str> {
-        let (len, tail) = self.rest.split_first_chunk()?;
-        let (text, tail) = tail.split_at_checked(u32::from_le_bytes(*len) as usize)?;
-        self.rest = tail;
-        std::str::from_utf8(text).ok()
-    }
-}
 
 fn elements(shape: &[usize]) -> Result<usize, TensorError> {
     let product = shape.iter().try_fold(1_usize, |product, dim| product.checked_mul(*dim));
@@ -222,19 +215,19 @@ fn check_elements(dtype: Dtype, bytes: &[u8]) -> Result<(), TensorError> {
 }
 
 fn check_strings(count: usize, bytes: &[u8]) -> Result<(), TensorError> {
-    let mut rest = bytes;
+    let mut texts = Texts::of(bytes);
     for index in 0..count {
-        let broken = |why| TensorError::Element(format!("element {index} of a BYTES tensor {why}"));
-        let (len, tail) = rest.split_first_chunk().ok_or_else(|| broken("has no length"))?;
-        let len = u32::from_le_bytes(*len) as usize;
-        let (text, tail) = tail.split_at_checked(len).ok_or_else(|| broken("is cut short"))?;
+        let broken =
+            |why: &str| TensorError::Element(format!("element {index} of a BYTES tensor {why}"));
+        let text = texts.next().ok_or_else(|| broken("has no length"))?;
+        let text = text.map_err(|error| broken(&error.to_string()))?;
         std::str::from_utf8(text).map_err(|_| broken("is not UTF-8"))?;
-        rest = tail;
     }
-    if rest.is_empty() {
+    let rest = texts.rest().len();
+    if rest == 0 {
         return Ok(());
     }
-    Err(TensorError::Length { expected: bytes.len() - rest.len(), actual: bytes.len() })
+    Err(TensorError::Length { expected: bytes.len() - rest, actual: bytes.len() })
 }
 
 #[cfg(test)]

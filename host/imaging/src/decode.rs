@@ -1,14 +1,17 @@
 //! From a file's bytes to pixels.
 //!
-//! A picture's [`Header`] is read by code of ours, which says what decoding will cost; the decoder proper is held to it.
-//! JPEG, the format that matters for speed, goes straight to zune-jpeg and into a pooled buffer, PNG and GIF row by
-//! row, so that no more than a few rows lie in between.
+//! Our own code reads a picture's [`Header`] and foresees from it what decoding will cost; the
+//! decoder proper is bound to that. JPEG, the format that matters for speed, goes straight to
+//! zune-jpeg and into a pooled buffer. PNG and GIF go row by row, so that only a few rows lie in
+//! between.
 
+mod bytes;
 mod canvas;
 mod clock;
 mod gif;
 mod header;
 mod jpeg;
+mod options;
 mod png;
 mod reader;
 mod turn;
@@ -19,29 +22,13 @@ mod whole;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::{Cost, ImageError, Limits, Pixels, Stopped, Work};
-use header::Header;
-use walk::Walk;
-
-/// What to decode into.
-#[derive(Clone, Copy, Debug)]
-pub struct DecodeOptions {
-    /// One channel of luma instead of three of colour.
-    pub gray: bool,
-    /// Turn the picture upright as its EXIF orientation says.
-    pub upright: bool,
-    /// Make what can be made of a JPEG, PNG or GIF whose data are damaged or end early, instead of refusing it: the
-    /// rest is black, or gray in a JPEG. Of a progressive JPEG the scans before the last one are used.
-    pub lenient: bool,
-    /// How large it may be.
-    pub limits: Limits,
-}
-
-impl DecodeOptions {
-    fn channels(self) -> usize {
-        if self.gray { 1 } else { 3 }
-    }
-}
+use self::header::Header;
+pub use self::options::DecodeOptions;
+use self::options::malformed;
+use self::walk::Walk;
+use crate::error::{ImageError, Stopped};
+use crate::pixels::Pixels;
+use crate::work::{Cost, Work};
 
 /// The file of a JPEG, PNG, WebP, BMP or (its first frame) GIF whose header was read.
 pub struct Encoded<'a> {
@@ -51,10 +38,15 @@ pub struct Encoded<'a> {
 }
 
 impl<'a> Encoded<'a> {
-    /// Read the header. Refuses what is too large.
+    /// Read the header.
     ///
-    /// Some headers are as long as their file. So `check` is called after each 64 KiB or so that were looked at, and
-    /// where it refuses, this ends with [`ImageError::Stopped`]; before, it is not called.
+    /// Some headers are as long as their file. So `check` is called after each 64 KiB or so that
+    /// were read, and not before.
+    ///
+    /// # Errors
+    /// [`ImageError::Stopped`] where `check` refuses, [`ImageError::TooLarge`] where the picture is
+    /// over the limits, and [`ImageError::UnknownFormat`] or [`ImageError::Malformed`] for other
+    /// files.
     pub fn read(
         bytes: &'a [u8],
         options: DecodeOptions,
@@ -64,12 +56,16 @@ impl<'a> Encoded<'a> {
         Ok(Self { bytes, options, header })
     }
 
-    /// What decoding will cost.
+    /// The cost of decoding.
     pub fn cost(&self) -> Cost {
         self.header.cost(self.bytes, self.options)
     }
 
     /// Decode the picture.
+    ///
+    /// # Errors
+    /// [`ImageError::Malformed`] where the decoder refuses it, [`ImageError::Stopped`] where the
+    /// check of `work` does.
     pub fn decode(&self, work: Work<'_>) -> Result<Pixels, ImageError> {
         (work.check)()?;
         let decoded = || self.header.decode(work, self.bytes, self.options);
@@ -82,8 +78,4 @@ impl<'a> Encoded<'a> {
             None => Ok(pixels),
         }
     }
-}
-
-fn malformed(error: impl std::fmt::Display) -> ImageError {
-    ImageError::Malformed(error.to_string())
 }

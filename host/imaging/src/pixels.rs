@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use gristmill_core::{Buffer, BufferPool};
 
-use crate::{Cost, ImageError, Size, Work};
+use crate::error::ImageError;
+use crate::work::{Cost, Size, Work};
 
 /// A picture of 8 bits a channel, row-major, channels interleaved. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -17,8 +18,11 @@ pub struct Pixels {
 /// A part of a picture: its upper left corner and its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rect {
+    /// Columns to the left of it.
     pub x: u32,
+    /// Rows above it.
     pub y: u32,
+    /// Its size.
     pub size: Size,
 }
 
@@ -30,6 +34,9 @@ const COPY_NS_PER_KIB: u64 = 300;
 
 impl Pixels {
     /// A picture of `data`, which must be width * height * channels long.
+    ///
+    /// # Errors
+    /// [`ImageError::Malformed`] where it has another length, or a side is 0.
     pub fn new(size: Size, gray: bool, data: Arc<Buffer>) -> Result<Self, ImageError> {
         let pixels = Self { size, gray, data };
         let expected = size.pixels() * pixels.channels() as u64;
@@ -44,22 +51,27 @@ impl Pixels {
         Ok(pixels)
     }
 
+    /// Width in pixels.
     pub fn width(&self) -> u32 {
         self.size.width
     }
 
+    /// Height in pixels.
     pub fn height(&self) -> u32 {
         self.size.height
     }
 
+    /// Its size.
     pub fn size(&self) -> Size {
         self.size
     }
 
+    /// Whether it has one channel of luma instead of three of colour.
     pub fn is_gray(&self) -> bool {
         self.gray
     }
 
+    /// The bytes, row-major, channels interleaved.
     pub fn data(&self) -> &[u8] {
         self.data.as_bytes()
     }
@@ -68,7 +80,10 @@ impl Pixels {
         if self.gray { 1 } else { 3 }
     }
 
-    /// What [`crop`](Self::crop) costs.
+    /// The cost of [`crop`](Self::crop).
+    ///
+    /// # Errors
+    /// [`ImageError::InvalidArgument`] where the part is empty or not within the picture.
     pub fn crop_cost(&self, part: Rect) -> Result<Cost, ImageError> {
         let fits = |start: u32, len: u32, side: u32| {
             len > 0 && start.checked_add(len).is_some_and(|end| end <= side)
@@ -89,6 +104,10 @@ impl Pixels {
     }
 
     /// A part of the picture.
+    ///
+    /// # Errors
+    /// As [`crop_cost`](Self::crop_cost), and [`ImageError::Stopped`] where the check of `work`
+    /// refuses.
     pub fn crop(&self, work: Work<'_>, part: Rect) -> Result<Self, ImageError> {
         self.crop_cost(part)?;
         let channels = self.channels();

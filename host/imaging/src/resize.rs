@@ -1,26 +1,34 @@
 //! Resizing, in bands of rows.
 //!
-//! `fast_image_resize` goes over a picture vertically first: on the way it holds the source's width times the target's
-//! height, and a table of weights for each target row and column. Sides are bounded, which bounds the tables; the
-//! target is made in bands, which bounds what lies between and gives the caller a word in between. Where one row takes
-//! long, because much of the source goes into it, it is put together from strips. Most pictures are one band.
+//! `fast_image_resize` goes over a picture vertically first: on the way it holds the source's width
+//! times the target's height, and a table of weights for each target row and column. Sides are
+//! bounded, which bounds the tables; the target is made in bands, which bounds what lies between
+//! and gives the caller a word in between. Where one row takes long, because much of the source
+//! goes into it, it is put together from strips. Most pictures are one band.
 //!
-//! `fast_image_resize` is generic, and some thousand functions of it are compiled for each pair of types: so there is
-//! one pair for each kind of pixel, and its `resize`, which takes any of thirteen kinds, is not called.
+//! `fast_image_resize` is generic, and some thousand functions of it are compiled for each pair of
+//! types: so there is one pair for each kind of pixel, and its `resize`, which takes any of
+//! thirteen kinds, is not called.
 
 use fast_image_resize::images::{TypedImage, TypedImageRef};
 use fast_image_resize::pixels::{U8, U8x3};
 use fast_image_resize::{CropBox, FilterType, PixelTrait, ResizeAlg, ResizeOptions, Resizer};
 use gristmill_core::BufferPool;
 
-use crate::{Cost, ImageError, Limits, Pixels, Size, Work};
+use crate::error::ImageError;
+use crate::pixels::Pixels;
+use crate::work::{Cost, Limits, Size, Work};
 
 /// How resizing weighs source pixels. All but `Nearest` are antialiased when shrinking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filter {
+    /// The nearest pixel.
     Nearest,
+    /// A triangle of one pixel to each side.
     Bilinear,
+    /// Catmull and Rom's cubic of two pixels to each side.
     Bicubic,
+    /// A windowed sinc of three pixels to each side.
     Lanczos3,
 }
 
@@ -54,14 +62,15 @@ impl Filter {
     }
 }
 
-/// What a band takes, in nanoseconds, and holds between its passes, in bytes.
+/// The cost of a band: nanoseconds, and bytes between its passes.
 const BAND_NS: u64 = 1_500_000;
 const BAND_BYTES: u64 = 4 << 20;
 
-/// What a band takes whose tables are large.
+/// The cost of a band whose tables are large.
 const TABLES_BAND_NS: u64 = 6_000_000;
 
-/// A weight while it is computed (`f64`) and as it is used (`i16`), and the table's entry for each target pixel.
+/// A weight while it is computed (`f64`) and as it is used (`i16`), and the table's entry for each
+/// target pixel.
 const WEIGHT_BYTES: u64 = 8 + 2;
 const ENTRY_BYTES: u64 = 64;
 
@@ -72,7 +81,7 @@ const WEIGHT_NS: u64 = 12;
 const TAP_NS_PER_64: u64 = 8;
 const PIXEL_NS: u64 = 5;
 
-/// What it takes to make a picture of one size from one of another.
+/// The measures of making a picture of one size from one of another.
 struct Plan {
     source: Size,
     target: Size,
@@ -109,8 +118,8 @@ impl Plan {
         self.down_ns() + width * (taps * self.channels * TAP_NS_PER_64 / 64 + PIXEL_NS)
     }
 
-    /// For how long a band may be worked on. Tables are made for each, so that a short one would cost more than it is
-    /// worth.
+    /// For how long a band may be worked on. Tables are made for each, so that a short one would
+    /// cost more than it is worth.
     fn band_ns(&self) -> u64 {
         let tables = self.tables_ns();
         (tables * 8).min(TABLES_BAND_NS).max(tables).max(BAND_NS)
@@ -182,7 +191,11 @@ impl Pixels {
         Ok(Plan { source: self.size(), target, channels: self.channels() as u64, filter })
     }
 
-    /// What [`resize`](Self::resize) costs.
+    /// The cost of [`resize`](Self::resize).
+    ///
+    /// # Errors
+    /// [`ImageError::InvalidArgument`] or [`ImageError::TooLarge`] where the target is empty or
+    /// over the limits.
     pub fn resize_cost(
         &self,
         target: Size,
@@ -193,6 +206,10 @@ impl Pixels {
     }
 
     /// The picture at another size, its aspect not kept.
+    ///
+    /// # Errors
+    /// As [`resize_cost`](Self::resize_cost), and [`ImageError::Stopped`] where the check of `work`
+    /// refuses.
     pub fn resize(
         &self,
         work: Work<'_>,
@@ -256,8 +273,8 @@ impl<P: PixelTrait> Band<'_, P> {
         self.resizer.resize_typed(&between, &mut target, &options).map_err(failed)
     }
 
-    /// The part of the source that the next `rows` of the target are made of. Weights reach over its edge, so that bands
-    /// join without a seam.
+    /// The part of the source that the next `rows` of the target are made of. Weights reach over
+    /// its edge, so that bands join without a seam.
     fn part(&self, rows: u32) -> CropBox {
         let Plan { source, target, .. } = self.plan;
         let height = f64::from(source.height);

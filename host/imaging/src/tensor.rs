@@ -5,7 +5,9 @@ use std::array::from_fn;
 use bytemuck::Pod;
 use gristmill_core::{BufferMut, BufferPool, Dtype, Tensor};
 
-use crate::{Cost, ImageError, Pixels, Work};
+use crate::error::ImageError;
+use crate::pixels::Pixels;
+use crate::work::{Cost, Work};
 
 /// Order of a tensor's dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +21,11 @@ pub enum Layout {
 /// A tensor's channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channels {
+    /// Three: red, green, blue.
     Rgb,
+    /// Three: blue, green, red.
     Bgr,
+    /// One: ITU-R BT.601 luma.
     Gray,
 }
 
@@ -29,7 +34,9 @@ pub enum Channels {
 pub struct TensorOptions {
     /// `Float32` or `Uint8`; the latter only with scale 1, no mean and no std.
     pub dtype: Dtype,
+    /// Order of the dimensions.
     pub layout: Layout,
+    /// Channels and their order.
     pub channels: Channels,
     /// Multiplies each 8-bit value first.
     pub scale: f32,
@@ -46,7 +53,7 @@ const PART_VALUES: usize = 256 << 10;
 const VALUE_NS_PER_64: u64 = 100;
 const LUMA_NS_PER_64: u64 = 100;
 
-/// What it takes to make a tensor of a picture.
+/// How a picture becomes a tensor.
 struct Plan {
     order: &'static [usize],
     /// Factor and offset of each channel.
@@ -91,7 +98,10 @@ impl Pixels {
         Ok(Plan { order, maps, layout, dtype, luma })
     }
 
-    /// What [`to_tensor`](Self::to_tensor) costs.
+    /// The cost of [`to_tensor`](Self::to_tensor).
+    ///
+    /// # Errors
+    /// [`ImageError::InvalidArgument`] where the options do not fit one another or the picture.
     pub fn to_tensor_cost(&self, options: &TensorOptions) -> Result<Cost, ImageError> {
         let plan = self.tensor_plan(options)?;
         let pixels = self.size().pixels();
@@ -103,6 +113,10 @@ impl Pixels {
     }
 
     /// The picture as [1, c, h, w] or [1, h, w, c].
+    ///
+    /// # Errors
+    /// As [`to_tensor_cost`](Self::to_tensor_cost), and [`ImageError::Stopped`] where the check of
+    /// `work` refuses.
     pub fn to_tensor(&self, work: Work<'_>, options: &TensorOptions) -> Result<Tensor, ImageError> {
         let plan = self.tensor_plan(options)?;
         let luma;
@@ -167,7 +181,7 @@ fn luma_of(rgb: &[u8], work: Work<'_>) -> Result<Vec<u8>, ImageError> {
     Ok(made)
 }
 
-/// What each value of a channel becomes.
+/// The result for each value of a channel.
 type Table<T> = [T; 256];
 
 impl Plan {

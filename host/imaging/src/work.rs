@@ -1,32 +1,28 @@
-//! What an operation may do, what it will cost, and how it is stopped.
+//! The limits and the cost of an operation, and how it is stopped.
 
 use std::time::Duration;
 
 use gristmill_core::BufferPool;
 
-use crate::{Bound, ImageError};
+use crate::error::{Bound, ImageError, Stopped};
 
-/// An operation was told to stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("stopped")]
-pub struct Stopped;
-
-/// What an operation works with.
+/// The means of an operation.
 #[derive(Clone, Copy)]
 pub struct Work<'a> {
-    /// Where its results lie.
+    /// The pool of its results.
     pub pool: &'a BufferPool,
-    /// Called about every millisecond of work; where it refuses, the operation ends with [`ImageError::Stopped`].
+    /// Called about every millisecond of work. Where it refuses, the operation ends with
+    /// [`ImageError::Stopped`].
     pub check: &'a dyn Fn() -> Result<(), Stopped>,
 }
 
-/// What an operation takes.
+/// The cost of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Upper bound on the bytes that it holds at a time, its result and everything on the way there included. Its input
-    /// is not.
+    /// Upper bound on the bytes that it holds at a time, its result and all intermediates included,
+    /// its input not.
     pub bytes: usize,
-    /// About how long it keeps a processor busy; rather more than less.
+    /// About how long it keeps a processor busy; the estimate is rather too high.
     pub cpu: Duration,
 }
 
@@ -55,6 +51,7 @@ impl Limits {
         Self { pixels_max, side_max: Self::SIDE_MAX }
     }
 
+    /// Check the size of a picture.
     pub(crate) fn check(&self, size: Size) -> Result<(), ImageError> {
         let (width, height) = (size.width.into(), size.height.into());
         let over = |limit| Err(ImageError::TooLarge { width, height, limit });
@@ -71,7 +68,9 @@ impl Limits {
 /// A picture's size in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
+    /// Width in pixels.
     pub width: u32,
+    /// Height in pixels.
     pub height: u32,
 }
 

@@ -9,14 +9,14 @@ use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, SeqAccess, Unexpec
 
 use crate::limits::TEXT_BYTES_MAX;
 
-/// How much of an error's text is kept: it may quote the body.
+/// The bytes that are kept of an error's text, which may quote the body.
 const ERROR_BYTES_MAX: usize = 1 << 10;
 
-/// What a list holds.
+/// An item of a list.
 pub(crate) trait Part {
-    /// The most of them.
+    /// The most items of a list.
     const MAX: usize;
-    /// What they are called.
+    /// Their name in messages.
     const WHAT: &'static str;
 }
 
@@ -108,7 +108,7 @@ fn bounded<E: Error>(text: &str) -> Result<&str, E> {
 /// Bytes that are kept of the end of a long error.
 const ERROR_END: usize = 200;
 
-/// What `error` says, without its middle where it is long: what was expected stands at its end.
+/// The text of `error`, without its middle where it is long. Its end says what was expected.
 pub(crate) fn cut(error: &impl Display) -> String {
     #[derive(Default)]
     struct Cut {

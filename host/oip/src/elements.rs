@@ -3,20 +3,20 @@
 use std::fmt;
 
 use bytes::Bytes;
-use gristmill_core::Dtype;
+use gristmill_core::{Dtype, TEXT_LENGTH_BYTES, Texts, push_text};
 use serde::de::{DeserializeSeed, Error, SeqAccess, Visitor};
 use serde_json::Deserializer;
 use serde_json::value::RawValue;
 
 use crate::bounded::cut;
 use crate::error::ParseError;
-use crate::out::Out;
+use crate::out::{Out, json};
 use crate::room::Room;
 
 /// How deep `data` may be nested.
 const DEPTH_MAX: usize = 32;
 
-/// What elements are read for.
+/// The input whose elements are read.
 pub(crate) struct Asked<'a> {
     /// The input's name.
     pub(crate) name: &'a str,
@@ -24,8 +24,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) shape: &'a [usize],
 }
 
-/// The elements of `data` as a binary tensor has them: no more than the shape asks for, in memory
-/// that is taken from `room` before they are read.
+/// The elements of `data` as a binary tensor has them. They are no more than the shape asks for,
+/// and their memory is taken from `room` before they are read.
 pub(crate) fn read(
     asked: &Asked<'_>,
     data: &RawValue,
@@ -41,7 +41,7 @@ pub(crate) fn read(
     let most = expected.unwrap_or(usize::MAX).min(len / 2 + 1);
     let bytes = match datatype.size_bytes() {
         Some(size) => most.saturating_mul(size),
-        // A text is no longer than it is in JSON with its quotes, and its length takes four bytes.
+        // A text is at most as long as in JSON with its quotes, and its length takes four bytes.
         None => len + 2 * most,
     };
     let mut reserved = room.reserve(name, bytes)?;
@@ -54,16 +54,12 @@ pub(crate) fn read(
     }
 }
 
-/// Texts as a BYTES tensor has them.
+/// The bytes of a BYTES tensor of these texts.
 pub fn from_texts<T: AsRef<[u8]>>(texts: &[T]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(texts.iter().map(|text| 4 + text.as_ref().len()).sum());
+    let mut bytes =
+        Vec::with_capacity(texts.iter().map(|text| TEXT_LENGTH_BYTES + text.as_ref().len()).sum());
     texts.iter().for_each(|text| push_text(&mut bytes, text.as_ref()));
     bytes
-}
-
-fn push_text(bytes: &mut Vec<u8>, text: &[u8]) {
-    bytes.extend((text.len() as u32).to_le_bytes());
-    bytes.extend(text);
 }
 
 /// Appends what it reads to `bytes`.
@@ -107,7 +103,7 @@ impl<'de> Visitor<'de> for Elements<'_> {
     fn visit_bool<E: Error>(mut self, value: bool) -> Result<(), E> {
         self.count()?;
         if self.datatype != Dtype::Bool {
-            return Err(E::custom(format!("{value} is no {}", self.datatype)));
+            return Err(E::custom(format!("{value} is not of datatype {}", self.datatype)));
         }
         self.bytes.push(value.into());
         Ok(())
@@ -129,7 +125,7 @@ impl<'de> Visitor<'de> for Elements<'_> {
             }
             Dtype::Float32 => self.bytes.extend((value as f32).to_le_bytes()),
             Dtype::Float64 => self.bytes.extend(value.to_le_bytes()),
-            other => return Err(E::custom(format!("{value} is no {other}"))),
+            other => return Err(E::custom(format!("{value} is not of datatype {other}"))),
         }
         Ok(())
     }
@@ -138,7 +134,7 @@ impl<'de> Visitor<'de> for Elements<'_> {
         self.count()?;
         if self.datatype != Dtype::String {
             let value: String = value.chars().take(80).collect();
-            return Err(E::custom(format!("{value:?} is no {}", self.datatype)));
+            return Err(E::custom(format!("{value:?} is not of datatype {}", self.datatype)));
         }
         push_text(self.bytes, value.as_bytes());
         Ok(())
@@ -155,7 +151,8 @@ impl Elements<'_> {
 
     fn integer<E: Error>(mut self, value: i128) -> Result<(), E> {
         self.count()?;
-        let out_of_range = |datatype: Dtype| E::custom(format!("{value} is no {datatype}"));
+        let out_of_range =
+            |datatype: Dtype| E::custom(format!("{value} is not of datatype {datatype}"));
         macro_rules! push {
             ($type:ty) => {
                 match <$type>::try_from(value) {
@@ -165,7 +162,7 @@ impl Elements<'_> {
             };
         }
         match self.datatype {
-            // As clients that have no booleans write them.
+            // Some clients write booleans as numbers.
             Dtype::Bool if (0..=1).contains(&value) => self.bytes.push(value as u8),
             Dtype::Uint8 => push!(u8),
             Dtype::Int8 => push!(i8),
@@ -185,13 +182,17 @@ impl Elements<'_> {
     }
 }
 
-/// How many elements are written before what they took is counted.
+/// How many elements are written before their bytes are counted.
 const COUNTED_ELEMENTS: usize = 4096;
 
-/// How much of a text is written before that is counted.
+/// How much of a text is written before its bytes are counted.
 const COUNTED_TEXT_BYTES: usize = 64 << 10;
 
-/// Write the elements in `bytes` as a flat JSON array; what JSON has no word for is an error.
+/// Write the elements in `bytes` as a flat JSON array.
+///
+/// # Errors
+/// [`ParseError::NotJson`] for elements that JSON cannot hold, [`ParseError::OverBudget`] where the
+/// budget has no room for the JSON.
 pub(crate) fn write(
     out: &mut Out<'_>,
     name: &str,
@@ -251,16 +252,13 @@ pub(crate) fn write(
         Dtype::Float64 => floats!(f64, 8),
         Dtype::Float16 | Dtype::Bfloat16 => return Err(lost("16-bit floats")),
         Dtype::String => {
-            let mut rest = bytes;
-            while let Some((len, tail)) = rest.split_first_chunk::<4>() {
-                let len = u32::from_le_bytes(*len) as usize;
-                let (text, tail) = tail.split_at_checked(len).ok_or_else(|| lost("a cut text"))?;
+            for text in Texts::of(bytes) {
+                let text = text.map_err(|_| lost("a cut text"))?;
                 let text =
-                    std::str::from_utf8(text).map_err(|_| lost("bytes that are no UTF-8"))?;
+                    std::str::from_utf8(text).map_err(|_| lost("bytes that are not UTF-8"))?;
                 out.bytes.push(separator);
                 separator = b',';
                 write_text(out, text)?;
-                rest = tail;
             }
         }
     }
@@ -289,10 +287,4 @@ fn write_text(out: &mut Out<'_>, text: &str) -> Result<(), ParseError> {
     }
     out.bytes.push(b'"');
     Ok(())
-}
-
-/// Append a value that JSON has a word for.
-pub(crate) fn json(out: &mut Vec<u8>, value: &impl serde::Serialize) {
-    // Neither a scalar nor a vector fails.
-    let _ = serde_json::to_writer(out, value);
 }

@@ -1,4 +1,4 @@
-//! Bounds on the lists and names of a request.
+//! Bounds on lists and texts, in either encoding of the protocol.
 
 /// The most dimensions of a shape.
 pub const DIMENSIONS_MAX: usize = 32;

@@ -1,4 +1,4 @@
-//! The memory into which JSON is written.
+//! JSON while it is written.
 
 use bytes::Bytes;
 use gristmill_core::HeldBytes;
@@ -8,7 +8,7 @@ use crate::error::ParseError;
 /// How much JSON is written into one piece of memory.
 const PART_BYTES: usize = 256 << 10;
 
-/// JSON that is being written. Its bytes count against a budget.
+/// JSON while it is written, piece by piece. Each full piece counts against the budget.
 pub(crate) struct Out<'a> {
     pub(crate) parts: Vec<Bytes>,
     pub(crate) bytes: Vec<u8>,
@@ -16,12 +16,15 @@ pub(crate) struct Out<'a> {
 }
 
 impl<'a> Out<'a> {
-    /// Nothing yet; what is written counts as `held`.
+    /// No JSON yet; what is much of it is added to `held`.
     pub(crate) fn new(held: Option<&'a HeldBytes>) -> Self {
         Self { parts: Vec::new(), bytes: Vec::with_capacity(256), held }
     }
 
-    /// Count the bytes that were written, if they are many.
+    /// Begin a new piece where the last one is full, and count the full one.
+    ///
+    /// # Errors
+    /// [`ParseError::OverBudget`] where the budget has no room for it.
     pub(crate) fn count(&mut self) -> Result<(), ParseError> {
         if self.bytes.len() < PART_BYTES {
             return Ok(());
@@ -33,4 +36,10 @@ impl<'a> Out<'a> {
         self.parts.push(std::mem::replace(&mut self.bytes, next).into());
         Ok(())
     }
+}
+
+/// Append `value`, which JSON can hold.
+pub(crate) fn json(out: &mut Vec<u8>, value: &impl serde::Serialize) {
+    // Neither a scalar nor a vector fails.
+    let _ = serde_json::to_writer(out, value);
 }

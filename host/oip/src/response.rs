@@ -1,49 +1,65 @@
 //! Writing an inference response's body.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use gristmill_core::{Dtype, HeldBytes, Shape, Tensor};
 
-use crate::elements::{self, json};
+use crate::elements;
 use crate::error::ParseError;
-use crate::out::Out;
+use crate::out::{Out, json};
 use crate::request::InferRequest;
 
-/// Binary tensors of a response that are less than this are copied behind its JSON: one write.
+/// Binary tensors that take less than this in all are copied behind the JSON, so that the response
+/// is one write.
 const COPIED_BYTES_MAX: usize = 16 << 10;
 
-/// What a model answered.
+/// An inference response.
 #[derive(Debug)]
 pub struct InferResponse<'a> {
+    /// The model's name, as the request gave it.
     pub model_name: &'a str,
+    /// The version that ran.
     pub model_version: u64,
+    /// The request's id.
     pub id: Option<&'a str>,
+    /// In the model's order.
     pub outputs: Vec<Output>,
 }
 
 /// An output tensor.
 #[derive(Debug)]
 pub struct Output {
-    pub name: std::sync::Arc<str>,
+    /// The model's name for it.
+    pub name: Arc<str>,
+    /// Element type.
     pub datatype: Dtype,
+    /// Dimensions.
     pub shape: Shape,
+    /// The elements.
     pub data: OutputData,
 }
 
 /// An output's elements, as a binary tensor has them.
 #[derive(Debug)]
 pub enum OutputData {
+    /// A tensor that a model made.
     Tensor(Tensor),
+    /// Bytes that are elements already.
     Bytes(Bytes),
 }
 
-/// A body: its parts one after the other, and how many bytes of it are JSON where that is not all.
+/// A response's body.
 #[derive(Debug)]
 pub struct Written {
+    /// The body, in parts that follow one another.
     pub parts: Vec<Bytes>,
+    /// The bytes of JSON before the binary tensors; none where all of the body is JSON.
     pub header_len: Option<usize>,
 }
 
 impl OutputData {
+    /// The elements' bytes.
     pub fn as_slice(&self) -> &[u8] {
         match self {
             Self::Tensor(tensor) => tensor.as_bytes(),
@@ -51,8 +67,8 @@ impl OutputData {
         }
     }
 
-    /// The bytes where they lie; but a few rows of a large batch are copied, or a client that takes its
-    /// time would keep all of the batch.
+    /// The bytes where they lie. A few rows of a large batch are copied instead: otherwise a slow
+    /// client would keep all of the batch in memory.
     pub fn into_bytes(self) -> Bytes {
         struct Owner(Tensor);
         impl AsRef<[u8]> for Owner {
@@ -77,7 +93,12 @@ impl InferResponse<'_> {
         written.map(|output| output.data.as_slice().len()).sum()
     }
 
-    /// The body that answers `request`. What much JSON takes is added to `held` while it is written.
+    /// The body that answers `request`. Full pieces of JSON are added to `held` while it is
+    /// written.
+    ///
+    /// # Errors
+    /// [`ParseError::NotJson`] where an output cannot be written as JSON,
+    /// [`ParseError::OverBudget`] where the budget has no room for the JSON.
     pub fn write(
         self,
         request: &InferRequest,

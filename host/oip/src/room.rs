@@ -8,10 +8,11 @@ use gristmill_core::{ByteBudget, HeldBytes};
 
 use crate::error::ParseError;
 
-/// What is less than this does not count against a budget.
+/// Tensors of fewer bytes do not count against a budget.
 const COUNTED_BYTES_MIN: usize = 4 << 10;
 
-/// What tensors that are made of text or of typed contents may take, before they are made.
+/// The memory that a request's tensors may still take. Tensors of JSON or of typed contents take
+/// from it before they are made.
 pub struct Room<'a> {
     budget: Option<&'a Arc<ByteBudget>>,
     left: Cell<usize>,
@@ -19,17 +20,22 @@ pub struct Room<'a> {
 
 /// Memory for one tensor, to be filled. It counts from now on.
 pub struct Reserved {
+    /// Empty, with room for as many bytes as were reserved.
     pub bytes: Vec<u8>,
     held: Option<HeldBytes>,
 }
 
 impl<'a> Room<'a> {
-    /// For one request: `bytes` for all its tensors, which count against `budget`.
+    /// Room for one request: `bytes` for all its tensors, which count against `budget`.
     pub fn new(budget: Option<&'a Arc<ByteBudget>>, bytes: usize) -> Self {
         Self { budget, left: Cell::new(bytes) }
     }
 
     /// Memory for `bytes` bytes of the input called `name`.
+    ///
+    /// # Errors
+    /// [`ParseError::TooLarge`] where the request's room has fewer left, [`ParseError::OverBudget`]
+    /// where the tenant's budget has.
     pub fn reserve(&self, name: &str, bytes: usize) -> Result<Reserved, ParseError> {
         let left = self.left.get();
         let Some(rest) = left.checked_sub(bytes) else {
@@ -46,7 +52,7 @@ impl<'a> Room<'a> {
 }
 
 impl Default for Room<'_> {
-    /// As much as there is.
+    /// Room without a limit.
     fn default() -> Self {
         Self::new(None, usize::MAX)
     }

@@ -46,12 +46,12 @@ fn what_is_wrong_is_named() {
         (parse(&json!({}), b""), "missing field `inputs`"),
         (
             parse(&input("FP33", json!([1]), json!([1])), b""),
-            "input \"x\": \"FP33\" is no datatype",
+            "input \"x\": \"FP33\" is not a datatype",
         ),
         (parse(&input("FP32", json!([-1]), json!([1])), b""), "input \"x\": shape [-1]"),
-        (parse(&input("UINT8", json!([1]), json!([256])), b""), "256 is no UINT8"),
-        (parse(&input("INT8", json!([1]), json!([1.5])), b""), "1.5 is no INT8"),
-        (parse(&input("INT8", json!([1]), json!(["a"])), b""), "\"a\" is no INT8"),
+        (parse(&input("UINT8", json!([1]), json!([256])), b""), "256 is not of datatype UINT8"),
+        (parse(&input("INT8", json!([1]), json!([1.5])), b""), "1.5 is not of datatype INT8"),
+        (parse(&input("INT8", json!([1]), json!(["a"])), b""), "\"a\" is not of datatype INT8"),
         (parse(&input("FP32", json!([1]), json!([1e300])), b""), "out of FP32's range"),
         (
             parse(&input("FP32", json!([1]), json!([null])), b""),

@@ -1,20 +1,20 @@
-//! What the calls of one owner share: places to run, and memory.
+//! Accounts: the places and the memory that the calls of one owner share.
 
 use std::sync::Arc;
 
 use gristmill_core::ByteBudget;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
-use crate::CallError;
+use crate::error::CallError;
 
-/// What the calls of one owner share. Clones share it.
+/// The places and the memory that the calls of one owner share. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Account {
     /// Calls at a time, running or waiting for a turn.
     places: Arc<Semaphore>,
     /// Long calls that run at a time; further ones wait with their instance.
     pub(crate) long_places: Arc<Semaphore>,
-    /// What tensors, pictures and linear memory count against.
+    /// The budget that tensors, pictures and linear memory count against.
     pub(crate) bytes: Arc<ByteBudget>,
 }
 

@@ -1,31 +1,31 @@
 //! From an uploaded file to a component, or to a sentence that says what is wrong with it.
 //!
 //! Takes a component as it is, and a core module that carries its component type, which it encodes.
-//! Looks only at the file: nothing is compiled and nothing runs here. A server does this in the child
-//! that compiles the file as well; only its first bytes are looked at before.
+//! Looks only at the file: nothing is compiled and nothing runs here. A server does this in the
+//! child that compiles the file as well; only its first bytes are looked at before.
 
+use gristmill_core::PluginLimits;
+use serde::{Deserialize, Serialize};
 use wasmparser::{
     BinaryReaderError, CanonicalFunction, CanonicalOption, ComponentTypeRef, Encoding, Parser,
     Payload, Validator, WasmFeatures,
 };
 use wit_component::ComponentEncoder;
 
-use serde::{Deserialize, Serialize};
-
+use crate::capability::INTERFACES;
 use crate::count::needs_of;
-use crate::plugin::Roles;
-use crate::{AdmitError, SandboxConfig};
+use crate::error::AdmitError;
+use crate::worlds::Roles;
 
-/// Interfaces a plugin may import.
-pub(crate) const KNOWN_IMPORTS: [&str; 5] = [
-    "gristmill:plugin/types@0.1.0",
-    "gristmill:plugin/tensors@0.1.0",
-    "gristmill:plugin/image@0.1.0",
-    "gristmill:plugin/log@0.1.0",
-    "gristmill:plugin/prepare@0.1.0",
-];
+/// Memories that an instance of a plugin may have. Not a setting, as tables are not: each reserves
+/// address space in every place of the pool, and toolchains make one.
+pub(crate) const MEMORIES_PER_CALL: u32 = 2;
 
-/// Code of one function. Where it has no loop, it runs for some milliseconds without an interruption.
+/// Tables that an instance of a plugin may have.
+pub(crate) const TABLES_PER_CALL: u32 = 8;
+
+/// The most code of one function, in bytes. A function of that size without a loop runs for some
+/// milliseconds without an interruption.
 const FUNCTION_BYTES_MAX: usize = 1 << 20;
 
 /// A component that names only known imports and exports what a pipeline can call.
@@ -35,11 +35,11 @@ pub struct Admitted {
     pub component: Vec<u8>,
     /// The interfaces it imports.
     pub imports: Vec<String>,
-    /// What it exports.
+    /// The roles that its exports give it.
     pub roles: Roles,
 }
 
-/// What an instance of a component may have at most.
+/// The most that an instance of a component may have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bounds {
@@ -51,12 +51,26 @@ pub(crate) struct Bounds {
     pub(crate) tables: u64,
 }
 
-/// Look at a file that is to be uploaded.
-pub fn admit(file: &[u8]) -> Result<Admitted, AdmitError> {
-    admit_within(file, &SandboxConfig::default_bounds())
+impl Bounds {
+    /// The bounds of a host whose plugins may have `instances_max` core module instances.
+    pub(crate) fn new(instances_max: u32) -> Self {
+        Self {
+            instances: instances_max.into(),
+            memories: MEMORIES_PER_CALL.into(),
+            tables: TABLES_PER_CALL.into(),
+        }
+    }
 }
 
-/// Whether the file begins as one that can be a plugin.
+/// Look at a file that is to be uploaded, for a host with the default limits.
+///
+/// # Errors
+/// Each says in a sentence what is wrong with the file and how to mend it.
+pub fn admit(file: &[u8]) -> Result<Admitted, AdmitError> {
+    admit_within(file, &Bounds::new(PluginLimits::default().instances as u32))
+}
+
+/// Check that the file begins as one that can be a plugin.
 pub(crate) fn check_head(file: &[u8]) -> Result<(), AdmitError> {
     if Parser::is_component(file) || Parser::is_core_wasm(file) {
         return Ok(());
@@ -75,21 +89,19 @@ pub(crate) fn admit_within(file: &[u8], bounds: &Bounds) -> Result<Admitted, Adm
         .map_err(invalid)?;
     let (imports, exports) = border_of(&component)?;
     let unknown: Vec<_> =
-        imports.iter().filter(|name| !KNOWN_IMPORTS.contains(&name.as_str())).cloned().collect();
+        imports.iter().filter(|name| !INTERFACES.contains(&name.as_str())).cloned().collect();
     if unknown.iter().any(|name| name.starts_with("wasi:")) {
         return Err(AdmitError::NeedsWasi(unknown));
     }
     if !unknown.is_empty() {
-        let known = KNOWN_IMPORTS.map(str::to_owned).to_vec();
+        let known = INTERFACES.iter().map(|name| (*name).to_owned()).collect();
         return Err(AdmitError::UnknownImports { unknown, known });
     }
-    let exported = |name: &str| exports.iter().any(|export| export == name);
-    let roles = Roles { pre: exported("preprocess"), post: exported("postprocess") };
-    if !roles.pre && !roles.post {
+    let Some(roles) = Roles::of_exports(&exports) else {
         let found =
             if exports.is_empty() { "it exports nothing".into() } else { exports.join(", ") };
         return Err(AdmitError::NoWorld(found));
-    }
+    };
     check_needs(&component, bounds)?;
     check_code(&component)?;
     Ok(Admitted { component, imports, roles })
@@ -110,8 +122,8 @@ fn check_needs(component: &[u8], bounds: &Bounds) -> Result<(), AdmitError> {
     }
 }
 
-/// What would hold a serving thread: functions that run for long without an interruption, and texts that the host
-/// would decode character by character.
+/// Refuse code that would hold a serving thread: functions that run for long without an
+/// interruption, and texts that the host would decode character by character.
 fn check_code(component: &[u8]) -> Result<(), AdmitError> {
     for payload in Parser::new(0).parse_all(component) {
         match payload.map_err(invalid)? {
@@ -207,3 +219,6 @@ fn border_of(component: &[u8]) -> Result<(Vec<String>, Vec<String>), AdmitError>
 fn invalid(error: BinaryReaderError) -> AdmitError {
     AdmitError::Invalid(error.to_string())
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,12 +1,12 @@
 //! Compiled code, cached on disk by the component's digest and the engine's compatibility hash.
 //!
-//! A cached file is what the compiler answered (`compile`), and a keyed checksum over all of it, with
-//! a key that was made in this cache directory. Whoever can write the directory can run native code
-//! in the host, which is why nothing uploaded ever lands there; the checksum is against damage,
-//! files under a wrong name, and files from other machines.
+//! A cached file is what the compiler answered (`compile`), and a keyed checksum over all of it,
+//! with a key that was made in this cache directory. Whoever can write the directory can run native
+//! code in the host, which is why nothing uploaded ever lands there; the checksum is against
+//! damage, files under a wrong name, and files from other machines.
 //!
 //! Invariants:
-//! - a file appears under its final name only whole (written aside under a unique name, synced,
+//! - a file appears under its final name only whole (written under a unique temporary name, synced,
 //!   renamed), and is never written again: to replace it is to rename another one over it;
 //! - code is mapped from the very file that was verified, not from its name.
 
@@ -24,14 +24,14 @@ use tempfile::NamedTempFile;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use crate::LoadError;
 use crate::compile::{About, CompileRequest, hash_of, read_answer};
+use crate::error::LoadError;
 
-/// What a cached file ends in.
+/// The extension of a cached file.
 const EXTENSION: &str = "code";
 
-/// What a file that is being written ends in.
-const ASIDE: &str = ".tmp";
+/// The extension of a file that is being written.
+const TEMPORARY: &str = ".tmp";
 
 /// The file that is locked while a directory is in use.
 const LOCK: &str = "in-use";
@@ -44,7 +44,7 @@ pub(crate) struct ArtifactCache {
     /// Of the engine that its code is for.
     engine: String,
     key: [u8; 32],
-    /// Held shared for as long as this cache is open: nobody removes the directory meanwhile.
+    /// Locked shared while this cache is open, so that no other process removes the directory.
     _in_use: File,
 }
 
@@ -86,8 +86,8 @@ impl ArtifactCache {
     }
 
     /// Where an answer is to be written. It is gone when dropped, unless it is [kept](Self::keep).
-    pub(crate) fn aside(&self) -> io::Result<NamedTempFile> {
-        aside_in(&self.directory)
+    pub(crate) fn temporary(&self) -> io::Result<NamedTempFile> {
+        temporary_in(&self.directory)
     }
 
     /// Check the answer, give it its checksum and its final name, and map it.
@@ -95,17 +95,17 @@ impl ArtifactCache {
         &self,
         engine: &Engine,
         wanted: &CompileRequest,
-        mut aside: NamedTempFile,
+        mut temporary: NamedTempFile,
     ) -> Result<Cached, LoadError> {
-        read_answer(aside.as_file(), 0, wanted)?;
-        let len = aside.as_file().metadata()?.len();
-        let checksum = self.checksum(aside.as_file(), len)?;
-        aside.as_file_mut().seek(io::SeekFrom::End(0))?;
-        aside.as_file_mut().write_all(&checksum)?;
-        aside.as_file().sync_all()?;
-        // Opened anew for reading only: what is mapped can be written by nobody who has it open.
-        let file = File::open(aside.path())?;
-        aside.persist(self.path(wanted.digest)).map_err(|error| error.error)?;
+        read_answer(temporary.as_file(), 0, wanted)?;
+        let len = temporary.as_file().metadata()?.len();
+        let checksum = self.checksum(temporary.as_file(), len)?;
+        temporary.as_file_mut().seek(io::SeekFrom::End(0))?;
+        temporary.as_file_mut().write_all(&checksum)?;
+        temporary.as_file().sync_all()?;
+        // Opened anew for reading only: no open file can write to the code that is mapped.
+        let file = File::open(temporary.path())?;
+        temporary.persist(self.path(wanted.digest)).map_err(|error| error.error)?;
         File::open(&self.directory)?.sync_all()?;
         self.map(engine, wanted, &file)
     }
@@ -205,16 +205,16 @@ fn file_name(digest: Digest) -> String {
     format!("{}.{EXTENSION}", digest.hex())
 }
 
-fn aside_in(directory: &Path) -> io::Result<NamedTempFile> {
-    tempfile::Builder::new().suffix(ASIDE).tempfile_in(directory)
+fn temporary_in(directory: &Path) -> io::Result<NamedTempFile> {
+    tempfile::Builder::new().suffix(TEMPORARY).tempfile_in(directory)
 }
 
 fn lock_file(directory: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).truncate(false).write(true).open(directory.join(LOCK))
 }
 
-/// Make the directory and say that it is in use, for as long as the returned file is open. The first
-/// of all processes that use it removes what was left behind by ones that were killed.
+/// Make the directory and say that it is in use, for as long as the returned file is open. The
+/// first of all processes that use it removes what was left behind by ones that were killed.
 fn use_directory(directory: &Path) -> io::Result<File> {
     loop {
         fs::create_dir_all(directory)?;
@@ -240,7 +240,7 @@ fn use_directory(directory: &Path) -> io::Result<File> {
 fn remove_leftovers(directory: &Path) {
     for path in entries(directory) {
         let name = path.to_string_lossy();
-        if name.ends_with(ASIDE) || name.ends_with(".cwasm") {
+        if name.ends_with(TEMPORARY) || name.ends_with(".cwasm") {
             remove(&path);
         }
     }
@@ -283,7 +283,7 @@ fn key_in(root: &Path, directory: &Path) -> io::Result<[u8; 32]> {
         let mut key = [0; 32];
         File::open("/dev/urandom")?.read_exact(&mut key)?;
         // Only its owner can read it, as is so of all temporary files.
-        let mut file = aside_in(directory)?;
+        let mut file = temporary_in(directory)?;
         file.write_all(&key)?;
         file.as_file().sync_all()?;
         match file.persist_noclobber(&path) {

@@ -1,48 +1,40 @@
-//! The state of one call: what it holds, what it may still use.
+//! The state of one call: what all of its capabilities share.
+//!
+//! Refuses to know which capabilities there are: their per-call states are one field, `states`,
+//! whose type the caller chooses (`capability::States` in the server).
+//!
+//! Invariant: what the host holds for a call is counted before it is allocated, against the call's
+//! own limit and the budget of its owner.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use gristmill_core::{BufferPool, HeldBytes, OverBudget, PluginLimits};
-use wasmtime::ResourceLimiterAsync;
+use gristmill_core::{BufferPool, PluginLimits};
 use wasmtime::component::ResourceTable;
 
-use crate::capability::LogBudget;
+use crate::grant::Grant;
+use crate::limiter::{Limited, Limiter};
 use crate::meter::{CpuExhausted, Meter};
-use crate::plugin::Grant;
 
-/// Linear memory from which a guest is large: giving it back takes about a millisecond.
-const LARGE_MEMORY_BYTES: usize = 8 << 20;
+/// Bytes that a host function copies, or elements that it looks at, on a serving thread: about half
+/// a millisecond.
+const INLINE_BYTES_MAX: usize = 1 << 20;
 
-/// Linear memory that a guest does not get on a serving thread: one instruction writes to all of it, cannot be
-/// interrupted, and takes about 10 ms where the pages are new.
-const HUGE_MEMORY_BYTES: usize = 24 << 20;
-
-/// The data of a call's store.
-pub(crate) struct CallState {
+/// The data of a call's store, with the per-call states `S` of its capabilities.
+pub(crate) struct CallState<S> {
     pub(crate) table: ResourceTable,
     pub(crate) limiter: Limiter,
     pub(crate) limits: PluginLimits,
     pub(crate) pool: BufferPool,
     pub(crate) meter: Arc<Meter>,
-    pub(crate) log: LogBudget,
+    pub(crate) states: S,
     host_bytes_used: usize,
 }
 
-/// A limit on what the host holds for a guest was reached; ends the guest like a trap.
-#[derive(Clone, Debug, thiserror::Error)]
-pub(crate) enum Limited {
-    /// One of the call's own limits.
-    #[error("over the limit of {0}")]
-    Call(String),
-    /// The owner's calls together hold too much.
-    #[error(transparent)]
-    Owner(#[from] OverBudget),
-}
-
-impl CallState {
-    pub(crate) fn new(grant: Grant<'_>, meter: Arc<Meter>, pool: BufferPool) -> Self {
-        let Grant { limits, account, plugin } = grant;
+impl<S> CallState<S> {
+    /// The state of a call that may use what `grant` says.
+    pub(crate) fn new(grant: Grant<'_>, meter: Arc<Meter>, pool: BufferPool, states: S) -> Self {
+        let Grant { limits, account, .. } = grant;
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.handles);
         Self {
@@ -51,21 +43,20 @@ impl CallState {
             limits: limits.clone(),
             pool,
             meter,
-            log: LogBudget::new(plugin.cloned(), limits.log_bytes),
+            states,
             host_bytes_used: 0,
         }
     }
 
-    /// Count `bytes` that the host is about to hold for this call, until the call ends.
-    /// Cumulative: freeing a resource gives nothing back, so that a loop of creating and dropping
-    /// ends too.
+    /// Count `bytes` that the host is about to hold for this call, until the call ends. Cumulative:
+    /// freeing a resource gives nothing back, so that a loop of creating and dropping ends, too.
     pub(crate) fn hold(&mut self, bytes: usize) -> Result<(), Limited> {
         let used = self.host_bytes_used.saturating_add(bytes);
         let limit = self.limits.host_memory_bytes;
         if used > limit {
             return Err(Limited::Call(format!("{limit} bytes of tensors and pictures")));
         }
-        self.limiter.held.try_add(bytes)?;
+        self.limiter.held().try_add(bytes)?;
         self.host_bytes_used = used;
         Ok(())
     }
@@ -73,132 +64,81 @@ impl CallState {
     /// Give back `bytes` of what [`hold`](Self::hold) counted: memory of an operation that is over.
     pub(crate) fn give_back(&mut self, bytes: usize) {
         self.host_bytes_used = self.host_bytes_used.saturating_sub(bytes);
-        self.limiter.held.give_back(bytes);
+        self.limiter.held().give_back(bytes);
     }
 
     /// An error where the CPU budget is used up: host functions ask when their work is done.
     pub(crate) fn check_cpu(&self) -> Result<(), CpuExhausted> {
         if self.meter.is_exhausted() { Err(CpuExhausted) } else { Ok(()) }
     }
-}
 
-/// Counts memory and tables over all of a store's instances.
-pub(crate) struct Limiter {
-    memory_bytes: usize,
-    memory_bytes_max: usize,
-    table_elements: usize,
-    table_elements_max: usize,
-    instances_max: usize,
-    meter: Arc<Meter>,
-    /// What the call holds of its owner's budget.
-    held: HeldBytes,
-    /// What was refused, so that the trap that follows can be told from the guest's own.
-    pub(crate) refused: Option<Limited>,
-}
-
-impl Limiter {
-    fn new(limits: &PluginLimits, held: HeldBytes, meter: Arc<Meter>) -> Self {
-        Self {
-            memory_bytes: 0,
-            memory_bytes_max: limits.memory_bytes,
-            table_elements: 0,
-            table_elements_max: limits.table_elements,
-            instances_max: limits.instances,
-            meter,
-            held,
-            refused: None,
+    /// Prepare to copy `bytes` for the guest. They are counted before they are allocated. Many
+    /// bytes are copied off the serving threads.
+    pub(crate) async fn before_copying(&mut self, bytes: usize) -> wasmtime::Result<()> {
+        let limit = self.limits.memory_bytes;
+        if bytes > limit {
+            let limit =
+                format!("{limit} bytes of memory, into which {bytes} bytes were to be copied");
+            return Err(Limited::Call(limit).into());
         }
+        self.before_looking_at(bytes).await?;
+        Ok(self.hold(bytes)?)
     }
 
-    /// Count `bytes` more of linear memory.
-    fn grow(&mut self, bytes: usize) -> Result<(), Limited> {
-        let total = self.memory_bytes.saturating_add(bytes);
-        if total > self.memory_bytes_max {
-            return Err(Limited::Call(format!("{} bytes of memory", self.memory_bytes_max)));
-        }
-        self.held.try_add(bytes)?;
-        self.memory_bytes = total;
-        Ok(())
-    }
-}
-
-#[async_trait]
-impl ResourceLimiterAsync for Limiter {
-    async fn memory_growing(
-        &mut self,
-        current: usize,
-        desired: usize,
-        _maximum: Option<usize>,
-    ) -> wasmtime::Result<bool> {
-        if let Err(limited) = self.grow(desired.saturating_sub(current)) {
-            self.refused = Some(limited);
-            return Ok(false);
-        }
-        if self.memory_bytes >= LARGE_MEMORY_BYTES {
-            self.meter.set_large();
-            self.meter.ask_to_move();
-        }
-        if self.memory_bytes >= HUGE_MEMORY_BYTES {
+    /// Prepare to look at `bytes`. Other calls go on first where this call's turn was long. Many
+    /// bytes are looked at off the serving threads.
+    pub(crate) async fn before_looking_at(&mut self, bytes: usize) -> Result<(), CpuExhausted> {
+        self.meter.take_turns().await?;
+        if bytes > INLINE_BYTES_MAX {
             self.meter.off_serving_threads().await;
         }
-        Ok(true)
+        Ok(())
     }
 
-    async fn table_growing(
-        &mut self,
-        current: usize,
-        desired: usize,
-        _maximum: Option<usize>,
-    ) -> wasmtime::Result<bool> {
-        let total = self.table_elements.saturating_add(desired.saturating_sub(current));
-        if total > self.table_elements_max {
-            let limit = format!("{} table elements", self.table_elements_max);
-            self.refused = Some(Limited::Call(limit));
-            return Ok(false);
-        }
-        self.table_elements = total;
-        Ok(true)
+    /// Whether work in parts may go on.
+    pub(crate) fn may_go_on(&self) -> Result<(), CpuExhausted> {
+        self.meter.check().map_err(|_| CpuExhausted)
     }
+}
 
-    fn instances(&self) -> usize {
-        self.instances_max
-    }
-
-    fn tables(&self) -> usize {
-        self.instances_max
-    }
-
-    fn memories(&self) -> usize {
-        self.instances_max
-    }
+/// The part of `bytes` that `read(offset, length)` asks for.
+pub(crate) fn window(bytes: &[u8], offset: u64, length: u64) -> Range<usize> {
+    let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+    let length = usize::try_from(length).unwrap_or(usize::MAX).min(bytes.len() - start);
+    start..start + length
 }
 
 #[cfg(test)]
 mod tests {
-    use std::pin::pin;
-    use std::task::{Context, Waker};
-
     use gristmill_core::ByteBudget;
 
     use super::*;
+    use crate::account::Account;
 
     #[test]
-    fn a_guest_gets_huge_memory_where_long_calls_run() {
-        let limits = PluginLimits::default();
-        let meter = Arc::new(Meter::new(limits.cpu));
-        let held = ByteBudget::new(limits.memory_bytes).hold(0);
-        let mut limiter = Limiter::new(&limits, held, meter.clone());
-        let mut task = Context::from_waker(Waker::noop());
-        meter.resume();
-        let small = limiter.memory_growing(0, LARGE_MEMORY_BYTES - 1, None);
-        assert!(pin!(small).poll(&mut task).is_ready());
-        assert!(!meter.wants_move() && !meter.is_large());
-        let large = limiter.memory_growing(LARGE_MEMORY_BYTES - 1, HUGE_MEMORY_BYTES - 1, None);
-        assert!(pin!(large).poll(&mut task).is_ready());
-        assert!(meter.wants_move() && meter.is_large());
-        let mut huge = limiter.memory_growing(HUGE_MEMORY_BYTES - 1, HUGE_MEMORY_BYTES, None);
-        assert!(huge.as_mut().poll(&mut task).is_pending());
-        meter.set_long();
-        assert!(huge.as_mut().poll(&mut task).is_ready());
+    fn what_a_call_holds_counts_against_its_limit_and_its_owner() {
+        let limits = PluginLimits { host_memory_bytes: 100, ..PluginLimits::default() };
+        let account = Account::new(1, 1, ByteBudget::new(150));
+        let grant = Grant { limits: &limits, account: &account, plugin: None };
+        let call = || {
+            let meter = Arc::new(Meter::new(limits.cpu));
+            CallState::new(grant, meter, BufferPool::new(0), ())
+        };
+        let (mut first, mut second) = (call(), call());
+        first.hold(100).unwrap();
+        assert!(matches!(first.hold(1), Err(Limited::Call(_))));
+        assert!(matches!(second.hold(51), Err(Limited::Owner(_))));
+        first.give_back(60);
+        second.hold(51).unwrap();
+        drop((first, second));
+        assert_eq!(account.bytes.held(), 0);
+    }
+
+    #[test]
+    fn a_window_ends_where_the_bytes_end() {
+        let bytes = [0; 10];
+        assert_eq!(window(&bytes, 2, 3), 2..5);
+        assert_eq!(window(&bytes, 8, u64::MAX), 8..10);
+        assert_eq!(window(&bytes, u64::MAX, 1), 10..10);
     }
 }

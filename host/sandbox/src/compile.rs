@@ -1,9 +1,9 @@
-//! From an uploaded file to machine code: in a child process, from the first look at the file to the
-//! last byte of code.
+//! From an uploaded file to machine code. A child process does all of it, from the first look at
+//! the file to the last byte of code.
 //!
-//! The child answers with one file: the code, what the server has to know of the component as a JSON
-//! document ([`Verdict`]), and the lengths of both ([`Lengths`]). The server reads only this
-//! document, as data; the uploaded bytes it never parses.
+//! The child answers with one file: the code, a JSON document with what the server has to know of
+//! the component ([`Verdict`]), and the lengths of both ([`Lengths`]). The server reads only this
+//! document, as data. It never parses the uploaded bytes.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs::File;
@@ -15,11 +15,12 @@ use bytes::Bytes;
 use gristmill_child::{ChildLimits, ChildRunner, Job, Output, Task};
 use gristmill_core::Digest;
 use serde::{Deserialize, Serialize};
-use wasmtime::Engine;
+use wasmtime::{Config, Engine};
 
-use crate::admit::{Admitted, Bounds, KNOWN_IMPORTS, admit_within};
-use crate::engine::compile_config;
-use crate::{LoadError, Roles};
+use crate::admit::{Admitted, Bounds, admit_within};
+use crate::capability::INTERFACES;
+use crate::error::LoadError;
+use crate::worlds::Roles;
 
 /// The name of the job that [`compile`] does.
 pub const COMPILE_JOB: &str = "compile-plugin";
@@ -31,12 +32,17 @@ const VERDICT_BYTES_MAX: u64 = 64 << 10;
 #[derive(Clone, Debug)]
 pub enum Compiler {
     /// In a child process, within limits.
-    Child { runner: Arc<ChildRunner>, limits: ChildLimits },
+    Child {
+        /// Runs the child processes of this server.
+        runner: Arc<ChildRunner>,
+        /// The limits of one compilation.
+        limits: ChildLimits,
+    },
     /// In this process, without limits: for benchmarks and tests, with files of one's own.
     InProcess,
 }
 
-/// What a child is asked, beside the file.
+/// The child's task, besides the file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CompileRequest {
@@ -47,7 +53,7 @@ pub(crate) struct CompileRequest {
     pub(crate) bounds: Bounds,
 }
 
-/// What came of it.
+/// The child's answer about a file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) enum Verdict {
@@ -55,7 +61,7 @@ pub(crate) enum Verdict {
     Refused(String),
 }
 
-/// What the server has to know of a component.
+/// The properties of a component that the server has to know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct About {
@@ -95,6 +101,9 @@ impl Lengths {
 }
 
 /// The child's side: compile the task's file and write the answer.
+///
+/// # Errors
+/// Only faults of this host. A file that is refused is an answer.
 pub fn compile(task: &Task, out: &mut impl Write) -> Result<(), LoadError> {
     let request: CompileRequest =
         serde_json::from_slice(&task.document).map_err(io::Error::other)?;
@@ -122,9 +131,9 @@ fn compile_file(request: &CompileRequest, file: &[u8]) -> Result<(Vec<u8>, Verdi
         Err(error) => return refused(error.to_string()),
     };
     let mut config = compile_config();
-    // One core of low priority: what else runs on this machine serves requests.
+    // One core of low priority: the others serve requests.
     config.parallel_compilation(false);
-    let engine = Engine::new(&config).map_err(|error| LoadError::Compile(format!("{error:#}")))?;
+    let engine = Engine::new(&config).map_err(LoadError::Compile)?;
     let own = hash_of(&engine);
     if own != request.engine {
         let why = format!("the child compiles for engine {own}, the server is {}", request.engine);
@@ -140,6 +149,18 @@ fn compile_file(request: &CompileRequest, file: &[u8]) -> Result<(Vec<u8>, Verdi
     Ok((code, Verdict::Compiled(about)))
 }
 
+/// All of the configuration that compiled code depends on.
+pub(crate) fn compile_config() -> Config {
+    let mut config = Config::new();
+    config
+        .concurrency_support(false)
+        .epoch_interruption(true)
+        .memory_init_cow(true)
+        .wasm_component_model(true)
+        .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(16));
+    config
+}
+
 fn cut(mut text: String) -> String {
     const MAX: usize = 8 << 10;
     if text.len() > MAX {
@@ -149,7 +170,7 @@ fn cut(mut text: String) -> String {
     text
 }
 
-/// What code for this engine is told by.
+/// The hash by which compiled code names its engine.
 pub(crate) fn hash_of(engine: &Engine) -> String {
     let mut hasher = DefaultHasher::new();
     engine.precompile_compatibility_hash().hash(&mut hasher);
@@ -184,8 +205,8 @@ impl Compiler {
     }
 }
 
-/// What the answer in `file` says, all but its last `after` bytes. Nothing in it is believed without
-/// a look.
+/// Read the answer in `file`, which ends `after` bytes before the file's end, and check all of it
+/// against what was `wanted`.
 pub(crate) fn read_answer(
     mut file: &File,
     after: u64,
@@ -210,9 +231,9 @@ pub(crate) fn read_answer(
             if about.digest != wanted.digest || about.engine != wanted.engine {
                 return Err(wrong("compiled code is of another component or for another engine"));
             }
-            let known = |import: &String| KNOWN_IMPORTS.contains(&import.as_str());
+            let known = |import: &String| INTERFACES.contains(&import.as_str());
             if !about.imports.iter().all(known) || !(about.pre || about.post) {
-                return Err(wrong("compiled code says what no plugin is"));
+                return Err(wrong("compiled code names imports or exports that no plugin has"));
             }
             Ok(about)
         }

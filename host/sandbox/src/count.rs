@@ -1,18 +1,18 @@
 //! How many core instances, memories and tables an instance of a component has, read from the file
 //! before anything is compiled.
 //!
-//! Looks at what a component instantiates, over all its nested components, with the numbers saturated:
-//! a component that instantiates one twice that instantiates one twice, and so on, has more
-//! instances than it has bytes. A module or component that is handed in from another instance is
-//! not followed; those count as one instance and none. The limits of compiling and of calls hold all
-//! the same: this is to refuse early and by number.
+//! Looks at what a component instantiates, over all its nested components. The numbers saturate: a
+//! component that instantiates another one twice, which does the same again, and so on, has more
+//! instances than it has bytes. A module or component that another instance hands in is not
+//! followed: it counts as one instance and as none. The limits of compiling and of calls hold all
+//! the same; this check refuses early and names the number.
 
 use wasmparser::{
     BinaryReaderError, ComponentAlias, ComponentExternalKind, ComponentInstance,
     ComponentOuterAliasKind, ComponentTypeRef, Encoding, Instance, Parser, Payload,
 };
 
-/// What one instance needs.
+/// The needs of one instance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
     /// Instances of core modules.
@@ -68,7 +68,7 @@ impl Frame {
     }
 }
 
-/// What an instance of this valid component needs.
+/// The needs of an instance of this valid component.
 pub(crate) fn needs_of(component: &[u8]) -> Result<Needs, BinaryReaderError> {
     let mut stack: Vec<Frame> = Vec::new();
     let mut whole = Needs::default();

@@ -1,14 +1,16 @@
-//! The engine: one for the process, with its pool of instances and its clock.
+//! The engine that runs plugins: one for the process, with its pool of instances and its clock.
+//!
+//! Owns all that a call needs besides its plugin: the linker, the pool's permits, the threads for
+//! long calls and the thread that ticks. Refuses to know files and compiling.
+//!
+//! Invariant: a store's epoch deadline is set before anything is instantiated in it, because start
+//! functions run there.
 
-use std::collections::HashSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
-use gristmill_child::JobStatus;
-use gristmill_core::{BufferPool, Digest, ErrorCode, PluginLimits};
+use gristmill_core::BufferPool;
 use tokio::sync::Semaphore;
 use wasmtime::component::Linker;
 use wasmtime::{
@@ -17,173 +19,60 @@ use wasmtime::{
 };
 
 use crate::account::{Account, Places};
-use crate::admit::{Bounds, check_head};
-use crate::artifact::{ArtifactCache, Cached};
+use crate::admit::{MEMORIES_PER_CALL, TABLES_PER_CALL};
 use crate::call::CallState;
-use crate::compile::{CompileRequest, Compiler};
+use crate::capability::{self, States, StoreData};
+use crate::compile::compile_config;
+use crate::config::SandboxConfig;
+use crate::error::{CallError, LoadError};
+use crate::grant::Grant;
 use crate::long_calls::LongCalls;
 use crate::meter::{CpuExhausted, Meter};
-use crate::plugin::{Grant, Plugin};
-use crate::{CallError, LoadError, capability};
 
-/// How often a running guest yields and its CPU budget is looked at.
-pub(crate) const TICK: Duration = Duration::from_millis(1);
+/// How often a running guest yields, and how often its CPU budget is checked.
+const TICK: Duration = Duration::from_millis(1);
 
 /// How often the host is looked at for swap that was turned on after the start.
 const TICKS_BETWEEN_LOOKS_AT_SWAP: u64 = 5_000;
 
-/// Memories that an instance of a plugin may have. Not a setting, as tables are not: each reserves address space in
-/// every place of the pool, and toolchains make one.
-const MEMORIES_PER_CALL: u32 = 2;
-
-/// Tables that an instance of a plugin may have.
-const TABLES_PER_CALL: u32 = 8;
-
-/// The size of the pool.
-#[derive(Clone, Debug)]
-pub struct SandboxConfig {
-    /// Calls running at the same time; further ones wait.
-    pub concurrent_calls: u32,
-    /// The largest linear memory of any plugin.
-    pub memory_bytes_max: usize,
-    /// The largest table of any plugin.
-    pub table_elements_max: usize,
-    /// How much of a memory is reset by writing instead of by giving its pages back; at least a
-    /// guest's initial memory, or each call pays for page faults.
-    pub keep_resident_bytes: usize,
-    /// The most core modules that an instance of a plugin may have.
-    pub instances_max: u32,
-    /// Where compiled code is cached.
-    pub cache_directory: PathBuf,
-    /// Where plugins are compiled.
-    pub compiler: Compiler,
-}
-
-impl SandboxConfig {
-    /// The defaults, caching under `cache_directory`.
-    pub fn new(cache_directory: PathBuf) -> Self {
-        let limits = PluginLimits::default();
-        Self {
-            concurrent_calls: 256,
-            memory_bytes_max: limits.memory_bytes,
-            table_elements_max: limits.table_elements,
-            keep_resident_bytes: 512 << 10,
-            instances_max: limits.instances as u32,
-            cache_directory,
-            compiler: Compiler::InProcess,
-        }
-    }
-
-    /// What an instance of a plugin may have, where nothing else is configured.
-    pub(crate) fn default_bounds() -> Bounds {
-        Self::new(PathBuf::new()).bounds()
-    }
-
-    fn bounds(&self) -> Bounds {
-        Bounds {
-            instances: self.instances_max.into(),
-            memories: MEMORIES_PER_CALL.into(),
-            tables: TABLES_PER_CALL.into(),
-        }
-    }
-}
-
-/// Loads and calls plugins.
-pub struct Sandbox {
+/// Runs the calls of all plugins.
+pub(crate) struct PluginEngine {
     config: SandboxConfig,
     engine: Engine,
-    linker: Linker<CallState>,
-    cache: ArtifactCache,
+    linker: Linker<StoreData>,
     pool: BufferPool,
     permits: Arc<Semaphore>,
     long_calls: LongCalls,
     ticking: Arc<AtomicBool>,
 }
 
-impl Sandbox {
+impl PluginEngine {
     /// An engine with its pool, and the thread that ticks its clock.
-    pub fn new(config: &SandboxConfig, pool: BufferPool) -> Result<Arc<Self>, LoadError> {
-        let compile = |error: wasmtime::Error| LoadError::Compile(format!("{error:#}"));
-        let engine = Engine::new(&engine_config(config)).map_err(compile)?;
+    ///
+    /// # Errors
+    /// [`LoadError::Compile`] where wasmtime does not take the configuration, [`LoadError::Cache`]
+    /// where a thread cannot be started.
+    pub(crate) fn new(config: &SandboxConfig, pool: BufferPool) -> Result<Arc<Self>, LoadError> {
+        let engine = Engine::new(&engine_config(config)).map_err(LoadError::Compile)?;
         let mut linker = Linker::new(&engine);
-        capability::link(&mut linker).map_err(compile)?;
-        let cache = ArtifactCache::open(&config.cache_directory, &engine)?;
+        capability::link(&mut linker).map_err(LoadError::Compile)?;
         let ticking = Arc::new(AtomicBool::new(true));
         tick(&engine, ticking.clone())?;
         let permits = Arc::new(Semaphore::new(config.concurrent_calls as usize));
         let (config, long_calls) = (config.clone(), LongCalls::new()?);
-        Ok(Arc::new(Self { config, engine, linker, cache, pool, permits, long_calls, ticking }))
+        Ok(Arc::new(Self { config, engine, linker, pool, permits, long_calls, ticking }))
     }
 
-    /// Load an uploaded file: from the cache, else admitted and compiled; then checked against the
-    /// contract.
-    pub async fn load(self: &Arc<Self>, digest: Digest, file: Bytes) -> Result<Plugin, LoadError> {
-        let loaded = self.cached_or_compiled(digest, file).await;
-        if let Err(error) = &loaded
-            && error.code() == ErrorCode::Internal
-        {
-            tracing::error!(%digest, error = error.in_full(), "a plugin cannot be compiled");
-        }
-        loaded
-    }
-
-    async fn cached_or_compiled(
-        self: &Arc<Self>,
-        digest: Digest,
-        file: Bytes,
-    ) -> Result<Plugin, LoadError> {
-        check_head(&file)?;
-        let (engine, bounds) = (self.cache.engine().to_owned(), self.config.bounds());
-        let request = CompileRequest { digest, engine, bounds };
-        let sandbox = self.clone();
-        let found = blocking(move || match sandbox.cache.get(&sandbox.engine, &request) {
-            Some(cached) => Ok((Some(sandbox.plugin(cached)), None)),
-            None => Ok((None, Some((sandbox.cache.aside()?, request)))),
-        });
-        let (aside, request) = match found.await? {
-            (Some(plugin), _) => return plugin,
-            (None, Some(missing)) => missing,
-            (None, None) => return Err(LoadError::Cache(std::io::ErrorKind::NotFound.into())),
-        };
-        let answer = aside.as_file().try_clone()?;
-        self.config.compiler.run(request.clone(), file, answer).await?;
-        let sandbox = self.clone();
-        blocking(move || {
-            let cached = sandbox.cache.keep(&sandbox.engine, &request, aside)?;
-            sandbox.plugin(cached)
-        })
-        .await
-    }
-
-    fn plugin(self: &Arc<Self>, cached: Cached) -> Result<Plugin, LoadError> {
-        let Cached { component, about } = cached;
-        Plugin::load(self.clone(), component, about.roles(), about.imports)
-    }
-
-    /// Remove the compiled code of all other plugins from the disk. Those that run run on.
-    pub async fn retain_compiled(self: &Arc<Self>, keep: HashSet<Digest>) -> Result<(), LoadError> {
-        let sandbox = self.clone();
-        blocking(move || Ok(sandbox.cache.retain(&keep)?)).await
-    }
-
-    /// The plugins that are being compiled or wait for it.
-    pub fn jobs(&self) -> Vec<JobStatus> {
-        match &self.config.compiler {
-            Compiler::Child { runner, .. } => runner.status(),
-            Compiler::InProcess => Vec::new(),
-        }
-    }
-
-    /// The size of the pool.
-    pub fn config(&self) -> &SandboxConfig {
+    pub(crate) fn config(&self) -> &SandboxConfig {
         &self.config
     }
 
+    /// wasmtime's engine.
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    pub(crate) fn linker(&self) -> &Linker<CallState> {
+    pub(crate) fn linker(&self) -> &Linker<StoreData> {
         &self.linker
     }
 
@@ -198,9 +87,9 @@ impl Sandbox {
     }
 
     /// A store for one call, its limits and its clock set.
-    pub(crate) fn store(&self, grant: Grant<'_>, meter: Arc<Meter>) -> Store<CallState> {
+    pub(crate) fn store(&self, grant: Grant<'_>, meter: Arc<Meter>) -> Store<StoreData> {
         let limits = grant.limits;
-        let state = CallState::new(grant, meter, self.pool.clone());
+        let state = CallState::new(grant, meter, self.pool.clone(), States::new(&grant));
         let mut store = Store::new(&self.engine, state);
         store.limiter_async(|state| &mut state.limiter);
         store.set_hostcall_fuel(limits.hostcall_bytes);
@@ -216,7 +105,7 @@ impl Sandbox {
     }
 }
 
-impl Drop for Sandbox {
+impl Drop for PluginEngine {
     fn drop(&mut self) {
         self.ticking.store(false, Ordering::Relaxed);
     }
@@ -250,30 +139,12 @@ fn engine_config(sandbox: &SandboxConfig) -> Config {
     config
 }
 
-/// All of the configuration that compiled code depends on.
-pub(crate) fn compile_config() -> Config {
-    let mut config = Config::new();
-    config
-        .concurrency_support(false)
-        .epoch_interruption(true)
-        .memory_init_cow(true)
-        .wasm_component_model(true)
-        .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(16));
-    config
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, LoadError> + Send + 'static,
-) -> Result<T, LoadError> {
-    tokio::task::spawn_blocking(work).await.map_err(std::io::Error::other)?
-}
-
 fn host_has_no_swap() -> bool {
     // A header line, then a line for each swap area.
     std::fs::read_to_string("/proc/swaps").is_ok_and(|text| text.lines().count() <= 1)
 }
 
-/// Tick until the sandbox is gone. The thread holds the engine only weakly.
+/// Tick until the engine is dropped. The thread holds the engine only weakly.
 fn tick(engine: &Engine, ticking: Arc<AtomicBool>) -> Result<(), std::io::Error> {
     let engine = engine.weak();
     let mut swap_is_news = host_has_no_swap();

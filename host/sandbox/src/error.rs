@@ -1,40 +1,71 @@
-//! What can be wrong with a plugin: when it is uploaded, when it is loaded, when it is called.
+//! Errors of plugins: when one is uploaded, loaded, or called.
 
 use std::fmt::Write;
 
 use gristmill_child::ChildError;
 use gristmill_core::{ErrorCode, OverBudget};
 
-/// Why an uploaded file is no plugin.
+/// Why an uploaded file is not a plugin.
 #[derive(Debug, thiserror::Error)]
 pub enum AdmitError {
+    /// Neither a component nor a core module; holds the file's first bytes in hexadecimal.
     #[error(
-        "not a WebAssembly component: the file begins with {0}, neither a component nor a core module"
+        "not a WebAssembly component: the file begins with {0}, neither a component nor a core \
+         module"
     )]
     NotWasm(String),
+    /// A component or module that does not validate.
     #[error("not a valid WebAssembly component: {0}")]
     Invalid(String),
+    /// A core module that was not built for a world.
     #[error(
-        "a core module without a component type: build it with the SDK, or encode it as a component first"
+        "a core module without a component type: build it with the SDK, or encode it as a component \
+         first"
     )]
     NoComponentType,
+    /// A core module that does not fit its component type.
     #[error("cannot encode the core module as a component: {0}")]
     Encode(String),
+    /// It imports interfaces that the host does not have.
     #[error("unknown imports: {}; a plugin may import only {}", .unknown.join(", "), .known.join(", "))]
-    UnknownImports { unknown: Vec<String>, known: Vec<String> },
+    UnknownImports {
+        /// The imports that the host does not have.
+        unknown: Vec<String>,
+        /// The interfaces that a plugin may import.
+        known: Vec<String>,
+    },
+    /// It imports interfaces or functions of WASI.
     #[error(
         "it needs WASI ({}), which plugins do not get. {CURE}", shortened(.0)
     )]
     NeedsWasi(Vec<String>),
+    /// An instance of it needs more than a place of the pool has.
     #[error("an instance of it has {found} {what}; the limit is {limit}{setting}")]
-    TooMany { what: &'static str, found: u64, limit: u64, setting: &'static str },
+    TooMany {
+        /// The kind of things that are counted.
+        what: &'static str,
+        /// How many it has.
+        found: u64,
+        /// How many it may have.
+        limit: u64,
+        /// The server's setting for the limit, in brackets; empty where there is none.
+        setting: &'static str,
+    },
+    /// One of its functions is too long to be interrupted in time.
     #[error(
-        "a function of it has {found} bytes of code; the limit is {limit}, because a call can be interrupted only \
-         where a function begins or a loop repeats"
+        "a function of it has {found} bytes of code; the limit is {limit}, because a call can be \
+         interrupted only where a function begins or a loop repeats"
     )]
-    LongFunction { found: usize, limit: usize },
+    LongFunction {
+        /// The function's code, in bytes.
+        found: usize,
+        /// The most code of a function, in bytes.
+        limit: usize,
+    },
+    /// Its strings cross the border in UTF-16.
     #[error("its texts are in UTF-16: build it with string encoding utf8")]
     NotUtf8,
+    /// It exports none of the functions of a world; lists its exports.
     #[error(
         "exports neither `preprocess` nor `postprocess`: {0}; build it for one of the worlds preprocessor, postprocessor, processor"
     )]
@@ -47,7 +78,7 @@ const CURE: &str = "Build it without: componentize-py with `--stub-wasi`; compon
     `wasm32-unknown-unknown` with `gristmill plugin build`; C without functions that need the system \
     (no stdio, no files, no clock)";
 
-/// The first few of many.
+/// The first few of the names, and how many more there are.
 fn shortened(names: &[String]) -> String {
     const SHOWN: usize = 8;
     let more = names.len().saturating_sub(SHOWN);
@@ -58,28 +89,42 @@ fn shortened(names: &[String]) -> String {
 /// Why a plugin could not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
+    /// The file is not a plugin.
     #[error(transparent)]
     Admit(#[from] AdmitError),
-    /// What the child said that compiled it.
+    /// The child that was to compile it refused the file; holds the child's words.
     #[error("{0}")]
     Refused(String),
-    #[error("compilation failed: {0}")]
-    Compile(String),
+    /// wasmtime cannot compile or map it.
+    #[error("compilation failed: {0:#}")]
+    Compile(wasmtime::Error),
+    /// Compiling it went over the child's limits.
     #[error("compilation failed: {0}; compile_timeout_s and compile_memory_bytes bound it")]
     TooCostly(#[source] ChildError),
-    #[error("does not fit the contract: {0}")]
-    Contract(String),
+    /// Its imports or exports are not those of the contract.
+    #[error("does not fit the contract: {0:#}")]
+    Contract(wasmtime::Error),
+    /// It begins with more memory or larger tables than a place of the pool has.
+    #[error("does not fit the contract: {what} is over the host's limit of {limit}")]
+    TooLarge {
+        /// What it begins with.
+        what: String,
+        /// The limit, in bytes or elements.
+        limit: usize,
+    },
+    /// An instance of it cannot be made.
     #[error("cannot be instantiated: {0}")]
-    Instantiate(CallError),
-    /// Compiling did not come to an end, for no fault of the plugin's.
+    Instantiate(#[source] CallError),
+    /// Compiling did not end, for a reason that is not the plugin's.
     #[error("cannot be compiled just now: {0}")]
     Compiler(#[source] ChildError),
-    /// The text says no path of this host: [`LoadError::in_full`] does.
+    /// A fault of the disk. The text names no path of this host; [`LoadError::in_full`] does.
     #[error("the cache of compiled code cannot be used")]
     Cache(#[from] std::io::Error),
 }
 
 impl LoadError {
+    /// The code for clients.
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Compiler(ChildError::Busy(_) | ChildError::ShuttingDown) => {
@@ -90,7 +135,7 @@ impl LoadError {
         }
     }
 
-    /// The text with all that it comes from, for the log.
+    /// The text with those of all its sources, for the log.
     pub fn in_full(&self) -> String {
         let mut text = self.to_string();
         let mut source = std::error::Error::source(self);
@@ -108,38 +153,50 @@ impl From<ChildError> for LoadError {
     }
 }
 
-/// What a plugin says when it gives no answer.
+/// The failure that a plugin returned, with its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
+    /// The request cannot be understood.
     InvalidInput(String),
+    /// The plugin does not take the request's media type.
     UnsupportedMediaType(String),
+    /// The request is understood, but cannot be served.
     Unprocessable(String),
+    /// The plugin's own fault. The text is for the log only.
     Internal(String),
 }
 
 /// Why a call gave no answer. Concerns this call alone.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
+    /// The plugin returned a failure.
     #[error("plugin failed: {0:?}")]
     Failure(Failure),
+    /// The plugin trapped.
     #[error("plugin trapped: {0}")]
     Trapped(String),
+    /// The plugin reached a limit on memory, tables or handles; names the limit.
     #[error("plugin went over its limit of {0}")]
     OutOfMemory(String),
+    /// The plugin used up its CPU time, of so many milliseconds.
     #[error("plugin used up its {0} ms of CPU time")]
     OutOfTime(u128),
     /// The calls of its owner hold too much memory together.
     #[error(transparent)]
     Busy(#[from] OverBudget),
+    /// The plugin's answer goes over a limit or breaks the contract.
     #[error("plugin's answer cannot be used: {0}")]
     InvalidOutput(String),
+    /// The plugin has no such export.
     #[error("plugin does not export `{0}`")]
     NotExported(&'static str),
+    /// A fault of the host.
     #[error("sandbox failed: {0}")]
     Host(String),
 }
 
 impl CallError {
+    /// The code for clients.
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Failure(Failure::InvalidInput(_)) => ErrorCode::InvalidRequest,

@@ -1,14 +1,15 @@
 //! The sandbox: loading, limiting and calling plugins. The only crate that names wasmtime.
 //!
-//! A plugin is a component of one of the worlds in `wit/`. Each call gets a fresh instance from the
-//! pool, its own store, its own limits; the instance is gone when the call returns, so nothing that
-//! one request left behind can be seen by the next. Refuses to know tenants, HTTP and models.
+//! A plugin is a component of one of the worlds in `wit/`. Each call has a fresh instance from the
+//! pool, with a store and limits of its own. The instance is dropped when the call returns, so the
+//! next request can see nothing of an earlier one. Refuses to know tenants, HTTP and models.
 //!
-//! In reading order: [`Sandbox`] owns the engine, the ticker and the pool's permits; `admit` turns an
-//! uploaded file into a component and says what is wrong with it; `compile` compiles it, in a child
-//! process; `artifact` keeps the compiled code on disk; [`Plugin`] is a loaded component; `long_calls`
-//! decides on which threads a call runs; `call` is the state of one call, `meter` its CPU time,
-//! [`Account`] what the calls of one owner share; `capability` is what a plugin may ask of the host.
+//! In reading order: [`Sandbox`] turns an uploaded file into a [`Plugin`]: `admit` looks at the
+//! file and says what is wrong with it, `compile` compiles it in a child process, `artifact` keeps
+//! the code on disk. `engine` runs the calls: `worlds` says how each export is called, `call` is
+//! the state of one call, `capability` has one module for each interface that a plugin may import,
+//! `limiter` and `meter` count memory and CPU time, [`Account`] is what the calls of one owner
+//! share, `long_calls` decides on which threads a call runs, `diagnose` says why it gave no answer.
 //!
 //! Invariants:
 //! - the epoch deadline is set before instantiation, because start functions run there;
@@ -16,24 +17,36 @@
 //! - a server parses no uploaded bytes: its children do, and answer with plain data;
 //! - a guest's misbehaviour is a [`CallError`], never a panic and never an error of another call.
 
+#![deny(missing_docs)]
+
 mod account;
 mod admit;
 mod artifact;
-mod bindings;
 mod call;
 mod capability;
 mod compile;
+mod config;
 mod count;
+mod diagnose;
 mod engine;
 mod error;
+mod grant;
+mod limiter;
 mod long_calls;
 mod meter;
 mod plugin;
+mod request;
+mod sandbox;
+mod worlds;
 
 pub use account::Account;
 pub use admit::{Admitted, admit};
 pub use compile::{COMPILE_JOB, Compiler, compile};
-pub use engine::{Sandbox, SandboxConfig};
+pub use config::SandboxConfig;
 pub use error::{AdmitError, CallError, Failure, LoadError};
+pub use grant::Grant;
 pub use gristmill_child::JobStatus;
-pub use plugin::{Grant, Part, Plugin, Prepared, Request, Response, Roles};
+pub use plugin::Plugin;
+pub use request::{Part, Prepared, Request, Response};
+pub use sandbox::Sandbox;
+pub use worlds::Roles;

@@ -1,10 +1,10 @@
 //! Where a call runs: short ones on the serving threads, long ones on threads of their own.
 //!
 //! A call begins on the thread of its request. When it has used [`LONG_AFTER`] of CPU time, when it
-//! is about to do large native work, or when its memory has grown large, it moves to a runtime whose
-//! threads have a lower priority, and the request only waits for it. There an owner runs
-//! a bounded number of calls at a time, and running guests take turns each millisecond. So a
-//! short request never queues behind a long call, whichever plugin made it.
+//! is about to do large native work, or when its memory has grown large, it moves to a runtime
+//! whose threads have a lower priority, and the request only waits for it. There an owner runs a
+//! bounded number of calls at a time, and running guests take turns each millisecond. So a short
+//! request never queues behind a long call, whichever plugin made it.
 //!
 //! Invariants:
 //! - a call's places are given back only when its instance is gone, although its request
@@ -27,26 +27,28 @@ use tokio::task::JoinHandle;
 use tracing::Instrument;
 use wasmtime::Store;
 
-use crate::CallError;
 use crate::account::Places;
-use crate::call::CallState;
+use crate::capability::StoreData;
+use crate::error::CallError;
 use crate::meter::Meter;
 
 /// CPU time after which a call is long.
 const LONG_AFTER: Duration = Duration::from_millis(3);
 
-/// An export's long calls may use a hundredth of one serving thread: each second of CPU time that they use is made up
-/// for in this many seconds.
+/// An export's long calls may use a hundredth of one serving thread: each second of CPU time that
+/// they use is made up for in this many seconds.
 const TIMES_AS_LONG: u32 = 100;
 
-/// CPU time that long calls may use at once, before the export counts as long. A virtual machine's host can stop a thread
-/// for 10 ms, which counts as the thread's CPU time: one such call must not make an export long.
+/// CPU time that long calls may use at once, before the export counts as long. A virtual machine's
+/// host can stop a thread for 10 ms, which counts as the thread's CPU time: one such call must not
+/// make an export long.
 const AT_ONCE: Duration = Duration::from_millis(20);
 
 /// The longest time that an export counts as long after a call that held a serving thread.
 const LONG_FOR_MAX: Duration = Duration::from_secs(10);
 
-/// How long an export counts as long after a call that ran elsewhere and would have held a serving thread.
+/// How long an export counts as long after a call that ran elsewhere and would have held a serving
+/// thread.
 const STAYS_LONG: Duration = Duration::from_millis(500);
 
 /// The threads for long calls.
@@ -56,8 +58,8 @@ pub(crate) struct LongCalls {
     started: Instant,
 }
 
-/// The time at which a plugin's export has made up for the CPU time that its long calls used on serving threads, in
-/// nanoseconds since the sandbox started.
+/// The time at which a plugin's export has made up for the CPU time that its long calls used on
+/// serving threads, in nanoseconds since the sandbox started.
 #[derive(Debug, Default)]
 pub(crate) struct Pace(AtomicU64);
 
@@ -74,7 +76,8 @@ impl Pace {
         }
     }
 
-    /// A call that ran on the threads for long calls would have taken this CPU time on a serving thread.
+    /// A call that ran on the threads for long calls would have taken this CPU time on a serving
+    /// thread.
     fn would_take(&self, spent: Duration, now: Duration) {
         if spent > LONG_AFTER {
             self.add(LONG_AFTER, now, STAYS_LONG);
@@ -97,9 +100,9 @@ fn nanos(time: Duration) -> u64 {
 
 /// A call with its instance, to be polled to its end on one thread or another.
 pub(crate) type CallFuture<T> =
-    Pin<Box<dyn Future<Output = (Store<CallState>, Result<T, CallError>)> + Send>>;
+    Pin<Box<dyn Future<Output = (Store<StoreData>, Result<T, CallError>)> + Send>>;
 
-/// A call to be run, and what decides where.
+/// A call to be run, and what decides on which threads.
 pub(crate) struct Work<'a, T> {
     pub(crate) call: CallFuture<T>,
     pub(crate) meter: Arc<Meter>,
@@ -110,8 +113,8 @@ pub(crate) struct Work<'a, T> {
 }
 
 impl LongCalls {
-    /// One thread more than there are cores, which is what one owner can have: native work of one
-    /// leaves a thread to others.
+    /// One thread more than there are cores. One owner can have as many threads as there are cores,
+    /// so that its native work leaves a thread to others.
     pub(crate) fn new() -> std::io::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let lower_priority = || {
@@ -181,8 +184,9 @@ struct Waiting<T> {
 
 impl<T> Drop for Waiting<T> {
     fn drop(&mut self) {
-        // The one stops native work at its next check, the other the guest at its next yield.
+        // Stops native work at its next check.
         self.meter.abandon();
+        // Stops the guest at its next yield.
         self.running.abort();
     }
 }
@@ -195,8 +199,8 @@ struct Call<T: 'static> {
 }
 
 impl<T: Send + 'static> Call<T> {
-    /// Poll the call until it ends, or is to be moved, for itself or because calls of its export are; then there is no
-    /// outcome yet.
+    /// Poll the call until it ends or is to be moved. It is moved for its own CPU time, or because
+    /// its export became long. Returns no outcome where it is to be moved.
     async fn run_while_short(&mut self, moves: impl Fn() -> bool) -> Option<Result<T, CallError>> {
         poll_fn(|task| match self.turn(task) {
             Poll::Ready(outcome) => Poll::Ready(Some(outcome)),

@@ -3,12 +3,12 @@
 //! Time is the CPU time of the thread that runs the call, so it counts guest code, host functions
 //! and the lifting of results alike, and not the time that a busy machine makes the call wait.
 //!
-//! The thread's CPU clock is a system call, as expensive as a short call's instance. So a turn of up
-//! to [`SHORT_TURN`] is charged the time that passed, and the clock at the begin of a turn may have
-//! been read up to [`SAMPLE_AGE`] before: a turn is charged at most that much too much.
+//! The thread's CPU clock is a system call, as expensive as a short call's instance. So a turn of
+//! up to [`SHORT_TURN`] is charged the time that passed, and the clock at the begin of a turn may
+//! have been read up to [`SAMPLE_AGE`] before: a turn is charged at most that much too much.
 //!
-//! Invariant: between [`Meter::resume`] and [`Meter::pause`] one thread runs the call, and only that
-//! thread reads [`Meter::used`].
+//! Invariant: between [`Meter::resume`] and [`Meter::pause`] one thread runs the call, and only
+//! that thread reads [`Meter::used`].
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -116,7 +116,7 @@ impl Meter {
         self.spent() + Duration::from_nanos(self.turn())
     }
 
-    /// What is left of the budget.
+    /// The rest of the budget.
     pub(crate) fn left(&self) -> Duration {
         self.limit.saturating_sub(self.used())
     }
@@ -146,8 +146,8 @@ impl Meter {
         }
     }
 
-    /// Let others go on where the call's turn was long, before a host function begins. A guest that calls the host
-    /// again and again without a loop has no other end of its turn.
+    /// Let other calls go on where this call's turn was long, before a host function begins. A
+    /// guest that calls the host again and again without a loop has no other end of its turn.
     pub(crate) async fn take_turns(&self) -> Result<(), CpuExhausted> {
         if self.turn() < LONG_TURN {
             return Ok(());
@@ -155,7 +155,8 @@ impl Meter {
         if self.is_exhausted() {
             return Err(CpuExhausted);
         }
-        // Not `tokio::task::yield_now`, which on a busy thread waits until that looks at its sockets.
+        // Not `tokio::task::yield_now`: on a busy thread it waits until the thread polls its
+        // sockets.
         let mut has_yielded = false;
         poll_fn(|task| {
             if std::mem::replace(&mut has_yielded, true) {
@@ -168,8 +169,8 @@ impl Meter {
         Ok(())
     }
 
-    /// Wait until the call runs on the threads for long calls: it is about to do what takes long and cannot be
-    /// interrupted.
+    /// Wait until the call runs on the threads for long calls, before work that takes long and
+    /// cannot be interrupted.
     pub(crate) fn off_serving_threads(&self) -> impl Future<Output = ()> + Send {
         poll_fn(|_| {
             self.ask_to_move();

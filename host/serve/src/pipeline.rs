@@ -97,6 +97,8 @@ impl ClientError for InferError {
     fn code(&self) -> ErrorCode {
         match self {
             Self::Plugin { error, .. } => error.code(),
+            // The pipeline's plugin made the inputs.
+            Self::Model(SubmitError::Input(_)) => ErrorCode::PluginInvalidOutput,
             Self::Model(error) => error.code(),
             Self::DeadlineExceeded(_) => ErrorCode::DeadlineExceeded,
             Self::TenantBusy(_) => ErrorCode::TenantBusy,

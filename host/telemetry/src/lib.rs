@@ -10,10 +10,13 @@
 //!   lines.
 
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
+mod format;
 mod line;
 mod plugin;
 mod queue;
+mod text;
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -22,25 +25,24 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
+pub use self::format::LogFormat;
 use self::line::LogLayer;
-pub use self::line::escaped_len;
 pub use self::plugin::{PLUGIN_TARGET, PluginFields};
 use self::queue::Queue;
+pub use self::text::escaped_len;
 
 /// A request's stages: the names of its spans and of its `Server-Timing` entries.
 pub mod stage {
+    /// Finding the tenant and checking the key.
     pub const AUTH: &str = "auth";
+    /// The call of `preprocess`.
     pub const PRE: &str = "pre";
+    /// The wait in the model's queue.
     pub const QUEUE: &str = "queue";
+    /// The model's run.
     pub const INFER: &str = "infer";
+    /// The call of `postprocess`.
     pub const POST: &str = "post";
-}
-
-/// How log lines are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogFormat {
-    Text,
-    Json,
 }
 
 /// A log filter that cannot be read.
@@ -58,20 +60,27 @@ impl Log {
         self.0.dropped()
     }
 
-    /// Wait a moment for the lines that are still to be written: at the end of the process.
+    /// Wait a moment for the lines that are not written yet. For the end of the process.
     pub fn flush(&self) {
         self.0.flush();
     }
 }
 
 /// Check a filter such as `info` or `info,gristmill_http=debug`.
+///
+/// # Errors
+/// [`InvalidFilter`] in the words of `tracing-subscriber`.
 pub fn check_filter(filter: &str) -> Result<(), InvalidFilter> {
     EnvFilter::try_new(filter).map(drop).map_err(|error| InvalidFilter(error.to_string()))
 }
 
-/// Write log lines that pass `filter` to standard error, with the fields of their spans, and panics
-/// as such lines. Lines of the modules `own` are the server's own: requests cannot provoke them at
-/// will, and find no room that others fill. Call it once.
+/// Write log lines that pass `filter` to standard error, with the fields of their spans. Panics
+/// become such lines, too. Lines of the modules `own` are the server's own: requests cannot provoke
+/// them at will, and other lines cannot take their room. Call this once.
+///
+/// # Errors
+/// [`InvalidFilter`] where the filter cannot be read, the writer's thread cannot be started, or
+/// there is a subscriber already.
 pub fn init(
     filter: &str,
     format: LogFormat,
@@ -82,7 +91,7 @@ pub fn init(
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let coloured = format == LogFormat::Text && !plain && std::io::stderr().is_terminal();
     let queue = Queue::start(std::io::stderr()).map_err(|error| invalid(&error))?;
-    let layer = LogLayer::new((format, coloured), own, queue.clone());
+    let layer = LogLayer::new(format, coloured, own, queue.clone());
     let subscriber = tracing_subscriber::registry().with(filter).with(layer);
     subscriber.try_init().map_err(|error| invalid(&error))?;
     // The standard hook writes to standard error at once, which may block.

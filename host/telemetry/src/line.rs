@@ -1,15 +1,13 @@
 //! How a log line looks: one line, flat, as text or as a JSON object.
 //!
 //! ```text
-//! 2026-11-01T10:00:00Z  WARN gristmill_serve::pipeline: plugin failed stage=pre request_id=7f tenant=acme pipeline=digits
-//! {"timestamp":"2026-11-01T10:00:00Z","level":"WARN","target":"gristmill_serve::pipeline","request_id":"7f", ..}
+//! 2026-11-01T10:00:00Z  WARN gristmill_serve::pipeline: plugin failed stage=pre request_id=7f ..
+//! {"timestamp":"2026-11-01T10:00:00Z","level":"WARN","target":"gristmill_serve::pipeline", ..}
 //! ```
 //!
 //! Spans have no names here: they carry fields, and a line has all fields of the spans around it.
 //! Clients and plugins bring some of the texts. Each text is cut, and escaped so that it ends
 //! neither its field nor its line; a plugin's message is quoted as a field's value is.
-
-mod text;
 
 use std::fmt::{Debug, Write as _};
 use std::sync::Arc;
@@ -22,12 +20,10 @@ use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::registry::LookupSpan;
 
-pub use self::text::escaped_len;
-use self::text::is_plain;
-pub(crate) use self::text::{CutText, Escape};
-use crate::plugin::OBJECT_BYTES_MAX;
+use crate::format::LogFormat;
+use crate::plugin::{OBJECT_BYTES_MAX, PLUGIN_TARGET};
 use crate::queue::{Origin, Queue};
-use crate::{LogFormat, PLUGIN_TARGET};
+use crate::text::{CutText, Escape, is_plain};
 
 /// The longest message, and the longest text of a field, in bytes before they are escaped.
 const MESSAGE_BYTES_MAX: usize = 8 << 10;
@@ -51,7 +47,8 @@ struct SpanFields(String);
 
 impl LogLayer {
     pub(crate) fn new(
-        (format, coloured): (LogFormat, bool),
+        format: LogFormat,
+        coloured: bool,
         own: &'static [&'static str],
         queue: Arc<Queue>,
     ) -> Self {
@@ -153,7 +150,8 @@ where
 struct Fields<'a> {
     line: &'a mut String,
     format: LogFormat,
-    /// Whether a plugin's line: its message is quoted, and its field `fields` is an object already, in JSON.
+    /// Whether a plugin's line: its message is quoted, and its field `fields` is an object already,
+    /// in JSON.
     is_plugins: bool,
 }
 

@@ -1,8 +1,8 @@
-//! Log lines of plugins: their fields are data, and theirs alone.
+//! Log lines of plugins: their fields are data, and form an object of their own.
 
 use std::fmt::Write as _;
 
-use crate::line::{CutText, Escape};
+use crate::text::{CutText, Escape};
 
 /// The target of plugins' lines. Only in them the field `fields` is a [`PluginFields`]' text: an
 /// object in the line.
@@ -25,7 +25,7 @@ impl Default for PluginFields {
 }
 
 impl PluginFields {
-    /// Add a field, cut where it is too long; false where the object has no room for it.
+    /// Add a field, cut where it is too long. Returns false where the object has no room for it.
     pub fn push(&mut self, name: &str, value: &str) -> bool {
         let before = self.0.len();
         self.0.truncate(before - 1);

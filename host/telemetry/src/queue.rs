@@ -13,7 +13,7 @@ use std::time::Duration;
 /// The most bytes of lines that wait to be written.
 const WAITING_BYTES_MAX: usize = 1 << 20;
 
-/// What is kept of a buffer's memory when it has been written.
+/// The memory of a buffer that is kept when it has been written, in bytes.
 const KEPT_BYTES_MAX: usize = 64 << 10;
 
 /// How long the end of the process waits for the last lines.
@@ -34,7 +34,7 @@ struct State {
     untold: u64,
 }
 
-/// Who can make a line be written.
+/// The origin of a line: who can cause it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// The server itself and its operators.

@@ -1,8 +1,11 @@
-//! What a thread may take: its share of the processor ([`Share`]), and the memory that native
-//! libraries allocate on it ([`NativeMemory`]); and the loop of threads that do long work ([`do_jobs`]).
+//! The limits of a thread: its share of the processor ([`Share`]), and the memory that native
+//! libraries allocate on it ([`NativeMemory`]); and the loop of threads that do long work
+//! ([`do_jobs`]).
 //!
-//! Refuses to know what the jobs are. Share and memory have no safe interface in Rust's libraries, so the
-//! unsafe code for them is here.
+//! Refuses to know what the jobs are. Share and memory have no safe interface in Rust's libraries,
+//! so the unsafe code for them is here.
+
+#![deny(missing_docs)]
 
 mod jobs;
 mod memory;

@@ -2,11 +2,11 @@
 //!
 //! ONNX Runtime takes the memory of a session from the C library, aligned, and has no limit for it:
 //! from `aligned_alloc` since 1.31 (by way of C++'s `operator new`), before from `posix_memalign`.
-//! This module defines both for the whole process: the linker prefers a program's own symbol to the C
-//! library's, also for libraries that are loaded later. An allocation is counted where the calling
-//! thread works for an owner, and refused where it is over the owner's limit; the library turns that
-//! into an error of its own. Memory that is given back is not counted: the owner knows when
-//! that happens, and starts anew ([`NativeMemory::reset`]).
+//! This module defines both for the whole process: the linker prefers a program's own symbol to the
+//! C library's, also for libraries that are loaded later. An allocation is counted where the
+//! calling thread works for an owner, and refused where it is over the owner's limit; the library
+//! turns that into an error of its own. Memory that is given back is not counted: the owner knows
+//! when that happens, and starts anew ([`NativeMemory::reset`]).
 //!
 //! Rust's own allocations do not pass here, nor does `malloc`.
 
@@ -28,7 +28,7 @@ pub struct NativeMemory {
 }
 
 thread_local! {
-    /// Whom the thread works for; null: nobody who is counted.
+    /// The owner for whom the thread works; null where allocations are not counted.
     static OWNER: Cell<*const NativeMemory> = const { Cell::new(ptr::null()) };
 }
 
@@ -43,7 +43,7 @@ impl NativeMemory {
         self.limit_bytes
     }
 
-    /// What was taken since the last reset, in bytes.
+    /// The bytes taken since the last reset.
     pub fn taken_bytes(&self) -> usize {
         self.taken.load(Ordering::Relaxed)
     }
@@ -66,7 +66,7 @@ impl NativeMemory {
         work()
     }
 
-    /// Whether so much more is allowed; counted if so.
+    /// Count `bytes` more. Returns false, and counts nothing, where that is over the limit.
     fn take(&self, bytes: usize) -> bool {
         let more = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= self.limit_bytes);
         self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
@@ -109,8 +109,8 @@ extern "C" fn aligned_alloc(alignment: usize, bytes: usize) -> *mut c_void {
     if alignment.is_power_of_two() { allocate(alignment, bytes) } else { ptr::null_mut() }
 }
 
-/// Memory that `free` takes; null where there is none, or the owner may not have it. `alignment` is a
-/// power of two.
+/// Memory that `free` takes; null where there is none, or the owner may not have it. `alignment` is
+/// a power of two.
 fn allocate(alignment: usize, bytes: usize) -> *mut c_void {
     let owner = OWNER.get();
     // SAFETY: the pointer is null or was set by `count`, which resets it before its borrow ends.

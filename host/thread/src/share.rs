@@ -64,7 +64,8 @@ fn set(nice: i32, slice: Duration) -> io::Result<()> {
         runtime_ns: slice.as_nanos() as u64,
         ..Attributes::default()
     };
-    // SAFETY: the kernel reads `size` bytes from a struct that is so long, and keeps no pointer to it.
+    // SAFETY: the kernel reads `size` bytes from a struct that is so long, and keeps no pointer to
+    // it.
     let outcome = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &attributes, 0) };
     if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

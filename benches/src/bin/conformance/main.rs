@@ -138,7 +138,7 @@ fn tensors(case: &Path, list: &Value, pool: &BufferPool) -> Result<Vec<NamedTens
             let shape = tensor["shape"].as_array().context("no shape")?;
             let shape = shape.iter().map(|dim| dim.as_u64().map(|dim| dim as usize));
             let bytes = std::fs::read(case.join(text("file")?))?;
-            let dtype = text("datatype")?.parse()?;
+            let dtype = Dtype::named(text("datatype")?).context("not a datatype")?;
             let shape = shape.collect::<Option<_>>().context("not a shape")?;
             let tensor = Tensor::new(dtype, shape, pool.copy_from(&bytes))?;
             Ok(NamedTensor { name: text("name")?.into(), tensor })

@@ -181,8 +181,7 @@ fn datatype<S: Serializer>(dtype: &Dtype, serializer: S) -> Result<S::Ok, S::Err
 
 impl<'a> TensorDocument<'a> {
     fn of(info: &'a TensorInfo) -> Self {
-        let shape = info.dims.iter().map(|dim| dim.map_or(-1, |size| size as i64)).collect();
-        Self { name: &info.name, datatype: info.dtype, shape }
+        Self { name: &info.name, datatype: info.dtype, shape: info.signed_dims() }
     }
 }
 

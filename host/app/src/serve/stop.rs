@@ -1,6 +1,7 @@
 //! The end: told by a signal, announced, and over within the drain timeout whatever still runs.
 //!
-//! The first signal announces it, the next one ends the delay before the drain, one more ends the process at once.
+//! The first signal announces it, the next one ends the delay before the drain, one more ends the
+//! process at once.
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::process;
 
-/// What the end may take beyond the drain timeout.
+/// The time that the end may take beyond the drain timeout.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The signals that end the server.
@@ -57,8 +58,8 @@ pub(super) async fn announce(
     tracing::info!("shutting down: finishing requests under way");
 }
 
-/// End the process at the next signal, or a little after `drain_timeout`, even if work still runs. A
-/// thread with a runtime of its own does that, because work may hold every thread of the server.
+/// End the process at the next signal, or a little after `drain_timeout`, even if work still runs.
+/// A thread with a runtime of its own does that, because work may hold every thread of the server.
 pub(super) fn end_within(drain_timeout: Duration, mut signals: Signals, log: Log) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let watch = runtime.and_then(|runtime| {

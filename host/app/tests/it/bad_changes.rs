@@ -55,16 +55,16 @@ fn names_that_are_none() {
     server.open_tenant("acme");
     let spec = json!({ "pre": "a", "model": "b", "post": "c" });
     for (path, body, named) in [
-        ("tenants/Acme", json!({ "open": true }), "tenant: \"Acme\" is no valid name"),
+        ("tenants/Acme", json!({ "open": true }), "tenant: \"Acme\" is not a valid name"),
         (
             "tenants/..%2f..%2fetc",
             json!({ "open": true }),
-            "tenant: \"../../etc\" is no valid name",
+            "tenant: \"../../etc\" is not a valid name",
         ),
-        ("tenants/acme/pipelines/a%20b", spec, "pipeline: \"a b\" is no valid name"),
-        ("models/-digits/config", json!({}), "model: \"-digits\" is no valid name"),
-        ("tenants/acme/plugins/_x", json!({}), "plugin: \"_x\" is no valid name"),
-        ("models/x!", json!({}), "model: \"x!\" is no valid name"),
+        ("tenants/acme/pipelines/a%20b", spec, "pipeline: \"a b\" is not a valid name"),
+        ("models/-digits/config", json!({}), "model: \"-digits\" is not a valid name"),
+        ("tenants/acme/plugins/_x", json!({}), "plugin: \"_x\" is not a valid name"),
+        ("models/x!", json!({}), "model: \"x!\" is not a valid name"),
     ] {
         change(&server, path, &body).refused(400, "invalid_request", &[named]);
     }

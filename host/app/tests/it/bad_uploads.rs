@@ -156,7 +156,7 @@ fn a_plugin_for_nobody() {
 
 #[test]
 fn a_text_as_model() {
-    model_refused(b"hello world", &["the file is no ONNX model"]);
+    model_refused(b"hello world", &["the file is not an ONNX model"]);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn nothing_as_model() {
 #[test]
 fn a_truncated_model() {
     let model = files::model("digits");
-    model_refused(&model[..model.len() / 2], &["the file is no ONNX model"]);
+    model_refused(&model[..model.len() / 2], &["the file is not an ONNX model"]);
 }
 
 #[test]

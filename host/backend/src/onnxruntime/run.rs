@@ -1,11 +1,11 @@
-//! What the runs of one session may take of the host's memory, and how one is ended.
+//! The limit on the host's memory that the runs of one session take, and how a run is ended.
 //!
 //! A session allocates from an arena of its own, which grows and is kept for the next run. ONNX
 //! Runtime has no limit for it, so its growth is counted where it reaches the C library
-//! ([`NativeMemory`]). Where a run finds no room although parts of the arena are unused, the
-//! arena gives these back, the count begins anew, and the run is repeated once. A part of the arena
-//! stays as long as an output lies in it; so outputs are taken out of the arena (copied) where their
-//! size is not bounded by the sizes of the inputs, or where half of the limit is taken.
+//! ([`NativeMemory`]). Where a run finds no room although parts of the arena are unused, the arena
+//! gives these back, the count begins anew, and the run is repeated once. A part of the arena stays
+//! as long as an output lies in it; so outputs are taken out of the arena (copied) where their size
+//! is not bounded by the sizes of the inputs, or where half of the limit is taken.
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -15,13 +15,14 @@ use gristmill_thread::NativeMemory;
 use ort::environment::ThreadManager;
 use ort::session::RunOptions;
 
-/// Of ONNX Runtime's run options: whose arena gives its free memory back when the run ends.
+/// The run option of ONNX Runtime that names the arena which gives its free memory back when the
+/// run ends.
 const SHRINKAGE: (&str, &str) = ("memory.enable_memory_arena_shrinkage", "cpu:0");
 
 /// How a session's runs are limited.
 pub(super) struct Runs {
     keeping: RunOptions,
-    /// None: the session has no arena, and keeps nothing.
+    /// Options whose runs shrink the arena; none where the session has no arena.
     shrinking: Option<RunOptions>,
     is_steady: bool,
     memory: Arc<NativeMemory>,
@@ -29,11 +30,11 @@ pub(super) struct Runs {
     adopted: Pin,
 }
 
-/// Holds the memory of an output where it is. The session counts those there are.
+/// Keeps an output in the session's memory. The session counts them.
 #[derive(Clone, Default)]
 pub(super) struct Pin(Arc<()>);
 
-/// What decides what a session keeps.
+/// Properties on which it depends what a session keeps.
 pub(super) struct Keeping {
     /// Whether the session has an arena.
     pub(super) arena: bool,
@@ -74,7 +75,7 @@ impl Runs {
         if !first.as_ref().is_err_and(is_over_limit) || !may_shrink {
             return first;
         }
-        // It fails again, most likely; and as each run with these options does, it gives back.
+        // It most likely fails again. But a run with these options gives memory back when it ends.
         let second = self.counted(|| attempt(shrinking, None));
         self.memory.reset();
         if !second.as_ref().is_err_and(is_over_limit) {
@@ -104,7 +105,7 @@ impl Runs {
     }
 }
 
-/// How an error begins that says that a run went over its limit.
+/// The beginning of the error of a run that went over its limit.
 const OVER_LIMIT: &str = "the run needs more memory than model_run_memory_bytes allows";
 
 /// Whether a run failed because it went over the limit on its memory.
@@ -112,7 +113,7 @@ pub(crate) fn is_over_limit(error: &ModelError) -> bool {
     error.0.starts_with(OVER_LIMIT)
 }
 
-/// ONNX Runtime looks at the flag before each operator, in loops before each of each turn.
+/// ONNX Runtime checks the flag before each operator, in loops in each turn.
 impl Interrupt for Runs {
     fn interrupt(&self) {
         for options in [Some(&self.keeping), self.shrinking.as_ref()].into_iter().flatten() {
@@ -138,7 +139,7 @@ pub(crate) fn is_out_of_memory(error: &ModelError) -> bool {
     texts.iter().any(|text| error.0.contains(text))
 }
 
-/// Makes the threads of a session: what they allocate counts as the session's.
+/// Makes the threads of a session. Their allocations count as the session's.
 pub(super) struct Threads(pub(super) Arc<NativeMemory>);
 
 impl ThreadManager for Threads {

@@ -1,4 +1,5 @@
-//! Bound outputs against ordinary ones, in ordinary memory: the code that CUDA takes with pinned memory.
+//! Bound outputs against ordinary ones, in ordinary memory: the code that CUDA takes with pinned
+//! memory.
 
 use ort::memory::MemoryInfo;
 
@@ -9,18 +10,19 @@ fn model(name: &str) -> Vec<u8> {
     std::fs::read(models().join(format!("{name}/{name}.onnx"))).unwrap()
 }
 
-/// An instance whose outputs are bound to what CUDA would have pinned, and a pool of the same memory.
+/// An instance whose outputs are bound to what CUDA would have pinned, and a pool of the same
+/// memory.
 fn bound(name: &str) -> (Instance, BufferPool) {
     let runtime = backends().onnxruntime.as_ref().unwrap();
     let cpu = ProviderKind::Cpu;
     let (session, memory) = runtime.session(&model(name), &options(cpu), cpu).unwrap();
-    let allocator = || direct::allocator(&session, &MemoryInfo::default());
-    let (direct, staging) = (allocator(), direct::staging(allocator().unwrap()));
+    let allocator = || pinned::allocator(&session, &MemoryInfo::default());
+    let (pinned, staging) = (allocator(), pinned::staging(allocator().unwrap()));
     let outputs = session.outputs().iter().map(describe).collect::<Result<_, _>>().unwrap();
     let pool = BufferPool::new(1 << 20);
     let runs = Runs::new(memory, &Keeping { arena: true, is_steady: true });
     let runs = Arc::new(runs.unwrap());
-    (Instance { session, runs, outputs, rows_are_dynamic: true, pool, direct }, staging)
+    (Instance { session, runs, outputs, rows_are_dynamic: true, pool, pinned }, staging)
 }
 
 /// Rows that differ from each other and from those of other seeds.
@@ -39,7 +41,8 @@ fn bound_outputs_are_those_of_an_ordinary_run_and_stay_so() {
             backends().load(&model(name), &options(ProviderKind::Cpu)).unwrap().instances.remove(0);
         let (mut instance, staging) = bound(name);
         let info = describe(&instance.session.inputs()[0]).unwrap();
-        // Of a few bytes, which are copied, and of many, which are kept; larger after smaller and back.
+        // Of a few bytes, which are copied, and of many, which are kept; larger after smaller and
+        // back.
         let batches = [1, 7, 5000, 3, 5000, 600, 2].into_iter().enumerate();
         let answers: Vec<_> = batches
             .map(|(seed, rows)| {
@@ -50,7 +53,7 @@ fn bound_outputs_are_those_of_an_ordinary_run_and_stay_so() {
                 (bound, expected)
             })
             .collect();
-        assert!(instance.direct.is_some(), "{name}: was not bound");
+        assert!(instance.pinned.is_some(), "{name}: was not bound");
         // Only now, when later batches had the chance to overwrite earlier ones.
         for (bound, expected) in answers {
             assert!(bound.as_bytes() == expected.as_bytes(), "{name}, {} rows", bound.rows());
@@ -66,13 +69,13 @@ fn outputs_of_other_shapes_than_the_model_says_are_not_bound() {
     instance.outputs[0].dims[1] = Some(2);
     let outputs = instance.run(&[input(&pool, &input_info, 4, 0)]).unwrap();
     assert_eq!(outputs[0].shape(), [4, 1]);
-    assert!(instance.direct.is_none());
+    assert!(instance.pinned.is_none());
 
     // What fails anyway is not held against the binding.
-    instance.direct = direct::allocator(&instance.session, &MemoryInfo::default());
+    instance.pinned = pinned::allocator(&instance.session, &MemoryInfo::default());
     let wrong = TensorInfo { dims: vec![None, Some(3)], ..input_info };
     assert!(instance.run(&[input(&pool, &wrong, 4, 0)]).is_err());
-    assert!(instance.direct.is_some());
+    assert!(instance.pinned.is_some());
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
-use gristmill_backend::{Backends, LoadOptions, LoadedModel};
+use gristmill_backend::{Backends, LoadOptions, LoadedModel, ProviderKind};
 use gristmill_batch::{LOST_RUNS_MAX, Lane, LaneParts, Upkeep};
 use gristmill_child::JobStatus;
 use gristmill_core::{Digest, Dtype, Name, TensorInfo};
@@ -224,8 +224,9 @@ fn may_lead(model: &LoadedModel) -> bool {
 fn warnings(config: &ModelConfig, proof: Answer, model: &LoadedModel) -> Vec<String> {
     let mut warnings = proof.failed;
     warnings.extend(model.warnings.iter().cloned());
-    let serves = model.providers.first().map(|provider| provider.name);
-    if serves == Some("tract") && config.providers.first() != Some(&ProviderName::Tract) {
+    let serves = model.providers.first().map(|provider| provider.kind);
+    if serves == Some(ProviderKind::Tract) && config.providers.first() != Some(&ProviderName::Tract)
+    {
         warnings.push("it runs on tract, which is several times slower than ONNX Runtime".into());
     }
     warnings

@@ -66,12 +66,8 @@ fn tensor(info: &TensorInfo) -> TensorMetadata {
     TensorMetadata {
         name: info.name.to_string(),
         datatype: info.dtype.as_str().into(),
-        shape: dims(&info.dims),
+        shape: info.signed_dims(),
     }
-}
-
-fn dims(dims: &[Option<usize>]) -> Vec<i64> {
-    dims.iter().map(|dim| dim.map_or(-1, |size| size as i64)).collect()
 }
 
 /// A pipeline's input, as a model's would be described.
@@ -79,12 +75,14 @@ pub(crate) fn pipeline_input() -> TensorInfo {
     TensorInfo { name: REQUEST.into(), dtype: Dtype::String, dims: vec![Some(1)] }
 }
 
+fn is_on_onnxruntime(served: &ServedModel) -> bool {
+    served.providers.first().is_some_and(|provider| provider.kind.is_onnxruntime())
+}
+
 /// In Triton's words where it has one.
 fn platform(target: &Target<'_>) -> &'static str {
     match target {
-        Target::Model { served, .. } if served.lane.info().backend == "onnxruntime" => {
-            "onnxruntime_onnx"
-        }
+        Target::Model { served, .. } if is_on_onnxruntime(served) => "onnxruntime_onnx",
         Target::Model { served, .. } => served.lane.info().backend,
         Target::Pipeline { .. } => "gristmill_pipeline",
     }
@@ -127,20 +125,20 @@ fn model_config(base: proto::ModelConfig, served: &ServedModel) -> proto::ModelC
     let info = lane.info();
     let batches = info.rows_are_dynamic();
     // Where there are batches, the configuration's shapes are those of a row.
-    let row = |shape: &[Option<usize>]| dims(&shape[usize::from(batches)..]);
+    let row = |info: &TensorInfo| info.signed_dims().split_off(usize::from(batches));
     let input = info.inputs.iter().map(|input| proto::ModelInput {
         name: input.name.to_string(),
         data_type: configured(input.dtype).into(),
-        dims: row(&input.dims),
+        dims: row(input),
         ..Default::default()
     });
     let output = info.outputs.iter().map(|output| proto::ModelOutput {
         name: output.name.to_string(),
         data_type: configured(output.dtype).into(),
-        dims: row(&output.dims),
+        dims: row(output),
         ..Default::default()
     });
-    let on_gpu = served.providers.first().is_some_and(|provider| provider.name == "cuda");
+    let on_gpu = served.providers.first().is_some_and(|provider| provider.kind.is_gpu());
     let kind = if on_gpu { Kind::Gpu } else { Kind::Cpu };
     let max_batch_size = if batches { lane.config().max_batch_size as i32 } else { 0 };
     proto::ModelConfig {

@@ -4,9 +4,11 @@ use std::ops::Range;
 
 use gristmill_core::BufferMut;
 
-use super::DecodeOptions;
+use super::options::DecodeOptions;
+use crate::error::ImageError;
+use crate::pixels::Pixels;
 use crate::tensor::luma;
-use crate::{ImageError, Pixels, Size, Work};
+use crate::work::{Size, Work};
 
 /// How a decoder gives a pixel.
 #[derive(Clone, Copy, Debug)]

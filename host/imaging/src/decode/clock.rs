@@ -3,7 +3,7 @@
 use std::panic::resume_unwind;
 use std::time::{Duration, Instant};
 
-use crate::Work;
+use crate::work::Work;
 
 /// How long a decoder may work between two checks.
 const BETWEEN: Duration = Duration::from_micros(500);

@@ -7,10 +7,12 @@ use gif::{ColorOutput, DecodeOptions as Settings};
 
 use super::canvas::{Canvas, Place};
 use super::clock::Clock;
+use super::options::{DecodeOptions, malformed};
 use super::reader::Reader;
 use super::walk::Walk;
-use super::{DecodeOptions, malformed};
-use crate::{ImageError, Pixels, Size, Stopped, Work};
+use crate::error::{ImageError, Stopped};
+use crate::pixels::Pixels;
+use crate::work::{Size, Work};
 
 /// Codes, palettes and a reader's buffer.
 const DECODER_BYTES: u64 = 256 << 10;
@@ -82,7 +84,7 @@ impl Parts {
             return Err(malformed("the header can be read in two ways"));
         }
         let palette = decoder.palette().map_err(malformed)?.as_chunks::<3>().0.to_vec();
-        // What is transparent or has no colour is black, as the screen is.
+        // Transparent pixels and those without a colour are black, as the screen is.
         let color = |index: &u8| match palette.get(usize::from(*index)) {
             Some(color) if frame.transparent != Some(*index) => *color,
             _ => [0; 3],
@@ -123,7 +125,7 @@ fn screen(bytes: &[u8]) -> Option<(Size, Range<usize>)> {
     Some((size(bytes, 6)?, head))
 }
 
-/// What a block costs, in steps of a walk: the next one may lie where no cache is.
+/// The cost of a block, in steps of a walk: the next block may not be in a cache.
 const BLOCK_STEPS: usize = 8;
 
 /// Where an extension ends: behind its label are blocks, up to an empty one.

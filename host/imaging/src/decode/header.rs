@@ -1,4 +1,4 @@
-//! What a picture's header says: its size, what decoding it takes, which way up it is.
+//! A picture's header: its size, the cost of decoding it, its orientation.
 
 use std::ops::Range;
 
@@ -6,14 +6,15 @@ use gristmill_core::BufferPool;
 use image::ImageFormat;
 use image::metadata::Orientation;
 
+use super::bytes::{CHUNKS_MAX, at, big_u32, little_u16, little_u32};
 use super::jpeg::Frame;
+use super::options::{DecodeOptions, malformed};
 use super::walk::Walk;
 use super::webp::{Layout, WebP};
-use super::{DecodeOptions, gif, malformed, png, whole};
-use crate::{Cost, ImageError, Limits, Pixels, Size, Work};
-
-/// The most chunks of a file that are looked at for what its header does not say.
-pub(super) const CHUNKS_MAX: usize = 1000;
+use super::{gif, png, whole};
+use crate::error::ImageError;
+use crate::pixels::Pixels;
+use crate::work::{Cost, Limits, Size, Work};
 
 /// A picture before it is decoded.
 pub(super) struct Header {
@@ -23,7 +24,7 @@ pub(super) struct Header {
     kind: Kind,
 }
 
-/// What is found in a file before it is held against the limits.
+/// A header before it is checked against the limits.
 struct Found {
     size: Size,
     /// Where the EXIF data are in the file.
@@ -112,7 +113,8 @@ impl Header {
 const PICTURE_NS: u64 = 20_000;
 const BYTE_NS: u64 = 15;
 
-/// Nanoseconds for a row, however short. An interlaced picture has nearly twice as many rows as its height.
+/// Nanoseconds for a row, however short. An interlaced picture has nearly twice as many rows as its
+/// height.
 const ROW_NS: u64 = 150;
 const ROWS_PER_HEIGHT: u64 = 2;
 
@@ -143,26 +145,6 @@ fn cut_short() -> ImageError {
     malformed("the header is damaged or cut short")
 }
 
-pub(super) fn at<const N: usize>(bytes: &[u8], start: usize) -> Option<[u8; N]> {
-    bytes.get(start..)?.first_chunk().copied()
-}
-
-fn big_u32(bytes: &[u8], start: usize) -> Option<u32> {
-    at(bytes, start).map(u32::from_be_bytes)
-}
-
-pub(super) fn little_u32(bytes: &[u8], start: usize) -> Option<u32> {
-    at(bytes, start).map(u32::from_le_bytes)
-}
-
-pub(super) fn little_u16(bytes: &[u8], start: usize) -> Option<u32> {
-    at(bytes, start).map(|two| u16::from_le_bytes(two).into())
-}
-
-pub(super) fn little_u24(bytes: &[u8], start: usize) -> Option<u32> {
-    at(bytes, start).map(|[a, b, c]| u32::from_le_bytes([a, b, c, 0]))
-}
-
 /// `IHDR` comes first; `eXIf` somewhere.
 fn png_header(bytes: &[u8]) -> Option<Found> {
     let size = Size { width: big_u32(bytes, 16)?, height: big_u32(bytes, 20)? };
@@ -190,7 +172,8 @@ fn png_header(bytes: &[u8]) -> Option<Found> {
     Some(Found { size, exif, kind })
 }
 
-/// The older header has sides of 16 bits; a negative height stands for a picture from top to bottom.
+/// The older header has sides of 16 bits; a negative height stands for a picture from top to
+/// bottom.
 fn bmp(bytes: &[u8]) -> Option<Found> {
     if little_u32(bytes, 14)? == 12 {
         let size = Size { width: little_u16(bytes, 18)?, height: little_u16(bytes, 20)? };

@@ -1,9 +1,10 @@
 //! JPEG, through zune-jpeg, which is handed only what it needs.
 //!
-//! zune-jpeg forgives much: a file that ends early, data that do not fill the picture. And it collects profiles and
-//! other data that nobody asks it for. So the file is taken apart here ([`Frame`], [`stream`]): the decoder is given
-//! the tables, the scans and an end that it cannot read past unnoticed ([`Source`]). What is refused is what Pillow
-//! refuses, and data that end before the picture is full.
+//! zune-jpeg forgives much: a file that ends early, data that do not fill the picture. And it
+//! collects profiles and other data that nobody asks it for. So the file is taken apart here
+//! ([`Frame`], [`stream`]): the decoder is given the tables, the scans and an end that it cannot
+//! read past unnoticed ([`Source`]). What is refused is what Pillow refuses, and data that end
+//! before the picture is full.
 
 mod frame;
 mod source;
@@ -19,14 +20,16 @@ use zune_jpeg::errors::DecodeErrors;
 pub(super) use frame::Frame;
 
 use self::source::{Overrun, Source};
-use super::{DecodeOptions, malformed};
-use crate::{ImageError, Pixels, Work};
+use super::options::{DecodeOptions, malformed};
+use crate::error::ImageError;
+use crate::pixels::Pixels;
+use crate::work::Work;
 
-/// What the decoder and its tables take, whatever the picture.
+/// The bytes of the decoder and its tables, for any picture.
 const DECODER_BYTES: u64 = 128 << 10;
 
-/// Nanoseconds for a picture of any size, for each byte of data, and for each sample of a pixel and component: decoded at
-/// once, and by way of coefficients.
+/// Nanoseconds for a picture of any size, for each byte of data, and for each sample of a pixel and
+/// component: decoded at once, and by way of coefficients.
 const PICTURE_NS: u64 = 20_000;
 const BYTE_NS: u64 = 12;
 const SAMPLE_NS: u64 = 3;

@@ -4,14 +4,16 @@ use png::{BitDepth, ColorType, Decoder, Limits, Transformations};
 
 use super::canvas::{Canvas, Format, Place};
 use super::clock::Clock;
+use super::options::{DecodeOptions, malformed};
 use super::reader::Reader;
-use super::{DecodeOptions, malformed};
-use crate::{ImageError, Pixels, Size, Work};
+use crate::error::ImageError;
+use crate::pixels::Pixels;
+use crate::work::{Size, Work};
 
-/// What the decoder's chunks may take.
+/// The most bytes of the decoder's chunks.
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// What inflating takes, and rows read ahead.
+/// Bytes for inflating, and for rows read ahead.
 const INFLATING_BYTES: u64 = 512 << 10;
 
 /// Bytes between the file and the result, for a picture of `bits` a pixel.

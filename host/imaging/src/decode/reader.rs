@@ -3,12 +3,14 @@
 use std::io::{BufRead, Error, ErrorKind, Read, Result, Seek, SeekFrom};
 
 use super::clock::Clock;
-use crate::Work;
+use crate::work::Work;
 
-/// How much is given to a decoder at a time. Of compressed data a thousand times as much can become.
+/// How much is given to a decoder at a time. Of compressed data a thousand times as much can
+/// become.
 const PIECE_BYTES: usize = 512;
 
-/// How often a decoder may ask for more between two looks at the clock: it may use up no byte for a run of pixels.
+/// How often a decoder may ask for more between two looks at the clock: it may use up no byte for a
+/// run of pixels.
 const ASKED_MAX: usize = 64;
 
 pub(super) struct Reader<'a> {

@@ -2,7 +2,9 @@
 
 use image::metadata::Orientation;
 
-use crate::{ImageError, Pixels, Size, Work};
+use crate::error::ImageError;
+use crate::pixels::Pixels;
+use crate::work::{Size, Work};
 
 /// About how many pixels are moved between two checks: one may be far from the next.
 const MOVED_PIXELS: usize = 128 << 10;
@@ -43,7 +45,8 @@ where
     };
     let mut turned = work.pool.begin(pixels.data().len());
     let mut unchecked = 0;
-    // Line and place along it of the result are row and column of the source, or the other way round.
+    // Line and place along it of the result are row and column of the source, or the other way
+    // round.
     let (lines, places) = if is_swapped { (columns, rows) } else { (rows, columns) };
     for line in 0..lines {
         turned.extend((0..places).map(|place| {

@@ -1,18 +1,21 @@
-//! What the codes of a lossless WebP take, before a decoder makes tables of them.
+//! Measures the codes of a lossless WebP, before a decoder makes tables of them.
 //!
-//! A picture has groups of five prefix codes, as many as its entropy image names, and up to 65,536: a file of a
-//! few hundred KB can ask for gigabytes of tables. `image-webp` tells nobody how many there are. So this reads all
-//! that stands before the pixels: transforms and the entropy image, of which only the largest number of a group
-//! matters, and each group's code lengths. It keeps no pixels: copies and the colour cache repeat colours that
-//! stood there as literals, so none of them names a group that no literal names.
+//! A picture has groups of five prefix codes, as many as its entropy image names, and up to 65,536:
+//! a file of a few hundred KB can ask for gigabytes of tables. `image-webp` tells nobody how many
+//! there are. So this reads all that stands before the pixels: transforms and the entropy image, of
+//! which only the largest number of a group matters, and each group's code lengths. It keeps no
+//! pixels: copies and the colour cache repeat colours that stood there as literals, so none of them
+//! names a group that no literal names.
 //!
 //! It may take for whole what the decoder refuses, never the other way round.
 
-use super::malformed;
+use super::options::malformed;
 use super::walk::Walk;
-use crate::{ImageError, Size};
+use crate::error::ImageError;
+use crate::work::Size;
 
-/// Symbols of a group's codes: green and lengths (and the colour cache), red, blue, alpha, distances.
+/// Symbols of a group's codes: green and lengths (and the colour cache), red, blue, alpha,
+/// distances.
 const ALPHABETS: [usize; 5] = [LITERALS + LENGTHS, 256, 256, 256, 40];
 const LITERALS: usize = 256;
 const LENGTHS: usize = 24;
@@ -24,11 +27,11 @@ const LENGTHS_ORDER: [usize; 19] =
 /// The longest code.
 const CODE_BITS_MAX: usize = 15;
 
-/// What a pixel costs, in steps of a walk.
+/// The cost of a pixel, in steps of a walk.
 const PIXEL_STEPS: usize = 16;
 
-/// How the decoder keeps a code: a table of four bytes an entry for the first ten bits, and for each symbol with more
-/// bits two nodes of sixteen bytes. The allocator's own loss is added.
+/// How the decoder keeps a code: a table of four bytes an entry for the first ten bits, and for
+/// each symbol with more bits two nodes of sixteen bytes. The allocator's own loss is added.
 const TABLE_BITS: usize = 10;
 const ENTRY_BYTES: u64 = 4;
 const NODES_BYTES: u64 = 2 * 16;
@@ -37,7 +40,7 @@ const ALLOCATION_BYTES: u64 = 64;
 /// A group without its tables, in a list that doubles when it is full.
 const GROUP_BYTES: u64 = 3 * 280;
 
-/// What a stream says of itself before its pixels.
+/// The header of a stream, all that stands before its pixels.
 pub(super) struct Stream<'a> {
     pub(super) data: &'a [u8],
     pub(super) size: Size,
@@ -50,7 +53,8 @@ impl Stream<'_> {
     pub(super) fn code_bytes(&self, walk: &mut Walk<'_>) -> Result<u64, ImageError> {
         let mut reader = Reader { data: self.data, bit: 0, walk };
         if self.has_header {
-            // Signature, sides, whether there is alpha, version: known already, or checked by the decoder.
+            // Signature, sides, whether there is alpha, version: known already, or checked by the
+            // decoder.
             reader.bits(8)?;
             reader.bits(32)?;
         }
@@ -186,7 +190,8 @@ impl Reader<'_, '_> {
         Ok(bytes)
     }
 
-    /// A picture with a pixel for each block of one of `size`. Returns the largest group that it names.
+    /// A picture with a pixel for each block of one of `size`. Returns the largest group that it
+    /// names.
     fn blocks(&mut self, size: Size) -> Result<u32, ImageError> {
         let side = 4 << self.bits(3)?;
         self.image(Size { width: size.width.div_ceil(side), height: size.height.div_ceil(side) })

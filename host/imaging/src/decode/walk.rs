@@ -1,6 +1,6 @@
 //! A walk over a file's header, with a word of the caller's now and then.
 
-use crate::Stopped;
+use crate::error::Stopped;
 
 /// How many bytes, or steps of about the same cost, are walked between two checks.
 pub(crate) const BETWEEN: usize = 64 << 10;
@@ -8,7 +8,7 @@ pub(crate) const BETWEEN: usize = 64 << 10;
 /// How many bytes are searched at a time.
 const WINDOW_BYTES: usize = 16 << 10;
 
-/// What a search costs however soon it finds something.
+/// The cost of a search that finds something at once.
 const SEARCH_STEPS: usize = 8;
 
 /// Counts steps, and checks where [`BETWEEN`] of them were taken. Nothing is checked before.

@@ -4,16 +4,19 @@ use std::ops::Range;
 
 use image_webp::WebPDecoder;
 
+use super::bytes::{CHUNKS_MAX, at, little_u16, little_u24, little_u32};
 use super::canvas::Format;
-use super::header::{CHUNKS_MAX, at, little_u16, little_u24, little_u32};
-use super::malformed;
+use super::options::malformed;
 use super::reader::Reader;
 use super::vp8l::Stream;
 use super::walk::Walk;
 use super::whole::{Shape, check_size, copied};
-use crate::{ImageError, Pixels, Size, Work};
+use crate::error::ImageError;
+use crate::pixels::Pixels;
+use crate::work::{Size, Work};
 
-/// What a frame's coded data may claim to take before the file is found to be too short for them, and tables.
+/// What a frame's coded data may claim to take before the file is found to be too short for them,
+/// and tables.
 const LOSSY_BYTES: u64 = 18 << 20;
 const LOSSLESS_BYTES: u64 = 1 << 20;
 
@@ -22,9 +25,10 @@ const LOSSLESS_PIXEL_NS: u64 = 65;
 const LOSSLESS_BYTE_NS: u64 = 15;
 const CODE_NS_PER_KIB: u64 = 500;
 
-/// Nanoseconds for a lossy picture's pixel, and for its coefficients. A decoder cannot be stopped in the midst of them,
-/// so this is what files made for it take: one bit and a little stands for a coefficient of six decisions, until each
-/// coefficient has one; further bits make them larger, up to the largest. Photos take half of it.
+/// Nanoseconds for a lossy picture's pixel, and for its coefficients. A decoder cannot be stopped
+/// in the midst of them, so this is what files made for it take: one bit and a little stands for a
+/// coefficient of six decisions, until each coefficient has one; further bits make them larger, up
+/// to the largest. Photos take half of it.
 const LOSSY_PIXEL_NS: u64 = 55;
 const FIRST_PIXELS_PER_BYTE: u64 = 5;
 const FIRST_BYTE_NS: u64 = 300;
@@ -42,15 +46,16 @@ pub(super) struct WebP {
     is_lossy: bool,
     is_animated: bool,
     has_alpha: bool,
-    /// What the decoder keeps of lossless codes.
+    /// The bytes that the decoder keeps of lossless codes.
     code_bytes: u64,
 }
 
 impl WebP {
     /// Bytes between the file and the result.
     pub(super) fn bytes(&self, size: Size, file: u64) -> u64 {
-        // Lossy: planes of brightness and colour, and their borders. Lossless: pixels of four channels, once more as
-        // the decoder's client sees them, and what transforms and codes are picked by.
+        // Lossy: planes of brightness and colour, and their borders. Lossless: pixels of four
+        // channels, once more as the decoder's client sees them, and what transforms and codes are
+        // picked by.
         let samples = if self.is_lossy { 2 } else { 4 + 2 };
         let fixed = if self.is_lossy { LOSSY_BYTES } else { LOSSLESS_BYTES };
         let animated = if self.is_animated { 8 } else { 0 };
@@ -94,7 +99,7 @@ pub(super) struct Layout<'a> {
     is_lossy: bool,
     is_animated: bool,
     has_alpha: bool,
-    /// What of the picture is coded losslessly.
+    /// The part of the picture that is coded losslessly.
     lossless: Vec<Stream<'a>>,
 }
 
@@ -108,8 +113,8 @@ struct Found<'a> {
 }
 
 impl<'a> Layout<'a> {
-    /// One of three: lossy or lossless alone, or a canvas with chunks. Of several chunks of a kind the first
-    /// counts.
+    /// One of three: lossy or lossless alone, or a canvas with chunks. Of several chunks of a kind
+    /// the first counts.
     pub(super) fn find(bytes: &'a [u8]) -> Option<Self> {
         // The decoder does not look whether all is there that it need not read.
         bytes.get(8..8 + little_u32(bytes, 4)? as usize)?;

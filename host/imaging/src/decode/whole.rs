@@ -5,9 +5,11 @@ use image::codecs::bmp::BmpDecoder;
 
 use super::canvas::{Canvas, Format, Place};
 use super::clock::Clock;
+use super::options::{DecodeOptions, malformed};
 use super::reader::Reader;
-use super::{DecodeOptions, malformed};
-use crate::{ImageError, Pixels, Size, Work};
+use crate::error::ImageError;
+use crate::pixels::Pixels;
+use crate::work::{Size, Work};
 
 /// A BMP decoder's tables and rows.
 const BMP_BYTES: u64 = 256 << 10;
@@ -43,7 +45,7 @@ pub(super) fn check_size((width, height): (u32, u32), size: Size) -> Result<(), 
     Ok(())
 }
 
-/// What a picture is copied into.
+/// The size and the options of a picture that is copied.
 pub(super) struct Shape {
     pub(super) size: Size,
     pub(super) options: DecodeOptions,

@@ -181,8 +181,8 @@ fn lossy_webp(of: Size, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// Its decoder cannot be stopped. Nanoseconds for a pixel, as a file made for it takes them on an ordinary
-/// processor, by the bytes for a pixel that it has.
+/// Its decoder cannot be stopped. Nanoseconds for a pixel, as a file made for it takes them on an
+/// ordinary processor, by the bytes for a pixel that it has.
 #[test]
 fn a_lossy_webp_costs_what_its_bytes_can_make_of_it() {
     let of = size(1_600, 1_600);

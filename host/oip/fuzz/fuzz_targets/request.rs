@@ -1,7 +1,8 @@
-//! Bodies of inference requests: whatever the bytes, reading them ends, and what is read is written back.
+//! Bodies of inference requests: whatever the bytes, reading them ends, and what is read is written
+//! back.
 //!
-//! `cargo fuzz run request --fuzz-dir host/oip/fuzz`, with a nightly Rust or `RUSTC_BOOTSTRAP=1`. The first
-//! two bytes are the JSON part's length; 65535 stands for none.
+//! `cargo fuzz run request --fuzz-dir host/oip/fuzz`, with a nightly Rust or `RUSTC_BOOTSTRAP=1`.
+//! The first two bytes are the JSON part's length; 65535 stands for none.
 
 #![no_main]
 

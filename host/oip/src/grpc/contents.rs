@@ -3,7 +3,7 @@
 //! tenant has no room for.
 
 use bytes::Bytes;
-use gristmill_core::Dtype;
+use gristmill_core::{Dtype, TEXT_LENGTH_BYTES, push_text};
 use prost::encoding::{WireType, decode_varint};
 
 use super::codec::Fields;
@@ -62,8 +62,7 @@ impl Typed<'_> {
                 Kind::Varints => self.push_numbers(&mut reserved.bytes, part)?,
                 Kind::Fixed(_) => reserved.bytes.extend_from_slice(part),
                 Kind::Texts if wire_type == WireType::LengthDelimited => {
-                    reserved.bytes.extend((part.len() as u32).to_le_bytes());
-                    reserved.bytes.extend_from_slice(part);
+                    push_text(&mut reserved.bytes, part);
                 }
                 Kind::Texts => return Err(self.wrong("a text is none".into())),
             }
@@ -85,7 +84,7 @@ impl Typed<'_> {
                 Kind::Fixed(size) => count += part.len() / size,
                 Kind::Texts => {
                     count += 1;
-                    bytes += 4 + part.len();
+                    bytes += TEXT_LENGTH_BYTES + part.len();
                 }
             }
         }

@@ -27,7 +27,7 @@ struct Fixture {
 impl Fixture {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
-        Self { root, engine: Engine::new(&crate::engine::compile_config()).unwrap() }
+        Self { root, engine: Engine::new(&crate::compile::compile_config()).unwrap() }
     }
 
     fn cache(&self) -> ArtifactCache {
@@ -53,9 +53,9 @@ impl Fixture {
 
     fn keep(&self, request: &CompileRequest, answer: &[u8]) -> Result<Cached, LoadError> {
         let cache = self.cache();
-        let mut aside = cache.aside().unwrap();
-        aside.write_all(answer).unwrap();
-        cache.keep(&self.engine, request, aside)
+        let mut temporary = cache.temporary().unwrap();
+        temporary.write_all(answer).unwrap();
+        cache.keep(&self.engine, request, temporary)
     }
 }
 
@@ -120,9 +120,9 @@ fn every_flipped_bit_is_found() {
 fn a_directory_in_use_is_left_alone() {
     let fixture = Fixture::new();
     let own = fixture.cache();
-    let aside = own.aside().unwrap();
+    let temporary = own.temporary().unwrap();
     let second = fixture.cache();
-    assert!(aside.path().exists(), "the first one writes it still");
+    assert!(temporary.path().exists(), "the first one writes it still");
     assert_eq!(own.key, second.key);
     let free = fixture.root.path().join("0123456789abcdef");
     let used = fixture.root.path().join("fedcba9876543210");
@@ -132,10 +132,10 @@ fn a_directory_in_use_is_left_alone() {
     assert!(!free.exists() && used.exists());
     drop(lock);
     // As a process that is killed leaves it.
-    let aside = aside.into_temp_path().keep().unwrap();
+    let temporary = temporary.into_temp_path().keep().unwrap();
     drop((own, second));
     drop(fixture.cache());
-    assert!(!aside.exists() && !used.exists());
+    assert!(!temporary.exists() && !used.exists());
 }
 
 #[test]

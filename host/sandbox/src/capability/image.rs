@@ -9,43 +9,79 @@ use gristmill_imaging::{
 };
 use wasmtime::component::{HasSelf, Linker, Resource};
 
-use super::tensors::from_wit;
-use crate::bindings::image::{self as wit, Host, HostPixels};
-use crate::call::{CallState, Limited};
+use super::tensors::dtype_of;
+use crate::call::CallState;
+use crate::grant::Grant;
+use crate::limiter::Limited;
 use crate::meter::CpuExhausted;
+
+mod bindings {
+    wasmtime::component::bindgen!({
+        path: "../../wit",
+        interfaces: "import gristmill:plugin/image@0.1.0;",
+        imports: {
+            "gristmill:plugin/image.[static]pixels.decode": async | trappable,
+            "gristmill:plugin/image.[static]pixels.decode-leniently": async | trappable,
+            "gristmill:plugin/image.[method]pixels.resize": async | trappable,
+            "gristmill:plugin/image.[method]pixels.crop": async | trappable,
+            "gristmill:plugin/image.[method]pixels.to-tensor": async | trappable,
+            "gristmill:plugin/image.[method]pixels.data": async | trappable,
+            default: trappable,
+        },
+        with: {
+            "gristmill:plugin/types": crate::capability::types::wit,
+            "gristmill:plugin/tensors": crate::capability::tensors::wit,
+            "gristmill:plugin/image.pixels": gristmill_imaging::Pixels,
+        },
+    });
+}
+
+use self::bindings::gristmill::plugin::image as wit;
+
+/// The interface's name.
+pub(crate) const INTERFACE: &str = "gristmill:plugin/image@0.1.0";
 
 /// Work that takes longer is not done on a serving thread.
 const INLINE_CPU_MAX: Duration = Duration::from_millis(2);
 
-/// How far beyond the budget work may be foreseen to go: what is foreseen is rather too much.
+/// How far the foreseen time may exceed what is left of the budget: the estimate is rather too
+/// high.
 const OVERRUN_MAX: Duration = Duration::from_millis(50);
 
-pub(super) fn link(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
+/// Nothing: pictures lie in the call's table and count against its limits.
+pub(crate) struct State;
+
+pub(crate) fn grant(_: &Grant<'_>) -> State {
+    State
+}
+
+pub(crate) fn link<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {
     wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)
 }
 
-impl Host for CallState {}
+impl<S: Send> wit::Host for CallState<S> {}
 
-/// What an operation leaves behind, in bytes.
-trait Kept {
+/// The result of an operation.
+trait Made {
+    /// The memory that it takes.
     fn bytes(&self) -> usize;
 }
 
-impl Kept for Pixels {
+impl Made for Pixels {
     fn bytes(&self) -> usize {
         self.data().len()
     }
 }
 
-impl Kept for Tensor {
+impl Made for Tensor {
     fn bytes(&self) -> usize {
         self.as_bytes().len()
     }
 }
 
-impl CallState {
-    /// Do `work`, which takes what `cost` says, and keep what it makes.
-    async fn native<T: Kept + Send + 'static>(
+impl<S: Send> CallState<S> {
+    /// Do `work`, whose cost is foreseen as `cost`, and put what it makes into the call's table.
+    async fn native<T: Made + Send + 'static>(
         &mut self,
         cost: Result<Cost, ImageError>,
         work: impl FnOnce(imaging::Work<'_>) -> Result<T, ImageError>,
@@ -64,7 +100,7 @@ impl CallState {
         self.hold(cost.bytes)?;
         let (meter, pool) = (self.meter.clone(), self.pool.clone());
         let made = work(imaging::Work { pool: &pool, check: &|| meter.check() });
-        let kept = made.as_ref().map_or(0, Kept::bytes);
+        let kept = made.as_ref().map_or(0, Made::bytes);
         self.give_back(cost.bytes.saturating_sub(kept));
         match made {
             Ok(made) => Ok(Ok(self.table.push(made)?)),
@@ -72,8 +108,8 @@ impl CallState {
         }
     }
 
-    /// Why work of this cost is not begun, if it is not. Some decoders cannot be stopped, so that
-    /// work is refused that would take longer than the call may.
+    /// The reason why work of this cost is refused, if it is. Some decoders cannot be stopped, so
+    /// work that would take longer than the call may is not begun.
     fn refuses(&self, cost: Cost) -> Option<String> {
         let (limit, left) = (self.limits.host_memory_bytes, self.meter.left());
         if cost.bytes > limit {
@@ -124,7 +160,7 @@ impl CallState {
     }
 }
 
-impl HostPixels for CallState {
+impl<S: Send> wit::HostPixels for CallState<S> {
     async fn decode(
         &mut self,
         data: Resource<Bytes>,
@@ -193,7 +229,7 @@ impl HostPixels for CallState {
     ) -> wasmtime::Result<Result<Resource<Tensor>, wit::ImageError>> {
         let pixels = self.pixels(&pixels)?;
         let options = imaging::TensorOptions {
-            dtype: from_wit(options.dtype),
+            dtype: dtype_of(options.dtype),
             layout: match options.layout {
                 wit::Layout::Nchw => imaging::Layout::Nchw,
                 wit::Layout::Nhwc => imaging::Layout::Nhwc,
@@ -228,7 +264,7 @@ impl HostPixels for CallState {
     }
 }
 
-/// What the guest is told; an error where its call is over.
+/// The error for the guest, or an error of the host that ends the call.
 fn refused(error: ImageError) -> Result<wit::ImageError, CpuExhausted> {
     Ok(match error {
         ImageError::UnknownFormat => wit::ImageError::UnknownFormat,

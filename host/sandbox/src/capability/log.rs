@@ -1,36 +1,60 @@
 //! `log`: lines in the request's span, within the call's log budget.
 //!
-//! The budget counts what reaches the log: the escaped text and what the host puts around it. A field is a field of
-//! the line's own object: neither it nor the message can be taken for what the host says.
+//! The budget counts what reaches the log: the escaped text and what the host puts around it. A
+//! plugin's fields form an object of their own in the line. So neither they nor the message can be
+//! mistaken for the host's own words.
 
 use gristmill_core::Name;
 use gristmill_telemetry::{PLUGIN_TARGET, PluginFields, escaped_len};
 use wasmtime::StoreContextMut;
 use wasmtime::component::{ComponentType, Lift, Linker, WasmList, WasmStr};
 
-use crate::bindings::log::Level;
 use crate::call::CallState;
+use crate::grant::Grant;
 
-/// What a line costs beside its text: time, level, span.
+mod bindings {
+    wasmtime::component::bindgen!({
+        path: "../../wit",
+        interfaces: "import gristmill:plugin/log@0.1.0;",
+        imports: { default: trappable },
+        with: { "gristmill:plugin/types": crate::capability::types::wit },
+    });
+}
+
+use self::bindings::gristmill::plugin::log::Level;
+
+/// The interface's name.
+pub(crate) const INTERFACE: &str = "gristmill:plugin/log@0.1.0";
+
+/// The cost of a line beside its text, in bytes: time, level, span.
 const LINE_BYTES: usize = 256;
 
-/// The longest message that is looked at, and the longest name or value of a field; the log cuts them further.
+/// The longest message that is looked at, and the longest name or value of a field. The log cuts
+/// them further.
 const MESSAGE_BYTES_MAX: usize = 8 << 10;
 const FIELD_BYTES_MAX: usize = 2 << 10;
 
-/// What the host reads of one field's name and value together; a longer field is dropped.
+/// The bytes that the host reads of one field's name and value together; a longer field is dropped.
 const FIELD_FUEL: usize = 64 << 10;
 
 /// Fields of one line; further ones are dropped.
 const FIELDS_MAX: usize = 32;
 
-/// What a call may still log.
-pub(crate) struct LogBudget {
-    /// The plugin, as lines name it.
+/// The log budget of a call.
+pub(crate) struct State {
+    /// The plugin's name in the lines.
     plugin: Option<Name>,
     limit_bytes: usize,
     /// None once the budget was too small for a line.
     left_bytes: Option<usize>,
+}
+
+/// The content of one line.
+struct Line<'a> {
+    message: &'a str,
+    fields: &'a PluginFields,
+    /// How many fields were dropped.
+    dropped: usize,
 }
 
 /// A field of a line, where it lies in the guest's memory.
@@ -41,11 +65,18 @@ struct Field {
     value: WasmStr,
 }
 
+/// The call's log budget is that of its limits.
+pub(crate) fn grant(grant: &Grant<'_>) -> State {
+    State::new(grant.plugin.cloned(), grant.limits.log_bytes)
+}
+
 /// `write` is linked by hand: it reads no more of the guest's memory than it logs.
-pub(super) fn link(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
-    let write = |mut store: StoreContextMut<'_, CallState>,
+pub(crate) fn link<S: AsMut<State> + Send + 'static>(
+    linker: &mut Linker<CallState<S>>,
+) -> wasmtime::Result<()> {
+    let write = |mut store: StoreContextMut<'_, CallState<S>>,
                  (level, message, fields): (Level, WasmStr, WasmList<Field>)| {
-        if !store.data().log.is_open() {
+        if !store.data_mut().states.as_mut().is_open() {
             return Ok(());
         }
         let message = message.to_str(&store)?;
@@ -69,22 +100,22 @@ pub(super) fn link(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
             }
         }
         store.set_hostcall_fuel(fuel);
-        let log = &mut store.data_mut().log;
+        let state = store.data_mut().states.as_mut();
         let logged = escaped_len(&message) + object.as_str().len();
-        if log.take(logged.max(read_bytes)) {
-            log.emit(level, &message, (&object, dropped));
+        if state.take(logged.max(read_bytes)) {
+            state.emit(level, &Line { message: &message, fields: &object, dropped });
         }
         Ok(())
     };
-    linker.instance("gristmill:plugin/log@0.1.0")?.func_wrap("write", write)
+    linker.instance(INTERFACE)?.func_wrap("write", write)
 }
 
 fn cut(text: &str, max: usize) -> &str {
     &text[..text.floor_char_boundary(max)]
 }
 
-impl LogBudget {
-    pub(crate) fn new(plugin: Option<Name>, limit_bytes: usize) -> Self {
+impl State {
+    fn new(plugin: Option<Name>, limit_bytes: usize) -> Self {
         Self { plugin, limit_bytes, left_bytes: Some(limit_bytes) }
     }
 
@@ -92,7 +123,8 @@ impl LogBudget {
         self.plugin.as_ref().map(Name::as_str)
     }
 
-    fn emit(&self, level: Level, message: &str, (fields, dropped): (&PluginFields, usize)) {
+    fn emit(&self, level: Level, line: &Line<'_>) {
+        let Line { message, fields, dropped } = *line;
         macro_rules! emit {
             ($level:ident) => {
                 tracing::event!(
@@ -118,8 +150,8 @@ impl LogBudget {
         self.left_bytes.is_some()
     }
 
-    /// Take a line of `bytes` from the budget; false where it is too small. The first refusal says
-    /// so in the log.
+    /// Take a line of `bytes` from the budget. Returns false where the budget is too small; the
+    /// first such refusal is logged.
     fn take(&mut self, bytes: usize) -> bool {
         let left = self.left_bytes.and_then(|left| left.checked_sub(bytes + LINE_BYTES));
         if left.is_none() && self.is_open() {
@@ -141,9 +173,9 @@ mod tests {
 
     #[test]
     fn empty_lines_cost_something_and_a_budget_that_is_gone_stays_gone() {
-        let mut budget = LogBudget::new(None, 10 * LINE_BYTES);
+        let mut budget = State::new(None, 10 * LINE_BYTES);
         assert_eq!((0..1000).filter(|_| budget.take(0)).count(), 10);
-        let mut budget = LogBudget::new(None, 1000);
+        let mut budget = State::new(None, 1000);
         assert!(!budget.take(900));
         assert!(!budget.is_open() && !budget.take(0));
     }

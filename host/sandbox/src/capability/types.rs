@@ -1,19 +1,42 @@
-//! `types`: blobs, the bytes of a request.
+//! `types`: blobs, the bytes of a request, and the records that the worlds' exports speak in.
 
 use bytes::Bytes;
 use wasmtime::component::{HasSelf, Linker, Resource};
 
-use super::window;
-use crate::bindings::types::{self as wit, Host, HostBlob};
-use crate::call::CallState;
+use crate::call::{CallState, window};
+use crate::grant::Grant;
 
-pub(super) fn link(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
+mod bindings {
+    wasmtime::component::bindgen!({
+        path: "../../wit",
+        interfaces: "import gristmill:plugin/types@0.1.0;",
+        imports: {
+            "gristmill:plugin/types.[method]blob.read": async | trappable,
+            default: trappable,
+        },
+        with: { "gristmill:plugin/types.blob": bytes::Bytes },
+    });
+}
+
+pub use self::bindings::gristmill::plugin::types as wit;
+
+/// The interface's name.
+pub(crate) const INTERFACE: &str = "gristmill:plugin/types@0.1.0";
+
+/// Nothing: blobs lie in the call's table.
+pub(crate) struct State;
+
+pub(crate) fn grant(_: &Grant<'_>) -> State {
+    State
+}
+
+pub(crate) fn link<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {
     wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)
 }
 
-impl Host for CallState {}
+impl<S: Send> wit::Host for CallState<S> {}
 
-impl HostBlob for CallState {
+impl<S: Send> wit::HostBlob for CallState<S> {
     fn len(&mut self, blob: Resource<Bytes>) -> wasmtime::Result<u64> {
         Ok(self.table.get(&blob)?.len() as u64)
     }

@@ -25,7 +25,7 @@ impl Write for Kept {
 fn logged(format: LogFormat, log: impl FnOnce()) -> String {
     let kept = Kept::default();
     let queue = Queue::start(kept.clone()).unwrap();
-    let layer = LogLayer::new((format, false), &[], queue.clone());
+    let layer = LogLayer::new(format, false, &[], queue.clone());
     tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), log);
     queue.flush();
     String::from_utf8(kept.0.lock().unwrap().clone()).unwrap()
@@ -145,7 +145,7 @@ fn a_plugins_message_is_told_from_fields() {
 #[test]
 fn lines_of_the_servers_own_modules_are_its_own() {
     let queue = Queue::start(Kept::default()).unwrap();
-    let layer = LogLayer::new((LogFormat::Text, false), &["gristmill", "http::admin"], queue);
+    let layer = LogLayer::new(LogFormat::Text, false, &["gristmill", "http::admin"], queue);
     for (target, origin) in [
         ("gristmill", Origin::Own),
         ("gristmill::serve", Origin::Own),

@@ -2,17 +2,19 @@
 
 use std::ops::Range;
 
-use super::super::walk::Walk;
-use super::super::{ImageError, malformed};
-use crate::{Size, Stopped};
+use crate::decode::options::malformed;
+use crate::decode::walk::Walk;
+use crate::error::ImageError;
+use crate::error::Stopped;
+use crate::work::Size;
 
 /// The most segments, tables or not, that a header, or what stands between two scans, may have.
 pub(super) const SEGMENTS_MAX: usize = 2000;
 
-/// What EXIF data begin with.
+/// The first bytes of EXIF data.
 const EXIF: &[u8] = b"Exif\0\0";
 
-/// What the header says.
+/// A header.
 pub(crate) struct Frame {
     pub(crate) size: Size,
     /// Where the EXIF data are in the file.
@@ -36,7 +38,7 @@ pub(super) struct Segment {
     pub(super) marker: u8,
     /// From the marker's first byte on.
     pub(super) range: Range<usize>,
-    /// What it says, without marker and length.
+    /// Its content, without marker and length.
     pub(super) data: Range<usize>,
 }
 
@@ -168,7 +170,8 @@ impl Frame {
         (across.unwrap_or(1), down.unwrap_or(1))
     }
 
-    /// What zune-jpeg keeps of the components' samples, while it works on one row of blocks.
+    /// The bytes that zune-jpeg keeps of the components' samples while it works on one row of
+    /// blocks.
     pub(super) fn row_bytes(&self) -> u64 {
         let (across, down) = self.max();
         let mut so_far = 1;
@@ -189,7 +192,7 @@ impl Frame {
         bytes
     }
 
-    /// What all coefficients take, which are kept where they come in several scans.
+    /// The bytes of all coefficients, which are kept where they come in several scans.
     pub(super) fn coefficient_bytes(&self, gray: bool) -> u64 {
         let (across, down) = self.max();
         let blocks = |side: u32, factor: u64| u64::from(side).div_ceil(8 * factor);

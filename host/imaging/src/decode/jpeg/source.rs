@@ -1,18 +1,19 @@
-//! What zune-jpeg reads from: bytes in memory, with a word of the caller's now and then.
+//! The source that zune-jpeg reads from: bytes in memory. It asks the caller now and then whether
+//! to go on.
 //!
-//! zune-jpeg cannot be interrupted, but it reads all the time. So the bytes lie in a window that ends where the next
-//! look at the clock is due.
+//! zune-jpeg cannot be interrupted, but it reads all the time. So the bytes lie in a window that
+//! ends where the next look at the clock is due.
 
 use std::panic::resume_unwind;
 
 use zune_core::bytestream::{ZByteIoError, ZByteReaderTrait, ZSeekFrom};
 
 use super::stream::Stream;
-use crate::Work;
 use crate::decode::clock::Clock;
+use crate::work::Work;
 
-/// How many bytes are read between two looks at the clock: some 10 us of decoding. A scan of a progressive picture can say
-/// with two bytes that 32,767 blocks stay as they are.
+/// How many bytes are read between two looks at the clock: some 10 us of decoding. A scan of a
+/// progressive picture can say with two bytes that 32,767 blocks stay as they are.
 const WINDOW_BYTES: usize = 256;
 const SCAN_WINDOW_BYTES: usize = 32;
 
@@ -31,8 +32,8 @@ pub(super) struct Source<'a> {
     clock: Clock<'a>,
 }
 
-/// The decoder took more bits than the data have. It is unwound with this: it would go on through the whole picture
-/// without reading.
+/// The decoder took more bits than the data have. It is unwound with this: it would go on through
+/// the whole picture without reading.
 pub(super) struct Overrun;
 
 impl<'a> Source<'a> {

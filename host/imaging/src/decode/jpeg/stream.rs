@@ -1,12 +1,15 @@
 //! The part of a JPEG that makes its picture, put together for the decoder.
 //!
-//! Tables and scans are kept, in their order; profiles, comments and what stands between are left out. Behind the last
-//! scan, or the only one, stands a padding of ones, which no valid code is made of.
+//! Tables and scans are kept, in their order; profiles, comments and what stands between are left
+//! out. Behind the last scan, or the only one, stands a padding of ones, which no valid code is
+//! made of.
 
-use super::super::walk::Walk;
-use super::super::{ImageError, malformed};
 use super::frame::{Frame, SEGMENTS_MAX, Segment, marker};
-use crate::{Stopped, Work};
+use crate::decode::options::malformed;
+use crate::decode::walk::Walk;
+use crate::error::ImageError;
+use crate::error::Stopped;
+use crate::work::Work;
 
 /// The most scans of one picture. Encoders make at most some twenty.
 pub(super) const SCANS_MAX: usize = 100;
@@ -22,10 +25,11 @@ const PADDING: [u8; 64] = {
     padding
 };
 
-/// The largest segment that is kept and is not a table: `APP0` and `APP14` say how colours are to be read.
+/// The largest segment that is kept and is not a table: `APP0` and `APP14` say how colours are to
+/// be read.
 const HINT_BYTES_MAX: usize = 64;
 
-/// What the decoder reads.
+/// The bytes that the decoder reads.
 pub(super) struct Stream {
     pub(super) bytes: Vec<u8>,
     /// Where the padding begins.
@@ -139,7 +143,8 @@ fn note(frame: &Frame, seen: &mut [bool], scan: &[u8]) {
     }
 }
 
-/// Where the coded data end that begin at `start`: at a marker that is none of theirs, or with the file.
+/// Where the coded data end that begin at `start`: at a marker that is none of theirs, or with the
+/// file.
 fn scan_end(bytes: &[u8], start: usize, walk: &mut Walk<'_>) -> Result<usize, Stopped> {
     let mut from = start;
     while let Some(at) = walk.find(bytes, from, 0xff)? {

@@ -1,13 +1,13 @@
-//! Host memory that a session's device copies to and from directly: pinned memory, for CUDA.
+//! Pinned memory, for CUDA: host memory that a session's device copies to and from directly.
 //!
-//! Batches are staged in it and outputs are bound to it, so that both cross the bus at full speed, in the
-//! order of the session's stream, and nothing is copied a second time on the host.
+//! Batches are staged in it and outputs are bound to it. So both cross the bus at full speed, in
+//! the order of the session's stream, and nothing is copied a second time on the host.
 //!
-//! Inputs are given to the run as they lie and not bound with `ort`'s `IoBinding`, although ONNX Runtime does
-//! the same for both: it copies what lies in pinned memory, whoever says so, with `cudaMemcpyAsync` on the
-//! run's stream. But `ort` 2.0.0-rc.15 clones a borrowed tensor when it binds it to an input that the session
-//! wants on the processor, that clone deadlocks, and which inputs these are it does not tell. Owned tensors
-//! would be safe, at the price of copying each batch again.
+//! Inputs are given to the run as they lie, and are not bound with `ort`'s `IoBinding`. For ONNX
+//! Runtime both are the same: it copies from pinned memory with `cudaMemcpyAsync` on the run's
+//! stream. But `ort` 2.0.0-rc.15 clones a borrowed tensor when it binds it to an input that the
+//! session wants on the processor, and that clone deadlocks. `ort` does not tell which inputs these
+//! are. Owned tensors would be safe, at the price of copying each batch again.
 //!
 //! Not run on a GPU yet; the tests bind outputs to ordinary memory, through the same code.
 
@@ -20,23 +20,26 @@ use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, Memory
 use ort::session::{HasSelectedOutputs, OutputSelector, RunOptions, Session};
 use ort::value::{DynTensor, PrimitiveTensorElementType, Tensor, ValueType};
 
-use crate::{LoadOptions, unsupported, with_element_type};
+use crate::element_type::{unsupported, with_element_type};
+use crate::error::ProviderError;
+use crate::options::LoadOptions;
 
 /// Staging memory that a model keeps, at most: a few of its largest batches.
 const RETAINED_BYTES_MAX: usize = 1 << 30;
 
 /// Pinned memory of the GPU that `options` name.
-pub(super) fn pinned(options: &LoadOptions) -> Result<MemoryInfo<'static>, String> {
+pub(super) fn memory(options: &LoadOptions) -> Result<MemoryInfo<'static>, ProviderError> {
     let device = match options.cuda_options.get("device_id") {
-        Some(id) => id.parse().map_err(|_| format!("device_id is {id:?}, which is no number"))?,
+        Some(id) => {
+            id.parse().map_err(|source| ProviderError::DeviceId { value: id.clone(), source })?
+        }
         None => 0,
     };
     let (kind, memory) = (AllocatorType::Device, MemoryType::CPUOutput);
-    MemoryInfo::new(AllocationDevice::CUDA_PINNED, device, kind, memory)
-        .map_err(|error| error.to_string())
+    Ok(MemoryInfo::new(AllocationDevice::CUDA_PINNED, device, kind, memory)?)
 }
 
-/// An allocator of such memory; none, with a warning, where there is none to be had.
+/// An allocator of such memory. Where there is no such memory, a warning says so.
 pub(super) fn allocator(session: &Session, memory: &MemoryInfo<'_>) -> Option<Allocator> {
     let tried = Allocator::new(session, memory.to_owned()).and_then(|allocator| {
         Tensor::<u8>::new(&allocator, [1_usize])?.try_extract_tensor::<u8>()?;
@@ -89,8 +92,9 @@ impl AsMut<[u8]> for Block {
     }
 }
 
-/// Options for one run that bind each output whose shape is known beforehand, `rows` being the batch's where
-/// the model's rows are dynamic. Bound anew for each run: whoever adopted an output keeps its memory.
+/// Options for one run that bind each output whose shape is known beforehand. `rows` are the
+/// batch's, where the model's rows are dynamic. Each run binds anew, because the reader of an
+/// output keeps its memory.
 pub(super) fn bind(
     session: &Session,
     outputs: &[TensorInfo],
@@ -112,7 +116,7 @@ pub(super) fn bind(
     Ok(RunOptions::new()?.with_outputs(bound))
 }
 
-/// Zero memory that earlier outputs may have lain in: a model need not write all of what it is given.
+/// Zero memory that may hold earlier outputs: a model need not write all of it.
 fn zero(memory: &mut DynTensor, dtype: Dtype) -> ort::Result<()> {
     with_element_type!(dtype, Element => zero_of::<Element>(memory), other => match other {
         Dtype::Bfloat16 => zero_of::<half::bf16>(memory),

@@ -2,13 +2,13 @@
 
 use std::fmt::{self, Write};
 
-/// What stands behind a text that was cut.
+/// The mark behind a text that was cut.
 const CUT: &str = " [cut]";
 
-/// What is escaped.
+/// The characters that are escaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Escape {
-    /// What would end the line, or show as something else than it is.
+    /// Characters that would end the line, or look like others than they are.
     Controls,
     /// Quotes and backslashes, too.
     Quoted,

@@ -2,7 +2,12 @@
 
 use std::cell::Cell;
 
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
 use super::*;
+use crate::breaker::{FAULTS_MAX, OPEN_MAX, OPEN_MIN};
+use crate::options::ProviderKind;
 
 /// Fails while told to, and counts how often it was asked.
 #[derive(Clone, Default)]
@@ -41,10 +46,10 @@ fn simulated_now() -> Instant {
     START.with(|start| *start) + PASSED.get()
 }
 
-fn chain(models: [&Scripted; 2]) -> (Chain, Arc<[ProviderHealth]>) {
-    let health: Arc<[_]> = ["cuda", "cpu"].map(ProviderHealth::new).into();
+fn chain(models: [&Scripted; 2]) -> (Fallback, Arc<[ProviderHealth]>) {
+    let health: Arc<[_]> = [ProviderKind::Cuda, ProviderKind::Cpu].map(ProviderHealth::new).into();
     let models = models.map(|model| Box::new(model.clone()) as Box<dyn Model>).into();
-    (Chain { now: simulated_now, ..Chain::new(models, health.clone()) }, health)
+    (Fallback { now: simulated_now, ..Fallback::new(models, health.clone()) }, health)
 }
 
 #[test]
@@ -87,10 +92,10 @@ impl Model for Panicking {
 
 #[test]
 fn a_provider_that_panics_is_one_that_fails() {
-    let health: Arc<[_]> = ["cuda", "cpu"].map(ProviderHealth::new).into();
+    let health: Arc<[_]> = [ProviderKind::Cuda, ProviderKind::Cpu].map(ProviderHealth::new).into();
     let next = Scripted::default();
     let models: Vec<Box<dyn Model>> = vec![Box::new(Panicking), Box::new(next.clone())];
-    let mut chain = Chain::new(models, health.clone());
+    let mut chain = Fallback::new(models, health.clone());
     chain.run(&[]).unwrap();
     assert_eq!((health[0].faults(), health[1].runs()), (1, 1));
     next.fails.store(true, Ordering::Relaxed);
@@ -149,10 +154,10 @@ impl Model for Ended {
 
 #[test]
 fn what_was_told_to_end_is_not_repeated_on_the_next_provider() {
-    let health: Arc<[_]> = ["cuda", "cpu"].map(ProviderHealth::new).into();
+    let health: Arc<[_]> = [ProviderKind::Cuda, ProviderKind::Cpu].map(ProviderHealth::new).into();
     let (stop, next) = (Arc::default(), Scripted::default());
     let first = Ended { stop: Arc::clone(&stop) };
-    let mut chain = Chain::new(vec![Box::new(first), Box::new(next.clone())], health.clone());
+    let mut chain = Fallback::new(vec![Box::new(first), Box::new(next.clone())], health.clone());
     let interrupt = chain.interrupt().unwrap();
     assert!(stop.set(interrupt.clone()).is_ok());
     assert_eq!(chain.run(&[]).unwrap_err().0, "ended");

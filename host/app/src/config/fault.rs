@@ -1,0 +1,50 @@
+//! Faults of the configuration.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+/// One fault.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Fault {
+    /// The configuration file cannot be read.
+    #[error("{path}: {source}")]
+    File { path: PathBuf, source: std::io::Error },
+    /// The configuration file is not TOML.
+    #[error("{path}: {source}")]
+    Toml { path: PathBuf, source: toml::de::Error },
+    /// A key of the file that is not a setting's.
+    #[error("{path}: unknown key {key:?}; known are {known}")]
+    UnknownKey { path: PathBuf, key: String, known: String },
+    /// A value of the file of another kind than the setting's.
+    #[error("{key} must be {expected}, not {found}")]
+    Kind { key: &'static str, expected: &'static str, found: &'static str },
+    /// A text that is not a value of the setting's type.
+    #[error("{key} is {text}: {why}")]
+    Value { key: &'static str, text: String, why: String },
+    /// A secret that cannot be used. The text is not repeated.
+    #[error("{key} {why}")]
+    Secret { key: &'static str, why: &'static str },
+    /// A value out of the setting's range.
+    #[error("{key} is {text}: must be {range}")]
+    Range { key: &'static str, text: String, range: String },
+    /// A tenant could not send the largest request.
+    #[error("tenant_bytes_max is {tenant}: must be at least message_bytes_max, {message}")]
+    SmallBudget { tenant: usize, message: usize },
+    /// Two planes at one address.
+    #[error("{first} and {second} are both {address}")]
+    SameAddress { first: &'static str, second: &'static str, address: SocketAddr },
+}
+
+/// All faults of a configuration.
+#[derive(Debug)]
+pub(crate) struct Faults(pub(crate) Vec<Fault>);
+
+impl fmt::Display for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the configuration is wrong:")?;
+        self.0.iter().try_for_each(|fault| write!(f, "\n  {fault}"))
+    }
+}
+
+impl std::error::Error for Faults {}

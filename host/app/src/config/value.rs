@@ -1,0 +1,152 @@
+//! The types of settings: how a text becomes a value, and in which range it must be.
+
+use std::fmt::Display;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use gristmill_core::Name;
+use gristmill_telemetry::LogFormat;
+
+use super::setting::Setting;
+
+/// Why a text is not a value.
+pub(crate) enum Refusal {
+    /// The reason follows the value in the message.
+    Value(String),
+    /// The value is a secret: the message does not repeat it.
+    Secret(&'static str),
+}
+
+/// A type of settings.
+pub(crate) trait Value: Sized {
+    /// The kind of value that the file must have, with its article.
+    const KIND: &'static str = "text";
+
+    /// The value that `text` says.
+    fn parse(text: &str, setting: &Setting) -> Result<Self, Refusal>;
+}
+
+/// Which values a setting takes.
+pub(crate) trait Rule<T> {
+    /// The range, where `value` is not in it.
+    fn broken_by(&self, value: &T) -> Option<String>;
+}
+
+/// Every value of the type.
+pub(crate) struct Any;
+
+impl<T> Rule<T> for Any {
+    fn broken_by(&self, _: &T) -> Option<String> {
+        None
+    }
+}
+
+impl<T: PartialOrd + Display> Rule<T> for RangeInclusive<T> {
+    fn broken_by(&self, value: &T) -> Option<String> {
+        (!self.contains(value)).then(|| format!("{} to {}", self.start(), self.end()))
+    }
+}
+
+/// A range of seconds.
+impl Rule<Duration> for RangeInclusive<u64> {
+    fn broken_by(&self, value: &Duration) -> Option<String> {
+        self.broken_by(&value.as_secs())
+    }
+}
+
+macro_rules! numbers {
+    ($($type:ty),*) => {$(
+        impl Value for $type {
+            const KIND: &'static str = "a number";
+
+            fn parse(text: &str, _: &Setting) -> Result<Self, Refusal> {
+                text.parse().map_err(|_| Refusal::Value("must be a whole number".into()))
+            }
+        }
+    )*};
+}
+
+numbers!(u32, u64, usize);
+
+/// Whole seconds.
+impl Value for Duration {
+    const KIND: &'static str = u64::KIND;
+
+    fn parse(text: &str, setting: &Setting) -> Result<Self, Refusal> {
+        u64::parse(text, setting).map(Self::from_secs)
+    }
+}
+
+impl Value for PathBuf {
+    fn parse(text: &str, _: &Setting) -> Result<Self, Refusal> {
+        Ok(text.into())
+    }
+}
+
+impl Value for Name {
+    fn parse(text: &str, _: &Setting) -> Result<Self, Refusal> {
+        text.parse().map_err(|error: gristmill_core::InvalidName| Refusal::Value(error.to_string()))
+    }
+}
+
+/// An address to listen on. A host's name stands for the first of its addresses, IPv4 first.
+impl Value for SocketAddr {
+    fn parse(text: &str, setting: &Setting) -> Result<Self, Refusal> {
+        let found: Vec<_> = text.to_socket_addrs().map_or_else(|_| Vec::new(), Iterator::collect);
+        let address = found.iter().find(|own| own.is_ipv4()).or(found.first());
+        address.copied().ok_or_else(|| {
+            let example = setting.default.unwrap_or_default();
+            Refusal::Value(format!(
+                "must be an address of this machine and a port, such as {example}"
+            ))
+        })
+    }
+}
+
+/// The admin token: at least 16 characters that can be sent in a header.
+pub(crate) struct AdminToken(pub(crate) String);
+
+impl std::fmt::Debug for AdminToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("AdminToken")
+    }
+}
+
+impl Value for AdminToken {
+    fn parse(text: &str, _: &Setting) -> Result<Self, Refusal> {
+        if text.len() < 16 {
+            return Err(Refusal::Secret("is shorter than 16 characters"));
+        }
+        if text.trim() != text || !text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+            return Err(Refusal::Secret(
+                "cannot be sent in a header: it must be ASCII, without control characters and \
+                 without blanks at its ends",
+            ));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+/// A filter of log lines, which was checked.
+#[derive(Debug)]
+pub(crate) struct LogFilter(pub(crate) String);
+
+impl Value for LogFilter {
+    fn parse(text: &str, _: &Setting) -> Result<Self, Refusal> {
+        let checked = gristmill_telemetry::check_filter(text);
+        checked.map_err(|error| Refusal::Value(error.to_string()))?;
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl Value for LogFormat {
+    fn parse(text: &str, _: &Setting) -> Result<Self, Refusal> {
+        match text {
+            "text" => Ok(Self::Text),
+            "json" => Ok(Self::Json),
+            _ => Err(Refusal::Value("must be text or json".into())),
+        }
+    }
+}

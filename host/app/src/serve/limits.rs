@@ -1,0 +1,50 @@
+//! How many connections each plane may have, by the limit on open files.
+
+use gristmill_http::{Connections, ListenerConfig};
+
+use crate::config::Config;
+
+/// Open files that are not for connections: listeners, the log, blobs, models and plugins.
+const OWN_FILES: usize = 64;
+
+/// The admin plane has one connection for so many open files, within a minimum and a maximum. Clients
+/// of the data plane cannot take these.
+const FILES_PER_ADMIN_CONNECTION: usize = 16;
+const ADMIN_CONNECTIONS_MIN: usize = 64;
+const ADMIN_CONNECTIONS_MAX: usize = 1024;
+
+/// Open files of one admin connection: its socket, its upload, and the compiler's input and output.
+const FILES_OF_ADMIN_CONNECTION: usize = 4;
+
+/// The least connections of the data plane, and of one client, however few files may be open.
+const CONNECTIONS_MIN: usize = 16;
+
+/// One client may have one connection in so many, unless the configuration says otherwise.
+const CONNECTIONS_PER_CLIENTS_CONNECTION: usize = 2;
+
+/// The limits of the planes' listeners.
+pub(super) struct Limits {
+    /// Of the data plane and of gRPC, which share their connections.
+    pub(super) data: ListenerConfig,
+    pub(super) admin: ListenerConfig,
+}
+
+/// The listeners' limits, where at most `files` may be open.
+pub(super) fn limits(config: &Config, files: usize) -> Limits {
+    let limits = ListenerConfig {
+        header_read_timeout: config.connections.header_timeout,
+        write_timeout: config.connections.write_timeout,
+        drain_timeout: config.shutdown.drain_timeout,
+        ..ListenerConfig::default()
+    };
+    let admin = files / FILES_PER_ADMIN_CONNECTION;
+    let admin = admin.clamp(ADMIN_CONNECTIONS_MIN, ADMIN_CONNECTIONS_MAX);
+    let own = OWN_FILES + FILES_OF_ADMIN_CONNECTION * admin;
+    let data = files.saturating_sub(own).max(CONNECTIONS_MIN);
+    let data = config.connections.connections_max.unwrap_or(data);
+    let of_one = (data / CONNECTIONS_PER_CLIENTS_CONNECTION).max(CONNECTIONS_MIN);
+    let of_one = config.connections.connections_per_client_max.unwrap_or(of_one);
+    let connections = Connections::new(data, Some(of_one));
+    let admin = ListenerConfig { connections: Connections::new(admin, None), ..limits.clone() };
+    Limits { data: ListenerConfig { connections, ..limits }, admin }
+}

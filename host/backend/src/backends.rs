@@ -1,0 +1,206 @@
+//! The backends of a process, and loading a model on those that can run it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gristmill_core::{BufferPool, Model, ModelInfo, TensorInfo};
+
+use crate::error::{LibraryError, LoadError, ProviderError, ProviderFailure};
+use crate::fallback::Fallback;
+use crate::health::ProviderHealth;
+use crate::inspect::{Inspected, inspect};
+use crate::library::LibrarySearch;
+use crate::loaded::{Loaded, LoadedModel};
+use crate::onnxruntime::{Runtime, is_over_limit};
+use crate::options::{LoadOptions, ONNXRUNTIME, ProviderKind, TRACT};
+use crate::{probe, tract};
+
+/// The backends of this process.
+pub struct Backends {
+    library: Option<PathBuf>,
+    pub(crate) onnxruntime: Option<Runtime>,
+    pub(crate) pool: BufferPool,
+}
+
+/// A model on the providers that can load it.
+struct Candidates {
+    loaded: Vec<(ProviderKind, Loaded)>,
+    failures: Vec<ProviderFailure>,
+}
+
+impl Backends {
+    /// Look for ONNX Runtime: where the configuration says, in `ORT_DYLIB_PATH`, in the data
+    /// directory. Without it tract serves, and a warning says so. The runs of one instance may take
+    /// `run_memory_bytes` of the host's memory besides the model's weights.
+    ///
+    /// # Errors
+    /// [`LibraryError`] where the library that the configuration names cannot be used.
+    pub fn open(
+        search: &LibrarySearch,
+        pool: BufferPool,
+        run_memory_bytes: usize,
+    ) -> Result<Arc<Self>, LibraryError> {
+        let open = |path: &Path| Runtime::open(path, pool.clone(), run_memory_bytes);
+        let onnxruntime = match search.find() {
+            Some(path) => match open(&path) {
+                Ok(runtime) => {
+                    tracing::info!(library = %path.display(), "models run on ONNX Runtime");
+                    // A child process works in another folder.
+                    Some((path.canonicalize().unwrap_or(path), runtime))
+                }
+                Err(reason) if search.configured.is_some() => {
+                    return Err(LibraryError { path, reason });
+                }
+                Err(reason) => {
+                    tracing::warn!(
+                        library = %path.display(),
+                        why = %reason,
+                        "ONNX Runtime cannot be used, models run on tract, which is several times \
+                         slower"
+                    );
+                    None
+                }
+            },
+            None => {
+                tracing::warn!(
+                    "no ONNX Runtime library found (onnxruntime_library, ORT_DYLIB_PATH, or \
+                     onnxruntime/ in the data directory): models run on tract, which is several \
+                     times slower"
+                );
+                None
+            }
+        };
+        let (library, onnxruntime) = onnxruntime.unzip();
+        Ok(Arc::new(Self { library, onnxruntime, pool }))
+    }
+
+    /// The library that was found and can be used.
+    pub fn library(&self) -> Option<&Path> {
+        self.library.as_deref()
+    }
+
+    /// The libraries and their versions, on which it depends how a model is loaded.
+    pub fn version(&self) -> String {
+        let onnxruntime = self.onnxruntime.as_ref().map_or("none", Runtime::version);
+        format!("gristmill {}, onnxruntime {onnxruntime}", env!("CARGO_PKG_VERSION"))
+    }
+
+    /// The backends that can serve, best first.
+    pub fn available(&self) -> Vec<&'static str> {
+        let onnxruntime = self.onnxruntime.is_some().then_some(ONNXRUNTIME);
+        onnxruntime.into_iter().chain([TRACT]).collect()
+    }
+
+    /// Load an ONNX file and run it once. Takes long: call this off the request threads.
+    ///
+    /// # Errors
+    /// [`LoadError`] where the file is not a model, or no provider can run it.
+    pub fn load(&self, onnx: &[u8], options: &LoadOptions) -> Result<LoadedModel, LoadError> {
+        let inspected = inspect(onnx)?;
+        let Candidates { loaded, failures } = self.candidates(onnx, options, &inspected);
+        let mut loaded = loaded.into_iter();
+        let Some((kind, Loaded { info, mut instances, staging })) = loaded.next() else {
+            return Err(LoadError::Unusable { opset: inspected.opset, reasons: failures });
+        };
+        let mut warnings: Vec<_> = failures.iter().map(ToString::to_string).collect();
+        let warm_up = |kind: ProviderKind, instances: &mut [Box<dyn Model>]| {
+            match probe::warm_up(instances, &info, &self.pool) {
+                // No request could do better.
+                Err(error) if is_over_limit(&error) => Err(LoadError::OutOfMemory(error.0)),
+                warm => Ok(warm.err().map(|error| format!("{kind}: {}", error.0))),
+            }
+        };
+        let mut cold: Vec<_> = warm_up(kind, &mut instances)?.into_iter().collect();
+        let mut kinds = vec![kind];
+        let mut chains: Vec<_> = instances.into_iter().map(|instance| vec![instance]).collect();
+        for (kind, mut standby) in loaded {
+            if !same_interface(&info, &standby.info) {
+                warnings.push(format!("{kind} sees other inputs or outputs: not on stand-by"));
+                continue;
+            }
+            cold.extend(warm_up(kind, &mut standby.instances)?);
+            kinds.push(kind);
+            chains.iter_mut().zip(standby.instances).for_each(|(chain, model)| chain.push(model));
+        }
+        warnings.extend(cold);
+        let providers: Arc<[_]> = kinds.into_iter().map(ProviderHealth::new).collect();
+        let instances = chains
+            .into_iter()
+            .map(|chain| Box::new(Fallback::new(chain, providers.clone())) as Box<dyn Model>)
+            .collect();
+        let staging = staging.unwrap_or_else(|| self.pool.clone());
+        let is_steady = inspected.is_steady();
+        Ok(LoadedModel { info, instances, warnings, is_steady, providers, staging })
+    }
+
+    /// One more instance of a model that is loaded on `providers`. Takes long.
+    ///
+    /// # Errors
+    /// [`LoadError`] as of [`load`](Self::load), and where one of the providers does not load it.
+    pub fn replacement(
+        &self,
+        onnx: &[u8],
+        options: &LoadOptions,
+        providers: &Arc<[ProviderHealth]>,
+    ) -> Result<Box<dyn Model>, LoadError> {
+        let inspected = inspect(onnx)?;
+        let kinds = providers.iter().map(|health| health.kind);
+        let options = LoadOptions { providers: kinds.collect(), instances: 1, ..options.clone() };
+        let Candidates { loaded, failures } = self.candidates(onnx, &options, &inspected);
+        if loaded.len() < providers.len() {
+            return Err(LoadError::Unusable { opset: inspected.opset, reasons: failures });
+        }
+        let chain = loaded.into_iter().flat_map(|(_, loaded)| loaded.instances).collect();
+        Ok(Box::new(Fallback::new(chain, providers.clone())))
+    }
+
+    /// Load the model on each provider that can, the best first, and say why others cannot.
+    fn candidates(&self, onnx: &[u8], options: &LoadOptions, inspected: &Inspected) -> Candidates {
+        let (mut loaded, mut failures) = (Vec::<(ProviderKind, Loaded)>::new(), Vec::new());
+        for kind in self.wanted(&options.providers) {
+            // Without a list tract is for what ONNX Runtime cannot load, not beside it.
+            if options.providers.is_empty() && kind == ProviderKind::Tract && !loaded.is_empty() {
+                break;
+            }
+            match self.load_on(kind, onnx, options, inspected) {
+                Ok(on) => loaded.push((kind, on)),
+                Err(error) => failures.push(ProviderFailure { provider: kind, error }),
+            }
+        }
+        Candidates { loaded, failures }
+    }
+
+    /// The providers to try, in order: those `named`, or all that there are.
+    pub fn wanted(&self, named: &[ProviderKind]) -> Vec<ProviderKind> {
+        if !named.is_empty() {
+            return named.to_vec();
+        }
+        let cuda = self.onnxruntime.as_ref().is_some_and(|runtime| runtime.has_cuda());
+        let cuda = cuda.then_some(ProviderKind::Cuda);
+        cuda.into_iter().chain([ProviderKind::Cpu, ProviderKind::Tract]).collect()
+    }
+
+    /// Load the model on one provider.
+    pub(crate) fn load_on(
+        &self,
+        kind: ProviderKind,
+        onnx: &[u8],
+        options: &LoadOptions,
+        inspected: &Inspected,
+    ) -> Result<Loaded, ProviderError> {
+        match (kind, &self.onnxruntime) {
+            (ProviderKind::Tract, _) => tract::load(onnx, options, &self.pool, inspected),
+            (_, Some(runtime)) => runtime.load(onnx, options, kind, inspected),
+            (_, None) => Err(ProviderError::NoLibrary),
+        }
+    }
+}
+
+/// Whether both take and give tensors of the same names and element types.
+fn same_interface(a: &ModelInfo, b: &ModelInfo) -> bool {
+    let same = |a: &[TensorInfo], b: &[TensorInfo]| {
+        let pairs = a.iter().zip(b);
+        a.len() == b.len() && pairs.into_iter().all(|(a, b)| a.name == b.name && a.dtype == b.dtype)
+    };
+    same(&a.inputs, &b.inputs) && same(&a.outputs, &b.outputs)
+}

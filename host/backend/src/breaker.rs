@@ -1,0 +1,80 @@
+//! The circuit breaker of a provider. It knows no clock: its callers bring the time.
+
+use std::time::{Duration, Instant};
+
+/// Faults in a row that open the breaker.
+pub(crate) const FAULTS_MAX: u32 = 3;
+
+/// How long a breaker stays open at first. The time doubles each time the probe fails, up to the
+/// maximum.
+pub(crate) const OPEN_MIN: Duration = Duration::from_secs(1);
+pub(crate) const OPEN_MAX: Duration = Duration::from_secs(60);
+
+/// Whether a provider may be tried.
+#[derive(Debug, Default)]
+pub(crate) struct Breaker {
+    faults: u32,
+    open: Option<Open>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    until: Instant,
+    time: Duration,
+}
+
+impl Breaker {
+    /// Whether the provider may be tried at `now`.
+    pub(crate) fn admits(&self, now: Instant) -> bool {
+        self.open.is_none_or(|open| open.until <= now)
+    }
+
+    /// Whether it is left alone for a while.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// The provider ran a batch.
+    pub(crate) fn succeeded(&mut self) {
+        *self = Self::default();
+    }
+
+    /// The provider failed at `now` where another did not.
+    pub(crate) fn failed(&mut self, now: Instant) {
+        self.faults += 1;
+        let time = match self.open {
+            Some(open) => (open.time * 2).min(OPEN_MAX),
+            None if self.faults >= FAULTS_MAX => OPEN_MIN,
+            None => return,
+        };
+        self.open = Some(Open { until: now + time, time });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_breaker_opens_after_faults_in_a_row_and_stays_open_longer_each_time() {
+        let (mut breaker, begin) = (Breaker::default(), Instant::now());
+        for _ in 1..FAULTS_MAX {
+            breaker.failed(begin);
+        }
+        assert!(breaker.admits(begin) && !breaker.is_open());
+        breaker.failed(begin);
+        assert!(!breaker.admits(begin) && breaker.is_open());
+        let mut now = begin + OPEN_MIN;
+        let mut time = OPEN_MIN;
+        for _ in 0..20 {
+            assert!(breaker.admits(now), "one batch probes it");
+            breaker.failed(now);
+            time = (time * 2).min(OPEN_MAX);
+            assert!(!breaker.admits(now + time - Duration::from_millis(1)));
+            now += time;
+        }
+        breaker.succeeded();
+        breaker.failed(now);
+        assert!(breaker.admits(now), "faults before a success do not count");
+    }
+}

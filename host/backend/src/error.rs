@@ -1,0 +1,152 @@
+//! Why a model cannot be loaded, and why a library cannot be used.
+
+use std::num::ParseIntError;
+use std::path::PathBuf;
+
+use gristmill_core::{Dtype, ErrorCode};
+use tract_onnx::prelude::TractError;
+
+use crate::options::ProviderKind;
+
+/// Why a model could not be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The file is not an ONNX model.
+    #[error("the file is not an ONNX model: {0}")]
+    NoModel(String),
+    /// Its weights lie in other files.
+    #[error(
+        "the model keeps weights in external files ({}): upload one file that holds them, of at most \
+         2 GB", .0.join(", ")
+    )]
+    ExternalData(Vec<String>),
+    /// Larger than protobuf allows.
+    #[error(
+        "the model is {0} bytes large: an ONNX file holds at most 2 GB, and external weights are not \
+         supported"
+    )]
+    TooLarge(usize),
+    /// It runs out of the memory that its first run may have.
+    #[error("its first run needs more memory than it may have: {0}")]
+    OutOfMemory(String),
+    /// No provider takes it; each says why.
+    #[error("no backend can run this model (opset {opset}): {}", joined(.reasons))]
+    Unusable {
+        /// Version of the standard operators that the model asks for.
+        opset: i64,
+        /// The reason of each provider.
+        reasons: Vec<ProviderFailure>,
+    },
+}
+
+impl LoadError {
+    /// The code for clients.
+    pub fn code(&self) -> ErrorCode {
+        ErrorCode::InvalidModel
+    }
+}
+
+fn joined(failures: &[ProviderFailure]) -> String {
+    let texts: Vec<_> = failures.iter().map(ToString::to_string).collect();
+    texts.join("; ")
+}
+
+/// A provider that cannot load a model.
+#[derive(Debug, thiserror::Error)]
+#[error("{provider}: {error}")]
+pub struct ProviderFailure {
+    /// The provider.
+    pub provider: ProviderKind,
+    /// Its reason.
+    #[source]
+    pub error: ProviderError,
+}
+
+/// Why a provider cannot load a model.
+#[derive(Debug, thiserror::Error)]
+pub enum ProviderError {
+    /// ONNX Runtime was not found.
+    #[error("its library is not there")]
+    NoLibrary,
+    /// ONNX Runtime refuses the model or an option.
+    #[error(transparent)]
+    OnnxRuntime(#[from] ort::Error),
+    /// tract refuses the model.
+    #[error("{0:#}")]
+    Tract(TractError),
+    /// tract panicked over the model.
+    #[error("panicked while loading")]
+    Panicked,
+    /// The model needs newer operators.
+    #[error("opset {opset} is newer than the newest it was tested with, {max}")]
+    Opset {
+        /// Version of the standard operators that the model asks for.
+        opset: i64,
+        /// The newest version that the provider was tested with.
+        max: i64,
+    },
+    /// The model uses operators that the provider does not have.
+    #[error("it has no operator {0:?}")]
+    Operators(Vec<String>),
+    /// An input or output is not a tensor.
+    #[error("{name:?} is a {found}, only tensors can be served")]
+    NotATensor {
+        /// The input or output.
+        name: String,
+        /// Its type, in the provider's words.
+        found: String,
+    },
+    /// An input or output has an element type that this host does not have.
+    #[error("{name:?} has element type {found}")]
+    ElementType {
+        /// The input or output.
+        name: String,
+        /// Its element type, in the provider's words.
+        found: String,
+    },
+    /// An input or output has an element type that the provider does not take.
+    #[error("{name:?}: {dtype} tensors are not supported yet")]
+    Unsupported {
+        /// The input or output.
+        name: String,
+        /// Its element type.
+        dtype: Dtype,
+    },
+    /// The option `device_id` is not a number.
+    #[error("device_id is {value:?}: must be a number")]
+    DeviceId {
+        /// The option's value.
+        value: String,
+        /// Why it is not a number.
+        #[source]
+        source: ParseIntError,
+    },
+}
+
+/// The ONNX Runtime library cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("ONNX Runtime library {path}: {reason}")]
+pub struct LibraryError {
+    /// The library's file.
+    pub path: PathBuf,
+    /// Why.
+    #[source]
+    pub reason: LibraryFault,
+}
+
+/// Why an ONNX Runtime library cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum LibraryFault {
+    /// It would write to the home directory.
+    #[error("{0} is not 1: it would write to the home directory")]
+    Telemetry(&'static str),
+    /// The file cannot be found.
+    #[error(transparent)]
+    File(#[from] std::io::Error),
+    /// The file cannot be loaded, or is an older version than is needed.
+    #[error(transparent)]
+    Load(#[from] ort::LoadDynamicError),
+    /// It cannot be set up.
+    #[error(transparent)]
+    SetUp(#[from] ort::Error),
+}

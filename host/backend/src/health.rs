@@ -1,0 +1,39 @@
+//! Counters of a provider's runs, for the status.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use crate::options::ProviderKind;
+
+/// The outcomes of a provider's runs, over all of a model's instances.
+#[derive(Debug)]
+pub struct ProviderHealth {
+    /// The provider.
+    pub kind: ProviderKind,
+    /// Its name: `cuda`, `cpu` or `tract`.
+    pub name: &'static str,
+    pub(crate) runs: AtomicU64,
+    pub(crate) faults: AtomicU64,
+    pub(crate) open: AtomicBool,
+}
+
+impl ProviderHealth {
+    pub(crate) fn new(kind: ProviderKind) -> Self {
+        let (runs, faults) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { kind, name: kind.as_str(), runs, faults, open: AtomicBool::new(false) }
+    }
+
+    /// Batches it ran.
+    pub fn runs(&self) -> u64 {
+        self.runs.load(Ordering::Relaxed)
+    }
+
+    /// Batches that failed on it and were run by another.
+    pub fn faults(&self) -> u64 {
+        self.faults.load(Ordering::Relaxed)
+    }
+
+    /// Whether it is not tried for now because of its faults.
+    pub fn is_open(&self) -> bool {
+        self.open.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,105 @@
+//! How a model is loaded: on which providers, with which options.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The name of ONNX Runtime as a backend.
+pub(crate) const ONNXRUNTIME: &str = "onnxruntime";
+
+/// The name of tract as a backend.
+pub(crate) const TRACT: &str = "tract";
+
+/// A provider: a library and the device on which it runs a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProviderKind {
+    /// ONNX Runtime on an NVIDIA GPU.
+    Cuda,
+    /// ONNX Runtime on the processor.
+    Cpu,
+    /// tract, on the processor.
+    Tract,
+}
+
+impl ProviderKind {
+    /// As configured and reported.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Cuda => "cuda",
+            Self::Cpu => "cpu",
+            Self::Tract => "tract",
+        }
+    }
+
+    /// Whether the model runs on a GPU.
+    pub fn is_gpu(self) -> bool {
+        self == Self::Cuda
+    }
+
+    /// Whether ONNX Runtime runs the model on it.
+    pub fn is_onnxruntime(self) -> bool {
+        matches!(self, Self::Cuda | Self::Cpu)
+    }
+}
+
+/// How much ONNX Runtime may rewrite a graph when it loads it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum GraphOptimization {
+    /// Nothing.
+    Disable,
+    /// Rewrites that keep the graph's meaning on every provider, such as folding constants.
+    Basic,
+    /// Also fusions of nodes for the provider.
+    Extended,
+    /// Also changes of layout.
+    #[default]
+    All,
+}
+
+/// How a model is loaded.
+#[derive(Clone, Debug)]
+pub struct LoadOptions {
+    /// Providers in order of preference. The first that can load the model serves, the others that
+    /// can stand by. Where it is empty, the best provider serves, and ONNX Runtime on the processor
+    /// stands by behind a GPU.
+    pub providers: Vec<ProviderKind>,
+    /// Options of the CUDA provider, by ONNX Runtime's names.
+    pub cuda_options: BTreeMap<String, String>,
+    /// Instances to load, each for a thread of its own.
+    pub instances: usize,
+    /// Threads that one run may use inside an operator.
+    pub threads: usize,
+    /// Threads that run independent operators side by side. With 1 they run one after the other.
+    pub inter_op_threads: usize,
+    /// How much a graph may be rewritten.
+    pub graph_optimization: GraphOptimization,
+    /// Whether ONNX Runtime keeps memory between runs.
+    pub memory_arena: bool,
+    /// Whether ONNX Runtime plans memory ahead for shapes it has seen.
+    pub memory_pattern: bool,
+}
+
+impl fmt::Display for ProviderKind {
+    /// The library and the device, for people.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cuda => "onnxruntime on cuda",
+            Self::Cpu => ONNXRUNTIME,
+            Self::Tract => TRACT,
+        })
+    }
+}
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        Self {
+            providers: Vec::new(),
+            cuda_options: BTreeMap::new(),
+            instances: 1,
+            threads: 1,
+            inter_op_threads: 1,
+            graph_optimization: GraphOptimization::All,
+            memory_arena: true,
+            memory_pattern: true,
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! How a picture is decoded, and the error of one that cannot be.
+
+use crate::error::ImageError;
+use crate::work::Limits;
+
+/// How a picture is decoded.
+#[derive(Clone, Copy, Debug)]
+pub struct DecodeOptions {
+    /// One channel of luma instead of three of colour.
+    pub gray: bool,
+    /// Turn the picture upright as its EXIF orientation says.
+    pub upright: bool,
+    /// Decode as much as possible of a JPEG, PNG or GIF whose data are damaged or end early,
+    /// instead of refusing it. The rest is black, or gray in a JPEG. Of a progressive JPEG the
+    /// scans before the last one are used.
+    pub lenient: bool,
+    /// How large it may be.
+    pub limits: Limits,
+}
+
+impl DecodeOptions {
+    /// Channels of a pixel.
+    pub(super) fn channels(self) -> usize {
+        if self.gray { 1 } else { 3 }
+    }
+}
+
+/// The error of a picture that a decoder does not take.
+pub(super) fn malformed(error: impl std::fmt::Display) -> ImageError {
+    ImageError::Malformed(error.to_string())
+}

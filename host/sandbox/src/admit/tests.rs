@@ -1,0 +1,131 @@
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use wasm_encoder::{
+    CanonicalOption, CodeSection, ComponentBuilder, ComponentExportKind, ComponentTypeRef,
+    ComponentValType, ExportKind, ExportSection, Function, FunctionSection, InstanceType, Module,
+    ModuleArg, TypeSection,
+};
+
+use super::*;
+
+const NONE: [(&str, ModuleArg); 0] = [];
+const NO_PARAMS: [(&str, ComponentValType); 0] = [];
+const BOUNDS: Bounds = Bounds { instances: 2, memories: 2, tables: 8 };
+
+/// A core module that exports a function `f` of so many bytes of code.
+fn module(code_bytes: usize) -> Module {
+    let (mut types, mut functions) = (TypeSection::new(), FunctionSection::new());
+    let (mut exports, mut codes) = (ExportSection::new(), CodeSection::new());
+    types.ty().function([], []);
+    functions.function(0);
+    exports.export("f", ExportKind::Func, 0);
+    let mut body = Function::new([]);
+    for _ in 0..code_bytes {
+        body.instructions().nop();
+    }
+    body.instructions().end();
+    codes.function(&body);
+    let mut module = Module::new();
+    module.section(&types).section(&functions).section(&exports).section(&codes);
+    module
+}
+
+/// What a component of a test has.
+#[derive(Clone, Copy, Default)]
+struct Made<'a> {
+    imports: &'a [&'a str],
+    exports: &'a [&'a str],
+    code_bytes: usize,
+    options: &'a [CanonicalOption],
+}
+
+impl Made<'_> {
+    fn file(self) -> Vec<u8> {
+        let mut component = ComponentBuilder::default();
+        for name in self.imports {
+            let empty = component.type_instance(None, &InstanceType::new());
+            component.import(*name, ComponentTypeRef::Instance(empty));
+        }
+        let module = component.core_module(None, &module(self.code_bytes));
+        let instance = component.core_instantiate(None, module, NONE);
+        let core = component.core_alias_export(None, instance, "f", ExportKind::Func);
+        let (ty, mut function) = component.type_function(None);
+        function.params(NO_PARAMS).result(None);
+        let lifted = component.lift_func(None, core, ty, self.options.iter().copied());
+        for name in self.exports {
+            component.export(*name, ComponentExportKind::Func, lifted, None);
+        }
+        component.finish()
+    }
+
+    fn admitted(self) -> Result<Admitted, AdmitError> {
+        admit_within(&self.file(), &BOUNDS)
+    }
+}
+
+#[test]
+fn exports_give_a_component_its_roles() {
+    for (exports, pre, post, world) in [
+        (&["preprocess"][..], true, false, "preprocessor"),
+        (&["postprocess", "something-else"], false, true, "postprocessor"),
+        (&["preprocess", "postprocess"], true, true, "processor"),
+    ] {
+        let Admitted { roles, imports, .. } =
+            Made { exports, ..Made::default() }.admitted().unwrap();
+        assert_eq!((roles, roles.world()), (Roles { pre, post }, world));
+        assert!(imports.is_empty());
+    }
+    let error = Made { exports: &["process"], ..Made::default() }.admitted().unwrap_err();
+    assert!(matches!(&error, AdmitError::NoWorld(found) if found == "process"), "{error}");
+    let error = Made::default().admitted().unwrap_err();
+    assert!(
+        matches!(&error, AdmitError::NoWorld(found) if found == "it exports nothing"),
+        "{error}"
+    );
+}
+
+#[test]
+fn only_interfaces_of_the_host_can_be_imported() {
+    let exports = &["preprocess"][..];
+    let admitted = Made { imports: INTERFACES, exports, ..Made::default() }.admitted().unwrap();
+    assert_eq!(admitted.imports, INTERFACES);
+    let imports = &["gristmill:plugin/log@0.1.0", "acme:store/keys@1.0.0"];
+    match (Made { imports, exports, ..Made::default() }).admitted().unwrap_err() {
+        AdmitError::UnknownImports { unknown, known } => {
+            assert_eq!(unknown, ["acme:store/keys@1.0.0"]);
+            assert_eq!(known, INTERFACES);
+        }
+        error => panic!("{error}"),
+    }
+    let imports = &["wasi:cli/environment@0.2.0", "acme:store/keys@1.0.0"];
+    let error = (Made { imports, exports, ..Made::default() }).admitted().unwrap_err();
+    assert!(matches!(error, AdmitError::NeedsWasi(_)), "{error}");
+}
+
+#[test]
+fn files_that_are_not_components_are_named_by_what_they_lack() {
+    let refused = |file: &[u8]| admit_within(file, &BOUNDS).unwrap_err();
+    assert!(matches!(refused(b""), AdmitError::NotWasm(head) if head == "nothing at all"));
+    assert!(matches!(refused(b"PK\x03\x04"), AdmitError::NotWasm(head) if head == "50 4b 03 04"));
+    assert!(matches!(refused(&module(0).finish()), AdmitError::NoComponentType));
+    let mut cut = Made { exports: &["preprocess"], ..Made::default() }.file();
+    cut.truncate(cut.len() - 1);
+    assert!(matches!(refused(&cut), AdmitError::Invalid(_)));
+}
+
+#[test]
+fn code_that_would_hold_a_serving_thread_is_refused() {
+    let made = Made { exports: &["preprocess"], ..Made::default() };
+    Made { code_bytes: FUNCTION_BYTES_MAX / 2, ..made }.admitted().unwrap();
+    let error = Made { code_bytes: FUNCTION_BYTES_MAX, ..made }.admitted().unwrap_err();
+    assert!(matches!(error, AdmitError::LongFunction { limit: FUNCTION_BYTES_MAX, .. }), "{error}");
+    let error = Made { options: &[CanonicalOption::UTF16], ..made }.admitted().unwrap_err();
+    assert!(matches!(error, AdmitError::NotUtf8), "{error}");
+    let none = Bounds { instances: 0, ..BOUNDS };
+    match admit_within(&made.file(), &none).unwrap_err() {
+        AdmitError::TooMany { found, limit, setting, .. } => {
+            assert_eq!((found, limit, setting), (1, 0, " (plugin_instances)"));
+        }
+        error => panic!("{error}"),
+    }
+}

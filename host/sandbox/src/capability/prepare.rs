@@ -1,0 +1,34 @@
+//! `prepare`: the record that `preprocess` returns. It has no functions.
+
+use wasmtime::component::{HasSelf, Linker};
+
+use crate::call::CallState;
+use crate::grant::Grant;
+
+mod bindings {
+    wasmtime::component::bindgen!({
+        path: "../../wit",
+        interfaces: "import gristmill:plugin/prepare@0.1.0;",
+        with: {
+            "gristmill:plugin/tensors": crate::capability::tensors::wit,
+        },
+    });
+}
+
+pub use self::bindings::gristmill::plugin::prepare as wit;
+
+/// The interface's name.
+pub(crate) const INTERFACE: &str = "gristmill:plugin/prepare@0.1.0";
+
+/// Nothing.
+pub(crate) struct State;
+
+pub(crate) fn grant(_: &Grant<'_>) -> State {
+    State
+}
+
+pub(crate) fn link<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {
+    wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)
+}
+
+impl<S> wit::Host for CallState<S> {}

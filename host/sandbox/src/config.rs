@@ -1,0 +1,49 @@
+//! How large the sandbox is, and where it keeps and compiles code.
+
+use std::path::PathBuf;
+
+use gristmill_core::PluginLimits;
+
+use crate::admit::Bounds;
+use crate::compile::Compiler;
+
+/// The size of the pool.
+#[derive(Clone, Debug)]
+pub struct SandboxConfig {
+    /// Calls running at the same time; further ones wait.
+    pub concurrent_calls: u32,
+    /// The largest linear memory of any plugin, in bytes.
+    pub memory_bytes_max: usize,
+    /// The largest table of any plugin.
+    pub table_elements_max: usize,
+    /// How many bytes of a memory are reset by writing instead of by giving its pages back; at
+    /// least a guest's initial memory, or each call pays for page faults.
+    pub keep_resident_bytes: usize,
+    /// The most core modules that an instance of a plugin may have.
+    pub instances_max: u32,
+    /// Where compiled code is cached.
+    pub cache_directory: PathBuf,
+    /// Where plugins are compiled.
+    pub compiler: Compiler,
+}
+
+impl SandboxConfig {
+    /// The defaults, caching under `cache_directory`.
+    pub fn new(cache_directory: PathBuf) -> Self {
+        let limits = PluginLimits::default();
+        Self {
+            concurrent_calls: 256,
+            memory_bytes_max: limits.memory_bytes,
+            table_elements_max: limits.table_elements,
+            keep_resident_bytes: 512 << 10,
+            instances_max: limits.instances as u32,
+            cache_directory,
+            compiler: Compiler::InProcess,
+        }
+    }
+
+    /// The bounds of an instance of a plugin.
+    pub(crate) fn bounds(&self) -> Bounds {
+        Bounds::new(self.instances_max)
+    }
+}

@@ -1,0 +1,67 @@
+//! The requests and the answers of plugins, as plain data of the host.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use gristmill_core::NamedTensor;
+
+/// A request, as a plugin sees it.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// The media type in lower case, without its parameters.
+    pub content_type: Option<String>,
+    /// The headers that a plugin may see: names in lower case, and values.
+    pub headers: Vec<(String, String)>,
+    /// The parameters of the query string, in order: names and values, percent-decoded.
+    pub query: Vec<(String, String)>,
+    /// The pipeline's settings: a JSON document.
+    pub settings: Arc<str>,
+    /// The whole body; empty for a multipart request.
+    pub body: Bytes,
+    /// The parts of a multipart request, in order.
+    pub parts: Vec<Part>,
+}
+
+/// A part of a multipart request.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The form field's name; empty where the part has none.
+    pub name: String,
+    /// The file's name, where the part gives one.
+    pub filename: Option<String>,
+    /// The part's own content type, where it gives one.
+    pub content_type: Option<String>,
+    /// The part's bytes.
+    pub body: Bytes,
+}
+
+/// A postprocessor's parameters.
+#[derive(Debug)]
+pub(crate) struct Results {
+    /// The model's outputs: this request's rows of each.
+    pub(crate) outputs: Vec<NamedTensor>,
+    /// The [`Prepared::state`] of the same request.
+    pub(crate) state: Vec<u8>,
+}
+
+/// A preprocessor's answer.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The model's inputs, in the plugin's order.
+    pub inputs: Vec<NamedTensor>,
+    /// Opaque bytes for the postprocessor of the same request.
+    pub state: Vec<u8>,
+}
+
+/// A postprocessor's answer, as the plugin gave it.
+#[derive(Debug)]
+pub struct Response {
+    /// HTTP status, 200 to 599.
+    pub status: u16,
+    /// The body's media type; it may be empty.
+    pub content_type: String,
+    /// Further headers: names and values.
+    pub headers: Vec<(String, String)>,
+    /// The body, within the limit on responses.
+    pub body: Vec<u8>,
+}

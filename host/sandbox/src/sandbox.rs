@@ -1,0 +1,119 @@
+//! From an uploaded file to a plugin that can be called.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use gristmill_child::JobStatus;
+use gristmill_core::{BufferPool, Digest, ErrorCode};
+
+use crate::admit::check_head;
+use crate::artifact::{ArtifactCache, Cached};
+use crate::compile::{CompileRequest, Compiler};
+use crate::config::SandboxConfig;
+use crate::engine::PluginEngine;
+use crate::error::LoadError;
+use crate::plugin::{Compiled, Plugin};
+
+/// Loads plugins, and keeps their compiled code.
+pub struct Sandbox {
+    engine: Arc<PluginEngine>,
+    cache: ArtifactCache,
+}
+
+/// The answer of the cache.
+enum Lookup {
+    Found(Result<Plugin, LoadError>),
+    /// The file in which the compiler is to write its answer.
+    Missing(tempfile::NamedTempFile),
+}
+
+impl Sandbox {
+    /// An engine with its pool, and its cache of compiled code.
+    ///
+    /// # Errors
+    /// [`LoadError::Compile`] where wasmtime does not take the configuration, [`LoadError::Cache`]
+    /// where the cache's directory cannot be used.
+    pub fn new(config: &SandboxConfig, pool: BufferPool) -> Result<Arc<Self>, LoadError> {
+        let engine = PluginEngine::new(config, pool)?;
+        let cache = ArtifactCache::open(&config.cache_directory, engine.engine())?;
+        Ok(Arc::new(Self { engine, cache }))
+    }
+
+    /// Load an uploaded file: from the cache, else admitted and compiled; then checked against the
+    /// contract.
+    ///
+    /// # Errors
+    /// [`LoadError::code`] tells a faulty file from a fault of this host.
+    pub async fn load(self: &Arc<Self>, digest: Digest, file: Bytes) -> Result<Plugin, LoadError> {
+        let loaded = self.cached_or_compiled(digest, file).await;
+        if let Err(error) = &loaded
+            && error.code() == ErrorCode::Internal
+        {
+            tracing::error!(%digest, error = error.in_full(), "a plugin cannot be compiled");
+        }
+        loaded
+    }
+
+    async fn cached_or_compiled(
+        self: &Arc<Self>,
+        digest: Digest,
+        file: Bytes,
+    ) -> Result<Plugin, LoadError> {
+        check_head(&file)?;
+        let (engine, bounds) = (self.cache.engine().to_owned(), self.config().bounds());
+        let request = Arc::new(CompileRequest { digest, engine, bounds });
+        let (sandbox, wanted) = (self.clone(), request.clone());
+        let lookup = blocking(move || match sandbox.cache.get(sandbox.engine.engine(), &wanted) {
+            Some(cached) => Ok(Lookup::Found(sandbox.plugin(cached))),
+            None => Ok(Lookup::Missing(sandbox.cache.temporary()?)),
+        });
+        let temporary = match lookup.await? {
+            Lookup::Found(plugin) => return plugin,
+            Lookup::Missing(temporary) => temporary,
+        };
+        let answer = temporary.as_file().try_clone()?;
+        self.config().compiler.run(CompileRequest::clone(&request), file, answer).await?;
+        let sandbox = self.clone();
+        blocking(move || {
+            let cached = sandbox.cache.keep(sandbox.engine.engine(), &request, temporary)?;
+            sandbox.plugin(cached)
+        })
+        .await
+    }
+
+    fn plugin(&self, cached: Cached) -> Result<Plugin, LoadError> {
+        let Cached { component, about } = cached;
+        let (roles, imports) = (about.roles(), about.imports);
+        Plugin::load(self.engine.clone(), Compiled { component, roles, imports })
+    }
+
+    /// Remove the compiled code of all other plugins from the disk. Plugins that are loaded keep
+    /// theirs.
+    ///
+    /// # Errors
+    /// [`LoadError::Cache`] where the cache's directory cannot be read.
+    pub async fn retain_compiled(self: &Arc<Self>, keep: HashSet<Digest>) -> Result<(), LoadError> {
+        let sandbox = self.clone();
+        blocking(move || Ok(sandbox.cache.retain(&keep)?)).await
+    }
+
+    /// The plugins that are being compiled or wait for it.
+    pub fn jobs(&self) -> Vec<JobStatus> {
+        match &self.config().compiler {
+            Compiler::Child { runner, .. } => runner.status(),
+            Compiler::InProcess => Vec::new(),
+        }
+    }
+
+    /// The size of the pool.
+    pub fn config(&self) -> &SandboxConfig {
+        self.engine.config()
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, LoadError> + Send + 'static,
+) -> Result<T, LoadError> {
+    tokio::task::spawn_blocking(work).await.map_err(std::io::Error::other)?
+}

@@ -1,0 +1,73 @@
+//! `postprocess`: from a model's outputs to a response.
+
+use std::sync::Arc;
+
+use gristmill_core::PluginLimits;
+
+use super::world::{World, push};
+use crate::call::CallState;
+use crate::capability::{tensors, types};
+use crate::diagnose;
+use crate::error::CallError;
+use crate::request::{Response, Results};
+
+/// The export of the worlds `postprocessor` and `processor`.
+pub(crate) struct Postprocess;
+
+impl World for Postprocess {
+    const EXPORT: &'static str = "postprocess";
+
+    type Request = Results;
+    type Answer = Response;
+    type Params = (Vec<tensors::wit::NamedTensor>, Arc<[u8]>);
+    type Results = (Result<types::wit::Response, types::wit::Failure>,);
+
+    fn lower<S>(results: Results, state: &mut CallState<S>) -> Result<Self::Params, CallError> {
+        let outputs = results.outputs.into_iter().map(|output| {
+            let tensor = push(state, output.tensor)?;
+            Ok(tensors::wit::NamedTensor { name: output.name.to_string(), tensor })
+        });
+        Ok((outputs.collect::<Result<_, CallError>>()?, Arc::from(results.state)))
+    }
+
+    fn lift<S>((answer,): Self::Results, state: &mut CallState<S>) -> Result<Response, CallError> {
+        check(answer.map_err(diagnose::failure)?, &state.limits)
+    }
+}
+
+fn check(response: types::wit::Response, limits: &PluginLimits) -> Result<Response, CallError> {
+    if !(200..=599).contains(&response.status) {
+        let message = format!("status {} is not one of 200 to 599", response.status);
+        return Err(CallError::InvalidOutput(message));
+    }
+    if response.body.len() > limits.response_bytes {
+        let (len, limit) = (response.body.len(), limits.response_bytes);
+        let message = format!("response of {len} bytes is over the limit of {limit}");
+        return Err(CallError::InvalidOutput(message));
+    }
+    let headers = response.headers.into_iter().map(|field| (field.name, field.value)).collect();
+    let types::wit::Response { status, content_type, body, .. } = response;
+    Ok(Response { status, content_type, headers, body })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn response(status: u16, body: usize) -> types::wit::Response {
+        let (content_type, headers) = (String::new(), Vec::new());
+        types::wit::Response { status, content_type, headers, body: vec![0; body] }
+    }
+
+    #[test]
+    fn a_response_has_a_status_of_an_answer_and_a_body_within_the_limit() {
+        let limits = PluginLimits { response_bytes: 10, ..PluginLimits::default() };
+        for (status, body) in [(200, 10), (599, 0)] {
+            assert_eq!(check(response(status, body), &limits).unwrap().status, status);
+        }
+        for (status, body) in [(199, 0), (600, 0), (0, 0), (200, 11)] {
+            let error = check(response(status, body), &limits).unwrap_err();
+            assert!(matches!(error, CallError::InvalidOutput(_)), "{status} {body}: {error}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! `preprocess`: from a request to a model's inputs.
+
+use gristmill_core::{NamedTensor, PluginLimits};
+
+use super::world::{World, push};
+use crate::call::CallState;
+use crate::capability::{prepare, types};
+use crate::diagnose;
+use crate::error::CallError;
+use crate::request::{Part, Prepared, Request};
+
+/// The most inputs that a preprocessor may give a model.
+const INPUTS_MAX: usize = 1024;
+
+/// The most bytes of an input's name.
+const INPUT_NAME_MAX: usize = 1024;
+
+/// The export of the worlds `preprocessor` and `processor`.
+pub(crate) struct Preprocess;
+
+impl World for Preprocess {
+    const EXPORT: &'static str = "preprocess";
+
+    type Request = Request;
+    type Answer = Prepared;
+    type Params = (types::wit::Request,);
+    type Results = (Result<prepare::wit::Prepared, types::wit::Failure>,);
+
+    fn lower<S>(request: Request, state: &mut CallState<S>) -> Result<Self::Params, CallError> {
+        let fields = |list: Vec<(String, String)>| {
+            list.into_iter().map(|(name, value)| types::wit::Field { name, value }).collect()
+        };
+        let body = push(state, request.body)?;
+        let parts = request.parts.into_iter().map(|part| {
+            let body = push(state, part.body)?;
+            let Part { name, filename, content_type, .. } = part;
+            Ok(types::wit::Part { name, filename, content_type, body })
+        });
+        let parts = parts.collect::<Result<_, CallError>>()?;
+        Ok((types::wit::Request {
+            content_type: request.content_type,
+            headers: fields(request.headers),
+            query: fields(request.query),
+            settings: request.settings.to_string(),
+            body,
+            parts,
+        },))
+    }
+
+    fn lift<S>((answer,): Self::Results, state: &mut CallState<S>) -> Result<Prepared, CallError> {
+        let prepared = answer.map_err(diagnose::failure)?;
+        check(&prepared, &state.limits)?;
+        let inputs = prepared.inputs.into_iter().map(|input| {
+            let tensor = state
+                .table
+                .delete(input.tensor)
+                .map_err(|error| CallError::InvalidOutput(error.to_string()))?;
+            Ok(NamedTensor { name: input.name.into(), tensor })
+        });
+        Ok(Prepared { inputs: inputs.collect::<Result<_, CallError>>()?, state: prepared.state })
+    }
+}
+
+fn check(prepared: &prepare::wit::Prepared, limits: &PluginLimits) -> Result<(), CallError> {
+    let invalid = |message| Err(CallError::InvalidOutput(message));
+    let (state, state_max) = (prepared.state.len(), limits.response_bytes);
+    if state > state_max {
+        return invalid(format!("state of {state} bytes is over the limit of {state_max}"));
+    }
+    let inputs = prepared.inputs.len();
+    if inputs > INPUTS_MAX {
+        return invalid(format!("{inputs} inputs are over the limit of {INPUTS_MAX}"));
+    }
+    let long = prepared.inputs.iter().map(|input| input.name.len());
+    if let Some(len) = long.filter(|len| *len > INPUT_NAME_MAX).max() {
+        return invalid(format!(
+            "an input's name of {len} bytes is over the limit of {INPUT_NAME_MAX}"
+        ));
+    }
+    Ok(())
+}
