@@ -5,12 +5,11 @@
 //! probes it. If every provider fails, the input was at fault, and no breaker hears of it: a tenant's bad
 //! input cannot take a provider out of service.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use gristmill_core::{Interrupt, Model, ModelError, Tensor};
+use gristmill_core::{Interrupt, Model, ModelError, Tensor, run_guarded};
 
 use crate::onnxruntime::is_over_limit;
 
@@ -141,9 +140,7 @@ impl Model for Chain {
             if index < last && !link.breaker.admits(now) {
                 continue;
             }
-            let outcome = catch_unwind(AssertUnwindSafe(|| link.model.run(inputs)))
-                .unwrap_or_else(|_| Err(ModelError("panicked".into())));
-            match outcome {
+            match run_guarded(link.model.as_mut(), inputs) {
                 Ok(outputs) => {
                     link.breaker.succeeded();
                     let health = &self.health[index];

@@ -26,5 +26,7 @@ pub use dtype::{Dtype, InvalidDtype};
 pub use error::ErrorCode;
 pub use id::{Digest, InvalidDigest, InvalidName, Name};
 pub use limits::{PipelineLimits, PluginLimits};
-pub use model::{InputError, Interrupt, Model, ModelError, ModelInfo, NamedTensor, TensorInfo};
+pub use model::{
+    InputError, Interrupt, Model, ModelError, ModelInfo, NamedTensor, TensorInfo, run_guarded,
+};
 pub use tensor::{Shape, Tensor, TensorError};
