@@ -2,9 +2,9 @@
 //! imports, also not by way of others.
 //!
 //! The rule:
-//! - a file imports the files that define what its paths mean, in `use` and in the code. A path that
-//!   goes by way of a re-export, such as `crate::Name` of `lib.rs`, leads to the file that defines
-//!   the item, and the file with the re-export is not imported;
+//! - a file imports the files that define what its paths mean, in `use` and in the code. A path
+//!   that goes by way of a re-export, such as `crate::Name` of `lib.rs`, leads to the file that
+//!   defines the item, and the file with the re-export is not imported;
 //! - `mod name;` is not an import, and neither is `pub use` (`pub(crate) use`) of what lies within
 //!   the module, unless the module's own code uses the name, too;
 //! - a child may import its parent, but then its parent may not import the child. Types that both
