@@ -175,6 +175,10 @@ impl Control {
         let faulty: BTreeSet<_> = built.faults.into_iter().map(|fault| fault.subject).collect();
         applied.faulty = faulty.into_iter().collect();
         self.serving.store(Arc::new(applied.desired.clone()));
+        let snapshot = &built.snapshot;
+        for served in snapshot.models.values().filter_map(|model| model.served.as_ref().ok()) {
+            served.lane.retain_tenants(|tenant| snapshot.tenants.contains_key(tenant));
+        }
         self.cell.publish(built.snapshot);
     }
 

@@ -266,6 +266,29 @@ async fn a_request_is_counted_once_however_it_ends() {
     assert!(statistics.total.compute.infer > Duration::ZERO);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn deleted_tenants_are_forgotten_but_what_they_queued_is_answered() {
+    let bench = bench(8, 64);
+    let first = bench.occupy().await;
+    let queued = bench.queue("deleted", &[1.0]).await;
+    bench.lane.retain_tenants(|tenant| tenant.as_str() == "first");
+    bench.finish(2);
+    first.await.unwrap().unwrap();
+    assert_eq!(queued.await.unwrap().unwrap(), [2.0]);
+    let tenants = || bench.lane.statistics().tenants.into_keys().map(|name| name.to_string());
+    assert_eq!(tenants().collect::<Vec<_>>(), ["deleted", "first"]);
+    bench.lane.retain_tenants(|tenant| tenant.as_str() == "first");
+    assert_eq!(tenants().collect::<Vec<_>>(), ["first"]);
+    let total = bench.lane.statistics().total;
+    assert_eq!((total.success, total.rows), (2, 2));
+    // One of the same name is a newcomer.
+    bench.finish(1);
+    let again = bench.submission("deleted", &[3.0], Duration::from_secs(60));
+    bench.lane.submit(again).await.unwrap();
+    let deleted: Name = "deleted".parse().unwrap();
+    assert_eq!(bench.lane.statistics().tenants[&deleted].success, 1);
+}
+
 #[tokio::test]
 async fn a_request_that_cannot_be_answered_in_time_is_refused_at_the_door() {
     let bench = bench(8, 64);
