@@ -1,4 +1,7 @@
 //! Why a request got no outputs: the errors of this crate, with their sources.
+//!
+//! [`SubmitError::code`] is what callers decide by. The texts reach clients, so they name no file
+//! and no other tenant.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,7 @@
 //! Leading: a submitting task runs short batches itself, its own request among them.
+//!
+//! Handing a short batch to a worker and back would cost as much again as running it. A leader
+//! leaves after a few batches, so that its own client has its answer.
 
 use crate::state::{LaneShared, Runner};
 use crate::sync::now;

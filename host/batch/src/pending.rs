@@ -1,4 +1,7 @@
 //! Counts a request once, however it ends.
+//!
+//! Invariant: each request that was submitted is counted once, in the totals and for its tenant,
+//! before its submitter sees how it ended.
 
 use std::time::Instant;
 

@@ -1,4 +1,7 @@
 //! How long a request may be queued, and telling it when that time is over.
+//!
+//! The submitter watches the clock for its own request, so that it is told at once although nothing
+//! runs. A batch that takes the request in the same moment wins.
 
 use std::time::Duration;
 

@@ -1,4 +1,7 @@
 //! What a batch came to for one of its requests, and where its time went.
+//!
+//! Plain data between `batch`, which makes it, `split`, which joins the parts of a request, and
+//! `statistics`, which adds it up.
 
 use std::time::Duration;
 

@@ -1,4 +1,6 @@
 //! The figures of a lane. Plain numbers: knows neither batches nor locks.
+//!
+//! Figures of two spans of time can be added, which `tally` does.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, SystemTime};

@@ -1,5 +1,5 @@
 //! Living with runs that do not end: replacing their instances, and refusing a model that has too
-//! many of them.
+//! many of them. What a lane is given for it by its maker; `watch` and `state::recovery` use it.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;

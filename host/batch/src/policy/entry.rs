@@ -1,4 +1,6 @@
 //! A queued request as the policy sees it, and what becomes of it.
+//!
+//! The request itself is opaque: the policy only passes it on.
 
 use std::time::{Duration, Instant};
 

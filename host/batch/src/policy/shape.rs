@@ -1,4 +1,7 @@
 //! Which requests fit one batch.
+//!
+//! The rest of the policy knows a shape only by its key. Two shapes with equal keys would meet in
+//! one batch, which fails to be copied together and is bisected.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};

@@ -1,4 +1,7 @@
 //! When to try again what did not pay. Pure.
+//!
+//! `gather` and `closed_loop` each wait for requests that may come. Each measures by itself whether
+//! that pays, and asks here whether to try although it does not.
 
 /// Counts how often something that does not pay was left out since it was last tried.
 #[derive(Debug)]

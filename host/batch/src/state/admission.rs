@@ -1,4 +1,6 @@
 //! Requests on their way into the queue, and out of it if their submitters are gone.
+//!
+//! A request that could not be answered before its deadline is refused here and not queued.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,6 @@
 //! What tests look at and set in a lane's state.
+//!
+//! Only in tests, so that the fields stay private to `state`.
 
 use std::time::{Duration, Instant};
 

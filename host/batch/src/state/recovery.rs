@@ -1,4 +1,6 @@
 //! Runs that do not end: telling them to, giving them up, and living without their instances.
+//!
+//! The changes that `watch` makes, and the return of an instance whose run was given up.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

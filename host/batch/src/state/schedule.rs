@@ -1,4 +1,6 @@
 //! Who runs the next batch, on which instance, and which waiting worker is woken for it.
+//!
+//! `policy` decides which requests are in the batch and whether it is due; this decides the rest.
 
 use std::time::{Duration, Instant};
 
