@@ -13,7 +13,7 @@ use crate::config::{LaneConfig, QueueLimits};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Full {
     /// That of the whole queue.
-    #[error("the model's queue is full: {queued} {unit} wait, {max} may")]
+    #[error("the model's queue is full: {queued} of {max} {unit}")]
     Lane {
         /// What is queued.
         queued: usize,
@@ -23,7 +23,7 @@ pub enum Full {
         unit: &'static str,
     },
     /// That of one tenant.
-    #[error("the tenant's part of the model's queue is full: {queued} {unit} wait, {max} may")]
+    #[error("the tenant's part of the model's queue is full: {queued} of {max} {unit}")]
     Tenant {
         /// What is queued.
         queued: usize,
@@ -33,7 +33,7 @@ pub enum Full {
         unit: &'static str,
     },
     /// That of one priority level.
-    #[error("the queue of this priority level is full: {requests} requests wait, {max} may")]
+    #[error("the queue of this priority level is full: {requests} of {max} requests")]
     Level {
         /// Requests queued.
         requests: usize,
