@@ -2,6 +2,7 @@
 
 mod endless;
 mod limits;
+mod orders;
 mod properties;
 mod running;
 
