@@ -5,12 +5,11 @@
 //! while, then one batch probes it. If every provider fails, the input was at fault, and no breaker
 //! counts it: a tenant's bad input cannot take a provider out of service.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use gristmill_core::{Interrupt, Model, ModelError, Tensor};
+use gristmill_core::{Interrupt, Model, ModelError, Tensor, run_guarded};
 
 use crate::breaker::Breaker;
 use crate::health::ProviderHealth;
@@ -71,9 +70,7 @@ impl Model for Fallback {
             if index < last && !link.breaker.admits(now) {
                 continue;
             }
-            let outcome = catch_unwind(AssertUnwindSafe(|| link.model.run(inputs)))
-                .unwrap_or_else(|_| Err(ModelError("panicked".into())));
-            match outcome {
+            match run_guarded(link.model.as_mut(), inputs) {
                 Ok(outputs) => {
                     link.breaker.succeeded();
                     let health = &self.health[index];

@@ -1,27 +1,34 @@
 //! One batch: staged, run, taken apart.
 //!
-//! A batch of one request is that request's tensors themselves; a larger one is copied together once,
-//! into pooled buffers. Outputs are row ranges of the batch's outputs, not copies.
+//! A batch of one request is that request's tensors themselves; a larger one is copied together
+//! once, into pooled buffers. Outputs are row ranges of the batch's outputs, not copies.
 //!
-//! Invariant: a batch that fails is bisected until the requests that fail by themselves are found; the
-//! others are answered.
+//! Invariant: a batch that fails is bisected until the requests that fail by themselves are found;
+//! the others are answered.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gristmill_core::{BufferPool, Model, Tensor};
+use gristmill_core::{BufferPool, Model, Name, NamedTensor, Tensor, run_guarded};
+use smallvec::SmallVec;
 
-use crate::SubmitError;
-use crate::lane::Job;
+use crate::error::{RunError, SubmitError};
 use crate::policy::{Entry, Taken};
 use crate::running::{Instance, Stop};
-use crate::ticket::Served;
+use crate::served::{Served, Times};
+use crate::sync::now;
+use crate::ticket::Reply;
 
-/// What a request came to: a tensor for each output, in the model's order.
+/// A request's tensor for each output, in the model's order.
 type Outputs = Result<Vec<Tensor>, SubmitError>;
 
-/// Requests on their way through an instance; emptied, kept for its allocations.
+/// A request, or a part of one, for the model.
+pub(crate) struct Job {
+    pub(crate) inputs: Vec<NamedTensor>,
+    pub(crate) reply: Reply,
+}
+
+/// Requests on their way through an instance. An emptied batch is used again for its allocations.
 #[derive(Default)]
 pub(crate) struct Batch {
     pub(crate) taken: Taken<Job>,
@@ -30,7 +37,7 @@ pub(crate) struct Batch {
     /// How long each request was queued, once the batch runs.
     queued: Vec<Duration>,
     outcomes: Vec<Outputs>,
-    /// What ran it.
+    /// The provider that ran it.
     provider: Option<&'static str>,
     /// Where its time went.
     times: Times,
@@ -50,36 +57,12 @@ pub(crate) struct Ran {
     pub(crate) staging_time: Duration,
 }
 
-/// Where a batch's time went.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Times {
-    /// Staging the inputs.
-    pub input: Duration,
-    /// In the model.
-    pub infer: Duration,
-    /// Taking the outputs apart.
-    pub output: Duration,
-}
-
-impl Times {
-    /// All of it.
-    pub fn total(&self) -> Duration {
-        self.input + self.infer + self.output
-    }
-
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.input += other.input;
-        self.infer += other.infer;
-        self.output += other.output;
-    }
-}
-
 impl Batch {
     pub(crate) fn requests(&self) -> &[Entry<Job>] {
         &self.taken.batch
     }
 
-    /// When the last of its requests is waited for no more.
+    /// The last deadline of its requests.
     pub(crate) fn last_deadline(&self) -> Option<Instant> {
         self.requests().iter().map(|entry| entry.deadline).max()
     }
@@ -88,23 +71,35 @@ impl Batch {
         self.requests().iter().map(|entry| entry.rows).sum()
     }
 
-    /// Stage all requests.
+    /// The rows of each tenant, in the order in which the tenants first appear.
+    pub(crate) fn tenant_rows(&self) -> SmallVec<[(&Name, usize); 4]> {
+        let mut tenant_rows = SmallVec::<[(&Name, usize); 4]>::new();
+        for entry in self.requests() {
+            match tenant_rows.iter_mut().find(|(tenant, _)| *tenant == &entry.tenant) {
+                Some((_, rows)) => *rows += entry.rows,
+                None => tenant_rows.push((&entry.tenant, entry.rows)),
+            }
+        }
+        tenant_rows
+    }
+
+    /// Copy the inputs of all requests together.
     pub(crate) fn stage(&mut self, pool: &BufferPool) {
-        let started = Instant::now();
+        let started = now();
         let Self { taken, staged, .. } = self;
         // An error is met again, and answered for, when the batch runs.
         let _ = stage(&taken.batch, staged, pool);
-        self.staging_time = started.elapsed();
+        self.staging_time = now() - started;
     }
 
-    /// Run all requests that are still waited for; none where there is none.
+    /// Run all requests whose submitters still wait; none if no submitter does.
     pub(crate) fn run(&mut self, instance: &mut Instance, pool: &BufferPool) -> Option<Ran> {
-        let started = Instant::now();
+        let started = now();
         let before = self.taken.batch.len();
         self.taken.batch.retain(|entry| entry.item.reply.take());
         let requests = &self.taken.batch;
         if requests.len() != before {
-            // Staged with the rows of those who left.
+            // Staged with the rows of requests that are gone.
             self.staged.clear();
         }
         if requests.is_empty() {
@@ -127,7 +122,7 @@ impl Batch {
         Some(ran)
     }
 
-    /// Answer each request that it is not run.
+    /// Tell each request that it is not run, and why.
     pub(crate) fn refuse(&mut self, why: &Arc<str>) {
         self.staged.clear();
         for entry in self.taken.batch.drain(..) {
@@ -146,7 +141,7 @@ impl Batch {
     }
 }
 
-/// A run of some requests, and what came of it so far.
+/// A run of some requests, and its outcomes so far.
 struct Run<'a> {
     model: &'a mut dyn Model,
     stop: &'a Stop,
@@ -182,24 +177,24 @@ impl Run<'_> {
         if self.stop.is_ordered() {
             return Err(SubmitError::GivenUp);
         }
-        let started = Instant::now();
+        let started = now();
         if self.staged.is_empty() {
             stage(requests, self.staged, self.pool)?;
         }
-        let staged = Instant::now();
+        let staged = now();
         let outputs = run_guarded(self.model, self.staged);
         self.staged.clear();
-        let ran = Instant::now();
+        let ran = now();
         let times = &mut self.ran.times;
         times.input += staged - started;
         times.infer += ran - staged;
-        let outputs = outputs?;
+        let outputs = outputs.map_err(RunError::from)?;
         if requests.len() == 1 {
             self.outcomes.push(Ok(outputs));
         } else {
             take_apart(requests, &outputs, self.outcomes)?;
         }
-        self.ran.times.output += ran.elapsed();
+        self.ran.times.output += now() - ran;
         Ok(())
     }
 }
@@ -209,7 +204,7 @@ fn stage(
     requests: &[Entry<Job>],
     staged: &mut Vec<Tensor>,
     pool: &BufferPool,
-) -> Result<(), SubmitError> {
+) -> Result<(), RunError> {
     let [first, rest @ ..] = requests else { return Ok(()) };
     if rest.is_empty() {
         staged.extend(first.item.inputs.iter().map(|input| input.tensor.clone()));
@@ -221,23 +216,22 @@ fn stage(
             Ok(stacked) => staged.push(stacked),
             Err(error) => {
                 staged.clear();
-                return Err(SubmitError::Failed(error.to_string()));
+                return Err(error.into());
             }
         }
     }
     Ok(())
 }
 
-/// Each request's rows of `outputs`.
+/// Push each request's rows of `outputs`.
 fn take_apart(
     requests: &[Entry<Job>],
     outputs: &[Tensor],
     outcomes: &mut Vec<Outputs>,
-) -> Result<(), SubmitError> {
-    let failed = |text: String| SubmitError::Failed(text);
+) -> Result<(), RunError> {
     let rows: usize = requests.iter().map(|entry| entry.rows).sum();
     if let Some(odd) = outputs.iter().find(|output| output.rows() != rows) {
-        return Err(failed(format!("{rows} rows went in, {} came out", odd.rows())));
+        return Err(RunError::Rows { rows_in: rows, rows_out: odd.rows() });
     }
     let before = outcomes.len();
     let mut start = 0;
@@ -247,17 +241,9 @@ fn take_apart(
         let part = outputs.iter().map(|output| output.slice_rows(range.clone()));
         let Some(part) = part.collect() else {
             outcomes.truncate(before);
-            return Err(failed("an output cannot be split by rows".into()));
+            return Err(RunError::Indivisible);
         };
         outcomes.push(Ok(part));
     }
     Ok(())
-}
-
-/// Run the model; a panic in it is an error of this run.
-fn run_guarded(model: &mut dyn Model, inputs: &[Tensor]) -> Outputs {
-    match catch_unwind(AssertUnwindSafe(|| model.run(inputs))) {
-        Ok(outcome) => outcome.map_err(|error| SubmitError::Failed(error.0)),
-        Err(_) => Err(SubmitError::Failed("panicked".into())),
-    }
 }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// What a lane may hold and how it forms batches. Validated by whoever makes it: sizes and limits are
-/// at least 1, preferred sizes ascend and are at most the maximum.
+/// What a lane may hold and how it forms batches. Its maker validates it: sizes and limits are at
+/// least 1, preferred sizes ascend and are at most the maximum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaneConfig {
     /// The most rows in a batch.
@@ -22,8 +22,8 @@ pub struct LaneConfig {
     pub queue: QueueLimits,
     /// The most of one tenant that waits.
     pub tenant_queue: QueueLimits,
-    /// Whether submitting tasks may run short batches themselves. Not where a batch's rows say little
-    /// about how long it takes.
+    /// Whether submitting tasks may run short batches themselves. Not where a batch's rows say
+    /// little about how long it takes.
     pub leads: bool,
     /// How long after the last deadline of its requests a run is told to end.
     pub run_grace: Duration,
@@ -34,10 +34,12 @@ pub struct LaneConfig {
 /// An operator that takes longer than this by itself holds up an instance for too long.
 pub const LOST_AFTER: Duration = Duration::from_secs(10);
 
-/// What may wait; more is refused.
+/// How much may wait; more is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueLimits {
+    /// The most rows.
     pub rows: usize,
+    /// The most bytes.
     pub bytes: usize,
 }
 
@@ -48,7 +50,7 @@ pub struct QueuePolicy {
     pub max_requests: Option<usize>,
     /// How long a request may be queued; none: until its deadline.
     pub timeout: Option<Duration>,
-    /// What becomes of one that was queued longer.
+    /// What becomes of a request that was queued longer.
     pub timeout_action: TimeoutAction,
     /// Whether a request may name a shorter timeout of its own.
     pub allow_timeout_override: bool,

@@ -4,10 +4,15 @@
 //! instance takes what is queued at once; batches form while instances are busy. Refuses to know
 //! which backend runs the model and which protocol a request came by.
 //!
-//! `policy` decides, and knows no clock, thread or tensor; `service_time` learns how long batches take;
-//! `worker` runs what was decided, a `batch` at a time; `gather` lets short ones grow; `parts` cuts what is larger than
-//! a batch; `ticket` brings the answer back; `running` lists what runs just now and `watch` gives up what runs
-//! for too long; `statistics` counts.
+//! Files import each other downwards only:
+//! - `lane` is the public face; `worker`, `leader` and `watch` are the threads and tasks that act;
+//! - `state` is what they share: each change of it, and who is woken for it;
+//! - `policy` decides which requests share a batch, and knows no clock, thread or tensor;
+//!   `service_time` learns how long batches take; `running` lists the batches that run now;
+//! - `assignment` is a batch on an instance; `batch` runs, bisects and answers it; `split` cuts
+//!   requests that are larger than a batch; `ticket` brings the answer back;
+//! - `tally` counts, `statistics` are its figures, `pending` counts a request however it ends;
+//! - `sync` has the locks, threads and the clock, so that tests can run them in many orders.
 //!
 //! Invariants:
 //! - every submitted request gets exactly one answer, or its submitter is gone;
@@ -16,23 +21,34 @@
 //! - a run ends soon after the last deadline of its requests, or its instance is given up.
 
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
+mod assignment;
 mod batch;
 mod config;
-mod gather;
+mod error;
 mod lane;
-mod parts;
+mod leader;
+mod pending;
 mod policy;
+mod queue_timeout;
 mod running;
+mod served;
 mod service_time;
+mod split;
+mod state;
 mod statistics;
+mod sync;
+mod tally;
 mod ticket;
+mod upkeep;
 mod watch;
 mod worker;
 
-pub use batch::Times;
 pub use config::{LOST_AFTER, LaneConfig, QueueLimits, QueuePolicy, TimeoutAction};
-pub use lane::{Answered, Lane, LaneParts, Submission, SubmitError};
+pub use error::{RunError, SubmitError};
+pub use lane::{Answered, Lane, LaneParts, Submission};
 pub use policy::Full;
+pub use served::Times;
 pub use statistics::{BatchStatistics, Counters, LaneStatistics, MixedBatch};
-pub use watch::{LOST_RUNS_MAX, Replace, Upkeep, refusal};
+pub use upkeep::{LOST_RUNS_MAX, Replace, Upkeep, refusal};

@@ -1,104 +1,48 @@
 //! Which requests share the next batch. Pure: time comes in as a parameter, requests are opaque.
 //!
-//! A request waits in a tier: each priority level has two, one for requests as they came and one for
-//! those that overstayed their queue timeout and wait on behind the rest. Tiers are served in strict
-//! order; ageing moves up what waits long. Within a tier the least served tenant goes first (`tier`). A
-//! batch has one shape: that of the request that begins it; others keep their place.
+//! A request waits in a tier: each priority level has two, one for requests as they came and one
+//! for those that overstayed their queue timeout and wait on behind the rest. Tiers are served in
+//! strict order; ageing moves up what waits long. Within a tier the least served tenant goes first
+//! (`fair_queue`). A batch has one shape: that of the request that begins it; others keep their
+//! place.
 //!
-//! Invariants: a request that went in comes out once, in a batch, as expired or as gone; no batch has
-//! more rows than the maximum; order is kept within tenant, level and shape.
+//! `limits` bounds what is queued, `closed_loop` and `gather` wait a moment for requests that are
+//! expected (each gives up where that does not pay, by a `trial`), `shape` says which requests fit
+//! one batch.
+//!
+//! Invariants: a request that went in comes out once, in a batch, as expired or as gone; no batch
+//! has more rows than the maximum; order is kept within tenant, level and shape.
 
-mod linger;
-mod tier;
-mod usage;
+mod closed_loop;
+mod entry;
+mod fair_queue;
+mod gather;
+mod limits;
+mod shape;
+mod trial;
 
 use std::time::{Duration, Instant};
 
 use gristmill_core::Name;
 
-use crate::config::{LaneConfig, TimeoutAction};
+use crate::config::LaneConfig;
 use crate::service_time::ServiceTime;
-use linger::Linger;
-use tier::Tier;
-pub use usage::Full;
-use usage::Usage;
-
-/// A queued request: what the policy needs to know of it, and the rest.
-#[derive(Debug)]
-pub(crate) struct Entry<T> {
-    pub(crate) tenant: Name,
-    /// The tenant's share of contended batches, against the weights of others.
-    pub(crate) weight: u32,
-    /// Its priority: 0 is served first.
-    pub(crate) level: usize,
-    pub(crate) rows: usize,
-    pub(crate) bytes: usize,
-    /// Requests of equal keys fit one batch.
-    pub(crate) shape_key: u64,
-    pub(crate) arrived: Instant,
-    /// When nobody waits any more.
-    pub(crate) deadline: Instant,
-    /// When it was queued for too long.
-    pub(crate) timeout: Option<Instant>,
-    pub(crate) item: T,
-}
-
-impl<T> Entry<T> {
-    /// What is to become of it at `now`, if a batch with it takes `takes`.
-    fn verdict(
-        &self,
-        config: &LaneConfig,
-        now: Instant,
-        takes: Duration,
-        gone: &impl Fn(&T) -> bool,
-    ) -> Verdict {
-        let overstayed = self.timeout.is_some_and(|timeout| timeout <= now);
-        match config.levels[self.level].timeout_action {
-            _ if gone(&self.item) => Verdict::Gone,
-            _ if self.deadline <= now + takes => Verdict::Expired,
-            TimeoutAction::Reject if overstayed => Verdict::Expired,
-            TimeoutAction::Delay if overstayed => Verdict::Delay,
-            _ => Verdict::Serve,
-        }
-    }
-}
+use closed_loop::{ClosedLoop, QueueRows};
+use entry::QueuedEntry;
+pub(crate) use entry::{Entry, Size, Taken};
+use fair_queue::{FairQueue, Forming};
+pub(crate) use gather::Gather;
+pub use limits::Full;
+use limits::Usage;
+pub(crate) use shape::shape_key;
 
 /// When the queue has a batch for an idle instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
     Now,
-    /// Not before, unless more arrives.
+    /// Not before this time, unless more arrives.
     At(Instant),
     Never,
-}
-
-/// What comes off the queue: a batch, empty where none is due, and what came too late for it.
-#[derive(Debug)]
-pub(crate) struct Taken<T> {
-    pub(crate) batch: Vec<Entry<T>>,
-    pub(crate) expired: Vec<Entry<T>>,
-}
-
-impl<T> Default for Taken<T> {
-    fn default() -> Self {
-        Self { batch: Vec::new(), expired: Vec::new() }
-    }
-}
-
-/// A queued entry, and since when it is in its tier.
-#[derive(Debug)]
-struct Queued<T> {
-    tenant: usize,
-    since: Instant,
-    entry: Entry<T>,
-}
-
-/// What is to become of a queued entry that is looked at.
-enum Verdict {
-    Serve,
-    Gone,
-    Expired,
-    Delay,
 }
 
 /// The most shapes that a tenant may have queued in a level: each is looked at for each batch.
@@ -109,19 +53,11 @@ const TENANT_SHAPES_MAX: usize = 256;
 pub(crate) struct Policy<T> {
     config: LaneConfig,
     usage: Usage,
-    tiers: Vec<Tier<T>>,
-    linger: Linger,
+    tiers: Vec<FairQueue<T>>,
+    closed_loop: ClosedLoop,
 }
 
-/// What a request would add to the queue.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Size {
-    pub(crate) rows: usize,
-    pub(crate) bytes: usize,
-    pub(crate) shape_key: u64,
-}
-
-/// A shape and what of it is queued.
+/// The queued rows of one shape.
 struct ShapeRows {
     key: u64,
     rows: usize,
@@ -130,19 +66,19 @@ struct ShapeRows {
 
 impl<T> Policy<T> {
     pub(crate) fn new(config: LaneConfig) -> Self {
-        let tiers = (0..config.levels.len() * 2).map(|_| Tier::default()).collect();
-        Self { config, usage: Usage::default(), tiers, linger: Linger::default() }
+        let tiers = (0..config.levels.len() * 2).map(|_| FairQueue::default()).collect();
+        Self { config, usage: Usage::default(), tiers, closed_loop: ClosedLoop::default() }
     }
 
-    /// Follow other settings; returns whether they differ from those before. What waits in a level
-    /// that no longer exists waits on in the lowest one.
+    /// Follow other settings; returns whether they differ from those before. Requests in a level that
+    /// no longer exists wait on in the lowest one.
     pub(crate) fn configure(&mut self, config: &LaneConfig, now: Instant) -> bool {
         if self.config == *config {
             return false;
         }
         let tiers = config.levels.len() * 2;
         let removed = self.tiers.split_off(tiers.min(self.tiers.len()));
-        self.tiers.resize_with(tiers, Tier::default);
+        self.tiers.resize_with(tiers, FairQueue::default);
         for (index, mut tier) in removed.into_iter().enumerate() {
             for mut queued in tier.take_older(now) {
                 (queued.entry.level, queued.since) = (config.levels.len() - 1, now);
@@ -169,7 +105,7 @@ impl<T> Policy<T> {
     }
 
     pub(crate) fn queued_requests(&self) -> usize {
-        self.tiers.iter().map(Tier::requests).sum()
+        self.tiers.iter().map(FairQueue::requests).sum()
     }
 
     /// Whether a request of `tenant` of this size may wait in `level`.
@@ -189,13 +125,13 @@ impl<T> Policy<T> {
         self.usage.admits(tenant, size, &self.config)
     }
 
-    /// Wait for nobody any more: what is queued is due.
+    /// Stop waiting for requests to come: all that is queued is due.
     pub(crate) fn close(&mut self) {
         self.config.max_queue_delay = Duration::ZERO;
-        self.linger = Linger::default();
+        self.closed_loop = ClosedLoop::default();
     }
 
-    /// Whether what is queued of some shape fills a batch.
+    /// Whether the queued rows of some shape fill a batch.
     pub(crate) fn has_full_batch(&self, now: Instant) -> bool {
         let full = |shape: &ShapeRows| shape.rows >= self.config.max_batch_size;
         self.shapes().iter().any(|shape| full(shape) && self.ready_at(shape) <= now)
@@ -206,7 +142,7 @@ impl<T> Policy<T> {
         entry.level = self.level(entry.level);
         let tenant = self.usage.add(&entry.tenant, entry.rows, entry.bytes);
         let tier = entry.level * 2;
-        self.tiers[tier].push(Queued { tenant, since: entry.arrived, entry });
+        self.tiers[tier].push(QueuedEntry { tenant, since: entry.arrived, entry });
     }
 
     /// Whether a batch is to be taken at `now`, if an instance is idle.
@@ -214,33 +150,38 @@ impl<T> Policy<T> {
         if self.usage.rows() == 0 {
             return Due::Never;
         }
-        let lingers = self.linger.until(self.usage.rows());
+        let waits = self.closed_loop.until(self.usage.rows());
         let delayed = if self.config.max_queue_delay.is_zero() {
             None
         } else {
             self.shapes().into_iter().map(|shape| self.ready_at(&shape)).min()
         };
-        match lingers.max(delayed) {
+        match waits.max(delayed) {
             Some(at) if at > now => Due::At(at),
             _ => Due::Now,
         }
     }
 
     /// Whether to answer a batch of `rows` rows before the next one is taken, and then to
-    /// [linger](Self::linger): those clients may be back in a moment.
-    pub(crate) fn hopes_after(&mut self, rows: usize, service: &ServiceTime) -> bool {
-        let (queued, max) = (self.usage.rows(), self.config.max_batch_size);
-        self.linger.hopes((rows, queued, max), service.of(rows).unwrap_or_default())
+    /// [wait](Self::wait_for_clients) for its clients, which may be back in a moment.
+    pub(crate) fn should_wait_after(&mut self, rows: usize, service: &ServiceTime) -> bool {
+        let batch_time = service.of(rows).unwrap_or_default();
+        self.closed_loop.should_wait(self.rows_after(rows), batch_time)
     }
 
-    /// A batch of `rows` rows was just answered: wait for those clients.
-    pub(crate) fn linger(&mut self, now: Instant, rows: usize, service: &ServiceTime) {
-        let (queued, max) = (self.usage.rows(), self.config.max_batch_size);
-        self.linger.begin(now, (rows, queued, max), service.of(rows).unwrap_or_default());
+    /// A batch of `rows` rows was just answered: wait for its clients.
+    pub(crate) fn wait_for_clients(&mut self, now: Instant, rows: usize, service: &ServiceTime) {
+        let batch_time = service.of(rows).unwrap_or_default();
+        self.closed_loop.begin(now, self.rows_after(rows), batch_time);
     }
 
-    /// The next batch at `now`, into `taken`, which is empty. What `gone` says is gone, what expired
-    /// and what would expire before it is done is dropped on the way: it costs no compute.
+    fn rows_after(&self, answered: usize) -> QueueRows {
+        QueueRows { answered, queued: self.usage.rows(), max: self.config.max_batch_size }
+    }
+
+    /// Take the next batch at `now` into `taken`, which is empty. Entries that `gone` says are
+    /// gone, that expired or that would expire before the batch is done are left out: they cost no
+    /// compute.
     pub(crate) fn take(
         &mut self,
         now: Instant,
@@ -249,17 +190,17 @@ impl<T> Policy<T> {
         taken: &mut Taken<T>,
     ) {
         self.promote(now);
-        self.linger.end(self.usage.rows());
+        self.closed_loop.end(self.usage.rows());
         let (ready, room_of) = self.ready_shapes(now);
         let Self { config, usage, tiers, .. } = self;
         let verdict = |entry: &Entry<T>, queued_rows: usize| {
-            // One that waits alone is served in any case, or a batch that was slow once would be the
-            // last that was learned from.
+            // One that waits alone is served in any case, or a batch that was slow once would be
+            // the last that was learned from.
             let alone = queued_rows <= entry.rows;
             let takes = service.of(entry.rows).filter(|_| !alone).unwrap_or_default();
             entry.verdict(config, now, takes, &gone)
         };
-        let mut forming = tier::Forming {
+        let mut forming = Forming {
             shape: None,
             room: 0,
             ready: &ready,
@@ -280,8 +221,8 @@ impl<T> Policy<T> {
         }
     }
 
-    /// Take out what is gone or expired, wherever it is queued; returns the expired. Costs time for
-    /// each queued request.
+    /// Take out all entries that are gone or expired; returns the expired. Costs time for each
+    /// queued request.
     pub(crate) fn sweep(&mut self, now: Instant, gone: impl Fn(&T) -> bool) -> Vec<Entry<T>> {
         let mut expired = Vec::new();
         let Self { config, usage, tiers, .. } = self;
@@ -292,16 +233,24 @@ impl<T> Policy<T> {
         expired
     }
 
-    /// How many rows are served before a request of `tenant` that arrives in `level` now: what waits
-    /// above it, what the tenant has in it, and of each other tenant no more than its share against that.
+    /// How many rows are served before a request of `tenant` that arrives in `level` now: the rows
+    /// of the levels above, the tenant's own rows in this level, and of each other tenant no more
+    /// than its share against those.
     pub(crate) fn rows_ahead(&self, tenant: &Name, weight: u32, level: usize) -> usize {
         let (above, rest) = self.tiers.split_at(self.level(level) * 2);
-        let above: usize = above.iter().map(Tier::rows).sum();
+        let above: usize = above.iter().map(FairQueue::rows).sum();
         let own = self.usage.index(tenant).map_or(0, |index| rest[0].rows_before(index, weight));
         above + own
     }
 
-    /// Move up by one level what waited for the ageing time in its tier.
+    /// Forget the tenants that are not to be kept and have nothing queued.
+    pub(crate) fn retain_tenants(&mut self, keep: impl Fn(&Name) -> bool) {
+        for tenant in self.usage.retain(keep) {
+            self.tiers.iter_mut().for_each(|tier| tier.forget(tenant));
+        }
+    }
+
+    /// Move up by one level the entries that waited for the ageing time in their tier.
     fn promote(&mut self, now: Instant) {
         for index in 1..self.tiers.len() {
             if self.tiers[index].requests() == 0 {
@@ -315,8 +264,8 @@ impl<T> Policy<T> {
         }
     }
 
-    /// The shapes that may be taken at `now`, none standing for any; and what room a batch has that
-    /// a number of queued rows fills: the largest preferred size, or all.
+    /// The shapes that may be taken at `now`, none standing for any; and the room of a batch of
+    /// each shape: the largest preferred size that the queued rows fill, else the maximum.
     fn ready_shapes(&self, now: Instant) -> (Option<Vec<u64>>, impl Fn(u64) -> usize + use<T>) {
         let LaneConfig { max_batch_size, preferred_batch_sizes, max_queue_delay, .. } =
             &self.config;
@@ -350,7 +299,7 @@ impl<T> Policy<T> {
 
     fn shapes(&self) -> Vec<ShapeRows> {
         let mut shapes: Vec<ShapeRows> = Vec::new();
-        for (key, rows, oldest) in self.tiers.iter().flat_map(Tier::shapes) {
+        for (key, rows, oldest) in self.tiers.iter().flat_map(FairQueue::shapes) {
             match shapes.iter_mut().find(|shape| shape.key == key) {
                 Some(shape) => {
                     shape.rows += rows;

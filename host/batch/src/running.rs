@@ -1,11 +1,11 @@
-//! The batches that run just now: until when each may, and how it is ended.
+//! The batches that run now: until when each may run, and how it is ended.
 //!
 //! A run that goes on for too long after the last deadline of its requests is told to end
-//! (`core::Interrupt`). One that does not heed that is lost: its thread and its instance are counted
-//! and left to themselves, and others take their place (`watch`).
+//! (`core::Interrupt`). If it goes on all the same it is lost: its thread and its instance are
+//! counted and left to themselves, and others take their place (`watch`).
 //!
-//! Invariant: a run is told to end only while it is on this list, under the lane's lock, so that the
-//! order never reaches the run after it.
+//! Invariant: a run is told to end only while it is on this list, under the lane's lock, so that
+//! the order never reaches the run after it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use gristmill_core::{Interrupt, Model};
 
-/// One instance of the model, with what ends its runs.
+/// One instance of the model, and the order to end its runs.
 pub(crate) struct Instance {
     pub(crate) model: Box<dyn Model>,
     pub(crate) stop: Arc<Stop>,
@@ -68,7 +68,7 @@ struct Run {
     stop: Arc<Stop>,
 }
 
-/// What is known of a run when it begins.
+/// A run that begins.
 pub(crate) struct Begun<'a> {
     pub(crate) until: Instant,
     pub(crate) give_up_at: Instant,
@@ -76,7 +76,7 @@ pub(crate) struct Begun<'a> {
     pub(crate) instance: &'a Instance,
 }
 
-/// The batches that run just now.
+/// The batches that run now.
 #[derive(Default)]
 pub(crate) struct Running {
     runs: Vec<Run>,

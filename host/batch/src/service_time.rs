@@ -1,14 +1,15 @@
 //! How long a batch of n rows takes: s(n) = a + b n, learned from the batches that ran. Pure.
 //!
-//! Least squares in which each batch counts a little less than the one after it, so that a model that
-//! slows down is noticed after some dozens of batches.
+//! Least squares in which each batch counts a little less than the one after it, so that a model
+//! that slows down is noticed after some dozens of batches.
 
 use std::time::Duration;
 
-/// What a batch still counts after the next one.
+/// The weight of a batch after the next one.
 const DECAY: f64 = 0.95;
 
-/// A batch that takes so many times what is usual counts as this many: a stall is not a trend.
+/// A batch that takes longer than so many times the usual counts as this many: a stall is not a
+/// trend.
 const STALL: f64 = 8.0;
 
 /// The learned service time of a lane.
@@ -37,7 +38,8 @@ impl ServiceTime {
         }
     }
 
-    /// The learned a and b, in seconds, neither negative; none before batches of different sizes ran.
+    /// The learned a and b, in seconds, neither negative; none before batches of different sizes
+    /// ran.
     pub(crate) fn line(&self) -> Option<(f64, f64)> {
         let (mean_rows, mean_seconds) = self.mean()?;
         let variance = self.rows_squared / self.weight - mean_rows * mean_rows;
@@ -49,8 +51,8 @@ impl ServiceTime {
         Some((mean_seconds - slope * mean_rows, slope))
     }
 
-    /// s(`rows`); none before the first batch. Where all batches were of about the same size, smaller
-    /// ones are taken to last as long, and larger ones in proportion.
+    /// s(`rows`); none before the first batch. Where all batches were of about the same size,
+    /// smaller ones are taken to last as long, and larger ones in proportion.
     pub(crate) fn of(&self, rows: usize) -> Option<Duration> {
         let (mean_rows, mean_seconds) = self.mean()?;
         let seconds = match self.line() {
@@ -109,8 +111,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-        /// Some 100,000 batches: after 200 of them the line is known, to an eighth of the longest batch,
-        /// and after 200 that follow another line, that one.
+        /// Some 100,000 batches: after 200 of them the line is known, to an eighth of the longest
+        /// batch, and after 200 that follow another line, that one.
         #[test]
         fn any_line_is_learned_from_noisy_batches_and_learned_anew(
             lines in prop::array::uniform2((50.0..2000.0_f64, 1.0..100.0_f64)),

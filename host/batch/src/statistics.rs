@@ -1,14 +1,13 @@
-//! What a lane did, counted per batch.
+//! The figures of a lane. Plain numbers: knows neither batches nor locks.
+//!
+//! Figures of two spans of time can be added, which `tally` does.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use gristmill_core::Name;
-use smallvec::SmallVec;
 
-use crate::batch::{Batch, Ran, Times};
-use crate::lane::Shared;
-use crate::ticket::Served;
+use crate::served::{Served, Times};
 
 /// How many of the latest batches with rows of several tenants are remembered.
 const RECENT_MIXED: usize = 8;
@@ -18,7 +17,7 @@ const RECENT_MIXED: usize = 8;
 pub struct LaneStatistics {
     /// Of all requests.
     pub total: Counters,
-    /// Of each tenant's.
+    /// Of each tenant's requests.
     pub tenants: BTreeMap<Name, Counters>,
     /// Requests that expired in the queue.
     pub expired: u64,
@@ -44,16 +43,16 @@ pub struct LaneStatistics {
     pub service_time: Option<(f64, f64)>,
 }
 
-/// What was run, and how long it took.
+/// Requests and batches, and how long they took.
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
     /// Requests answered.
     pub success: u64,
     /// From arrival at the host to the answer, summed over the requests answered.
     pub success_time: Duration,
-    /// Requests that got no answer: refused, expired, failed, or given up by who made them.
+    /// Requests that got no answer: refused, expired, failed, or dropped by the client.
     pub fail: u64,
-    /// From arrival at the host to that, summed over these requests.
+    /// From arrival at the host to their end, summed over these requests.
     pub fail_time: Duration,
     /// When a batch last ran.
     pub last_run: Option<SystemTime>,
@@ -70,6 +69,7 @@ pub struct Counters {
 /// Batches of one size.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BatchStatistics {
+    /// Batches run.
     pub count: u64,
     /// Summed over batches.
     pub times: Times,
@@ -96,37 +96,96 @@ impl Counters {
         of_size.times.add(times);
     }
 
-    fn count_success(&mut self, served: &Served, total: Duration) {
-        self.success += 1;
-        self.success_time += total;
-        self.queue += served.queued;
-        self.compute.add(&served.times);
+    fn count_request(&mut self, request: &CountedRequest<'_>) {
+        match request.served {
+            Some(served) => {
+                self.success += 1;
+                self.success_time += request.time;
+                self.queue += served.queued;
+                self.compute.add(&served.times);
+            }
+            None => {
+                self.fail += 1;
+                self.fail_time += request.time;
+            }
+        }
     }
 
-    fn count_failure(&mut self, total: Duration) {
-        self.fail += 1;
-        self.fail_time += total;
+    /// Add the figures of a later time.
+    fn add(&mut self, later: Self) {
+        self.success += later.success;
+        self.success_time += later.success_time;
+        self.fail += later.fail;
+        self.fail_time += later.fail_time;
+        self.last_run = later.last_run.or(self.last_run);
+        self.rows += later.rows;
+        for (rows, batches) in later.batches {
+            let of_size = self.batches.entry(rows).or_default();
+            of_size.count += batches.count;
+            of_size.times.add(&batches.times);
+        }
+        self.queue += later.queue;
+        self.compute.add(&later.compute);
     }
 }
 
+/// A batch that ran, to be counted.
+pub(crate) struct CountedBatch<'a> {
+    /// Rows of each of its tenants.
+    pub(crate) tenant_rows: &'a [(&'a Name, usize)],
+    pub(crate) times: &'a Times,
+    /// How often it was cut in half.
+    pub(crate) bisections: u64,
+}
+
+/// A request that ended, to be counted.
+pub(crate) struct CountedRequest<'a> {
+    pub(crate) tenant: &'a Name,
+    /// None: it got no answer.
+    pub(crate) served: Option<&'a Served>,
+    /// Since it arrived at the host.
+    pub(crate) time: Duration,
+}
+
 impl LaneStatistics {
-    pub(crate) fn count(&mut self, batch: &Batch, ran: &Ran) {
-        let (times, at) = (&ran.times, SystemTime::now());
-        self.bisections += ran.bisections;
-        self.total.count_batch(batch.rows(), times, at);
-        let mut own_rows = SmallVec::<[(&Name, usize); 4]>::new();
-        for entry in batch.requests() {
-            match own_rows.iter_mut().find(|(tenant, _)| *tenant == &entry.tenant) {
-                Some((_, rows)) => *rows += entry.rows,
-                None => own_rows.push((&entry.tenant, entry.rows)),
-            }
-        }
-        for (tenant, rows) in &own_rows {
+    pub(crate) fn count_batch(&mut self, batch: &CountedBatch<'_>) {
+        let CountedBatch { tenant_rows, times, bisections } = *batch;
+        let (rows, at) = (tenant_rows.iter().map(|(_, rows)| rows).sum(), SystemTime::now());
+        self.bisections += bisections;
+        self.total.count_batch(rows, times, at);
+        for (tenant, rows) in tenant_rows {
             self.of(tenant).count_batch(*rows, times, at);
         }
-        if own_rows.len() > 1 {
-            self.count_mixed(&own_rows);
+        if tenant_rows.len() > 1 {
+            self.count_mixed(tenant_rows);
         }
+    }
+
+    pub(crate) fn count_request(&mut self, request: &CountedRequest<'_>) {
+        self.total.count_request(request);
+        self.of(request.tenant).count_request(request);
+    }
+
+    /// Add the figures of a later time.
+    pub(crate) fn add(&mut self, later: Self) {
+        self.total.add(later.total);
+        for (tenant, counters) in later.tenants {
+            self.of(&tenant).add(counters);
+        }
+        for (sum, more) in [
+            (&mut self.expired, later.expired),
+            (&mut self.refused, later.refused),
+            (&mut self.refused_early, later.refused_early),
+            (&mut self.bisections, later.bisections),
+            (&mut self.given_up, later.given_up),
+            (&mut self.lost, later.lost),
+            (&mut self.mixed_batches, later.mixed_batches),
+        ] {
+            *sum += more;
+        }
+        self.recent_mixed.extend(later.recent_mixed);
+        let too_many = self.recent_mixed.len().saturating_sub(RECENT_MIXED);
+        self.recent_mixed.drain(..too_many);
     }
 
     fn of(&mut self, tenant: &Name) -> &mut Counters {
@@ -140,38 +199,5 @@ impl LaneStatistics {
         }
         let rows = own_rows.iter().map(|(tenant, rows)| ((*tenant).clone(), *rows)).collect();
         self.recent_mixed.push_back(MixedBatch { rows });
-    }
-}
-
-/// A request at the lane: however it ends, it is counted once, and by whoever waits for it, so that whoever
-/// sees its answer sees it counted, too.
-pub(crate) struct Pending<'a> {
-    shared: &'a Shared,
-    tenant: &'a Name,
-    arrived: Instant,
-}
-
-impl<'a> Pending<'a> {
-    pub(crate) fn new(shared: &'a Shared, tenant: &'a Name, arrived: Instant) -> Self {
-        Self { shared, tenant, arrived }
-    }
-
-    pub(crate) fn succeeded(self, served: &Served) {
-        self.count(|counters, total| counters.count_success(served, total));
-        std::mem::forget(self);
-    }
-
-    fn count(&self, count: impl Fn(&mut Counters, Duration)) {
-        let total = self.arrived.elapsed();
-        let mut statistics = self.shared.statistics();
-        count(&mut statistics.total, total);
-        count(statistics.of(self.tenant), total);
-    }
-}
-
-/// Refused, failed or given up.
-impl Drop for Pending<'_> {
-    fn drop(&mut self) {
-        self.count(Counters::count_failure);
     }
 }

@@ -1,4 +1,4 @@
-//! What joins a submitter and the batch its request is in: one allocation, one small lock.
+//! Joins a submitter and the batch that its request is in: one allocation, one small lock.
 //!
 //! Invariant: a ticket is answered once, or its submitter is gone. A [`Reply`] that is dropped
 //! unanswered answers that the lane is closed.
@@ -6,23 +6,9 @@
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
-use gristmill_core::Tensor;
-
-use crate::SubmitError;
-use crate::batch::Times;
-
-/// What a batch came to for one of its requests.
-#[derive(Default)]
-pub(crate) struct Served {
-    /// In the model's order.
-    pub(crate) outputs: Vec<Tensor>,
-    pub(crate) queued: Duration,
-    /// Where the batch's time went.
-    pub(crate) times: Times,
-    pub(crate) provider: Option<&'static str>,
-}
+use crate::error::SubmitError;
+use crate::served::Served;
 
 pub(crate) type Answer = Result<Served, SubmitError>;
 
@@ -56,12 +42,12 @@ pub(crate) fn ticket() -> (Reply, Waiting) {
 }
 
 impl Reply {
-    /// Whether nobody waits any more.
+    /// Whether the submitter is gone.
     pub(crate) fn is_gone(&self) -> bool {
         matches!(*self.0.progress(), Progress::Gone)
     }
 
-    /// The request goes into a batch now; false where nobody waits any more.
+    /// The request goes into a batch now; false if the submitter is gone.
     pub(crate) fn take(&self) -> bool {
         let mut progress = self.0.progress();
         match &mut *progress {

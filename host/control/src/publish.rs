@@ -52,10 +52,11 @@ impl Publisher {
     /// Serve this from now on. Requests under way keep what they began with, but for the settings
     /// of models' queues, which hold for all requests at once.
     pub(crate) fn publish(&self, serving: Serving) {
-        for model in serving.snapshot.models.values() {
-            if let Ok(served) = &model.served {
-                served.lane.put_in_force();
-            }
+        let tenants = &serving.snapshot.tenants;
+        let models = serving.snapshot.models.values();
+        for served in models.filter_map(|model| model.served.as_ref().ok()) {
+            served.lane.put_in_force();
+            served.lane.retain_tenants(|tenant| tenants.contains_key(tenant));
         }
         self.current.store(Arc::new(serving));
     }

@@ -34,7 +34,9 @@ pub use dtype::Dtype;
 pub use error::{ClientError, ErrorCode};
 pub use free_blocks::POISON;
 pub use limits::{PipelineLimits, PluginLimits};
-pub use model::{InputError, Interrupt, Model, ModelError, ModelInfo, NamedTensor, TensorInfo};
+pub use model::{
+    InputError, Interrupt, Model, ModelError, ModelInfo, NamedTensor, TensorInfo, run_guarded,
+};
 pub use name::{InvalidName, Name};
 pub use pool::BufferPool;
 pub use receipt::{Outcome, Receipt, Record, Sink, Stages};

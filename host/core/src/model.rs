@@ -1,5 +1,6 @@
 //! Models, as everything above the backends sees them.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::dtype::Dtype;
@@ -21,6 +22,18 @@ pub trait Model: Send {
     fn interrupt(&self) -> Option<Arc<dyn Interrupt>> {
         None
     }
+}
+
+/// Run one batch; a panic of the model is an error of this run. The model may be used on after it.
+///
+/// This is the one place that catches a model's panics: a caller that has something to lose besides
+/// the run calls this and not [`Model::run`].
+///
+/// # Errors
+/// Fails where the model fails or panics.
+pub fn run_guarded(model: &mut dyn Model, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
+    catch_unwind(AssertUnwindSafe(|| model.run(inputs)))
+        .unwrap_or_else(|_| Err(ModelError("panicked".into())))
 }
 
 /// Ends a model's runs from another thread.

@@ -1,100 +1,49 @@
-//! The floors of host/: a crate may import only from floors below its own.
+//! The layer check of host/: crates stand on floors, and files of a crate form no circle.
+//!
+//! `floors` compares what each crate imports with its floor. `circles` reads the paths in a crate's
+//! sources (`source` finds them in the text, `tree` resolves them to files) and reports files that
+//! import each other, also by way of others. Both rules are stated in their modules.
+
+mod circles;
+mod floors;
+mod source;
+mod tree;
+
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::shell::{cargo, output};
 
-/// Each crate's floor, as host/ARCHITECTURE.md has it.
-const FLOORS: [(&str, u8); 17] = [
-    ("gristmill-core", 0),
-    ("gristmill-telemetry", 0),
-    ("gristmill-thread", 0),
-    ("gristmill-child", 1),
-    ("gristmill-imaging", 1),
-    ("gristmill-backend", 1),
-    ("gristmill-batch", 1),
-    ("gristmill-oip", 1),
-    ("gristmill-store", 1),
-    ("gristmill-transport", 1),
-    ("gristmill-sandbox", 2),
-    ("gristmill-snapshot", 3),
-    ("gristmill-serve", 4),
-    ("gristmill-control", 4),
-    ("gristmill-admin", 5),
-    ("gristmill-http", 5),
-    ("gristmill-app", 6),
-];
+/// Crates whose files may still form circles. The aim is an empty list.
+const CIRCLES_ALLOWED: [&str; 1] = ["gristmill-xtask"];
 
-/// The one crate that may name each of these libraries.
-const OWNERS: [(&str, &[&str]); 5] = [
-    ("wasmtime", &["gristmill-sandbox"]),
-    ("ort", &["gristmill-backend"]),
-    ("tract-onnx", &["gristmill-backend"]),
-    ("object_store", &["gristmill-store"]),
-    // The messages with their codec, and the service.
-    ("tonic", &["gristmill-oip", "gristmill-http"]),
-];
-
-/// Crates outside the floors: nothing imports them.
-const OUTSIDE: [&str; 2] = ["gristmill-benches", "gristmill-xtask"];
-
-/// Check every crate's imports against its floor.
+/// Check each crate of the workspace.
+///
+/// # Errors
+/// Fails where cargo or a file cannot be read, and names every import that breaks a rule.
 pub(crate) fn check() -> Result<()> {
     let metadata = output(cargo().args(["metadata", "--no-deps", "--format-version", "1"]))?;
     let metadata: Value = serde_json::from_str(&metadata)?;
     let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
-    let faults: Vec<String> = packages.iter().flat_map(faults_of).collect();
+    let mut faults: Vec<String> = packages.iter().flat_map(floors::faults_of).collect();
+    for package in packages {
+        let (name, manifest) = (&package["name"], &package["manifest_path"]);
+        let name = name.as_str().context("cargo metadata has a package without a name")?;
+        let manifest = Path::new(manifest.as_str().unwrap_or_default());
+        let folder = manifest.parent().context("cargo metadata has a package without a folder")?;
+        // Benchmarks stand outside of host/.
+        let is_of_host = folder.parent().is_some_and(|parent| parent.ends_with("host"));
+        if !is_of_host || CIRCLES_ALLOWED.contains(&name) {
+            continue;
+        }
+        let source = folder.join("src");
+        let circles = circles::of_crate(&source)?;
+        faults.extend(circles.iter().map(|circle| format!("{name}: {circle}")));
+    }
     if faults.is_empty() {
         return Ok(());
     }
     bail!("imports against the layers of host/ARCHITECTURE.md:\n  {}", faults.join("\n  "));
-}
-
-fn faults_of(package: &Value) -> Vec<String> {
-    let name = package["name"].as_str().unwrap_or_default();
-    if OUTSIDE.contains(&name) {
-        return Vec::new();
-    }
-    let Some(own) = floor_of(name) else {
-        return vec![format!("{name} has no floor: give it one in host/xtask/src/layers.rs")];
-    };
-    let imports = package["dependencies"].as_array().into_iter().flatten();
-    // Tests may look across: what counts is what ships.
-    let imports = imports.filter(|import| import["kind"].is_null());
-    imports.filter_map(|import| fault_of(name, own, import["name"].as_str()?)).collect()
-}
-
-fn fault_of(name: &str, own: u8, import: &str) -> Option<String> {
-    if let Some((library, owner)) = OWNERS.iter().find(|(library, _)| *library == import) {
-        return (!owner.contains(&name))
-            .then(|| format!("{name} imports {library}, which only {} may", owner.join(" and ")));
-    }
-    if !import.starts_with("gristmill-") {
-        return None;
-    }
-    match floor_of(import) {
-        Some(floor) if floor < own => None,
-        Some(floor) => Some(format!("{name} (floor {own}) imports {import} (floor {floor})")),
-        None => Some(format!("{name} imports {import}, which has no floor")),
-    }
-}
-
-fn floor_of(name: &str) -> Option<u8> {
-    FLOORS.iter().find(|(known, _)| *known == name).map(|(_, floor)| *floor)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::fault_of;
-
-    #[test]
-    fn upward_sideways_and_foreign_imports_are_faults() {
-        assert_eq!(fault_of("gristmill-batch", 1, "gristmill-core"), None);
-        assert!(fault_of("gristmill-batch", 1, "gristmill-sandbox").is_some());
-        assert!(fault_of("gristmill-serve", 4, "gristmill-control").is_some());
-        assert!(fault_of("gristmill-http", 5, "wasmtime").is_some());
-        assert_eq!(fault_of("gristmill-sandbox", 2, "wasmtime"), None);
-        assert!(fault_of("gristmill-http", 5, "gristmill-benches").is_some());
-    }
 }

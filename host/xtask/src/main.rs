@@ -26,6 +26,7 @@ Tasks:
                  share a batch, print lines to paste; Ctrl-C stops it
   test           Every check that CI runs: format, layers, clippy, the README's tables, tests
   test --busy    The tests alone, three times, beside a thread for each core that keeps it busy
+  layers         The check of layers alone: floors of crates, circles between files
   docs           Write the README's tables of settings, limits and error codes
   bench [NAME]... [--no-build] [--binaries FOLDER]
                  Measure and print a table whose rows end in `reached` or `missed`;
@@ -46,6 +47,7 @@ fn main() -> Result<()> {
     match args[..] {
         ["demo"] => demo::run(),
         ["test"] => test::run(),
+        ["layers"] => layers::check(),
         ["docs"] => docs::run(),
         ["test", "--busy"] => test::run_busy(),
         ["conformance"] => conformance::run(),

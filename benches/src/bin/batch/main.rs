@@ -1,12 +1,14 @@
 //! The batcher by itself: lanes over real and paced models, no HTTP, no sandbox.
 //!
-//! Prints one JSON object a line, `{"what":..., figures...}`; `cargo xtask bench batch` runs it, holds the
-//! figures against those asked for and records them. Arguments: names of scenarios, or none for all; or
-//! `bare <model.onnx> --batch N --threads T --seconds S`, in this order, for the bare session in a loop.
+//! Prints one JSON object a line, `{"what":..., figures...}`; `cargo xtask bench batch` runs it,
+//! holds the figures against those asked for and records them. Arguments: names of scenarios, or
+//! none for all but `staging`; or `bare <model.onnx> --batch N --threads T --seconds S`, in this
+//! order, for the bare session in a loop.
 
 mod allocations;
 mod overload;
 mod sound;
+mod staging;
 mod throughput;
 
 use std::time::Duration;
@@ -34,6 +36,9 @@ const SCENARIOS: [(&str, Scenario); 9] = [
     ("sound", sound::run),
 ];
 
+/// These run only where they are named.
+const ON_DEMAND: [(&str, Scenario); 1] = [("staging", staging::run)];
+
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -48,8 +53,9 @@ fn main() -> Result<()> {
             bail!("usage: batch bare <model.onnx> --batch N --threads T --seconds S")
         }
         ref wanted => {
-            for (name, scenario) in SCENARIOS {
-                if wanted.is_empty() || wanted.contains(&name) {
+            let unasked = if wanted.is_empty() { SCENARIOS.len() } else { 0 };
+            for (at, (name, scenario)) in SCENARIOS.into_iter().chain(ON_DEMAND).enumerate() {
+                if at < unasked || wanted.contains(&name) {
                     let mut figures = scenario(&harness)?;
                     figures["what"] = name.into();
                     println!("{figures}");

@@ -410,7 +410,7 @@ async def a_full_queue_refuses_further_requests(library):
         # The first level would have room, and a batch of two: it is the default level that takes the last.
         for priority in (0, 2, 9):
             message = await library.refused(429, "infer", "waits", inputs, priority=priority)
-            assert "level is full: 1 requests wait, 1 may" in message, message
+            assert "level is full: 1 of 1 requests" in message, message
         assert lane("waits")["queued_rows"] == 1
     await until("waits", fail=before["fail"] + 4, batches=before["batches"])
 

@@ -118,7 +118,7 @@ async def a_full_queue_says_when_to_come_back(library):
     async with library.under_way("waits", features(1)):
         await until("waits", queued_rows=1)
         answer = post("/v2/models/waits/infer", features(1).tobytes(), inference_header_content_length="0")
-        assert "1 may" in error_of(answer, 429) and answer[1]["retry-after"] == "1", answer
+        assert "1 of 1 requests" in error_of(answer, 429) and answer[1]["retry-after"] == "1", answer
     await until("waits", queued_rows=0)
 
 

@@ -53,7 +53,7 @@ fn a_full_queue_refuses_further_requests() {
         answers.iter().take(20_000).find(|answer| answer.status == 429)
     });
     let refused = refused.expect("a full queue");
-    refused.refused(429, "queue_full", &["queue is full", "1 may"]);
+    refused.refused(429, "queue_full", &["queue is full: 1 of 1 rows"]);
     assert_eq!(refused.header("retry-after"), "1");
     assert!(server.status()["models"]["digits"]["statistics"]["refused"].as_u64().unwrap() > 0);
 }

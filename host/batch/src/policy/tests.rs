@@ -116,9 +116,9 @@ fn rows(entries: &[Entry<Item>]) -> usize {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
-    /// Every request that is admitted comes out exactly once, in a batch in time, as expired, or not
-    /// at all where nobody waits; batches have one shape and at most the maximum's rows; order is kept
-    /// within tenant, level and shape but for what overstayed; the queue's limits hold.
+    /// Every request that is admitted comes out exactly once, in a batch in time, as expired, or
+    /// not at all where nobody waits; batches have one shape and at most the maximum's rows; order
+    /// is kept within tenant, level and shape but for what overstayed; the queue's limits hold.
     #[test]
     fn nothing_is_lost_and_batches_keep_the_rules(steps in steps()) {
         let config = config();
@@ -176,7 +176,8 @@ proptest! {
         }
     }
 
-    /// A sweep takes out what is gone or expired, and nothing else; what stays comes out in batches.
+    /// A sweep takes out what is gone or expired, and nothing else; what stays comes out in
+    /// batches.
     #[test]
     fn a_sweep_takes_out_the_dead_only(
         arrivals in prop::collection::vec(arrival(), 200..260), ms in 1..80_u64,
@@ -214,8 +215,8 @@ proptest! {
         prop_assert_eq!(served, alive);
     }
 
-    /// Tenants that always have something queued get rows in the ratio of their weights, whatever the
-    /// sizes of their requests.
+    /// Tenants that always have something queued get rows in the ratio of their weights, whatever
+    /// the sizes of their requests.
     #[test]
     fn backlogged_tenants_share_by_weight(
         weights in prop::array::uniform3(1..=4_u32),
@@ -251,8 +252,8 @@ proptest! {
         }
     }
 
-    /// However much others have queued, a tenant that had nothing queued is in the next batch, whatever
-    /// its shape, or in the one after where another was served as little.
+    /// However much others have queued, a tenant that had nothing queued is in the next batch,
+    /// whatever its shape, or in the one after where another was served as little.
     #[test]
     fn a_flood_delays_nobody(
         flood in prop::collection::vec((0..2_usize, 1..=16_usize, 0..2_u64), 200..250),
@@ -279,8 +280,8 @@ proptest! {
         prop_assert!(served(&mut policy) || served(&mut policy));
     }
 
-    /// A higher level is served first, and ageing lets every level be served in the end, although the
-    /// highest never runs dry.
+    /// A higher level is served first, and ageing lets every level be served in the end, although
+    /// the highest never runs dry.
     #[test]
     fn levels_are_strict_but_none_starves(arrivals in prop::collection::vec(1..LEVELS, 20..40)) {
         let mut policy = Policy::new(LaneConfig {
@@ -315,10 +316,10 @@ proptest! {
         }
     }
 
-    /// With a queue delay a batch is due exactly when a preferred size is filled or its oldest request
-    /// has waited for the delay, for each shape by itself; and it is the largest preferred size that
-    /// the queue fills. What is gone fills its place until it is met; it is never in a batch, and nobody
-    /// waits longer for it.
+    /// With a queue delay a batch is due exactly when a preferred size is filled or its oldest
+    /// request has waited for the delay, for each shape by itself; and it is the largest preferred
+    /// size that the queue fills. What is gone fills its place until it is met; it is never in a
+    /// batch, and nobody waits longer for it.
     #[test]
     fn delays_are_exact_and_preferred_sizes_win(
         gaps in prop::collection::vec((0..400_u64, 0..2_u64, prop::bool::weighted(0.2)), 200..260),
@@ -397,8 +398,8 @@ proptest! {
     }
 }
 
-/// What waits ahead of a request, as it is estimated, never leaves out what its level and those above
-/// hold of its own tenant, nor counts more than is there.
+/// What waits ahead of a request, as it is estimated, never leaves out what its level and those
+/// above hold of its own tenant, nor counts more than is there.
 #[test]
 fn rows_ahead_are_the_tenants_share() {
     let levels = vec![QueuePolicy::default(); 2];
@@ -430,6 +431,38 @@ fn rows_ahead_are_the_tenants_share() {
     assert_eq!(ahead(&policy, 2, 1), 7, "all that waits above");
     assert_eq!(ahead(&policy, 1, 1), 15);
     assert_eq!(policy.rows_ahead(&tenant(1), 1, 0), 0);
+}
+
+/// A tenant that is not kept is forgotten once it has nothing queued, and another takes its place.
+#[test]
+fn tenants_that_are_not_kept_are_forgotten_and_their_places_used_again() {
+    let mut policy = Policy::new(LaneConfig::new(4, 100_000));
+    let now = Instant::now();
+    let push = |policy: &mut Policy<Item>, id: usize, name: &str, rows| {
+        let arrival = Arrival {
+            tenant: 0,
+            level: 0,
+            rows,
+            shape_key: 0,
+            patience_ms: 1000,
+            timeout_ms: None,
+            gone: false,
+        };
+        policy.push(Entry { tenant: name.parse().unwrap(), ..entry(id, now, &arrival) });
+    };
+    for round in 0..1000 {
+        let deleted = format!("deleted-{round}");
+        push(&mut policy, 2 * round, &deleted, 4);
+        push(&mut policy, 2 * round + 1, "stays", 1);
+        policy.retain_tenants(|name| name.as_str() == "stays");
+        assert_eq!(policy.usage.known(), 2, "what has something queued is not forgotten");
+        take(&mut policy, now);
+        take(&mut policy, now);
+        assert_eq!(policy.queued_rows(), 0);
+        policy.retain_tenants(|name| name.as_str() == "stays");
+        assert_eq!(policy.usage.known(), 1);
+        assert!(policy.tiers[0].shares_known() <= 2);
+    }
 }
 
 #[test]

@@ -81,19 +81,23 @@ async fn run(lane: &Lane, values: &[f32], patience: Duration) -> Result<Vec<f32>
     Ok(outputs[0].tensor.as_f32().unwrap().to_vec())
 }
 
-/// Send what does not end, until a run of it is lost: on a busy machine it may expire before it runs.
+/// Send requests that do not end, until a run is lost: on a busy machine one may expire before it
+/// runs.
 async fn lose_run(lane: &Arc<Lane>) -> tokio::task::JoinHandle<Result<Vec<f32>, SubmitError>> {
     let before = lane.statistics().lost;
-    loop {
+    let send = || {
         let own = lane.clone();
-        let task = tokio::spawn(async move { run(&own, &[-1.0], SOON).await });
-        while !task.is_finished() {
-            if lane.statistics().lost > before {
-                return task;
-            }
-            tokio::task::yield_now().await;
+        tokio::spawn(async move { run(&own, &[-1.0], SOON).await })
+    };
+    let mut task = send();
+    let lost = || {
+        if task.is_finished() {
+            task = send();
         }
-    }
+        lane.statistics().lost > before
+    };
+    until("a run is lost", lost).await;
+    task
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -128,17 +132,13 @@ async fn a_run_that_cannot_be_ended_costs_its_instance_and_too_many_the_model() 
     }
     assert!(lane.refusal().is_none());
     stuck.push(lose_run(&lane).await);
-    while lane.refusal().is_none() {
-        tokio::task::yield_now().await;
-    }
+    until("the model is refused", || lane.refusal().is_some()).await;
     let refused = run(&lane, &[1.0], LONG).await;
     assert!(matches!(&refused, Err(SubmitError::OutOfService(why)) if why.contains("do not end")));
     assert_eq!(lost_runs.load(Ordering::Relaxed), LOST_RUNS_MAX + 1);
 
     model.gate.set(true);
-    while lost_runs.load(Ordering::Relaxed) > 0 {
-        tokio::task::yield_now().await;
-    }
+    until("the lost runs end", || lost_runs.load(Ordering::Relaxed) == 0).await;
     for task in stuck {
         assert!(task.await.unwrap().is_err());
     }
@@ -151,10 +151,11 @@ async fn what_is_queued_behind_a_lost_run_is_told_when_the_model_is_refused() {
     lost_runs.store(LOST_RUNS_MAX, Ordering::Relaxed);
     let own = lane.clone();
     let stuck = tokio::spawn(async move { run(&own, &[-1.0], Duration::from_secs(1)).await });
-    while model.gate.runs.load(Ordering::Relaxed) == 0 {
+    let runs = || {
         assert!(!stuck.is_finished());
-        tokio::task::yield_now().await;
-    }
+        model.gate.runs.load(Ordering::Relaxed) > 0
+    };
+    until("the first request runs", runs).await;
     let refused = run(&lane, &[1.0], LONG).await;
     assert!(matches!(refused, Err(SubmitError::OutOfService(_))), "{refused:?}");
     model.gate.set(true);

@@ -1,20 +1,20 @@
 //! Properties of a whole lane over random arrivals: when it refuses early, and that rows come back.
 
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gristmill_core::{BufferPool, Deadline, Model, ModelError, Tensor};
+use gristmill_core::{BufferPool, Model, ModelError, Name, Tensor};
 use proptest::prelude::*;
 
-use super::{Lane, Submission, SubmitError, info, submission};
+use super::{Lane, SubmitError, info, submission};
 use crate::LaneConfig;
-use crate::lane::{Arrival, Job, State};
-use crate::policy::{Entry, Size, Taken};
-use crate::running::{Begun, Instance};
+use crate::batch::Job;
+use crate::policy::{Entry, Size};
+use crate::state::{Arrival, LockedState, Simulated};
 use crate::ticket::ticket;
 
-/// Instances of a model that take exactly as long as was learned, and requests for them, which all have
-/// the same size.
+/// Instances of a model that take exactly as long as was learned, and requests for them, which all
+/// have the same size.
 #[derive(Clone, Debug)]
 struct Server {
     fixed_us: u64,
@@ -56,9 +56,9 @@ impl Server {
 }
 
 /// Stands for an instance that is simulated.
-struct Simulated;
+struct NeverRuns;
 
-impl Model for Simulated {
+impl Model for NeverRuns {
     fn run(&mut self, _: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
         Err(ModelError("runs in simulated time only".into()))
     }
@@ -66,79 +66,67 @@ impl Model for Simulated {
 
 /// A lane in simulated time. Its workers do nothing meanwhile: they cannot get at its state.
 struct Simulation<'a> {
-    lane: &'a Lane,
-    state: MutexGuard<'a, State>,
+    state: LockedState<'a>,
     server: &'a Server,
-    /// When each ends, and its number.
-    busy: Vec<(Instant, u64, Instance)>,
+    busy: Vec<Simulated>,
     /// When each request was answered, in the order in which they arrived.
     answered_at: Vec<Instant>,
 }
 
 impl<'a> Simulation<'a> {
     fn new(lane: &'a Lane, server: &'a Server) -> Self {
-        let mut state = lane.shared.state();
+        let mut state = lane.shared.lock();
         for _ in 0..10 {
-            state.service.observe(1, server.takes(1));
-            state.service.observe(server.max_batch_size, server.full_batch());
+            state.observe(1, server.takes(1));
+            state.observe(server.max_batch_size, server.full_batch());
         }
-        Self { lane, state, server, busy: Vec::new(), answered_at: Vec::new() }
+        Self { state, server, busy: Vec::new(), answered_at: Vec::new() }
     }
 
     /// Let time pass until `now`: batches end, and the next ones begin.
     fn pass(&mut self, now: Instant) {
         loop {
-            let ends = self.busy.iter().map(|(end, ..)| *end).enumerate();
+            let ends = self.busy.iter().map(|run| run.end).enumerate();
             let Some((at, end)) = ends.min_by_key(|(_, end)| *end).filter(|(_, end)| *end <= now)
             else {
                 return;
             };
-            let (_, run, instance) = self.busy.swap_remove(at);
-            assert!(self.state.running.end(run));
-            self.state.idle.push(instance);
+            self.state.end(self.busy.swap_remove(at));
             self.begin(end);
         }
     }
 
-    /// Begin what can begin at `now`.
+    /// Begin all batches that can begin at `now`.
     fn begin(&mut self, now: Instant) {
-        while self.state.policy.queued_rows() > 0
-            && let Some(instance) = self.state.idle.pop()
-        {
-            let mut taken = Taken::default();
-            let State { policy, service, .. } = &mut *self.state;
-            policy.take(now, service, |_| false, &mut taken);
-            let end = now + self.server.takes(taken.batch.iter().map(|entry| entry.rows).sum());
-            let begun = Begun { until: end, give_up_at: end, led: false, instance: &instance };
-            let run = self.state.running.begin(begun);
-            self.busy.push((end, run, instance));
-            self.answered_at.extend(taken.batch.iter().map(|_| end));
+        while let Some(run) = self.state.simulate(now, |rows| now + self.server.takes(rows)) {
+            self.answered_at.extend((0..run.requests).map(|_| run.end));
+            self.busy.push(run);
         }
     }
 
-    /// Whether a request with this deadline is refused. It is queued in any case, and waits for as long
-    /// as it takes: so it shows what would have become of it.
+    /// Whether a request with this deadline is refused. It is queued in any case, and waits for as
+    /// long as it takes: so it shows what would have become of it.
     fn arrive(&mut self, now: Instant, deadline: Instant) -> bool {
-        let submission = Submission {
-            tenant: "a".parse().unwrap(),
-            weight: 1,
-            priority: None,
-            timeout: None,
-            inputs: Vec::new(),
-            arrived: now,
-            deadline: Deadline::at(deadline),
-        };
+        let tenant: Name = "a".parse().unwrap();
         let size = Size { rows: self.server.request_rows, bytes: 0, shape_key: 0 };
-        let arrival = Arrival { submission: &submission, level: 0, timeout: None, size, at: now };
-        let refused = match self.lane.check(&self.state, &arrival) {
+        let arrival = Arrival {
+            tenant: &tenant,
+            weight: 1,
+            level: 0,
+            timeout: None,
+            size,
+            at: now,
+            deadline,
+        };
+        let refused = match self.state.would_admit(&arrival) {
             Ok(()) => false,
             Err(SubmitError::TooBusy { .. }) => true,
             Err(other) => panic!("{other}"),
         };
         let (reply, _) = ticket();
-        self.state.policy.push(Entry {
-            tenant: submission.tenant,
-            weight: submission.weight,
+        self.state.push(Entry {
+            tenant,
+            weight: 1,
             level: 0,
             rows: size.rows,
             bytes: size.bytes,
@@ -159,16 +147,16 @@ const ROUNDING: Duration = Duration::from_micros(10);
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
-    /// Some 115,000 requests for a server without noise: what is admitted is late by a batch at most,
-    /// and what is refused would have been late. With several instances the estimate is off by a part
-    /// of a batch either way, as it takes them to end their batches at even distances.
+    /// Some 115,000 requests for a server without noise: what is admitted is late by a batch at
+    /// most, and what is refused would have been late. With several instances the estimate is off
+    /// by a part of a batch either way, as it takes them to end their batches at even distances.
     #[test]
     fn what_is_refused_early_would_have_been_late_and_nothing_else(
         server in server(),
         arrivals in prop::collection::vec((0..200_u32, 0..1000_u32), 200..250),
     ) {
         let instances = server.instances as u32;
-        let models = (0..instances).map(|_| Box::new(Simulated) as Box<dyn Model>).collect();
+        let models = (0..instances).map(|_| Box::new(NeverRuns) as Box<dyn Model>).collect();
         let config = LaneConfig::new(server.max_batch_size, 1 << 20);
         let lane = Lane::new("simulated", info(), models, config, BufferPool::new(0)).unwrap();
         let mut simulation = Simulation::new(&lane, &server);
@@ -204,8 +192,8 @@ impl Model for Echo {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
-    /// Some 200,000 rows, in requests of any size beside each other: cut into parts, put into batches,
-    /// taken apart and joined, each request has its own rows back.
+    /// Some 200,000 rows, in requests of any size beside each other: cut into parts, put into
+    /// batches, taken apart and joined, each request has its own rows back.
     #[test]
     fn rows_come_back_to_whoever_sent_them(
         max_batch_size in 1..=64_usize, instances in 1..=2_usize,

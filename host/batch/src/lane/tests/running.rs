@@ -7,11 +7,10 @@ use gristmill_core::{BufferPool, Model, ModelError, Tensor};
 
 use super::{Lane, Named, Submission, SubmitError, bench, info, submission, until};
 use crate::LaneConfig;
-use crate::lane::Job;
-use crate::parts::shape_key;
-use crate::policy::Entry;
+use crate::batch::Job;
+use crate::leader::LED_BATCHES_MAX;
+use crate::policy::{Entry, shape_key};
 use crate::ticket::ticket;
-use crate::worker::LEADER_BATCHES_MAX;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -30,7 +29,7 @@ impl Model for Long {
 }
 
 #[tokio::test]
-async fn long_batches_are_never_run_by_whoever_submits() {
+async fn long_batches_are_never_run_by_the_submitting_task() {
     const REQUESTS: usize = 100;
     let (ran_on, threads) = channel();
     let (config, pool) = (LaneConfig::new(8, 64), BufferPool::new(1 << 20));
@@ -43,25 +42,25 @@ async fn long_batches_are_never_run_by_whoever_submits() {
     assert_eq!(threads.try_iter().filter(on_workers).count(), REQUESTS);
 }
 
-/// However much is queued, whoever leads runs a few batches and leaves the rest to a worker.
+/// However much is queued, a leader runs a few batches and leaves the rest to a worker.
 #[tokio::test]
-async fn whoever_leads_does_not_lead_for_ever() {
+async fn a_leader_does_not_lead_for_ever() {
     const QUEUED: usize = 100;
     let (ran_on, threads) = channel();
     let (config, pool) = (LaneConfig::new(1, 1000), BufferPool::new(1 << 20));
     let models: Vec<Box<dyn Model>> = vec![Box::new(Named { ran_on })];
     let lane = Lane::new("named", info(), models, config, pool.clone()).unwrap();
     // From here on the workers do nothing before they are woken.
-    until("both workers wait", || lane.shared.state().waiting_workers == 2).await;
+    until("both workers wait", || lane.shared.lock().waiting_workers() == 2).await;
     let mut flood = Vec::new();
     {
-        let mut state = lane.shared.state();
-        state.service.observe(1, Duration::from_micros(1));
+        let mut state = lane.shared.lock();
+        state.observe(1, Duration::from_micros(1));
         for _ in 0..QUEUED {
             let submission = submission(&pool, "flood", &[1.0], PATIENCE);
             let Submission { tenant, weight, inputs, arrived, deadline, .. } = submission;
             let (reply, waiting) = ticket();
-            state.policy.push(Entry {
+            state.push(Entry {
                 tenant,
                 weight,
                 level: 0,
@@ -84,7 +83,7 @@ async fn whoever_leads_does_not_lead_for_ever() {
     let ran: Vec<_> = threads.try_iter().collect();
     let led = ran.iter().filter(|name| **name == own).count();
     assert_eq!(ran.len(), QUEUED + 1);
-    assert!((1..=LEADER_BATCHES_MAX).contains(&led), "the submitting task ran {led} batches");
+    assert!((1..=LED_BATCHES_MAX).contains(&led), "the submitting task ran {led} batches");
 }
 
 /// Says that it is in, and answers once the other one is in, too.
@@ -145,7 +144,8 @@ async fn a_model_that_panics_fails_that_request_and_the_lane_goes_on() {
     first.await.unwrap().unwrap();
     assert_eq!(good.await.unwrap().unwrap(), [2.0]);
     let bad = bad.await.unwrap().unwrap_err();
-    assert!(matches!(&bad, SubmitError::Failed(why) if why == "panicked"), "{bad}");
+    assert_eq!(bad.to_string(), "model failed: panicked");
+    assert!(matches!(&bad, SubmitError::Failed(_)), "{bad:?}");
     let statistics = bench.lane.statistics();
     assert_eq!((statistics.total.success, statistics.total.fail), (2, 1));
     bench.finish(2);

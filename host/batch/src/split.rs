@@ -1,13 +1,12 @@
-//! Requests with more rows than a batch holds: taken apart on their way in, put together on their way out.
-
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
+//! Requests with more rows than a batch holds: split on their way in, joined on their way out.
+//!
+//! Invariant: parts share the request's buffers, and come together in the order they were cut.
 
 use gristmill_core::{BufferPool, NamedTensor, Tensor};
 use smallvec::{SmallVec, smallvec};
 
-use crate::SubmitError;
-use crate::ticket::Served;
+use crate::error::SubmitError;
+use crate::served::Served;
 
 /// One request, or a part of one that is larger than a batch.
 pub(crate) struct Part {
@@ -17,8 +16,11 @@ pub(crate) struct Part {
 
 pub(crate) type Parts = SmallVec<[Part; 1]>;
 
-/// Parts of at most `max` rows each, sharing the request's buffers; the request itself where it is none
-/// too many.
+/// Parts of at most `max` rows each, sharing the request's buffers; the request itself if it is not
+/// larger than that.
+///
+/// # Errors
+/// Fails if the inputs cannot be split by rows.
 pub(crate) fn split(
     inputs: Vec<NamedTensor>,
     rows: usize,
@@ -39,7 +41,10 @@ pub(crate) fn split(
     parts.ok_or(SubmitError::TooManyRows { rows, max })
 }
 
-/// What a request came to, from what its parts did; each has `outputs` tensors.
+/// The answer to a request from those to its parts, each of which has `outputs` tensors.
+///
+/// # Errors
+/// Fails if the tensors of the parts do not fit together.
 pub(crate) fn joined(
     mut parts: SmallVec<[Served; 1]>,
     outputs: usize,
@@ -58,20 +63,10 @@ pub(crate) fn joined(
     }
     let stacked = (0..outputs).map(|index| {
         let pieces = parts.iter().map(|part| &part.outputs[index]);
-        Tensor::stack(pool, pieces).map_err(|error| SubmitError::Failed(error.to_string()))
+        Tensor::stack(pool, pieces)
     });
     whole.outputs = stacked.collect::<Result<_, _>>()?;
     Ok(whole)
-}
-
-/// Equal for inputs that can share a batch: the dtypes are the model's, so what may differ is the
-/// dimensions after the first.
-pub(crate) fn shape_key(inputs: &[NamedTensor]) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    for input in inputs {
-        input.tensor.shape().get(1..).hash(&mut hasher);
-    }
-    hasher.finish()
 }
 
 #[cfg(test)]
@@ -94,8 +89,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
-        /// Some 115,000 requests: each comes apart into full parts and a rest, in order, and together
-        /// again into the same bytes.
+        /// Some 115,000 requests: each comes apart into full parts and a rest, in order, and
+        /// together again into the same bytes.
         #[test]
         fn parts_are_full_and_come_together_again(
             requests in prop::collection::vec((1..=60_usize, 1..=16_usize), 200..250),

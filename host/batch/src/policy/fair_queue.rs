@@ -1,20 +1,21 @@
-//! One tier of the queue: fair queueing over tenants, by rows and weight.
+//! One tier of the queue: fair queueing over tenants, by rows and weight. Pure.
 //!
-//! Each tenant has a virtual time: what it was served so far, in rows over its weight. Whoever is least
-//! served goes first. A tenant that comes back after a pause starts where the least served is: it has
-//! nothing saved up and goes first at once; one that took much and left comes back with what it took.
-//! (Start-time fair queueing. Deficit round robin, its better known kin, makes a newcomer wait for credit
-//! that others hold, and lets a request as large as a batch wait for one credit after the other.)
+//! Each tenant has a virtual time: the rows it was served so far, over its weight. The least served
+//! tenant goes first. A tenant that comes back after a pause starts where the least served is: it
+//! has nothing saved up and goes first at once; one that took much and left comes back with what it
+//! took. (Start-time fair queueing. Deficit round robin, its better known kin, makes a newcomer
+//! wait for credit that others hold, and lets a request as large as a batch wait for one credit
+//! after the other.)
 //!
-//! The least served tenant begins a batch and thereby decides its shape; the others add to it what has
-//! that shape and fits.
+//! The least served tenant begins a batch and thereby decides its shape; the others add to it what
+//! has that shape and fits.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::time::Instant;
 
-use super::usage::Usage;
-use super::{Entry, Queued, Taken, Verdict};
+use super::entry::{Entry, QueuedEntry, Taken, Verdict};
+use super::limits::Usage;
 
 /// Empty queues of so many shapes a tenant are kept, so that a steady flow allocates nothing.
 const IDLE_SHAPES_MAX: usize = 4;
@@ -22,50 +23,58 @@ const IDLE_SHAPES_MAX: usize = 4;
 /// What a row adds to the virtual time of a tenant of weight 1.
 const ROW_TIME: u64 = 1_000_000;
 
-/// A batch on its way.
+/// A batch that is being put together.
 pub(super) struct Forming<'a, T> {
     /// Its shape, once a request has begun it.
     pub(super) shape: Option<u64>,
-    /// Rows that it still takes.
+    /// Rows for which it still has room.
     pub(super) room: usize,
     /// Shapes that may begin it; none standing for any.
     pub(super) ready: &'a Option<Vec<u64>>,
     /// The rows a batch of a shape takes.
     pub(super) room_of: &'a dyn Fn(u64) -> usize,
     pub(super) usage: &'a mut Usage,
-    /// What is to become of an entry, given the rows queued in all.
+    /// Decides about an entry, given the rows queued in all.
     pub(super) verdict: &'a dyn Fn(&Entry<T>, usize) -> Verdict,
     pub(super) taken: &'a mut Taken<T>,
-    /// Tenants whose next request did not fit. What they have in lower tiers does not pass it.
+    /// Tenants whose next request did not fit. Their requests in lower tiers must not overtake it.
     pub(super) blocked: Vec<usize>,
-    /// What overstayed its timeout and goes to the next tier.
-    pub(super) delayed: Vec<Queued<T>>,
+    /// Entries that overstayed their timeout and go to the next tier.
+    pub(super) delayed: Vec<QueuedEntry<T>>,
 }
 
+/// The entries of one tier.
 #[derive(Debug)]
-pub(super) struct Tier<T> {
+pub(super) struct FairQueue<T> {
     /// By the tenant's index.
     shares: Vec<Share<T>>,
     /// Tenants with something queued.
     active: Vec<usize>,
-    /// The virtual time of whoever was served last.
+    /// The virtual time of the tenant that was served last.
     now: u64,
-    /// Tenants that can add to the batch on its way, the least served first.
-    adding: BinaryHeap<Reverse<Turn>>,
+    /// Tenants that can add to the batch that is being put together, the least served first.
+    adding: BinaryHeap<Reverse<Precedence>>,
     requests: usize,
     rows: usize,
 }
 
-/// What decides who goes first: virtual time, whether seen, tenant.
-type Turn = (u64, bool, usize);
+/// Which tenant goes first: the smallest, compared field by field.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Precedence {
+    /// Virtual time.
+    served: u64,
+    seen: bool,
+    tenant: usize,
+}
 
-/// What one tenant has in a tier.
+/// One tenant's part of a tier.
 #[derive(Debug)]
 struct Share<T> {
     weight: u64,
     /// Its virtual time.
     served: u64,
-    /// Whether it was served since it last had nothing queued. Who was not goes first among equals.
+    /// Whether it was served since it last had nothing queued. Among equals one that was not goes
+    /// first.
     seen: bool,
     queues: Vec<ShapeQueue<T>>,
     rows: usize,
@@ -75,10 +84,10 @@ struct Share<T> {
 struct ShapeQueue<T> {
     key: u64,
     rows: usize,
-    entries: VecDeque<Queued<T>>,
+    entries: VecDeque<QueuedEntry<T>>,
 }
 
-impl<T> Default for Tier<T> {
+impl<T> Default for FairQueue<T> {
     fn default() -> Self {
         Self {
             shares: Vec::new(),
@@ -91,7 +100,13 @@ impl<T> Default for Tier<T> {
     }
 }
 
-impl<T> Tier<T> {
+impl<T> Default for Share<T> {
+    fn default() -> Self {
+        Self { weight: 1, served: 0, seen: false, queues: Vec::new(), rows: 0 }
+    }
+}
+
+impl<T> FairQueue<T> {
     pub(super) fn requests(&self) -> usize {
         self.requests
     }
@@ -104,8 +119,8 @@ impl<T> Tier<T> {
         self.shares.get(tenant).map_or(0, |share| share.rows)
     }
 
-    /// How many rows are served before the next that the tenant queues here: its own, and of each other
-    /// tenant as many as its weight is worth against those.
+    /// How many rows are served before the next that the tenant queues here: its own, and of each
+    /// other tenant as many as its weight is worth against those.
     pub(super) fn rows_before(&self, tenant: usize, weight: u32) -> usize {
         let own = self.rows_of(tenant);
         let others = self.active.iter().filter(|index| **index != tenant).map(|index| {
@@ -132,16 +147,10 @@ impl<T> Tier<T> {
             .filter_map(|queue| Some((queue.key, queue.rows, queue.entries.front()?.entry.arrived)))
     }
 
-    pub(super) fn push(&mut self, queued: Queued<T>) {
+    pub(super) fn push(&mut self, queued: QueuedEntry<T>) {
         let tenant = queued.tenant;
         while self.shares.len() <= tenant {
-            self.shares.push(Share {
-                weight: 1,
-                served: 0,
-                seen: false,
-                queues: Vec::new(),
-                rows: 0,
-            });
+            self.shares.push(Share::default());
         }
         if self.shares[tenant].rows == 0 {
             let least = self.active.iter().map(|other| self.shares[*other].served).min();
@@ -156,7 +165,7 @@ impl<T> Tier<T> {
         share.push(queued);
     }
 
-    /// Add to the batch what it takes of this tier.
+    /// Add entries of this tier to the batch, as far as it has room.
     pub(super) fn fill(&mut self, forming: &mut Forming<'_, T>) {
         if self.requests == 0 {
             return;
@@ -169,7 +178,7 @@ impl<T> Tier<T> {
             for index in 0..self.active.len() {
                 self.offer(self.active[index], shape, forming);
             }
-            while let Some(Reverse((.., tenant))) = self.adding.pop() {
+            while let Some(Reverse(Precedence { tenant, .. })) = self.adding.pop() {
                 // The room may have shrunk since it was offered.
                 if self.shares[tenant].cost(shape).is_some_and(|rows| rows <= forming.room) {
                     self.serve(tenant, shape, forming);
@@ -184,9 +193,10 @@ impl<T> Tier<T> {
     fn begin(&mut self, forming: &mut Forming<'_, T>) {
         self.adding.clear();
         let shares = &self.shares;
-        let candidates = self.active.iter().map(|tenant| Reverse(shares[*tenant].turn(*tenant)));
+        let candidates =
+            self.active.iter().map(|tenant| Reverse(shares[*tenant].precedence(*tenant)));
         self.adding.extend(candidates);
-        while let Some(Reverse((.., tenant))) = self.adding.pop() {
+        while let Some(Reverse(Precedence { tenant, .. })) = self.adding.pop() {
             for queue in 0..self.shares[tenant].queues.len() {
                 let key = self.shares[tenant].queues[queue].key;
                 self.drop_dead(tenant, key, forming);
@@ -210,7 +220,7 @@ impl<T> Tier<T> {
         match self.shares[tenant].cost(shape) {
             None => {}
             Some(rows) if rows > forming.room => forming.blocked.push(tenant),
-            Some(_) => self.adding.push(Reverse(self.shares[tenant].turn(tenant))),
+            Some(_) => self.adding.push(Reverse(self.shares[tenant].precedence(tenant))),
         }
     }
 
@@ -226,7 +236,7 @@ impl<T> Tier<T> {
         }
     }
 
-    /// Take out what is not to be served before the tenant's next request of `shape`.
+    /// Take out the entries before the tenant's next request of `shape` that are not to be served.
     fn drop_dead(&mut self, tenant: usize, shape: u64, forming: &mut Forming<'_, T>) {
         while let Some(queued) = self.shares[tenant].head(shape) {
             match (forming.verdict)(&queued.entry, forming.usage.rows()) {
@@ -245,22 +255,23 @@ impl<T> Tier<T> {
     }
 
     /// Take the tenant's next request of `shape` out of the queue.
-    fn pop(&mut self, tenant: usize, shape: u64, usage: &mut Usage) -> Option<Queued<T>> {
+    fn pop(&mut self, tenant: usize, shape: u64, usage: &mut Usage) -> Option<QueuedEntry<T>> {
         let queued = self.detach(tenant, shape)?;
         usage.remove(tenant, queued.entry.rows, queued.entry.bytes);
         Some(queued)
     }
 
     /// Take it out of this tier; it stays queued.
-    fn detach(&mut self, tenant: usize, shape: u64) -> Option<Queued<T>> {
+    fn detach(&mut self, tenant: usize, shape: u64) -> Option<QueuedEntry<T>> {
         let queued = self.shares[tenant].pop(shape)?;
         self.requests -= 1;
         self.rows -= queued.entry.rows;
         Some(queued)
     }
 
-    /// What is in its tier since `before` or longer, in the order of each queue.
-    pub(super) fn take_older(&mut self, before: Instant) -> Vec<Queued<T>> {
+    /// Take out the entries that are in this tier since `before` or longer, in the order of each
+    /// queue.
+    pub(super) fn take_older(&mut self, before: Instant) -> Vec<QueuedEntry<T>> {
         let mut older = Vec::new();
         for index in 0..self.active.len() {
             let tenant = self.active[index];
@@ -276,7 +287,7 @@ impl<T> Tier<T> {
         older
     }
 
-    /// Take out every entry that is not to be served; what expired goes to `expired`.
+    /// Take out every entry that is not to be served; the expired ones go to `expired`.
     pub(super) fn sweep(
         &mut self,
         verdict: &impl Fn(&Entry<T>) -> Verdict,
@@ -308,6 +319,19 @@ impl<T> Tier<T> {
         self.forget_idle();
     }
 
+    /// Forget what the tenant was served. It has nothing queued.
+    pub(super) fn forget(&mut self, tenant: usize) {
+        if let Some(share) = self.shares.get_mut(tenant) {
+            *share = Share::default();
+        }
+    }
+
+    /// How many tenants have a place here, forgotten ones among them.
+    #[cfg(test)]
+    pub(super) fn shares_known(&self) -> usize {
+        self.shares.len()
+    }
+
     fn forget_idle(&mut self) {
         let shares = &self.shares;
         self.active.retain(|tenant| shares[*tenant].rows > 0);
@@ -315,11 +339,11 @@ impl<T> Tier<T> {
 }
 
 impl<T> Share<T> {
-    fn turn(&self, tenant: usize) -> Turn {
-        (self.served, self.seen, tenant)
+    fn precedence(&self, tenant: usize) -> Precedence {
+        Precedence { served: self.served, seen: self.seen, tenant }
     }
 
-    fn push(&mut self, queued: Queued<T>) {
+    fn push(&mut self, queued: QueuedEntry<T>) {
         self.weight = u64::from(queued.entry.weight.max(1));
         self.rows += queued.entry.rows;
         let key = queued.entry.shape_key;
@@ -335,7 +359,7 @@ impl<T> Share<T> {
         }
     }
 
-    fn pop(&mut self, key: u64) -> Option<Queued<T>> {
+    fn pop(&mut self, key: u64) -> Option<QueuedEntry<T>> {
         let queue = self.queue_mut(key)?;
         let queued = queue.entries.pop_front()?;
         queue.rows -= queued.entry.rows;
@@ -343,7 +367,7 @@ impl<T> Share<T> {
         Some(queued)
     }
 
-    fn head(&self, key: u64) -> Option<&Queued<T>> {
+    fn head(&self, key: u64) -> Option<&QueuedEntry<T>> {
         self.queues.iter().find(|queue| queue.key == key)?.entries.front()
     }
 

@@ -1,0 +1,64 @@
+//! A batch and the instance that runs it, from the start of the run until both are free again.
+//!
+//! Knows nothing of the queue: `state` makes assignments and takes back what they used.
+
+use std::time::Duration;
+
+use gristmill_core::BufferPool;
+
+use crate::batch::{Batch, Ran};
+use crate::running::Instance;
+use crate::statistics::CountedBatch;
+use crate::tally::Tally;
+
+/// Batches shorter than this are answered by the thread that ran them: waking another worker costs
+/// as much.
+const HANDED_OVER_TIME_MIN: Duration = Duration::from_millis(1);
+
+/// A batch that is to run now, and where.
+pub(crate) struct Assignment {
+    pub(crate) batch: Batch,
+    pub(crate) place: Place,
+}
+
+/// An instance while a run has it.
+pub(crate) struct Place {
+    pub(crate) instance: Instance,
+    /// The run's number in [`Running`](crate::running::Running).
+    pub(crate) run: u64,
+    /// Whether a submitting task runs it, not a worker.
+    pub(crate) led: bool,
+}
+
+/// A batch that ran and is not answered yet, and its instance, not put back yet.
+pub(crate) struct Finished {
+    pub(crate) batch: Batch,
+    pub(crate) rows: usize,
+    pub(crate) place: Place,
+    /// What the lane can learn of the run; none once it did, or if nothing ran.
+    pub(crate) ran: Option<Ran>,
+    /// Whether the instance waits for the clients of this batch, as decided when it was learned
+    /// from.
+    pub(crate) should_wait: bool,
+}
+
+impl Assignment {
+    /// Run the batch, and count it: a client that sees its answer sees it counted, too.
+    pub(crate) fn run(self, pool: &BufferPool, tally: &Tally) -> Finished {
+        let Self { mut batch, mut place } = self;
+        let ran = batch.run(&mut place.instance, pool);
+        if let Some(Ran { times, bisections, .. }) = &ran {
+            let tenant_rows = &batch.tenant_rows();
+            let counted = CountedBatch { tenant_rows, times, bisections: *bisections };
+            tally.recent().count_batch(&counted);
+        }
+        Finished { rows: batch.rows(), batch, place, ran, should_wait: false }
+    }
+}
+
+impl Finished {
+    /// Whether it ran for so short that handing it to another thread does not pay.
+    pub(crate) fn is_short(&self) -> bool {
+        self.ran.as_ref().is_none_or(|ran| ran.times.total() < HANDED_OVER_TIME_MIN)
+    }
+}

@@ -1,0 +1,100 @@
+//! Why a request got no outputs: the errors of this crate, with their sources.
+//!
+//! [`SubmitError::code`] is what callers decide by. The texts reach clients, so they name no file
+//! and no other tenant.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gristmill_core::{ErrorCode, InputError, ModelError, TensorError};
+
+use crate::policy::Full;
+
+/// Why a request got no outputs.
+#[derive(Debug, thiserror::Error)]
+pub enum SubmitError {
+    /// The inputs do not fit the model.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The request is larger than the queue's limits ever allow.
+    #[error("request has {rows} rows, the model's queue holds {max} of a tenant")]
+    TooManyRows {
+        /// Rows of the request.
+        rows: usize,
+        /// The most rows of one tenant in the queue.
+        max: usize,
+    },
+    /// The queue has no room now.
+    #[error(transparent)]
+    QueueFull(#[from] Full),
+    /// The request would not have been answered before its deadline, so it was not queued.
+    #[error("the model is too busy to answer in time: expected in {} ms", .expected.as_millis())]
+    TooBusy {
+        /// When an answer is expected, from now.
+        expected: Duration,
+    },
+    /// The deadline or the queue timeout passed before a batch took the request.
+    #[error("the deadline passed while the request was queued")]
+    Expired,
+    /// The model ran and failed.
+    #[error(transparent)]
+    Failed(#[from] RunError),
+    /// The run went on after the deadline and was told to end.
+    #[error("the model did not answer in time, its run was given up")]
+    GivenUp,
+    /// The lane refuses all requests, for this reason.
+    #[error("the model is out of service: {0}")]
+    OutOfService(Arc<str>),
+    /// The lane is closed.
+    #[error("the model is being unloaded")]
+    Closed,
+}
+
+/// Why a run gave no outputs for a request.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The model itself failed.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// Tensors of several requests could not be copied together.
+    #[error("model failed: {0}")]
+    Tensor(#[from] TensorError),
+    /// The model returned another number of rows than it was given.
+    #[error("model failed: {rows_in} rows went in, {rows_out} came out")]
+    Rows {
+        /// Rows of the batch.
+        rows_in: usize,
+        /// Rows of one of its outputs.
+        rows_out: usize,
+    },
+    /// An output has no rows that could be given to the requests.
+    #[error("model failed: an output cannot be split by rows")]
+    Indivisible,
+}
+
+impl SubmitError {
+    /// The code that clients see.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::Input(error) => error.code(),
+            Self::TooManyRows { .. } => ErrorCode::Unprocessable,
+            Self::QueueFull(_) => ErrorCode::QueueFull,
+            Self::TooBusy { .. } => ErrorCode::Overloaded,
+            Self::Expired | Self::GivenUp => ErrorCode::DeadlineExceeded,
+            Self::Failed(_) => ErrorCode::ModelFailed,
+            Self::Closed | Self::OutOfService(_) => ErrorCode::Unavailable,
+        }
+    }
+}
+
+impl From<ModelError> for SubmitError {
+    fn from(error: ModelError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<TensorError> for SubmitError {
+    fn from(error: TensorError) -> Self {
+        Self::Failed(error.into())
+    }
+}

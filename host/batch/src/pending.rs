@@ -1,0 +1,44 @@
+//! Counts a request once, however it ends.
+//!
+//! Invariant: each request that was submitted is counted once, in the totals and for its tenant,
+//! before its submitter sees how it ended.
+
+use std::time::Instant;
+
+use gristmill_core::Name;
+
+use crate::served::Served;
+use crate::statistics::CountedRequest;
+use crate::sync::now;
+use crate::tally::Tally;
+
+/// Guard that counts a request exactly once, on success or on drop. Its submitter holds it, so a
+/// client that has its answer sees it counted.
+pub(crate) struct Pending<'a> {
+    tally: &'a Tally,
+    tenant: &'a Name,
+    arrived: Instant,
+}
+
+impl<'a> Pending<'a> {
+    pub(crate) fn new(tally: &'a Tally, tenant: &'a Name, arrived: Instant) -> Self {
+        Self { tally, tenant, arrived }
+    }
+
+    pub(crate) fn succeeded(self, served: &Served) {
+        self.count(Some(served));
+        std::mem::forget(self);
+    }
+
+    fn count(&self, served: Option<&Served>) {
+        let time = now().saturating_duration_since(self.arrived);
+        self.tally.recent().count_request(&CountedRequest { tenant: self.tenant, served, time });
+    }
+}
+
+/// Refused, failed or dropped by the client.
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        self.count(None);
+    }
+}

@@ -1,0 +1,147 @@
+//! The limits of the queue, and what is queued: in all and by tenant.
+//!
+//! Invariant: a tenant's index means that tenant for as long as it has something queued.
+
+use std::collections::HashMap;
+
+use gristmill_core::Name;
+
+use super::entry::Size;
+use crate::config::{LaneConfig, QueueLimits};
+
+/// The limit that keeps a request out of the queue.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Full {
+    /// That of the whole queue.
+    #[error("the model's queue is full: {queued} of {max} {unit}")]
+    Lane {
+        /// What is queued.
+        queued: usize,
+        /// The limit.
+        max: usize,
+        /// What of: rows, bytes or shapes.
+        unit: &'static str,
+    },
+    /// That of one tenant.
+    #[error("the tenant's part of the model's queue is full: {queued} of {max} {unit}")]
+    Tenant {
+        /// What is queued.
+        queued: usize,
+        /// The limit.
+        max: usize,
+        /// What of: rows, bytes or shapes.
+        unit: &'static str,
+    },
+    /// That of one priority level.
+    #[error("the queue of this priority level is full: {requests} of {max} requests")]
+    Level {
+        /// Requests queued.
+        requests: usize,
+        /// The limit.
+        max: usize,
+    },
+}
+
+/// Rows and bytes queued. Tenants have an index, which they keep until they are forgotten.
+#[derive(Debug, Default)]
+pub(super) struct Usage {
+    all: Load,
+    by_name: HashMap<Name, usize>,
+    tenants: Vec<Load>,
+    /// Indices that no tenant has.
+    free: Vec<usize>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Load {
+    rows: usize,
+    bytes: usize,
+}
+
+impl Load {
+    /// The limit that this and `more` exceed, if any: queued, maximum, unit.
+    fn over(self, more: Self, limits: QueueLimits) -> Option<(usize, usize, &'static str)> {
+        if self.rows.saturating_add(more.rows) > limits.rows {
+            return Some((self.rows, limits.rows, "rows"));
+        }
+        let over = self.bytes.saturating_add(more.bytes) > limits.bytes;
+        over.then_some((self.bytes, limits.bytes, "bytes"))
+    }
+}
+
+impl Usage {
+    pub(super) fn rows(&self) -> usize {
+        self.all.rows
+    }
+
+    pub(super) fn index(&self, tenant: &Name) -> Option<usize> {
+        self.by_name.get(tenant).copied()
+    }
+
+    pub(super) fn admits(
+        &self,
+        tenant: &Name,
+        size: &Size,
+        config: &LaneConfig,
+    ) -> Result<(), Full> {
+        let more = Load { rows: size.rows, bytes: size.bytes };
+        if let Some((queued, max, unit)) = self.all.over(more, config.queue) {
+            return Err(Full::Lane { queued, max, unit });
+        }
+        let own = self.index(tenant).map_or(Load::default(), |index| self.tenants[index]);
+        match own.over(more, config.tenant_queue) {
+            Some((queued, max, unit)) => Err(Full::Tenant { queued, max, unit }),
+            None => Ok(()),
+        }
+    }
+
+    /// Count a request in; returns the tenant's index.
+    pub(super) fn add(&mut self, tenant: &Name, rows: usize, bytes: usize) -> usize {
+        let index = match self.by_name.get(tenant) {
+            Some(index) => *index,
+            None => {
+                let index = self.free.pop().unwrap_or_else(|| {
+                    self.tenants.push(Load::default());
+                    self.tenants.len() - 1
+                });
+                self.by_name.insert(tenant.clone(), index);
+                index
+            }
+        };
+        for load in [&mut self.all, &mut self.tenants[index]] {
+            load.rows += rows;
+            load.bytes += bytes;
+        }
+        index
+    }
+
+    /// Forget the tenants that are not to be kept and have nothing queued; returns their indices,
+    /// which others may get.
+    pub(super) fn retain(&mut self, keep: impl Fn(&Name) -> bool) -> Vec<usize> {
+        let Self { by_name, tenants, free, .. } = self;
+        let mut forgotten = Vec::new();
+        by_name.retain(|name, index| {
+            let stays = tenants[*index].rows > 0 || keep(name);
+            if !stays {
+                forgotten.push(*index);
+            }
+            stays
+        });
+        free.extend(&forgotten);
+        forgotten
+    }
+
+    /// How many tenants are known.
+    #[cfg(test)]
+    pub(super) fn known(&self) -> usize {
+        self.by_name.len()
+    }
+
+    /// Count a request out.
+    pub(super) fn remove(&mut self, index: usize, rows: usize, bytes: usize) {
+        for load in [&mut self.all, &mut self.tenants[index]] {
+            load.rows -= rows;
+            load.bytes -= bytes;
+        }
+    }
+}

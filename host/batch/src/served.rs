@@ -1,0 +1,44 @@
+//! What a batch came to for one of its requests, and where its time went.
+//!
+//! Plain data between `batch`, which makes it, `split`, which joins the parts of a request, and
+//! `statistics`, which adds it up.
+
+use std::time::Duration;
+
+use gristmill_core::Tensor;
+
+/// The outputs of one request and how they came about.
+#[derive(Default)]
+pub(crate) struct Served {
+    /// In the model's order.
+    pub(crate) outputs: Vec<Tensor>,
+    pub(crate) queued: Duration,
+    /// Where the batch's time went.
+    pub(crate) times: Times,
+    /// The provider that ran the batch, where the model has several.
+    pub(crate) provider: Option<&'static str>,
+}
+
+/// Where a batch's time went.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Times {
+    /// Copying the inputs together.
+    pub input: Duration,
+    /// In the model.
+    pub infer: Duration,
+    /// Taking the outputs apart.
+    pub output: Duration,
+}
+
+impl Times {
+    /// All of it.
+    pub fn total(&self) -> Duration {
+        self.input + self.infer + self.output
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.input += other.input;
+        self.infer += other.infer;
+        self.output += other.output;
+    }
+}

@@ -1,0 +1,213 @@
+//! What the tasks and threads of a lane share: the queue, the instances, and who waits for what.
+//!
+//! [`LaneShared::lock`] gives a [`LockedState`]; each change of the state is a method of it, which
+//! also wakes the threads that can go on because of the change. `admission` puts requests into the
+//! queue, `schedule` gives batches to instances, `staging` prepares batches ahead, `recovery` deals
+//! with runs that do not end.
+//!
+//! The wake-up protocol, which `lane::tests::orders` runs in many orders:
+//! - a worker without work waits for `work`. Each change that makes a batch runnable wakes one
+//!   worker, unless as many were woken as can go on (`wake_worker`); a worker that takes a batch
+//!   wakes the next one if there is more;
+//! - a worker with a staged batch waits for `freed`, which each instance that is put back signals;
+//! - the watching thread waits for `begun` while nothing runs.
+//!
+//! Invariants: an instance is in `idle`, in an assignment or lost; the thread that takes one puts
+//! it back. `woken_workers` is at most `waiting_workers`.
+
+mod admission;
+#[cfg(test)]
+mod inspect;
+mod recovery;
+mod schedule;
+mod staging;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gristmill_core::{BufferPool, Model, Name};
+
+use crate::assignment::Finished;
+use crate::batch::{Batch, Job};
+use crate::config::LaneConfig;
+use crate::policy::{Gather, Policy};
+use crate::running::{Instance, Running};
+use crate::service_time::ServiceTime;
+use crate::statistics::LaneStatistics;
+use crate::sync::{Condvar, Guard, Mutex};
+use crate::tally::Tally;
+use crate::upkeep::Upkeep;
+
+pub(crate) use admission::Arrival;
+#[cfg(test)]
+pub(crate) use inspect::Simulated;
+pub(crate) use schedule::Runner;
+
+/// What the tasks and threads of a lane share.
+pub(crate) struct LaneShared {
+    pub(crate) name: Arc<str>,
+    pub(crate) pool: BufferPool,
+    pub(crate) instances: usize,
+    pub(crate) upkeep: Upkeep,
+    /// A separate lock, so that counting never waits for the queue. Taken alone, or after `state`.
+    pub(crate) tally: Tally,
+    /// How long after being told to end a run is lost.
+    pub(crate) lost_after: Duration,
+    max_batch_size: usize,
+    /// Whether submitting tasks may run short batches themselves.
+    leads: bool,
+    state: Mutex<State>,
+    /// Signalled when there may be work for a waiting worker.
+    work: Condvar,
+    /// Signalled when an instance is free for a staged batch.
+    freed: Condvar,
+    /// Signalled when a run begins that nobody watches, and when the lane is closed.
+    begun: Condvar,
+}
+
+struct State {
+    policy: Policy<Job>,
+    service: ServiceTime,
+    gather: Gather,
+    /// Instances that run nothing now.
+    idle: Vec<Instance>,
+    running: Running,
+    /// Whether the watching thread waits for a run to begin.
+    unwatched: bool,
+    /// Workers beyond those that are needed: lost ones that came back.
+    surplus_workers: usize,
+    /// Why requests are refused, if they are.
+    refused: Option<Arc<str>>,
+    /// Whether they are refused because of lost runs, which is over when one of these ends.
+    has_lost_too_many: bool,
+    /// Batches taken early, being staged or waiting for an instance.
+    staged: usize,
+    /// How long it takes to copy a batch together, recency-weighted.
+    staging_time: Duration,
+    /// Batches that ran and that any free worker answers.
+    unanswered: Vec<Batch>,
+    /// The earliest time at which a waiting worker wakes up by itself.
+    timed: Option<Instant>,
+    swept_at: Option<Instant>,
+    /// Requests dropped since dead entries were last taken out of the queue.
+    dropped: usize,
+    closed: bool,
+    waiting_workers: usize,
+    /// Of those, how many were woken and are on their way.
+    woken_workers: usize,
+    /// Emptied batches, kept for their allocations.
+    spare: Vec<Batch>,
+}
+
+/// The state of a lane while a thread has its lock.
+pub(crate) struct LockedState<'a> {
+    lane: &'a LaneShared,
+    state: Guard<'a, State>,
+}
+
+/// What a lane's shared part is made of.
+pub(crate) struct SharedParts<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) instances: Vec<Box<dyn Model>>,
+    pub(crate) config: &'a LaneConfig,
+    pub(crate) pool: BufferPool,
+    pub(crate) upkeep: Upkeep,
+}
+
+impl LaneShared {
+    pub(crate) fn new(parts: SharedParts<'_>) -> Self {
+        let SharedParts { name, instances, config, pool, upkeep } = parts;
+        let count = instances.len();
+        let state = State {
+            policy: Policy::new(config.clone()),
+            service: ServiceTime::default(),
+            gather: Gather::default(),
+            idle: instances.into_iter().map(Instance::new).collect(),
+            running: Running::default(),
+            unwatched: false,
+            surplus_workers: 0,
+            refused: None,
+            has_lost_too_many: false,
+            staged: 0,
+            staging_time: Duration::ZERO,
+            unanswered: Vec::new(),
+            timed: None,
+            swept_at: None,
+            dropped: 0,
+            closed: false,
+            waiting_workers: 0,
+            woken_workers: 0,
+            spare: Vec::new(),
+        };
+        Self {
+            name: name.into(),
+            pool,
+            instances: count,
+            upkeep,
+            tally: Tally::default(),
+            lost_after: config.lost_after,
+            max_batch_size: config.max_batch_size,
+            leads: config.leads,
+            state: Mutex::new(state),
+            work: Condvar::default(),
+            freed: Condvar::default(),
+            begun: Condvar::default(),
+        }
+    }
+
+    pub(crate) fn lock(&self) -> LockedState<'_> {
+        LockedState { lane: self, state: self.state.lock() }
+    }
+
+    /// Answer the requests of a batch, then put its instance back. Where batches are short this is
+    /// the one time that the lock is taken for a batch: submitters hold it often.
+    pub(crate) fn answer(&self, mut finished: Finished) -> LockedState<'_> {
+        finished.batch.answer();
+        let mut state = self.lock();
+        state.complete(finished);
+        state
+    }
+
+    /// All figures, those of this moment among them.
+    pub(crate) fn statistics(&self) -> LaneStatistics {
+        let locked = self.lock();
+        let State { policy, running, service, .. } = &*locked.state;
+        let (queued_rows, running) = (policy.queued_rows(), running.len());
+        let service_time = service.line();
+        drop(locked);
+        LaneStatistics { queued_rows, running, service_time, ..self.tally.read() }
+    }
+
+    /// Forget the tenants that are not to be kept, but for what they have queued.
+    pub(crate) fn retain_tenants(&self, keep: impl Fn(&Name) -> bool) {
+        self.lock().state.policy.retain_tenants(&keep);
+        self.tally.retain_tenants(keep);
+    }
+}
+
+impl LockedState<'_> {
+    /// Why requests are refused, if they are.
+    pub(crate) fn refusal(&self) -> Option<Arc<str>> {
+        self.state.refused.clone()
+    }
+
+    /// Take no more time than needed: no request comes any more.
+    pub(crate) fn close(&mut self) {
+        self.state.closed = true;
+        self.state.policy.close();
+        self.lane.work.notify_all();
+        self.lane.begun.notify_all();
+    }
+
+    /// Follow other settings. A batch may be due earlier then.
+    pub(crate) fn configure(&mut self, config: &LaneConfig, now: Instant) {
+        if self.state.policy.configure(config, now) {
+            self.lane.work.notify_all();
+        }
+    }
+
+    /// Whether the lane is closed and its queue empty.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.state.closed && self.state.policy.queued_rows() == 0
+    }
+}

@@ -1,0 +1,104 @@
+//! Runs that do not end: telling them to, giving them up, and living without their instances.
+//!
+//! The changes that `watch` makes, and the return of an instance whose run was given up.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use gristmill_core::Model;
+
+use super::LockedState;
+use crate::running::{Instance, Lost};
+use crate::sync::{now, spawn};
+
+impl LockedState<'_> {
+    /// The watching thread waits: for a run to begin if nothing runs, else for `time`.
+    pub(crate) fn wait_to_watch(mut self, time: Duration) -> Self {
+        // In a closed lane the rest of the queue may be dropped without ever running.
+        let is_idle = self.state.running.is_empty() && !self.state.closed;
+        self.state.unwatched = is_idle;
+        let Self { lane, state } = self;
+        let mut state =
+            if is_idle { lane.begun.wait(state) } else { lane.begun.wait_timeout(state, time) };
+        state.unwatched = false;
+        Self { lane, state }
+    }
+
+    /// Whether nothing runs that could be given up.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.state.running.is_empty()
+    }
+
+    /// Tell the runs to end that are due at `now`; how many.
+    pub(crate) fn tell_overdue(&mut self, now: Instant) -> usize {
+        let told = self.state.running.tell(now);
+        if told > 0 {
+            self.lane.tally.recent().given_up += told as u64;
+        }
+        told
+    }
+
+    /// Give up a run that was told to end before `told_before` and goes on.
+    pub(crate) fn lose(&mut self, told_before: Instant) -> Option<Lost> {
+        let lost = self.state.running.lose(told_before)?;
+        self.lane.tally.recent().lost += 1;
+        Some(lost)
+    }
+
+    /// Refuse all requests because of lost runs, until one of these ends.
+    pub(crate) fn refuse_for_lost(&mut self, why: &str) {
+        self.state.has_lost_too_many = true;
+        self.refuse(why);
+    }
+
+    /// Refuse all requests if the lane has no instance left, nor a run that may give one back.
+    pub(crate) fn refuse_without_instance(&mut self, why: &str) {
+        if self.state.idle.is_empty() && self.state.running.is_empty() {
+            self.refuse(why);
+        }
+    }
+
+    /// Add an instance in place of a lost one.
+    pub(crate) fn add_instance(&mut self, model: Box<dyn Model>) {
+        self.state.idle.push(Instance::new(model));
+        self.lane.freed.notify_one();
+        self.wake_worker(now());
+    }
+
+    /// Whether this worker is not needed any more: a lost one came back. Then it ends.
+    pub(crate) fn leave_surplus(&mut self) -> bool {
+        if self.state.surplus_workers == 0 {
+            return false;
+        }
+        self.state.surplus_workers -= 1;
+        self.wake_worker(now());
+        true
+    }
+
+    /// A run that was lost has ended after all.
+    pub(super) fn return_lost(&mut self, instance: Instance, led: bool) {
+        self.lane.upkeep.lost_runs.fetch_sub(1, Ordering::Relaxed);
+        self.state.surplus_workers += usize::from(!led);
+        tracing::warn!(model = &*self.lane.name, "a run that was lost has ended after all");
+        if std::mem::take(&mut self.state.has_lost_too_many) {
+            // Nothing took its place: the model serves again.
+            self.state.refused = None;
+            self.state.idle.push(instance);
+            self.lane.freed.notify_all();
+            return;
+        }
+        // Its place is taken. Dropping it takes long: not under the lane's lock.
+        let _ = spawn(format!("drop-{}", self.lane.name), move || drop(instance));
+    }
+
+    /// Refuse all requests from now on, and answer those that are queued or staged.
+    fn refuse(&mut self, why: &str) {
+        let why: Arc<str> = self.state.refused.get_or_insert_with(|| why.into()).clone();
+        while let Some(mut batch) = self.take(now()) {
+            batch.refuse(&why);
+            self.recycle(batch);
+        }
+        self.lane.freed.notify_all();
+    }
+}

@@ -1,0 +1,106 @@
+//! The floors of host/: a crate may import only from floors below its own, and each of the big
+//! libraries is named by one crate.
+//!
+//! Dependencies of build scripts count like those of the crate. Dependencies of tests do not: tests
+//! may look across, and do not ship.
+
+use serde_json::Value;
+
+/// Each crate's floor, as host/ARCHITECTURE.md has it.
+const FLOORS: [(&str, u8); 18] = [
+    ("gristmill-core", 0),
+    ("gristmill-telemetry", 0),
+    ("gristmill-thread", 0),
+    ("gristmill-child", 1),
+    ("gristmill-imaging", 1),
+    ("gristmill-backend", 1),
+    ("gristmill-batch", 1),
+    ("gristmill-oip", 1),
+    ("gristmill-store", 1),
+    ("gristmill-transport", 1),
+    ("gristmill-sandbox", 2),
+    ("gristmill-snapshot", 3),
+    ("gristmill-serve", 4),
+    ("gristmill-control", 4),
+    ("gristmill-admin", 5),
+    ("gristmill-client", 5),
+    ("gristmill-http", 5),
+    ("gristmill-app", 6),
+];
+
+/// The crates that may name each of these libraries.
+const OWNERS: [(&str, &[&str]); 5] = [
+    ("wasmtime", &["gristmill-sandbox"]),
+    ("ort", &["gristmill-backend"]),
+    ("tract-onnx", &["gristmill-backend"]),
+    ("object_store", &["gristmill-store"]),
+    // One has the messages with their codec, the other the service.
+    ("tonic", &["gristmill-oip", "gristmill-http"]),
+];
+
+/// Crates outside the floors: nothing imports them.
+const OUTSIDE: [&str; 2] = ["gristmill-benches", "gristmill-xtask"];
+
+/// The imports of one package, as cargo describes it, that break the rule.
+pub(super) fn faults_of(package: &Value) -> Vec<String> {
+    let name = package["name"].as_str().unwrap_or_default();
+    if OUTSIDE.contains(&name) {
+        return Vec::new();
+    }
+    let Some(own) = floor_of(name) else {
+        return vec![format!(
+            "{name} has no floor: give it one in host/xtask/src/layers/floors.rs"
+        )];
+    };
+    let imports = package["dependencies"].as_array().into_iter().flatten();
+    let imports = imports.filter(|import| import["kind"].as_str() != Some("dev"));
+    imports.filter_map(|import| fault_of(name, own, import["name"].as_str()?)).collect()
+}
+
+fn fault_of(name: &str, own: u8, import: &str) -> Option<String> {
+    if let Some((library, owners)) = OWNERS.iter().find(|(library, _)| *library == import) {
+        let owned = || owners.join(" and ");
+        return (!owners.contains(&name))
+            .then(|| format!("{name} imports {library}, which only {} may", owned()));
+    }
+    if !import.starts_with("gristmill-") {
+        return None;
+    }
+    match floor_of(import) {
+        Some(floor) if floor < own => None,
+        Some(floor) => Some(format!("{name} (floor {own}) imports {import} (floor {floor})")),
+        None => Some(format!("{name} imports {import}, which has no floor")),
+    }
+}
+
+fn floor_of(name: &str) -> Option<u8> {
+    FLOORS.iter().find(|(known, _)| *known == name).map(|(_, floor)| *floor)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{fault_of, faults_of};
+
+    #[test]
+    fn upward_sideways_and_foreign_imports_are_faults() {
+        assert_eq!(fault_of("gristmill-batch", 1, "gristmill-core"), None);
+        assert!(fault_of("gristmill-batch", 1, "gristmill-sandbox").is_some());
+        assert!(fault_of("gristmill-serve", 4, "gristmill-control").is_some());
+        assert!(fault_of("gristmill-http", 5, "wasmtime").is_some());
+        assert_eq!(fault_of("gristmill-sandbox", 2, "wasmtime"), None);
+        assert!(fault_of("gristmill-http", 5, "gristmill-benches").is_some());
+    }
+
+    #[test]
+    fn build_scripts_count_and_tests_do_not() {
+        let package = |kind: Option<&str>| {
+            let import = json!({ "name": "gristmill-http", "kind": kind });
+            json!({ "name": "gristmill-batch", "dependencies": [import] })
+        };
+        assert_eq!(faults_of(&package(None)).len(), 1);
+        assert_eq!(faults_of(&package(Some("build"))).len(), 1);
+        assert_eq!(faults_of(&package(Some("dev"))).len(), 0);
+    }
+}

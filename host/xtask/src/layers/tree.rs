@@ -1,0 +1,144 @@
+//! The modules of one crate, and which file a path of one of them means.
+//!
+//! A path is followed as the compiler does it, but for globs: a name that a module has only by
+//! `use other::*` is taken for that module's own. A path that leads out of the crate means no file.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use super::source::{self, Source};
+
+/// Imports that lead to other imports are followed so many times.
+const HOPS_MAX: usize = 32;
+
+/// The modules of a crate, the root first.
+pub(super) struct Tree {
+    pub(super) modules: Vec<Module>,
+}
+
+pub(super) struct Module {
+    /// Relative to the crate's `src`. Inline modules have that of the module around them.
+    pub(super) file: String,
+    pub(super) source: Source,
+    parent: Option<usize>,
+    children: Vec<(String, usize)>,
+}
+
+/// What a path means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    Module(usize),
+    /// An item of this module.
+    Item(usize),
+}
+
+/// Where the modules of one root are read from.
+struct Reader<'a> {
+    read: &'a dyn Fn(&Path) -> Option<String>,
+    modules: Vec<Module>,
+}
+
+impl Tree {
+    /// The modules that `root`, such as `lib.rs`, declares; `read` gives the text of a file.
+    ///
+    /// # Errors
+    /// Fails where a module that is declared has no file.
+    pub(super) fn read(root: &str, read: &dyn Fn(&Path) -> Option<String>) -> Result<Self> {
+        let mut reader = Reader { read, modules: Vec::new() };
+        let text = read(Path::new(root)).with_context(|| format!("cannot read {root}"))?;
+        let module = Module::new(root, source::read(&text), None);
+        reader.add(module, Path::new(root).parent().unwrap_or(Path::new("")))?;
+        Ok(Self { modules: reader.modules })
+    }
+
+    /// Whether `module` lies within `ancestor`.
+    pub(super) fn is_within(&self, mut module: usize, ancestor: usize) -> bool {
+        while let Some(parent) = self.modules[module].parent {
+            module = parent;
+            if module == ancestor {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// What `path` means in `module`; none where it leads out of the crate.
+    pub(super) fn resolve(&self, module: usize, path: &[String]) -> Option<Target> {
+        self.follow(module, path, HOPS_MAX)
+    }
+
+    fn follow(&self, module: usize, path: &[String], hops: usize) -> Option<Target> {
+        let hops = hops.checked_sub(1)?;
+        let (first, mut rest) = path.split_first()?;
+        let own = &self.modules[module];
+        let mut at = match first.as_str() {
+            "crate" => 0,
+            "self" => module,
+            "super" => own.parent?,
+            name => match self.named(module, name, hops)? {
+                Target::Module(child) => child,
+                item => return Some(item),
+            },
+        };
+        while let Some((segment, after)) = rest.split_first() {
+            rest = after;
+            at = match segment.as_str() {
+                "super" => self.modules[at].parent?,
+                "self" => at,
+                name => match self.named(at, name, hops) {
+                    Some(Target::Module(child)) => child,
+                    Some(item) => return Some(item),
+                    None => return Some(Target::Item(at)),
+                },
+            };
+        }
+        Some(Target::Module(at))
+    }
+
+    /// What a module calls `name`, where that is a module of its own or was imported.
+    fn named(&self, module: usize, name: &str, hops: usize) -> Option<Target> {
+        let own = &self.modules[module];
+        if let Some((_, child)) = own.children.iter().find(|(child, _)| child == name) {
+            return Some(Target::Module(*child));
+        }
+        let import = own.source.imports.iter().find(|import| import.name == name)?;
+        // `use name;` or `pub use other_crate::name`.
+        if import.path.first().is_some_and(|first| first == name) {
+            return None;
+        }
+        self.follow(module, &import.path, hops)
+    }
+}
+
+impl Module {
+    fn new(file: &str, source: Source, parent: Option<usize>) -> Self {
+        Self { file: file.into(), source, parent, children: Vec::new() }
+    }
+}
+
+impl Reader<'_> {
+    /// Add a module and those within it, whose files lie in `folder`; returns its number.
+    fn add(&mut self, module: Module, folder: &Path) -> Result<usize> {
+        let index = self.modules.len();
+        let (file, files) = (module.file.clone(), module.source.files.clone());
+        self.modules.push(module);
+        for name in files {
+            let folder = folder.join(&name);
+            let places = [folder.with_extension("rs"), folder.join("mod.rs")];
+            let found = places.iter().find_map(|place| Some((place, (self.read)(place)?)));
+            let (place, text) = found.with_context(|| format!("{file}: no file for {name}"))?;
+            let place = place.to_string_lossy().into_owned();
+            let child = Module::new(&place, source::read(&text), Some(index));
+            let child = self.add(child, &folder)?;
+            self.modules[index].children.push((name, child));
+        }
+        let inline = std::mem::take(&mut self.modules[index].source.inline);
+        for (name, source) in inline {
+            let folder: PathBuf = folder.join(&name);
+            let child = self.add(Module::new(&file, source, Some(index)), &folder)?;
+            self.modules[index].children.push((name, child));
+        }
+        Ok(index)
+    }
+}
