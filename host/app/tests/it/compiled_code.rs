@@ -5,9 +5,10 @@ use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use crate::deploy::processor;
-use crate::server::{Server, Setup};
-use crate::{files, guests};
+use crate::support::deploy::processor;
+use crate::support::server::Server;
+use crate::support::setup::Setup;
+use crate::support::{files, guests};
 
 /// All files of compiled code below the server's data directory.
 fn code_of(setup: &Setup) -> Vec<PathBuf> {

@@ -5,9 +5,10 @@ use std::net::{Ipv4Addr, TcpStream};
 
 use serde_json::json;
 
-use crate::h2;
-use crate::raw::{self, Raw};
-use crate::server::{Server, Setup};
+use crate::support::h2;
+use crate::support::raw::{self, Raw};
+use crate::support::server::Server;
+use crate::support::setup::Setup;
 
 const LIVE: &str = "GET /livez HTTP/1.1\r\nhost: a\r\n\r\n";
 

@@ -6,8 +6,8 @@ use gristmill_core::POISON;
 use image::{ImageFormat, RgbaImage};
 
 use self::dice::Dice;
-use crate::raw::{self, Raw};
-use crate::server::Server;
+use crate::support::raw::{self, Raw};
+use crate::support::server::Server;
 
 #[path = "../../../imaging/tests/it/dice.rs"]
 mod dice;

@@ -6,10 +6,13 @@ use std::thread;
 use serde_json::json;
 use wasm_encoder::InstructionSink;
 
-use crate::deploy::processor;
-use crate::files;
-use crate::modules::{ANSWER, ANY, FLOAT32, Guest, Import, MADE, MADE_HANDLE, honest, store};
-use crate::server::{Server, Setup};
+use crate::support::deploy::processor;
+use crate::support::files;
+use crate::support::modules::{
+    ANSWER, ANY, FLOAT32, Guest, Import, MADE, MADE_HANDLE, honest, store,
+};
+use crate::support::server::Server;
+use crate::support::setup::Setup;
 
 /// Keeps all cores busy while it lives.
 fn beside_a_full_load<R>(body: impl FnOnce() -> R) -> R {

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::files;
-use crate::server::{ADMIN_TOKEN, Server, Setup};
+use crate::support::files;
+use crate::support::server::Server;
+use crate::support::setup::{ADMIN_TOKEN, Setup};
 
 /// A server whose tenant `acme`, which needs no key, has the pipeline `digits` and two models.
 fn server() -> Server {

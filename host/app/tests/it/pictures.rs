@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use self::bits::Bits;
-use crate::deploy::processor;
-use crate::server::Server;
+use crate::support::deploy::processor;
+use crate::support::server::Server;
 
 #[path = "../../../imaging/tests/it/bits.rs"]
 mod bits;

@@ -1,22 +1,32 @@
-"""Cases of gRPC's streams, for the libraries that have `stream`: a list of requests in, a list of results
-and errors out."""
+"""gRPC's streams."""
 
 import asyncio
+import json
 import queue
+from collections.abc import Iterator
+from typing import Any
 
 import grpc
 import numpy as np
-from cases import KEY, NOBODYS, assert_same, features
-from clients import GRPC
+import pytest
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
+from libraries import GrpcLibrary
+from marks import changes_the_server, once_over_grpc, over_grpc
+from server import GRPC, KEY, NOBODYS, PATIENCE_S, administer
+from values import assert_same, features
 
-def request(library, model, array, request_id, name="input"):
+
+def request(
+    library: GrpcLibrary, model: str, array: np.ndarray, request_id: str, name: str = "input"
+) -> dict[str, Any]:
+    """A request of a stream."""
     inputs = [library.input(name, array)]
     return {"model_name": model, "inputs": inputs, "request_id": request_id}
 
 
-async def a_stream_answers_every_request(library):
+@over_grpc
+async def test_a_stream_answers_every_request(library: GrpcLibrary) -> None:
     sent = {str(index): np.full((1 + index % 3, 4), index, dtype=np.int64) for index in range(32)}
     requests = [request(library, "identity-int64", array, id) for id, array in sent.items()]
     answers = await library.stream(requests)
@@ -28,7 +38,8 @@ async def a_stream_answers_every_request(library):
         assert parameters["triton_final_response"]["bool_param"] is True, parameters
 
 
-async def what_fails_in_a_stream_fails_alone(library):
+@over_grpc
+async def test_what_fails_in_a_stream_fails_alone(library: GrpcLibrary) -> None:
     requests = [
         request(library, "ranker", features(1), "first"),
         request(library, "nothing", features(1), "unknown-model"),
@@ -44,7 +55,8 @@ async def what_fails_in_a_stream_fails_alone(library):
     assert any("inptu" in error for error in errors), errors
 
 
-async def a_stream_needs_a_key(library):
+@over_grpc
+async def test_a_stream_needs_a_key(library: GrpcLibrary) -> None:
     for key, status in ((None, 401), (NOBODYS, 403)):
         # What grpc.aio says, in place of the answer, where it was still writing when it came.
         error = "Internal error from Core"
@@ -54,8 +66,9 @@ async def a_stream_needs_a_key(library):
         assert result is None and error.status() == library.status(status), error
 
 
-async def a_streams_deadline_is_that_of_all_its_requests(library):
-    def message(model, request_id):
+@over_grpc
+async def test_a_streams_deadline_is_that_of_all_its_requests(library: GrpcLibrary) -> None:
+    def message(model: str, request_id: str) -> Any:
         array = features(1)
         inputs = [{"name": "input", "datatype": "FP32", "shape": array.shape}]
         raw = [array.tobytes()]
@@ -63,7 +76,7 @@ async def a_streams_deadline_is_that_of_all_its_requests(library):
             model_name=model, id=request_id, inputs=inputs, raw_input_contents=raw
         )
 
-    def talk():
+    def talk() -> Iterator[Any]:
         asked = queue.SimpleQueue()
         metadata = [("authorization", f"Bearer {KEY}"), ("grpc-timeout", "300m")]
         with grpc.insecure_channel(GRPC) as channel:
@@ -80,4 +93,44 @@ async def a_streams_deadline_is_that_of_all_its_requests(library):
         assert answer.error_message.startswith(late), answer
 
 
-CASES = [a_stream_answers_every_request, what_fails_in_a_stream_fails_alone, a_stream_needs_a_key, a_streams_deadline_is_that_of_all_its_requests]
+@once_over_grpc
+@changes_the_server
+async def test_a_key_that_is_revoked_is_refused_at_the_next_request(library: GrpcLibrary) -> None:
+    """On a connection and on a stream that were opened while the key was good."""
+    tenant = {"models": ["ranker"]}
+    kept, revoked = "the-key-that-is-kept", "the-key-that-is-revoked"
+
+    def message(request_id: str) -> Any:
+        array = features(1)
+        inputs = [{"name": "input", "datatype": "FP32", "shape": array.shape}]
+        raw = [array.tobytes()]
+        return service_pb2.ModelInferRequest(
+            model_name="ranker", id=request_id, inputs=inputs, raw_input_contents=raw
+        )
+
+    def talk() -> None:
+        metadata = [("authorization", f"Bearer {revoked}")]
+        asked: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        with grpc.insecure_channel(GRPC) as channel:
+            stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
+            answers = stub.ModelStreamInfer(
+                iter(asked.get, None), metadata=metadata, timeout=PATIENCE_S
+            )
+            asked.put(message("first"))
+            assert next(answers).infer_response.id == "first"
+            assert stub.ModelInfer(message("alone"), metadata=metadata).id == "alone"
+            administer("PUT", "tenants/revoking", json.dumps(tenant | {"api_keys": [kept]}))
+            with pytest.raises(grpc.RpcError) as refused:
+                stub.ModelInfer(message("alone"), metadata=metadata)
+            assert refused.value.code() == grpc.StatusCode.PERMISSION_DENIED, refused.value
+            asked.put(message("second"))
+            answer = next(answers)
+            assert "key opens no tenant" in answer.error_message, answer
+            assert not answer.infer_response.outputs, answer
+            asked.put(None)
+
+    administer("PUT", "tenants/revoking", json.dumps(tenant | {"api_keys": [kept, revoked]}))
+    try:
+        await asyncio.to_thread(talk)
+    finally:
+        administer("DELETE", "tenants/revoking")

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::files;
-use crate::server::Server;
+use crate::support::files;
+use crate::support::server::Server;
 
 impl Server {
     /// The number of a change's release.

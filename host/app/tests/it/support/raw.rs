@@ -4,10 +4,10 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
+use gristmill_client::http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::net::TcpSocket;
-use ureq::http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::client::{Answer, Client};
+use crate::support::client::{Answer, Client};
 
 /// Longer than the server takes to answer or to close.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -36,12 +36,23 @@ impl Raw {
 
     /// A connection from another address of this machine.
     pub(crate) fn open_from(source: Ipv4Addr, client: &Client) -> Self {
+        Self::open_as(client, |socket| socket.bind((source, 0).into()).unwrap())
+    }
+
+    /// A connection on which the kernel takes next to nothing that is not read, however large its
+    /// buffers may otherwise grow.
+    pub(crate) fn open_narrow(client: &Client) -> Self {
+        const RECEIVE_BYTES: u32 = 16 << 10;
+        Self::open_as(client, |socket| socket.set_recv_buffer_size(RECEIVE_BYTES).unwrap())
+    }
+
+    fn open_as(client: &Client, set_up: impl FnOnce(&TcpSocket)) -> Self {
         let address: SocketAddr =
             client.address().strip_prefix("http://").unwrap().parse().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let connecting = async {
             let socket = TcpSocket::new_v4().unwrap();
-            socket.bind((source, 0).into()).unwrap();
+            set_up(&socket);
             socket.connect(address).await.unwrap().into_std().unwrap()
         };
         let stream = runtime.block_on(connecting);

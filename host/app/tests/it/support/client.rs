@@ -1,20 +1,19 @@
 //! Requests and answers. A connection that breaks fails the test.
 
-use std::time::Duration;
-
+use bytes::Bytes;
+use gristmill_client::http::{HeaderMap, Request};
+use gristmill_client::{ClientError, HEADER_LENGTH, InferBody, block_on};
 use serde_json::Value;
-use ureq::Agent;
-use ureq::http::{HeaderMap, Request};
 
-/// Longer than any answer takes, so that a server that hangs fails the test.
-const PATIENCE: Duration = Duration::from_secs(120);
+use super::eventually::PATIENCE;
+use super::words::assert_names;
 
-/// One of a server's planes, and the token that requests carry. Each request has a connection of its own.
+/// One of a server's planes, and the token that requests carry. Each request has a connection of its
+/// own: a server may close one whose body it refused unread.
 #[derive(Clone)]
 pub(crate) struct Client {
-    agent: Agent,
+    inner: gristmill_client::Client,
     address: String,
-    token: Option<String>,
 }
 
 /// What came back.
@@ -27,26 +26,27 @@ pub(crate) struct Answer {
 
 impl Client {
     /// For the plane at `address`, which is a URL without a path.
-    pub(crate) fn new(address: String, token: Option<String>) -> Self {
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            .allow_non_standard_methods(true)
-            .timeout_global(Some(PATIENCE))
-            // A server may close a connection whose body it refused unread, just as it is used again.
-            .max_idle_connections(0)
-            .proxy(None)
-            .build();
-        Self { agent: config.into(), address, token }
+    pub(crate) fn new(address: &str, token: Option<&str>) -> Self {
+        // A server that hangs fails the test.
+        let inner = gristmill_client::Client::new(address.parse().unwrap());
+        let without =
+            Self { inner: inner.with_answer_timeout(PATIENCE), address: address.to_owned() };
+        match token {
+            Some(token) => without.with_token(token),
+            None => without,
+        }
     }
 
     /// The same with another token.
     pub(crate) fn with_token(&self, token: &str) -> Self {
-        Self { token: Some(token.into()), ..self.clone() }
+        let Self { inner, address } = self.clone();
+        Self { inner: inner.with_token(token).unwrap(), address }
     }
 
     /// The same with no token.
     pub(crate) fn without_token(&self) -> Self {
-        Self { token: None, ..self.clone() }
+        let Self { inner, address } = self.clone();
+        Self { inner: inner.without_token(), address }
     }
 
     /// The plane's URL.
@@ -75,6 +75,7 @@ impl Client {
         self.send("PUT", path, &json, Some(body.to_string().as_bytes()))
     }
 
+    /// The answer to a request with these headers.
     pub(crate) fn send(
         &self,
         method: &str,
@@ -82,21 +83,26 @@ impl Client {
         headers: &[(&str, &str)],
         body: Option<&[u8]>,
     ) -> Answer {
-        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.address));
+        let mut request = Request::builder().method(method).uri(path);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        if let Some(token) = &self.token {
-            request = request.header("authorization", format!("Bearer {token}"));
-        }
-        let response = match body {
-            Some(body) => self.agent.run(request.body(body).unwrap()),
-            None => self.agent.run(request.body(()).unwrap()),
-        };
-        let response = response.unwrap_or_else(|error| panic!("{method} {path}: {error}"));
-        let (head, mut body) = response.into_parts();
-        let body = body.read_to_vec().unwrap();
-        Answer { status: head.status.as_u16(), headers: head.headers, body }
+        let body = body.map(Bytes::copy_from_slice).unwrap_or_default();
+        let answer = self.try_send(request.body(body).unwrap());
+        answer.unwrap_or_else(|error| panic!("{method} {path}: {error:?}"))
+    }
+
+    /// The answer to a request of the Open Inference Protocol with binary tensors.
+    pub(crate) fn infer(&self, path: &str, body: &InferBody) -> Answer {
+        let headers = [(HEADER_LENGTH, body.header_length.as_str())];
+        self.send("POST", path, &headers, Some(&body.bytes))
+    }
+
+    /// The answer, where one may not come.
+    pub(crate) fn try_send(&self, request: Request<Bytes>) -> Result<Answer, ClientError> {
+        let answer = block_on(self.inner.send(request))?;
+        let body = answer.body.into();
+        Ok(Answer { status: answer.status.as_u16(), headers: answer.headers, body })
     }
 }
 
@@ -129,9 +135,18 @@ impl Answer {
         assert_eq!(document["status"], status, "{text}");
         assert_eq!(document["type"], format!("urn:gristmill:error:{code}"));
         let detail = document["detail"].as_str().unwrap();
-        for name in named {
-            assert!(detail.contains(name), "{name:?} is missing from: {detail}");
-        }
+        assert_names(detail, named);
         detail.to_owned()
+    }
+
+    /// Fails unless this is an error of the Open Inference Protocol, with `status` and every one of
+    /// `named`.
+    #[track_caller]
+    pub(crate) fn refused_by_protocol(&self, status: u16, named: &[&str]) {
+        let text = self.text();
+        assert_eq!(self.status, status, "{text}");
+        assert_eq!(self.header("content-type"), "application/json", "{text}");
+        let document: Value = serde_json::from_slice(&self.body).unwrap();
+        assert_names(document["error"].as_str().unwrap(), named);
     }
 }
