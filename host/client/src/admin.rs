@@ -95,3 +95,6 @@ impl AdminClient {
 fn url(path: &str) -> String {
     format!("/admin/v1/{path}")
 }
+
+#[cfg(test)]
+mod tests;
