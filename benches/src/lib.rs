@@ -1,5 +1,5 @@
-//! What the benchmarks share: ways to load and to submit, models of their own, the comparisons of a lane, and of
-//! the server end to end, with the bare session; a server's process; and the corpus of
+//! What the benchmarks share: ways to load and to submit, models of their own, the comparisons of a
+//! lane, and of the server end to end, with the bare session; a server's process; and the corpus of
 //! hostile bytes.
 
 #![forbid(unsafe_code)]

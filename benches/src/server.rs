@@ -21,8 +21,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Start the binary `gristmill` with an empty data directory, on the library in `ORT_DYLIB_PATH`, and with
-    /// these flags beside its addresses. Its log goes to `log`.
+    /// Start the binary `gristmill` with an empty data directory, on the library in
+    /// `ORT_DYLIB_PATH`, and with these flags beside its addresses. Its log goes to `log`.
     pub fn start(gristmill: &Path, flags: &[&str], log: impl Into<Stdio>) -> Result<Self> {
         static STARTED: AtomicU64 = AtomicU64::new(0);
         let library = std::env::var_os("ORT_DYLIB_PATH").context("ORT_DYLIB_PATH is not set")?;

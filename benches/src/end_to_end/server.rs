@@ -55,8 +55,8 @@ impl Server {
         Ok(())
     }
 
-    /// Load the model again, in the way that the bare session is loaded, for batches of this size. It has
-    /// the same providers: none that would stand by unnoticed.
+    /// Load the model again, in the way that the bare session is loaded, for batches of this size.
+    /// It has the same providers: none that would stand by unnoticed.
     pub(super) async fn configure(
         &self,
         options: &LoadOptions,

@@ -1,5 +1,5 @@
-//! The lines in which a server says where it listens: written by `gristmill serve`, read by programs
-//! that start it.
+//! The lines in which a server says where it listens: written by `gristmill serve`, read by
+//! programs that start it.
 
 use std::io::{self, BufRead};
 

@@ -48,8 +48,8 @@ impl Server {
         Ok(Self { process, url: addresses.data, grpc, admin })
     }
 
-    /// Models, plugins and pipelines of tenant `demo`, which is open, and of `acme`, which has a key
-    /// and another way to serve the same model.
+    /// Models, plugins and pipelines of tenant `demo`, which is open, and of `acme`, which has a
+    /// key and another way to serve the same model.
     pub(crate) fn deploy_demo(&self, components: &Path) -> Result<()> {
         let admin = &self.admin;
         let models = ["digits", "ranker"];

@@ -1,8 +1,9 @@
-//! Guests that break the canonical ABI or run into a limit: each ends as an error of its own call, and other tenants are served.
+//! Guests that break the canonical ABI or run into a limit: each ends as an error of its own call,
+//! and other tenants are served.
 //!
 //! What a toolchain's plugin can do wrong is in `bad_plugins`; these are put together by hand
-//! ([`modules`]). `run` does what each test needs, `changes` are guests that differ from an honest one
-//! in one place, `deeds` those that differ in more.
+//! ([`modules`]). `run` does what each test needs, `changes` are guests that differ from an honest
+//! one in one place, `deeds` those that differ in more.
 //!
 //! [`modules`]: crate::support::modules
 

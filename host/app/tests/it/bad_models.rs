@@ -1,4 +1,5 @@
-//! Models that do not end, that ask for all memory, or that no longer fit; and what is said of them.
+//! Models that do not end, that ask for all memory, or that no longer fit; and what is said of
+//! them.
 
 use std::time::{Duration, Instant};
 
@@ -59,8 +60,8 @@ fn a_run_without_end_is_ended_and_the_model_serves_on() {
     for times in 1..=2 {
         let late = take_turns(&server, ENDLESS);
         assert_eq!(late.status, 504, "{}", late.text());
-        // There is one instance: it answers only if the run before it has ended. Its queue may be held
-        // to be too long until then.
+        // There is one instance: it answers only if the run before it has ended. Its queue may be
+        // held to be too long until then.
         let answer = eventually_some("the instance answers again", || {
             Some(take_turns(&server, 3)).filter(|answer| answer.status == 200)
         });

@@ -1,8 +1,8 @@
 //! Everything that the plugin `hostile` does, and what its caller is told.
 //!
-//! Deeds that one sentence describes have a test of their own; those that only cost the host something are done
-//! one after the other on one server, and each may end in one of several ways: which limit comes first depends
-//! on the machine.
+//! Deeds that one sentence describes have a test of their own; those that only cost the host
+//! something are done one after the other on one server, and each may end in one of several ways:
+//! which limit comes first depends on the machine.
 
 use serde_json::Value;
 
@@ -221,8 +221,8 @@ impl Deeds {
         Self { server }
     }
 
-    /// Fails unless the call ends in a way that its deed may, and the server is there for the next one, and no
-    /// larger than it may be.
+    /// Fails unless the call ends in a way that its deed may, and the server is there for the next
+    /// one, and no larger than it may be.
     #[track_caller]
     fn ends(&mut self, deed: &str) -> Answer {
         let path = format!("/v1/acme/infer/hostile?do={deed}");

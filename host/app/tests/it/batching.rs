@@ -14,7 +14,8 @@ fn a_preferred_size_is_waited_for_and_a_new_configuration_applies_at_once() {
     server.digits("acme");
     let config = json!({ "max_queue_delay_us": 60_000_000, "preferred_batch_sizes": [2] });
     server.put_json("models/digits/config", &config);
-    // Neither is answered before the other has come, or a minute has passed, which is over the timeout.
+    // Neither is answered before the other has come, or a minute has passed, which is over the
+    // timeout.
     std::thread::scope(|scope| {
         for digit in [1, 6] {
             let server = &server;
@@ -51,9 +52,9 @@ fn many_digits(rows: usize) -> InferBody {
     infer_body(&[input], json!({}))
 }
 
-/// A batch that was long is all that the model has learned from, so it expects the next one to be as
-/// long; and one request is queued, as it waits for a second one to share a batch with. Who has half
-/// the time of a batch left is told at once that it does not suffice.
+/// A batch that was long is all that the model has learned from, so it expects the next one to be
+/// as long; and one request is queued, as it waits for a second one to share a batch with. Who has
+/// half the time of a batch left is told at once that it does not suffice.
 #[test]
 fn what_cannot_be_answered_in_time_is_refused_early() {
     const ROWS: usize = 4096;
@@ -76,7 +77,8 @@ fn what_cannot_be_answered_in_time_is_refused_early() {
     std::thread::scope(|scope| {
         scope.spawn(|| server.assert_reads("acme", 1));
         eventually("one row is queued", || statistics()["queued_rows"] == 1);
-        // Its time may be over before it comes to the model, where the plugin has to wait for a core.
+        // Its time may be over before it comes to the model, where the plugin has to wait for a
+        // core.
         let refused = eventually_some("one comes to the model in time", || {
             let hurried = server.data.post("/v1/acme/infer/hurried", &files::digit(3));
             (hurried.status != 504).then_some(hurried)

@@ -210,7 +210,8 @@ fn what_is_left_behind_is_removed() {
     let server = setup.start();
     assert!([&aside, &old, &engine].iter().all(|path| !path.exists()));
     server.assert_reads_digits("acme");
-    // Plugins that are replaced or deleted take their code along; those that are served keep theirs.
+    // Plugins that are replaced or deleted take their code along; those that are served keep
+    // theirs.
     server.plugin("acme", "spare", "hostile");
     let setup = server.kill();
     assert_eq!(code_of(&setup).len(), 2);

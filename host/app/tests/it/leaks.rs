@@ -1,4 +1,5 @@
-//! Bytes of one tenant never show up in another tenant's answers, even if its pictures and bodies are damaged.
+//! Bytes of one tenant never show up in another tenant's answers, even if its pictures and bodies
+//! are damaged.
 
 use std::io::Cursor;
 

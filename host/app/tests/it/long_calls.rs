@@ -45,7 +45,8 @@ fn a_long_call_runs_off_the_serving_threads() {
     assert!(serving <= 500, "long calls took {long} ms, serving threads {serving} ms");
 }
 
-/// Softmax over a row of 50,000, a thousand times, without a loop: nothing interrupts the guest's own code.
+/// Softmax over a row of 50,000, a thousand times, without a loop: nothing interrupts the guest's
+/// own code.
 fn softmaxes(code: &mut InstructionSink<'_>) {
     store(code, ROW, 1);
     store(code, ROW + 4, 50_000);

@@ -6,8 +6,8 @@ use crate::support::deeds::{bomb_picture, ends_of, small_picture};
 use crate::support::load::under_load;
 use crate::support::server::Server;
 
-/// What is done. With time running out beside many others, each deed may end with a timeout too; and
-/// with 429, where the others hold all that the tenant may.
+/// What is done. With time running out beside many others, each deed may end with a timeout too;
+/// and with 429, where the others hold all that the tenant may.
 const DEEDS: [&str; 36] = [
     "trap",
     "post-trap",
@@ -78,7 +78,8 @@ fn misbehave(server: &Server) {
                 let path = format!("/v1/hostile/infer/hostile?do={deed}");
                 let picture = if deed == "bomb" { bomb_picture() } else { small_picture() };
                 let answer = server.data.post(&path, &picture);
-                // Deeds share their tenant's budget and places: on a busy machine some come too late.
+                // Deeds share their tenant's budget and places: on a busy machine some come too
+                // late.
                 let waited = [429, 504].contains(&answer.status);
                 let contained =
                     waited || ends_of(deed).iter().any(|(status, _)| *status == answer.status);

@@ -1,5 +1,5 @@
-//! What no client of the Open Inference Protocol should send, and what many clients do at once: an error
-//! or a closed connection, and nobody else affected.
+//! What no client of the Open Inference Protocol should send, and what many clients do at once: an
+//! error or a closed connection, and nobody else affected.
 
 use std::io::Write;
 use std::net::TcpStream;

@@ -18,7 +18,8 @@ use crate::support::setup::Setup;
 const PATH: &str = "/v2/models/identity/infer";
 const MIB: usize = 1 << 20;
 
-/// A server whose tenants `acme`, which needs no key, and `globex` may hold as much as the largest request is.
+/// A server whose tenants `acme`, which needs no key, and `globex` may hold as much as the largest
+/// request is.
 fn identity(bytes_max: usize) -> Server {
     let bytes_max = bytes_max.to_string();
     let setup = Setup::new()
@@ -172,8 +173,8 @@ fn calls_that_need_no_key_have_little_to_say() {
     }
 }
 
-/// More than the buffers of a connection take whose client's own stays small: the server's grows with
-/// what is under way.
+/// More than the buffers of a connection take whose client's own stays small: the server's grows
+/// with what is under way.
 const MUCH: usize = 24 * MIB;
 
 #[test]

@@ -1,5 +1,5 @@
-//! The Open Inference Protocol, spoken by its own Python clients: one test for each library, which runs
-//! the cases of tests/clients that are for it with pytest, on a server of its own.
+//! The Open Inference Protocol, spoken by its own Python clients: one test for each library, which
+//! runs the cases of tests/clients that are for it with pytest, on a server of its own.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -58,8 +58,8 @@ fn server() -> Server {
     server
 }
 
-/// Fails unless all cases for the library pass, with pytest's report. Says how many there were, past the
-/// capture of tests' output.
+/// Fails unless all cases for the library pass, with pytest's report. Says how many there were,
+/// past the capture of tests' output.
 #[track_caller]
 fn assert_passes(library: &str) {
     let server = server();

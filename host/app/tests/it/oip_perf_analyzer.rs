@@ -1,5 +1,5 @@
-//! The Open Inference Protocol under perf_analyzer, its standard load client. Windows are short and may
-//! vary: what counts is that it finds everything it asks for and that its figures add up.
+//! The Open Inference Protocol under perf_analyzer, its standard load client. Windows are short and
+//! may vary: what counts is that it finds everything it asks for and that its figures add up.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -41,9 +41,9 @@ fn grpc(server: &Server) -> [&str; 4] {
 /// One load of a report: its figures by column.
 type Row = BTreeMap<String, String>;
 
-/// Fails unless perf_analyzer succeeds and reports requests that were answered, their latency and the
-/// server's own figures, for every load that it was told to make. Returns its rows, which are ordered
-/// by throughput: a load is found by [`row_of`].
+/// Fails unless perf_analyzer succeeds and reports requests that were answered, their latency and
+/// the server's own figures, for every load that it was told to make. Returns its rows, which are
+/// ordered by throughput: a load is found by [`row_of`].
 #[track_caller]
 fn measure(arguments: &[&[&str]]) -> Vec<Row> {
     let path = std::env::var_os("GRISTMILL_TEST_PERF_ANALYZER").map(PathBuf::from);
@@ -75,7 +75,8 @@ fn measure(arguments: &[&[&str]]) -> Vec<Row> {
             assert!(figure(column) > 0.0, "{column}: {report}");
         }
         assert!(figure("p99 latency") >= figure("p50 latency"), "{report}");
-        // In whole microseconds, of which waiting and copying may take none: they only have to be there.
+        // In whole microseconds, of which waiting and copying may take none: they only have to be
+        // there.
         for column in SERVER_COLUMNS {
             figure(column);
         }

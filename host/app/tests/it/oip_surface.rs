@@ -1,4 +1,5 @@
-//! What the Open Inference Protocol says of models over HTTP, where none of its clients has a word for it.
+//! What the Open Inference Protocol says of models over HTTP, where none of its clients has a word
+//! for it.
 
 use serde_json::{Value, json};
 

@@ -22,7 +22,8 @@ pub(super) fn case(name: &'static str, guest: Guest, end: End) -> Case {
 /// More than the server and one call's memory, tensors and pictures take together.
 const RESIDENT_BYTES_MAX: usize = 1 << 30;
 
-/// Upload and call each guest, and a neighbour after each. Guests that can share a module do: one is compiled.
+/// Upload and call each guest, and a neighbour after each. Guests that can share a module do: one
+/// is compiled.
 pub(super) fn run(cases: impl IntoIterator<Item = Case>) {
     let mut server = Server::start();
     server.digits("good");

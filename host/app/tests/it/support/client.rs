@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::eventually::PATIENCE;
 use super::words::assert_names;
 
-/// One of a server's planes, and the token that requests carry. Each request has a connection of its
-/// own: a server may close one whose body it refused unread.
+/// One of a server's planes, and the token that requests carry. Each request has a connection of
+/// its own: a server may close one whose body it refused unread.
 #[derive(Clone)]
 pub(crate) struct Client {
     inner: gristmill_client::Client,

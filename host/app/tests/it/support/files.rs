@@ -27,8 +27,8 @@ pub(crate) fn plugin(name: &str) -> Vec<u8> {
 /// A plugin of the repository whose memory begins with so many pages of 64 KiB; less than 64.
 pub(crate) fn plugin_that_begins_with(name: &str, pages: u8) -> Vec<u8> {
     let mut plugin = plugin(name);
-    // The memory section: three bytes long, one memory without a maximum. Globals come next, and code,
-    // where the same bytes may stand by chance, later.
+    // The memory section: three bytes long, one memory without a maximum. Globals come next, and
+    // code, where the same bytes may stand by chance, later.
     let section =
         |bytes: &[u8]| bytes[..4] == [5, 3, 1, 0] && bytes[4] < 64 && matches!(bytes[5], 6 | 7);
     let found = (0..plugin.len() - 5).find(|at| section(&plugin[*at..at + 6]));

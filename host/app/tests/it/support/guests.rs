@@ -1,7 +1,7 @@
 //! Components that no toolchain makes, and new files of plugins that are known.
 //!
-//! Those made here export a function `preprocess` that takes nothing: a server refuses them once they
-//! are compiled, because they do not fit the contract.
+//! Those made here export a function `preprocess` that takes nothing: a server refuses them once
+//! they are compiled, because they do not fit the contract.
 
 use wasm_encoder::{
     BlockType, CodeSection, ComponentBuilder, ComponentExportKind, ExportKind, ExportSection,

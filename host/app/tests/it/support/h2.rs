@@ -47,7 +47,8 @@ fn connect_with(address: &str, settings: &[u8]) -> TcpStream {
     stream
 }
 
-/// The kind, the flags and the payload of the next frame, if one comes; pings are answered, not told.
+/// The kind, the flags and the payload of the next frame, if one comes; pings are answered, not
+/// told.
 pub(crate) fn next(stream: &mut TcpStream) -> Option<(u8, u8, Vec<u8>)> {
     let (kind, flags, _, payload) = next_of(stream)?;
     Some((kind, flags, payload))

@@ -1,5 +1,6 @@
-//! Plugins put together instruction by instruction, as no compiler would: core modules that carry their component
-//! type and speak the canonical ABI themselves. The server makes components of them.
+//! Plugins put together instruction by instruction, as no compiler would: core modules that carry
+//! their component type and speak the canonical ABI themselves. The server makes components of
+//! them.
 //!
 //! A guest begins as an honest one; a test replaces a part of it.
 
@@ -149,8 +150,8 @@ impl Guest {
         self.runs.len()
     }
 
-    /// Take in what the `other` does, so that one module is compiled for both. That is not done where the host or the
-    /// module runs code of one of them outside its call.
+    /// Take in what the `other` does, so that one module is compiled for both. That is not done
+    /// where the host or the module runs code of one of them outside its call.
     pub(crate) fn takes_in(&mut self, other: &Self) -> bool {
         let is_plain = |guest: &Self| {
             guest.realloc.is_none() && guest.post_return.is_none() && guest.start.is_none()
@@ -257,7 +258,8 @@ pub(crate) const POST_LOCAL: u32 = POST_PARAMS as u32;
 
 fn nothing(_code: &mut InstructionSink<'_>) {}
 
-/// Do the deed whose number, from 1 on, is the length of a preprocessor's body or of a postprocessor's state.
+/// Do the deed whose number, from 1 on, is the length of a preprocessor's body or of a
+/// postprocessor's state.
 fn choose(code: &mut InstructionSink<'_>, role: &str, params: usize, deeds: usize) {
     let (params, deeds) = (params as u32, deeds as u32);
     if role == "pre" {

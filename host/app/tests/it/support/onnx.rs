@@ -211,7 +211,8 @@ pub(crate) fn outer_product(columns: i64) -> Vec<u8> {
 }
 
 /// `y = x`, but for an `x` over zero, where it adds what is the same each time: products of large
-/// matrices. Takes minutes to load where constants are worked out beforehand, and no time otherwise.
+/// matrices. Takes minutes to load where constants are worked out beforehand, and no time
+/// otherwise.
 pub(crate) fn slow_to_optimise() -> Vec<u8> {
     const SIDE: i64 = 2048;
     const PRODUCTS: usize = 400;

@@ -72,7 +72,8 @@ impl Server {
         &self.setup
     }
 
-    /// Fails unless the log comes to hold `text`; each look is a request, which writes a line itself.
+    /// Fails unless the log comes to hold `text`; each look is a request, which writes a line
+    /// itself.
     #[track_caller]
     pub(crate) fn logs(&self, text: &str) {
         eventually(&format!("{text:?} in the log"), || {
