@@ -1,11 +1,10 @@
-//! What the benchmarks share: ways to load and to submit, models of their own, the comparisons of a lane, and of
-//! the server end to end, with the bare session; a server's process and a connection to it; and the corpus of
+//! What the benchmarks share: ways to load and to submit, models of their own, the comparisons of a
+//! lane, and of the server end to end, with the bare session; a server's process; and the corpus of
 //! hostile bytes.
 
 #![forbid(unsafe_code)]
 
 pub mod compare;
-pub mod connection;
 pub mod corpus;
 pub mod end_to_end;
 pub mod harness;

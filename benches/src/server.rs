@@ -1,34 +1,28 @@
 //! `gristmill serve` as a process of its own, with its data in a folder of its own.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use anyhow::{Context, Result, bail};
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::Request;
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
-use serde_json::Value;
-
-use crate::connection::Connection;
+use anyhow::{Context, Result};
+use gristmill_client::{AdminClient, Client, Listen, ServerProcess, serve};
 
 pub const ADMIN_TOKEN: &str = "benchmark-admin-token";
 
 /// A running server; killed when dropped, and its data removed.
 pub struct Server {
-    child: Child,
+    process: ServerProcess,
     data_dir: PathBuf,
     /// Host and port of each plane.
     pub data_plane: String,
     pub grpc: String,
     pub admin_plane: String,
+    pub admin: AdminClient,
 }
 
 impl Server {
-    /// Start the binary `gristmill` with an empty data directory, on the library in `ORT_DYLIB_PATH`, and with
-    /// these flags beside its addresses. Its log goes to `log`.
+    /// Start the binary `gristmill` with an empty data directory, on the library in
+    /// `ORT_DYLIB_PATH`, and with these flags beside its addresses. Its log goes to `log`.
     pub fn start(gristmill: &Path, flags: &[&str], log: impl Into<Stdio>) -> Result<Self> {
         static STARTED: AtomicU64 = AtomicU64::new(0);
         let library = std::env::var_os("ORT_DYLIB_PATH").context("ORT_DYLIB_PATH is not set")?;
@@ -37,76 +31,36 @@ impl Server {
         let data_dir = std::env::temp_dir().join(name);
         // Of a run that was killed, in a container that counts its processes from the same number.
         let _ = std::fs::remove_dir_all(&data_dir);
-        let child = Command::new(gristmill)
-            .args(["serve", "--listen", "127.0.0.1:0", "--grpc-listen", "127.0.0.1:0"])
-            .args(["--admin-listen", "127.0.0.1:0"])
+        let mut command = serve(gristmill, &data_dir, Listen::FREE_PORTS);
+        command
             .args(flags)
-            .arg("--data-dir")
-            .arg(&data_dir)
             .env("GRISTMILL_ADMIN_TOKEN", ADMIN_TOKEN)
             .env("GRISTMILL_ONNXRUNTIME_LIBRARY", library)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(log)
-            .spawn()
-            .with_context(|| format!("cannot start {}", gristmill.display()))?;
-        let (data_plane, grpc, admin_plane) = (String::new(), String::new(), String::new());
-        let mut server = Self { child, data_dir, data_plane, grpc, admin_plane };
-        server.read_addresses()?;
-        Ok(server)
-    }
-
-    /// Wait until the server says where it listens.
-    fn read_addresses(&mut self) -> Result<()> {
-        let stdout = self.child.stdout.take().context("no standard output")?;
-        for line in BufReader::new(stdout).lines() {
-            let line = line?;
-            let Some((plane, address)) = line.split_once(" http://") else { continue };
-            match plane.trim_end() {
-                "data plane" => self.data_plane = address.to_owned(),
-                "grpc" => self.grpc = address.to_owned(),
-                "admin plane" => {
-                    self.admin_plane = address.to_owned();
-                    return Ok(());
-                }
-                _ => {}
-            }
-        }
-        bail!("the server did not start: {}", self.child.wait()?)
+            .stderr(log);
+        let mut process = ServerProcess::spawn(&mut command)?;
+        let addresses = process.wait_until_serving()?;
+        let client = Client::new(addresses.admin.parse()?);
+        let admin_plane = client.address().authority().to_owned();
+        let admin = AdminClient::new(client.with_token(ADMIN_TOKEN)?);
+        let data_plane = addresses.data_authority().to_owned();
+        let grpc = addresses.grpc_authority().to_owned();
+        Ok(Self { process, data_dir, data_plane, grpc, admin_plane, admin })
     }
 
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.process.child.id()
     }
 
     /// Whether the process has not ended.
     pub fn is_alive(&mut self) -> Result<bool> {
-        Ok(self.child.try_wait()?.is_none())
-    }
-
-    /// Put a document by the admin API.
-    pub async fn put_json(&self, path: &str, document: &Value) -> Result<()> {
-        self.put(path, "application/json", document.to_string().into_bytes()).await
-    }
-
-    /// Put a file by the admin API.
-    pub async fn put(&self, path: &str, content_type: &str, body: Vec<u8>) -> Result<()> {
-        let request = Request::put(format!("/admin/v1/{path}"))
-            .header(HOST, "localhost")
-            .header(AUTHORIZATION, format!("Bearer {ADMIN_TOKEN}"))
-            .header(CONTENT_TYPE, content_type)
-            .body(Full::from(Bytes::from(body)))?;
-        let mut connection = Connection::open(&self.admin_plane).await?;
-        connection.send(request).await.with_context(|| format!("PUT {path}"))?;
-        Ok(())
+        Ok(self.process.child.try_wait()?.is_none())
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        // Its data are removed once it has ended.
+        self.process.kill();
         let _ = std::fs::remove_dir_all(&self.data_dir);
     }
 }

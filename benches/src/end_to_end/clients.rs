@@ -5,13 +5,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use http_body_util::Full;
-use hyper::{Request, Response};
+use gristmill_client::http::Request;
+use gristmill_client::{Answer, Connection, HEADER_LENGTH};
 use tokio::task::JoinSet;
 use tokio::time::sleep_until;
 
-use super::server::{HEADER_LENGTH, Server};
-use crate::connection::{Connection, shown};
+use super::server::Server;
 
 /// From the first connection to the window in which answers count: several batches.
 const SETTLE: Duration = Duration::from_millis(500);
@@ -19,7 +18,7 @@ const SETTLE: Duration = Duration::from_millis(500);
 pub(super) struct Clients {
     pub(super) connections: usize,
     /// Given out to the connections by turns.
-    pub(super) requests: Vec<Request<Full<Bytes>>>,
+    pub(super) requests: Vec<Request<Bytes>>,
     /// Rows of each request.
     pub(super) rows: usize,
     /// Bytes of the tensors in each answer.
@@ -64,19 +63,19 @@ impl Clients {
 /// Send `request` until the window ends; returns how many answers came in it.
 async fn client(
     address: String,
-    request: Request<Full<Bytes>>,
+    request: Request<Bytes>,
     answer_bytes: usize,
     window: Range<Instant>,
 ) -> Result<usize> {
     let mut connection = Connection::open(&address).await?;
     let mut answers = 0;
     while Instant::now() < window.end {
-        let answer = connection.send(request.clone()).await?;
+        let answer = connection.send(request.clone()).await?.ok()?;
         let bytes = tensor_bytes(&answer)?;
         ensure!(
             bytes == answer_bytes,
             "an answer of {bytes} bytes, not {answer_bytes}: {}",
-            shown(answer.body())
+            answer.beginning()
         );
         if window.contains(&Instant::now()) {
             answers += 1;
@@ -86,9 +85,8 @@ async fn client(
 }
 
 /// How much follows the answer's JSON.
-fn tensor_bytes(answer: &Response<Bytes>) -> Result<usize> {
-    let header_len = answer.headers().get(HEADER_LENGTH).and_then(|value| value.to_str().ok());
-    let header_len: Option<usize> = header_len.and_then(|text| text.parse().ok());
-    let bytes = header_len.and_then(|len| answer.body().len().checked_sub(len));
-    bytes.with_context(|| format!("an answer without binary tensors: {}", shown(answer.body())))
+fn tensor_bytes(answer: &Answer) -> Result<usize> {
+    let header_len: Option<usize> = answer.header(HEADER_LENGTH).parse().ok();
+    let bytes = header_len.and_then(|len| answer.body.len().checked_sub(len));
+    bytes.with_context(|| format!("an answer without binary tensors: {}", answer.beginning()))
 }

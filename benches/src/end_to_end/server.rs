@@ -6,16 +6,13 @@ use std::process::Stdio;
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use gristmill_backend::LoadOptions;
+use gristmill_client::http::Request;
+use gristmill_client::http::header::CONTENT_TYPE;
+use gristmill_client::{BinaryTensor, Connection, HEADER_LENGTH, infer_body};
 use gristmill_core::Tensor;
-use http_body_util::Full;
-use hyper::Request;
-use hyper::header::{CONTENT_TYPE, HOST};
 use serde_json::{Value, json};
 
-use crate::connection::Connection;
 use crate::server;
-
-pub(super) const HEADER_LENGTH: &str = "inference-header-content-length";
 
 const TENANT: &str = "bench";
 const MODEL: &str = "resnet50";
@@ -52,13 +49,14 @@ impl Server {
 
     /// Upload the model, and let calls without a key run it.
     pub(super) async fn deploy(&self, onnx: Vec<u8>) -> Result<()> {
-        self.0.put(&format!("models/{MODEL}"), "application/octet-stream", onnx).await?;
+        self.0.admin.put(&format!("models/{MODEL}"), onnx).await?;
         let tenant = json!({ "open": true, "models": [MODEL] });
-        self.0.put_json(&format!("tenants/{TENANT}"), &tenant).await
+        self.0.admin.put_json(&format!("tenants/{TENANT}"), &tenant).await?;
+        Ok(())
     }
 
-    /// Load the model again, in the way that the bare session is loaded, for batches of this size. It has
-    /// the same providers: none that would stand by unnoticed.
+    /// Load the model again, in the way that the bare session is loaded, for batches of this size.
+    /// It has the same providers: none that would stand by unnoticed.
     pub(super) async fn configure(
         &self,
         options: &LoadOptions,
@@ -76,14 +74,15 @@ impl Server {
         if !options.cuda_options.is_empty() {
             config["provider_options"] = json!({ "cuda": options.cuda_options });
         }
-        self.0.put_json(&format!("models/{MODEL}/config"), &config).await
+        self.0.admin.put_json(&format!("models/{MODEL}/config"), &config).await?;
+        Ok(())
     }
 
     pub(super) async fn counts(&self) -> Result<Counts> {
-        let request = Request::get(format!("/v2/models/{MODEL}/stats")).header(HOST, "localhost");
+        let request = Request::get(format!("/v2/models/{MODEL}/stats")).body(Bytes::new())?;
         let mut connection = Connection::open(self.data_plane()).await?;
-        let answer = connection.send(request.body(Full::default())?).await?;
-        let statistics: Value = serde_json::from_slice(answer.body())?;
+        let answer = connection.send(request).await?.ok()?;
+        let statistics: Value = serde_json::from_slice(&answer.body)?;
         let count = |name: &str| {
             let count = statistics["model_stats"][0][name].as_f64();
             count.with_context(|| format!("no {name} in {statistics}"))
@@ -93,24 +92,17 @@ impl Server {
 }
 
 /// A request for the model with `rows`, each of one row, as its one input; binary both ways.
-pub(super) fn infer_request(input: &str, rows: &[Tensor]) -> Request<Full<Bytes>> {
+pub(super) fn infer_request(input: &str, rows: &[Tensor]) -> Request<Bytes> {
     let data = rows.iter().map(Tensor::as_bytes).collect::<Vec<_>>().concat();
     let mut shape = rows[0].shape().to_vec();
     shape[0] = rows.len();
-    let input = json!({
-        "name": input,
-        "datatype": rows[0].dtype().as_str(),
-        "shape": shape,
-        "parameters": { "binary_data_size": data.len() },
-    });
-    let parameters = json!({ "binary_data_output": true });
-    let header = json!({ "inputs": [input], "parameters": parameters }).to_string();
-    let body = [header.as_bytes(), &data].concat();
+    let datatype = rows[0].dtype().as_str();
+    let input = BinaryTensor { name: input, datatype, shape: &shape, data: &data };
+    let body = infer_body(&[input], json!({ "parameters": { "binary_data_output": true } }));
     let request = Request::post(format!("/v2/models/{MODEL}/infer"))
-        .header(HOST, "localhost")
         .header(CONTENT_TYPE, "application/octet-stream")
-        .header(HEADER_LENGTH, header.len())
-        .body(Full::from(body));
+        .header(HEADER_LENGTH, body.header_length)
+        .body(body.bytes);
     match request {
         Ok(request) => request,
         Err(error) => unreachable!("{error}"),

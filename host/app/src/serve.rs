@@ -18,6 +18,7 @@ use clap::{ArgMatches, Command};
 use gristmill_admin::{AdminPlane, UploadLimits};
 use gristmill_backend::{Backends, LibrarySearch};
 use gristmill_child::{ChildLimits, ChildRunner, RunnerConfig};
+use gristmill_client::Addresses;
 use gristmill_control::{Control, ControlParts, Progress, ProverConfig};
 use gristmill_core::{BufferPool, PipelineLimits};
 use gristmill_http::{DataPlane, GrpcPlane, Inference, InferenceConfig, Loading, grpc_plane};
@@ -25,8 +26,7 @@ use gristmill_sandbox::{Compiler, Sandbox, SandboxConfig};
 use gristmill_store::Store;
 use gristmill_telemetry::{Log, LogFormat};
 use gristmill_thread::Share;
-use gristmill_transport::{Connections, ListenerConfig, Protocol, Shutdown, serve};
-use serde_json::json;
+use gristmill_transport::{Protocol, Shutdown, serve};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::either::Either;
@@ -144,7 +144,7 @@ async fn run_server(config: Arc<Config>, files: usize, log: Log) -> Result<Infal
     let given = config.access.admin_token.as_ref().map(|token| token.0.as_str());
     let token = admin_token(given, &config.data.data_dir, as_json)?;
     let addresses = listeners.addresses()?;
-    let [data, grpc, admin] = &addresses;
+    let Addresses { data, grpc, admin } = &addresses;
     tracing::info!(data, grpc, admin, "listening, loading the state");
 
     let (shutdown, progress) = (Shutdown::new(), Progress::default());
@@ -207,11 +207,11 @@ async fn run_server(config: Arc<Config>, files: usize, log: Log) -> Result<Infal
 }
 
 impl Listeners {
-    fn addresses(&self) -> Result<[String; 3]> {
+    fn addresses(&self) -> Result<Addresses> {
         let url = |listener: &TcpListener| -> Result<String> {
             Ok(format!("http://{}", listener.local_addr()?))
         };
-        Ok([url(&self.data)?, url(&self.grpc)?, url(&self.admin)?])
+        Ok(Addresses { data: url(&self.data)?, grpc: url(&self.grpc)?, admin: url(&self.admin)? })
     }
 
     /// Serve all planes; each task says whether all of its connections finished in time.
@@ -339,19 +339,14 @@ async fn bind(setting: &str, address: std::net::SocketAddr) -> Result<TcpListene
 }
 
 /// Say where the server is: on standard output, for people and scripts that started it.
-fn announce(format: LogFormat, addresses: &[String; 3]) -> Result<()> {
+fn announce(format: LogFormat, addresses: &Addresses) -> Result<()> {
     let mut out = std::io::stdout().lock();
     let version = env!("CARGO_PKG_VERSION");
-    let [data, grpc, admin] = addresses;
-    if format == LogFormat::Json {
-        let line = json!({
-            "message": "serving", "version": version, "data": data, "grpc": grpc, "admin": admin,
-        });
-        writeln!(out, "{line}")?;
-    } else {
-        writeln!(out, "gristmill {version}")?;
-        writeln!(out, "data plane  {data}\ngrpc        {grpc}\nadmin plane {admin}")?;
-    }
+    let said = match format {
+        LogFormat::Json => addresses.to_json(version),
+        LogFormat::Text => addresses.to_text(version),
+    };
+    out.write_all(said.as_bytes())?;
     out.flush()?;
     Ok(())
 }

@@ -3,6 +3,9 @@
 use std::thread;
 
 use anyhow::{Context, Result};
+use bytes::Bytes;
+use gristmill_client::http::Request;
+use gristmill_client::{Client, Listen, block_on};
 use serde_json::{Map, Value};
 
 use crate::server::{ACME_KEY, Server};
@@ -16,9 +19,9 @@ const AT_A_TIME: usize = 8;
 pub(crate) fn run() -> Result<()> {
     let built = setup::build_demo()?;
     step("starting the server");
-    let addresses = ["127.0.0.1:8080", "127.0.0.1:8082", "127.0.0.1:8081"];
+    let listen = Listen { data: "127.0.0.1:8080", grpc: "127.0.0.1:8082", admin: "127.0.0.1:8081" };
     let data = target().join("demo");
-    let server = Server::start(&built.gristmill, &data, &built.onnxruntime, addresses)?;
+    let server = Server::start(&built.gristmill, &data, &built.onnxruntime, listen)?;
     server.deploy_demo(&built.components)?;
     step("sending digits of two tenants at the same time");
     send_as_both_tenants(&server.url)?;
@@ -33,14 +36,14 @@ pub(crate) fn run() -> Result<()> {
 
 /// Digits for `demo`, which is open, and for `acme`, which has a key.
 fn send_as_both_tenants(url: &str) -> Result<()> {
-    let picture = std::fs::read(root().join("models/digits/samples/seven.png"))?;
+    let picture = Bytes::from(std::fs::read(root().join("models/digits/samples/seven.png"))?);
+    let anyone = Client::new(url.parse()?);
+    let acme = anyone.clone().with_token(ACME_KEY)?;
     let send = |tenant: &str| -> Result<()> {
-        let url = format!("{url}/v1/{tenant}/infer/digits");
-        let mut request = ureq::post(&url);
-        if tenant == "acme" {
-            request = request.header("authorization", format!("Bearer {ACME_KEY}"));
-        }
-        request.send(&picture[..]).with_context(|| format!("POST {url}"))?;
+        let client = if tenant == "acme" { &acme } else { &anyone };
+        let path = format!("/v1/{tenant}/infer/digits");
+        let answer = block_on(client.send(Request::post(&path).body(picture.clone())?));
+        answer?.ok().with_context(|| format!("POST {path}"))?;
         Ok(())
     };
     let repeat = |tenant: &str| (0..REQUESTS / AT_A_TIME).try_for_each(|_| send(tenant));

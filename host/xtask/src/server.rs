@@ -1,14 +1,13 @@
 //! A server of this repository, started for a task, with the demo's tenants.
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
+use gristmill_client::{Listen, ServerProcess, serve};
 use serde_json::json;
 
 use crate::admin::Admin;
-use crate::shell::{program, root};
+use crate::shell::root;
 
 const TOKEN: &str = "demo-admin-token-not-for-production";
 /// The key of the demo's second tenant, `acme`.
@@ -16,7 +15,7 @@ pub(crate) const ACME_KEY: &str = "acme-demo-key-0001";
 
 /// A running server; stopped when dropped.
 pub(crate) struct Server {
-    child: Child,
+    process: ServerProcess,
     /// Where the data plane answers HTTP.
     pub(crate) url: String,
     /// Where it answers gRPC: host and port, as clients of the Open Inference Protocol want it.
@@ -25,51 +24,32 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Start `gristmill serve` with its data in `data`, which is emptied first; `addresses` are for HTTP,
-    /// gRPC and the admin plane. Calls of the Open Inference Protocol without a key are tenant `demo`'s.
+    /// Start `gristmill serve` with its data in `data`, which is emptied first. Calls of the Open
+    /// Inference Protocol without a key are tenant `demo`'s.
     pub(crate) fn start(
         gristmill: &Path,
         data: &Path,
         onnxruntime: &Path,
-        addresses: [&str; 3],
+        listen: Listen<'_>,
     ) -> Result<Self> {
         let _ = std::fs::remove_dir_all(data);
-        let mut child = program(gristmill)
-            .arg("serve")
-            .args(["--listen", addresses[0], "--grpc-listen", addresses[1]])
-            .args(["--admin-listen", addresses[2], "--open-tenant", "demo"])
-            .arg("--data-dir")
-            .arg(data)
+        let mut command = serve(gristmill, data, listen);
+        command
+            .current_dir(root())
+            .args(["--open-tenant", "demo"])
             // Not a flag: older servers, which a newer one is compared with, need not know it.
             .env("GRISTMILL_SHUTDOWN_DELAY_S", "0")
             .env("GRISTMILL_ADMIN_TOKEN", TOKEN)
-            .env("GRISTMILL_ONNXRUNTIME_LIBRARY", onnxruntime)
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("cannot start {}", gristmill.display()))?;
-        let stdout = child.stdout.take().context("no standard output")?;
-        let (mut url, mut grpc, mut admin) = (None, None, None);
-        for line in BufReader::new(stdout).lines() {
-            let line = line?;
-            let address = line.split_whitespace().last().map(str::to_owned);
-            if line.starts_with("data plane") {
-                url = address;
-            } else if line.starts_with("grpc") {
-                grpc = address.map(|url| url.trim_start_matches("http://").to_owned());
-            } else if line.starts_with("admin plane") {
-                admin = address;
-                break;
-            }
-        }
-        let Some(((url, grpc), admin)) = url.zip(grpc).zip(admin) else {
-            bail!("the server did not start: {}", child.wait()?);
-        };
-        let admin = Admin { url: admin, token: TOKEN.into() };
-        Ok(Self { child, url, grpc, admin })
+            .env("GRISTMILL_ONNXRUNTIME_LIBRARY", onnxruntime);
+        let mut process = ServerProcess::spawn(&mut command)?;
+        let addresses = process.wait_until_serving()?;
+        let grpc = addresses.grpc_authority().to_owned();
+        let admin = Admin::new(addresses.admin, TOKEN)?;
+        Ok(Self { process, url: addresses.data, grpc, admin })
     }
 
-    /// Models, plugins and pipelines of tenant `demo`, which is open, and of `acme`, which has a key
-    /// and another way to serve the same model.
+    /// Models, plugins and pipelines of tenant `demo`, which is open, and of `acme`, which has a
+    /// key and another way to serve the same model.
     pub(crate) fn deploy_demo(&self, components: &Path) -> Result<()> {
         let admin = &self.admin;
         let models = ["digits", "ranker"];
@@ -103,15 +83,7 @@ impl Server {
 
     /// Wait until the server ends by itself.
     pub(crate) fn wait(mut self) -> Result<()> {
-        self.child.wait()?;
+        self.process.child.wait()?;
         Ok(())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -8,12 +8,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use bytes::Bytes;
-use gristmill_benches::connection::Connection;
 use gristmill_benches::harness::percentile;
+use gristmill_client::Connection;
+use gristmill_client::http::Request;
+use gristmill_client::http::header::CONTENT_TYPE;
 use gristmill_thread::Share;
-use http_body_util::Full;
-use hyper::Request;
-use hyper::header::{CONTENT_TYPE, HOST};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
@@ -122,10 +121,9 @@ async fn ask(question: &Question, idle: &Idle) -> Result<Bytes> {
         None => Connection::open(&question.address).await?,
     };
     let request = Request::post(&question.path)
-        .header(HOST, "localhost")
         .header(CONTENT_TYPE, "application/json")
-        .body(Full::from(question.body.clone()))?;
-    let body = connection.send(request).await?.into_body();
+        .body(question.body.clone())?;
+    let body = connection.send(request).await?.ok()?.body;
     lock(idle).push(connection);
     match &question.answer {
         Some(answer) if *answer != body => Err(anyhow!("another answer")),

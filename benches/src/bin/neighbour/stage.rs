@@ -40,13 +40,13 @@ impl Stage {
     }
 
     async fn deploy(&self, components: &Path) -> Result<()> {
-        let server = &self.server;
+        let admin = &self.server.admin;
         for model in ["ranker", "digits"] {
             let onnx = read(&PathBuf::from(format!("models/{model}/{model}.onnx")))?;
-            server.put(&format!("models/{model}"), OCTETS, onnx).await?;
+            admin.put(&format!("models/{model}"), onnx).await?;
         }
-        server.put_json("tenants/good", &json!({ "open": true })).await?;
-        server.put_json("tenants/evil", &evil(&["ranker"])).await?;
+        admin.put_json("tenants/good", &json!({ "open": true })).await?;
+        admin.put_json("tenants/evil", &evil(&["ranker"])).await?;
         let plugins = [
             ("good", "ranker-pre"),
             ("good", "ranker-post"),
@@ -55,10 +55,10 @@ impl Stage {
         ];
         for (tenant, plugin) in plugins {
             let file = read(&components.join(format!("{plugin}.wasm")))?;
-            server.put(&format!("tenants/{tenant}/plugins/{plugin}"), OCTETS, file).await?;
+            admin.put(&format!("tenants/{tenant}/plugins/{plugin}"), file).await?;
         }
         let ranker = json!({ "pre": "ranker-pre", "model": "ranker", "post": "ranker-post" });
-        server.put_json("tenants/good/pipelines/ranker", &ranker).await?;
+        admin.put_json("tenants/good/pipelines/ranker", &ranker).await?;
         let pipeline = |plugin: &str, cpu_ms: u64| {
             let limits = json!({ "timeout_ms": DEADLINE_MS, "cpu_ms": cpu_ms });
             json!({ "pre": plugin, "model": "digits", "post": plugin, "limits": limits })
@@ -69,7 +69,7 @@ impl Stage {
             ("patient", "hostile", PATIENT_CPU_MS),
         ] {
             let path = format!("tenants/evil/pipelines/{name}");
-            server.put_json(&path, &pipeline(plugin, cpu_ms)).await?;
+            admin.put_json(&path, &pipeline(plugin, cpu_ms)).await?;
         }
         Ok(())
     }

@@ -21,7 +21,9 @@ pub(crate) fn command() -> Command {
              gristmill plugin push digits.wasm --tenant acme --name reader\n  \
              gristmill plugin push --tenant acme --admin admin.example:8081\n\n\
              The token comes from --token or, better, from GRISTMILL_ADMIN_TOKEN: flags show in the \
-             list of processes. The server prints it at its first start.",
+             list of processes. The server prints it at its first start.\n\n\
+             The token is sent over plain HTTP. For a server on another machine use a private \
+             network, or a tunnel with TLS whose local end --admin names.",
         )
         .arg(
             Arg::new("plugin")
@@ -37,7 +39,7 @@ pub(crate) fn command() -> Command {
                 .value_name("URL")
                 .env("GRISTMILL_ADMIN_URL")
                 .default_value("http://127.0.0.1:8081")
-                .help("The admin plane; http:// may be left out"),
+                .help("The admin plane; http:// may be left out, https is not spoken"),
         )
         .arg(
             Arg::new("token")
@@ -65,7 +67,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     };
     let body = std::fs::read(&file).with_context(|| file.display().to_string())?;
     let answer = admin
-        .put(&format!("tenants/{tenant}/plugins/{name}"), &body)
+        .put(&format!("tenants/{tenant}/plugins/{name}"), body)
         .with_context(|| format!("cannot push {} as {tenant}/{name}", file.display()))?;
     println!("{tenant}/{name} is live in release {}", answer["release"]);
     Ok(())

@@ -2,9 +2,10 @@
 
 use serde_json::json;
 
-use crate::files;
-use crate::raw::Raw;
-use crate::server::{ADMIN_TOKEN, Server, Setup};
+use crate::support::files;
+use crate::support::raw::Raw;
+use crate::support::server::Server;
+use crate::support::setup::{ADMIN_TOKEN, Setup};
 
 #[test]
 fn every_call_leaves_a_line_in_the_log() {

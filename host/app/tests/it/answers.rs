@@ -5,9 +5,9 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 
-use crate::client::Answer;
-use crate::files;
-use crate::server::Server;
+use crate::support::client::Answer;
+use crate::support::files;
+use crate::support::server::Server;
 
 const DIGITS: &str = "/v1/acme/infer/digits";
 

@@ -4,8 +4,9 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::files;
-use crate::server::{Server, Setup};
+use crate::support::files;
+use crate::support::server::Server;
+use crate::support::setup::Setup;
 
 #[track_caller]
 fn assert_backend(server: &Server, model: &str, backend: &str) {

@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::client::Answer;
-use crate::deploy::processor;
-use crate::files;
-use crate::server::{Server, Setup};
+use crate::support::client::Answer;
+use crate::support::deploy::processor;
+use crate::support::files;
+use crate::support::server::Server;
+use crate::support::setup::Setup;
 
 /// Try the change, and see that nothing changed.
 #[track_caller]
@@ -154,7 +155,7 @@ fn a_key_that_could_never_be_used() {
         "a-blank-at-the-end ",
         "not-ascii-\u{e4}-1234567",
         "a-bell-\u{7}-12345678",
-        crate::server::ADMIN_TOKEN,
+        crate::support::setup::ADMIN_TOKEN,
     ];
     let answer = change(&server, "tenants/acme", &json!({ "api_keys": keys, "weight": 0 }));
     let named = [

@@ -1,13 +1,17 @@
-//! Models that do not end, that ask for all memory, or that no longer fit; and what is said of them.
+//! Models that do not end, that ask for all memory, or that no longer fit; and what is said of
+//! them.
 
 use std::time::{Duration, Instant};
 
+use gristmill_client::http::Request;
 use serde_json::{Value, json};
 
-use crate::client::Answer;
-use crate::files;
-use crate::onnx;
-use crate::server::{ADMIN_TOKEN, Server, Setup};
+use crate::support::client::Answer;
+use crate::support::eventually::{eventually, eventually_some};
+use crate::support::files;
+use crate::support::onnx;
+use crate::support::server::Server;
+use crate::support::setup::{ADMIN_TOKEN, Setup};
 
 /// Long enough for a busy machine, and far below what a test waits for at most.
 const GENEROUS: Duration = Duration::from_secs(60);
@@ -56,14 +60,11 @@ fn a_run_without_end_is_ended_and_the_model_serves_on() {
     for times in 1..=2 {
         let late = take_turns(&server, ENDLESS);
         assert_eq!(late.status, 504, "{}", late.text());
-        // There is one instance: it answers only if the run before it has ended. Its queue may be held
-        // to be too long until then.
-        let began = Instant::now();
-        let mut answer = take_turns(&server, 3);
-        while answer.status != 200 {
-            assert!(began.elapsed() < GENEROUS, "{}", answer.text());
-            answer = take_turns(&server, 3);
-        }
+        // There is one instance: it answers only if the run before it has ended. Its queue may be
+        // held to be too long until then.
+        let answer = eventually_some("the instance answers again", || {
+            Some(take_turns(&server, 3)).filter(|answer| answer.status == 200)
+        });
         assert_eq!(doubled(&answer), 8.0);
         let statistics = server.status()["models"]["loop"]["statistics"].clone();
         assert_eq!((&statistics["given_up"], &statistics["lost"]), (&json!(times), &json!(0)));
@@ -118,24 +119,17 @@ fn a_model_whose_first_run_goes_over_the_limit_is_refused() {
 fn a_run_without_end_holds_up_no_shutdown() {
     let setup = Setup::new().flag("--drain-timeout-s", "1").flag("--infer-timeout-s", "600");
     let server = granted(setup, "loop", &onnx::turns_from_input());
-    let address = server.data.address().to_owned();
+    let data = server.data.clone();
     let body = json!({ "inputs": [
         { "name": "x", "datatype": "FP32", "shape": [1, 1], "data": [1.0] },
         { "name": "turns", "datatype": "INT64", "shape": [1, 1], "data": [ENDLESS] },
     ] });
     let client = std::thread::spawn(move || {
         // It gets no answer.
-        let agent = ureq::Agent::new_with_defaults();
-        let _ = agent.post(format!("{address}/v2/models/loop/infer")).send(body.to_string());
+        let request = Request::post("/v2/models/loop/infer").body(body.to_string().into());
+        let _ = data.try_send(request.unwrap());
     });
-    let began = Instant::now();
-    let runs = || {
-        let statistics = server.status()["models"]["loop"]["statistics"].clone();
-        statistics["running"] == 1
-    };
-    while !runs() {
-        assert!(began.elapsed() < GENEROUS, "it does not run");
-    }
+    eventually("it runs", || server.status()["models"]["loop"]["statistics"]["running"] == 1);
     let stopped = Instant::now();
     server.signal_terminate();
     let (_, status, _) = server.wait();

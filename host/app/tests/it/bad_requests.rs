@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::deploy::{processor, ranker_body};
-use crate::files;
-use crate::raw::{self, Raw};
-use crate::server::{Server, Setup};
+use crate::support::deploy::{processor, ranker_body};
+use crate::support::files;
+use crate::support::raw::{self, Raw};
+use crate::support::server::Server;
+use crate::support::setup::Setup;
 
 const ACME_KEY: &str = "the-key-of-acme-1";
 

@@ -2,11 +2,11 @@
 
 use wit_component::StringEncoding;
 
-use crate::client::Answer;
-use crate::files;
-use crate::guests;
-use crate::modules::{ANSWER, Guest, honest};
-use crate::server::Server;
+use crate::support::client::Answer;
+use crate::support::files;
+use crate::support::guests;
+use crate::support::modules::{ANSWER, Guest, honest};
+use crate::support::server::Server;
 
 /// A component without imports and exports: the preamble alone.
 const EMPTY_COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";

@@ -1,12 +1,12 @@
 //! A model's batching, as its configuration says, changed while the server runs.
 
-use std::time::{Duration, Instant};
-
+use gristmill_client::{BinaryTensor, InferBody, infer_body};
 use serde_json::{Value, json};
 
-use crate::deploy::processor;
-use crate::files;
-use crate::server::Server;
+use crate::support::deploy::processor;
+use crate::support::eventually::{eventually, eventually_some};
+use crate::support::files;
+use crate::support::server::Server;
 
 #[test]
 fn a_preferred_size_is_waited_for_and_a_new_configuration_applies_at_once() {
@@ -14,7 +14,8 @@ fn a_preferred_size_is_waited_for_and_a_new_configuration_applies_at_once() {
     server.digits("acme");
     let config = json!({ "max_queue_delay_us": 60_000_000, "preferred_batch_sizes": [2] });
     server.put_json("models/digits/config", &config);
-    // Neither is answered before the other has come, or a minute has passed, which is over the timeout.
+    // Neither is answered before the other has come, or a minute has passed, which is over the
+    // timeout.
     std::thread::scope(|scope| {
         for digit in [1, 6] {
             let server = &server;
@@ -81,22 +82,17 @@ fn what_is_queued_for_longer_than_its_level_allows_is_refused() {
     assert_eq!((&statistics["expired"], &statistics["batches"]), (&json!(1), &json!(0)));
 }
 
-/// A request of so many rows as one tensor for `digits`: its JSON's length and all of it.
-fn many_digits(rows: usize) -> (String, Vec<u8>) {
-    let bytes = rows * 28 * 28 * size_of::<f32>();
-    let input = json!({
-        "name": "input",
-        "datatype": "FP32",
-        "shape": [rows, 1, 28, 28],
-        "parameters": { "binary_data_size": bytes },
-    });
-    let json = json!({ "inputs": [input] }).to_string();
-    (json.len().to_string(), [json.as_bytes(), &vec![0; bytes]].concat())
+/// A request of so many rows as one tensor for `digits`.
+fn many_digits(rows: usize) -> InferBody {
+    let data = vec![0; rows * 28 * 28 * size_of::<f32>()];
+    let shape = [rows, 1, 28, 28];
+    let input = BinaryTensor { name: "input", datatype: "FP32", shape: &shape, data: &data };
+    infer_body(&[input], json!({}))
 }
 
-/// A batch that was long is all that the model has learned from, so it expects the next one to be as
-/// long; and one request is queued, as it waits for a second one to share a batch with. Who has half
-/// the time of a batch left is told at once that it does not suffice.
+/// A batch that was long is all that the model has learned from, so it expects the next one to be
+/// as long; and one request is queued, as it waits for a second one to share a batch with. Who has
+/// half the time of a batch left is told at once that it does not suffice.
 #[test]
 fn what_cannot_be_answered_in_time_is_refused_early() {
     const ROWS: usize = 4096;
@@ -108,10 +104,8 @@ fn what_cannot_be_answered_in_time_is_refused_early() {
         "providers": ["tract"],
     });
     server.put_json("models/digits/config", &config);
-    let (json_len, body) = many_digits(ROWS);
-    let headers = [("inference-header-content-length", json_len.as_str())];
     let path = "/v1/acme/v2/models/digits/infer";
-    assert_eq!(server.data.send("POST", path, &headers, Some(&body)).status, 200);
+    assert_eq!(server.data.infer(path, &many_digits(ROWS)).status, 200);
     let statistics = || server.status()["models"]["digits"]["statistics"].clone();
     let batch_ms = statistics()["compute_infer_us"].as_u64().unwrap() / 1000;
     let limits = json!({ "timeout_ms": (batch_ms / 2).max(1) });
@@ -120,18 +114,13 @@ fn what_cannot_be_answered_in_time_is_refused_early() {
     server.pipeline("acme", "digits", &processor("digits", json!({ "timeout_ms": 100_000 })));
     std::thread::scope(|scope| {
         scope.spawn(|| server.assert_reads("acme", 1));
-        let began = Instant::now();
-        while statistics()["queued_rows"] != 1 {
-            assert!(began.elapsed() < Duration::from_secs(60), "{}", statistics());
-        }
-        let hurried = || server.data.post("/v1/acme/infer/hurried", &files::digit(3));
-        // Its time may be over before it comes to the model, where the plugin has to wait for a core.
-        let mut tried = std::iter::repeat_with(hurried);
-        let refused = tried.find(|answer| {
-            assert!(began.elapsed() < Duration::from_secs(90), "none came to the model in time");
-            answer.status != 504
+        eventually("one row is queued", || statistics()["queued_rows"] == 1);
+        // Its time may be over before it comes to the model, where the plugin has to wait for a
+        // core.
+        let refused = eventually_some("one comes to the model in time", || {
+            let hurried = server.data.post("/v1/acme/infer/hurried", &files::digit(3));
+            (hurried.status != 504).then_some(hurried)
         });
-        let refused = refused.expect("the tries do not end");
         refused.refused(503, "overloaded", &["too busy to answer in time"]);
         assert!(refused.header("retry-after").parse::<u64>().unwrap() > batch_ms / 1000);
         assert_ne!(statistics()["refused_early"], 0);

@@ -9,9 +9,11 @@ use std::process::{Command, Output};
 
 use serde_json::json;
 
-use crate::deploy::processor;
-use crate::files;
-use crate::server::{ADMIN_TOKEN, Server, Setup};
+use crate::support::deploy::processor;
+use crate::support::files;
+use crate::support::server::Server;
+use crate::support::setup::{ADMIN_TOKEN, Setup};
+use crate::support::words::assert_names;
 
 /// `gristmill` with these arguments, run in `directory`.
 fn gristmill(directory: &Path, arguments: &[&str]) -> Output {
@@ -49,11 +51,10 @@ pub(crate) fn push_refused(arguments: &[&str]) -> String {
     refused(directory.path(), &all)
 }
 
+/// Fails unless it is one line with every one of `named`.
 #[track_caller]
-fn assert_names(said: &str, named: &[&str]) {
-    for name in named {
-        assert!(said.contains(name), "{name:?} is missing from:\n{said}");
-    }
+fn assert_line_names(said: &str, named: &[&str]) {
+    assert_names(said, named);
     assert_eq!(said.lines().count(), 1, "{said}");
 }
 
@@ -74,13 +75,13 @@ fn a_plugin_is_pushed_to_an_address_without_a_scheme() {
 #[test]
 fn a_wrong_flag_is_named_with_its_value() {
     let said = push_refused(&["--tenant", "acme", "--name", "Bad Name"]);
-    assert_names(&said, &["--name", "\"Bad Name\"", "a-z, 0-9"]);
+    assert_line_names(&said, &["--name", "\"Bad Name\"", "a-z, 0-9"]);
     let said = push_refused(&["--tenant", "a/../b"]);
-    assert_names(&said, &["--tenant", "\"a/../b\"", "a-z, 0-9"]);
+    assert_line_names(&said, &["--tenant", "\"a/../b\"", "a-z, 0-9"]);
     let said = push_refused(&["--tenant", "acme", "--admin", "not an address"]);
-    assert_names(&said, &["--admin is \"not an address\"", "such as http://127.0.0.1:8081"]);
+    assert_line_names(&said, &["--admin is \"not an address\"", "such as http://127.0.0.1:8081"]);
     let said = push_refused(&["--tenant", "acme", "--token", "the-secret\n"]);
-    assert_names(&said, &["--token", "cannot be sent in a header"]);
+    assert_line_names(&said, &["--token", "cannot be sent in a header"]);
     assert!(!said.contains("the-secret"), "{said}");
 }
 
@@ -89,9 +90,9 @@ fn a_server_that_does_not_run() {
     // Bound and let go: nothing listens there.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let said = push_refused(&["--tenant", "acme", "--admin", &address]);
-    assert_names(&said, &[&address, "nothing listens", "does `gristmill serve` run there?"]);
+    assert_line_names(&said, &[&address, "nothing listens", "does `gristmill serve` run there?"]);
     let said = push_refused(&["--tenant", "acme", "--admin", "no-such-host.invalid:8081"]);
-    assert_names(&said, &["cannot reach no-such-host.invalid:8081", "--admin"]);
+    assert_line_names(&said, &["cannot reach no-such-host.invalid:8081", "--admin"]);
 }
 
 #[test]
@@ -99,10 +100,10 @@ fn an_address_that_is_not_the_admin_planes() {
     let server = Server::start();
     server.open_tenant("acme");
     let said = push_refused(&["--tenant", "acme", "--admin", &server.grpc]);
-    assert_names(&said, &[&server.grpc, "is it the port of gRPC?"]);
+    assert_line_names(&said, &[&server.grpc, "is it the port of gRPC?"]);
     let data = server.data.address();
     let said = push_refused(&["--tenant", "acme", "--admin", data]);
-    assert_names(&said, &["404", "is", "the data plane?", "127.0.0.1:8081"]);
+    assert_line_names(&said, &["404", "is", "the data plane?", "127.0.0.1:8081"]);
 }
 
 #[test]
@@ -130,7 +131,7 @@ fn a_server_of_somebody_else() {
             stream.write_all(answer.as_bytes()).unwrap();
         });
         let said = push_refused(&["--tenant", "acme", "--admin", &address]);
-        assert_names(&said, &["200 OK", &address, "is the admin plane at this address?"]);
+        assert_line_names(&said, &["200 OK", &address, "is the admin plane at this address?"]);
     });
 }
 
@@ -139,9 +140,9 @@ fn a_wrong_token_and_a_tenant_that_is_not_there() {
     let server = Server::start();
     let admin = server.admin.address();
     let wrong = ["--tenant", "acme", "--admin", admin, "--token", "not-the-token-of-this"];
-    assert_names(&push_refused(&wrong), &["403", "admin token"]);
+    assert_line_names(&push_refused(&wrong), &["403", "admin token"]);
     let said = push_refused(&["--tenant", "acme", "--admin", admin]);
-    assert_names(&said, &["404 Not Found: no tenant \"acme\""]);
+    assert_line_names(&said, &["404 Not Found: no tenant \"acme\""]);
     assert!(!said.contains("data plane"), "{said}");
 }
 
@@ -149,7 +150,7 @@ fn a_wrong_token_and_a_tenant_that_is_not_there() {
 fn a_folder_that_is_no_plugin() {
     let directory = tempfile::tempdir().unwrap();
     let said = refused(directory.path(), &["plugin", "build"]);
-    assert_names(&said, &["no Cargo.toml", "gristmill plugin push FILE"]);
+    assert_line_names(&said, &["no Cargo.toml", "gristmill plugin push FILE"]);
     let package = |name: &str, library: &str| {
         let folder = directory.path().join(name);
         fs::create_dir_all(folder.join("src")).unwrap();
@@ -170,7 +171,7 @@ fn a_folder_that_is_no_plugin() {
     assert!(said.contains("is a workspace, not a plugin; build one of its plugins:"), "{said}");
     assert!(said.contains("gristmill plugin build ./reader") && !said.contains("shared"), "{said}");
     let said = refused(directory.path(), &["plugin", "build", "shared"]);
-    assert_names(&said, &["\"shared\" has no cdylib", "crate-type"]);
+    assert_line_names(&said, &["\"shared\" has no cdylib", "crate-type"]);
 }
 
 /// Bytes or a number, as the table of limits writes them.

@@ -5,9 +5,10 @@ use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use crate::deploy::processor;
-use crate::server::{Server, Setup};
-use crate::{files, guests};
+use crate::support::deploy::processor;
+use crate::support::server::Server;
+use crate::support::setup::Setup;
+use crate::support::{files, guests};
 
 /// All files of compiled code below the server's data directory.
 fn code_of(setup: &Setup) -> Vec<PathBuf> {
@@ -209,7 +210,8 @@ fn what_is_left_behind_is_removed() {
     let server = setup.start();
     assert!([&aside, &old, &engine].iter().all(|path| !path.exists()));
     server.assert_reads_digits("acme");
-    // Plugins that are replaced or deleted take their code along; those that are served keep theirs.
+    // Plugins that are replaced or deleted take their code along; those that are served keep
+    // theirs.
     server.plugin("acme", "spare", "hostile");
     let setup = server.kill();
     assert_eq!(code_of(&setup).len(), 2);

@@ -6,41 +6,27 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::server::{Server, Setup};
-use crate::{files, guests, load};
-
-/// Longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// Asks until there is an answer.
-#[track_caller]
-pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = ask() {
-            return found;
-        }
-        assert!(begun.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
-        thread::yield_now();
-    }
-}
+use crate::support::eventually::{eventually, eventually_some};
+use crate::support::server::Server;
+use crate::support::setup::Setup;
+use crate::support::{files, guests, load};
 
 /// Until a plugin is being compiled: the child's process.
 #[track_caller]
 fn until_compiling(server: &Server) -> u32 {
     let is_running = |job: &Value| job["state"] == "running" && job["job"] == "compile-plugin";
-    until("compiling", || {
-        server.status()["jobs"].as_array().unwrap().iter().any(is_running).then_some(())
+    eventually("a plugin is being compiled", || {
+        server.status()["jobs"].as_array().unwrap().iter().any(is_running)
     });
-    until("a child", || server.children().first().copied())
+    eventually_some("it has a child", || server.children().first().copied())
 }
 
 /// Until no process of this number is left.
 #[track_caller]
 fn until_gone(process: u32) {
-    until("the child's end", || {
+    eventually("the child has ended", || {
         let status = fs::read_to_string(format!("/proc/{process}/status"));
-        status.map_or(true, |status| status.contains("State:\tZ")).then_some(())
+        status.map_or(true, |status| status.contains("State:\tZ"))
     });
 }
 
@@ -109,10 +95,10 @@ fn a_child_ends_with_its_client() {
     let head = format!(
         "PUT /admin/v1/tenants/acme/plugins/bomb HTTP/1.1\r\nhost: x\r\n\
          authorization: Bearer {}\r\ncontent-length: {}\r\n\r\n",
-        crate::server::ADMIN_TOKEN,
+        crate::support::setup::ADMIN_TOKEN,
         bomb.len()
     );
-    let mut request = crate::raw::Raw::sent(&server.admin, &head);
+    let mut request = crate::support::raw::Raw::sent(&server.admin, &head);
     request.send(&bomb);
     let child = until_compiling(&server);
     drop(request);
@@ -133,7 +119,7 @@ fn a_termination_ends_children_at_once() {
         thread::spawn(move || other.put(path, &next)),
     ];
     let child = until_compiling(&server);
-    until("both jobs", || (server.status()["jobs"].as_array().unwrap().len() == 2).then_some(()));
+    eventually("both jobs are there", || server.status()["jobs"].as_array().unwrap().len() == 2);
     let begun = Instant::now();
     server.signal_terminate();
     let (_, status, _) = server.wait();
@@ -152,10 +138,10 @@ fn a_child_ends_with_a_server_that_is_killed() {
     let head = format!(
         "PUT /admin/v1/tenants/acme/plugins/bomb HTTP/1.1\r\nhost: x\r\n\
          authorization: Bearer {}\r\ncontent-length: {}\r\n\r\n",
-        crate::server::ADMIN_TOKEN,
+        crate::support::setup::ADMIN_TOKEN,
         guests::bomb().len()
     );
-    let mut request = crate::raw::Raw::sent(&server.admin, &head);
+    let mut request = crate::support::raw::Raw::sent(&server.admin, &head);
     request.send(&guests::bomb());
     let child = until_compiling(&server);
     let setup = server.kill();
@@ -192,7 +178,7 @@ fn a_child_has_a_low_priority_and_nothing_of_the_server() {
     let read = |name: &str| fs::read_to_string(format!("/proc/{child}/{name}")).unwrap();
     // The nineteenth field of the line is its nice value, the seventeenth after its name.
     let nice = || read("stat").rsplit(") ").next().unwrap().split(' ').nth(16).unwrap().to_owned();
-    until("a low priority", || (nice() == "10").then_some(()));
+    eventually("it has a low priority", || nice() == "10");
     assert_eq!(read("environ"), "MIMALLOC_ARENA_EAGER_COMMIT=0\0");
     assert_eq!(fs::read_link(format!("/proc/{child}/cwd")).unwrap().to_str(), Some("/"));
     let data = server.data_dir().to_string_lossy().into_owned();

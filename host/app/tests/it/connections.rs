@@ -5,9 +5,10 @@ use std::net::{Ipv4Addr, TcpStream};
 
 use serde_json::json;
 
-use crate::h2;
-use crate::raw::{self, Raw};
-use crate::server::{Server, Setup};
+use crate::support::h2;
+use crate::support::raw::{self, Raw};
+use crate::support::server::Server;
+use crate::support::setup::Setup;
 
 const LIVE: &str = "GET /livez HTTP/1.1\r\nhost: a\r\n\r\n";
 
@@ -93,7 +94,8 @@ fn a_call_that_came_before_its_connection_was_to_close_is_answered() {
     let mut idle: Vec<_> = (0..16).map(|_| h2::connect(&server.grpc)).collect();
     let newcomer = TcpStream::connect(&server.grpc).unwrap();
     h2::read_until(&mut idle[0], h2::GOAWAY);
-    // The server does not know yet that this was read. The call has its own time: its message never comes.
+    // The server does not know yet that this was read. The call has its own time: its message never
+    // comes.
     h2::begin(&mut idle[0], "/inference.GRPCInferenceService/ServerLive");
     h2::read_until(&mut idle[0], h2::HEADERS);
     h2::assert_closes(&mut idle[0]);

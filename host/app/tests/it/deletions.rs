@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::deploy::processor;
-use crate::files;
-use crate::server::Server;
+use crate::support::deploy::processor;
+use crate::support::files;
+use crate::support::server::Server;
 
-/// Two tenants on the model `digits`, which is granted to both: `acme` with the pipelines `digits`, its
-/// default, and `spare`.
+/// Two tenants on the model `digits`, which is granted to both: `acme` with the pipelines `digits`,
+/// its default, and `spare`.
 fn start() -> Server {
     let server = Server::start();
     for tenant in ["acme", "other"] {

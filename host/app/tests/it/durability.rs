@@ -4,9 +4,11 @@ use std::thread;
 
 use serde_json::Value;
 
-use crate::files;
-use crate::raw::{self, Raw};
-use crate::server::{Server, Setup};
+use crate::support::eventually::eventually;
+use crate::support::files;
+use crate::support::raw::{self, Raw};
+use crate::support::server::Server;
+use crate::support::setup::Setup;
 
 /// All that the status says, but for counters.
 fn state_of(server: &Server) -> Value {
@@ -75,8 +77,7 @@ fn a_termination_lets_requests_finish() {
     // Now the server waits for the body: the request is under way.
     assert!(request.read_until("\r\n\r\n").starts_with("HTTP/1.1 100 "));
     server.signal_terminate();
-    let closed = (0..100_000).any(|_| Raw::try_open(&server.data).is_err());
-    assert!(closed, "the server still accepts connections");
+    eventually("no connection is accepted", || Raw::try_open(&server.data).is_err());
     request.send(&body);
     assert_eq!(request.answer().ok()["label"], 5);
     let (_, status, _) = server.wait();

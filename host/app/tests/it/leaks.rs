@@ -1,4 +1,5 @@
-//! Bytes of one tenant never show up in another tenant's answers, even if its pictures and bodies are damaged.
+//! Bytes of one tenant never show up in another tenant's answers, even if its pictures and bodies
+//! are damaged.
 
 use std::io::Cursor;
 
@@ -6,8 +7,8 @@ use gristmill_core::POISON;
 use image::{ImageFormat, RgbaImage};
 
 use self::dice::Dice;
-use crate::raw::{self, Raw};
-use crate::server::Server;
+use crate::support::raw::{self, Raw};
+use crate::support::server::Server;
 
 #[path = "../../../imaging/tests/it/dice.rs"]
 mod dice;

@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::client::Answer;
-use crate::files;
-use crate::load::under_load;
-use crate::server::{Server, Setup};
+use crate::support::client::Answer;
+use crate::support::files;
+use crate::support::load::under_load;
+use crate::support::server::Server;
+use crate::support::setup::Setup;
 
 const HOSTILE: &str = "/v1/acme/infer/hostile";
 

@@ -6,10 +6,13 @@ use std::thread;
 use serde_json::json;
 use wasm_encoder::InstructionSink;
 
-use crate::deploy::processor;
-use crate::files;
-use crate::modules::{ANSWER, ANY, FLOAT32, Guest, Import, MADE, MADE_HANDLE, honest, store};
-use crate::server::{Server, Setup};
+use crate::support::deploy::processor;
+use crate::support::files;
+use crate::support::modules::{
+    ANSWER, ANY, FLOAT32, Guest, Import, MADE, MADE_HANDLE, honest, store,
+};
+use crate::support::server::Server;
+use crate::support::setup::Setup;
 
 /// Keeps all cores busy while it lives.
 fn beside_a_full_load<R>(body: impl FnOnce() -> R) -> R {
@@ -42,7 +45,8 @@ fn a_long_call_runs_off_the_serving_threads() {
     assert!(serving <= 500, "long calls took {long} ms, serving threads {serving} ms");
 }
 
-/// Softmax over a row of 50,000, a thousand times, without a loop: nothing interrupts the guest's own code.
+/// Softmax over a row of 50,000, a thousand times, without a loop: nothing interrupts the guest's
+/// own code.
 fn softmaxes(code: &mut InstructionSink<'_>) {
     store(code, ROW, 1);
     store(code, ROW + 4, 50_000);

@@ -4,22 +4,13 @@
 //! when it ends, so tests run side by side and in any order. Nothing waits for a time to pass:
 //! a server says when it listens, and everything else is an answer to a request.
 //!
-//! In reading order: `server` is the process, `client` and `raw` speak to it, `deploy` puts tenants
-//! on it, `files` are the plugins, models and pictures, `onnx` makes odd models, `modules` odd plugins, `load` is many requests at once; the rest
-//! are the tests. `cargo xtask test` builds the plugins and fetches ONNX Runtime for them.
+//! `support` is what they share; the rest are the tests. `cargo xtask test` builds the plugins and
+//! fetches ONNX Runtime for them.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
 
-mod client;
-mod deploy;
-mod files;
-mod guests;
-mod load;
-mod modules;
-mod onnx;
-mod raw;
-mod server;
+mod support;
 
 mod admin_calls;
 mod answers;
@@ -37,7 +28,6 @@ mod compiling;
 mod connections;
 mod deletions;
 mod durability;
-mod h2;
 mod leaks;
 mod limits;
 mod logging;

@@ -1,18 +1,19 @@
-//! What no client of the Open Inference Protocol should send, and what many clients do at once: an error
-//! or a closed connection, and nobody else affected.
+//! What no client of the Open Inference Protocol should send, and what many clients do at once: an
+//! error or a closed connection, and nobody else affected.
 
 use std::io::Write;
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
 
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
 use serde_json::{Value, json};
 
-use crate::files;
-use crate::h2;
-use crate::raw::{self, Raw};
-use crate::server::{Server, Setup};
+use crate::support::eventually::eventually;
+use crate::support::files;
+use crate::support::h2;
+use crate::support::raw::{self, Raw};
+use crate::support::server::Server;
+use crate::support::setup::Setup;
 
 const PATH: &str = "/v2/models/ranker/infer";
 
@@ -38,19 +39,6 @@ fn serves(server: &mut Server) {
     assert_eq!(answer["outputs"][0]["shape"], json!([1, 1]), "{answer}");
 }
 
-/// The protocol's error, with every one of `named` in it.
-#[track_caller]
-fn refused(answer: &crate::client::Answer, status: u16, named: &[&str]) {
-    let text = answer.text();
-    assert_eq!(answer.status, status, "{text}");
-    assert_eq!(answer.header("content-type"), "application/json", "{text}");
-    let document: Value = serde_json::from_slice(&answer.body).unwrap();
-    let error = document["error"].as_str().unwrap();
-    for name in named {
-        assert!(error.contains(name), "{name:?} is missing from: {error}");
-    }
-}
-
 #[test]
 fn bodies_and_lengths_that_do_not_agree() {
     let mut server = ranker(Setup::new());
@@ -67,21 +55,23 @@ fn bodies_and_lengths_that_do_not_agree() {
     let row = binary(128, json!([1, 32]));
     let len = row.len().to_string();
     assert_eq!(post(&len, &row, 128).status, 200);
-    refused(&post(&len, &row, 127), 400, &["\"input\"", "128", "only 127 bytes are left"]);
-    refused(&post(&len, &row, 130), 400, &["2 bytes follow the last binary tensor"]);
-    refused(&post("9999", &row, 128), 400, &["Inference-Header-Content-Length is 9999"]);
-    refused(&post("5", &row, 128), 400, &["JSON cannot be read"]);
-    refused(&post("-1", &row, 128), 400, &["Inference-Header-Content-Length is \"-1\""]);
-    refused(&post("0", &row, 128), 400, &["raw body", "FP32 of shape [-1, 32]"]);
+    post(&len, &row, 127)
+        .refused_by_protocol(400, &["\"input\"", "128", "only 127 bytes are left"]);
+    post(&len, &row, 130).refused_by_protocol(400, &["2 bytes follow the last binary tensor"]);
+    post("9999", &row, 128).refused_by_protocol(400, &["Inference-Header-Content-Length is 9999"]);
+    post("5", &row, 128).refused_by_protocol(400, &["JSON cannot be read"]);
+    post("-1", &row, 128).refused_by_protocol(400, &["Inference-Header-Content-Length is \"-1\""]);
+    post("0", &row, 128).refused_by_protocol(400, &["raw body", "FP32 of shape [-1, 32]"]);
     let short = binary(64, json!([1, 32]));
     let answer = post(&short.len().to_string(), &short, 64);
-    refused(&answer, 400, &["data is 64 bytes long", "128"]);
+    answer.refused_by_protocol(400, &["data is 64 bytes long", "128"]);
     for shape in [json!([u32::MAX, u32::MAX, u32::MAX]), json!([1_u64 << 62, 4])] {
         let huge = binary(0, shape);
-        refused(&post(&huge.len().to_string(), &huge, 0), 400, &["overflows"]);
+        post(&huge.len().to_string(), &huge, 0).refused_by_protocol(400, &["overflows"]);
     }
     let huge = binary(0, json!([1_u64 << 61]));
-    refused(&post(&huge.len().to_string(), &huge, 0), 400, &["\"input\"", "9223372036854775808"]);
+    post(&huge.len().to_string(), &huge, 0)
+        .refused_by_protocol(400, &["\"input\"", "9223372036854775808"]);
     serves(&mut server);
 }
 
@@ -91,16 +81,16 @@ fn encodings_that_are_none_and_bodies_that_grow() {
     let send = |encoding: &str, body: &[u8]| {
         server.data.send("POST", PATH, &[("content-encoding", encoding)], Some(body))
     };
-    refused(&send("gzip", b"no gzip"), 400, &["the body is no gzip"]);
-    refused(&send("deflate", b"no deflate"), 400, &["the body is no deflate"]);
-    refused(&send("br", b""), 415, &["content-encoding is \"br\"", "gzip and deflate"]);
+    send("gzip", b"no gzip").refused_by_protocol(400, &["the body is no gzip"]);
+    send("deflate", b"no deflate").refused_by_protocol(400, &["the body is no deflate"]);
+    send("br", b"").refused_by_protocol(415, &["content-encoding is \"br\"", "gzip and deflate"]);
     let gzip = |body: &[u8]| {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
         encoder.write_all(body).unwrap();
         encoder.finish().unwrap()
     };
     // 1 MiB of spaces, in a kilobyte.
-    refused(&send("gzip", &gzip(&vec![b' '; 1 << 20])), 413, &["decompressed", "65536"]);
+    send("gzip", &gzip(&vec![b' '; 1 << 20])).refused_by_protocol(413, &["decompressed", "65536"]);
     let input =
         json!({ "name": "input", "datatype": "FP32", "shape": [1, 32], "data": vec![0; 32] });
     let text = json!({ "inputs": [input] }).to_string();
@@ -109,14 +99,14 @@ fn encodings_that_are_none_and_bodies_that_grow() {
     let mut whole = [gzip(first), gzip(second)].concat();
     assert_eq!(send("GZip", &whole).status, 200);
     whole.extend(b"and more");
-    refused(&send("gzip", &whole), 400, &["the body is no gzip"]);
+    send("gzip", &whole).refused_by_protocol(400, &["the body is no gzip"]);
     let mut zlib = ZlibEncoder::new(Vec::new(), Compression::best());
     zlib.write_all(text.as_bytes()).unwrap();
     let mut whole = zlib.finish().unwrap();
     assert_eq!(send("deflate", &whole).status, 200);
     whole.extend(b"and more");
-    refused(&send("deflate", &whole), 400, &["8 bytes follow it"]);
-    refused(&server.data.post(PATH, &vec![b' '; 65537]), 413, &["limit of 65536 bytes"]);
+    send("deflate", &whole).refused_by_protocol(400, &["8 bytes follow it"]);
+    server.data.post(PATH, &vec![b' '; 65537]).refused_by_protocol(413, &["limit of 65536 bytes"]);
     serves(&mut server);
 }
 
@@ -132,11 +122,11 @@ fn clients_that_leave_or_never_finish() {
     serves(&mut server);
     for length in ["content-length: 900", "content-length: 900000"] {
         let answer = Raw::sent(&server.data, &format!("{}{{", raw::post(PATH, &[length]))).answer();
-        refused(&answer, 408, &["did not arrive within the timeout"]);
+        answer.refused_by_protocol(408, &["did not arrive within the timeout"]);
     }
     // Says that it is much; sends nothing.
     let head = raw::post(PATH, &["connection: close", "content-length: 99999999999"]);
-    refused(&Raw::sent(&server.data, &head).answer(), 413, &["limit of 67108864 bytes"]);
+    Raw::sent(&server.data, &head).answer().refused_by_protocol(413, &["limit of 67108864 bytes"]);
     serves(&mut server);
 }
 
@@ -177,7 +167,7 @@ fn refused_requests_and_the_connections_they_came_by() {
     ] {
         let answer = Raw::sent(&server.data, &lost).answer();
         assert_eq!(answer.header("connection"), "close", "{lost}");
-        refused(&answer, 404, &["nothing"]);
+        answer.refused_by_protocol(404, &["nothing"]);
     }
     // Nor is anything read for a tenant that may not.
     let load = raw::post("/v2/repository/models/ranker/load", &["content-length: 9"]);
@@ -244,11 +234,8 @@ fn connections_that_were_used_and_wait() {
         .collect();
     let calls: Vec<_> = (0..CONNECTIONS / 10).map(|_| h2::connect(&server.grpc)).collect();
     // What they hold is given back once they have waited for a while.
-    let began = Instant::now();
     let grown = || server.resident_bytes().saturating_sub(before) / (CONNECTIONS + calls.len());
-    while grown() > 32 << 10 {
-        assert!(began.elapsed() < Duration::from_secs(60), "{} bytes for each", grown());
-    }
+    eventually("at most 32 KiB for each connection that waits", || grown() <= 32 << 10);
     let row = row().to_string();
     let large = format!("{row}{}", " ".repeat(100_000));
     for used in idle.iter_mut().take(100) {

@@ -1,22 +1,25 @@
 //! What one tenant's requests and answers may hold of the host's memory, and for how long.
 
 use std::io::Write;
-use std::time::{Duration, Instant};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use serde_json::json;
+use gristmill_client::{BinaryTensor, HEADER_LENGTH, InferBody, infer_body};
+use serde_json::{Value, json};
 
-use crate::client::Answer;
-use crate::files;
-use crate::h2;
-use crate::raw::{self, Raw};
-use crate::server::{Server, Setup};
+use crate::support::client::{Answer, Client};
+use crate::support::eventually::eventually;
+use crate::support::files;
+use crate::support::h2;
+use crate::support::raw::{self, Raw};
+use crate::support::server::Server;
+use crate::support::setup::Setup;
 
 const PATH: &str = "/v2/models/identity/infer";
 const MIB: usize = 1 << 20;
 
-/// A server whose tenants `acme`, which needs no key, and `globex` may hold as much as the largest request is.
+/// A server whose tenants `acme`, which needs no key, and `globex` may hold as much as the largest
+/// request is.
 fn identity(bytes_max: usize) -> Server {
     let bytes_max = bytes_max.to_string();
     let setup = Setup::new()
@@ -33,23 +36,20 @@ fn identity(bytes_max: usize) -> Server {
     server
 }
 
-/// A request's header and its body of `bytes` bytes of tensor.
-fn request(bytes: usize) -> (String, Vec<u8>) {
-    let input = json!({
-        "name": "input",
-        "datatype": "FP32",
-        "shape": [1, bytes / 4],
-        "parameters": { "binary_data_size": bytes },
-    });
-    let head = json!({ "inputs": [input], "parameters": { "binary_data_output": true } });
-    let head = head.to_string();
-    let len = head.len().to_string();
-    (len, [head.as_bytes(), &vec![0; bytes]].concat())
+/// A request of `bytes` bytes of tensor.
+fn request(bytes: usize) -> InferBody {
+    let data = vec![0; bytes];
+    let shape = [1, bytes / 4];
+    let input = BinaryTensor { name: "input", datatype: "FP32", shape: &shape, data: &data };
+    infer_body(&[input], binary_output())
 }
 
-fn post(client: &crate::client::Client, bytes: usize) -> Answer {
-    let (header_len, body) = request(bytes);
-    client.send("POST", PATH, &[("inference-header-content-length", &header_len)], Some(&body))
+fn binary_output() -> Value {
+    json!({ "parameters": { "binary_data_output": true } })
+}
+
+fn post(client: &Client, bytes: usize) -> Answer {
+    client.infer(PATH, &request(bytes))
 }
 
 #[test]
@@ -60,15 +60,10 @@ fn what_a_backend_makes_of_texts_counts() {
     let post = |texts: usize, text: &[u8]| {
         let one = [&(text.len() as u32).to_le_bytes()[..], text].concat();
         let bytes = one.repeat(texts);
-        let size = json!({ "binary_data_size": bytes.len() });
         let shape = [1, texts];
-        let input =
-            json!({ "name": "input", "datatype": "BYTES", "shape": shape, "parameters": size });
-        let head = json!({ "inputs": [input], "parameters": { "binary_data_output": true } });
-        let head = head.to_string();
-        let lengths = [("inference-header-content-length", &*head.len().to_string())];
-        let body = [head.as_bytes(), &bytes].concat();
-        server.data.send("POST", "/v2/models/texts/infer", &lengths, Some(&body))
+        let input = BinaryTensor { name: "input", datatype: "BYTES", shape: &shape, data: &bytes };
+        let body = infer_body(&[input], binary_output());
+        server.data.infer("/v2/models/texts/infer", &body)
     };
     assert_eq!(post(10_000, b"a text").status, 200);
     assert_eq!(post(1, &vec![b'x'; 2 * MIB]).status, 200);
@@ -88,10 +83,7 @@ fn held(server: &Server) -> u64 {
 /// Wait until `acme` holds as many bytes as `enough` says.
 #[track_caller]
 fn wait_until_held(server: &Server, enough: impl Fn(u64) -> bool) {
-    let began = Instant::now();
-    while !enough(held(server)) {
-        assert!(began.elapsed() < Duration::from_secs(60), "still {} bytes", held(server));
-    }
+    eventually("so many bytes are held", || enough(held(server)));
 }
 
 #[track_caller]
@@ -153,11 +145,11 @@ fn a_compressed_body_counts_as_it_is_inflated() {
     let mut slow = Raw::sent(&server.data, &head);
     slow.send(&vec![b' '; MIB / 8 * 7]);
     wait_until_held(&server, |bytes| bytes >= (MIB / 8 * 7) as u64);
-    let (header_len, body) = request(MIB / 4);
+    let request = request(MIB / 4);
     let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
-    gzip.write_all(&body).unwrap();
+    gzip.write_all(&request.bytes).unwrap();
     let gzip = gzip.finish().unwrap();
-    let headers = [("inference-header-content-length", &*header_len), ("content-encoding", "gzip")];
+    let headers = [(HEADER_LENGTH, &*request.header_length), ("content-encoding", "gzip")];
     let ask = || server.data.send("POST", PATH, &headers, Some(&gzip));
     assert_busy(&ask());
     drop(slow);
@@ -181,20 +173,20 @@ fn calls_that_need_no_key_have_little_to_say() {
     }
 }
 
-/// More than the buffers of a connection take.
+/// More than the buffers of a connection take whose client's own stays small: the server's grows
+/// with what is under way.
 const MUCH: usize = 24 * MIB;
 
 #[test]
 fn an_answer_that_nobody_reads_counts_until_its_connection_is_closed() {
     let server = identity(MUCH + LITTLE);
     let ask = || post(&server.data, LITTLE);
-    let (header_len, body) = request(MUCH);
-    let lengths = [
-        format!("content-length: {}", body.len()),
-        format!("inference-header-content-length: {header_len}"),
-    ];
-    let mut slow = Raw::sent(&server.data, &raw::post(PATH, &[&lengths[0], &lengths[1]]));
-    slow.send(&body);
+    let InferBody { header_length, bytes } = request(MUCH);
+    let lengths =
+        [format!("content-length: {}", bytes.len()), format!("{HEADER_LENGTH}: {header_length}")];
+    let mut slow = Raw::open_narrow(&server.data);
+    slow.send(raw::post(PATH, &[&lengths[0], &lengths[1]]).as_bytes());
+    slow.send(&bytes);
     // The request is over once its answer begins.
     slow.read_until("HTTP/1.1 200 OK");
     assert!(held(&server) >= MUCH as u64);

@@ -1,13 +1,15 @@
-//! The Open Inference Protocol, spoken by its own Python clients: one test for each script of
-//! tests/clients.
+//! The Open Inference Protocol, spoken by its own Python clients: one test for each library, which
+//! runs the cases of tests/clients that are for it with pytest, on a server of its own.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::json;
 
-use crate::files;
-use crate::server::{ADMIN_TOKEN, Server, Setup};
+use crate::support::files;
+use crate::support::server::Server;
+use crate::support::setup::{ADMIN_TOKEN, Setup};
 
 const KEY: &str = "the-key-of-acme-1";
 const OTHERS_KEY: &str = "the-key-of-other-1";
@@ -16,7 +18,7 @@ const DATATYPES: [&str; 14] = [
     "bf16", "fp32", "fp64", "bytes",
 ];
 
-/// A server with all that tests/clients/cases.py asks for.
+/// A server with all that tests/clients/server.py asks for.
 fn server() -> Server {
     let server = Setup::new().flag("--message-bytes-max", "8388608").start();
     let identities = DATATYPES.map(|datatype| format!("identity-{datatype}"));
@@ -56,15 +58,19 @@ fn server() -> Server {
     server
 }
 
-/// Fails unless the script says that each of its cases passed.
+/// Fails unless all cases for the library pass, with pytest's report. Says how many there were,
+/// past the capture of tests' output.
 #[track_caller]
-fn assert_passes(script: &str) {
+fn assert_passes(library: &str) {
     let server = server();
     let python = std::env::var_os("GRISTMILL_TEST_CLIENTS").map(PathBuf::from).unwrap_or_default();
-    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients");
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients");
     let run = Command::new(&python)
-        .arg("-B")
-        .arg(scripts.join(script))
+        .args(["-B", "-m", "pytest", "-p", "no:cacheprovider", "--strict-markers", "--color=no"])
+        .args(["-q", "--tb=short", "--library", library, "--rootdir"])
+        .args([&cases, &cases])
+        // Packages that come with the libraries bring plugins along.
+        .env("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
         .env("GRISTMILL_HTTP", server.data.address().trim_start_matches("http://"))
         .env("GRISTMILL_GRPC", &server.grpc)
         .env("GRISTMILL_ADMIN", server.admin.address().trim_start_matches("http://"))
@@ -77,31 +83,34 @@ fn assert_passes(script: &str) {
         });
     let (said, failed) =
         (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
-    assert!(run.status.success(), "{script}: {}\n{said}\n{failed}", run.status);
-    assert!(said.lines().count() > 5, "{script} ran too few cases:\n{said}");
+    assert!(run.status.success(), "{library}: {}\n{said}\n{failed}", run.status);
+    let summary = said.lines().rfind(|line| line.contains(" passed")).unwrap_or_default();
+    let passed = summary.split(' ').next().and_then(|count| count.parse::<usize>().ok());
+    assert!(passed.is_some_and(|passed| passed > 5), "{library} ran too few cases:\n{said}");
+    let _ = writeln!(std::io::stderr(), "{library}: {summary}");
 }
 
 #[test]
 fn tritonclient_http() {
-    assert_passes("triton_http.py");
+    assert_passes("tritonclient.http");
 }
 
 #[test]
 fn tritonclient_http_aio() {
-    assert_passes("triton_http_aio.py");
+    assert_passes("tritonclient.http.aio");
 }
 
 #[test]
 fn tritonclient_grpc() {
-    assert_passes("triton_grpc.py");
+    assert_passes("tritonclient.grpc");
 }
 
 #[test]
 fn tritonclient_grpc_aio() {
-    assert_passes("triton_grpc_aio.py");
+    assert_passes("tritonclient.grpc.aio");
 }
 
 #[test]
 fn kserve() {
-    assert_passes("kserve_client.py");
+    assert_passes("kserve");
 }

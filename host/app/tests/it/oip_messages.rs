@@ -3,10 +3,11 @@
 
 use serde_json::{Value, json};
 
-use crate::files;
-use crate::h2;
-use crate::load::under_load;
-use crate::server::{Server, Setup};
+use crate::support::files;
+use crate::support::h2;
+use crate::support::load::under_load;
+use crate::support::server::Server;
+use crate::support::setup::Setup;
 
 const PATH: &str = "/v2/models/ranker/infer";
 const MIB: usize = 1 << 20;

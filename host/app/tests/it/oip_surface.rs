@@ -1,9 +1,11 @@
-//! What the Open Inference Protocol says of models over HTTP, where none of its clients has a word for it.
+//! What the Open Inference Protocol says of models over HTTP, where none of its clients has a word
+//! for it.
 
 use serde_json::{Value, json};
 
-use crate::files;
-use crate::server::{ADMIN_TOKEN, Server, Setup};
+use crate::support::files;
+use crate::support::server::Server;
+use crate::support::setup::{ADMIN_TOKEN, Setup};
 
 /// A server whose tenant `acme`, which needs no key, has the pipeline `digits` and two models.
 fn server() -> Server {

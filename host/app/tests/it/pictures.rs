@@ -1,10 +1,11 @@
-//! Pictures that cost more or less than they look: what they are charged, and on which threads they are looked at.
+//! Pictures that cost more or less than they look: what they are charged, and on which threads they
+//! are looked at.
 
 use serde_json::json;
 
 use self::bits::Bits;
-use crate::deploy::processor;
-use crate::server::Server;
+use crate::support::deploy::processor;
+use crate::support::server::Server;
 
 #[path = "../../../imaging/tests/it/bits.rs"]
 mod bits;
@@ -46,7 +47,8 @@ fn webp_of_noise(side: u32) -> Vec<u8> {
     riff(&data)
 }
 
-/// A lossless WebP of one pixel with so many groups of codes, the tables of each of which take 64 KiB.
+/// A lossless WebP of one pixel with so many groups of codes, the tables of each of which take 64
+/// KiB.
 fn webp_of_codes(groups: u32) -> Vec<u8> {
     let mut bits = webp(1);
     // A colour cache of 2^11 colours, and an entropy image of one pixel.

@@ -6,8 +6,10 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use crate::files;
-use crate::server::{Server, Setup};
+use crate::support::files;
+use crate::support::server::Server;
+use crate::support::setup::Setup;
+use crate::support::words::assert_names;
 
 /// A data directory with four releases, each a tenant.
 fn four_releases() -> Setup {
@@ -25,10 +27,7 @@ fn file(setup: &Setup, number: u64) -> PathBuf {
 
 #[track_caller]
 fn refused(setup: &Setup, named: &[&str]) {
-    let said = setup.refuses();
-    for name in named {
-        assert!(said.contains(name), "{name:?} is missing from:\n{said}");
-    }
+    assert_names(&setup.refuses(), named);
 }
 
 #[test]

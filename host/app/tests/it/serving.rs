@@ -4,11 +4,13 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::client::Answer;
-use crate::deploy::processor;
-use crate::files;
-use crate::load::under_load;
-use crate::server::{ADMIN_TOKEN, Server};
+use crate::support::client::Answer;
+use crate::support::deploy::processor;
+use crate::support::eventually::eventually_some;
+use crate::support::files;
+use crate::support::load::under_load;
+use crate::support::server::Server;
+use crate::support::setup::ADMIN_TOKEN;
 
 const DIGITS: &str = "/v1/acme/infer/digits";
 
@@ -175,10 +177,11 @@ fn tenants_with_different_plugins_share_batches() {
     };
     let shared = under_load(12, work, |answers| {
         let statistics = || server.status()["models"]["digits"]["statistics"].clone();
-        let mut polled = answers.iter().take(5000).map(|()| statistics());
-        polled.find(|statistics| statistics["mixed_batches"] != 0)
+        eventually_some("a batch with rows of both tenants", || {
+            answers.recv().expect("a sender that has not failed");
+            Some(statistics()).filter(|statistics| statistics["mixed_batches"] != 0)
+        })
     });
-    let shared = shared.expect("a batch with rows of both tenants");
     let mixed = shared["recent_mixed_batches"][0].as_object().unwrap();
     assert_eq!(mixed.keys().collect::<Vec<_>>(), ["acme", "other"]);
     assert!(mixed.values().all(|rows| rows.as_u64().unwrap() > 0), "{mixed:?}");

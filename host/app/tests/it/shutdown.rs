@@ -5,9 +5,11 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::command_line::push_refused;
-use crate::deploy::processor;
-use crate::raw::{self, Raw};
-use crate::server::{Server, Setup};
+use crate::support::deploy::processor;
+use crate::support::eventually::eventually;
+use crate::support::raw::{self, Raw};
+use crate::support::server::Server;
+use crate::support::setup::Setup;
 use serde_json::json;
 
 #[test]
@@ -56,7 +58,7 @@ fn a_signal_during_the_drain_ends_the_server_at_once() {
     let mut slow = Raw::sent(&server.data, &head);
     slow.send(&[b' '; 50_000]);
     let under_way = || server.status()["tenants"]["acme"]["bytes_under_way"].as_u64().unwrap();
-    assert!((0..10_000).any(|_| under_way() >= 50_000), "the request is not under way");
+    eventually("the request is under way", || under_way() >= 50_000);
     server.signal_terminate();
     server.log_with("shutting down: finishing requests under way");
     let told = Instant::now();

@@ -3,14 +3,9 @@
 use std::fs;
 use std::net::TcpListener;
 
-use crate::server::{Server, Setup};
-
-#[track_caller]
-fn assert_names(said: &str, named: &[&str]) {
-    for name in named {
-        assert!(said.contains(name), "{name:?} is missing from:\n{said}");
-    }
-}
+use crate::support::server::Server;
+use crate::support::setup::Setup;
+use crate::support::words::assert_names;
 
 #[test]
 fn every_fault_of_the_configuration_is_named_at_once() {

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use crate::client::Answer;
-use crate::files;
-use crate::load::under_load;
-use crate::server::Server;
+use crate::support::client::Answer;
+use crate::support::files;
+use crate::support::load::under_load;
+use crate::support::server::Server;
 
 /// Which of the two plugins answered.
 #[derive(Clone, Copy, Debug, PartialEq)]

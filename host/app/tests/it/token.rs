@@ -5,7 +5,8 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use crate::server::{Server, Setup};
+use crate::support::server::Server;
+use crate::support::setup::Setup;
 
 fn token_file(setup: &Setup) -> PathBuf {
     setup.data_dir().join("admin-token.sha256")
@@ -41,7 +42,7 @@ fn the_first_start_makes_an_admin_token_and_shows_it_once() {
     assert_eq!(rest, "", "nothing more is said");
 
     let server = setup.start();
-    assert!(!server.shows_token(), "{:?}", server.first_lines);
+    assert!(!server.shows_token(), "{:?}", server.first_lines());
     assert_eq!((status(&server, &token), status(&server, "gma_another-token")), (200, 403));
     assert!(!server.log().contains(&token), "the token is in the log");
     assert_no_file_holds(&server.kill(), &token);

@@ -4,10 +4,11 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::compiling::until;
-use crate::onnx;
-use crate::raw::Raw;
-use crate::server::{ADMIN_TOKEN, Server, Setup};
+use crate::support::eventually::eventually;
+use crate::support::onnx;
+use crate::support::raw::Raw;
+use crate::support::server::Server;
+use crate::support::setup::{ADMIN_TOKEN, Setup};
 
 fn jobs(server: &Server) -> Vec<Value> {
     server.status()["jobs"].as_array().unwrap().clone()
@@ -35,7 +36,7 @@ fn a_file_and_a_configuration_that_meet_hold_up_no_other_change() {
     // Models are proven one after the other: both changes wait behind this one, so that each is
     // loaded as if there were no other.
     let busy = endless_upload(&server);
-    let waiting = |count| until("the jobs", || (jobs(&server).len() == count).then_some(()));
+    let waiting = |count| eventually("so many jobs", || jobs(&server).len() == count);
     waiting(1);
     thread::scope(|scope| {
         let file = onnx::slow_to_optimise();
@@ -47,11 +48,11 @@ fn a_file_and_a_configuration_that_meet_hold_up_no_other_change() {
         waiting(3);
         drop(busy);
         // One of them is made. What the other one comes to with it takes minutes to load.
-        until("the first", || (file.is_finished() != config.is_finished()).then_some(()));
+        eventually("one is made", || file.is_finished() != config.is_finished());
         let is_both = |job: &Value| {
             job["state"] == "running" && !job["subject"].as_str().unwrap().contains(&first)
         };
-        until("the load of both", || jobs(&server).iter().any(is_both).then_some(()));
+        eventually("both are loaded", || jobs(&server).iter().any(is_both));
         let before = server.release();
         assert_eq!(server.open_tenant("other"), before + 1);
         assert!(jobs(&server).iter().any(is_both), "the other change waited for the load");
@@ -74,14 +75,14 @@ fn the_file_of_a_client_that_leaves_is_removed() {
         blobs.into_iter().flatten().count()
     };
     let upload = endless_upload(&server);
-    until("its first load", || (!jobs(&server).is_empty()).then_some(()));
+    eventually("its first load begins", || !jobs(&server).is_empty());
     assert_eq!(blobs(), 1);
     drop(upload);
-    until("its removal", || (blobs() == 0).then_some(()));
+    eventually("it is removed", || blobs() == 0);
     assert_eq!(jobs(&server), Vec::<Value>::new());
     // It can be put anew.
     let _upload = endless_upload(&server);
-    until("its first load", || (!jobs(&server).is_empty()).then_some(()));
+    eventually("its first load begins", || !jobs(&server).is_empty());
     assert_eq!(blobs(), 1);
 }
 
@@ -108,5 +109,5 @@ fn uploads_that_arrive_slowly_are_not_held_in_memory() {
         assert!(!detail.contains('/'), "{detail}");
     }
     let incoming = server.data_dir().join("store/incoming");
-    until("their removal", || std::fs::read_dir(&incoming).unwrap().next().is_none().then_some(()));
+    eventually("they are removed", || std::fs::read_dir(&incoming).unwrap().next().is_none());
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use gristmill_client::Listen;
 use serde_json::json;
 
 use super::load::{install_wrk, median, requests_per_second, scenarios, write_script};
@@ -18,9 +19,10 @@ const CONCURRENCY: [u32; 3] = [1, 16, 64];
 const ROUNDS: usize = 7;
 const ROUND_SECONDS: u32 = 3;
 
-/// HTTP, gRPC and the admin plane of each.
-const BEFORE: [&str; 3] = ["127.0.0.1:18080", "127.0.0.1:18082", "127.0.0.1:18081"];
-const AFTER: [&str; 3] = ["127.0.0.1:18180", "127.0.0.1:18182", "127.0.0.1:18181"];
+const BEFORE: Listen<'_> =
+    Listen { data: "127.0.0.1:18080", grpc: "127.0.0.1:18082", admin: "127.0.0.1:18081" };
+const AFTER: Listen<'_> =
+    Listen { data: "127.0.0.1:18180", grpc: "127.0.0.1:18182", admin: "127.0.0.1:18181" };
 
 /// The figure asked for.
 const RATIO_MIN: f64 = 0.97;
@@ -41,9 +43,9 @@ pub(crate) fn run(shipped: &Shipped, options: &Options) -> Result<()> {
     install_wrk()?;
     let resnet50 = resnet50("fp32")?;
     step("starting both servers");
-    let start = |gristmill: &Path, name: &str, addresses| {
+    let start = |gristmill: &Path, name: &str, listen| {
         let (data, onnxruntime) = (target().join(name), setup::install_onnxruntime()?);
-        let server = Server::start(gristmill, &data, &onnxruntime, addresses)?;
+        let server = Server::start(gristmill, &data, &onnxruntime, listen)?;
         server.deploy_demo(&shipped.components)?;
         oip::deploy_large(&server, &resnet50)?;
         anyhow::Ok(server)

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use gristmill_client::Listen;
 use serde_json::json;
 
 use super::Shipped;
@@ -18,8 +19,9 @@ use crate::shell::{output, program, root, step, succeeds, target};
 const CONCURRENCY: [u32; 3] = [1, 16, 64];
 const ROUNDS: usize = 3;
 const ROUND_SECONDS: u32 = 4;
-/// The server's: HTTP, gRPC and the admin plane.
-const ADDRESSES: [&str; 3] = ["127.0.0.1:18080", "127.0.0.1:18082", "127.0.0.1:18081"];
+/// Where the server listens.
+const LISTEN: Listen<'_> =
+    Listen { data: "127.0.0.1:18080", grpc: "127.0.0.1:18082", admin: "127.0.0.1:18081" };
 pub(super) const ECHO: &str = "127.0.0.1:18095";
 const FASTAPI: &str = "127.0.0.1:18090";
 
@@ -146,7 +148,7 @@ pub(super) fn install_wrk() -> Result<()> {
 pub(super) fn start(shipped: &Shipped) -> Result<(Server, Running)> {
     let onnxruntime = setup::install_onnxruntime()?;
     let data = target().join("bench-data");
-    let server = Server::start(&shipped.gristmill, &data, &onnxruntime, ADDRESSES)?;
+    let server = Server::start(&shipped.gristmill, &data, &onnxruntime, LISTEN)?;
     server.deploy_demo(&shipped.components)?;
     let echo = Running::start(program(shipped.binary("echo")).arg(ECHO), ECHO)?;
     Ok((server, echo))

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
+use gristmill_client::{BinaryTensor, Client, HEADER_LENGTH, block_on, infer_body};
 use serde_json::{Value, json};
 
 use super::load::{ECHO, Running, install_wrk, median, requests_per_second, start, write_script};
@@ -378,9 +379,10 @@ struct Statistics(Value);
 
 impl Statistics {
     fn read(server: &Server, scenario: &Scenario) -> Result<Self> {
-        let url = format!("{}/v2/models/{}/stats", server.url, scenario.model);
-        let mut response = ureq::get(&url).call().with_context(|| format!("GET {url}"))?;
-        Ok(Self(serde_json::from_str(&response.body_mut().read_to_string()?)?))
+        let path = format!("/v2/models/{}/stats", scenario.model);
+        let answer = block_on(Client::new(server.url.parse()?).get(&path));
+        let answer = answer?.ok().with_context(|| format!("GET {path}"))?;
+        Ok(Self(serde_json::from_slice(&answer.body)?))
     }
 
     /// A number by its path, `inference_stats/success/ns` for example.
@@ -399,21 +401,15 @@ impl Scenario {
     pub(super) fn write_script(&self) -> Result<PathBuf> {
         let shape: Vec<usize> = std::iter::once(1).chain(self.row.iter().copied()).collect();
         let row = 0.5_f32.to_le_bytes().repeat(shape.iter().product());
-        let input = json!({
-            "name": "input",
-            "datatype": "FP32",
-            "shape": shape,
-            "parameters": { "binary_data_size": row.len() },
-        });
+        let input = BinaryTensor { name: "input", datatype: "FP32", shape: &shape, data: &row };
         let output = json!({ "name": "output", "parameters": { "binary_data": true } });
-        let header = json!({ "id": "", "inputs": [input], "outputs": [output] }).to_string();
+        let sent = infer_body(&[input], json!({ "id": "", "outputs": [output] }));
         let name = format!("oip-{}", self.model);
         let body = target().join(format!("{name}.body"));
-        std::fs::write(&body, [header.as_bytes(), &row[..]].concat())?;
-        let length = header.len().to_string();
+        std::fs::write(&body, &sent.bytes)?;
         let headers = [
             ("content-type", "application/octet-stream"),
-            ("inference-header-content-length", length.as_str()),
+            (HEADER_LENGTH, sent.header_length.as_str()),
         ];
         write_script(&name, &body, &headers)
     }

@@ -2,7 +2,7 @@
 
 use wasm_encoder::{BlockType, InstructionSink};
 
-use crate::modules::{
+use crate::support::modules::{
     ANSWER, ANY, BODY, Guest, Import, LIST, MADE, MADE_HANDLE, OUTPUTS, POST_LOCAL, PRE_LOCAL,
     REALLOC, RUN, SHAPE, TEXT, TEXT_LEN, ZEROS, ZEROS_LEN, honest, make_tensor, prepared,
     responded, store,

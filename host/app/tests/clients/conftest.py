@@ -1,0 +1,97 @@
+"""Which cases run, and on what: one run is of one library, `--library`.
+
+A case that takes `library` runs on all of tritonclient's; the marker `libraries` names those that it is for
+otherwise. Cases are coroutines and run on one event loop, since a library's client belongs to its loop.
+Those with the marker `changes_the_server` run last.
+"""
+
+import asyncio
+import inspect
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.register_assert_rewrite("libraries", "values")
+
+KSERVE = "kserve"
+KSERVE_FILE = "test_kserve.py"
+# Longer than any case takes.
+PATIENCE_S = 240
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--library", required=True, help="tritonclient.http, .http.aio, .grpc, .grpc.aio, kserve"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "libraries(*names): the libraries that a case is for")
+    config.addinivalue_line("markers", "changes_the_server: runs after those without it")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    # Neither imports what only the other needs.
+    if not collection_path.name.startswith("test_"):
+        return None
+    is_kserve = config.getoption("library") == KSERVE
+    return (collection_path.name == KSERVE_FILE) != is_kserve
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    library = config.getoption("library")
+
+    def is_for_library(item: pytest.Item) -> bool:
+        marker = item.get_closest_marker("libraries")
+        return marker is None or library in marker.args
+
+    config.hook.pytest_deselected(items=[item for item in items if not is_for_library(item)])
+    items[:] = [item for item in items if is_for_library(item)]
+    items.sort(key=lambda item: item.get_closest_marker("changes_the_server") is not None)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a case that is a coroutine, to its end or to the end of patience."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    arguments = pyfuncitem._fixtureinfo.argnames
+    case = pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in arguments})
+    pyfuncitem.funcargs["runner"].run(asyncio.wait_for(case, PATIENCE_S))
+    return True
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    # Without waiting for what the libraries of a case that failed left running.
+    status = getattr(config, "exit_status", None)
+    if status:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    session.config.exit_status = int(exitstatus)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def runner() -> Iterator[asyncio.Runner]:
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture(scope="session")
+def library(runner: asyncio.Runner, pytestconfig: pytest.Config) -> Iterator[Any]:
+    """The library that this run is of."""
+    from libraries import TRITON
+
+    async def make() -> Any:
+        return TRITON[pytestconfig.getoption("library")]()
+
+    library = runner.run(make())
+    yield library
+    runner.run(library.close())

@@ -1,0 +1,13 @@
+"""The libraries that a case is for, where it is not all of tritonclient's."""
+
+import pytest
+
+# Cases that need JSON tensors or paths, and cases that need streams or deadlines.
+over_http = pytest.mark.libraries("tritonclient.http", "tritonclient.http.aio")
+over_grpc = pytest.mark.libraries("tritonclient.grpc", "tritonclient.grpc.aio")
+
+# Cases that speak to the server without a library: each runs once.
+once_over_http = pytest.mark.libraries("tritonclient.http")
+once_over_grpc = pytest.mark.libraries("tritonclient.grpc")
+
+changes_the_server = pytest.mark.changes_the_server

@@ -1,0 +1,82 @@
+"""The server that the cases speak to, and what `oip_clients.rs` has put on it: the tenant `acme` with the models
+of `GRANTED` and the pipelines `digits` and `ranker`, a tenant `other` with those of `OTHERS`, and a model
+`digits` that is granted to nobody.
+"""
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Mapping
+from email.message import Message
+from http.client import HTTPConnection
+from typing import Any
+
+from values import NUMPY_TYPES
+
+HTTP = os.environ["GRISTMILL_HTTP"]
+GRPC = os.environ["GRISTMILL_GRPC"]
+ADMIN = os.environ["GRISTMILL_ADMIN"]
+KEY = os.environ["GRISTMILL_KEY"]
+OTHERS_KEY = os.environ["GRISTMILL_OTHERS_KEY"]
+ADMIN_TOKEN = os.environ["GRISTMILL_ADMIN_TOKEN"]
+NOBODYS = "no-such-key-anywhere"
+
+# `waits` is the ranker, waiting for a second request for a minute, or for as long as a request allows; each
+# of its two levels queues one request, the second is the default. `configured` is the ranker, too.
+GRANTED = {f"identity-{datatype.lower()}" for datatype in NUMPY_TYPES}
+GRANTED |= {"configured", "fixed-rows", "look-up", "ranker", "simple", "waits"}
+OTHERS = {"identity-int64", "ranker"}
+PIPELINES = {"pipeline:digits", "pipeline:ranker"}
+
+# Longer than anything takes that is waited for.
+PATIENCE_S = 60
+
+
+def bearer(key: str | None) -> dict[str, str]:
+    return {"authorization": f"Bearer {key}"} if key else {}
+
+
+def send(
+    method: str,
+    path: str,
+    body: bytes | str | None = None,
+    headers: Mapping[str, str] = {},
+    host: str = HTTP,
+    key: str = KEY,
+) -> tuple[int, Message, bytes]:
+    """The status, headers and body that come back, without any of the libraries."""
+    connection = HTTPConnection(host, timeout=PATIENCE_S)
+    try:
+        connection.request(method, path, body, {**bearer(key), **headers})
+        response = connection.getresponse()
+        return response.status, response.headers, response.read()
+    finally:
+        connection.close()
+
+
+def post(path: str, body: bytes | str, **headers: str) -> tuple[int, Message, bytes]:
+    """The same of a `POST`; the underscores of the headers' names stand for hyphens."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return send("POST", path, body, named)
+
+
+def administer(method: str, path: str, body: bytes | str | None = None) -> Any:
+    """What the admin API answers."""
+    status, _, answer = send(method, f"/admin/v1/{path}", body, host=ADMIN, key=ADMIN_TOKEN)
+    assert status == 200, answer
+    return json.loads(answer)
+
+
+def lane(model: str) -> dict[str, Any]:
+    """What the model's batcher did, as the admin API tells it."""
+    return administer("GET", "status")["models"][model]["statistics"]
+
+
+async def until(model: str, **counted: int) -> None:
+    """Wait until the model's batcher has counted this."""
+    began = time.monotonic()
+    while not counted.items() <= lane(model).items():
+        assert time.monotonic() - began < PATIENCE_S, lane(model)
+        # An asynchronous library goes on here.
+        await asyncio.sleep(0.002)

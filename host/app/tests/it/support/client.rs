@@ -1,0 +1,152 @@
+//! Requests and answers. A connection that breaks fails the test.
+
+use bytes::Bytes;
+use gristmill_client::http::{HeaderMap, Request};
+use gristmill_client::{ClientError, HEADER_LENGTH, InferBody, block_on};
+use serde_json::Value;
+
+use super::eventually::PATIENCE;
+use super::words::assert_names;
+
+/// One of a server's planes, and the token that requests carry. Each request has a connection of
+/// its own: a server may close one whose body it refused unread.
+#[derive(Clone)]
+pub(crate) struct Client {
+    inner: gristmill_client::Client,
+    address: String,
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Client {
+    /// For the plane at `address`, which is a URL without a path.
+    pub(crate) fn new(address: &str, token: Option<&str>) -> Self {
+        // A server that hangs fails the test.
+        let inner = gristmill_client::Client::new(address.parse().unwrap());
+        let without =
+            Self { inner: inner.with_answer_timeout(PATIENCE), address: address.to_owned() };
+        match token {
+            Some(token) => without.with_token(token),
+            None => without,
+        }
+    }
+
+    /// The same with another token.
+    pub(crate) fn with_token(&self, token: &str) -> Self {
+        let Self { inner, address } = self.clone();
+        Self { inner: inner.with_token(token).unwrap(), address }
+    }
+
+    /// The same with no token.
+    pub(crate) fn without_token(&self) -> Self {
+        let Self { inner, address } = self.clone();
+        Self { inner: inner.without_token(), address }
+    }
+
+    /// The plane's URL.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, &[], None)
+    }
+
+    pub(crate) fn delete(&self, path: &str) -> Answer {
+        self.send("DELETE", path, &[], None)
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &[u8]) -> Answer {
+        self.send("POST", path, &[], Some(body))
+    }
+
+    pub(crate) fn put(&self, path: &str, body: &[u8]) -> Answer {
+        self.send("PUT", path, &[], Some(body))
+    }
+
+    pub(crate) fn put_json(&self, path: &str, body: &Value) -> Answer {
+        let json = [("content-type", "application/json")];
+        self.send("PUT", path, &json, Some(body.to_string().as_bytes()))
+    }
+
+    /// The answer to a request with these headers.
+    pub(crate) fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&[u8]>,
+    ) -> Answer {
+        let mut request = Request::builder().method(method).uri(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let body = body.map(Bytes::copy_from_slice).unwrap_or_default();
+        let answer = self.try_send(request.body(body).unwrap());
+        answer.unwrap_or_else(|error| panic!("{method} {path}: {error:?}"))
+    }
+
+    /// The answer to a request of the Open Inference Protocol with binary tensors.
+    pub(crate) fn infer(&self, path: &str, body: &InferBody) -> Answer {
+        let headers = [(HEADER_LENGTH, body.header_length.as_str())];
+        self.send("POST", path, &headers, Some(&body.bytes))
+    }
+
+    /// The answer, where one may not come.
+    pub(crate) fn try_send(&self, request: Request<Bytes>) -> Result<Answer, ClientError> {
+        let answer = block_on(self.inner.send(request))?;
+        let body = answer.body.into();
+        Ok(Answer { status: answer.status.as_u16(), headers: answer.headers, body })
+    }
+}
+
+impl Answer {
+    /// The header's value; empty where it is missing.
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The JSON document of a 200.
+    #[track_caller]
+    pub(crate) fn ok(&self) -> Value {
+        assert_eq!(self.status, 200, "{}", self.text());
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    /// Fails unless this is a problem document of `status` and `code` whose detail holds every one
+    /// of `named`. Returns the detail.
+    #[track_caller]
+    pub(crate) fn refused(&self, status: u16, code: &str, named: &[&str]) -> String {
+        let text = self.text();
+        assert_eq!(self.status, status, "{text}");
+        assert_eq!(self.header("content-type"), "application/problem+json", "{text}");
+        let document: Value = serde_json::from_slice(&self.body).unwrap();
+        assert_eq!(document["code"], code, "{text}");
+        assert_eq!(document["status"], status, "{text}");
+        assert_eq!(document["type"], format!("urn:gristmill:error:{code}"));
+        let detail = document["detail"].as_str().unwrap();
+        assert_names(detail, named);
+        detail.to_owned()
+    }
+
+    /// Fails unless this is an error of the Open Inference Protocol, with `status` and every one of
+    /// `named`.
+    #[track_caller]
+    pub(crate) fn refused_by_protocol(&self, status: u16, named: &[&str]) {
+        let text = self.text();
+        assert_eq!(self.status, status, "{text}");
+        assert_eq!(self.header("content-type"), "application/json", "{text}");
+        let document: Value = serde_json::from_slice(&self.body).unwrap();
+        assert_names(document["error"].as_str().unwrap(), named);
+    }
+}

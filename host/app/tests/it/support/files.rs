@@ -1,0 +1,78 @@
+//! The plugins, models and pictures that tests send.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &Path) -> Vec<u8> {
+    fs::read(path)
+        .unwrap_or_else(|error| panic!("{}: {error}: run cargo xtask test", path.display()))
+}
+
+/// A plugin of the repository, built.
+pub(crate) fn plugin_path(name: &str) -> PathBuf {
+    let built = std::env::var_os("GRISTMILL_TEST_COMPONENTS").map(PathBuf::from);
+    built.unwrap_or_else(|| root().join("target/components")).join(format!("{name}.wasm"))
+}
+
+pub(crate) fn plugin(name: &str) -> Vec<u8> {
+    read(&plugin_path(name))
+}
+
+/// A plugin of the repository whose memory begins with so many pages of 64 KiB; less than 64.
+pub(crate) fn plugin_that_begins_with(name: &str, pages: u8) -> Vec<u8> {
+    let mut plugin = plugin(name);
+    // The memory section: three bytes long, one memory without a maximum. Globals come next, and
+    // code, where the same bytes may stand by chance, later.
+    let section =
+        |bytes: &[u8]| bytes[..4] == [5, 3, 1, 0] && bytes[4] < 64 && matches!(bytes[5], 6 | 7);
+    let found = (0..plugin.len() - 5).find(|at| section(&plugin[*at..at + 6]));
+    let at = found.unwrap_or_else(|| panic!("no memory section in {name}"));
+    plugin[at + 4] = pages;
+    plugin
+}
+
+/// ONNX Runtime's library.
+pub(crate) fn onnxruntime() -> PathBuf {
+    let path = std::env::var_os("ORT_DYLIB_PATH").map(PathBuf::from).unwrap_or_default();
+    assert!(path.is_file(), "ORT_DYLIB_PATH is {path:?}, which is no file: run cargo xtask test");
+    path
+}
+
+pub(crate) fn model(name: &str) -> Vec<u8> {
+    read(&root().join(format!("models/{name}/{name}.onnx")))
+}
+
+/// A picture in models/digits/samples.
+pub(crate) fn sample(name: &str) -> Vec<u8> {
+    read(&root().join("models/digits/samples").join(name))
+}
+
+/// The picture of a digit.
+pub(crate) fn digit(digit: usize) -> Vec<u8> {
+    sample(&format!("{digit}.png"))
+}
+
+/// Inputs and outputs of the ranker that its training recorded: rows of features, and their scores.
+pub(crate) fn ranker_golden() -> Vec<(Vec<Value>, Vec<f64>)> {
+    let file = read(&root().join("models/ranker/golden.json"));
+    let golden: Value = serde_json::from_slice(&file).unwrap();
+    let cases = golden["cases"].as_array().unwrap().iter();
+    let case = |case: &Value| {
+        let features = case["inputs"][0]["data"].as_array().unwrap();
+        let scores = case["outputs"][0]["data"].as_array().unwrap();
+        let rows = features.chunks_exact(32).map(|row| row.into());
+        (rows.collect(), scores.iter().map(|score| score.as_f64().unwrap()).collect())
+    };
+    cases.map(case).collect()
+}
+
+/// A file of tests/fixtures.
+pub(crate) fn fixture(name: &str) -> Vec<u8> {
+    read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name))
+}

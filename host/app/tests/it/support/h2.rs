@@ -1,0 +1,160 @@
+//! HTTP/2 by the frame, for what no gRPC client would send or leave unread.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+pub(crate) const DATA: u8 = 0;
+pub(crate) const HEADERS: u8 = 1;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+pub(crate) const GOAWAY: u8 = 7;
+const WINDOW_UPDATE: u8 = 8;
+
+/// A setting: how much of each stream may come.
+const INITIAL_WINDOW_SIZE: u8 = 4;
+
+/// The flags of the last frame of a stream, and of headers that are whole.
+pub(crate) const END_STREAM: u8 = 0x1;
+pub(crate) const END_HEADERS: u8 = 0x4;
+/// The flag of settings and pings that answer others.
+const ACK: u8 = 0x1;
+
+/// A connection that has been opened as HTTP/2 asks for.
+pub(crate) fn connect(address: &str) -> TcpStream {
+    connect_with(address, &[])
+}
+
+/// A connection whose client lets nothing of any answer come.
+pub(crate) fn connect_without_window(address: &str) -> TcpStream {
+    connect_with(address, &[0, INITIAL_WINDOW_SIZE, 0, 0, 0, 0])
+}
+
+fn connect_with(address: &str, settings: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
+    stream.write_all(&frame(SETTINGS, 0, 0, settings)).unwrap();
+    // The windows are the server's once it has told both of them, and knows that they are known.
+    let mut told = Vec::new();
+    while !(told.contains(&(SETTINGS, 0)) && told.contains(&(WINDOW_UPDATE, 0))) {
+        let (kind, flags, _) = next(&mut stream).unwrap();
+        told.push((kind, flags));
+    }
+    stream.write_all(&frame(SETTINGS, ACK, 0, &[])).unwrap();
+    stream.write_all(&frame(PING, 0, 0, &[0; 8])).unwrap();
+    while next(&mut stream).unwrap().0 != PING {}
+    stream
+}
+
+/// The kind, the flags and the payload of the next frame, if one comes; pings are answered, not
+/// told.
+pub(crate) fn next(stream: &mut TcpStream) -> Option<(u8, u8, Vec<u8>)> {
+    let (kind, flags, _, payload) = next_of(stream)?;
+    Some((kind, flags, payload))
+}
+
+/// The same with the number of its stream before the payload.
+fn next_of(stream: &mut TcpStream) -> Option<(u8, u8, u32, Vec<u8>)> {
+    loop {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).ok()?;
+        let len = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+        let mut payload = vec![0; len as usize];
+        stream.read_exact(&mut payload).ok()?;
+        let (kind, flags) = (head[3], head[4]);
+        if (kind, flags) != (PING, 0) {
+            let number = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
+            return Some((kind, flags, number, payload));
+        }
+        stream.write_all(&frame(PING, ACK, 0, &payload)).ok()?;
+    }
+}
+
+/// Begin a call of stream 1, without a message.
+pub(crate) fn begin(stream: &mut TcpStream, path: &str) {
+    stream.write_all(&frame(HEADERS, END_HEADERS, 1, &headers(path))).unwrap();
+}
+
+/// Give stream 1 an empty message, its only one.
+pub(crate) fn send_empty(stream: &mut TcpStream) {
+    stream.write_all(&frame(DATA, END_STREAM, 1, &[0; 5])).unwrap();
+}
+
+/// Read until a frame of this kind, which must come.
+#[track_caller]
+pub(crate) fn read_until(stream: &mut TcpStream, kind: u8) {
+    while next(stream).expect("a frame").0 != kind {}
+}
+
+/// Fails where the server does not close the connection.
+#[track_caller]
+pub(crate) fn assert_closes(stream: &mut TcpStream) {
+    // The server sends a ping once a minute.
+    stream.set_read_timeout(Some(Duration::from_secs(40))).unwrap();
+    while next(stream).is_some() {}
+    match stream.read(&mut [0]) {
+        Ok(0) => {}
+        Err(error) if error.kind() == ErrorKind::ConnectionReset => {}
+        other => panic!("the connection stays open: {other:?}"),
+    }
+}
+
+/// Make a call whose message is `message`, as fast as the server lets it: true if it is answered.
+pub(crate) fn call(stream: &mut TcpStream, method: &str, message: &[u8]) -> bool {
+    const FRAME_BYTES: usize = 16 << 10;
+    let headers = headers(&format!("/inference.GRPCInferenceService/{method}"));
+    if stream.write_all(&frame(HEADERS, END_HEADERS, 1, &headers)).is_err() {
+        return false;
+    }
+    let len = (message.len() as u32).to_be_bytes();
+    let body = [&[0], &len[..], message].concat();
+    // As the server has told when the connection was opened.
+    let (mut of_connection, mut of_stream) = (16 << 20, 4 << 20);
+    let mut sent = 0;
+    loop {
+        let part = (body.len() - sent).min(FRAME_BYTES);
+        if part > 0 && part <= of_connection && part <= of_stream {
+            let is_last = sent + part == body.len();
+            let flags = if is_last { END_STREAM } else { 0 };
+            if stream.write_all(&frame(DATA, flags, 1, &body[sent..][..part])).is_err() {
+                return false;
+            }
+            (sent, of_connection, of_stream) =
+                (sent + part, of_connection - part, of_stream - part);
+            continue;
+        }
+        match next_of(stream) {
+            Some((WINDOW_UPDATE, _, number, payload)) => {
+                let more = u32::from_be_bytes(payload.try_into().unwrap()) as usize;
+                *(if number == 0 { &mut of_connection } else { &mut of_stream }) += more;
+            }
+            Some((HEADERS, flags, ..)) if flags & END_STREAM != 0 => return true,
+            Some(_) => {}
+            None => return false,
+        }
+    }
+}
+
+pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let len = (payload.len() as u32).to_be_bytes();
+    [&len[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// The headers of a gRPC call: POST, http, and the rest as literals.
+pub(crate) fn headers(path: &str) -> Vec<u8> {
+    let literal = |index: u8, value: &str| [&[index, value.len() as u8], value.as_bytes()].concat();
+    [
+        vec![0x83, 0x86],
+        literal(0x04, path),
+        literal(0x01, "a"),
+        // content-type is entry 31 of the static table, of which four bits fit in the first byte.
+        literal_at(31, "application/grpc"),
+    ]
+    .concat()
+}
+
+/// A literal whose name is an entry of the static table from 15 on.
+fn literal_at(entry: u8, value: &str) -> Vec<u8> {
+    [&[0x0f, entry - 15, value.len() as u8], value.as_bytes()].concat()
+}

@@ -1,0 +1,123 @@
+//! A server that listens, killed when dropped.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus};
+
+use gristmill_client::Addresses;
+
+use super::client::Client;
+use super::eventually::{eventually, eventually_some};
+use super::process::Process;
+use super::setup::Setup;
+
+/// A server that listens.
+pub(crate) struct Server {
+    /// The data plane, without a key.
+    pub(crate) data: Client,
+    /// The data plane over gRPC: host and port.
+    pub(crate) grpc: String,
+    /// The admin plane, with the admin token where the server was given one.
+    pub(crate) admin: Client,
+    pub(super) process: Process,
+    setup: Setup,
+}
+
+impl Server {
+    pub(super) fn new(process: Process, setup: Setup, addresses: &Addresses) -> Self {
+        let data = Client::new(&addresses.data, None);
+        let admin = Client::new(&addresses.admin, setup.admin_token.as_deref());
+        let grpc = addresses.grpc_authority().to_owned();
+        Self { data, grpc, admin, process, setup }
+    }
+
+    /// One with nothing on it.
+    pub(crate) fn start() -> Self {
+        Setup::new().start()
+    }
+
+    /// All it has written to standard error.
+    pub(crate) fn log(&self) -> String {
+        self.setup.log()
+    }
+
+    /// What it wrote to standard output until it listened.
+    pub(crate) fn first_lines(&self) -> &[String] {
+        &self.process.server.lines
+    }
+
+    /// The log once it holds `text`: a line is written a moment after what it tells of.
+    #[track_caller]
+    pub(crate) fn log_with(&self, text: &str) -> String {
+        eventually_some(&format!("{text:?} in the log"), || {
+            Some(self.log()).filter(|log| log.contains(text))
+        })
+    }
+
+    /// The admin token that it made and showed.
+    #[track_caller]
+    pub(crate) fn shown_token(&self) -> String {
+        let line = self.first_lines().iter().find_map(|line| line.strip_prefix("admin token "));
+        let line = line.unwrap_or_else(|| panic!("no token in {:?}", self.first_lines()));
+        line.strip_suffix(" (shown only this once)").unwrap().to_owned()
+    }
+
+    /// Whether it showed a token.
+    pub(crate) fn shows_token(&self) -> bool {
+        self.first_lines().iter().any(|line| line.contains("admin token"))
+    }
+
+    /// How it was started.
+    pub(crate) fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// Fails unless the log comes to hold `text`; each look is a request, which writes a line
+    /// itself.
+    #[track_caller]
+    pub(crate) fn logs(&self, text: &str) {
+        eventually(&format!("{text:?} in the log"), || {
+            self.status();
+            self.log().contains(text)
+        });
+    }
+
+    /// Fails where the process has ended.
+    #[track_caller]
+    pub(crate) fn assert_alive(&mut self) {
+        let ended = self.process.server.child.try_wait().unwrap();
+        assert!(ended.is_none(), "the server ended with {ended:?}:\n{}", self.log());
+    }
+
+    /// End it at once, as `kill -9` does.
+    pub(crate) fn kill(mut self) -> Setup {
+        self.process.server.kill();
+        self.setup
+    }
+
+    /// Where it keeps its data.
+    pub(crate) fn data_dir(&self) -> PathBuf {
+        self.setup.data_dir()
+    }
+
+    /// Ask it to end, as a supervisor does.
+    pub(crate) fn signal_terminate(&self) {
+        let pid = self.process.server.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    }
+
+    /// Read the log that nobody has read so far, to its end, and wait until it has ended.
+    pub(crate) fn wait_reading_the_log(mut self) -> (String, ExitStatus) {
+        let mut log = String::new();
+        self.process.server.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
+        (log, self.process.server.child.wait().unwrap())
+    }
+
+    /// Wait until it has ended: what remained on standard output, and how it ended.
+    pub(crate) fn wait(mut self) -> (String, ExitStatus, Setup) {
+        let mut rest = String::new();
+        self.process.server.stdout.read_to_string(&mut rest).unwrap();
+        let status = self.process.server.child.wait().unwrap();
+        (rest, status, self.setup)
+    }
+}

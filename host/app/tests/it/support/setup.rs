@@ -1,0 +1,187 @@
+//! How a server is started: its flags, its variables, its limits and its log.
+
+use std::fs::{self, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use gristmill_client::{Addresses, ServerProcess, StartError};
+use tempfile::TempDir;
+
+use super::eventually::eventually_some;
+use super::files;
+use super::process::Process;
+use super::server::Server;
+
+/// The admin token of every server that is given one.
+pub(crate) const ADMIN_TOKEN: &str = "the-tests-admin-token";
+
+/// How a server is started.
+pub(crate) struct Setup {
+    directory: TempDir,
+    flags: Vec<String>,
+    variables: Vec<(String, String)>,
+    onnxruntime: Option<PathBuf>,
+    pub(super) admin_token: Option<String>,
+    /// Whether standard error is a pipe that nobody reads.
+    log_is_unread: bool,
+    open_files: Option<usize>,
+}
+
+impl Setup {
+    /// A new data directory, ONNX Runtime, and [`ADMIN_TOKEN`].
+    pub(crate) fn new() -> Self {
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+            flags: Vec::new(),
+            variables: Vec::new(),
+            onnxruntime: Some(files::onnxruntime()),
+            admin_token: Some(ADMIN_TOKEN.into()),
+            log_is_unread: false,
+            open_files: None,
+        }
+    }
+
+    /// With one more flag.
+    pub(crate) fn flag(mut self, name: &str, value: &str) -> Self {
+        self.flags.extend([name.to_owned(), value.to_owned()]);
+        self
+    }
+
+    /// With one more variable in its environment.
+    pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// With `ORT_DYLIB_PATH` being `library`, or not set.
+    pub(crate) fn onnxruntime(self, library: Option<&Path>) -> Self {
+        Self { onnxruntime: library.map(Path::to_owned), ..self }
+    }
+
+    /// Without an admin token: the server makes one.
+    pub(crate) fn without_admin_token(self) -> Self {
+        Self { admin_token: None, ..self }
+    }
+
+    /// With a log that nobody reads, until [`Server::wait_reading_the_log`] does.
+    pub(crate) fn unread_log(self) -> Self {
+        Self { log_is_unread: true, ..self }
+    }
+
+    /// With at most `max` open files.
+    pub(crate) fn open_files(self, max: usize) -> Self {
+        Self { open_files: Some(max), ..self }
+    }
+
+    /// Without any further flag given before.
+    pub(crate) fn without_flags(self) -> Self {
+        Self { flags: Vec::new(), ..self }
+    }
+
+    /// Where the server keeps its data.
+    pub(crate) fn data_dir(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
+    /// Start the server, which listens when this returns.
+    pub(crate) fn start(self) -> Server {
+        let mut process = self.spawn();
+        match process.server.wait_until_serving() {
+            Ok(addresses) => Server::new(process, self, &addresses),
+            Err(error) => panic!("{error}:\n{}", self.log()),
+        }
+    }
+
+    /// Start the server, which listens when this returns, but may not have loaded its state.
+    pub(crate) fn start_loading(self) -> Server {
+        let mut process = self.spawn();
+        let addresses = eventually_some("it listens", || {
+            let ended = process.server.child.try_wait().unwrap();
+            let log = self.log();
+            assert!(ended.is_none(), "it does not listen:\n{log}");
+            let line = log.lines().find(|line| line.contains("listening"))?;
+            let address = |name: &str| {
+                let value = line.split(' ').find_map(|field| field.strip_prefix(name));
+                value.unwrap_or_else(|| panic!("no {name:?} in {line:?}")).to_owned()
+            };
+            log.ends_with('\n').then(|| Addresses {
+                data: address("data="),
+                grpc: address("grpc="),
+                admin: address("admin="),
+            })
+        });
+        Server::new(process, self, &addresses)
+    }
+
+    /// Start the server where it must refuse to start: returns what it says on standard error.
+    #[track_caller]
+    pub(crate) fn refused(self) -> String {
+        self.refuses()
+    }
+
+    /// The same, where the directory is used again.
+    #[track_caller]
+    pub(crate) fn refuses(&self) -> String {
+        let mut process = self.spawn();
+        match process.server.wait_until_serving() {
+            Err(StartError::Ended(status)) if status.code() == Some(1) => self.log(),
+            other => panic!("the server did not refuse to start: {other:?}:\n{}", self.log()),
+        }
+    }
+
+    /// Run another command of the binary, in the same place.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gristmill"));
+        command.current_dir(self.directory.path()).args(arguments).output().unwrap()
+    }
+
+    fn spawn(&self) -> Process {
+        let log = OpenOptions::new().create(true).append(true).open(self.log_path()).unwrap();
+        let mut command = self.command();
+        command.stderr(if self.log_is_unread { Stdio::piped() } else { log.into() });
+        Process { server: ServerProcess::spawn(&mut command).unwrap(), log: self.log_path() }
+    }
+
+    fn command(&self) -> Command {
+        let binary = env!("CARGO_BIN_EXE_gristmill");
+        let mut command = match self.open_files {
+            None => Command::new(binary),
+            Some(max) => {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", r#"ulimit -n "$0" && exec "$@""#, &max.to_string(), binary]);
+                shell
+            }
+        };
+        // Run where there is no gristmill.toml to be picked up.
+        command.current_dir(self.directory.path());
+        command.arg("serve").arg("--data-dir").arg(self.data_dir());
+        let own = std::env::vars_os().map(|(name, _)| name);
+        for name in own.filter(|name| name.to_string_lossy().starts_with("GRISTMILL_")) {
+            command.env_remove(name);
+        }
+        let given = |flag: &&str| !self.flags.iter().any(|given| given == flag);
+        for flag in ["--listen", "--grpc-listen", "--admin-listen"].into_iter().filter(given) {
+            command.args([flag, "127.0.0.1:0"]);
+        }
+        if given(&"--shutdown-delay-s") {
+            command.args(["--shutdown-delay-s", "0"]);
+        }
+        command.args(&self.flags).env_remove("ORT_DYLIB_PATH").env("NO_COLOR", "1");
+        // It is the server's own work to set this.
+        command.env_remove("ORT_DISABLE_TELEMETRY");
+        command.envs(self.onnxruntime.iter().map(|library| ("ORT_DYLIB_PATH", library)));
+        command.envs(self.admin_token.iter().map(|token| ("GRISTMILL_ADMIN_TOKEN", token)));
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// Where standard error goes.
+    pub(crate) fn log_path(&self) -> PathBuf {
+        self.directory.path().join("stderr.log")
+    }
+
+    /// All that it has written to standard error.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.log_path()).unwrap()
+    }
+}

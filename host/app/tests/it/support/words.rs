@@ -1,0 +1,9 @@
+//! What a message has to say.
+
+/// Fails unless `said` holds every one of `named`.
+#[track_caller]
+pub(crate) fn assert_names(said: &str, named: &[&str]) {
+    for name in named {
+        assert!(said.contains(name), "{name:?} is missing from:\n{said}");
+    }
+}

@@ -1,0 +1,128 @@
+//! Where a plane is: an `http` URL, with or without its scheme.
+
+use std::fmt;
+use std::str::FromStr;
+
+use http::Uri;
+
+const DEFAULT_PORT: u16 = 80;
+
+/// The address of one plane of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    authority: String,
+    target: String,
+    prefix: String,
+}
+
+/// Why a text is not the address of a plane.
+#[derive(Debug, thiserror::Error)]
+pub enum AddressError {
+    /// It is not a URL.
+    #[error("{0}")]
+    Url(#[from] http::uri::InvalidUri),
+    /// A URL without a host.
+    #[error("it names no host")]
+    NoHost,
+    /// A scheme that this client does not speak, because it would need TLS.
+    #[error(
+        "https is not spoken here, so that the token would travel in the clear: run the command \
+         where the admin plane is on loopback or in a private network, or open a tunnel with TLS \
+         on this machine and give its local end as http://"
+    )]
+    Https,
+    /// A scheme other than those of HTTP.
+    #[error("the scheme is {0:?}, not http")]
+    Scheme(String),
+    /// A port alone would be taken for an address: 8081 is 0.0.31.145.
+    #[error("it is a number alone")]
+    NumberAlone,
+    /// A URL with a query.
+    #[error("it has a query")]
+    Query,
+}
+
+impl Address {
+    /// Host and port as they were given.
+    pub fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    /// Host and port to connect to.
+    pub(crate) fn target(&self) -> &str {
+        &self.target
+    }
+
+    /// What goes before each request's path; empty, or begins with a slash.
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+}
+
+impl FromStr for Address {
+    type Err = AddressError;
+
+    fn from_str(given: &str) -> Result<Self, AddressError> {
+        let url = match given.trim() {
+            given if given.contains("://") => given.to_owned(),
+            given => format!("http://{given}"),
+        };
+        let uri: Uri = url.parse()?;
+        let (Some(scheme), Some(host), Some(authority)) =
+            (uri.scheme_str(), uri.host(), uri.authority())
+        else {
+            return Err(AddressError::NoHost);
+        };
+        match scheme {
+            "http" => {}
+            "https" => return Err(AddressError::Https),
+            other => return Err(AddressError::Scheme(other.to_owned())),
+        }
+        if host.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(AddressError::NumberAlone);
+        }
+        if uri.query().is_some() {
+            return Err(AddressError::Query);
+        }
+        Ok(Self {
+            authority: authority.to_string(),
+            target: format!("{host}:{}", uri.port_u16().unwrap_or(DEFAULT_PORT)),
+            prefix: uri.path().trim_end_matches('/').to_owned(),
+        })
+    }
+}
+
+/// The URL, without a slash at its end.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "http://{}{}", self.authority, self.prefix)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Address, AddressError};
+
+    #[test]
+    fn the_scheme_the_port_and_a_last_slash_may_be_left_out() {
+        for (given, url, target) in [
+            ("127.0.0.1:8081", "http://127.0.0.1:8081", "127.0.0.1:8081"),
+            ("localhost:8081/", "http://localhost:8081", "localhost:8081"),
+            ("http://[::1]:8081", "http://[::1]:8081", "[::1]:8081"),
+            (" gristmill.example ", "http://gristmill.example", "gristmill.example:80"),
+            ("http://a/behind/a/proxy/", "http://a/behind/a/proxy", "a:80"),
+        ] {
+            let address: Address = given.parse().unwrap();
+            assert_eq!((address.to_string().as_str(), address.target()), (url, target));
+        }
+    }
+
+    #[test]
+    fn https_is_refused_with_what_to_do() {
+        let refused = "https://gristmill.example".parse::<Address>().unwrap_err();
+        assert!(matches!(refused, AddressError::Https), "{refused}");
+        for named in ["loopback", "private network", "tunnel with TLS"] {
+            assert!(refused.to_string().contains(named), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The lines in which a server says where it listens: written by `gristmill serve`, read by
+//! programs that start it.
+
+use std::io::{self, BufRead};
+
+use serde_json::{Value, json};
+
+const DATA: &str = "data plane  ";
+const GRPC: &str = "grpc        ";
+const ADMIN: &str = "admin plane ";
+
+/// The URL of each plane of a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Addresses {
+    /// Of the data plane.
+    pub data: String,
+    /// Of the data plane over gRPC.
+    pub grpc: String,
+    /// Of the admin plane.
+    pub admin: String,
+}
+
+impl Addresses {
+    /// What a server of this version says, as lines for people.
+    pub fn to_text(&self, version: &str) -> String {
+        let Self { data, grpc, admin } = self;
+        format!("gristmill {version}\n{DATA}{data}\n{GRPC}{grpc}\n{ADMIN}{admin}\n")
+    }
+
+    /// The same as one line of JSON.
+    pub fn to_json(&self, version: &str) -> String {
+        let Self { data, grpc, admin } = self;
+        let line = json!({
+            "message": "serving", "version": version, "data": data, "grpc": grpc, "admin": admin,
+        });
+        format!("{line}\n")
+    }
+
+    /// gRPC's host and port, as clients of the Open Inference Protocol want it.
+    pub fn grpc_authority(&self) -> &str {
+        without_scheme(&self.grpc)
+    }
+
+    /// The data plane's host and port.
+    pub fn data_authority(&self) -> &str {
+        without_scheme(&self.data)
+    }
+
+    /// Reads lines up to those that say it, and adds all of them to `lines`. Returns none where the
+    /// output ends before.
+    pub(crate) fn read(
+        output: &mut impl BufRead,
+        lines: &mut Vec<String>,
+    ) -> io::Result<Option<Self>> {
+        let (mut data, mut grpc) = (None, None);
+        for line in output.lines() {
+            let line = line?;
+            if let Some(addresses) = Self::of_json(&line) {
+                lines.push(line);
+                return Ok(Some(addresses));
+            }
+            let address = |name: &str| line.strip_prefix(name).map(str::to_owned);
+            data = data.or_else(|| address(DATA));
+            grpc = grpc.or_else(|| address(GRPC));
+            let admin = address(ADMIN);
+            lines.push(line);
+            if let Some(((data, grpc), admin)) = data.as_ref().zip(grpc.as_ref()).zip(admin) {
+                return Ok(Some(Self { data: data.clone(), grpc: grpc.clone(), admin }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn of_json(line: &str) -> Option<Self> {
+        let document: Value = serde_json::from_str(line).ok()?;
+        let address = |name: &str| document[name].as_str().map(str::to_owned);
+        Some(Self { data: address("data")?, grpc: address("grpc")?, admin: address("admin")? })
+    }
+}
+
+fn without_scheme(url: &str) -> &str {
+    url.strip_prefix("http://").unwrap_or(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Addresses;
+
+    #[test]
+    fn what_is_written_can_be_read() {
+        let addresses = Addresses {
+            data: "http://127.0.0.1:1".into(),
+            grpc: "http://127.0.0.1:2".into(),
+            admin: "http://127.0.0.1:3".into(),
+        };
+        for said in [addresses.to_text("1.2.3"), addresses.to_json("1.2.3")] {
+            let mut lines = Vec::new();
+            let output = format!("admin token abc (shown only this once)\n{said}and more\n");
+            let read = Addresses::read(&mut output.as_bytes(), &mut lines).unwrap();
+            assert_eq!(read.as_ref(), Some(&addresses));
+            assert_eq!(lines.len(), 1 + said.lines().count());
+        }
+        let none = Addresses::read(&mut &b"gristmill 1.2.3\n"[..], &mut Vec::new()).unwrap();
+        assert_eq!(none, None);
+    }
+}

@@ -1,0 +1,100 @@
+//! The admin API.
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{Request, StatusCode};
+use serde_json::Value;
+
+use crate::client::Client;
+use crate::error::ClientError;
+
+/// A client of one server's admin plane. Paths are those below `/admin/v1/`.
+#[derive(Clone, Debug)]
+pub struct AdminClient {
+    client: Client,
+}
+
+/// Why a call of the admin API did not do what it was to do.
+#[derive(Debug, thiserror::Error)]
+pub enum AdminError {
+    /// There was no answer.
+    #[error(transparent)]
+    NoAnswer(#[from] ClientError),
+    /// The server refused it.
+    #[error("{status}: {detail}")]
+    Refused {
+        /// The answer's status.
+        status: StatusCode,
+        /// The problem document's code.
+        code: String,
+        /// What the server says was wrong.
+        detail: String,
+    },
+    /// The answer is not one of the admin API.
+    #[error("{status}, and not in the words of the admin API: {beginning}")]
+    Foreign {
+        /// The answer's status.
+        status: StatusCode,
+        /// The beginning of its body.
+        beginning: String,
+    },
+}
+
+impl AdminClient {
+    /// Calls with this client, which carries the admin token.
+    pub fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    /// The client that it calls with.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// `GET`: the answer's document.
+    ///
+    /// # Errors
+    /// [`AdminError`], also where the answer is not a document.
+    pub async fn get(&self, path: &str) -> Result<Value, AdminError> {
+        self.call(Request::get(url(path)).body(Bytes::new())).await
+    }
+
+    /// `PUT` of a file: the answer's document.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn put(&self, path: &str, file: impl Into<Bytes>) -> Result<Value, AdminError> {
+        let request = Request::put(url(path)).header(CONTENT_TYPE, "application/octet-stream");
+        self.call(request.body(file.into())).await
+    }
+
+    /// `PUT` of a JSON document: the answer's document.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn put_json(&self, path: &str, document: &Value) -> Result<Value, AdminError> {
+        let request = Request::put(url(path)).header(CONTENT_TYPE, "application/json");
+        self.call(request.body(document.to_string().into())).await
+    }
+
+    async fn call(&self, request: http::Result<Request<Bytes>>) -> Result<Value, AdminError> {
+        let answer = self.client.send(request.map_err(ClientError::from)?).await?;
+        let mut document: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+        let status = answer.status;
+        if status.is_success() && document.is_object() {
+            return Ok(document);
+        }
+        let Value::String(detail) = document["detail"].take() else {
+            return Err(AdminError::Foreign { status, beginning: answer.beginning() });
+        };
+        let code = document["code"].as_str().unwrap_or_default().to_owned();
+        Err(AdminError::Refused { status, code, detail })
+    }
+}
+
+fn url(path: &str) -> String {
+    format!("/admin/v1/{path}")
+}
+
+#[cfg(test)]
+mod tests;

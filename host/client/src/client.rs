@@ -1,0 +1,112 @@
+//! Requests to one plane.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::AUTHORIZATION;
+use http::{HeaderValue, Request, Uri};
+use tokio::time::timeout;
+
+use crate::address::Address;
+use crate::answer::Answer;
+use crate::connection::Connection;
+use crate::error::ClientError;
+
+/// A client of one plane. Each request has a connection of its own.
+#[derive(Clone, Debug)]
+pub struct Client {
+    address: Address,
+    authorization: Option<HeaderValue>,
+    answer_timeout: Option<Duration>,
+}
+
+/// A token that no header can carry; it is not shown.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the token is empty or cannot be sent in a header: it must be ASCII, without line breaks and \
+     without blanks at its ends"
+)]
+pub struct TokenError;
+
+impl Client {
+    /// A client that sends no token and waits for answers as long as they take.
+    pub fn new(address: Address) -> Self {
+        Self { address, authorization: None, answer_timeout: None }
+    }
+
+    /// The same client with this bearer token in each request.
+    ///
+    /// # Errors
+    /// [`TokenError`] where the token is not ASCII text without line breaks and outer blanks.
+    pub fn with_token(self, token: &str) -> Result<Self, TokenError> {
+        let is_plain = !token.is_empty()
+            && token.trim() == token
+            && token.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+        let header = HeaderValue::from_str(&format!("Bearer {token}"));
+        let mut header = header.ok().filter(|_| is_plain).ok_or(TokenError)?;
+        header.set_sensitive(true);
+        Ok(Self { authorization: Some(header), ..self })
+    }
+
+    /// The same client without a token.
+    pub fn without_token(self) -> Self {
+        Self { authorization: None, ..self }
+    }
+
+    /// The same client, whose requests fail where no whole answer comes within `time`.
+    pub fn with_answer_timeout(self, time: Duration) -> Self {
+        Self { answer_timeout: Some(time), ..self }
+    }
+
+    /// The plane's address.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Sends a request whose URI is a path with or without a query; returns the answer, of any
+    /// status.
+    ///
+    /// # Errors
+    /// [`ClientError`] where no whole answer comes.
+    pub async fn send(&self, mut request: Request<Bytes>) -> Result<Answer, ClientError> {
+        if !self.address.prefix().is_empty() {
+            let uri: Result<Uri, _> = format!("{}{}", self.address.prefix(), request.uri()).parse();
+            *request.uri_mut() = uri.map_err(http::Error::from)?;
+        }
+        if let Some(authorization) = &self.authorization {
+            request.headers_mut().insert(AUTHORIZATION, authorization.clone());
+        }
+        let exchange = async {
+            let mut connection = Connection::open(self.address.target()).await?;
+            connection.send(request).await
+        };
+        let Some(after) = self.answer_timeout else { return exchange.await };
+        timeout(after, exchange).await.unwrap_or_else(|_| {
+            Err(ClientError::AnswerTimeout { address: self.address.authority().to_owned(), after })
+        })
+    }
+
+    /// `GET` of a path.
+    ///
+    /// # Errors
+    /// As [`Self::send`].
+    pub async fn get(&self, path: &str) -> Result<Answer, ClientError> {
+        self.send(Request::get(path).body(Bytes::new())?).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Client;
+
+    #[test]
+    fn a_token_that_no_header_carries_is_not_shown() {
+        let client = Client::new("127.0.0.1:8081".parse().unwrap());
+        for token in ["", "the-secret\n", " the-secret", "the-secrét"] {
+            let refused = client.clone().with_token(token).unwrap_err();
+            assert!(!refused.to_string().contains("the-"), "{refused}");
+        }
+        let shown = format!("{:?}", client.with_token("the-secret").unwrap());
+        assert!(!shown.contains("the-secret"), "{shown}");
+    }
+}

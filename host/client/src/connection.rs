@@ -1,0 +1,92 @@
+//! One keep-alive HTTP/1.1 connection.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::header::HOST;
+use http::{HeaderValue, Request};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::answer::Answer;
+use crate::error::ClientError;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The most that is read of an answer's body.
+const ANSWER_BYTES_MAX: usize = 256 << 20;
+
+/// A connection that is used for one request after the other.
+pub struct Connection {
+    address: String,
+    host: HeaderValue,
+    sender: SendRequest<Full<Bytes>>,
+    driver: JoinHandle<()>,
+}
+
+impl Connection {
+    /// Connects to `address`, host and port, within 10 s.
+    ///
+    /// # Errors
+    /// [`ClientError::Connect`], [`ClientError::ConnectTimeout`] and [`ClientError::Exchange`].
+    pub async fn open(address: &str) -> Result<Self, ClientError> {
+        let connect = |source| ClientError::Connect { address: address.to_owned(), source };
+        let stream = timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await.map_err(|_| {
+            ClientError::ConnectTimeout { address: address.to_owned(), after: CONNECT_TIMEOUT }
+        })?;
+        let stream = stream.map_err(connect)?;
+        stream.set_nodelay(true).map_err(connect)?;
+        let host = HeaderValue::from_str(address).map_err(http::Error::from)?;
+        let (sender, connection) = http1::handshake(TokioIo::new(stream))
+            .await
+            .map_err(|source| ClientError::Exchange { address: address.to_owned(), source })?;
+        let driver = tokio::spawn(async move {
+            // The sender is told of the error.
+            let _ = connection.await;
+        });
+        Ok(Self { address: address.to_owned(), host, sender, driver })
+    }
+
+    /// Sends a request, which needs no `host` header, and returns the whole answer, of any status.
+    ///
+    /// # Errors
+    /// [`ClientError::Exchange`] and [`ClientError::AnswerTooLong`]; the connection is then of no
+    /// further use.
+    pub async fn send(&mut self, mut request: Request<Bytes>) -> Result<Answer, ClientError> {
+        request.headers_mut().entry(HOST).or_insert_with(|| self.host.clone());
+        self.sender.ready().await.map_err(|source| self.failed(source))?;
+        let sent = self.sender.send_request(request.map(Full::new)).await;
+        let (head, body) = sent.map_err(|source| self.failed(source))?.into_parts();
+        let body = self.collect(body).await?;
+        Ok(Answer { status: head.status, headers: head.headers, body })
+    }
+
+    async fn collect(&self, mut body: Incoming) -> Result<Bytes, ClientError> {
+        let mut collected = BytesMut::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|source| self.failed(source))?;
+            let Ok(data) = frame.into_data() else { continue };
+            if collected.len() + data.len() > ANSWER_BYTES_MAX {
+                let address = self.address.clone();
+                return Err(ClientError::AnswerTooLong { address, limit: ANSWER_BYTES_MAX });
+            }
+            collected.extend_from_slice(&data);
+        }
+        Ok(collected.freeze())
+    }
+
+    fn failed(&self, source: hyper::Error) -> ClientError {
+        ClientError::Exchange { address: self.address.clone(), source }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}

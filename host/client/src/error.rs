@@ -1,0 +1,57 @@
+//! Why a request got no answer.
+
+use std::io;
+use std::time::Duration;
+
+/// Why a request got no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// No connection was made; the host's name may be unknown.
+    #[error("cannot connect to {address}")]
+    Connect {
+        /// Host and port.
+        address: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// No connection was made in time.
+    #[error("{address} accepts no connection within {} s", after.as_secs())]
+    ConnectTimeout {
+        /// Host and port.
+        address: String,
+        /// How long it was tried.
+        after: Duration,
+    },
+    /// The connection broke, or what came is not HTTP/1.1.
+    #[error("the exchange with {address} failed")]
+    Exchange {
+        /// Host and port.
+        address: String,
+        /// What the HTTP library said.
+        #[source]
+        source: hyper::Error,
+    },
+    /// The answer did not come in time.
+    #[error("{address} does not answer within {} s", after.as_secs())]
+    AnswerTimeout {
+        /// Host and port.
+        address: String,
+        /// How long it was waited for.
+        after: Duration,
+    },
+    /// The answer has a longer body than is read.
+    #[error("the answer of {address} is longer than {limit} bytes")]
+    AnswerTooLong {
+        /// Host and port.
+        address: String,
+        /// The most that is read.
+        limit: usize,
+    },
+    /// The method, the path or a header cannot be sent.
+    #[error("the request cannot be sent")]
+    Request(#[from] http::Error),
+    /// The system gave no runtime to call from.
+    #[error("cannot start a runtime for the request")]
+    Runtime(#[source] io::Error),
+}

@@ -1,0 +1,109 @@
+//! `gristmill serve` as a process of its own, killed when its owner lets go of it.
+
+use std::io::{self, BufReader};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+
+use crate::addresses::Addresses;
+
+/// Where a server is told to listen.
+#[derive(Clone, Copy, Debug)]
+pub struct Listen<'a> {
+    /// The data plane's host and port.
+    pub data: &'a str,
+    /// gRPC's.
+    pub grpc: &'a str,
+    /// The admin plane's.
+    pub admin: &'a str,
+}
+
+impl Listen<'_> {
+    /// On free ports of loopback.
+    pub const FREE_PORTS: Listen<'static> =
+        Listen { data: "127.0.0.1:0", grpc: "127.0.0.1:0", admin: "127.0.0.1:0" };
+}
+
+/// `gristmill serve` with its data in `data_dir`, to which callers add flags and variables.
+pub fn serve(gristmill: &Path, data_dir: &Path, listen: Listen<'_>) -> Command {
+    let mut command = Command::new(gristmill);
+    command
+        .args(["serve", "--listen", listen.data, "--grpc-listen", listen.grpc])
+        .args(["--admin-listen", listen.admin, "--data-dir"])
+        .arg(data_dir);
+    command
+}
+
+/// A server's process.
+#[derive(Debug)]
+pub struct ServerProcess {
+    /// The process, for its number, its standard error and its end.
+    pub child: Child,
+    /// What remains to be read of its standard output.
+    pub stdout: BufReader<ChildStdout>,
+    /// What it said on standard output so far.
+    pub lines: Vec<String>,
+}
+
+/// Why a server does not serve.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The program cannot be run.
+    #[error("cannot start {program}")]
+    Spawn {
+        /// The program.
+        program: String,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// It ended before it served.
+    #[error("the server did not start: {0}")]
+    Ended(ExitStatus),
+    /// Its output cannot be read, or its end not be waited for.
+    #[error("cannot follow the server's start")]
+    Follow(#[from] io::Error),
+}
+
+impl ServerProcess {
+    /// Starts the process, with nothing on its standard input; its standard output is read here.
+    ///
+    /// # Errors
+    /// [`StartError::Spawn`] where the program cannot be run.
+    pub fn spawn(command: &mut Command) -> Result<Self, StartError> {
+        let failed = |program: &Command, source| StartError::Spawn {
+            program: program.get_program().to_string_lossy().into_owned(),
+            source,
+        };
+        let spawned = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+        let mut child = spawned.map_err(|source| failed(command, source))?;
+        let Some(stdout) = child.stdout.take() else {
+            return Err(failed(command, io::ErrorKind::BrokenPipe.into()));
+        };
+        Ok(Self { child, stdout: BufReader::new(stdout), lines: Vec::new() })
+    }
+
+    /// Waits until the server serves: where it does.
+    ///
+    /// # Errors
+    /// [`StartError::Ended`] where it ends instead, [`StartError::Follow`] where that cannot be
+    /// seen.
+    pub fn wait_until_serving(&mut self) -> Result<Addresses, StartError> {
+        match Addresses::read(&mut self.stdout, &mut self.lines)? {
+            Some(addresses) => Ok(addresses),
+            None => Err(StartError::Ended(self.child.wait()?)),
+        }
+    }
+
+    /// Ends it at once, as `kill -9` does.
+    pub fn kill(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

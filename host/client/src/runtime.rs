@@ -1,0 +1,16 @@
+//! A runtime for callers that are not asynchronous.
+
+use crate::error::ClientError;
+
+/// Runs a call to its end on a runtime of its own.
+///
+/// # Errors
+/// The call's own, and [`ClientError::Runtime`]. Must not be called from asynchronous code.
+pub fn block_on<T, E: From<ClientError>>(call: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(ClientError::Runtime)?;
+    let ended = runtime.block_on(call);
+    // A name that is still being looked up is not waited for.
+    runtime.shutdown_background();
+    ended
+}
