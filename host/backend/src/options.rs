@@ -56,7 +56,7 @@ pub enum GraphOptimization {
 }
 
 /// How a model is loaded.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LoadOptions {
     /// Providers in order of preference. The first that can load the model serves, the others that
     /// can stand by. Where it is empty, the best provider serves, and ONNX Runtime on the processor

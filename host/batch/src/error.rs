@@ -76,7 +76,7 @@ impl SubmitError {
     /// The code that clients see.
     pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Input(error) => error.code(),
+            Self::Input(_) => ErrorCode::InvalidRequest,
             Self::TooManyRows { .. } => ErrorCode::Unprocessable,
             Self::QueueFull(_) => ErrorCode::QueueFull,
             Self::TooBusy { .. } => ErrorCode::Overloaded,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use gristmill_core::{ErrorCode, Receipt, Record};
-use gristmill_snapshot::{SnapshotCell, Snapshot};
+use gristmill_snapshot::{Snapshot, SnapshotCell};
 use gristmill_transport::body::{self, Answer, ResponseBody};
 use gristmill_transport::{Problem, REQUEST_ID, RequestIds};
 use http::header::{CONNECTION, EXPECT};

@@ -14,7 +14,11 @@ pub use names::configured;
 
 /// The protocol's messages and service. Those that describe models serialise to the JSON of HTTP.
 #[expect(clippy::all, unused_qualifications, reason = "generated")]
-#[allow(dead_code, missing_docs, reason = "typed contents are read by hand, and made by tests only")]
+#[allow(
+    dead_code,
+    missing_docs,
+    reason = "typed contents are read by hand, and made by tests only"
+)]
 pub mod proto {
     tonic::include_proto!("inference");
 }

@@ -1,6 +1,6 @@
 //! How many connections each plane may have, by the limit on open files.
 
-use gristmill_http::{Connections, ListenerConfig};
+use gristmill_transport::{Connections, ListenerConfig};
 
 use crate::config::Config;
 

@@ -1,5 +1,7 @@
 //! A model's batching, as its configuration says, changed while the server runs.
 
+use std::time::{Duration, Instant};
+
 use gristmill_client::{BinaryTensor, InferBody, infer_body};
 use serde_json::{Value, json};
 
