@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 mod answers;
+mod call;
 mod grpc;
 mod inference;
 mod loading;

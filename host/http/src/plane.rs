@@ -12,6 +12,7 @@ use http::request::Parts;
 use http::{HeaderName, HeaderValue, Request, StatusCode};
 use hyper::body::{Body as _, Incoming};
 
+use crate::call::Call;
 use crate::inference::Inference;
 use crate::path::{Path, path_of};
 use crate::timing::{SERVER_TIMING, server_timing};
@@ -92,16 +93,6 @@ impl DataPlane {
             }
         }
     }
-}
-
-/// A request, apart from its body.
-#[derive(Clone, Copy)]
-pub(crate) struct Call<'a> {
-    /// What serves it, from its first look-up to its answer.
-    pub(crate) snapshot: &'a Snapshot,
-    pub(crate) head: &'a Parts,
-    /// The request's id.
-    pub(crate) id: &'a str,
 }
 
 /// Whether the next request can follow on the connection, although some of `body` may be unread.

@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 use tracing::Instrument;
 
 use crate::answers::{self, key_of};
+use crate::call::Call;
 use crate::inference::{Encoded, Inference};
-use crate::plane::Call;
 
 /// What is served at a path.
 #[derive(Clone, Copy, Debug, PartialEq)]

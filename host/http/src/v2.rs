@@ -18,8 +18,8 @@ use serde_json::json;
 use self::infer::infer;
 use self::path::{CallerPath, Model, OpenPath, Path, path_of};
 use crate::answers::{empty, json, key_of};
+use crate::call::Call;
 use crate::inference::{Asked, Encoded, Inference, models};
-use crate::plane::Call;
 
 /// A path of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -20,6 +20,7 @@ mod access;
 mod model;
 mod pipeline;
 mod readiness;
+mod submit;
 mod target;
 
 pub use access::{AccessError, Caller, Gate, Key, admitted};

@@ -1,12 +1,12 @@
 //! One request's way through a model, without plugins.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use gristmill_batch::{Lane, Submission, SubmitError};
 use gristmill_core::{ClientError, ErrorCode, Name, NamedTensor, Receipt};
 
-use crate::pipeline::retry_after;
+use crate::submit::{retry_after, submit};
 
 /// A request for a model. It owns all that it needs.
 pub struct ModelWork {
@@ -77,24 +77,4 @@ impl ModelWork {
         }
         ModelAnswer { outcome, receipt }
     }
-}
-
-/// Submit a request to a lane, and note what came of it.
-pub(crate) async fn submit(
-    lane: &Lane,
-    submission: Submission,
-    receipt: &mut Receipt,
-) -> Result<Vec<NamedTensor>, SubmitError> {
-    let started = Instant::now();
-    let rows = submission.inputs.first().map_or(0, |input| input.tensor.rows());
-    let submitted = lane.submit(submission).await;
-    let waited = started.elapsed();
-    let record = receipt.note();
-    record.rows = rows;
-    let queued = submitted.as_ref().map_or(waited, |answered| answered.queued);
-    record.stages.queue = Some(queued);
-    record.stages.infer = Some(waited.saturating_sub(queued));
-    let answered = submitted?;
-    record.provider = answered.provider;
-    Ok(answered.outputs)
 }

@@ -11,6 +11,8 @@ use gristmill_snapshot::Route;
 use gristmill_telemetry::stage;
 use tracing::{Instrument, Span, debug_span, error_span};
 
+use crate::submit::{retry_after, submit};
+
 /// A request for a pipeline. It owns all that it needs.
 pub struct Work {
     pub route: Arc<Route>,
@@ -113,14 +115,6 @@ impl ClientError for InferError {
     }
 }
 
-/// When to try again after a model's refusal.
-pub(crate) fn retry_after(error: &SubmitError) -> Option<Duration> {
-    match error {
-        SubmitError::TooBusy { expected } => Some(*expected),
-        _ => None,
-    }
-}
-
 /// The span of a request's log lines. It has the highest level, so that a filter that lets a line pass lets
 /// its request pass, too.
 pub fn request_span(route: &Route, id: &str) -> Span {
@@ -203,7 +197,7 @@ async fn stages(
         arrived: Instant::now(),
         deadline,
     };
-    let submitting = crate::model::submit(&route.model, submission, receipt);
+    let submitting = submit(&route.model, submission, receipt);
     let outputs = submitting.instrument(debug_span!("infer")).await?;
     held.release();
     held.try_add(NamedTensor::bytes_of(&outputs) + prepared.state.len())?;

@@ -2,6 +2,7 @@
 
 mod drain;
 mod hold;
+mod plan;
 mod read;
 mod response;
 mod turns;
@@ -9,7 +10,8 @@ mod whole;
 
 pub use drain::drain;
 pub use hold::{count, held, kept, try_held, try_reserved};
-pub use read::{ReadPlan, read};
+pub use plan::ReadPlan;
+pub use read::read;
 pub use response::{Answer, ResponseBody};
 pub use turns::Turns;
 #[cfg(test)]

@@ -45,7 +45,7 @@ impl Allowed {
         }
         let detail = format!("{method} is not allowed here, {} is", self.words());
         let problem = Problem::new(ErrorCode::MethodNotAllowed, detail);
-        Err(Problem { allowed: Some(self), ..problem })
+        Err(Problem { allowed: Some(self.header()), ..problem })
     }
 
     /// The answer to `OPTIONS`.

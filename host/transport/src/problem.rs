@@ -8,8 +8,6 @@ use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde::Serialize;
 
-use crate::method::Allowed;
-
 /// The longest text of an error.
 const DETAIL_BYTES_MAX: usize = 8 << 10;
 
@@ -20,8 +18,8 @@ pub struct Problem {
     pub detail: String,
     /// When to try again, in seconds; sent with the statuses that say so.
     pub retry_after_s: u64,
-    /// The methods of the path, if the request came with another one.
-    pub allowed: Option<Allowed>,
+    /// The header `Allow`, if the request came with another method than the path takes.
+    pub allowed: Option<HeaderValue>,
 }
 
 #[derive(Serialize)]
@@ -50,7 +48,7 @@ impl Problem {
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        headers.extend(self.allowed.map(|allowed| (ALLOW, allowed.header())));
+        headers.extend(self.allowed.clone().map(|allowed| (ALLOW, allowed)));
     }
 
     /// The answer as a problem document.

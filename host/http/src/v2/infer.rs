@@ -10,8 +10,8 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use hyper::body::Incoming;
 
+use crate::call::Call;
 use crate::inference::{Asked, Encoded, Inference, Ran, models};
-use crate::plane::Call;
 
 const HEADER_LENGTH: HeaderName = HeaderName::from_static("inference-header-content-length");
 

@@ -1,30 +1,17 @@
 //! Reading a body, bounded in bytes and in time.
 
 use std::error::Error;
-use std::sync::Arc;
 
 use bytes::Bytes;
-use gristmill_core::{BufferPool, ByteBudget, Deadline, ErrorCode, HeldBytes};
+use gristmill_core::{ErrorCode, HeldBytes};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 
 use super::hold::{count, kept};
+use super::plan::ReadPlan;
 use super::turns::Turns;
 use super::whole::Whole;
 use crate::problem::Problem;
-
-/// How a body is read.
-pub struct ReadPlan<'a> {
-    /// The most bytes of it.
-    pub bytes: usize,
-    pub deadline: Deadline,
-    /// Its bytes count against this budget until the body is dropped.
-    pub budget: Option<&'a Arc<ByteBudget>>,
-    /// The offset in the body at which its tensors begin. This byte is aligned in memory.
-    pub aligned_at: usize,
-    /// The memory for a large body of known length.
-    pub pool: &'a BufferPool,
-}
 
 /// Read a whole body.
 ///

@@ -3,7 +3,7 @@
 use bytes::{Bytes, BytesMut};
 use gristmill_core::{BufferMut, BufferPool, PromisedBytes};
 
-use super::ReadPlan;
+use super::plan::ReadPlan;
 
 /// The most memory that is reserved for a body before any of it has come.
 const RESERVED_BYTES_MAX: usize = 8 << 20;

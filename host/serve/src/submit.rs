@@ -1,0 +1,34 @@
+//! Submitting a request to a model's lane, and noting in its receipt what came of it.
+
+use std::time::{Duration, Instant};
+
+use gristmill_batch::{Lane, Submission, SubmitError};
+use gristmill_core::{NamedTensor, Receipt};
+
+/// When to try again after a model's refusal.
+pub(crate) fn retry_after(error: &SubmitError) -> Option<Duration> {
+    match error {
+        SubmitError::TooBusy { expected } => Some(*expected),
+        _ => None,
+    }
+}
+
+/// Submit a request to a lane, and note what came of it.
+pub(crate) async fn submit(
+    lane: &Lane,
+    submission: Submission,
+    receipt: &mut Receipt,
+) -> Result<Vec<NamedTensor>, SubmitError> {
+    let started = Instant::now();
+    let rows = submission.inputs.first().map_or(0, |input| input.tensor.rows());
+    let submitted = lane.submit(submission).await;
+    let waited = started.elapsed();
+    let record = receipt.note();
+    record.rows = rows;
+    let queued = submitted.as_ref().map_or(waited, |answered| answered.queued);
+    record.stages.queue = Some(queued);
+    record.stages.infer = Some(waited.saturating_sub(queued));
+    let answered = submitted?;
+    record.provider = answered.provider;
+    Ok(answered.outputs)
+}

@@ -1,0 +1,18 @@
+//! How a body is read.
+
+use std::sync::Arc;
+
+use gristmill_core::{BufferPool, ByteBudget, Deadline};
+
+/// Bounds on reading a body, and the memory for it.
+pub struct ReadPlan<'a> {
+    /// The most bytes of it.
+    pub bytes: usize,
+    pub deadline: Deadline,
+    /// Its bytes count against this budget until the body is dropped.
+    pub budget: Option<&'a Arc<ByteBudget>>,
+    /// The offset in the body at which its tensors begin. This byte is aligned in memory.
+    pub aligned_at: usize,
+    /// The memory for a large body of known length.
+    pub pool: &'a BufferPool,
+}
