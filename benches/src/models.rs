@@ -53,9 +53,9 @@ pub struct Doubling {
 
 impl Model for Doubling {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
-        let values = inputs[0].as_f32().ok_or_else(|| ModelError("not FP32".into()))?;
+        let values = inputs[0].as_f32().ok_or_else(|| ModelError::new("not FP32"))?;
         if values.contains(&POISON) {
-            return Err(ModelError("poison".into()));
+            return Err(ModelError::new("poison"));
         }
         let doubled = self.pool.fill(inputs[0].as_bytes().len(), |target| {
             let target: &mut [f32] = bytemuck::cast_slice_mut(target);
@@ -64,6 +64,6 @@ impl Model for Doubling {
             }
         });
         let doubled = Tensor::new(Dtype::Float32, inputs[0].shape().into(), doubled);
-        Ok(vec![doubled.map_err(|error| ModelError(error.to_string()))?])
+        Ok(vec![doubled.map_err(|error| ModelError::new(error.to_string()))?])
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gristmill_core::{BufferPool, Model, ModelInfo, TensorInfo};
+use gristmill_core::{BufferPool, Model, ModelErrorKind, ModelInfo, TensorInfo};
 
 use crate::error::{LibraryError, LoadError, ProviderError, ProviderFailure};
 use crate::fallback::Fallback;
@@ -11,7 +11,7 @@ use crate::health::ProviderHealth;
 use crate::inspect::{Inspected, inspect};
 use crate::library::LibrarySearch;
 use crate::loaded::{Loaded, LoadedModel};
-use crate::onnxruntime::{Runtime, is_over_limit};
+use crate::onnxruntime::Runtime;
 use crate::options::{LoadOptions, ONNXRUNTIME, ProviderKind, TRACT};
 use crate::{probe, tract};
 
@@ -106,8 +106,10 @@ impl Backends {
         let warm_up = |kind: ProviderKind, instances: &mut [Box<dyn Model>]| {
             match probe::warm_up(instances, &info, &self.pool) {
                 // No request could do better.
-                Err(error) if is_over_limit(&error) => Err(LoadError::OutOfMemory(error.0)),
-                warm => Ok(warm.err().map(|error| format!("{kind}: {}", error.0))),
+                Err(error) if error.kind == ModelErrorKind::OverLimit => {
+                    Err(LoadError::OutOfMemory(error.text))
+                }
+                warm => Ok(warm.err().map(|error| format!("{kind}: {}", error.text))),
             }
         };
         let mut cold: Vec<_> = warm_up(kind, &mut instances)?.into_iter().collect();

@@ -9,11 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use gristmill_core::{Interrupt, Model, ModelError, Tensor, run_guarded};
+use gristmill_core::{Interrupt, Model, ModelError, ModelErrorKind, Tensor, run_guarded};
 
 use crate::breaker::Breaker;
 use crate::health::ProviderHealth;
-use crate::onnxruntime::is_over_limit;
 
 struct Link {
     model: Box<dyn Model>,
@@ -86,14 +85,14 @@ impl Model for Fallback {
                 }
                 Err(error) if self.stop.ordered.load(Ordering::Acquire) => return Err(error),
                 // The input asked for it, and the next provider need not have a limit.
-                Err(error) if is_over_limit(&error) => return Err(error),
+                Err(error) if error.kind == ModelErrorKind::OverLimit => return Err(error),
                 Err(error) => {
                     failed.push(index);
                     first_error.get_or_insert(error);
                 }
             }
         }
-        Err(first_error.unwrap_or_else(|| ModelError("no provider".into())))
+        Err(first_error.unwrap_or_else(|| ModelError::new("no provider")))
     }
 
     fn provider(&self) -> Option<&'static str> {

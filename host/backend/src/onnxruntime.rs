@@ -24,8 +24,7 @@ use ort::value::{
     DynValue, Outlet, PrimitiveTensorElementType, TensorElementType, TensorRef, ValueType,
 };
 
-use self::run::{Keeping, Pin, Runs, Threads};
-pub(crate) use self::run::{is_out_of_memory, is_over_limit};
+use self::run::{Keeping, Pin, Runs, Threads, failed};
 use crate::element_type::{unsupported, with_element_type};
 use crate::error::{LibraryFault, ProviderError};
 use crate::inspect::Inspected;
@@ -291,10 +290,6 @@ impl Instance {
     }
 }
 
-fn failed(error: impl std::fmt::Display) -> ModelError {
-    ModelError(error.to_string())
-}
-
 /// The tensor as a value of ONNX Runtime. Strings are copied, because it wants its own; other
 /// elements are not.
 fn view(tensor: &Tensor) -> Result<SessionInputValue<'_>, ModelError> {
@@ -306,7 +301,7 @@ fn view(tensor: &Tensor) -> Result<SessionInputValue<'_>, ModelError> {
     }
     with_element_type!(tensor.dtype(), Element => view_of::<Element>(tensor), other => match other {
         Dtype::Bfloat16 => view_of::<half::bf16>(tensor),
-        other => Err(ModelError(unsupported(other))),
+        other => Err(ModelError::new(unsupported(other))),
     })
 }
 
@@ -349,7 +344,7 @@ fn read(value: DynValue, dtype: Dtype, target: Target<'_>) -> Result<Tensor, Mod
             let shape = shape.iter().map(|dim| *dim as usize).collect();
             Tensor::from_strings(target.pool, shape, &strings).map_err(failed)
         }
-        other => Err(ModelError(unsupported(other))),
+        other => Err(ModelError::new(unsupported(other))),
     })
 }
 

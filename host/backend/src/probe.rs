@@ -7,9 +7,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use gristmill_core::{BufferPool, Dtype, Model, ModelError, ModelInfo, Tensor, TensorInfo};
-
-use crate::onnxruntime::is_over_limit;
+use gristmill_core::{
+    BufferPool, Dtype, Model, ModelError, ModelErrorKind, ModelInfo, Tensor, TensorInfo,
+};
 
 /// Inputs of more than this are not made up.
 const INPUT_BYTES_MAX: usize = 64 << 20;
@@ -26,7 +26,7 @@ pub(crate) fn warm_up(
     info: &ModelInfo,
     pool: &BufferPool,
 ) -> Result<(), ModelError> {
-    let one = inputs(info, pool).map_err(ModelError)?;
+    let one = inputs(info, pool).map_err(ModelError::new)?;
     instances.iter_mut().try_for_each(|model| run_within(model.as_mut(), &one, RUN_TIME_MAX))
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn run_once(
     info: &ModelInfo,
     pool: &BufferPool,
 ) -> Result<(), ModelError> {
-    let inputs = inputs(info, pool).map_err(ModelError)?;
+    let inputs = inputs(info, pool).map_err(ModelError::new)?;
     model.run(&inputs).map(drop)
 }
 
@@ -61,13 +61,16 @@ fn run_within(model: &mut dyn Model, inputs: &[Tensor], time: Duration) -> Resul
     if ended {
         interrupt.inspect(|interrupt| interrupt.rearm());
         let why = format!("a first run took longer than {} s", time.as_secs());
-        return Err(ModelError(why));
+        return Err(ModelError::new(why));
     }
     match outcome {
         Ok(Ok(_)) => Ok(()),
-        Ok(Err(error)) if is_over_limit(&error) => Err(error),
-        Ok(Err(ModelError(why))) => Err(ModelError(format!("a first run on zeros failed: {why}"))),
-        Err(_) => Err(ModelError("a first run on zeros panicked".into())),
+        Ok(Err(error)) if error.kind == ModelErrorKind::OverLimit => Err(error),
+        Ok(Err(error)) => {
+            let text = format!("a first run on zeros failed: {}", error.text);
+            Err(ModelError { text, ..error })
+        }
+        Err(_) => Err(ModelError::new("a first run on zeros panicked")),
     }
 }
 

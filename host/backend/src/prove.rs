@@ -1,9 +1,10 @@
 //! The proof of a model: a child process loads it and runs it once before the server does.
 
+use gristmill_core::ModelErrorKind;
+
 use crate::backends::Backends;
 use crate::error::{LoadError, ProviderFailure};
 use crate::inspect::inspect;
-use crate::onnxruntime::is_out_of_memory;
 use crate::options::{LoadOptions, ProviderKind};
 use crate::probe;
 
@@ -45,8 +46,8 @@ impl Backends {
             };
             let Some(model) = loaded.instances.first_mut() else { continue };
             match probe::run_once(model.as_mut(), &loaded.info, &self.pool) {
-                Err(error) if is_out_of_memory(&error) => {
-                    return Err(LoadError::OutOfMemory(error.0));
+                Err(error) if error.kind != ModelErrorKind::Failed => {
+                    return Err(LoadError::OutOfMemory(error.text));
                 }
                 // Perhaps the model cannot take zeros.
                 Ok(()) | Err(_) => proven.providers.push(kind),

@@ -135,25 +135,26 @@ struct Instance {
 impl Model for Instance {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
         let inputs = inputs.iter().map(copy_in).collect::<Result<TVec<_>, _>>()?;
-        let outputs = self.plan.run(inputs).map_err(|error| ModelError(format!("{error:#}")))?;
+        let outputs =
+            self.plan.run(inputs).map_err(|error| ModelError::new(format!("{error:#}")))?;
         let outputs = outputs.iter().zip(&self.output_dtypes);
         outputs.map(|(value, dtype)| copy_out(value, *dtype, &self.pool)).collect()
     }
 }
 
 fn copy_in(tensor: &Tensor) -> Result<TValue, ModelError> {
-    let failed = |error: &dyn std::fmt::Display| ModelError(error.to_string());
+    let failed = |error: &dyn std::fmt::Display| ModelError::new(error.to_string());
     with_element_type!(tensor.dtype(), Element => {
         let data: &[Element] = bytemuck::checked::try_cast_slice(tensor.as_bytes())
             .map_err(|error| failed(&error))?;
         let copy = tract_onnx::prelude::Tensor::from_shape(tensor.shape(), data)
             .map_err(|error| failed(&error))?;
         Ok(copy.into_tvalue())
-    }, other => Err(ModelError(unsupported(other))))
+    }, other => Err(ModelError::new(unsupported(other))))
 }
 
 fn copy_out(value: &TValue, dtype: Dtype, pool: &BufferPool) -> Result<Tensor, ModelError> {
-    let failed = |error: &dyn std::fmt::Display| ModelError(error.to_string());
+    let failed = |error: &dyn std::fmt::Display| ModelError::new(error.to_string());
     let data = value.try_as_plain_ram().map_err(|error| failed(&error))?;
     let buffer = pool.copy_from(data.as_bytes());
     Tensor::new(dtype, value.shape().into(), buffer).map_err(|error| failed(&error))

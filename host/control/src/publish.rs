@@ -53,10 +53,16 @@ impl Publisher {
     /// of models' queues, which hold for all requests at once.
     pub(crate) fn publish(&self, serving: Serving) {
         let tenants = &serving.snapshot.tenants;
+        let before = self.current.load();
+        let is_one_gone =
+            before.snapshot.tenants.keys().any(|tenant| !tenants.contains_key(tenant));
         let models = serving.snapshot.models.values();
         for served in models.filter_map(|model| model.served.as_ref().ok()) {
             served.lane.put_in_force();
-            served.lane.retain_tenants(|tenant| tenants.contains_key(tenant));
+            // It takes time for each tenant, under the lock of the queue.
+            if is_one_gone {
+                served.lane.retain_tenants(|tenant| tenants.contains_key(tenant));
+            }
         }
         self.current.store(Arc::new(serving));
     }

@@ -2,7 +2,7 @@
 //!
 //! Invariant: no reader sees bytes of an earlier owner, whatever the writer does. A [`BufferMut`]
 //! shows only what was written into it since it was taken from the pool. Foreign code (a decoder, a
-//! socket, a runtime) is lent zeroed bytes only, and freezing zeroes the rest.
+//! runtime) gets zeroed bytes only, and freezing zeroes the rest.
 
 use std::sync::Arc;
 
@@ -13,18 +13,15 @@ use crate::free_blocks::{FreeBlocks, Taken};
 
 /// A pooled buffer while it is written, from its beginning to its end.
 ///
-/// Its memory may hold an earlier owner's bytes. It shows and lends only bytes that were written
-/// since it was taken, by us or as zeros.
+/// Its memory may hold an earlier owner's bytes. It shows only bytes that were written since
+/// it was taken, by us or as zeros.
 pub struct BufferMut {
     block: Block,
     len: usize,
     /// The bytes up to here were written since the block was taken.
     written: usize,
-    /// The bytes from `written` up to here are not an earlier owner's: zeros, or written by a
-    /// borrower.
-    clean: usize,
-    /// The bytes from `written` up to here were lent.
-    lent: usize,
+    /// Whether the bytes from `written` on are zeros. Otherwise they may be an earlier owner's.
+    is_zero: bool,
     free: Arc<FreeBlocks>,
 }
 
@@ -32,8 +29,7 @@ impl BufferMut {
     /// A buffer for `len` bytes in a block of `free`.
     pub(crate) fn begin(free: Arc<FreeBlocks>, len: usize) -> Self {
         let Taken { block, is_zero } = free.take(len);
-        let clean = if is_zero { len } else { 0 };
-        Self { block, len, written: 0, clean, lent: 0, free }
+        Self { block, len, written: 0, is_zero, free }
     }
 
     /// How many bytes are still to be written.
@@ -51,6 +47,8 @@ impl BufferMut {
 
     /// Write `values` after the bytes written before, as far as there is room.
     pub fn extend<T: Pod>(&mut self, values: impl IntoIterator<Item = T>) {
+        // An iterator that panics leaves values behind that do not count as written.
+        let was_zero = std::mem::replace(&mut self.is_zero, false);
         let rest = &mut self.block.bytes_mut()[self.written..self.len];
         let whole = rest.len() / size_of::<T>() * size_of::<T>();
         match bytemuck::try_cast_slice_mut::<u8, T>(&mut rest[..whole]) {
@@ -65,6 +63,7 @@ impl BufferMut {
             // After bytes of another alignment.
             Err(_) => values.into_iter().for_each(|value| self.append(bytemuck::bytes_of(&value))),
         }
+        self.is_zero = was_zero;
     }
 
     /// Write `len` zeros after the bytes written before, as far as there is room, and return them
@@ -72,36 +71,11 @@ impl BufferMut {
     pub fn append_zeros(&mut self, len: usize) -> &mut [u8] {
         let start = self.written;
         let end = start + len.min(self.room());
-        let lent = self.lent.clamp(start, end);
-        self.block.bytes_mut()[start..lent].fill(0);
-        self.clean(end);
+        if !self.is_zero {
+            self.block.bytes_mut()[start..end].fill(0);
+        }
         self.written = end;
         &mut self.block.bytes_mut()[start..end]
-    }
-
-    /// The next bytes to be written, at most `len`: zeros, or what was written to bytes lent
-    /// before. A reader of a socket writes there, and calls [`advance`](Self::advance) with the
-    /// number of bytes that belong to the buffer.
-    pub fn lend(&mut self, len: usize) -> &mut [u8] {
-        let end = self.written + len.min(self.room());
-        self.clean(end);
-        self.lent = self.lent.max(end);
-        &mut self.block.bytes_mut()[self.written..end]
-    }
-
-    /// Take the first `len` of the bytes lent as written.
-    pub fn advance(&mut self, len: usize) {
-        debug_assert!(len <= self.lent.saturating_sub(self.written), "{len} bytes were not lent");
-        self.written = self.lent.min(self.written + len).max(self.written);
-    }
-
-    /// Remove an earlier owner's bytes up to `end`.
-    fn clean(&mut self, end: usize) {
-        if self.clean < end {
-            let from = self.clean.max(self.written);
-            self.block.bytes_mut()[from..end].fill(0);
-            self.clean = end;
-        }
     }
 
     /// The buffer, from now on immutable. Bytes that were not written are zero.

@@ -35,7 +35,8 @@ pub use error::{ClientError, ErrorCode};
 pub use free_blocks::POISON;
 pub use limits::{PipelineLimits, PluginLimits};
 pub use model::{
-    InputError, Interrupt, Model, ModelError, ModelInfo, NamedTensor, TensorInfo, run_guarded,
+    InputError, Interrupt, Model, ModelError, ModelErrorKind, ModelInfo, NamedTensor, TensorInfo,
+    run_guarded,
 };
 pub use name::{InvalidName, Name};
 pub use pool::BufferPool;

@@ -33,7 +33,7 @@ pub trait Model: Send {
 /// Fails where the model fails or panics.
 pub fn run_guarded(model: &mut dyn Model, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
     catch_unwind(AssertUnwindSafe(|| model.run(inputs)))
-        .unwrap_or_else(|_| Err(ModelError("panicked".into())))
+        .unwrap_or_else(|_| Err(ModelError::new("panicked")))
 }
 
 /// Ends a model's runs from another thread.
@@ -47,8 +47,31 @@ pub trait Interrupt: Send + Sync {
 
 /// Why a run failed.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("model failed: {0}")]
-pub struct ModelError(pub String);
+#[error("model failed: {text}")]
+pub struct ModelError {
+    /// What to do about it.
+    pub kind: ModelErrorKind,
+    /// The runtime's own words.
+    pub text: String,
+}
+
+/// What a failed run is a sign of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelErrorKind {
+    /// The model failed on its inputs, or the provider failed.
+    Failed,
+    /// The runtime got no memory.
+    OutOfMemory,
+    /// The run went over the limit on its memory.
+    OverLimit,
+}
+
+impl ModelError {
+    /// A failure in the runtime's words.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { kind: ModelErrorKind::Failed, text: text.into() }
+    }
+}
 
 /// A model's inputs and outputs, and what runs it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -59,14 +59,16 @@ pub struct Record {
 
 /// Takes the records of requests that ended.
 pub trait Sink: Send + Sync {
-    /// A request has ended, `took` after its arrival. Called on a serving thread: must be quick.
+    /// A request has ended, `took` after it was charged to this sink. Called on a serving thread, so
+    /// it must be quick.
     fn record(&self, record: &Record, took: Duration);
 }
 
 /// The record of a request under way. Dropping it closes it.
 pub struct Receipt {
     record: Record,
-    sink: Option<Arc<dyn Sink>>,
+    /// Where the record goes, and since when.
+    sink: Option<(Arc<dyn Sink>, Instant)>,
 }
 
 impl Receipt {
@@ -86,7 +88,7 @@ impl Receipt {
 
     /// Send the record to `sink` when the request ends.
     pub fn charge_to(&mut self, sink: Arc<dyn Sink>) {
-        self.sink = Some(sink);
+        self.sink = Some((sink, Instant::now()));
     }
 
     /// The receipt, to travel with its work. The one that is left behind goes nowhere.
@@ -128,8 +130,8 @@ impl Receipt {
     }
 
     fn send(&mut self) {
-        if let Some(sink) = self.sink.take() {
-            sink.record(&self.record, self.record.arrived.elapsed());
+        if let Some((sink, since)) = self.sink.take() {
+            sink.record(&self.record, since.elapsed());
         }
     }
 }

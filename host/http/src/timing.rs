@@ -9,10 +9,13 @@ use http::{HeaderName, HeaderValue};
 
 pub(crate) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
-/// The header's value, in milliseconds. None for a request whose caller was not admitted.
+/// The header's value, in milliseconds. None for a request whose caller was not admitted. A request of a
+/// pipeline that began has all of the pipeline's stages, 0 for those that it did not reach.
 pub(crate) fn server_timing(stages: &Stages) -> Option<HeaderValue> {
     stages.auth?;
     let Stages { auth, pre, queue, infer, post } = *stages;
+    let of_pipeline =
+        |stage: Option<Duration>| stage.or_else(|| pre.is_some().then_some(Duration::ZERO));
     let mut text = String::with_capacity(96);
     let mut add = |name: &str, took: Option<Duration>| {
         let Some(took) = took else { return };
@@ -21,9 +24,9 @@ pub(crate) fn server_timing(stages: &Stages) -> Option<HeaderValue> {
     };
     add(stage::AUTH, auth);
     add(stage::PRE, pre);
-    add(stage::QUEUE, queue);
-    add(stage::INFER, infer);
-    add(stage::POST, post);
+    add(stage::QUEUE, of_pipeline(queue));
+    add(stage::INFER, of_pipeline(infer));
+    add(stage::POST, of_pipeline(post));
     HeaderValue::from_str(&text).ok()
 }
 
@@ -34,9 +37,13 @@ mod tests {
     #[test]
     fn stages_that_were_reached_are_named_in_order() {
         let ms = |ms| Some(Duration::from_millis(ms));
-        let mut stages = Stages { pre: ms(2), ..Stages::default() };
+        let mut stages = Stages { queue: ms(2), infer: ms(3), ..Stages::default() };
         assert_eq!(server_timing(&stages), None);
         stages.auth = ms(1);
-        assert_eq!(server_timing(&stages).unwrap(), "auth;dur=1.000, pre;dur=2.000");
+        let of_model = "auth;dur=1.000, queue;dur=2.000, infer;dur=3.000";
+        assert_eq!(server_timing(&stages).unwrap(), of_model);
+        let failed = Stages { auth: ms(1), pre: ms(2), ..Stages::default() };
+        let all = "auth;dur=1.000, pre;dur=2.000, queue;dur=0.000, infer;dur=0.000, post;dur=0.000";
+        assert_eq!(server_timing(&failed).unwrap(), all);
     }
 }

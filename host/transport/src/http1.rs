@@ -37,8 +37,9 @@ use crate::requests::Taking;
 use crate::rewind::{Rewind, Shared};
 use crate::stream::Stream;
 
-/// What hyper reads at a time of an HTTP/1.1 body.
-const READ_BYTES_MAX: usize = 256 << 10;
+/// The most bytes that hyper reads at a time, and keeps of answers that are not written. No budget
+/// counts them, so each connection that has a request may hold about three times as many.
+const READ_BYTES_MAX: usize = 64 << 10;
 
 /// The settings of one connection.
 pub(crate) struct Rules {
@@ -128,7 +129,9 @@ where
         });
         match left.await {
             Ok(Left::Ended) if shared.closes() => {
-                return Box::pin(connection.into_parts().io.linger()).await;
+                // Only the socket is kept for this.
+                let io = connection.into_parts().io;
+                return Box::pin(rules.linger(io)).await;
             }
             Ok(Left::Ended | Left::Stalled) => return,
             Ok(Left::Idle) => {
@@ -162,6 +165,17 @@ impl Rules {
             write_timeout: config.write_timeout,
             connections: config.connections.clone(),
             stopping,
+        }
+    }
+
+    /// Give a client that still sends a while to see its answer. Another connection may have the
+    /// place meanwhile.
+    async fn linger(&self, io: Rewind) {
+        let waiting = self.connections.wait(Instant::now());
+        tokio::select! {
+            () = io.linger() => {}
+            () = waiting.closes() => {}
+            () = self.stopping.cancelled() => {}
         }
     }
 

@@ -20,7 +20,7 @@ impl Model for Scripted {
     fn run(&mut self, _: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         if self.fails.load(Ordering::Relaxed) {
-            return Err(ModelError("device lost".into()));
+            return Err(ModelError::new("device lost"));
         }
         Ok(Vec::new())
     }
@@ -99,7 +99,7 @@ fn a_provider_that_panics_is_one_that_fails() {
     chain.run(&[]).unwrap();
     assert_eq!((health[0].faults(), health[1].runs()), (1, 1));
     next.fails.store(true, Ordering::Relaxed);
-    assert_eq!(chain.run(&[]).unwrap_err().0, "panicked");
+    assert_eq!(chain.run(&[]).unwrap_err().text, "panicked");
     next.fails.store(false, Ordering::Relaxed);
     chain.run(&[]).unwrap();
     assert_eq!((health[0].faults(), health[1].runs()), (2, 2));
@@ -110,7 +110,7 @@ fn an_input_that_fails_everywhere_opens_no_breaker() {
     let (best, next) = (Scripted::default().failing(true), Scripted::default().failing(true));
     let (mut chain, health) = chain([&best, &next]);
     for _ in 0..10 {
-        assert_eq!(chain.run(&[]).unwrap_err().0, "device lost");
+        assert_eq!(chain.run(&[]).unwrap_err().text, "device lost");
     }
     assert_eq!((best.asked(), health[0].faults()), (10, 0));
     best.fails.store(false, Ordering::Relaxed);
@@ -148,7 +148,7 @@ struct Ended {
 impl Model for Ended {
     fn run(&mut self, _: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
         self.stop.get().unwrap().interrupt();
-        Err(ModelError("ended".into()))
+        Err(ModelError::new("ended"))
     }
 }
 
@@ -160,7 +160,7 @@ fn what_was_told_to_end_is_not_repeated_on_the_next_provider() {
     let mut chain = Fallback::new(vec![Box::new(first), Box::new(next.clone())], health.clone());
     let interrupt = chain.interrupt().unwrap();
     assert!(stop.set(interrupt.clone()).is_ok());
-    assert_eq!(chain.run(&[]).unwrap_err().0, "ended");
+    assert_eq!(chain.run(&[]).unwrap_err().text, "ended");
     assert_eq!((next.asked(), health[0].faults()), (0, 0));
     interrupt.rearm();
     assert!(!chain.stop.ordered.load(Ordering::Acquire));

@@ -7,10 +7,11 @@
 //! as long as an output lies in it; so outputs are taken out of the arena (copied) where their size
 //! is not bounded by the sizes of the inputs, or where half of the limit is taken.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use gristmill_core::{Interrupt, ModelError};
+use gristmill_core::{Interrupt, ModelError, ModelErrorKind};
 use gristmill_thread::NativeMemory;
 use ort::environment::ThreadManager;
 use ort::session::RunOptions;
@@ -72,13 +73,13 @@ impl Runs {
         let pin = Some(&self.adopted).filter(|_| self.is_steady && !is_pressed);
         let first = self.counted(|| attempt(&self.keeping, pin));
         let may_shrink = Arc::strong_count(&self.adopted.0) == 1;
-        if !first.as_ref().is_err_and(is_over_limit) || !may_shrink {
+        if !is_over_limit(&first) || !may_shrink {
             return first;
         }
         // It most likely fails again. But a run with these options gives memory back when it ends.
         let second = self.counted(|| attempt(shrinking, None));
         self.memory.reset();
-        if !second.as_ref().is_err_and(is_over_limit) {
+        if !is_over_limit(&second) {
             return second;
         }
         self.counted(|| attempt(&self.keeping, None))
@@ -98,19 +99,18 @@ impl Runs {
 
     fn failed(&self, error: ModelError) -> ModelError {
         let limit = self.memory.limit_bytes();
-        if limit == usize::MAX || !is_out_of_memory(&error) {
+        if limit == usize::MAX || error.kind != ModelErrorKind::OutOfMemory {
             return error;
         }
-        ModelError(format!("{OVER_LIMIT}, {limit} bytes: {error}"))
+        let text = format!(
+            "the run needs more memory than model_run_memory_bytes allows, {limit} bytes: {error}"
+        );
+        ModelError { kind: ModelErrorKind::OverLimit, text }
     }
 }
 
-/// The beginning of the error of a run that went over its limit.
-const OVER_LIMIT: &str = "the run needs more memory than model_run_memory_bytes allows";
-
-/// Whether a run failed because it went over the limit on its memory.
-pub(crate) fn is_over_limit(error: &ModelError) -> bool {
-    error.0.starts_with(OVER_LIMIT)
+fn is_over_limit<T>(outcome: &Result<T, ModelError>) -> bool {
+    outcome.as_ref().is_err_and(|error| error.kind == ModelErrorKind::OverLimit)
 }
 
 /// ONNX Runtime checks the flag before each operator, in loops in each turn.
@@ -132,11 +132,15 @@ impl Interrupt for Runs {
     }
 }
 
-/// Whether a run failed because there was no memory. ONNX Runtime has no code for it.
-pub(crate) fn is_out_of_memory(error: &ModelError) -> bool {
-    let texts =
+/// An error of ONNX Runtime. It has no code for a lack of memory: only the texts tell.
+pub(super) fn failed(error: impl Display) -> ModelError {
+    let lacks =
         ["Failed to allocate memory", "bad_alloc", "bad allocation", "bad array new length"];
-    texts.iter().any(|text| error.0.contains(text))
+    let mut error = ModelError::new(error.to_string());
+    if lacks.iter().any(|text| error.text.contains(text)) {
+        error.kind = ModelErrorKind::OutOfMemory;
+    }
+    error
 }
 
 /// Makes the threads of a session. Their allocations count as the session's.

@@ -14,7 +14,7 @@ impl Model for Seen {
         assert!(inputs.iter().all(
             |input| input.strings().is_some() || input.as_bytes().iter().all(|byte| *byte == 0)
         ));
-        if self.fails { Err(ModelError("as told".into())) } else { Ok(Vec::new()) }
+        if self.fails { Err(ModelError::new("as told")) } else { Ok(Vec::new()) }
     }
 }
 
@@ -29,7 +29,7 @@ fn warm(inputs: &[(Dtype, &[i64])], fails: bool) -> (Vec<Vec<usize>>, String) {
     let seen = Seen { shapes: Arc::clone(&shapes), fails };
     let warm = warm_up(&mut [Box::new(seen)], &info, &BufferPool::new(0));
     let shapes = shapes.lock().unwrap().clone();
-    (shapes, warm.err().map_or_else(String::new, |error| error.0))
+    (shapes, warm.err().map_or_else(String::new, |error| error.text))
 }
 
 #[test]

@@ -32,7 +32,7 @@ impl Model for Gated {
         self.leave.lock().unwrap().recv().unwrap();
         let values = inputs[0].as_f32().unwrap();
         if values.contains(&-1.0) {
-            return Err(ModelError("poison".into()));
+            return Err(ModelError::new("poison"));
         }
         assert!(!values.contains(&-2.0), "as told");
         let doubled: Vec<f32> = values.iter().map(|value| value * 2.0).collect();

@@ -38,7 +38,9 @@ impl<T> Entry<T> {
         gone: &impl Fn(&T) -> bool,
     ) -> Verdict {
         let overstayed = self.timeout.is_some_and(|timeout| timeout <= now);
-        match config.levels[self.level].timeout_action {
+        // There may be fewer levels by now than when it was queued, and ageing moved it up.
+        let level = self.level.min(config.levels.len() - 1);
+        match config.levels[level].timeout_action {
             _ if gone(&self.item) => Verdict::Gone,
             _ if self.deadline <= now + takes => Verdict::Expired,
             TimeoutAction::Reject if overstayed => Verdict::Expired,

@@ -511,3 +511,40 @@ fn other_limits_hold_for_what_is_queued_already() {
     policy.configure(&LaneConfig::new(4, 2), now);
     assert!(policy.admits(&tenant(0), 0, &size).is_err());
 }
+
+#[test]
+fn what_aged_into_a_higher_level_is_served_under_fewer_levels() {
+    let now = Instant::now();
+    let mut policy = Policy::new(config());
+    for item in 0..6 {
+        policy.push(Entry {
+            tenant: tenant(0),
+            weight: 1,
+            level: LEVELS - 1,
+            rows: 1,
+            bytes: 1,
+            shape_key: 0,
+            arrived: now,
+            deadline: now + Duration::from_secs(3600),
+            timeout: None,
+            item,
+        });
+    }
+    // Two batches of one row, each after the ageing time: the rest moves up.
+    let one = LaneConfig { max_batch_size: 1, ..config() };
+    policy.configure(&one, now);
+    let mut taken = Taken::default();
+    for step in 1..=2 {
+        taken = Taken::default();
+        let later = now + config().ageing * step * 2;
+        policy.take(later, &ServiceTime::default(), |_| false, &mut taken);
+        assert_eq!(taken.batch.len(), 1);
+    }
+    drop(taken);
+    let fewer = LaneConfig { levels: vec![QueuePolicy::default()], ..config() };
+    let later = now + config().ageing * 5;
+    assert!(policy.configure(&fewer, later));
+    let mut taken = Taken::default();
+    policy.take(later, &ServiceTime::default(), |_| false, &mut taken);
+    assert_eq!((taken.batch.len(), policy.queued_rows()), (4, 0));
+}

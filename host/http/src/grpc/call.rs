@@ -23,8 +23,9 @@ use crate::inference::{Asked, Inference, Ran};
 #[derive(Clone)]
 pub(super) struct Admitted {
     pub(super) snapshot: Arc<Snapshot>,
-    /// When the call began.
+    /// When the call began, and how long it took to find its caller.
     pub(super) arrived: Instant,
+    pub(super) auth: Duration,
     pub(super) key: Option<Key>,
 }
 
@@ -66,6 +67,9 @@ impl Inference {
         message: ModelInferRequest,
     ) -> Result<ModelInferResponse, Problem> {
         let mut receipt = Receipt::open(call.arrived);
+        let record = receipt.note();
+        record.stages.auth = Some(call.admitted.auth);
+        record.request_bytes = bytes_of(&message);
         match self.infer_noting(call, message, &mut receipt).await {
             Ok(answer) => {
                 receipt.answered(answer.raw_output_contents.iter().map(Bytes::len).sum());
@@ -165,6 +169,12 @@ impl Inference {
         };
         changing.await.map_err(|problem: Problem| status_of(&problem))
     }
+}
+
+/// The bytes of a request's tensors.
+fn bytes_of(message: &ModelInferRequest) -> usize {
+    let raw: usize = message.raw_input_contents.iter().map(Bytes::len).sum();
+    raw + typed_bytes(&message.inputs)
 }
 
 /// Let a request's contents count against its tenant's budget until they are dropped.

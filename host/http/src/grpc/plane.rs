@@ -1,7 +1,7 @@
 //! The way of a call up to its method.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use gristmill_core::{ByteBudget, Name};
 use gristmill_oip::grpc::proto::grpc_inference_service_server::GrpcInferenceServiceServer;
@@ -145,9 +145,11 @@ impl GrpcPlane {
         arrived: Instant,
     ) -> Result<(Option<Name>, Option<Arc<ByteBudget>>), Problem> {
         let key = key_of(call.headers());
-        let admitted = Admitted { snapshot: self.served.snapshot(), arrived, key };
+        let snapshot = self.served.snapshot();
+        let mut admitted = Admitted { snapshot, arrived, auth: Duration::ZERO, key };
         let caller = self.served.admitted(&admitted)?;
         let (tenant, budget) = (caller.name().cloned(), caller.budget().cloned());
+        admitted.auth = arrived.elapsed();
         call.extensions_mut().insert(admitted);
         Ok((tenant, budget))
     }

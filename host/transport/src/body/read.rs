@@ -10,7 +10,7 @@ use hyper::body::{Body, Incoming};
 use super::hold::{count, kept};
 use super::plan::ReadPlan;
 use super::turns::Turns;
-use super::whole::Whole;
+use super::whole::{POOLED_BYTES_MIN, Whole};
 use crate::problem::Problem;
 
 /// Read a whole body.
@@ -50,19 +50,20 @@ fn unreadable(error: &hyper::Error) -> Problem {
     Problem::new(ErrorCode::InvalidRequest, detail)
 }
 
-/// The body's bytes: as they were read, if one read brought them all, else copied together once. None if
-/// they are more than the limit.
+/// The body's bytes: a short body as it was read, if one read brought it; any other is copied
+/// together once. None if the body is over the limit.
 async fn collect(
     body: &mut Incoming,
     plan: &ReadPlan<'_>,
     held: Option<&HeldBytes>,
 ) -> Result<Option<Bytes>, Problem> {
-    let expected = body.size_hint().exact().unwrap_or(0) as usize;
+    let expected = body.size_hint().exact().map(|bytes| bytes as usize);
     let Some(first) = next(body, held).await? else { return Ok(Some(Bytes::new())) };
-    if first.len() == expected {
+    // A longer one would keep all of hyper's read buffer, which may be larger than itself.
+    if expected == Some(first.len()) && first.len() < POOLED_BYTES_MIN {
         return Ok(Some(first));
     }
-    let mut whole = Whole::begin(plan, expected.max(first.len()));
+    let mut whole = Whole::begin(plan, expected, first.len());
     let mut turns = Turns::default();
     let mut chunk = first;
     loop {
@@ -71,7 +72,11 @@ async fn collect(
             return Ok(None);
         }
         // A client that sent so much will send the rest.
-        whole.push(&chunk, expected.max(len * 2).min(plan.bytes));
+        let capacity = expected.unwrap_or(0).max(len * 2).min(plan.bytes);
+        if !whole.push(&chunk, capacity) {
+            let detail = "the body is longer than its Content-Length";
+            return Err(Problem::new(ErrorCode::InvalidRequest, detail));
+        }
         turns.took(chunk.len());
         drop(chunk);
         turns.next().await;

@@ -23,18 +23,21 @@ pub(super) enum Whole {
 }
 
 impl Whole {
-    pub(super) fn begin(plan: &ReadPlan<'_>, expected: usize) -> Self {
+    /// Memory for a body whose first `first` bytes have come. `expected` is its length, if that is
+    /// known before its end: a chunked body has none, so it never goes into a buffer of fixed length.
+    pub(super) fn begin(plan: &ReadPlan<'_>, expected: Option<usize>, first: usize) -> Self {
         let padding = plan.aligned_at.wrapping_neg() % ALIGNMENT;
-        let len = padding + expected;
-        let budget = plan.budget.filter(|_| expected >= POOLED_BYTES_MIN);
-        match budget.and_then(|budget| budget.promise(BufferPool::bytes_taken(len))) {
-            Some(promised) => {
+        let large = expected.filter(|expected| *expected >= POOLED_BYTES_MIN);
+        if let (Some(expected), Some(budget)) = (large, plan.budget) {
+            let len = padding + expected;
+            if let Some(promised) = budget.promise(BufferPool::bytes_taken(len)) {
                 let mut buffer = plan.pool.begin(len);
                 buffer.append_zeros(padding);
-                Self::Pooled { buffer, padding, _promised: promised }
+                return Self::Pooled { buffer, padding, _promised: promised };
             }
-            None => Self::Growing(Aligned::new(plan.aligned_at, expected.min(RESERVED_BYTES_MAX))),
         }
+        let reserved = expected.unwrap_or(first).clamp(first, RESERVED_BYTES_MAX.max(first));
+        Self::Growing(Aligned::new(plan.aligned_at, reserved))
     }
 
     pub(super) fn len(&self) -> usize {
@@ -44,12 +47,22 @@ impl Whole {
         }
     }
 
-    /// Append `chunk`; where there is no room for it, make room for `capacity` bytes in all.
-    pub(super) fn push(&mut self, chunk: &[u8], capacity: usize) {
+    /// Append `chunk`. Growing memory that has no room for it grows to `capacity` bytes. Returns
+    /// whether there was room.
+    #[must_use]
+    pub(super) fn push(&mut self, chunk: &[u8], capacity: usize) -> bool {
         match self {
-            // hyper passes on no more than the Content-Length.
-            Self::Pooled { buffer, .. } => buffer.append(chunk),
-            Self::Growing(aligned) => aligned.push(chunk, capacity),
+            Self::Pooled { buffer, .. } => {
+                let fits = chunk.len() <= buffer.room();
+                if fits {
+                    buffer.append(chunk);
+                }
+                fits
+            }
+            Self::Growing(aligned) => {
+                aligned.push(chunk, capacity);
+                true
+            }
         }
     }
 

@@ -50,7 +50,7 @@ impl Model for Endless {
         while !*open {
             open = self.gate.opened.wait(open).unwrap();
         }
-        Err(ModelError("ended".into()))
+        Err(ModelError::new("ended"))
     }
 
     fn interrupt(&self) -> Option<Arc<dyn Interrupt>> {

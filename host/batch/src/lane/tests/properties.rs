@@ -60,7 +60,7 @@ struct NeverRuns;
 
 impl Model for NeverRuns {
     fn run(&mut self, _: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
-        Err(ModelError("runs in simulated time only".into()))
+        Err(ModelError::new("runs in simulated time only"))
     }
 }
 

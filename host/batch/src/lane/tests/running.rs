@@ -95,7 +95,7 @@ struct Meets {
 impl Model for Meets {
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
         self.here.send(()).unwrap();
-        self.there.recv_timeout(PATIENCE).map_err(|_| ModelError("alone".into()))?;
+        self.there.recv_timeout(PATIENCE).map_err(|_| ModelError::new("alone"))?;
         Ok(vec![inputs[0].clone()])
     }
 }
