@@ -72,7 +72,7 @@ fn ways(comparison: &Comparison, bare: &mut LoadedModel, batch: &Tensor) -> Resu
     let batch_bytes: usize = outputs.iter().map(|output| output.as_bytes().len()).sum();
     ensure!(
         batch_bytes.is_multiple_of(batch.rows()),
-        "{batch_bytes} bytes of outputs are no {} rows",
+        "{batch_bytes} bytes of outputs are not {} rows",
         batch.rows()
     );
 

@@ -96,7 +96,7 @@ fn parsed(text: &[u8]) -> Result<Map<String, Value>, Problem> {
         Err(error) => {
             let what = match error.classify() {
                 Category::Eof => "it ends too early",
-                _ => "it is wrong",
+                _ => "it has an error",
             };
             let (line, column) = (error.line(), error.column());
             Err(invalid(format!("the body is not JSON: {what} at line {line}, column {column}")))
@@ -166,13 +166,13 @@ impl<B: Body<Data = Bytes, Error: Display> + Unpin> Pieces<B> {
                 Err(_) if stall < *until => {
                     let stall = STALL.as_secs();
                     return Err(late(format!(
-                        "nothing more of the body came for {stall} s, after {len} bytes of it"
+                        "no more of the body arrived for {stall} s, after {len} bytes"
                     )));
                 }
                 Err(_) => {
                     let timeout = bounds.timeout.as_secs();
                     return Err(late(format!(
-                        "the body did not arrive within {timeout} s: only {len} bytes of it did"
+                        "the body did not arrive within {timeout} s: only {len} bytes arrived"
                     )));
                 }
             };

@@ -22,9 +22,7 @@ pub(crate) fn resource_at(path: &str) -> Result<Box<dyn Resource>, Problem> {
         .split('/')
         .map(|part| percent_decode_str(part).decode_utf8())
         .collect::<Result<_, _>>()
-        .map_err(|_| {
-            Problem::new(ErrorCode::InvalidRequest, "the path cannot be read: names are UTF-8")
-        })?;
+        .map_err(|_| Problem::new(ErrorCode::InvalidRequest, "the path is not UTF-8"))?;
     let segments: Vec<&str> = segments.iter().map(|segment| &**segment).collect();
     if segments.contains(&"") {
         return Err(nothing());

@@ -33,7 +33,7 @@ pub(crate) fn hold(data_dir: &Path) -> Result<Held> {
         Err(TryLockError::Error(error)) if error.kind() == std::io::ErrorKind::Unsupported => {
             tracing::warn!(
                 %error,
-                "the data directory cannot be locked: see that only one server uses it"
+                "the data directory cannot be locked: make sure that only one server uses it"
             );
         }
         Err(TryLockError::Error(error)) => return Err(error).with_context(place),

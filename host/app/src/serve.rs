@@ -93,18 +93,15 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
 /// Serve until the process ends; returns only where that fails.
 fn start(config: Config, log: &Log) -> Result<Infallible> {
     for variable in config::unknown_variables(std::env::vars_os().map(|(name, _)| name)) {
-        tracing::warn!(
-            variable,
-            "unknown variable; `gristmill serve --help` lists those there are"
-        );
+        tracing::warn!(variable, "unknown variable; `gristmill serve --help` lists the known ones");
     }
     // Before other threads are started, which inherit it.
     if let Err(error) = Share::Serving.apply() {
-        tracing::warn!(%error, "requests are served with the kernel's own scheduling");
+        tracing::warn!(%error, "cannot shorten the time slice of serving threads");
     }
     // A connection is a file, and the usual limit of 1024 of them is for programs that hold few.
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
-        tracing::warn!(%error, "the limit on open files stays as it is");
+        tracing::warn!(%error, "cannot raise the limit on open files");
     }
     let (files, _) = rlimit::Resource::NOFILE.get()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;

@@ -18,7 +18,7 @@ const FILE: &str = "admin-token.sha256";
 
 pub(crate) fn command() -> Command {
     let reset = Command::new("reset")
-        .about("Make a new admin token and print it once; the old one is void")
+        .about("Make a new admin token and print it once; the old one becomes invalid")
         .args(config::data_dir_args())
         .after_help(
             "A server that runs keeps the old token until it is started again. A server that is \

@@ -163,7 +163,8 @@ impl Run<'_> {
             }
             Err(error) if requests.len() <= 1 => self.outcomes.push(Err(error)),
             Err(error) => {
-                tracing::warn!(%error, requests = requests.len(), "batch failed, cut in half");
+                let count = requests.len();
+                tracing::warn!(%error, requests = count, "batch failed: trying its halves");
                 self.ran.bisections += 1;
                 let (left, right) = requests.split_at(requests.len() / 2);
                 self.solve(left);

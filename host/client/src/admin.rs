@@ -31,7 +31,7 @@ pub enum AdminError {
         detail: String,
     },
     /// The answer is not one of the admin API.
-    #[error("{status}, and not in the words of the admin API: {beginning}")]
+    #[error("{status}, which is not an answer of the admin API: {beginning}")]
     Foreign {
         /// The answer's status.
         status: StatusCode,

@@ -63,7 +63,10 @@ impl ReleaseLog {
     pub(crate) async fn replay(&self) -> Result<Replayed, ControlError> {
         let listing = self.store.log().await?;
         for file in &listing.foreign {
-            tracing::warn!(file, "a file in the release log's folder is no release: it is ignored");
+            tracing::warn!(
+                file,
+                "a file in the release log's folder is not a release: it is ignored"
+            );
         }
         if let Some(gap) = gap_in(&listing) {
             return Err(ControlError::LogGap(gap));
@@ -166,7 +169,7 @@ impl ReleaseLog {
             Ok(removed) => tracing::info!(
                 files = removed.files,
                 bytes = removed.bytes,
-                "removed what killed writes and refused uploads had left in the store"
+                "removed files of interrupted writes and refused uploads from the store"
             ),
             // The server can do without.
             Err(error) => tracing::warn!(?error, "cannot remove leftovers from the store"),

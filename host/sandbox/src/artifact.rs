@@ -141,7 +141,7 @@ impl ArtifactCache {
         let mut noted = [0; CHECKSUM_BYTES as usize];
         file.read_exact(&mut noted)?;
         if !bool::from(found.ct_eq(&noted)) {
-            return Err(wrong("its checksum is another"));
+            return Err(wrong("its checksum does not match"));
         }
         let about = read_answer(file, CHECKSUM_BYTES, wanted)?;
         let component = deserialize(engine, file)

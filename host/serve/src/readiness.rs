@@ -20,7 +20,7 @@ pub enum NotReady {
     #[error("the server is shutting down")]
     ShuttingDown,
     #[error(
-        "nothing can serve: unavailable are all pipelines ({}) and all models ({}); \
+        "nothing can serve: all pipelines ({}) and all models ({}) are unavailable; \
          GET /admin/v1/status says why", .0.pipelines, .0.models
     )]
     NothingServes(Unavailable),

@@ -61,7 +61,7 @@ impl Encoding {
         budget: Option<&Arc<ByteBudget>>,
     ) -> Result<Bytes, Problem> {
         let wrong = |why: String| {
-            let detail = format!("the body is no {}: {why}", self.as_str());
+            let detail = format!("the body is not valid {}: {why}", self.as_str());
             Problem::new(ErrorCode::InvalidRequest, detail)
         };
         let (mut all, held) = (BytesMut::new(), budget.map(|budget| budget.hold(0)));

@@ -194,7 +194,7 @@ fn refusal(request: &Request<Incoming>, header_bytes_max: usize) -> Option<Respo
     if hosts == 1 || hosts == 0 && request.version() < Version::HTTP_11 {
         return None;
     }
-    let detail = format!("{hosts} Host headers are given: must be one");
+    let detail = format!("{hosts} Host headers are given: exactly one is needed");
     refusal(Problem::new(ErrorCode::InvalidRequest, detail).into_response(""))
 }
 

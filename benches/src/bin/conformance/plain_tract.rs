@@ -77,7 +77,7 @@ const DTYPES: [(Dtype, DatumType); 12] = [
 
 fn datum_type(dtype: Dtype) -> Result<DatumType> {
     let found = DTYPES.iter().find(|(own, _)| *own == dtype).map(|(_, datum)| *datum);
-    found.with_context(|| format!("tract is given no {dtype}"))
+    found.with_context(|| format!("tract does not take {dtype}"))
 }
 
 fn dtype(datum: DatumType) -> Result<Dtype> {

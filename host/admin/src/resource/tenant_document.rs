@@ -31,12 +31,12 @@ pub(super) fn read(keys: Map<String, Value>, admin: Digest) -> (TenantSpec, Faul
     let mut faults = document.finish();
     faults.within("weight", u64::from(weight), 1..=WEIGHT_MAX);
     if models.len() > GRANTS_MAX {
-        let text = format!("models has {} names: at most {GRANTS_MAX} may be", models.len());
+        let text = format!("models has {} names: the limit is {GRANTS_MAX}", models.len());
         faults.add("models", text);
     }
     let api_keys = api_keys.unwrap_or_default();
     if api_keys.len() > KEYS_MAX {
-        let text = format!("api_keys has {} keys: at most {KEYS_MAX} may be", api_keys.len());
+        let text = format!("api_keys has {} keys: the limit is {KEYS_MAX}", api_keys.len());
         faults.add("api_keys", text);
     } else {
         check_keys(&api_keys, admin, &mut faults);

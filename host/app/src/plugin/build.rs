@@ -63,7 +63,7 @@ pub(crate) fn build(folder: &Path, out: Option<PathBuf>) -> Result<Built> {
     let release = package.target_directory.join(TARGET).join("release");
     let module = release.join(format!("{}.wasm", package.library.replace('-', "_")));
     let file = std::fs::read(&module).with_context(|| module.display().to_string())?;
-    let admitted = admit(&file).with_context(|| format!("{} is no plugin", module.display()))?;
+    let admitted = admit(&file).with_context(|| format!("{} is not a plugin", module.display()))?;
     let path = out.unwrap_or_else(|| release.join(format!("{}.component.wasm", package.name)));
     std::fs::write(&path, &admitted.component).with_context(|| path.display().to_string())?;
     Ok(Built { path, admitted })

@@ -49,7 +49,7 @@ pub(super) async fn announce(
     grpc.announce_shutdown().await;
     if delay > Duration::ZERO {
         let delay_s = delay.as_secs();
-        tracing::info!(delay_s, "about to shut down: serving on, but not ready");
+        tracing::info!(delay_s, "shutting down soon: still serving, but not ready");
         tokio::select! {
             () = tokio::time::sleep(delay) => {}
             () = signals.next() => {}
@@ -71,16 +71,18 @@ pub(super) fn end_within(drain_timeout: Duration, mut signals: Signals, log: Log
                 }
             });
             if is_told {
-                tracing::warn!("told to end again: ending at once, whatever is under way");
+                tracing::warn!(
+                    "another signal: ending at once, without waiting for requests under way"
+                );
             } else {
-                tracing::error!("the drain timeout passed: ending without what still runs");
+                tracing::error!("the drain timeout passed: ending although some work still runs");
             }
             end(&log)
         };
         std::thread::Builder::new().name("end".into()).spawn(watch)
     });
     if let Err(error) = watch {
-        tracing::warn!(%error, "nothing watches over the end");
+        tracing::warn!(%error, "cannot start the thread that bounds the time of the shutdown");
     }
 }
 

@@ -144,7 +144,7 @@ fn a_model_cannot_choose_a_provider_that_is_not_there() {
     let before = server.release();
     let config = json!({ "providers": ["cpu"] });
     let answer = server.admin.put_json("/admin/v1/models/digits/config", &config);
-    let named = ["model \"digits\"", "onnxruntime: its library is not there"];
+    let named = ["model \"digits\"", "onnxruntime: its library was not found"];
     answer.refused(422, "invalid_model", &named);
     assert_eq!(server.release(), before);
     server.assert_reads("acme", 2);

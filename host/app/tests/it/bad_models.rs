@@ -69,7 +69,7 @@ fn a_run_without_end_is_ended_and_the_model_serves_on() {
         let statistics = server.status()["models"]["loop"]["statistics"].clone();
         assert_eq!((&statistics["given_up"], &statistics["lost"]), (&json!(times), &json!(0)));
     }
-    server.log_with("a run goes on after its deadline");
+    server.log_with("a run continues after its deadline");
 }
 
 /// What the model `wide` answers when it is to make a row of so many floats on the way.
@@ -182,7 +182,7 @@ fn a_library_that_is_gone_is_the_hosts_fault_and_no_path_is_said() {
     let away = folder.path().join("away.so");
     std::fs::rename(&library, &away).unwrap();
     let put = || server.admin.put("/admin/v1/models/digits", &files::model("digits"));
-    let named = ["model \"digits\"", "no fault of the model's"];
+    let named = ["model \"digits\"", "not because of the model"];
     let detail = put().refused(500, "internal", &named);
     assert!(!detail.contains('/') && !detail.contains("libonnxruntime"), "{detail}");
     server.log_with(library.to_str().unwrap());

@@ -144,13 +144,13 @@ fn wrong_name() {
 
 #[test]
 fn wrong_dtype() {
-    let named = ["input \"input\" has datatype INT64, the model wants FP32"];
+    let named = ["input \"input\" has datatype INT64, but the model needs FP32"];
     done("wrong-dtype").refused(500, "plugin_invalid_output", &named);
 }
 
 #[test]
 fn wrong_shape() {
-    let named = ["input \"input\" has shape [1, 784], the model wants [-1, 1, 28, 28]"];
+    let named = ["input \"input\" has shape [1, 784], but the model needs [-1, 1, 28, 28]"];
     done("wrong-shape").refused(500, "plugin_invalid_output", &named);
 }
 
@@ -158,7 +158,7 @@ fn wrong_shape() {
 fn wrong_length() {
     let mut deed = done("wrong-length");
     deed.refused(500, "plugin_failed", &["pre: the plugin failed"]);
-    deed.server.log_with("3136 bytes long, dtype and shape ask for 3248");
+    deed.server.log_with("3136 bytes long, but dtype and shape need 3248");
 }
 
 #[test]

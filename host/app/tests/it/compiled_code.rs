@@ -178,7 +178,7 @@ fn code_of_another_host() {
     fs::copy(from, to).unwrap();
     let server = setup.start();
     server.assert_reads_digits("acme");
-    server.log_with("its checksum is another");
+    server.log_with("its checksum does not match");
 }
 
 #[test]

@@ -168,7 +168,11 @@ fn a_request_names_its_host_once() {
         for hosts in ["", "host: a\r\nhost: a\r\n", "host: a\r\nHost: b\r\n"] {
             let head = format!("GET /livez HTTP/1.1\r\n{hosts}\r\n");
             let answer = Raw::sent(plane, &head).answer();
-            answer.refused(400, "invalid_request", &["Host headers are given: must be one"]);
+            answer.refused(
+                400,
+                "invalid_request",
+                &["Host headers are given: exactly one is needed"],
+            );
         }
     }
     // As HTTP/1.0 has it.

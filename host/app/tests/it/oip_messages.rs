@@ -88,12 +88,20 @@ fn json_that_becomes_more_than_it_is() {
         ),
         ("nested", format!(r#"{{"id":{}"#, much("[")), "JSON cannot be read"),
         ("nested data", input("FP32", "[1]", &format!("{0}{1}", much("[[[["), "]")), "JSON cannot"),
-        ("a name", format!(r#"{{"id":"{}"}}"#, much("aaaa")), "1024 bytes are the longest"),
-        ("a name with escapes", format!(r#"{{"id":"{}"}}"#, much(r"\n\u00e4")), "are the longest"),
+        ("a name", format!(r#"{{"id":"{}"}}"#, much("aaaa")), "the limit is 1024"),
+        (
+            "a name with escapes",
+            format!(r#"{{"id":"{}"}}"#, much(r"\n\u00e4")),
+            "the limit is 1024",
+        ),
         ("no list", format!(r#"{{"inputs":"{}"}}"#, much("aaaa")), "a list of inputs"),
-        ("elements", input("INT64", &format!("[{count}]"), &format!("[{ones}1]")), "in memory"),
+        (
+            "elements",
+            input("INT64", &format!("[{count}]"), &format!("[{ones}1]")),
+            "bytes of memory",
+        ),
         ("more elements", input("INT64", "[1, 32]", &format!("[{ones}1]")), "more elements than"),
-        ("elements that claim", input("INT64", "[9000000000]", "[1]"), "ask for 72000000000"),
+        ("elements that claim", input("INT64", "[9000000000]", "[1]"), "need 72000000000"),
     ];
     beside_a_neighbour(&server, || {
         for (name, text, expected) in &documents {

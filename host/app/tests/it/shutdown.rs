@@ -18,7 +18,7 @@ fn a_server_that_is_to_end_says_so_and_serves_on_for_a_while() {
     server.digits("acme");
     assert_eq!(server.data.get("/readyz").status, 200);
     server.signal_terminate();
-    server.log_with("about to shut down");
+    server.log_with("shutting down soon");
     let answer = server.data.get("/readyz");
     answer.refused(503, "unavailable", &["the server is shutting down"]);
     assert_eq!(server.data.get("/v2/health/ready").status, 400);
@@ -67,7 +67,7 @@ fn a_signal_during_the_drain_ends_the_server_at_once() {
     assert_eq!(status.code(), Some(0));
     assert!(told.elapsed() < Duration::from_secs(45), "it took {:?}", told.elapsed());
     let log = fs::read_to_string(setup.log_path()).unwrap();
-    assert!(log.contains("told to end again: ending at once"), "{log}");
+    assert!(log.contains("another signal: ending at once"), "{log}");
     drop(slow);
 }
 

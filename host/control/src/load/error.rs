@@ -33,7 +33,7 @@ pub enum LoadError {
     #[error("its first load, in a process of its own: {text}")]
     Prover { text: String, source: ChildError },
     /// That child could not use the backends. Its reason is in the log.
-    #[error("its first load, in a process of its own, failed for no fault of the model's")]
+    #[error("its first load, in a process of its own, failed, but not because of the model")]
     ProverSetUp,
     /// What is exchanged with that child is not what it should be.
     #[error(transparent)]

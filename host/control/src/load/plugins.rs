@@ -132,7 +132,7 @@ impl Plugins {
             lock(&self.slots).iter().filter(|(_, slot)| held(slot)).map(|(digest, _)| *digest),
         );
         if let Err(error) = self.sandbox.retain_compiled(keep).await {
-            tracing::warn!(error = error.in_full(), "compiled code is not collected");
+            tracing::warn!(error = error.in_full(), "unused compiled code cannot be removed");
         }
     }
 

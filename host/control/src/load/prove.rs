@@ -127,7 +127,7 @@ impl Prover {
         }
         let proof = Proof { subject, answer };
         if let Err(error) = remember(&file, &proof) {
-            tracing::warn!(file = %file.display(), %error, "a proof cannot be remembered");
+            tracing::warn!(file = %file.display(), %error, "the proof of a model cannot be written");
         }
         Ok(proof.answer)
     }

@@ -54,7 +54,7 @@ pub(crate) async fn check(store: &Store, log: &Head) -> Result<(), ControlError>
     }
     let document = store.document(number).await?.unwrap_or_default();
     if digest_of(&document) != digest {
-        let what = "in the log is another one than this server wrote";
+        let what = "in the log is not the one that this server wrote";
         return Err(refused(format!("release {number} {what}")));
     }
     Ok(())
@@ -67,6 +67,6 @@ pub(crate) async fn note(store: &Store, log: &Head) {
         Err(error) => Err(error.to_string()),
     };
     if let Err(why) = noted {
-        tracing::warn!(why, "where the release log ends is not remembered");
+        tracing::warn!(why, "the end of the release log cannot be written to its file");
     }
 }

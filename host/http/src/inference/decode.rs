@@ -50,6 +50,6 @@ fn unknown_encoding(headers: &HeaderMap) -> Problem {
     let given = headers.get_all(CONTENT_ENCODING).iter().map(HeaderValue::as_bytes);
     let given = given.collect::<Vec<_>>().join(&b", "[..]);
     let given = String::from_utf8_lossy(&given);
-    let detail = format!("content-encoding is {given:?}: gzip and deflate are understood");
+    let detail = format!("content-encoding is {given:?}: gzip and deflate are supported");
     Problem::new(ErrorCode::UnsupportedMediaType, detail)
 }

@@ -31,15 +31,20 @@ pub(super) fn plugin_request(route: &Route, request: &InferRequest) -> Result<Re
 fn pipeline_body(request: &InferRequest) -> Result<Bytes, Problem> {
     let wrong = |detail: String| Problem::new(ErrorCode::InvalidRequest, detail);
     let [input] = &request.inputs[..] else {
-        let detail =
-            format!("{} inputs are given, a pipeline has one: {REQUEST}", request.inputs.len());
+        let detail = format!(
+            "{} inputs are given: a pipeline has exactly one, {REQUEST}",
+            request.inputs.len()
+        );
         return Err(wrong(detail));
     };
     if input.name != REQUEST {
-        return Err(wrong(format!("unknown input {:?}: a pipeline's is {REQUEST}", input.name)));
+        return Err(wrong(format!(
+            "unknown input {:?}: a pipeline has exactly one, {REQUEST}",
+            input.name
+        )));
     }
     let not_one =
-        || wrong(format!("{REQUEST} has shape {:?}, a pipeline wants [1]", &input.shape[..]));
+        || wrong(format!("{REQUEST} has shape {:?}, but a pipeline needs [1]", &input.shape[..]));
     // Before its elements are taken apart, which may be many.
     if input.shape.iter().any(|size| *size != 1) {
         return Err(not_one());

@@ -73,12 +73,12 @@ fn checked(
     }
     let body = ResponseBody::from(Bytes::from(body)).held_with_head(head_bytes, budget);
     let mut answer = Response::new(body);
-    *answer.status_mut() =
-        StatusCode::from_u16(status).map_err(|_| format!("status {status} is not a status"))?;
+    *answer.status_mut() = StatusCode::from_u16(status)
+        .map_err(|_| format!("status {status} is not an HTTP status"))?;
     answer.headers_mut().extend(media_type.map(|value| (CONTENT_TYPE, value)));
     for (name, value) in headers {
         if !passes(&name) {
-            tracing::debug!(header = name, "a plugin's header that is not passed on");
+            tracing::debug!(header = name, "a plugin's header is not passed on");
             continue;
         }
         let header = HeaderName::try_from(&name).ok().zip(HeaderValue::try_from(value).ok());

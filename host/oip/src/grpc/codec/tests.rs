@@ -64,7 +64,7 @@ fn what_would_become_much_more_than_it_is_is_refused() {
     refused(&[12 << 3, 1].repeat(FIELDS_MAX + 1), "more than 16384 fields");
     let long = field(1, &vec![b'a'; OTHER_BYTES_MAX]);
     let error = RepositoryModelLoadRequest::check(&long).unwrap_err();
-    assert!(error.contains("1048576 are the most"), "{error}");
+    assert!(error.contains("the limit is 1048576"), "{error}");
 }
 
 #[test]
