@@ -21,7 +21,7 @@ pub enum LogError {
     Unchained,
     #[error("its content was changed: its digest does not match")]
     Changed,
-    #[error("it names another digest for release {before}: one of the two was replaced")]
+    #[error("it does not follow release {before}: one of the two was replaced")]
     Replaced { before: u64 },
     /// Its changes do not fit the state that the releases before it add up to.
     #[error(transparent)]
