@@ -232,7 +232,7 @@ fn items_that_the_ranker_cannot_take() {
         &json!({ "max_batch_size": 4, "max_queue_rows": 8, "max_tenant_queue_rows": 8 }),
     );
     let many = |count| ranker_body(&vec![good.clone(); count]).to_string();
-    let named = ["request has 9 rows", "queue holds 8"];
+    let named = ["request has 9 rows", "queue holds at most 8"];
     rank(&many(9)).refused(422, "unprocessable", &named);
     let ranked: Value = serde_json::from_str(&rank(&many(7)).text()).unwrap();
     assert_eq!(ranked["items"].as_array().map(Vec::len), Some(7), "more than a batch holds");
