@@ -30,8 +30,8 @@ pub struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// Rows a second through the lane, and from the bare session at the mean batch that came of it; in
-    /// rounds by turns.
+    /// Rows a second through the lane, and from the bare session at the mean batch that came of it;
+    /// in rounds by turns.
     pub fn run(&self, harness: &Harness) -> Result<Value> {
         let mut bare = harness.load_with(self.path, &self.options)?;
         let model = harness.load_with(self.path, &self.options)?;
@@ -70,8 +70,8 @@ pub fn batch_for(bare: &LoadedModel, row: &Tensor, rows: usize) -> Tensor {
     tensor_in(&bare.staging, row.dtype(), &shape, 0.5)
 }
 
-/// The median of the rounds' ratios. Both sides of a round lie next to one another: what slows the machine for
-/// longer slows both.
+/// The median of the rounds' ratios. Both sides of a round lie next to one another: what slows the
+/// machine for longer slows both.
 pub fn median_ratio(measured: &[f64], bare: &[f64]) -> f64 {
     let mut ratios: Vec<_> =
         measured.iter().zip(bare).map(|(measured, bare)| measured / bare).collect();

@@ -1,8 +1,9 @@
-//! The server end to end: HTTP clients, the server's own process, its lane and the model, against the bare
-//! session in this process at the same batch.
+//! The server end to end: HTTP clients, the server's own process, its lane and the model, against
+//! the bare session in this process at the same batch.
 //!
-//! The bare session runs whole batches of the largest size, whatever batches came of the server: what the
-//! server loses by forming smaller ones counts against it. Clients and server share the machine.
+//! The bare session runs whole batches of the largest size, whatever batches came of the server:
+//! what the server loses by forming smaller ones counts against it. Clients and server share the
+//! machine.
 
 mod clients;
 mod server;

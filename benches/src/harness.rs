@@ -26,8 +26,8 @@ impl Harness {
         Ok(Self { pool, runtime, backends })
     }
 
-    /// A model on ONNX Runtime, on the processor, with one instance of one thread. Its path is relative to
-    /// the repository, where this is run.
+    /// A model on ONNX Runtime, on the processor, with one instance of one thread. Its path is
+    /// relative to the repository, where this is run.
     pub fn load(&self, path: &str) -> Result<LoadedModel> {
         self.load_with(path, &on(ProviderKind::Cpu))
     }
@@ -114,7 +114,8 @@ pub fn tenant(name: &str) -> Name {
     }
 }
 
-/// Clients that send one request after the other for `time`, each one of `tensors`; returns answers a second.
+/// Clients that send one request after the other for `time`, each one of `tensors`; returns answers
+/// a second.
 pub async fn closed_loop(
     lane: &Arc<Lane>,
     clients: usize,

@@ -26,7 +26,8 @@ impl Model for Identity {
     }
 }
 
-/// Returns its input after `fixed` and `per_row`, like a model on an accelerator: the processor is free.
+/// Returns its input after `fixed` and `per_row`, like a model on an accelerator: the processor is
+/// free.
 pub struct Paced {
     pub fixed: Duration,
     pub per_row: Duration,

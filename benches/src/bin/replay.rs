@@ -1,7 +1,7 @@
-//! A bare hyper server that answers inferences with an answer that the real server gave before, and hands
-//! everything else to it: what a client reaches that finds no server's work at all, for the ratios of the
-//! protocol's clients. One inference in a thousand goes to the real server, too: clients look at its
-//! statistics. `replay <http|grpc> <address> <the real server's address>`.
+//! A bare hyper server that answers inferences with an answer that the real server gave before, and
+//! hands everything else to it: what a client reaches that finds no server's work at all, for the
+//! ratios of the protocol's clients. One inference in a thousand goes to the real server, too:
+//! clients look at its statistics. `replay <http|grpc> <address> <the real server's address>`.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

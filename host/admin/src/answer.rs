@@ -1,5 +1,5 @@
-//! What a resource answers, and how it leaves: JSON that ends in a newline, for those who read it in a
-//! terminal.
+//! What a resource answers, and how it leaves: JSON that ends in a newline, for those who read it
+//! in a terminal.
 
 use bytes::Bytes;
 use gristmill_control::{ControlError, Published};

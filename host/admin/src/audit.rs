@@ -1,7 +1,7 @@
 //! A line in the log for each call of the admin plane.
 //!
-//! What is done with the admin token is logged call by call. Calls without it are anyone's, so their
-//! lines are bounded: a few in each interval, and how many were left out.
+//! What is done with the admin token is logged call by call. Calls without it are anyone's, so
+//! their lines are bounded: a few in each interval, and how many were left out.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;

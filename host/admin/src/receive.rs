@@ -1,5 +1,5 @@
-//! Reading what clients of the admin plane send: files and JSON documents, each bounded in bytes, in
-//! the time that it may take, and in the time for which nothing may come.
+//! Reading what clients of the admin plane send: files and JSON documents, each bounded in bytes,
+//! in the time that it may take, and in the time for which nothing may come.
 
 use std::fmt::Display;
 use std::time::Duration;

@@ -136,9 +136,10 @@ impl Lane {
         Ok(lane)
     }
 
-    /// A lane with other settings over the same queue, instances and counters. The queue follows them
-    /// once they are [put in force](Self::put_in_force). Three settings stay as they are, because
-    /// queued requests or the instances depend on them: `max_batch_size`, `leads` and `lost_after`.
+    /// A lane with other settings over the same queue, instances and counters. The queue follows
+    /// them once they are [put in force](Self::put_in_force). Three settings stay as they are,
+    /// because queued requests or the instances depend on them: `max_batch_size`, `leads` and
+    /// `lost_after`.
     pub fn with_config(&self, mut config: LaneConfig) -> Self {
         let LaneConfig { max_batch_size, leads, lost_after, .. } = self.config;
         config.preferred_batch_sizes.retain(|size| *size <= max_batch_size);

@@ -1,10 +1,10 @@
 //! What the Open Inference Protocol's two encodings share: models and pipelines as the field's own
 //! clients call them.
 //!
-//! In reading order: `models` says what a model tells of itself (made once, as gRPC's messages, which
-//! serialise to the JSON of HTTP), `run` runs a model or a pipeline, `tensors` makes its inputs,
-//! `pipeline` is a pipeline as a model of one text, `repository` loads and unloads models, `decode`
-//! undoes a body's Content-Encoding.
+//! In reading order: `models` says what a model tells of itself (made once, as gRPC's messages,
+//! which serialise to the JSON of HTTP), `run` runs a model or a pipeline, `tensors` makes its
+//! inputs, `pipeline` is a pipeline as a model of one text, `repository` loads and unloads models,
+//! `decode` undoes a body's Content-Encoding.
 
 mod decode;
 pub(crate) mod models;

@@ -100,8 +100,8 @@ async fn is_reusable(head: &Parts, body: &mut Incoming, answer: StatusCode) -> b
     if body.is_end_stream() {
         return true;
     }
-    // A client that sends too slowly or too much need not go on, and one that waits to be asked for its
-    // body may send it or not.
+    // A client that sends too slowly or too much need not go on, and one that waits to be asked for
+    // its body may send it or not.
     let gives_up = match answer {
         StatusCode::REQUEST_TIMEOUT | StatusCode::PAYLOAD_TOO_LARGE => true,
         status => status.as_u16() >= 400 && head.headers.contains_key(EXPECT),

@@ -66,7 +66,8 @@ impl ClientError for AccessError {
 /// The tenant of this name, if it is open or this key is one of its keys.
 ///
 /// # Errors
-/// [`AccessError::KeyOfTenantNeeded`], the same after the same time whether the tenant exists or not.
+/// [`AccessError::KeyOfTenantNeeded`], the same after the same time whether the tenant exists or
+/// not.
 pub fn admitted<'a>(
     snapshot: &'a Snapshot,
     name: &str,

@@ -115,16 +115,16 @@ impl ClientError for InferError {
     }
 }
 
-/// The span of a request's log lines. It has the highest level, so that a filter that lets a line pass lets
-/// its request pass, too.
+/// The span of a request's log lines. It has the highest level, so that a filter that lets a line
+/// pass lets its request pass, too.
 pub fn request_span(route: &Route, id: &str) -> Span {
     let (tenant, pipeline) = (route.tenant.as_str(), route.pipeline.as_str());
     error_span!("request", request_id = id, tenant, pipeline)
 }
 
 impl Work {
-    /// Run the request, to be done by its deadline. From here on it counts for its pipeline, however it
-    /// ends. Log lines belong to the caller's span ([`request_span`]).
+    /// Run the request, to be done by its deadline. From here on it counts for its pipeline,
+    /// however it ends. Log lines belong to the caller's span ([`request_span`]).
     pub async fn run(self) -> PipelineAnswer {
         let Self { route, request, deadline, queueing, mut receipt } = self;
         receipt.charge_to(route.statistics.clone());

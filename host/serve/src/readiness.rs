@@ -1,7 +1,7 @@
 //! Whether the server can serve, and why not.
 //!
-//! Anyone may ask, so the answer counts the parts that do not serve and names none of them; the admin
-//! status names them.
+//! Anyone may ask, so the answer counts the parts that do not serve and names none of them; the
+//! admin status names them.
 
 use gristmill_core::{ClientError, ErrorCode};
 use gristmill_snapshot::{Pipeline, Snapshot};

@@ -107,8 +107,8 @@ impl<'a> Caller<'a> {
             .collect()
     }
 
-    /// The model of this name and version, if the caller may see it. An empty version means the one that
-    /// serves.
+    /// The model of this name and version, if the caller may see it. An empty version means the one
+    /// that serves.
     ///
     /// # Errors
     /// There is no such model or version, or the caller may not see it.

@@ -10,8 +10,9 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use crate::requests::{Ongoing, Requests, StaysOpen, Unwritten};
 
-/// A handler's body, or one of the listener's own. Its request is under way until it is dropped and all of its parts
-/// are written; only until a part is written where the answer [stays open](StaysOpen).
+/// A handler's body, or one of the listener's own. Its request is under way until it is dropped and
+/// all of its parts are written; only until a part is written where the answer [stays
+/// open](StaysOpen).
 pub(crate) struct Answering<B> {
     body: Whose<B>,
     requests: Arc<Requests>,

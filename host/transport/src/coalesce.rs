@@ -1,8 +1,9 @@
 //! The calls of one connection that carries several at once, and writing their answers together.
 //!
-//! Calls that come in one read are answered one after the other; were each answer written as it comes,
-//! every one would cost a system call here and a wake-up of the client. So a small write waits, once,
-//! until the runtime's other tasks had their turn, where calls of the same connection are still to be answered.
+//! Calls that come in one read are answered one after the other; were each answer written as it
+//! comes, every one would cost a system call here and a wake-up of the client. So a small write
+//! waits, once, until the runtime's other tasks had their turn, where calls of the same connection
+//! are still to be answered.
 
 use std::io;
 use std::pin::Pin;
@@ -52,7 +53,8 @@ impl<T> Coalesced<T> {
         Self { io, calls, waited: false }
     }
 
-    /// Whether a write of so many bytes is to wait now; the task is then polled again, after the others.
+    /// Whether a write of so many bytes is to wait now; the task is then polled again, after the
+    /// others.
     fn waits(&mut self, bytes: usize, context: &Context<'_>) -> bool {
         if self.waited || bytes >= SMALL_BYTES || !self.calls.are_under_way() {
             return false;

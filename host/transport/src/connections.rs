@@ -15,8 +15,8 @@ use tokio::time::timeout;
 /// How often a newcomer without a place looks for a connection that has begun to wait.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A connection that is told to close has so long before another one is told, too: one of HTTP/2 says
-/// goodbye first.
+/// A connection that is told to close has so long before another one is told, too: one of HTTP/2
+/// says goodbye first.
 const CLOSED_WITHIN: Duration = Duration::from_secs(2);
 
 /// How often a connection looks whether it is in use. One that is not for this long waits.
@@ -43,8 +43,8 @@ struct Open {
 }
 
 impl Connections {
-    /// At most `max` connections, and at most `per_client_max` of one client: an IPv4 address, or an IPv6 network of
-    /// 64 bits, of which a host may have all addresses.
+    /// At most `max` connections, and at most `per_client_max` of one client: an IPv4 address, or
+    /// an IPv6 network of 64 bits, of which a host may have all addresses.
     pub fn new(max: usize, per_client_max: Option<usize>) -> Self {
         let places = Arc::new(Semaphore::new(max.min(Semaphore::MAX_PERMITS)));
         Self(Arc::new(Shared { places, per_client_max, open: Mutex::default() }))

@@ -1,9 +1,9 @@
 //! One HTTP/1.1 connection: hyper serves it while it has a request.
 //!
 //! A connection that waits for a request is taken out of hyper and holds next to nothing; hyper
-//! gets it back when its client sends something. Where an answer leaves a part of its request's body
-//! unread, the rest is read and dropped for a while before the connection is closed: otherwise the
-//! kernel would reset the connection, and the client could lose the answer.
+//! gets it back when its client sends something. Where an answer leaves a part of its request's
+//! body unread, the rest is read and dropped for a while before the connection is closed: otherwise
+//! the kernel would reset the connection, and the client could lose the answer.
 
 #[cfg(test)]
 mod tests;

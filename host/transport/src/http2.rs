@@ -34,7 +34,8 @@ const STREAMS_MAX: u32 = 1024;
 /// Streams that a client reset before they were answered; more closes the connection.
 const RESET_STREAMS_MAX: usize = 64;
 
-/// How much of one HTTP/2 stream, and of all of a connection's, is read before its handler takes it.
+/// How much of one HTTP/2 stream, and of all of a connection's, is read before its handler takes
+/// it.
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 
@@ -68,8 +69,8 @@ impl Rules {
     }
 }
 
-/// Serve one connection until it ends, its client does not take its answers, or nothing is under way and
-/// others need its place. Once it is to stop, what is under way is answered.
+/// Serve one connection until it ends, its client does not take its answers, or nothing is under
+/// way and others need its place. Once it is to stop, what is under way is answered.
 pub(crate) async fn drive<H, F, B>(rules: Rules, stream: Stream, handler: H)
 where
     H: Fn(Request<Incoming>) -> F,

@@ -1,11 +1,11 @@
 //! What every plane of the server has in common: connections, bodies, credentials, and errors as
 //! clients see them.
 //!
-//! In reading order: `accept` takes connections, `connections` has their places, `http1` and `http2`
-//! serve one each, over `requests` (what is under way on it) and `answering` (an answer that is being
-//! written); `rewind`, `frames` and `coalesce` are the streams beneath. `body` reads and makes bodies,
-//! `encoding` compresses them, `offload` takes large ones off the serving threads. `problem` is an
-//! error on its way to a client.
+//! In reading order: `accept` takes connections, `connections` has their places, `http1` and
+//! `http2` serve one each, over `requests` (what is under way on it) and `answering` (an answer
+//! that is being written); `rewind`, `frames` and `coalesce` are the streams beneath. `body` reads
+//! and makes bodies, `encoding` compresses them, `offload` takes large ones off the serving
+//! threads. `problem` is an error on its way to a client.
 //!
 //! Refuses to know tenants, models and plugins: it sees names and digests of `core` only.
 //!

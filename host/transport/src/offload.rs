@@ -1,9 +1,10 @@
 //! Work on large messages, off the threads that serve: reading and writing JSON, typed contents,
 //! compressed bodies.
 //!
-//! A few threads of low priority do it. A tenant has at most half of them, so that another tenant finds a
-//! thread free; further work waits in the order of arrival. A job that has begun keeps its place until it
-//! ends, even if its client has left: clients who leave cannot start more work than there are places.
+//! A few threads of low priority do it. A tenant has at most half of them, so that another tenant
+//! finds a thread free; further work waits in the order of arrival. A job that has begun keeps its
+//! place until it ends, even if its client has left: clients who leave cannot start more work than
+//! there are places.
 
 use std::collections::HashMap;
 use std::num::NonZero;

@@ -33,7 +33,8 @@ struct Document<'a> {
 }
 
 impl Problem {
-    /// An error with this text, of which the first 8 KiB are kept: it may hold what the client sent.
+    /// An error with this text, of which the first 8 KiB are kept: it may hold what the client
+    /// sent.
     pub fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
         let mut detail = detail.into();
         detail.truncate(detail.floor_char_boundary(DETAIL_BYTES_MAX));
@@ -85,7 +86,8 @@ impl Write for Bounded {
 }
 
 impl<E: ClientError> From<E> for Problem {
-    /// With the error's own text. No more of it is made than is kept: some hold plugins' names and shapes.
+    /// With the error's own text. No more of it is made than is kept: some hold plugins' names and
+    /// shapes.
     fn from(error: E) -> Self {
         let mut detail = Bounded(String::new());
         let _ = write!(detail, "{error}");

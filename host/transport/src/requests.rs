@@ -1,7 +1,9 @@
-//! What is under way on one connection: calls that are worked on, and parts of answers that are not written.
+//! What is under way on one connection: calls that are worked on, and parts of answers that are not
+//! written.
 //!
-//! This decides whether a connection may be closed to make room. An answer that stays open, such as that of a watched
-//! health, is not under way by itself: only its parts are, while they are written.
+//! This decides whether a connection may be closed to make room. An answer that stays open, such as
+//! that of a watched health, is not under way by itself: only its parts are, while they are
+//! written.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,11 +13,12 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::connections::{Connections, IDLE_INTERVAL};
 
-/// A client that takes some of its answers takes at least so much of them within the write timeout, or all of one part.
+/// A client that takes some of its answers takes at least so much of them within the write timeout,
+/// or all of one part.
 const TAKEN_BYTES_MIN: usize = 4 << 10;
 
-/// An extension of an answer that stays open for as long as its client likes. What is done for it between its head and
-/// its end counts by itself, with [`Requests::begin`].
+/// An extension of an answer that stays open for as long as its client likes. What is done for it
+/// between its head and its end counts by itself, with [`Requests::begin`].
 #[derive(Clone, Copy, Debug)]
 pub struct StaysOpen;
 
@@ -87,8 +90,8 @@ impl Requests {
         }
     }
 
-    /// Wait until nothing has been under way for a while; since when. An error if instead the client takes next to
-    /// nothing of its answers for as long as `write_timeout`.
+    /// Wait until nothing has been under way for a while; since when. An error if instead the
+    /// client takes next to nothing of its answers for as long as `write_timeout`.
     pub(crate) async fn rests(&self, write_timeout: Duration) -> Result<Instant, Close> {
         let (mut begun, mut taking) = (self.begun(), Taking::new(self));
         loop {
@@ -120,8 +123,8 @@ impl Taking {
         Self { taken: requests.taken(), at: Instant::now() }
     }
 
-    /// Whether there is something to take, and it took next to nothing for as long as `write_timeout`. To be asked
-    /// every now and then.
+    /// Whether there is something to take, and it took next to nothing for as long as
+    /// `write_timeout`. To be asked every now and then.
     pub(crate) fn has_stalled(&mut self, requests: &Requests, write_timeout: Duration) -> bool {
         let taken = requests.taken();
         if taken != self.taken || !requests.has_unwritten() {

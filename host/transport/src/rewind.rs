@@ -81,8 +81,8 @@ impl Rewind {
         self.before = [bytes, &self.before].concat().into();
     }
 
-    /// Read and drop what still comes, for a while. The kernel resets a connection that is closed with
-    /// unread bytes, and a client that still sends could lose its answer.
+    /// Read and drop what still comes, for a while. The kernel resets a connection that is closed
+    /// with unread bytes, and a client that still sends could lose its answer.
     pub(crate) async fn linger(mut self) {
         let mut dropped = [0; LINGER_BYTES];
         let reading = poll_fn(|context| {

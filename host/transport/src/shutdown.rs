@@ -2,8 +2,8 @@
 
 use tokio_util::sync::CancellationToken;
 
-/// Tells that the server is about to end, and listeners to stop accepting and to drain. Clones share
-/// the state.
+/// Tells that the server is about to end, and listeners to stop accepting and to drain. Clones
+/// share the state.
 #[derive(Clone, Debug, Default)]
 pub struct Shutdown {
     announced: CancellationToken,

@@ -76,7 +76,8 @@ fn summary(passed: usize, failed: usize, unsupported: usize) -> String {
     format!("{passed} passed, {failed} failed, {unsupported} unsupported")
 }
 
-/// Run all tests on `backend`. One that takes the process down has failed; the rest goes on behind it.
+/// Run all tests on `backend`. One that takes the process down has failed; the rest goes on behind
+/// it.
 fn verdicts(backend: &str, cases: &Path, onnxruntime: &Path) -> Result<Verdicts> {
     let mut verdicts = Verdicts::new();
     let mut first = String::new();

@@ -45,8 +45,8 @@ pub(crate) fn build_all() -> Result<Built> {
     Ok(Built { gristmill, components, onnxruntime })
 }
 
-/// Install what is missing and build what the demo runs: the server and its plugins, without tests and
-/// benches.
+/// Install what is missing and build what the demo runs: the server and its plugins, without tests
+/// and benches.
 pub(crate) fn build_demo() -> Result<Built> {
     install_wasm_toolchain()?;
     let onnxruntime = install_onnxruntime()?;
@@ -142,8 +142,8 @@ pub(crate) fn install_onnxruntime() -> Result<PathBuf> {
     Ok(library)
 }
 
-/// NVIDIA's perf_analyzer in `target/perf_analyzer`, taken from the wheel that pip downloads: the path of
-/// a script that runs it with the libraries it needs.
+/// NVIDIA's perf_analyzer in `target/perf_analyzer`, taken from the wheel that pip downloads: the
+/// path of a script that runs it with the libraries it needs.
 pub(crate) fn install_perf_analyzer() -> Result<PathBuf> {
     let directory = target().join("perf_analyzer");
     let script = directory.join(format!("perf_analyzer-{PERF_ANALYZER_VERSION}"));

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-/// The repository's root: of the clone that `cargo xtask` was called in, even where another clone that
-/// shares its `target/` built this program.
+/// The repository's root: of the clone that `cargo xtask` was called in, even where another clone
+/// that shares its `target/` built this program.
 pub(crate) fn root() -> PathBuf {
     let own = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
@@ -33,8 +33,9 @@ pub(crate) fn program(name: impl AsRef<std::ffi::OsStr>) -> Command {
 /// `cargo` as the repository's toolchain has it.
 pub(crate) fn cargo() -> Command {
     let mut cargo = program(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    // Set by the cargo that runs this program. Some build scripts look at them: they would run again,
-    // and the crates above them compile again, after each cargo that a person calls in between.
+    // Set by the cargo that runs this program. Some build scripts look at them: they would run
+    // again, and the crates above them compile again, after each cargo that a person calls in
+    // between.
     let own = std::env::vars_os().map(|(name, _)| name);
     let is_own = |name: &std::ffi::OsString| {
         let name = name.to_string_lossy();

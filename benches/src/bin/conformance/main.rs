@@ -1,9 +1,10 @@
-//! Runs exported node tests (`benches/conformance/export.py`) through the `backend` crate, or on tract by
-//! itself.
+//! Runs exported node tests (`benches/conformance/export.py`) through the `backend` crate, or on
+//! tract by itself.
 //!
-//! `conformance <onnxruntime|tract|plain-tract> <folder of cases> [first]` prints the name of each test before it is run
-//! and its verdict after: `name<TAB>verdict<TAB>reason`. A test that takes the process down leaves its name
-//! without a verdict; the caller goes on behind it by naming the next one as `first`.
+//! `conformance <onnxruntime|tract|plain-tract> <folder of cases> [first]` prints the name of each
+//! test before it is run and its verdict after: `name<TAB>verdict<TAB>reason`. A test that takes
+//! the process down leaves its name without a verdict; the caller goes on behind it by naming the
+//! next one as `first`.
 
 mod plain_tract;
 

@@ -43,8 +43,8 @@ pub(crate) struct Outcomes {
 }
 
 impl Plan {
-    /// Attack, and wait for what is under way. The attackers stand for machines of their own, so they
-    /// take the processor only from one another.
+    /// Attack, and wait for what is under way. The attackers stand for machines of their own, so
+    /// they take the processor only from one another.
     pub(crate) fn run(self) -> Result<Outcomes> {
         thread::scope(|scope| {
             let attackers = scope.spawn(|| {

@@ -216,8 +216,9 @@ impl Kind {
     }
 }
 
-/// Milliseconds of processor time that the server took for one call beyond the budget of two, which a request
-/// is: also after it was answered, and whatever else the machine does. None where the server ended.
+/// Milliseconds of processor time that the server took for one call beyond the budget of two, which
+/// a request is: also after it was answered, and whatever else the machine does. None where the
+/// server ended.
 fn lone_call(pid: u32, plan: &Plan) -> Result<Option<f64>> {
     let lone = Plan {
         attack: plan.attack.clone(),

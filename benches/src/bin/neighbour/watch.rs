@@ -1,4 +1,5 @@
-//! The server's memory and processor time, as the kernel counts them; and an end to a server that takes too much.
+//! The server's memory and processor time, as the kernel counts them; and an end to a server that
+//! takes too much.
 
 use std::fs;
 use std::process::Command;

@@ -7,8 +7,8 @@ use crate::config::Config;
 /// Open files that are not for connections: listeners, the log, blobs, models and plugins.
 const OWN_FILES: usize = 64;
 
-/// The admin plane has one connection for so many open files, within a minimum and a maximum. Clients
-/// of the data plane cannot take these.
+/// The admin plane has one connection for so many open files, within a minimum and a maximum.
+/// Clients of the data plane cannot take these.
 const FILES_PER_ADMIN_CONNECTION: usize = 16;
 const ADMIN_CONNECTIONS_MIN: usize = 64;
 const ADMIN_CONNECTIONS_MAX: usize = 1024;

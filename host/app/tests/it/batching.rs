@@ -30,8 +30,8 @@ fn a_preferred_size_is_waited_for_and_a_new_configuration_applies_at_once() {
     server.assert_reads("acme", 3);
 }
 
-/// A request waits for a second one, which never comes. The queue gets another limit meanwhile, and then
-/// no delay.
+/// A request waits for a second one, which never comes. The queue gets another limit meanwhile, and
+/// then no delay.
 #[test]
 fn a_changed_queue_limit_takes_effect_at_once_and_loads_nothing() {
     let server = Server::start();

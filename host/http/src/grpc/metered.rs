@@ -19,10 +19,10 @@ use super::status::status_of;
 
 /// A call's body: its bytes count from when they are read until its message is.
 ///
-/// If a call is one message, the end of the message is passed on only with the end of the call, so that it
-/// is decoded and answered at once. Otherwise a client could leave a call open and keep a large
-/// decompressed message in memory that no budget counts. In a stream of messages, each message that has
-/// begun must arrive within a time.
+/// If a call is one message, the end of the message is passed on only with the end of the call, so
+/// that it is decoded and answered at once. Otherwise a client could leave a call open and keep a
+/// large decompressed message in memory that no budget counts. In a stream of messages, each
+/// message that has begun must arrive within a time.
 pub(super) struct MeteredCall {
     body: Incoming,
     held: Option<Arc<HeldBytes>>,
@@ -31,8 +31,8 @@ pub(super) struct MeteredCall {
     turns: Turns,
 }
 
-/// `call`, metered. In a stream of messages each of them has `message_timeout`, and the held bytes are an
-/// extension of the call, so that the reader of the messages can release them.
+/// `call`, metered. In a stream of messages each of them has `message_timeout`, and the held bytes
+/// are an extension of the call, so that the reader of the messages can release them.
 pub(super) fn metered(
     mut call: Request<Incoming>,
     budget: Option<&Arc<ByteBudget>>,

@@ -137,8 +137,8 @@ impl GrpcPlane {
         answer.map(|body| MeteredAnswer::new(body, budget))
     }
 
-    /// Find the caller before any message is read: for which tenant the call is, and the budget that its
-    /// bytes count against. The methods find the caller among the call's extensions.
+    /// Find the caller before any message is read: for which tenant the call is, and the budget
+    /// that its bytes count against. The methods find the caller among the call's extensions.
     fn admit(
         &self,
         call: &mut http::Request<Incoming>,

@@ -1,4 +1,5 @@
-//! What the server and its models say of themselves: metadata, configuration, statistics, the index.
+//! What the server and its models say of themselves: metadata, configuration, statistics, the
+//! index.
 
 use std::time::{Duration, SystemTime};
 
@@ -198,8 +199,8 @@ pub(crate) fn all_statistics(
     proto::ModelStatisticsResponse { model_stats: told.collect() }
 }
 
-/// What a model did since it was loaded, or a pipeline since the server started. A tenant is told of its own
-/// requests only.
+/// What a model did since it was loaded, or a pipeline since the server started. A tenant is told
+/// of its own requests only.
 pub(crate) fn statistics(
     caller: Caller<'_>,
     visible: ModelOrPipeline<'_>,

@@ -52,8 +52,8 @@ fn pipeline_body(request: &InferRequest) -> Result<Bytes, Problem> {
     input.texts()?.pop().ok_or_else(not_one)
 }
 
-/// The pipeline's answer as the output `RESPONSE`. The protocol has no place for a status beside an answer,
-/// so that an error's status becomes the request's error.
+/// The pipeline's answer as the output `RESPONSE`. The protocol has no place for a status beside an
+/// answer, so that an error's status becomes the request's error.
 pub(super) fn output_of(response: Response) -> Result<Output, Problem> {
     if response.status >= 400 {
         let code = match response.status {

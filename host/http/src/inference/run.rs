@@ -144,7 +144,8 @@ fn check_outputs<'a>(
     Ok(())
 }
 
-/// The outputs that are asked for, in the request's order; all, in the model's order, if it names none.
+/// The outputs that are asked for, in the request's order; all, in the model's order, if it names
+/// none.
 fn asked_for(mut outputs: Vec<NamedTensor>, request: &InferRequest) -> Vec<NamedTensor> {
     if !request.outputs.is_empty() {
         let position = |output: &NamedTensor| {

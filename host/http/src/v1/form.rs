@@ -1,7 +1,8 @@
 //! Forms: the parts of a multipart body, where they lie in it.
 //!
-//! Where parts begin and end is found here, in pieces between which others go on: a body can be large, and nothing of it
-//! is copied. What a part's header says is read by `multer`, from a form of the same headers whose parts are empty.
+//! Where parts begin and end is found here, in pieces between which others go on: a body can be
+//! large, and nothing of it is copied. What a part's header says is read by `multer`, from a form
+//! of the same headers whose parts are empty.
 
 use std::ops::Range;
 

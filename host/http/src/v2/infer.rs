@@ -96,7 +96,8 @@ fn raw_request(target: &Target<'_>, body: Bytes) -> Result<InferRequest, Problem
     })
 }
 
-/// The request in `body`, whose first `header_len` bytes are JSON; all of it, if there is no length.
+/// The request in `body`, whose first `header_len` bytes are JSON; all of it, if there is no
+/// length.
 async fn parsed(
     inference: &Inference,
     caller: Caller<'_>,

@@ -13,8 +13,8 @@ pub fn count(held: Option<&HeldBytes>, bytes: usize) -> Result<(), OverBudget> {
     held.map_or(Ok(()), |held| held.try_add(bytes))
 }
 
-/// Bytes of an answer that count against `budget` until they are dropped. A client that reads slowly keeps
-/// them long.
+/// Bytes of an answer that count against `budget` until they are dropped. A client that reads
+/// slowly keeps them long.
 pub fn held(bytes: Bytes, budget: &Arc<ByteBudget>) -> Bytes {
     let held = (bytes.len() >= HELD_BYTES_MIN).then(|| budget.hold(bytes.len()));
     kept(bytes, held)

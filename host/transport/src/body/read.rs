@@ -15,8 +15,8 @@ use crate::problem::Problem;
 
 /// Read a whole body.
 ///
-/// A body whose Content-Length is over the limit is refused unread; any other is refused at the byte that
-/// exceeds it.
+/// A body whose Content-Length is over the limit is refused unread; any other is refused at the
+/// byte that exceeds it.
 ///
 /// # Errors
 /// `body_too_large`, `request_timeout` at the deadline, `tenant_busy` if the budget is used up, and
@@ -50,8 +50,8 @@ fn unreadable(error: &hyper::Error) -> Problem {
     Problem::new(ErrorCode::InvalidRequest, detail)
 }
 
-/// The body's bytes: as they were read, if one read brought them all, else copied together once. None if
-/// they are more than the limit.
+/// The body's bytes: as they were read, if one read brought them all, else copied together once.
+/// None if they are more than the limit.
 async fn collect(
     body: &mut Incoming,
     plan: &ReadPlan<'_>,

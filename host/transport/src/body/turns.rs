@@ -6,8 +6,8 @@ use std::task::{Context, Poll};
 
 use tokio::task::yield_now;
 
-/// After so many bytes of a body its task lets others go on. tokio itself does so after 128 reads, which can
-/// be 32 MB, and never where another task reads the bytes from the socket.
+/// After so many bytes of a body its task lets others go on. tokio itself does so after 128 reads,
+/// which can be 32 MB, and never where another task reads the bytes from the socket.
 const TURN_BYTES_MAX: usize = 256 << 10;
 
 /// After so many turns the task also lets its thread look at its sockets.

@@ -62,8 +62,8 @@ impl Options {
     }
 }
 
-/// Run the benchmark of this name, or all that need nothing but this machine: `gpu` and `compare` run when
-/// they are named.
+/// Run the benchmark of this name, or all that need nothing but this machine: `gpu` and `compare`
+/// run when they are named.
 pub(crate) fn run(args: &[&str]) -> Result<()> {
     let options = Options::parse(args)?;
     type Benchmark = fn(&Shipped, &Options) -> Result<()>;
@@ -107,7 +107,8 @@ impl Shipped {
     }
 }
 
-/// The server, the peers in Rust and the criterion benchmarks as they ship, built unless told not to.
+/// The server, the peers in Rust and the criterion benchmarks as they ship, built unless told not
+/// to.
 fn shipped(options: &Options) -> Result<Shipped> {
     let binaries = options.binaries.clone().unwrap_or_else(|| target().join("release"));
     let (gristmill, components) = (binaries.join("gristmill"), target().join("components"));

@@ -1,4 +1,5 @@
-//! A tenant beside each hostile guest, client, upload, message and model: see `benches/src/bin/neighbour`.
+//! A tenant beside each hostile guest, client, upload, message and model: see
+//! `benches/src/bin/neighbour`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -131,8 +132,8 @@ fn attackers_words(figures: &Value) -> String {
     words
 }
 
-/// A plugin in JavaScript, made once by componentize-js; none where npm is not there or cannot fetch it: then
-/// a generated module of the same size stands in.
+/// A plugin in JavaScript, made once by componentize-js; none where npm is not there or cannot
+/// fetch it: then a generated module of the same size stands in.
 fn javascript_plugin() -> Result<Option<PathBuf>> {
     let (source, made) = (root().join("benches/javascript"), target().join("javascript"));
     let plugin = made.join("plugin.wasm");

@@ -1,11 +1,11 @@
 //! The Open Inference Protocol under the load of its own clients: wrk and perf_analyzer with binary
-//! tensors, over HTTP and gRPC. wrk's figures are held against a bare hyper echo of the same body, small and large,
-//! perf_analyzer's against a bare hyper server that replays one recorded answer, which is as much as this
-//! client asks for on these cores; and, for a model that is all work, the server against ONNX Runtime in a
-//! bare loop; all in one run.
+//! tensors, over HTTP and gRPC. wrk's figures are held against a bare hyper echo of the same body,
+//! small and large, perf_analyzer's against a bare hyper server that replays one recorded answer,
+//! which is as much as this client asks for on these cores; and, for a model that is all work, the
+//! server against ONNX Runtime in a bare loop; all in one run.
 //!
-//! Figures per second are absolute, so each stands beside its peer's of the same seconds: on a machine
-//! that is not quiet both fall.
+//! Figures per second are absolute, so each stands beside its peer's of the same seconds: on a
+//! machine that is not quiet both fall.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -194,7 +194,8 @@ impl Run {
         )
     }
 
-    /// Measure, and add the row; at the ranker's concurrency 1 over HTTP one of the server's share, too.
+    /// Measure, and add the row; at the ranker's concurrency 1 over HTTP one of the server's share,
+    /// too.
     fn measure(&self, server: &Server, perf_analyzer: &Path, table: &mut Table) -> Result<()> {
         step(&self.name());
         let address = self.protocol.address(server);
@@ -335,8 +336,8 @@ fn bare_rows_per_second(model: &Path, batch: usize) -> Result<f64> {
     figures["rows_per_s"].as_f64().context("the bare loop gave no rows a second")
 }
 
-/// What ResNet-50 did under load, from the end of one batch to the end of another: batches take so long
-/// that a window cut elsewhere would be some percent off.
+/// What ResNet-50 did under load, from the end of one batch to the end of another: batches take so
+/// long that a window cut elsewhere would be some percent off.
 struct Window {
     rows_per_s: f64,
     mean_batch: f64,

@@ -75,8 +75,8 @@ const POST_PARAMS: usize = 4;
 pub(crate) const OUTPUTS: u32 = 0;
 const STATE_LEN: u32 = 3;
 
-/// Where things lie in memory. Answers come first, then constants, then 3136 bytes of zeros, then what
-/// `cabi_realloc` gives out.
+/// Where things lie in memory. Answers come first, then constants, then 3136 bytes of zeros, then
+/// what `cabi_realloc` gives out.
 pub(crate) const ANSWER: i32 = 256;
 pub(crate) const LIST: i32 = 320;
 pub(crate) const MADE: i32 = 512;
