@@ -94,8 +94,8 @@ impl HeldBytes {
         Ok(())
     }
 
-    /// `bytes`, which hold what this holds until they are dropped.
-    pub fn keep(self, bytes: Bytes) -> Bytes {
+    /// The same `bytes`, which now count against the budget until they are dropped.
+    pub fn attach_to(self, bytes: Bytes) -> Bytes {
         struct Owner {
             bytes: Bytes,
             _held: HeldBytes,

@@ -71,8 +71,8 @@ pub(crate) async fn answer(
             let tenant = admitted(snapshot, tenant, key_of(&head.headers))?;
             receipt.admitted();
             let route = find_pipeline(tenant, pipeline)?;
-            let way = infer(inference, route, (head, body), receipt);
-            way.instrument(request_span(route, id)).await
+            let work = infer(inference, route, (head, body), receipt);
+            work.instrument(request_span(route, id)).await
         }
     }
 }

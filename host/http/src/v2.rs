@@ -23,7 +23,7 @@ use crate::inference::{Asked, Encoded, Inference, models};
 
 /// A path of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Below<'a> {
+pub(crate) struct PathBelowV2<'a> {
     /// What follows `/v2`.
     pub(crate) path: &'a str,
     /// The tenant that the path names before it.
@@ -33,7 +33,7 @@ pub(crate) struct Below<'a> {
 /// Answer one request below `/v2`, and note in its receipt what becomes known of it.
 pub(crate) async fn answer(
     inference: &Inference,
-    below: Below<'_>,
+    below: PathBelowV2<'_>,
     call: Call<'_>,
     (body, receipt): (&mut Incoming, &mut Receipt),
 ) -> Result<Answer, Problem> {

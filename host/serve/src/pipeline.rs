@@ -128,8 +128,8 @@ impl Work {
     pub async fn run(self) -> PipelineAnswer {
         let Self { route, request, deadline, queueing, mut receipt } = self;
         receipt.charge_to(route.statistics.clone());
-        let way = stages(&route, request, (deadline, queueing), &mut receipt);
-        let outcome = match tokio::time::timeout_at(deadline.instant().into(), way).await {
+        let work = stages(&route, request, (deadline, queueing), &mut receipt);
+        let outcome = match tokio::time::timeout_at(deadline.instant().into(), work).await {
             Ok(outcome) => outcome,
             Err(_) => {
                 let arrived = receipt.record().arrived;

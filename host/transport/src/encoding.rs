@@ -86,7 +86,7 @@ impl Encoding {
         if !body.is_empty() {
             return Err(wrong(format!("{} bytes follow it", body.len())));
         }
-        Ok(body::kept(all.freeze(), held))
+        Ok(body::with_held(all.freeze(), held))
     }
 
     /// `parts` one after the other, each of which goes as soon as it is compressed.

@@ -128,7 +128,7 @@ where
                 // Calls that came before the client knew are answered.
                 tokio::select! {
                     ended = connection => ended,
-                    _ = requests.rests(rules.write_timeout) => Ok(()),
+                    _ = requests.wait_idle(rules.write_timeout) => Ok(()),
                 }
             }
         }

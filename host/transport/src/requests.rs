@@ -79,7 +79,7 @@ impl Requests {
     /// Wait until the connection is to close.
     pub(crate) async fn closes(&self, connections: &Connections, write_timeout: Duration) -> Close {
         loop {
-            let Ok(since) = self.rests(write_timeout).await else { return Close::Stalled };
+            let Ok(since) = self.wait_idle(write_timeout).await else { return Close::Stalled };
             let begun = self.begun();
             let waiting = connections.wait(since.into_std());
             while self.begun() == begun {
@@ -92,7 +92,7 @@ impl Requests {
 
     /// Wait until nothing has been under way for a while; since when. An error if instead the
     /// client takes next to nothing of its answers for as long as `write_timeout`.
-    pub(crate) async fn rests(&self, write_timeout: Duration) -> Result<Instant, Close> {
+    pub(crate) async fn wait_idle(&self, write_timeout: Duration) -> Result<Instant, Close> {
         let (mut begun, mut taking) = (self.begun(), Taking::new(self));
         loop {
             let since = Instant::now();

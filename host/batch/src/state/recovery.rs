@@ -32,7 +32,7 @@ impl LockedState<'_> {
 
     /// Tell the runs to end that are due at `now`; how many.
     pub(crate) fn tell_overdue(&mut self, now: Instant) -> usize {
-        let told = self.state.running.tell(now);
+        let told = self.state.running.tell_overdue(now);
         if told > 0 {
             self.lane.tally.recent().given_up += told as u64;
         }

@@ -68,11 +68,11 @@ impl GrpcInferenceService for Inference {
         request: Request<proto::ModelMetadataRequest>,
     ) -> Answer<proto::ModelMetadataResponse> {
         let message = request.get_ref();
-        let told =
+        let described =
             self.describe_for(&request, (&message.name, &message.version), |_, visible, target| {
                 models::metadata(visible, target)
             });
-        told.map(Response::new)
+        described.map(Response::new)
     }
 
     async fn model_infer(&self, request: Request<ModelInferRequest>) -> Answer<ModelInferResponse> {
@@ -134,11 +134,11 @@ impl GrpcInferenceService for Inference {
         request: Request<proto::ModelConfigRequest>,
     ) -> Answer<proto::ModelConfigResponse> {
         let message = request.get_ref();
-        let told =
+        let described =
             self.describe_for(&request, (&message.name, &message.version), |_, visible, target| {
                 models::config(visible, target)
             });
-        Ok(Response::new(proto::ModelConfigResponse { config: Some(told?) }))
+        Ok(Response::new(proto::ModelConfigResponse { config: Some(described?) }))
     }
 
     async fn model_statistics(
@@ -148,8 +148,10 @@ impl GrpcInferenceService for Inference {
         let message = request.get_ref();
         if !message.name.is_empty() {
             let model = (&*message.name, &*message.version);
-            let told = self.describe_for(&request, model, models::statistics)?;
-            return Ok(Response::new(proto::ModelStatisticsResponse { model_stats: vec![told] }));
+            let described = self.describe_for(&request, model, models::statistics)?;
+            return Ok(Response::new(proto::ModelStatisticsResponse {
+                model_stats: vec![described],
+            }));
         }
         let admitted = admitted(&request)?;
         let caller = self.admitted(admitted).map_err(|error| status_of(&error.into()))?;

@@ -195,8 +195,8 @@ pub(crate) fn all_statistics(
 ) -> proto::ModelStatisticsResponse {
     let visible = caller.models(snapshot).into_iter();
     let served = visible.filter_map(|model| Some((model, model.served().ok()?)));
-    let told = served.map(|(model, target)| statistics(caller, model, &target));
-    proto::ModelStatisticsResponse { model_stats: told.collect() }
+    let all = served.map(|(model, target)| statistics(caller, model, &target));
+    proto::ModelStatisticsResponse { model_stats: all.collect() }
 }
 
 /// What a model did since it was loaded, or a pipeline since the server started. A tenant is told

@@ -63,8 +63,8 @@ impl Inference {
             Target::Pipeline { name, route } => {
                 check_outputs(name.as_str(), [RESPONSE].into_iter(), request)?;
                 let span = request_span(route, &self.shared.request_ids.of_text(asked.id));
-                let way = Box::pin(run_pipeline(asked, route, (request, receipt)));
-                way.instrument(span).await
+                let work = Box::pin(run_pipeline(asked, route, (request, receipt)));
+                work.instrument(span).await
             }
         }
     }

@@ -74,7 +74,7 @@ fn made(
             copy.append(&data);
             data = Bytes::from_owner(copy);
         }
-        input.data = held.keep(data);
+        input.data = held.attach_to(data);
     }
     Ok(input.tensor(pool)?)
 }

@@ -54,7 +54,7 @@ impl ResponseBody {
             if self.first.is_empty() {
                 self._head = Some(held);
             } else {
-                self.first = held.keep(self.first);
+                self.first = held.attach_to(self.first);
             }
         }
         self
