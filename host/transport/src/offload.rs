@@ -18,18 +18,19 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::problem::Problem;
 
-/// What is longer than this, in bytes, is not worked on while a thread's other tasks wait.
+/// Messages longer than this, in bytes, are not worked on while a thread's other tasks wait.
 pub const INLINE_BYTES_MAX: usize = 64 << 10;
 
 /// The fewest threads.
 const THREADS_MIN: usize = 2;
 
-/// Threads for long work. They end, when their work has, once this is dropped.
+/// Threads for long work. After this is dropped they end as soon as their work is done.
 pub struct Offload {
     jobs: Sender<Job>,
     places: Arc<Semaphore>,
     of_tenant: usize,
-    /// The places of each tenant that has work; of callers that are none, without a name.
+    /// The places of each tenant that has work. Callers that are not tenants share the entry
+    /// without a name.
     tenants: Mutex<HashMap<Option<Name>, Weak<Semaphore>>>,
 }
 
@@ -50,7 +51,7 @@ impl Offload {
         Self { jobs, places, of_tenant, tenants: Mutex::default() }
     }
 
-    /// What `work` returns, done for `tenant` on a thread of its own kind.
+    /// Do `work` for `tenant` on one of the threads, and return its result.
     pub async fn run<T: Send + 'static>(
         &self,
         tenant: Option<&Name>,
@@ -62,7 +63,7 @@ impl Offload {
         let (done, outcome) = oneshot::channel();
         let job = move || {
             let _places = (own, any);
-            // A client that left while its work waited needs none of it.
+            // A client that left while its work waited does not need the result.
             if !done.is_closed() {
                 let _ = done.send(work());
             }

@@ -11,8 +11,8 @@ use super::read::next;
 const DRAINED_BYTES_MAX: usize = 64 << 10;
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Read and drop the rest of a body, if it is short and on its way. Returns whether the next
-/// request can follow on this connection.
+/// Read and drop the rest of a body, if it is short and arrives soon. Returns whether the
+/// connection can be reused for the next request.
 pub async fn drain(body: &mut Incoming) -> bool {
     if body.size_hint().lower() > DRAINED_BYTES_MAX as u64 {
         return false;

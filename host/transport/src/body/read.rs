@@ -50,8 +50,8 @@ fn unreadable(error: &hyper::Error) -> Problem {
     Problem::new(ErrorCode::InvalidRequest, detail)
 }
 
-/// The body's bytes: as they were read, if one read brought them all, else copied together once.
-/// None if they are more than the limit.
+/// The body's bytes. If one read brings all of them, they are passed on as they are; otherwise they
+/// are copied into one buffer. None if they are more than the limit.
 async fn collect(
     body: &mut Incoming,
     plan: &ReadPlan<'_>,
@@ -70,7 +70,7 @@ async fn collect(
         if len > plan.bytes {
             return Ok(None);
         }
-        // A client that sent so much will send the rest.
+        // A client that has sent this much will send the rest.
         whole.push(&chunk, expected.max(len * 2).min(plan.bytes));
         turns.took(chunk.len());
         drop(chunk);
