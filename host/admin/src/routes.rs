@@ -1,4 +1,4 @@
-//! Which resource a path leads to: one line each.
+//! The routes of the admin API: one line for each resource.
 
 use std::borrow::Cow;
 
@@ -8,13 +8,13 @@ use percent_encoding::percent_decode_str;
 
 use crate::resource::{Model, ModelConfig, Pipeline, Plugin, Resource, Status, Tenant};
 
-/// What all paths begin with.
+/// The beginning of all paths.
 const PREFIX: &str = "/admin/v1/";
 
 /// The resource at `path`.
 ///
 /// # Errors
-/// There is none, or the path is not UTF-8.
+/// No resource is at this path, or the path is not UTF-8.
 pub(crate) fn resource_at(path: &str) -> Result<Box<dyn Resource>, Problem> {
     let nothing = || Problem::new(ErrorCode::NotFound, "nothing is served at this path");
     let below = path.strip_prefix(PREFIX).ok_or_else(nothing)?;

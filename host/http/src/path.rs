@@ -1,8 +1,8 @@
-//! Where a path of the data plane leads.
+//! The router of the data plane over HTTP.
 
 use crate::{v1, v2};
 
-/// Which edge serves a path.
+/// The edge that serves a path.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Path<'a> {
     V1(v1::Path<'a>),
@@ -10,7 +10,7 @@ pub(crate) enum Path<'a> {
     V2(v2::PathBelowV2<'a>),
 }
 
-/// Where `path` leads; none where nothing is served.
+/// The edge and resource at `path`. None if nothing is served there.
 pub(crate) fn path_of(path: &str) -> Option<Path<'_>> {
     let path = path.strip_prefix('/')?;
     if let Some(below) = strip_segment(path, "v2") {

@@ -13,7 +13,7 @@ use super::Inference;
 /// A longer compressed body is not inflated on a serving thread.
 const INFLATED_INLINE_BYTES_MAX: usize = 4 << 10;
 
-/// A body as it was sent.
+/// A body as the client sent it.
 pub(crate) struct Encoded<'a> {
     pub(crate) body: Bytes,
     /// The most bytes of it when it is decoded.

@@ -45,15 +45,15 @@ fn pipeline_body(request: &InferRequest) -> Result<Bytes, Problem> {
     }
     let not_one =
         || wrong(format!("{REQUEST} has shape {:?}, but a pipeline needs [1]", &input.shape[..]));
-    // Before its elements are taken apart, which may be many.
+    // Checked before its elements are read, because there may be many.
     if input.shape.iter().any(|size| *size != 1) {
         return Err(not_one());
     }
     input.texts()?.pop().ok_or_else(not_one)
 }
 
-/// The pipeline's answer as the output `RESPONSE`. The protocol has no place for a status beside an
-/// answer, so that an error's status becomes the request's error.
+/// The pipeline's answer as the output `RESPONSE`. The protocol has no status beside an answer, so
+/// an error status becomes an error of the request.
 pub(super) fn output_of(response: Response) -> Result<Output, Problem> {
     if response.status >= 400 {
         let code = match response.status {

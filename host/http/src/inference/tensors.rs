@@ -57,8 +57,8 @@ impl Inference {
     }
 }
 
-/// An input's tensor. If its bytes have to be copied for that, the copy counts in their place; for
-/// texts, what a backend makes of them counts too.
+/// An input's tensor. If its bytes must be copied for that, the copy counts in their place. For
+/// texts, the backend's copy of them counts, too.
 fn made(
     input: &mut Input,
     budget: Option<&Arc<ByteBudget>>,
