@@ -1,9 +1,8 @@
 //! The server end to end: HTTP clients, the server's own process, its lane and the model, against
 //! the bare session in this process at the same batch.
 //!
-//! The bare session runs whole batches of the largest size, whatever batches came of the server:
-//! what the server loses by forming smaller ones counts against it. Clients and server share the
-//! machine.
+//! The bare session always runs whole batches of the largest size, so forming smaller batches
+//! counts against the server. Clients and server share the machine.
 
 mod clients;
 mod server;
@@ -32,7 +31,7 @@ pub fn serve(harness: &Harness, gristmill: &Path, path: &str) -> Result<Server> 
     Ok(server)
 }
 
-/// Clients of one kind, and what came of them in each round.
+/// Clients of one kind, and their results in each round.
 struct Way {
     name: &'static str,
     clients: Clients,

@@ -1,4 +1,5 @@
-//! What every benchmark of lanes needs: backends, a pool, a runtime, and ways to submit.
+//! The parts that all benchmarks of lanes need: backends, a pool, a runtime, and functions to
+//! submit requests.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

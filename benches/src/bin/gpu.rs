@@ -33,8 +33,8 @@ const CLIENTS_PER_ROW: usize = 4;
 const TIME: Duration = Duration::from_secs(3);
 const WARM_UP: Duration = Duration::from_secs(2);
 
-/// How far CUDA's outputs may be from the processor's, as a part of the largest: TF32 and FP16 have
-/// ten bits.
+/// The largest difference between CUDA's outputs and the processor's, relative to the largest
+/// output: TF32 and FP16 have ten bits.
 const DIFFERENCE_MAX: f32 = 0.02;
 
 fn main() -> Result<()> {

@@ -101,7 +101,7 @@ fn summary(lane: &Value) -> String {
          {batches} batches, {mixed} of them with rows of both tenants"
     );
     let recent = lane["recent_mixed_batches"].as_array();
-    // The one with the most rows: which of them is last is chance.
+    // The one with the most rows, because the last one is a matter of chance.
     let largest =
         recent.into_iter().flatten().filter_map(Value::as_object).max_by_key(|batch| rows(batch));
     match largest {

@@ -1,4 +1,4 @@
-//! Running programs, and saying which step is under way.
+//! Running programs, and printing the current step.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -13,12 +13,12 @@ pub(crate) fn root() -> PathBuf {
     own.ancestors().nth(2).unwrap_or(&own).to_owned()
 }
 
-/// Where builds go.
+/// The folder of builds.
 pub(crate) fn target() -> PathBuf {
     root().join("target")
 }
 
-/// Say which step begins.
+/// Print the step that begins.
 pub(crate) fn step(what: &str) {
     eprintln!("==> {what}");
 }
@@ -47,7 +47,10 @@ pub(crate) fn cargo() -> Command {
     cargo
 }
 
-/// Run to the end; an error where it fails.
+/// Run to the end.
+///
+/// # Errors
+/// The program cannot be run, or fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("cannot run {command:?}"))?;
     if !status.success() {
@@ -61,7 +64,10 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
 
-/// Its standard output; an error where it fails.
+/// Its standard output.
+///
+/// # Errors
+/// The program cannot be run, or fails.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("cannot run {command:?}"))?;
     if !output.status.success() {

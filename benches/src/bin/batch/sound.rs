@@ -1,5 +1,5 @@
-//! Ten million rows with cancels, deadlines, failures and swaps: is anything lost, doubled or mixed
-//! up?
+//! Ten million rows with cancels, deadlines, failures and swaps: checks that nothing is lost,
+//! doubled or mixed up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -32,7 +32,7 @@ struct Tally {
     cancelled: AtomicU64,
     /// Neither an answer nor an error within a minute.
     lost: AtomicU64,
-    /// Another's rows, or a fate that was not its own.
+    /// Rows or an error of another request.
     wrong: AtomicU64,
 }
 

@@ -20,13 +20,13 @@ use serde_json::Value;
 
 use plain_tract::PlainTract;
 
-/// What runs the tests.
+/// The runtime of the tests.
 enum Runner {
     Backend(Box<(Arc<Backends>, ProviderKind)>),
     PlainTract,
 }
 
-/// What came of a test.
+/// The outcome of a test.
 enum Verdict {
     Passed,
     Failed(String),
@@ -147,7 +147,8 @@ fn tensors(case: &Path, list: &Value, pool: &BufferPool) -> Result<Vec<NamedTens
         .collect()
 }
 
-/// What tells `actual` from `expected`, in words; none where they are the same within tolerance.
+/// The difference between `actual` and `expected`, in words. None if they are the same within
+/// tolerance.
 fn difference(actual: &Tensor, expected: &Tensor, rtol: f64, atol: f64) -> Option<String> {
     if actual.dtype() != expected.dtype() || actual.shape() != expected.shape() {
         let (dtype, shape) = (actual.dtype(), actual.shape());

@@ -1,4 +1,4 @@
-//! tract by itself, with the shapes that a test brings: what the `backend` crate is held against.
+//! tract by itself, with the shapes of a test: the reference for the `backend` crate.
 
 use std::io::Cursor;
 

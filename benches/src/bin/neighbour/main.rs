@@ -1,6 +1,5 @@
-//! A tenant beside hostile guests, clients, uploads, messages and models: what its requests take
-//! and whether one fails, while another tenant, or the operator's uploads, do their worst to the
-//! same server.
+//! A tenant beside hostile guests, clients, uploads, messages and models: the times and failures of
+//! its requests, while another tenant or uploads of the operator attack the same server.
 //!
 //! Prints one JSON object a line: `{"what":"alone",...}` first and last, and one for each case
 //! between. `cargo xtask bench neighbour` runs it, holds the figures against those asked for and

@@ -21,12 +21,13 @@ use crate::watch::{Watch, cpu_at_rest, resident_bytes};
 const ALONE: Duration = Duration::from_secs(10);
 const WARM_UP: Duration = Duration::from_secs(1);
 const ATTACK: Duration = Duration::from_secs(3);
-/// For what an attack began and left behind.
+/// The time for work that an attack left behind.
 const AFTERMATH: Duration = Duration::from_secs(1);
 /// A request beyond its deadline that nobody waits for any longer.
 const PATIENCE: Duration = Duration::from_secs(15);
 const JAVASCRIPT_PATIENCE: Duration = Duration::from_secs(300);
-/// A server that has not come to rest after a case is started anew: the next one is not to blame.
+/// A server that is still busy after this time is restarted, so that it does not spoil the next
+/// case.
 const RECOVERS_IN: Duration = Duration::from_secs(5);
 const RECOVERED_BYTES: u64 = 256 << 20;
 
@@ -253,7 +254,7 @@ fn neighbour(mut report: Report) -> Value {
     })
 }
 
-/// Of one hostile request, beyond its tenant's budget.
+/// The memory of one hostile request beyond its tenant's budget.
 fn beyond_budget(grown: u64, attackers: usize) -> u64 {
     grown.saturating_sub(TENANT_BYTES) / attackers as u64
 }

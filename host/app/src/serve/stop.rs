@@ -1,4 +1,5 @@
-//! The end: told by a signal, announced, and over within the drain timeout whatever still runs.
+//! The shutdown: a signal starts it, it is announced, and it ends within the drain timeout even if
+//! work still runs.
 //!
 //! The first signal announces it, the next one ends the delay before the drain, one more ends the
 //! process at once.
@@ -37,8 +38,8 @@ impl Signals {
     }
 }
 
-/// Be no longer ready, and serve on for `delay` or until the next signal: whoever sends requests
-/// here has to hear of it first.
+/// Be no longer ready, and continue to serve for `delay` or until the next signal: load balancers
+/// must notice first.
 pub(super) async fn announce(
     signals: &mut Signals,
     shutdown: &Shutdown,
@@ -86,7 +87,7 @@ pub(super) fn end_within(drain_timeout: Duration, mut signals: Signals, log: Log
     }
 }
 
-/// End the process when the log is written. What still runs is left behind.
+/// End the process when the log is written. Work that still runs is left behind.
 pub(super) fn end(log: &Log) -> ! {
     log.flush();
     process::end(0)

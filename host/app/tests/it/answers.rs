@@ -1,4 +1,4 @@
-//! The edge of `/v1`: what of a plugin's answer reaches the client, encodings, methods.
+//! The edge of `/v1`: the parts of a plugin's answer that reach the client, encodings, methods.
 
 use std::io::Write;
 

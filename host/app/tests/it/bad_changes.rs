@@ -1,4 +1,4 @@
-//! Changes that the admin plane refuses, each with a code and with everything that is wrong.
+//! Changes that the admin plane refuses, each with a code and with all of its faults.
 
 use serde_json::{Value, json};
 
@@ -108,7 +108,7 @@ fn documents_that_do_not_fit() {
     assert_plain(&answer.refused(422, "unprocessable", &named));
 }
 
-/// No words of the libraries that read documents.
+/// No texts of the libraries that read documents.
 #[track_caller]
 fn assert_plain(detail: &str) {
     for word in ["serde", "deserialize", "struct", "expected", "`", "invalid type"] {

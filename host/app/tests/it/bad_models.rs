@@ -1,5 +1,4 @@
-//! Models that do not end, that ask for all memory, or that no longer fit; and what is said of
-//! them.
+//! Models that do not end, that ask for all memory, or that no longer fit, and their errors.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +23,7 @@ fn granted(setup: Setup, model: &str, file: &[u8]) -> Server {
     server
 }
 
-/// What the model `loop` answers when it is to take so many turns.
+/// The answer of the model `loop` to a request for this many turns.
 fn take_turns(server: &Server, turns: i64) -> Answer {
     let body = json!({ "inputs": [
         { "name": "x", "datatype": "FP32", "shape": [1, 1], "data": [1.0] },
@@ -72,7 +71,7 @@ fn a_run_without_end_is_ended_and_the_model_serves_on() {
     server.log_with("a run continues after its deadline");
 }
 
-/// What the model `wide` answers when it is to make a row of so many floats on the way.
+/// The answer of the model `wide` to a request for an intermediate row of this many floats.
 fn widen(server: &Server, columns: i64) -> Answer {
     let body = json!({ "inputs": [
         { "name": "x", "datatype": "FP32", "shape": [1, 1], "data": [1.0] },

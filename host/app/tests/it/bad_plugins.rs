@@ -1,4 +1,4 @@
-//! Everything that the plugin `hostile` does, and what its caller is told.
+//! Everything that the plugin `hostile` does, and the answers to its callers.
 //!
 //! Deeds that one sentence describes have a test of their own; those that only cost the host
 //! something are done one after the other on one server, and each may end in one of several ways:
@@ -10,7 +10,7 @@ use crate::support::client::Answer;
 use crate::support::deeds::{bomb_picture, ends_of, small_picture};
 use crate::support::server::Server;
 
-/// What one deed came to.
+/// The outcome of one deed.
 struct Deed {
     server: Server,
     answer: Answer,
@@ -269,7 +269,7 @@ fn pictures_between_two_sizes_are_bounded() {
     for deed in ["resize-chain", "resize-long"] {
         deeds.ends(deed);
     }
-    // Within the largest side: what lies between is to be known, not guessed from the side.
+    // Within the largest side: the size must be computed, not guessed from the side.
     deeds.ends("resize-sides");
 }
 

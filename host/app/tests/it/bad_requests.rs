@@ -1,4 +1,4 @@
-//! Requests that the data plane refuses, each with a code and with what is wrong.
+//! Requests that the data plane refuses, each with a code and its fault.
 
 use serde_json::{Value, json};
 
@@ -129,7 +129,7 @@ fn a_body_that_says_it_is_too_large_is_refused_unread() {
         let answer = Raw::sent(&server.data, &format!("{head}{begun}")).answer();
         answer.refused(413, "body_too_large", &["limit of 100 bytes"]);
     }
-    // What is just within the limit is read, and is no picture.
+    // A body just within the limit is read, and is not a picture.
     server.data.post("/v1/acme/infer", &[b'a'; 100]).refused(415, "unsupported_media_type", &[]);
 }
 

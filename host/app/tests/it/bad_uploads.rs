@@ -1,4 +1,5 @@
-//! Files that are no plugin or no model: refused with the reason, while the old version serves on.
+//! Files that are not plugins or models: refused with the reason, while the old version continues
+//! to serve.
 
 use wit_component::StringEncoding;
 

@@ -1,5 +1,5 @@
-//! Large messages that would become much more than they are: each is refused or served within three
-//! times its size, and nobody else notices.
+//! Large messages that would need many times their size: each is refused or served within three
+//! times its size, and other clients do not notice.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,8 @@ use crate::support::setup::Setup;
 const PATH: &str = "/v2/models/ranker/infer";
 const MIB: usize = 1 << 20;
 
-/// What each message has in bytes, about, and what the server may take beside three times that.
+/// The approximate size of each message, and the memory that the server may take besides three
+/// times that size.
 const MESSAGE_BYTES: usize = 24 * MIB;
 const SLACK: usize = 16 * MIB;
 
@@ -41,7 +42,7 @@ fn beside_a_neighbour(server: &Server, attack: impl FnOnce()) {
     });
 }
 
-/// Fails where the server takes more for a message of `bytes` bytes than it may.
+/// Fails if the server takes too much memory for a message of `bytes` bytes.
 #[track_caller]
 fn within_bounds(server: &Server, name: &str, bytes: usize, send: impl FnOnce()) {
     let before = server.resident_bytes();

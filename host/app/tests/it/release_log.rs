@@ -1,5 +1,5 @@
-//! The release log: what was changed in it, or is missing from it, is found when the server starts;
-//! and what killed processes and refused uploads leave in the store.
+//! The release log: changed and missing releases are found when the server starts. Also the files
+//! that killed processes and refused uploads leave in the store.
 
 use std::fs;
 use std::path::PathBuf;

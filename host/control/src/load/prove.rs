@@ -30,8 +30,8 @@ pub const PROVE_JOB: &str = "prove-model";
 /// kernels.
 const COPIES: u64 = 4;
 
-/// How many seconds by the clock a child has for each of processor time: where others keep the
-/// processors busy, it gets a tenth.
+/// The seconds of real time that a child has for each second of processor time: on a busy machine
+/// it gets a tenth of a core.
 const WALL_PER_CPU: u32 = 10;
 
 /// The longest answer: names and reasons.

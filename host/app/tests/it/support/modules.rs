@@ -1,6 +1,6 @@
-//! Plugins put together instruction by instruction, as no compiler would: core modules that carry
-//! their component type and speak the canonical ABI themselves. The server makes components of
-//! them.
+//! Plugins assembled instruction by instruction, as no compiler would do it: core modules that
+//! carry their component type and implement the canonical ABI themselves. The server makes
+//! components of them.
 //!
 //! A guest begins as an honest one; a test replaces a part of it.
 

@@ -1,4 +1,4 @@
-//! How a server is started: its flags, its variables, its limits and its log.
+//! The setup of a server: its flags, its variables, its limits and its log.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use super::server::Server;
 /// The admin token of every server that is given one.
 pub(crate) const ADMIN_TOKEN: &str = "the-tests-admin-token";
 
-/// How a server is started.
+/// The setup of a server.
 pub(crate) struct Setup {
     directory: TempDir,
     flags: Vec<String>,
