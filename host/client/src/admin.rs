@@ -14,7 +14,7 @@ pub struct AdminClient {
     client: Client,
 }
 
-/// Why a call of the admin API did not do what it was to do.
+/// Why a call of the admin API failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
     /// There was no answer.

@@ -55,6 +55,10 @@ impl Encoding {
     }
 
     /// Decompress `body`. Its bytes are counted while they are made.
+    ///
+    /// # Errors
+    /// `invalid_request` if the body is not valid, `body_too_large` over `limit`, `tenant_busy` if
+    /// the budget is used up.
     pub fn decompress(
         self,
         mut body: &[u8],

@@ -52,6 +52,9 @@ impl Offload {
     }
 
     /// Do `work` for `tenant` on one of the threads, and return its result.
+    ///
+    /// # Errors
+    /// `internal` if the work panics or the threads have ended.
     pub async fn run<T: Send + 'static>(
         &self,
         tenant: Option<&Name>,

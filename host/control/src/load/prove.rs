@@ -233,7 +233,10 @@ fn remember(file: &Path, proof: &Proof) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What the child does: load the model, run it once, and write what that came to.
+/// The child's work: load the model, run it once, and write the outcome.
+///
+/// # Errors
+/// The task cannot be read, or the outcome cannot be written.
 pub fn prove_model(task: &Task, out: &mut impl Write) -> Result<(), String> {
     // Where memory is short all the same, this process goes first.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");

@@ -127,7 +127,7 @@ impl Document {
         }
     }
 
-    /// A list, each item read by `read`, which says what it must be where it is not.
+    /// A list. `read` reads each item, or says what the item must be.
     pub fn list<T>(
         &mut self,
         key: &'static str,

@@ -9,6 +9,9 @@ use gristmill_core::{ByteBudget, HeldBytes, OverBudget};
 pub(super) const HELD_BYTES_MIN: usize = 4 << 10;
 
 /// Count `bytes` more as held, if they count against a budget.
+///
+/// # Errors
+/// The budget has no room for them.
 pub fn count(held: Option<&HeldBytes>, bytes: usize) -> Result<(), OverBudget> {
     held.map_or(Ok(()), |held| held.try_add(bytes))
 }
