@@ -64,7 +64,7 @@ pub fn compare(
     Ok(ways.into_iter().map(|way| (way.name, way.figures(&bare_per_s))).collect())
 }
 
-/// Both ways to send rows; how long an answer must be is the bare session's word.
+/// Both ways to send rows. The bare session gives the expected length of an answer.
 fn ways(comparison: &Comparison, bare: &mut LoadedModel, batch: &Tensor) -> Result<[Way; 2]> {
     let name = bare.info.inputs[0].name.clone();
     let session = bare.instances.first_mut().context("no instance")?;

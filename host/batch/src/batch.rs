@@ -39,7 +39,7 @@ pub(crate) struct Batch {
     outcomes: Vec<Outputs>,
     /// The provider that ran it.
     provider: Option<&'static str>,
-    /// Where its time went.
+    /// Its times.
     times: Times,
     /// How long it took to copy it together, where that was done ahead of the run.
     staging_time: Duration,

@@ -1,7 +1,7 @@
 //! The thread of a lane that gives up runs which do not end.
 //!
 //! While nothing runs it waits. While something runs it looks ten times a second, so that beginning
-//! and ending a run wakes nobody.
+//! and ending a run wakes no thread.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// Start the watching thread.
 ///
 /// # Errors
-/// Fails where the operating system has no thread to give.
+/// The operating system cannot start a thread.
 pub(crate) fn spawn(shared: &Arc<LaneShared>) -> std::io::Result<()> {
     let own = shared.clone();
     sync::spawn(format!("watch-{}", shared.name), move || watch(&own))

@@ -1,4 +1,4 @@
-//! What can go wrong with a change.
+//! The errors of a change.
 //!
 //! The texts are for the clients of the admin API, so they name no path of the host. The sources
 //! have the rest, for the log. Decisions are made by variants and codes, never by texts.
@@ -21,7 +21,7 @@ pub enum ControlError {
     /// Every fault at once.
     #[error("{}", joined(.0))]
     Invalid(Vec<String>),
-    /// What would be served no longer, or not at all.
+    /// Parts that would no longer be served, or not at all.
     #[error("{}", joined(.0))]
     Refused(Vec<Fault>),
     /// Something else uses what would be deleted.
@@ -56,7 +56,7 @@ pub enum ControlError {
     /// A release cannot be written as JSON.
     #[error(transparent)]
     Encode(#[from] serde_json::Error),
-    /// Other changes were quicker each time. Nobody's fault, and over soon.
+    /// Other changes were quicker each time. The client can try again.
     #[error("other changes keep replacing plugins or models that this change needs: try again")]
     Overtaken,
 }

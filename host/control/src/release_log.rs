@@ -30,7 +30,7 @@ pub(crate) struct ReleaseLog {
     pub(crate) progress: Progress,
 }
 
-/// How far the log has been read, and what it adds up to.
+/// The position in the log, and the resulting state.
 pub(crate) struct Replayed {
     pub(crate) head: Head,
     /// Whether its last release is known to be on stable storage.
@@ -38,7 +38,7 @@ pub(crate) struct Replayed {
     pub(crate) desired: Desired,
 }
 
-/// What became of a release that was to be appended.
+/// The outcome of appending a release.
 pub(crate) enum Outcome {
     /// It is on stable storage.
     Kept,

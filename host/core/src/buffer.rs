@@ -1,8 +1,8 @@
 //! Buffers: bytes while they are written, and bytes that never change again.
 //!
-//! Invariant: no reader sees bytes of an earlier owner, whatever the writer does. A [`BufferMut`]
-//! shows only what was written into it since it was taken from the pool. Foreign code (a decoder, a
-//! socket, a runtime) is lent zeroed bytes only, and freezing zeroes the rest.
+//! Invariant: no reader ever sees bytes of an earlier owner. A [`BufferMut`] shows only what was
+//! written into it since it was taken from the pool. Foreign code (a decoder, a socket, a runtime)
+//! is lent zeroed bytes only, and freezing zeroes the rest.
 
 use std::sync::Arc;
 

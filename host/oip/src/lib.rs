@@ -9,10 +9,9 @@
 //! `bounded` are the lists and texts of a body, `room` is the memory that its tensors may take.
 //!
 //! Invariants:
-//! - whatever the bytes are, reading them ends with a request or an error that names what is wrong,
-//!   and allocates in proportion to the bytes there are, never to what they claim: lists and names
-//!   are refused while they are read, and tensors are made only of memory that was taken from a
-//!   [`Room`] before;
+//! - reading any bytes ends with a request or an error that names the fault, and allocates in
+//!   proportion to the bytes there are, never to what they claim: lists and names are refused while
+//!   they are read, and tensors are made only of memory that was taken from a [`Room`] before;
 //! - binary tensors are slices of the body they came in, and go out as they lie in memory.
 
 #![forbid(unsafe_code)]

@@ -88,7 +88,7 @@ fn what_is_wrong_is_named() {
 
 #[test]
 fn lists_and_names_that_are_too_long_are_refused_while_they_are_read() {
-    // Whatever follows is not looked at, not even whether it is JSON.
+    // The rest is not read, not even to see whether it is JSON.
     let parse = |text: &str| {
         let body = Bytes::copy_from_slice(text.as_bytes());
         InferRequest::parse(&body, None, &Room::default())

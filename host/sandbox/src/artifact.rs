@@ -1,9 +1,9 @@
 //! Compiled code, cached on disk by the component's digest and the engine's compatibility hash.
 //!
 //! A cached file is what the compiler answered (`compile`), and a keyed checksum over all of it,
-//! with a key that was made in this cache directory. Whoever can write the directory can run native
-//! code in the host, which is why nothing uploaded ever lands there; the checksum is against
-//! damage, files under a wrong name, and files from other machines.
+//! with a key that was made in this cache directory. A program that can write to the directory can
+//! run native code in the host, which is why nothing uploaded ever lands there; the checksum is
+//! against damage, files under a wrong name, and files from other machines.
 //!
 //! Invariants:
 //! - a file appears under its final name only whole (written under a unique temporary name, synced,

@@ -110,7 +110,7 @@ mod tests {
         let (begun, has_begun) = channel();
         let (end, ended) = channel::<()>();
         let full = offload.of_tenant;
-        // Work that goes on after whoever wanted it left; each ends when it is told.
+        // Work that continues after its client left. Each job ends when the test says so.
         let ended = Arc::new(std::sync::Mutex::new(ended));
         for _ in 0..full {
             let (ended, begun) = (ended.clone(), begun.clone());

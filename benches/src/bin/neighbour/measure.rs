@@ -23,7 +23,7 @@ const WARM_UP: Duration = Duration::from_secs(1);
 const ATTACK: Duration = Duration::from_secs(3);
 /// The time for work that an attack left behind.
 const AFTERMATH: Duration = Duration::from_secs(1);
-/// A request beyond its deadline that nobody waits for any longer.
+/// The time after which a request beyond its deadline is given up.
 const PATIENCE: Duration = Duration::from_secs(15);
 const JAVASCRIPT_PATIENCE: Duration = Duration::from_secs(300);
 /// A server that is still busy after this time is restarted, so that it does not spoil the next

@@ -22,7 +22,7 @@ pub(crate) struct Setup {
     variables: Vec<(String, String)>,
     onnxruntime: Option<PathBuf>,
     pub(super) admin_token: Option<String>,
-    /// Whether standard error is a pipe that nobody reads.
+    /// Whether standard error is a pipe that is not read.
     log_is_unread: bool,
     open_files: Option<usize>,
 }
@@ -63,7 +63,7 @@ impl Setup {
         Self { admin_token: None, ..self }
     }
 
-    /// With a log that nobody reads, until [`Server::wait_reading_the_log`] does.
+    /// With a log that is not read until [`Server::wait_reading_the_log`] does.
     pub(crate) fn unread_log(self) -> Self {
         Self { log_is_unread: true, ..self }
     }

@@ -12,7 +12,7 @@ const ROWS_MAX: u64 = 10_000_000;
 const BYTES_MAX: u64 = 1 << 40;
 
 impl ModelConfig {
-    /// What is wrong with it: every fault at once.
+    /// All of its faults.
     pub(crate) fn faults(&self) -> Vec<String> {
         let mut faults = Faults::default();
         self.check(&mut faults);

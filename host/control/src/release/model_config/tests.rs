@@ -20,7 +20,7 @@ fn assert_faults(document: Value, expected: &[&str]) {
     assert_eq!(faults.len(), expected.len(), "{faults:#?}");
 }
 
-/// A key that is logged and cannot be put would be one that nobody can set.
+/// A key that is in the log's format must also be accepted in documents.
 #[test]
 fn a_document_is_read_as_the_log_reads_it() {
     let default = keys(serde_json::to_value(ModelConfig::default()).unwrap());
