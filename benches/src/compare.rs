@@ -13,7 +13,7 @@ use crate::harness::{Harness, closed_loop, tensor_in};
 /// How often both sides are measured, by turns.
 pub const ROUNDS: usize = 3;
 
-/// What is compared, and how.
+/// The subject of a comparison, and its parameters.
 pub struct Comparison<'a> {
     /// The model's file.
     pub path: &'a str,
@@ -23,15 +23,15 @@ pub struct Comparison<'a> {
     /// The lane's largest batch.
     pub batch: usize,
     pub clients: usize,
-    /// What each side runs in each round.
+    /// The time that each side runs in each round.
     pub time: Duration,
-    /// What both run before the first.
+    /// The time that both run before the first round.
     pub warm_up: Duration,
 }
 
 impl Comparison<'_> {
-    /// Rows a second through the lane, and from the bare session at the mean batch that came of it; in
-    /// rounds by turns.
+    /// Rows a second through the lane, and from the bare session at the mean batch that came of it;
+    /// in rounds by turns.
     pub fn run(&self, harness: &Harness) -> Result<Value> {
         let mut bare = harness.load_with(self.path, &self.options)?;
         let model = harness.load_with(self.path, &self.options)?;
@@ -70,8 +70,8 @@ pub fn batch_for(bare: &LoadedModel, row: &Tensor, rows: usize) -> Tensor {
     tensor_in(&bare.staging, row.dtype(), &shape, 0.5)
 }
 
-/// The median of the rounds' ratios. Both sides of a round lie next to one another: what slows the machine for
-/// longer slows both.
+/// The median of the rounds' ratios. Both sides of a round run one after the other, so a slow phase
+/// of the machine slows both.
 pub fn median_ratio(measured: &[f64], bare: &[f64]) -> f64 {
     let mut ratios: Vec<_> =
         measured.iter().zip(bare).map(|(measured, bare)| measured / bare).collect();

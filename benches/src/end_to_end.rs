@@ -1,8 +1,8 @@
-//! The server end to end: HTTP clients, the server's own process, its lane and the model, against the bare
-//! session in this process at the same batch.
+//! The server end to end: HTTP clients, the server's own process, its lane and the model, against
+//! the bare session in this process at the same batch.
 //!
-//! The bare session runs whole batches of the largest size, whatever batches came of the server: what the
-//! server loses by forming smaller ones counts against it. Clients and server share the machine.
+//! The bare session always runs whole batches of the largest size, so forming smaller batches
+//! counts against the server. Clients and server share the machine.
 
 mod clients;
 mod server;
@@ -31,7 +31,7 @@ pub fn serve(harness: &Harness, gristmill: &Path, path: &str) -> Result<Server> 
     Ok(server)
 }
 
-/// Clients of one kind, and what came of them in each round.
+/// Clients of one kind, and their results in each round.
 struct Way {
     name: &'static str,
     clients: Clients,
@@ -64,7 +64,7 @@ pub fn compare(
     Ok(ways.into_iter().map(|way| (way.name, way.figures(&bare_per_s))).collect())
 }
 
-/// Both ways to send rows; how long an answer must be is the bare session's word.
+/// Both ways to send rows. The bare session gives the expected length of an answer.
 fn ways(comparison: &Comparison, bare: &mut LoadedModel, batch: &Tensor) -> Result<[Way; 2]> {
     let name = bare.info.inputs[0].name.clone();
     let session = bare.instances.first_mut().context("no instance")?;
@@ -72,7 +72,7 @@ fn ways(comparison: &Comparison, bare: &mut LoadedModel, batch: &Tensor) -> Resu
     let batch_bytes: usize = outputs.iter().map(|output| output.as_bytes().len()).sum();
     ensure!(
         batch_bytes.is_multiple_of(batch.rows()),
-        "{batch_bytes} bytes of outputs are no {} rows",
+        "{batch_bytes} bytes of outputs are not {} rows",
         batch.rows()
     );
 

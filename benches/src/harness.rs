@@ -1,4 +1,5 @@
-//! What every benchmark of lanes needs: backends, a pool, a runtime, and ways to submit.
+//! The parts that all benchmarks of lanes need: backends, a pool, a runtime, and functions to
+//! submit requests.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,8 +27,8 @@ impl Harness {
         Ok(Self { pool, runtime, backends })
     }
 
-    /// A model on ONNX Runtime, on the processor, with one instance of one thread. Its path is relative to
-    /// the repository, where this is run.
+    /// A model on ONNX Runtime, on the processor, with one instance of one thread. Its path is
+    /// relative to the repository, where this is run.
     pub fn load(&self, path: &str) -> Result<LoadedModel> {
         self.load_with(path, &on(ProviderKind::Cpu))
     }
@@ -114,7 +115,8 @@ pub fn tenant(name: &str) -> Name {
     }
 }
 
-/// Clients that send one request after the other for `time`, each one of `tensors`; returns answers a second.
+/// Clients that send one request after the other for `time`, each one of `tensors`; returns answers
+/// a second.
 pub async fn closed_loop(
     lane: &Arc<Lane>,
     clients: usize,

@@ -1,6 +1,6 @@
-//! What the benchmarks share: ways to load and to submit, models of their own, the comparisons of a
-//! lane, and of the server end to end, with the bare session; a server's process; and the corpus of
-//! hostile bytes.
+//! The parts that the benchmarks share: loading and submitting, models, the comparisons of a lane
+//! and of the whole server with the bare session, a server's process, and the corpus of hostile
+//! bytes.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Models of these benchmarks' own: where what is measured is the lane and not the model.
+//! Models for benchmarks that measure the lane and not the model.
 
 use std::time::Duration;
 
@@ -26,7 +26,8 @@ impl Model for Identity {
     }
 }
 
-/// Returns its input after `fixed` and `per_row`, like a model on an accelerator: the processor is free.
+/// Returns its input after `fixed` and `per_row`, like a model on an accelerator: the processor is
+/// free.
 pub struct Paced {
     pub fixed: Duration,
     pub per_row: Duration,
@@ -40,7 +41,7 @@ impl Model for Paced {
 }
 
 impl Paced {
-    /// What a batch of `rows` takes at least.
+    /// The least time of a batch of `rows`.
     pub fn batch(&self, rows: u32) -> Duration {
         self.fixed + self.per_row * rows
     }

@@ -1,5 +1,6 @@
-//! The types and the service of `proto/inference.proto`. The messages serialise to the JSON that the
-//! protocol has over HTTP, so that metadata, configuration and statistics are made once for both.
+//! The types and the service of `proto/inference.proto`. The messages serialise to the JSON that
+//! the protocol has over HTTP, so that metadata, configuration and statistics are made once for
+//! both.
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let proto = "proto/inference.proto";

@@ -1,10 +1,11 @@
-//! ResNet-50 on CUDA, FP32 and FP16, against the bare session: the lane by itself, batch 1 to 128, and the server
-//! end to end, from HTTP clients through its process to the GPU and back.
+//! ResNet-50 on CUDA, FP32 and FP16, against the bare session: the lane by itself, batch 1 to 128,
+//! and the server end to end, from HTTP clients through its process to the GPU and back.
 //!
-//! `gpu <resnet50-fp32.onnx> <resnet50-fp16.onnx> <gristmill binary> [--provider cuda|cpu] [--batches N,...]`, with
-//! `ORT_DYLIB_PATH` naming a library built with CUDA, needs nothing of the repository. Prints one JSON object a
-//! line; `cargo xtask bench gpu` runs it and records them. `--provider cpu` and few, small batches are for
-//! trying it where there is no GPU, with any models of one input in which only the rows vary. Not run on a GPU yet.
+//! `gpu <resnet50-fp32.onnx> <resnet50-fp16.onnx> <gristmill binary> [--provider cuda|cpu]
+//! [--batches N,...]`, with `ORT_DYLIB_PATH` naming a library built with CUDA, needs nothing of the
+//! repository. Prints one JSON object a line; `cargo xtask bench gpu` runs it and records them.
+//! `--provider cpu` and few, small batches are for trying it where there is no GPU, with any models
+//! of one input in which only the rows vary. Not run on a GPU yet.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -32,7 +33,8 @@ const CLIENTS_PER_ROW: usize = 4;
 const TIME: Duration = Duration::from_secs(3);
 const WARM_UP: Duration = Duration::from_secs(2);
 
-/// How far CUDA's outputs may be from the processor's, as a part of the largest: TF32 and FP16 have ten bits.
+/// The largest difference between CUDA's outputs and the processor's, relative to the largest
+/// output: TF32 and FP16 have ten bits.
 const DIFFERENCE_MAX: f32 = 0.02;
 
 fn main() -> Result<()> {

@@ -1,7 +1,7 @@
-//! A bare hyper server that answers inferences with an answer that the real server gave before, and hands
-//! everything else to it: what a client reaches that finds no server's work at all, for the ratios of the
-//! protocol's clients. One inference in a thousand goes to the real server, too: clients look at its
-//! statistics. `replay <http|grpc> <address> <the real server's address>`.
+//! A bare hyper server that answers inferences with a recorded answer of the real server, and
+//! forwards everything else to it. It shows the throughput of a client whose server does no work,
+//! for the ratios of the protocol's clients. One inference in a thousand goes to the real server,
+//! too: clients look at its statistics. `replay <http|grpc> <address> <the real server's address>`.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -120,7 +120,7 @@ async fn main() -> Result<()> {
                 let replay = Arc::clone(&replay);
                 async move { replay.answer(request).await }
             });
-            // A client that goes away ends its connection; nobody needs to know.
+            // A client that leaves ends its connection; that is not an error.
             let _ = match http2 {
                 true => {
                     http2::Builder::new(TokioExecutor::new()).serve_connection(io, service).await

@@ -1,4 +1,5 @@
-//! Pictures of a few bytes to a few hundred KB that ask for hundreds of megabytes or for seconds of work.
+//! Pictures of a few bytes to a few hundred KB that ask for hundreds of megabytes or for seconds of
+//! work.
 
 use std::io::{self, Read};
 
@@ -113,8 +114,8 @@ fn deflated_zeros(bytes: u64) -> io::Result<Vec<u8>> {
     Ok(deflated)
 }
 
-/// A lossless WebP of 50 million pixels in 36 bytes: each of its codes has one symbol, so that a pixel takes
-/// no bit.
+/// A lossless WebP of 50 million pixels in 36 bytes: each of its codes has one symbol, so that a
+/// pixel takes no bit.
 pub fn webp() -> Vec<u8> {
     let mut bits = LowFirst::default();
     bits.push(0x2f, 8);
@@ -142,7 +143,8 @@ fn webp_file(bits: LowFirst) -> Vec<u8> {
     file
 }
 
-/// A lossless WebP of one pixel in 690 KB that has 50,000 groups of codes, of which tables of 3.4 GB would be made.
+/// A lossless WebP of one pixel in 690 KB that has 50,000 groups of codes, of which tables of 3.4
+/// GB would be made.
 pub fn webp_codes() -> Vec<u8> {
     const GROUPS: u32 = 50_000;
     let mut bits = LowFirst::default();
@@ -150,7 +152,8 @@ pub fn webp_codes() -> Vec<u8> {
     // Sides of 1, no alpha, version 0, no transform.
     bits.push(0, 14 + 14);
     bits.push(0, 1 + 3 + 1);
-    // A colour cache of 2^11 colours; groups, for blocks of 2^9 pixels a side; no cache for what says which.
+    // A colour cache of 2^11 colours; groups, for blocks of 2^9 pixels a side; no cache for what
+    // says which.
     bits.push(1 | 11 << 1 | 1 << 5 | 7 << 6, 1 + 4 + 1 + 3 + 1);
     let one_symbol = |bits: &mut LowFirst, symbol: u32| bits.push(0b101 | symbol << 3, 3 + 8);
     let last = GROUPS - 1;
@@ -158,7 +161,8 @@ pub fn webp_codes() -> Vec<u8> {
         one_symbol(&mut bits, symbol);
     }
     for _ in 0..GROUPS {
-        // Fifteen lengths are told, of which only the last has a code: all of the first 2^11 symbols have 11 bits.
+        // Fifteen lengths are told, of which only the last has a code: all of the first 2^11
+        // symbols have 11 bits.
         bits.push(11 << 1, 1 + 4);
         (0..14).for_each(|_| bits.push(0, 3));
         bits.push(1, 3);
@@ -199,8 +203,8 @@ pub fn bmp_1x1() -> Vec<u8> {
     file
 }
 
-/// A GIF of 50 million pixels in 34 KB: each code of its compression stands for one pixel more than the one
-/// before.
+/// A GIF of 50 million pixels in 34 KB: each code of its compression stands for one pixel more than
+/// the one before.
 pub fn gif() -> Vec<u8> {
     const COLOR_BITS: u32 = 2;
     const CLEAR: u32 = 1 << COLOR_BITS;
@@ -246,8 +250,8 @@ pub fn jpeg_scans() -> Vec<u8> {
     const RUN_MAX: u32 = (1 << 15) - 1;
     let mut file = jpeg_head();
     jpeg_segment(&mut file, 0xc2, &jpeg_frame(SIDE, 1));
-    // One symbol of one bit in either table: no difference of the first coefficient; and the end of a run of
-    // blocks, whose length is in the 14 bits that follow.
+    // One symbol of one bit in either table: no difference of the first coefficient; and the end of
+    // a run of blocks, whose length is in the 14 bits that follow.
     jpeg_segment(&mut file, 0xc4, &jpeg_table(0x00, 0));
     jpeg_segment(&mut file, 0xc4, &jpeg_table(0x10, 0xe0));
     let blocks = BLOCKS * BLOCKS;
@@ -272,8 +276,8 @@ pub fn jpeg_scans() -> Vec<u8> {
     file
 }
 
-/// A JPEG of 568x568 in 208 bytes that ends after its first row of blocks: a decoder that does not look
-/// leaves the rest of its output as it was.
+/// A JPEG of 568x568 in 208 bytes that ends after its first row of blocks: a decoder that does not
+/// look leaves the rest of its output as it was.
 pub fn jpeg_early_end() -> Vec<u8> {
     const SIDE: u32 = 568;
     let mut file = jpeg_head();

@@ -1,7 +1,7 @@
 //! Uploads that are small and compile for minutes, and one that is as large as a JavaScript engine.
 //!
-//! Each is a core module that goes along, never instantiated, in a component that is a plugin: it is compiled
-//! all the same.
+//! Each is a core module that goes along, never instantiated, in a component that is a plugin: it
+//! is compiled all the same.
 
 use std::borrow::Cow;
 
@@ -62,8 +62,8 @@ pub fn many_locals(component: &[u8]) -> Vec<u8> {
     with_module(component, module(ValType::I32, vec![function]))
 }
 
-/// `component` with 12 MB of ordinary code: what an engine for another language brings along, where none is
-/// at hand.
+/// `component` with 12 MB of ordinary code: what an engine for another language brings along, where
+/// none is at hand.
 pub fn engine_sized(component: &[u8]) -> Vec<u8> {
     const FUNCTIONS: i32 = 12_000;
     const STEPS: i32 = 75;

@@ -25,7 +25,7 @@ pub(super) struct Clients {
     pub(super) answer_bytes: usize,
 }
 
-/// What came of the clients in a window of time.
+/// The results of the clients in a window of time.
 pub(super) struct Flow {
     /// Rows answered.
     pub(super) rows_per_s: f64,

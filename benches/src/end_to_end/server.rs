@@ -1,4 +1,4 @@
-//! A server with one model that everybody may run.
+//! A server with one model that every client may run.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -17,13 +17,13 @@ use crate::server;
 const TENANT: &str = "bench";
 const MODEL: &str = "resnet50";
 
-/// What may wait in the model's queue: more than all clients together send.
+/// The size of the model's queue: more than all clients together send.
 const QUEUE_BYTES_MAX: u64 = 8 << 30;
 
 /// A running server.
 pub struct Server(server::Server);
 
-/// What the server counted since the model was loaded.
+/// The server's counters since the model was loaded.
 pub(super) struct Counts {
     pub(super) rows: f64,
     pub(super) batches: f64,

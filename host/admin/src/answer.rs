@@ -1,5 +1,4 @@
-//! What a resource answers, and how it leaves: JSON that ends in a newline, for those who read it in a
-//! terminal.
+//! The answer of a resource: JSON that ends in a newline, so that it reads well in a terminal.
 
 use bytes::Bytes;
 use gristmill_control::{ControlError, Published};
@@ -9,10 +8,10 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response};
 use serde::Serialize;
 
-/// What a resource came to.
+/// The outcome of a request to a resource.
 pub(crate) type Outcome = Result<Answer, Problem>;
 
-/// A JSON document, and what of it is worth a line in the log.
+/// A JSON document, and the parts of it that the log names.
 pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
     pub(crate) noted: Noted,
@@ -34,12 +33,12 @@ pub(crate) struct Released {
 }
 
 impl Answer {
-    /// An answer that the log says nothing of.
+    /// An answer of which the log names nothing.
     pub(crate) fn of(document: &impl Serialize) -> Outcome {
         Self::noted(document, Noted::default())
     }
 
-    /// An answer of which the log says `noted`.
+    /// An answer of which the log names `noted`.
     pub(crate) fn noted(document: &impl Serialize, noted: Noted) -> Outcome {
         let body = serde_json::to_vec(document);
         let body = body.map_err(|error| Problem::new(ErrorCode::Internal, error.to_string()))?;
@@ -61,7 +60,7 @@ impl Answer {
     }
 }
 
-/// What a client is told of a change that failed.
+/// The error for the client whose change failed.
 pub(crate) fn refused(error: ControlError) -> Problem {
     let code = error.code();
     if matches!(code, ErrorCode::Internal | ErrorCode::InsufficientStorage) {

@@ -1,7 +1,7 @@
 //! A line in the log for each call of the admin plane.
 //!
-//! What is done with the admin token is logged call by call. Calls without it are anyone's, so their
-//! lines are bounded: a few in each interval, and how many were left out.
+//! Each call with the admin token is a line. Anyone can make calls without it, so their lines are
+//! bounded: a few in each interval, with the number of those left out.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -12,7 +12,7 @@ use http::StatusCode;
 
 use crate::answer::Noted;
 
-/// How much of a path is logged.
+/// The most bytes of a path that are logged.
 const PATH_BYTES_MAX: usize = 256;
 
 /// One call and its answer.
@@ -21,7 +21,7 @@ pub(crate) struct Call<'a> {
     pub(crate) path: &'a str,
     pub(crate) id: &'a str,
     pub(crate) status: StatusCode,
-    /// Where it was refused.
+    /// The code, if the call was refused.
     pub(crate) code: Option<ErrorCode>,
     pub(crate) noted: Noted,
 }

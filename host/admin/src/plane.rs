@@ -1,4 +1,4 @@
-//! The way of a request on the admin plane.
+//! Answering one request on the admin plane.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub struct AdminPlane {
 }
 
 impl AdminPlane {
-    /// The handler. `token` is the digest of the admin token; the status tells of the `log`.
+    /// The handler. `token` is the digest of the admin token; the status has figures of the `log`.
     pub fn new(control: Arc<Control>, token: Digest, limits: UploadLimits, log: Log) -> Self {
         let state = Arc::new(State { control, token, limits, log });
         Self { state, request_ids: Arc::default(), audit: Arc::default() }
@@ -56,7 +56,7 @@ impl AdminPlane {
         if let Ok(id) = HeaderValue::from_str(&id) {
             answer.headers_mut().insert(REQUEST_ID, id);
         }
-        // The rest of a body that was refused unread would be taken for the next request.
+        // Otherwise the unread rest of a body would be taken for the next request.
         let unread = matches!(answer.status().as_u16(), 401 | 403..=405 | 408 | 413);
         if has_body && unread {
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

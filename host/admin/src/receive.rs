@@ -1,5 +1,5 @@
-//! Reading what clients of the admin plane send: files and JSON documents, each bounded in bytes, in
-//! the time that it may take, and in the time for which nothing may come.
+//! Reading files and JSON documents from clients of the admin plane. Each is bounded in bytes, in
+//! its total time, and in the time without any data.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -20,13 +20,13 @@ use crate::state::{State, UploadLimits};
 /// The largest JSON document.
 const DOCUMENT_BYTES_MAX: usize = 1 << 20;
 
-/// How long a JSON document may take.
+/// The longest time for a JSON document to arrive.
 const DOCUMENT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A client that sends nothing for as long is given up.
+/// A client that sends nothing for this long is refused.
 const STALL: Duration = Duration::from_secs(30);
 
-/// How much of a refused body is read, and for how long.
+/// The most bytes of a refused body that are read and dropped, and the longest time for it.
 const DROPPED_BYTES_MAX: usize = 8 << 20;
 const DROPPED_TIME: Duration = Duration::from_secs(2);
 
@@ -34,19 +34,19 @@ const DROPPED_TIME: Duration = Duration::from_secs(2);
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     bytes: usize,
-    /// What bounds its bytes, in words.
+    /// The name of the limit on its bytes, for the error.
     limit: &'static str,
     timeout: Duration,
 }
 
-/// A request that is authorised and not read yet.
+/// An authorised request whose body was not read yet.
 pub(crate) struct Received<'a> {
     pub(crate) query: Option<&'a str>,
     pub(crate) body: Incoming,
 }
 
 impl Received<'_> {
-    /// An uploaded file, which goes to the store as it comes.
+    /// An uploaded file, written to the store as it arrives.
     pub(crate) async fn upload(self, state: &State) -> Result<File, Problem> {
         let bounds = Bounds {
             bytes: state.limits.upload_bytes_max,
@@ -62,7 +62,7 @@ impl Received<'_> {
         incoming.finish().await.map_err(failed)
     }
 
-    /// A JSON object, whatever its media type says.
+    /// A JSON object. Its media type does not matter.
     pub(crate) async fn document(
         self,
         limits: &UploadLimits,
@@ -96,7 +96,7 @@ fn parsed(text: &[u8]) -> Result<Map<String, Value>, Problem> {
         Err(error) => {
             let what = match error.classify() {
                 Category::Eof => "it ends too early",
-                _ => "it is wrong",
+                _ => "it has an error",
             };
             let (line, column) = (error.line(), error.column());
             Err(invalid(format!("the body is not JSON: {what} at line {line}, column {column}")))
@@ -104,8 +104,8 @@ fn parsed(text: &[u8]) -> Result<Map<String, Value>, Problem> {
     }
 }
 
-/// Read and drop some of a body that is refused, for a while: a client that is still sending would
-/// be reset, and might not see the answer.
+/// Read and drop a part of a refused body, for a while. Otherwise the connection of a client that
+/// is still sending would be reset, and the client might not see the answer.
 async fn drop_some(mut body: impl Body<Data = Bytes> + Unpin) {
     let reading = async {
         let mut left = DROPPED_BYTES_MAX;
@@ -118,7 +118,7 @@ async fn drop_some(mut body: impl Body<Data = Bytes> + Unpin) {
     let _ = tokio::time::timeout(DROPPED_TIME, reading).await;
 }
 
-/// All of a body. Only for what is small.
+/// All of a body. For small bodies only.
 async fn read<B>(body: B, bounds: Bounds) -> Result<Bytes, Problem>
 where
     B: Body<Data = Bytes, Error: Display> + Unpin,
@@ -131,17 +131,18 @@ where
     Ok(read.freeze())
 }
 
-/// A body as it comes, within its bounds.
+/// A body that is read piece by piece, within its bounds.
 struct Pieces<B> {
     body: B,
     bounds: Bounds,
     until: Instant,
-    /// How much of it came.
+    /// The bytes that arrived so far.
     len: usize,
 }
 
 impl<B: Body<Data = Bytes, Error: Display> + Unpin> Pieces<B> {
-    /// Refused where the body says that it is too large.
+    /// # Errors
+    /// The body's length is over the limit.
     async fn of(body: B, bounds: Bounds) -> Result<Self, Problem> {
         if body.size_hint().lower() > bounds.bytes as u64 {
             drop_some(body).await;
@@ -150,7 +151,10 @@ impl<B: Body<Data = Bytes, Error: Display> + Unpin> Pieces<B> {
         Ok(Self { body, bounds, until: Instant::now() + bounds.timeout, len: 0 })
     }
 
-    /// The next piece; none at the body's end.
+    /// The next piece. None at the body's end.
+    ///
+    /// # Errors
+    /// The body is too large, does not arrive in time, or cannot be read.
     async fn next(&mut self) -> Result<Option<Bytes>, Problem> {
         let Self { body, bounds, until, len } = self;
         let late = |detail: String| Problem::new(ErrorCode::RequestTimeout, detail);
@@ -166,13 +170,13 @@ impl<B: Body<Data = Bytes, Error: Display> + Unpin> Pieces<B> {
                 Err(_) if stall < *until => {
                     let stall = STALL.as_secs();
                     return Err(late(format!(
-                        "nothing more of the body came for {stall} s, after {len} bytes of it"
+                        "no more of the body arrived for {stall} s, after {len} bytes"
                     )));
                 }
                 Err(_) => {
                     let timeout = bounds.timeout.as_secs();
                     return Err(late(format!(
-                        "the body did not arrive within {timeout} s: only {len} bytes of it did"
+                        "the body did not arrive within {timeout} s: only {len} bytes arrived"
                     )));
                 }
             };

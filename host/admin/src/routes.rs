@@ -1,4 +1,4 @@
-//! Which resource a path leads to: one line each.
+//! The routes of the admin API: one line for each resource.
 
 use std::borrow::Cow;
 
@@ -8,13 +8,13 @@ use percent_encoding::percent_decode_str;
 
 use crate::resource::{Model, ModelConfig, Pipeline, Plugin, Resource, Status, Tenant};
 
-/// What all paths begin with.
+/// The beginning of all paths.
 const PREFIX: &str = "/admin/v1/";
 
 /// The resource at `path`.
 ///
 /// # Errors
-/// There is none, or the path is not UTF-8.
+/// No resource is at this path, or the path is not UTF-8.
 pub(crate) fn resource_at(path: &str) -> Result<Box<dyn Resource>, Problem> {
     let nothing = || Problem::new(ErrorCode::NotFound, "nothing is served at this path");
     let below = path.strip_prefix(PREFIX).ok_or_else(nothing)?;
@@ -22,9 +22,7 @@ pub(crate) fn resource_at(path: &str) -> Result<Box<dyn Resource>, Problem> {
         .split('/')
         .map(|part| percent_decode_str(part).decode_utf8())
         .collect::<Result<_, _>>()
-        .map_err(|_| {
-            Problem::new(ErrorCode::InvalidRequest, "the path cannot be read: names are UTF-8")
-        })?;
+        .map_err(|_| Problem::new(ErrorCode::InvalidRequest, "the path is not UTF-8"))?;
     let segments: Vec<&str> = segments.iter().map(|segment| &**segment).collect();
     if segments.contains(&"") {
         return Err(nothing());

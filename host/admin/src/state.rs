@@ -1,4 +1,4 @@
-//! What every resource of the admin plane works with.
+//! The parts that all resources of the admin plane share.
 
 use std::sync::Arc;
 use std::time::Duration;

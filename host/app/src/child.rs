@@ -1,5 +1,5 @@
-//! `gristmill child`: the process in which the server does what may take any time and any memory.
-//! Started by the server alone, which tells it over standard input what to do.
+//! `gristmill child`: the process for work that may take any time and any memory. Only the server
+//! starts it, and sends it the work over standard input.
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Command;

@@ -1,7 +1,7 @@
-//! The data directory: one server at a time has it.
+//! The data directory: one server at a time holds it.
 //!
-//! The lock is the operating system's, on the file `lock`, so that it ends with the process however
-//! that ends. The file says which process holds it.
+//! The lock is the operating system's, on the file `lock`, so it ends with the process in every
+//! case. The file names the process that holds it.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -17,7 +17,10 @@ pub(crate) struct Held {
     _lock: File,
 }
 
-/// Make the directory where it is missing, and hold it; refused where another server does.
+/// Make the directory if it is missing, and lock it.
+///
+/// # Errors
+/// Another server holds it, or the directory cannot be made.
 pub(crate) fn hold(data_dir: &Path) -> Result<Held> {
     let place = || format!("data_dir {}", data_dir.display());
     fs::create_dir_all(data_dir).with_context(place)?;
@@ -33,7 +36,7 @@ pub(crate) fn hold(data_dir: &Path) -> Result<Held> {
         Err(TryLockError::Error(error)) if error.kind() == std::io::ErrorKind::Unsupported => {
             tracing::warn!(
                 %error,
-                "the data directory cannot be locked: see that only one server uses it"
+                "the data directory cannot be locked: make sure that only one server uses it"
             );
         }
         Err(TryLockError::Error(error)) => return Err(error).with_context(place),
@@ -63,7 +66,7 @@ fn open(data_dir: &Path) -> std::io::Result<File> {
 
 fn holder(lock: &mut File) -> String {
     let mut text = String::new();
-    // A process id; whatever else may be there is of no use.
+    // A process id. Any other content is ignored.
     let _ = lock.take(32).read_to_string(&mut text);
     match text.trim().parse::<u32>() {
         Ok(id) => format!("process {id}"),

@@ -30,7 +30,8 @@ fn main() -> ! {
     };
     let code = match ended {
         Ok(()) => 0,
-        // The causes only: to return the error would print a backtrace with RUST_BACKTRACE=1.
+        // Only the causes are printed: returning the error would print a backtrace with
+        // RUST_BACKTRACE=1.
         Err(error) => {
             eprintln!("error: {error:#}");
             1

@@ -4,18 +4,19 @@
 
 use std::io::Write;
 
-/// Set what libraries read from the environment. To be called before there is another thread.
+/// Set variables that libraries read from the environment. Must be called before there is another
+/// thread.
 ///
 /// ONNX Runtime 1.31 opens a database and writes a device id under the home directory when it is
-/// set up, unless this says otherwise.
+/// set up, unless this variable forbids it.
 pub(crate) fn prepare_environment() {
-    // SAFETY: `main` calls this first, so that there is one thread, and nobody else reads or writes
-    // the environment meanwhile.
+    // SAFETY: `main` calls this first. There is only one thread, so no other thread reads or writes
+    // the environment.
     unsafe { std::env::set_var("ORT_DISABLE_TELEMETRY", "1") };
 }
 
-/// End the process as it is. Nothing is taken down: threads may still be at work, and libraries
-/// that clean up under them crash.
+/// End the process without running destructors: threads may still be at work, and libraries that
+/// clean up under them crash.
 pub(crate) fn end(code: i32) -> ! {
     // The error is ignored: the process ends, and nothing is left that could handle it.
     let _ = std::io::stdout().flush();

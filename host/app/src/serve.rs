@@ -41,7 +41,7 @@ use crate::token::admin_token;
 /// Unused tensor buffers kept for the next request, in bytes.
 const RETAINED_BYTES_MAX: usize = 256 << 20;
 
-/// How often a long start says how far it is.
+/// The interval at which a long start logs its progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(3);
 
 /// The modules whose log lines requests cannot provoke at will: lines about the server itself, its
@@ -58,8 +58,8 @@ const OWN_LINES: [&str; 6] = [
 /// The most machine code of one plugin; an interpreter in WebAssembly has a tenth of it.
 const CODE_BYTES_MAX: u64 = 512 << 20;
 
-/// How many seconds by the clock a child has for each of processor time: where others keep the
-/// processors busy, it gets a tenth.
+/// The seconds of real time that a child has for each second of processor time: on a busy machine
+/// it gets a tenth of a core.
 const WALL_PER_CPU: u32 = 10;
 
 pub(crate) fn command() -> Command {
@@ -81,7 +81,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let log =
         gristmill_telemetry::init(&config.logging.log.0, config.logging.log_format, &OWN_LINES)?;
     let Err(error) = start(config, &log);
-    // An object, as all lines are; the caller would write text.
+    // Logged as a JSON object like all other lines; the caller would write text.
     let is_logged = as_json && tracing::enabled!(tracing::Level::ERROR);
     if is_logged {
         tracing::error!("{error:#}");
@@ -90,27 +90,24 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     if is_logged { process::end(1) } else { Err(error) }
 }
 
-/// Serve until the process ends; returns only where that fails.
+/// Serve until the process ends. Returns only if that fails.
 fn start(config: Config, log: &Log) -> Result<Infallible> {
     for variable in config::unknown_variables(std::env::vars_os().map(|(name, _)| name)) {
-        tracing::warn!(
-            variable,
-            "unknown variable; `gristmill serve --help` lists those there are"
-        );
+        tracing::warn!(variable, "unknown variable; `gristmill serve --help` lists the known ones");
     }
-    // Before other threads are started, which inherit it.
+    // Set before other threads are started, because they inherit it.
     if let Err(error) = Share::Serving.apply() {
-        tracing::warn!(%error, "requests are served with the kernel's own scheduling");
+        tracing::warn!(%error, "cannot shorten the time slice of serving threads");
     }
-    // A connection is a file, and the usual limit of 1024 of them is for programs that hold few.
+    // A connection is an open file, and the usual limit of 1024 is too low for a server.
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
-        tracing::warn!(%error, "the limit on open files stays as it is");
+        tracing::warn!(%error, "cannot raise the limit on open files");
     }
     let (files, _) = rlimit::Resource::NOFILE.get()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let files = files.try_into().unwrap_or(usize::MAX);
     let ended = runtime.block_on(run_server(Arc::new(config), files, log.clone()));
-    // What still runs ends with the process.
+    // Work that still runs ends with the process.
     std::mem::forget(runtime);
     ended
 }
@@ -131,14 +128,14 @@ struct Listeners {
 
 /// Serve until a signal, drain, and end the process.
 async fn run_server(config: Arc<Config>, files: usize, log: Log) -> Result<Infallible> {
-    // In this order: where a start fails for its addresses or its directory, nothing was made; and
-    // a token that was made has been shown before anything else can fail.
+    // The order matters. If the addresses or the directory cannot be used, no token was made; and a
+    // token that was made is shown before anything else can fail.
     let listeners = Listeners {
         data: bind("listen", config.listeners.listen).await?,
         grpc: bind("grpc_listen", config.listeners.grpc_listen).await?,
         admin: bind("admin_listen", config.listeners.admin_listen).await?,
     };
-    // Until the process has ended: what still runs then may still write.
+    // Held until the process has ended: remaining work may still write.
     std::mem::forget(data_dir::hold(&config.data.data_dir)?);
     let as_json = config.logging.log_format == LogFormat::Json;
     let given = config.access.admin_token.as_ref().map(|token| token.0.as_str());
@@ -214,7 +211,7 @@ impl Listeners {
         Ok(Addresses { data: url(&self.data)?, grpc: url(&self.grpc)?, admin: url(&self.admin)? })
     }
 
-    /// Serve all planes; each task says whether all of its connections finished in time.
+    /// Serve all planes. Each task returns whether all of its connections finished in time.
     fn serve(
         self,
         limits: Limits,
@@ -258,20 +255,21 @@ async fn watched(mut opening: JoinHandle<Result<Control>>, progress: &Progress) 
 /// Runs work that may take any time and any memory in children of this process.
 struct Children {
     compilers: Arc<ChildRunner>,
-    /// Load models for the first time, one at a time. Not behind plugins, which may take minutes.
+    /// Loads models for the first time, one at a time. A queue of its own, because plugins may take
+    /// minutes.
     provers: Arc<ChildRunner>,
 }
 
 impl Children {
-    /// End all of them, and begin none.
+    /// End all jobs, and begin no others.
     fn stop(&self) {
         self.compilers.stop();
         self.provers.stop();
     }
 
     fn new(config: &Config) -> Self {
-        // The allocator reserves a gigabyte at its start; as memory that it can write to, this
-        // would be beyond the limit that a child is given later.
+        // The allocator reserves a gigabyte at its start. As writable memory this would exceed the
+        // limit that a child sets later.
         let environment = vec![("MIMALLOC_ARENA_EAGER_COMMIT".into(), "0".into())];
         let compilers = RunnerConfig {
             concurrent: config.plugins.compile_concurrency,
@@ -279,7 +277,7 @@ impl Children {
             ..RunnerConfig::new(&["child"])
         };
         let mut provers = RunnerConfig { concurrent: 1, ..compilers.clone() };
-        // A prover loads ONNX Runtime, and what that is linked to.
+        // A prover loads ONNX Runtime and the libraries that it is linked to.
         let libraries = "LD_LIBRARY_PATH";
         let path = std::env::var_os(libraries).map(|path| (libraries.into(), path));
         provers.environment.extend(path);
@@ -338,7 +336,7 @@ async fn bind(setting: &str, address: std::net::SocketAddr) -> Result<TcpListene
     })
 }
 
-/// Say where the server is: on standard output, for people and scripts that started it.
+/// Print the server's addresses on standard output, for the people and scripts that started it.
 fn announce(format: LogFormat, addresses: &Addresses) -> Result<()> {
     let mut out = std::io::stdout().lock();
     let version = env!("CARGO_PKG_VERSION");

@@ -18,7 +18,7 @@ const FILE: &str = "admin-token.sha256";
 
 pub(crate) fn command() -> Command {
     let reset = Command::new("reset")
-        .about("Make a new admin token and print it once; the old one is void")
+        .about("Make a new admin token and print it once; the old one becomes invalid")
         .args(config::data_dir_args())
         .after_help(
             "A server that runs keeps the old token until it is started again. A server that is \
@@ -46,7 +46,7 @@ pub(crate) fn reset(matches: &ArgMatches) -> Result<()> {
     Ok(())
 }
 
-/// The digest of the admin token. Where there is none yet, one is made and printed, this once.
+/// The digest of the admin token. If there is none yet, one is made and printed once.
 pub(crate) fn admin_token(given: Option<&str>, data_dir: &Path, as_json: bool) -> Result<Digest> {
     if let Some(token) = given {
         return Ok(digest_of(token.as_bytes()));
@@ -71,7 +71,7 @@ pub(crate) fn admin_token(given: Option<&str>, data_dir: &Path, as_json: bool) -
     })
 }
 
-/// Make a token and keep its digest, in place of any other: whole, or not at all.
+/// Make a token and store its digest in place of any other: whole, or not at all.
 fn make(data_dir: &Path) -> Result<String> {
     let token = random_token().context("cannot read randomness for the admin token")?;
     let keep = || -> std::io::Result<()> {
@@ -99,7 +99,7 @@ fn is_leftover(entry: &fs::DirEntry) -> bool {
     suffix.is_some_and(is_temporary) && entry.file_type().is_ok_and(|kind| kind.is_file())
 }
 
-/// Show the token. If that fails, the token is forgotten: nobody can use one that nobody saw.
+/// Show the token. If that fails, the digest is removed: a token that was not shown is useless.
 fn print(token: &str, data_dir: &Path, as_json: bool) -> Result<()> {
     let mut out = std::io::stdout().lock();
     let line = match as_json {

@@ -66,7 +66,7 @@ pub struct ProviderFailure {
 #[derive(Debug, thiserror::Error)]
 pub enum ProviderError {
     /// ONNX Runtime was not found.
-    #[error("its library is not there")]
+    #[error("its library was not found")]
     NoLibrary,
     /// ONNX Runtime refuses the model or an option.
     #[error(transparent)]
@@ -138,7 +138,7 @@ pub struct LibraryError {
 #[derive(Debug, thiserror::Error)]
 pub enum LibraryFault {
     /// It would write to the home directory.
-    #[error("{0} is not 1: it would write to the home directory")]
+    #[error("{0} is not 1: ONNX Runtime would write to the home directory")]
     Telemetry(&'static str),
     /// The file cannot be found.
     #[error(transparent)]

@@ -35,7 +35,8 @@ pub(crate) struct Finished {
     pub(crate) batch: Batch,
     pub(crate) rows: usize,
     pub(crate) place: Place,
-    /// What the lane can learn of the run; none once it did, or if nothing ran.
+    /// The figures of the run from which the lane learns. None once it has learned, or if nothing
+    /// ran.
     pub(crate) ran: Option<Ran>,
     /// Whether the instance waits for the clients of this batch, as decided when it was learned
     /// from.

@@ -39,7 +39,7 @@ pub(crate) struct Batch {
     outcomes: Vec<Outputs>,
     /// The provider that ran it.
     provider: Option<&'static str>,
-    /// Where its time went.
+    /// Its times.
     times: Times,
     /// How long it took to copy it together, where that was done ahead of the run.
     staging_time: Duration,
@@ -163,7 +163,8 @@ impl Run<'_> {
             }
             Err(error) if requests.len() <= 1 => self.outcomes.push(Err(error)),
             Err(error) => {
-                tracing::warn!(%error, requests = requests.len(), "batch failed, cut in half");
+                let count = requests.len();
+                tracing::warn!(%error, requests = count, "batch failed: trying its halves");
                 self.ran.bisections += 1;
                 let (left, right) = requests.split_at(requests.len() / 2);
                 self.solve(left);

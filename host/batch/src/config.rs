@@ -1,9 +1,9 @@
-//! How a lane forms batches. The words are those of Triton's `dynamic_batching`, and mean the same.
+//! The configuration of batching. Names of Triton's `dynamic_batching` mean the same here.
 
 use std::time::Duration;
 
-/// What a lane may hold and how it forms batches. Its maker validates it: sizes and limits are at
-/// least 1, preferred sizes ascend and are at most the maximum.
+/// The limits of a lane and the rules for its batches. Its maker validates it: sizes and limits are
+/// at least 1, preferred sizes ascend and are at most the maximum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaneConfig {
     /// The most rows in a batch.
@@ -34,7 +34,7 @@ pub struct LaneConfig {
 /// An operator that takes longer than this by itself holds up an instance for too long.
 pub const LOST_AFTER: Duration = Duration::from_secs(10);
 
-/// How much may wait; more is refused.
+/// The most that may wait; further requests are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueLimits {
     /// The most rows.
@@ -43,20 +43,20 @@ pub struct QueueLimits {
     pub bytes: usize,
 }
 
-/// How one priority level queues.
+/// The queueing of one priority level.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueuePolicy {
     /// The most requests in this level; none: only [`QueueLimits`] count.
     pub max_requests: Option<usize>,
-    /// How long a request may be queued; none: until its deadline.
+    /// The longest time in the queue. None means until the deadline.
     pub timeout: Option<Duration>,
-    /// What becomes of a request that was queued longer.
+    /// The action for a request that was queued longer.
     pub timeout_action: TimeoutAction,
     /// Whether a request may name a shorter timeout of its own.
     pub allow_timeout_override: bool,
 }
 
-/// What becomes of a request that was queued for longer than its timeout.
+/// The action for a request that was queued for longer than its timeout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TimeoutAction {
     /// It fails.

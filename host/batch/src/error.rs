@@ -17,7 +17,9 @@ pub enum SubmitError {
     #[error(transparent)]
     Input(#[from] InputError),
     /// The request is larger than the queue's limits ever allow.
-    #[error("request has {rows} rows, the model's queue holds {max} of a tenant")]
+    #[error(
+        "the request has {rows} rows: the model's queue holds at most {max} rows of one tenant"
+    )]
     TooManyRows {
         /// Rows of the request.
         rows: usize,

@@ -24,7 +24,7 @@ use crate::{watch, worker};
 /// One request for a lane.
 #[derive(Debug)]
 pub struct Submission {
-    /// Who sends it: requests of a tenant queue among themselves.
+    /// The sender. Requests of one tenant queue among themselves.
     pub tenant: Name,
     /// The tenant's share of contended batches, against the weights of others; at least 1.
     pub weight: u32,
@@ -65,7 +65,7 @@ pub struct Lane {
 /// Closes the queue when it is dropped.
 struct Closing(Arc<LaneShared>);
 
-/// What a lane is made of.
+/// The parts of a lane.
 pub struct LaneParts<'a> {
     /// The model's name, for people.
     pub name: &'a str,
@@ -77,7 +77,7 @@ pub struct LaneParts<'a> {
     pub config: LaneConfig,
     /// Memory in which batches are copied together.
     pub pool: BufferPool,
-    /// How to live with runs that do not end.
+    /// The replacement of instances whose runs do not end.
     pub upkeep: Upkeep,
 }
 
@@ -103,7 +103,7 @@ impl Lane {
     /// A lane over `instances`, with no upkeep. There is one worker thread more than instances.
     ///
     /// # Errors
-    /// Fails where the operating system has no thread to give.
+    /// The operating system cannot start a thread.
     pub fn new(
         name: &str,
         info: ModelInfo,
@@ -117,11 +117,11 @@ impl Lane {
     /// A lane made of `parts`. There is one worker thread more than instances.
     ///
     /// # Errors
-    /// Fails where the operating system has no thread to give.
+    /// The operating system cannot start a thread.
     pub fn open(parts: LaneParts<'_>) -> std::io::Result<Self> {
         let LaneParts { name, info, instances, mut config, pool, upkeep } = parts;
         if !info.rows_are_dynamic() {
-            // A request is a whole batch, whatever its dimension 0.
+            // A request is a whole batch, independent of its dimension 0.
             config.max_batch_size = 1;
             config.preferred_batch_sizes.clear();
         }
@@ -136,9 +136,10 @@ impl Lane {
         Ok(lane)
     }
 
-    /// A lane with other settings over the same queue, instances and counters. The queue follows them
-    /// once they are [put in force](Self::put_in_force). Three settings stay as they are, because
-    /// queued requests or the instances depend on them: `max_batch_size`, `leads` and `lost_after`.
+    /// A lane with other settings over the same queue, instances and counters. The queue follows
+    /// them once they are [put in force](Self::put_in_force). Three settings stay as they are,
+    /// because queued requests or the instances depend on them: `max_batch_size`, `leads` and
+    /// `lost_after`.
     pub fn with_config(&self, mut config: LaneConfig) -> Self {
         let LaneConfig { max_batch_size, leads, lost_after, .. } = self.config;
         config.preferred_batch_sizes.retain(|size| *size <= max_batch_size);

@@ -70,8 +70,8 @@ impl<T> Policy<T> {
         Self { config, usage: Usage::default(), tiers, closed_loop: ClosedLoop::default() }
     }
 
-    /// Follow other settings; returns whether they differ from those before. Requests in a level that
-    /// no longer exists wait on in the lowest one.
+    /// Follow other settings; returns whether they differ from those before. Requests in a level
+    /// that no longer exists wait on in the lowest one.
     pub(crate) fn configure(&mut self, config: &LaneConfig, now: Instant) -> bool {
         if self.config == *config {
             return false;

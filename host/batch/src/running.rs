@@ -125,16 +125,16 @@ impl Running {
         self.runs.len() + self.lost
     }
 
-    /// Tell the runs to end that are due at `now`; how many.
-    pub(crate) fn tell(&mut self, now: Instant) -> usize {
+    /// Tell all runs that are due at `now` to end. Returns how many there were.
+    pub(crate) fn tell_overdue(&mut self, now: Instant) -> usize {
         let due = |run: &&mut Run| run.told_at.is_none() && run.give_up_at <= now;
-        let mut told = 0;
+        let mut count = 0;
         for run in self.runs.iter_mut().filter(due) {
             run.told_at = Some(now);
             run.stop.order();
-            told += 1;
+            count += 1;
         }
-        told
+        count
     }
 
     /// Give up a run that was told to end before `told_before` and goes on.

@@ -1,4 +1,4 @@
-//! What a batch came to for one of its requests, and where its time went.
+//! The outcome of a batch for one of its requests, and its times.
 //!
 //! Plain data between `batch`, which makes it, `split`, which joins the parts of a request, and
 //! `statistics`, which adds it up.
@@ -13,13 +13,13 @@ pub(crate) struct Served {
     /// In the model's order.
     pub(crate) outputs: Vec<Tensor>,
     pub(crate) queued: Duration,
-    /// Where the batch's time went.
+    /// The times of the batch.
     pub(crate) times: Times,
     /// The provider that ran the batch, where the model has several.
     pub(crate) provider: Option<&'static str>,
 }
 
-/// Where a batch's time went.
+/// The times of a batch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Times {
     /// Copying the inputs together.

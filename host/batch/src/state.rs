@@ -1,4 +1,4 @@
-//! What the tasks and threads of a lane share: the queue, the instances, and who waits for what.
+//! The state that the tasks and threads of a lane share: the queue, the instances, and the waiters.
 //!
 //! [`LaneShared::lock`] gives a [`LockedState`]; each change of the state is a method of it, which
 //! also wakes the threads that can go on because of the change. `admission` puts requests into the
@@ -43,7 +43,7 @@ pub(crate) use admission::Arrival;
 pub(crate) use inspect::Simulated;
 pub(crate) use schedule::Runner;
 
-/// What the tasks and threads of a lane share.
+/// The state that the tasks and threads of a lane share.
 pub(crate) struct LaneShared {
     pub(crate) name: Arc<str>,
     pub(crate) pool: BufferPool,
@@ -61,7 +61,7 @@ pub(crate) struct LaneShared {
     work: Condvar,
     /// Signalled when an instance is free for a staged batch.
     freed: Condvar,
-    /// Signalled when a run begins that nobody watches, and when the lane is closed.
+    /// Signalled when an unwatched run begins, and when the lane is closed.
     begun: Condvar,
 }
 
@@ -105,7 +105,7 @@ pub(crate) struct LockedState<'a> {
     state: Guard<'a, State>,
 }
 
-/// What a lane's shared part is made of.
+/// The parts of a lane's shared state.
 pub(crate) struct SharedParts<'a> {
     pub(crate) name: &'a str,
     pub(crate) instances: Vec<Box<dyn Model>>,

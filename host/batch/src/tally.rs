@@ -1,4 +1,4 @@
-//! Where a lane counts: locks around its figures, so that reading them holds up no request.
+//! The counters of a lane. Their locks are separate, so that reading them delays no request.
 //!
 //! Each request and each batch adds to `recent`. Reading takes that away in one step, adds it to
 //! `earlier`, which only readers lock, and copies there.

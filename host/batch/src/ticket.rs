@@ -90,7 +90,7 @@ impl Waiting {
         matches!(*self.0.progress(), Progress::Answered(_))
     }
 
-    /// Take the request back if no batch has it yet; whether that was so.
+    /// Take the request back if no batch has it yet. Returns whether it was taken back.
     pub(crate) fn withdraw(&self) -> bool {
         let mut progress = self.0.progress();
         let queued = matches!(*progress, Progress::Queued(_));

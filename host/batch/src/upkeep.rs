@@ -1,5 +1,5 @@
 //! Living with runs that do not end: replacing their instances, and refusing a model that has too
-//! many of them. What a lane is given for it by its maker; `watch` and `state::recovery` use it.
+//! many of them. The maker of a lane passes this in; `watch` and `state::recovery` use it.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
@@ -12,7 +12,7 @@ pub const LOST_RUNS_MAX: usize = 2;
 /// Makes an instance in place of a lost one. Blocks for as long as that takes.
 pub type Replace = Box<dyn Fn() -> Result<Box<dyn Model>, String> + Send + Sync>;
 
-/// What a lane needs to live with runs that do not end.
+/// The parts that a lane needs for runs that do not end.
 #[derive(Default)]
 pub struct Upkeep {
     /// Makes an instance in place of a lost one. None: a lost instance is not replaced.

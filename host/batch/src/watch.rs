@@ -1,7 +1,7 @@
 //! The thread of a lane that gives up runs which do not end.
 //!
 //! While nothing runs it waits. While something runs it looks ten times a second, so that beginning
-//! and ending a run wakes nobody.
+//! and ending a run wakes no thread.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// Start the watching thread.
 ///
 /// # Errors
-/// Fails where the operating system has no thread to give.
+/// The operating system cannot start a thread.
 pub(crate) fn spawn(shared: &Arc<LaneShared>) -> std::io::Result<()> {
     let own = shared.clone();
     sync::spawn(format!("watch-{}", shared.name), move || watch(&own))
@@ -41,7 +41,11 @@ fn watch(shared: &Arc<LaneShared>) {
         let told = state.tell_overdue(now);
         if told > 0 {
             let model = &*shared.name;
-            tracing::warn!(model, runs = told, "a run goes on after its deadline: told to end");
+            tracing::warn!(
+                model,
+                runs = told,
+                "a run continues after its deadline and was told to end"
+            );
         }
         let Some(told_before) = now.checked_sub(shared.lost_after) else { continue };
         while let Some(lost) = state.lose(told_before) {
@@ -54,18 +58,22 @@ fn watch(shared: &Arc<LaneShared>) {
 fn give_up(shared: &Arc<LaneShared>, state: &mut LockedState<'_>, lost: Lost) {
     let model = &*shared.name;
     let count = shared.upkeep.lost_runs.fetch_add(1, Ordering::Relaxed) + 1;
-    tracing::error!(model, count, "a run that was told to end goes on: its instance is given up");
+    tracing::error!(
+        model,
+        count,
+        "a run did not end although it was told to: its instance will be replaced"
+    );
     if !lost.led
         && let Err(error) = worker::spawn(shared)
     {
-        tracing::error!(model, %error, "no thread for a worker");
+        tracing::error!(model, %error, "cannot start a worker thread");
     }
     if count > LOST_RUNS_MAX {
         return state.refuse_for_lost(&refusal(count));
     }
     let own = shared.clone();
     if let Err(error) = sync::spawn(format!("replace-{model}"), move || replace(&own)) {
-        tracing::error!(model, %error, "no thread to replace an instance");
+        tracing::error!(model, %error, "cannot start a thread to replace an instance");
     }
 }
 

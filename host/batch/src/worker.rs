@@ -15,7 +15,7 @@ use crate::sync;
 /// Start a worker.
 ///
 /// # Errors
-/// Fails where the operating system has no thread to give.
+/// The operating system cannot start a thread.
 pub(crate) fn spawn(shared: &Arc<LaneShared>) -> std::io::Result<()> {
     let own = shared.clone();
     sync::spawn(format!("model-{}", shared.name), move || run(&own))

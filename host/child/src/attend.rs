@@ -1,4 +1,5 @@
-//! The parent's side of one child: feeds it, reads it, reaps it. Blocking, on a thread of its own.
+//! The parent's side of one child: feeds it, reads it and reaps it. Blocking, so it runs on a
+//! thread of its own.
 
 use std::io::{self, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -14,8 +15,8 @@ use crate::{ChildError, ChildLimits};
 /// The bytes that are kept of a child's standard error.
 const SAID_BYTES_MAX: usize = 4 << 10;
 
-/// A child that can be killed from any thread, before it is started and until it is reaped:
-/// afterwards its number may be another process's.
+/// A child that can be killed from any thread, before its start and until it is reaped. Afterwards
+/// its number may belong to another process.
 #[derive(Clone, Default)]
 pub(crate) struct Victim(Arc<Mutex<State>>);
 
@@ -24,7 +25,7 @@ enum State {
     #[default]
     NotStarted,
     Started(Child),
-    /// It was killed before it was started, or has ended and was reaped.
+    /// Killed before its start, or ended and reaped.
     Over,
 }
 
@@ -34,8 +35,8 @@ impl Victim {
         if matches!(*state, State::Over) {
             return Err(io::ErrorKind::Interrupted.into());
         }
-        // A group of its own, so that what it starts is killed with it: a process that is left
-        // would hold the pipes open.
+        // A process group of its own, so that processes that it starts are killed with it: a
+        // remaining process would hold the pipes open.
         let mut child = command.process_group(0).spawn()?;
         let pipes = Pipes {
             stdin: child.stdin.take(),
@@ -70,7 +71,7 @@ impl Victim {
         if waitid(WaitId::Pid(pid), options)?.is_none() {
             return Ok(None);
         }
-        // Until it is reaped its number is its group's: what it has started ends with it.
+        // Until it is reaped its number is its group's: the processes that it started end with it.
         let _ = kill_process_group(pid, Signal::KILL);
         let status = child.try_wait()?;
         *state = State::Over;
@@ -88,7 +89,7 @@ struct Pipes {
     stderr: Option<ChildStderr>,
 }
 
-/// Start the child, feed it, read its answer, and wait for its end. Comes back as soon as the child
+/// Start the child, feed it, read its answer, and wait for its end. Returns as soon as the child
 /// has ended or was killed.
 pub(crate) fn attend(
     child: &Victim,
@@ -102,7 +103,7 @@ pub(crate) fn attend(
         let reading = stdout.map(|stdout| scope.spawn(|| read_answer(child, stdout, limits)));
         let said = stderr.map(read_said).unwrap_or_default();
         let status = reap(child);
-        // Its standard input is held until here: a child that reads the end of it ends.
+        // Standard input stays open until here: a child that reads its end ends itself.
         drop(feeding.map(|feeding| feeding.join()));
         let answer = reading.map(|reading| reading.join());
         (answer, said, status)
@@ -136,7 +137,7 @@ fn read_answer(
     Ok(answer)
 }
 
-/// All that the child says until it ends, of which the beginning is kept, on one line.
+/// Read all of the child's text until it ends, and keep its beginning, on one line.
 fn read_said(mut stderr: impl Read) -> String {
     let (mut said, mut buffer) = (Vec::new(), [0; 4 << 10]);
     loop {
@@ -154,9 +155,9 @@ fn read_said(mut stderr: impl Read) -> String {
     said.trim().replace(|c: char| c.is_control(), " ")
 }
 
-/// Wait for the end without the lock being held meanwhile, so that the child can be killed.
+/// Wait for the end without holding the lock, so that the child can be killed.
 fn reap(child: &Victim) -> io::Result<ExitStatus> {
-    // Its standard error has ended, so that it is ending, too, or hangs and will be killed.
+    // Its standard error has ended, so the child ends soon, or it hangs and will be killed.
     let mut pause = Duration::from_micros(100);
     loop {
         if let Some(status) = child.try_wait()? {

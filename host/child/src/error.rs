@@ -6,10 +6,10 @@ use std::time::Duration;
 /// Why a child gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ChildError {
-    /// So many jobs wait already that this one is refused.
+    /// The queue of jobs is full.
     #[error("{0} jobs are waiting already; try again later")]
     Busy(usize),
-    /// No job is begun any more.
+    /// No further jobs are started.
     #[error("the server is shutting down")]
     ShuttingDown,
     /// The host's fault: no process could be made, or a pipe to it failed.
@@ -36,7 +36,7 @@ pub enum ChildError {
         /// The end of its standard error.
         said: String,
     },
-    /// It ended by itself and said that it failed.
+    /// It ended by itself and reported a failure.
     #[error("it failed with exit status {status}{}", reason(.said))]
     Failed {
         /// Its exit status.
@@ -50,7 +50,8 @@ impl ChildError {
     /// Whether the server is at fault, and not the work that the child was given.
     pub fn is_hosts_fault(&self) -> bool {
         match self {
-            // This server says why it ends a child. So it was the kernel, for want of memory.
+            // The server itself gives a reason when it kills a child. So the kernel killed it,
+            // because memory ran out.
             Self::Killed { signal, .. } => *signal == rustix::process::Signal::KILL.as_raw(),
             other => matches!(other, Self::Busy(_) | Self::ShuttingDown | Self::Io(_)),
         }

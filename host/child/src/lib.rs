@@ -1,4 +1,4 @@
-//! Work that may take any time and any memory, done in a child process within limits.
+//! Running work that may take any time and any memory in a child process, within limits.
 //!
 //! The server hands such work (compiling a plugin, running a model for the first time) to a child
 //! process of the same binary: `runner` starts it, feeds it, waits for it and ends it; `task` is
@@ -7,8 +7,8 @@
 //!
 //! The parent writes to the child's standard input: the length of a head, the head, the document,
 //! the file. Then it keeps the pipe open: a child whose standard input ends has lost its parent,
-//! and ends. The child's standard output is its answer; its standard error becomes the reason where
-//! it fails.
+//! and ends. The child's standard output is its answer; its standard error becomes the reason if it
+//! fails.
 //!
 //! Invariants:
 //! - a child sets its limits before it reads anything of the job;

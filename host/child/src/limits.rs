@@ -19,7 +19,7 @@ pub struct ChildLimits {
     pub cpu: Duration,
     /// Memory that it can write to: heap, stacks, and private mappings.
     pub memory_bytes: u64,
-    /// Address space, where it is bounded; CUDA, for one, reserves far more than it uses.
+    /// Address space, if it is bounded. CUDA, for example, reserves far more than it uses.
     pub address_bytes: Option<u64>,
     /// The most bytes of its answer, and of a file that it writes.
     pub output_bytes: u64,
@@ -29,7 +29,7 @@ impl ChildLimits {
     /// Bind the calling process to these limits, and give it the share of long work.
     pub(crate) fn apply(&self) -> io::Result<()> {
         let bind = |resource, soft: u64, hard: u64| {
-            // No limit can be raised over what the parent was given.
+            // No limit can be raised over the parent's own limit.
             let own = getrlimit(resource).maximum.unwrap_or(u64::MAX);
             let limit = Rlimit { current: Some(soft.min(own)), maximum: Some(hard.min(own)) };
             setrlimit(resource, limit).map_err(io::Error::from)
@@ -41,7 +41,8 @@ impl ChildLimits {
         if let Some(bytes) = self.address_bytes {
             bind(Resource::As, bytes, bytes)?;
         }
-        // At the soft limit a signal ends it and tells why; the hard limit ends it in any case.
+        // At the soft limit a signal ends it, which shows the reason. The hard limit ends it in any
+        // case.
         let seconds = self.cpu.as_secs().max(1);
         bind(Resource::Cpu, seconds, seconds + 1)?;
         Share::Long.apply()

@@ -19,10 +19,10 @@ use crate::attend::{Victim, attend};
 use crate::task::Head;
 use crate::{ChildError, ChildLimits};
 
-/// How often a job that takes long is logged.
+/// The interval at which a long job is logged.
 const PROGRESS: Duration = Duration::from_secs(15);
 
-/// How children are started.
+/// The configuration of children.
 #[derive(Clone, Debug)]
 pub struct RunnerConfig {
     /// The program of a child, which must call [`enter`](crate::enter) first.
@@ -41,7 +41,7 @@ impl RunnerConfig {
     /// Children of this process's own binary, one at a time.
     pub fn new(arguments: &[&str]) -> Self {
         Self {
-            // This is the running program, also where its file was replaced meanwhile.
+            // This path is the running program, even if its file was replaced meanwhile.
             program: "/proc/self/exe".into(),
             arguments: arguments.iter().map(Into::into).collect(),
             environment: Vec::new(),
@@ -62,18 +62,18 @@ pub struct Job {
     pub document: Vec<u8>,
     /// The file that the work is about.
     pub file: Bytes,
-    /// Where the answer goes.
+    /// The destination of the answer.
     pub output: Output,
     /// The child's limits.
     pub limits: ChildLimits,
 }
 
-/// Where a child's answer goes.
+/// The destination of a child's answer.
 #[derive(Debug)]
 pub enum Output {
     /// Returned by [`ChildRunner::run`].
     Returned,
-    /// Written to this file, from where it is now.
+    /// Written to this file, from its current position.
     File(File),
 }
 
@@ -86,7 +86,7 @@ pub struct JobStatus {
     pub subject: String,
     /// The time since it came.
     pub waited: Duration,
-    /// The time since its child was started; none while it waits.
+    /// The time since its child was started. None while the job waits.
     pub running: Option<Duration>,
 }
 
@@ -250,7 +250,7 @@ impl Drop for KillOnDrop {
     }
 }
 
-/// All of a child's life. Blocking.
+/// Run one child from its start to its end. Blocking.
 fn serve(child: &Victim, mut command: Command, job: Job) -> Result<Vec<u8>, ChildError> {
     let Job { job, document, file, output, limits, .. } = job;
     let (document_len, file_len) = (document.len(), file.len());

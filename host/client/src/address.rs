@@ -26,7 +26,7 @@ pub enum AddressError {
     NoHost,
     /// A scheme that this client does not speak, because it would need TLS.
     #[error(
-        "https is not spoken here, so that the token would travel in the clear: run the command \
+        "https is not supported, so the token would be sent unencrypted: run the command \
          where the admin plane is on loopback or in a private network, or open a tunnel with TLS \
          on this machine and give its local end as http://"
     )]

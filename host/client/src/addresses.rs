@@ -21,7 +21,7 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    /// What a server of this version says, as lines for people.
+    /// The lines of a server of this version, for people.
     pub fn to_text(&self, version: &str) -> String {
         let Self { data, grpc, admin } = self;
         format!("gristmill {version}\n{DATA}{data}\n{GRPC}{grpc}\n{ADMIN}{admin}\n")
@@ -46,8 +46,8 @@ impl Addresses {
         without_scheme(&self.data)
     }
 
-    /// Reads lines up to those that say it, and adds all of them to `lines`. Returns none where the
-    /// output ends before.
+    /// Reads lines up to the addresses, and adds all of them to `lines`. Returns none if the output
+    /// ends before.
     pub(crate) fn read(
         output: &mut impl BufRead,
         lines: &mut Vec<String>,

@@ -14,7 +14,7 @@ pub struct AdminClient {
     client: Client,
 }
 
-/// Why a call of the admin API did not do what it was to do.
+/// Why a call of the admin API failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
     /// There was no answer.
@@ -31,7 +31,7 @@ pub enum AdminError {
         detail: String,
     },
     /// The answer is not one of the admin API.
-    #[error("{status}, and not in the words of the admin API: {beginning}")]
+    #[error("{status}, which is not an answer of the admin API: {beginning}")]
     Foreign {
         /// The answer's status.
         status: StatusCode,

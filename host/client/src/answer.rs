@@ -1,9 +1,9 @@
-//! What a server answered.
+//! The answer of a server.
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 
-/// How much of a body an error shows.
+/// The most bytes of a body that an error shows.
 const SHOWN_BYTES_MAX: usize = 1 << 10;
 
 /// A whole answer.
@@ -29,6 +29,9 @@ pub struct StatusError {
 
 impl Answer {
     /// The answer, if it is a 200.
+    ///
+    /// # Errors
+    /// [`StatusError`] with the status and the beginning of the body.
     pub fn ok(self) -> Result<Self, StatusError> {
         match self.status {
             StatusCode::OK => Ok(self),

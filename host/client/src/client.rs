@@ -29,7 +29,7 @@ pub struct Client {
 pub struct TokenError;
 
 impl Client {
-    /// A client that sends no token and waits for answers as long as they take.
+    /// A client that sends no token and has no timeout.
     pub fn new(address: Address) -> Self {
         Self { address, authorization: None, answer_timeout: None }
     }
@@ -53,7 +53,7 @@ impl Client {
         Self { authorization: None, ..self }
     }
 
-    /// The same client, whose requests fail where no whole answer comes within `time`.
+    /// The same client. Its requests fail if no whole answer comes within `time`.
     pub fn with_answer_timeout(self, time: Duration) -> Self {
         Self { answer_timeout: Some(time), ..self }
     }

@@ -20,7 +20,7 @@ pub enum ClientError {
     ConnectTimeout {
         /// Host and port.
         address: String,
-        /// How long it was tried.
+        /// The time for which the client tried.
         after: Duration,
     },
     /// The connection broke, or what came is not HTTP/1.1.
@@ -37,7 +37,7 @@ pub enum ClientError {
     AnswerTimeout {
         /// Host and port.
         address: String,
-        /// How long it was waited for.
+        /// The time for which the client waited.
         after: Duration,
     },
     /// The answer has a longer body than is read.

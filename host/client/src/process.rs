@@ -1,4 +1,4 @@
-//! `gristmill serve` as a process of its own, killed when its owner lets go of it.
+//! `gristmill serve` as a separate process, killed when it is dropped.
 
 use std::io::{self, BufReader};
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
 use crate::addresses::Addresses;
 
-/// Where a server is told to listen.
+/// The addresses on which a server will listen.
 #[derive(Clone, Copy, Debug)]
 pub struct Listen<'a> {
     /// The data plane's host and port.
     pub data: &'a str,
-    /// gRPC's.
+    /// gRPC's host and port.
     pub grpc: &'a str,
     /// The admin plane's.
     pub admin: &'a str,
@@ -38,9 +38,9 @@ pub fn serve(gristmill: &Path, data_dir: &Path, listen: Listen<'_>) -> Command {
 pub struct ServerProcess {
     /// The process, for its number, its standard error and its end.
     pub child: Child,
-    /// What remains to be read of its standard output.
+    /// The unread rest of its standard output.
     pub stdout: BufReader<ChildStdout>,
-    /// What it said on standard output so far.
+    /// The lines of its standard output so far.
     pub lines: Vec<String>,
 }
 
@@ -82,7 +82,7 @@ impl ServerProcess {
         Ok(Self { child, stdout: BufReader::new(stdout), lines: Vec::new() })
     }
 
-    /// Waits until the server serves: where it does.
+    /// Waits until the server serves. Returns its addresses.
     ///
     /// # Errors
     /// [`StartError::Ended`] where it ends instead, [`StartError::Follow`] where that cannot be

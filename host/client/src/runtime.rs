@@ -10,7 +10,7 @@ pub fn block_on<T, E: From<ClientError>>(call: impl Future<Output = Result<T, E>
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(ClientError::Runtime)?;
     let ended = runtime.block_on(call);
-    // A name that is still being looked up is not waited for.
+    // Do not wait for a name look-up that is still under way.
     runtime.shutdown_background();
     ended
 }

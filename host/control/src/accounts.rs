@@ -1,5 +1,5 @@
-//! What a tenant keeps from snapshot to snapshot: its quota of the host, and the counters of its
-//! pipelines.
+//! The parts of a tenant that stay the same from snapshot to snapshot: its quota of the host, and
+//! the counters of its pipelines.
 //!
 //! Invariant: for as long as the desired state has a tenant, it has one quota, and a pipeline one
 //! set of counters.

@@ -39,7 +39,7 @@ use crate::release_log::{ReleaseLog, Replayed};
 use crate::releases::{Asked, Published, Releases};
 use crate::uploads::Uploads;
 
-/// What [`Control`] works with.
+/// The parts that [`Control`] works with.
 pub struct ControlParts {
     pub store: Arc<Store>,
     pub sandbox: Arc<Sandbox>,
@@ -49,7 +49,7 @@ pub struct ControlParts {
     /// Of one tenant's requests and answers under way.
     pub tenant_bytes_max: usize,
     pub prover: ProverConfig,
-    /// Where [`Control::open`] says how far it is.
+    /// The progress of [`Control::open`].
     pub progress: Progress,
 }
 
@@ -62,8 +62,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// Replay the log and publish what it adds up to. What fails to load is unavailable, with the
-    /// reason in the log and in the status.
+    /// Replay the log and publish the resulting state. Plugins and models that fail to load are
+    /// unavailable, with the reason in the log and in the status.
     ///
     /// # Errors
     /// The log cannot be read, has a gap, was changed, or is of a later version.
@@ -96,13 +96,13 @@ impl Control {
         self.releases.publisher.cell()
     }
 
-    /// What serves now, and the state that it was built from: both of one release. Never waits for
-    /// a change under way.
+    /// The current snapshot, and the state that it was built from: both of one release. Never waits
+    /// for a change under way.
     pub fn serving(&self) -> Arc<Serving> {
         self.releases.publisher.serving()
     }
 
-    /// What the current snapshot was built from. Never waits for a change under way.
+    /// The state that the current snapshot was built from. Never waits for a change under way.
     pub fn desired(&self) -> Arc<Desired> {
         self.serving().desired.clone()
     }
@@ -112,7 +112,7 @@ impl Control {
         self.loader.models.backends()
     }
 
-    /// What is being worked on in child processes, and what waits for it.
+    /// The jobs that run in child processes, and those that wait.
     pub fn jobs(&self) -> Vec<JobStatus> {
         let mut jobs = self.loader.plugins.jobs();
         jobs.extend(self.loader.models.jobs());

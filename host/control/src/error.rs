@@ -1,4 +1,4 @@
-//! What can go wrong with a change.
+//! The errors of a change.
 //!
 //! The texts are for the clients of the admin API, so they name no path of the host. The sources
 //! have the rest, for the log. Decisions are made by variants and codes, never by texts.
@@ -21,7 +21,7 @@ pub enum ControlError {
     /// Every fault at once.
     #[error("{}", joined(.0))]
     Invalid(Vec<String>),
-    /// What would be served no longer, or not at all.
+    /// Parts that would no longer be served, or not at all.
     #[error("{}", joined(.0))]
     Refused(Vec<Fault>),
     /// Something else uses what would be deleted.
@@ -33,7 +33,7 @@ pub enum ControlError {
     Model { name: String, source: Arc<LoadError> },
     /// Its new version does not fit those who use it.
     #[error(
-        "model {name:?} would not fit any more ({}) who uses it: {}; ?force=true replaces it all the same",
+        "model {name:?} would no longer fit ({}) its users: {}; ?force=true replaces it anyway",
         .why.join("; "), .users.join(", ")
     )]
     Misfit { name: String, why: Vec<String>, users: Vec<String> },
@@ -49,15 +49,15 @@ pub enum ControlError {
     /// The store failed when it was asked to keep the release, which may be in the log all the
     /// same.
     #[error(
-        "the server's storage failed while release {number} was written: the release may be kept or \
-         not, and the status says which one serves"
+        "the server's storage failed while release {number} was written: it is not known whether \
+         the release was kept; the status says which release serves"
     )]
     Unconfirmed { number: u64, source: StoreError },
     /// A release cannot be written as JSON.
     #[error(transparent)]
     Encode(#[from] serde_json::Error),
-    /// Other changes were quicker each time. Nobody's fault, and over soon.
-    #[error("other changes replace what this change needs faster than it can be loaded: try again")]
+    /// Other changes were quicker each time. The client can try again.
+    #[error("other changes keep replacing plugins or models that this change needs: try again")]
     Overtaken,
 }
 

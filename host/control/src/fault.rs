@@ -1,11 +1,11 @@
-//! What of the desired state is not served, and why.
+//! The parts of the desired state that are not served, and the reasons.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use gristmill_core::Name;
 
-/// What a fault is about. Faults are told apart by it, never by their texts.
+/// The subject of a fault. Faults are compared by it, never by their texts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     Plugin { tenant: Name, plugin: Name },
@@ -49,7 +49,7 @@ impl Fault {
 }
 
 /// Those of `faults` for which a change is refused: of subjects that were whole, or that the change
-/// itself is about. What follows from others of them is left out.
+/// itself is about. Faults that only follow from others are left out.
 pub(crate) fn refusing(
     faults: Vec<Fault>,
     known: &BTreeSet<Subject>,

@@ -26,14 +26,14 @@ use crate::release::change::Change;
 /// A release that is planned.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// What was asked for, and before it what follows from it.
+    /// The requested changes, and before them those that follow from them.
     pub(crate) changes: Vec<Change>,
-    /// What the changes make of the state before.
+    /// The state after the changes.
     pub(crate) desired: Desired,
 }
 
-/// Plan release `number`, which does what `asked` asks of `desired`. What is in use is deleted only
-/// with `cascade`, together with its users.
+/// Plan release `number`, which does what `asked` asks of `desired`. Things in use are deleted only
+/// with `cascade`, together with their users.
 ///
 /// # Errors
 /// A change names something that is not there, deletes what is in use, or breaks a rule for new
@@ -112,7 +112,7 @@ fn changes(
     Ok(changes)
 }
 
-/// What each of the changes is about and must be whole after it.
+/// The subjects of the changes, which must be whole afterwards.
 pub(crate) fn subjects(changes: &[Change]) -> Vec<Subject> {
     let subject = |change: &Change| {
         Some(match change {

@@ -12,17 +12,17 @@ use gristmill_snapshot::{Snapshot, SnapshotCell};
 use crate::desired::Desired;
 use crate::fault::Subject;
 
-/// What serves, as of one release.
+/// The serving state of one release.
 #[derive(Default)]
 pub struct Serving {
     pub snapshot: Arc<Snapshot>,
-    /// What the snapshot was built from.
+    /// The state that the snapshot was built from.
     pub desired: Arc<Desired>,
-    /// What of the desired state is not served.
+    /// The faults of the desired state.
     pub(crate) faulty: BTreeSet<Subject>,
 }
 
-/// Where releases are published.
+/// The cell in which releases are published.
 pub(crate) struct Publisher {
     current: Arc<ArcSwap<Serving>>,
     cell: Arc<SnapshotCell>,
@@ -44,7 +44,7 @@ impl Publisher {
         &self.cell
     }
 
-    /// What serves now.
+    /// The current state.
     pub(crate) fn serving(&self) -> Arc<Serving> {
         self.current.load_full()
     }

@@ -1,4 +1,5 @@
-//! What the release log holds, and how people write it: documents of tenants, pipelines and models.
+//! The content of the release log, and the documents that people write: tenants, pipelines and
+//! models.
 //!
 //! `change` lists what a release can do; `tenant`, `pipeline`, `limits` and `model_config` are what
 //! the changes carry; `document` reads the same from JSON that people write. `format` turns

@@ -30,7 +30,7 @@ pub(crate) struct ReleaseLog {
     pub(crate) progress: Progress,
 }
 
-/// How far the log has been read, and what it adds up to.
+/// The position in the log, and the resulting state.
 pub(crate) struct Replayed {
     pub(crate) head: Head,
     /// Whether its last release is known to be on stable storage.
@@ -38,7 +38,7 @@ pub(crate) struct Replayed {
     pub(crate) desired: Desired,
 }
 
-/// What became of a release that was to be appended.
+/// The outcome of appending a release.
 pub(crate) enum Outcome {
     /// It is on stable storage.
     Kept,
@@ -63,7 +63,10 @@ impl ReleaseLog {
     pub(crate) async fn replay(&self) -> Result<Replayed, ControlError> {
         let listing = self.store.log().await?;
         for file in &listing.foreign {
-            tracing::warn!(file, "a file in the release log's folder is no release: it is ignored");
+            tracing::warn!(
+                file,
+                "a file in the release log's folder is not a release: it is ignored"
+            );
         }
         if let Some(gap) = gap_in(&listing) {
             return Err(ControlError::LogGap(gap));
@@ -166,7 +169,7 @@ impl ReleaseLog {
             Ok(removed) => tracing::info!(
                 files = removed.files,
                 bytes = removed.bytes,
-                "removed what killed writes and refused uploads had left in the store"
+                "removed files of interrupted writes and refused uploads from the store"
             ),
             // The server can do without.
             Err(error) => tracing::warn!(?error, "cannot remove leftovers from the store"),

@@ -31,8 +31,8 @@ use crate::release_log::{Outcome, ReleaseLog, Replayed};
 use crate::snapshot_builder::{Built, Parts, build};
 use crate::uploads::Upload;
 
-/// How often a change is planned: each time other changes may have brought combinations that are to
-/// be loaded first.
+/// The most times that a change is planned: each time other changes may have brought new
+/// combinations to load.
 const ROUNDS_MAX: usize = 8;
 
 /// Makes releases.
@@ -52,7 +52,7 @@ pub struct Published {
     pub release: u64,
 }
 
-/// What a release is asked to do.
+/// The request for a release.
 pub(crate) struct Asked {
     pub(crate) changes: Vec<Change>,
     /// Whether what uses a thing may be deleted with it.
@@ -70,7 +70,7 @@ impl Asked {
     }
 }
 
-/// What planning a change once came to.
+/// The outcome of planning a change once.
 enum Step {
     Made(Published),
     /// This state is to be served, and some of what it names is not loaded.
@@ -78,7 +78,7 @@ enum Step {
 }
 
 impl Releases {
-    /// Read the whole log, load what it adds up to, and serve it. What fails to load is
+    /// Read the whole log, load the resulting state, and serve it. Parts that fail to load are
     /// unavailable.
     ///
     /// # Errors

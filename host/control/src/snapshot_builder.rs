@@ -30,14 +30,14 @@ pub(crate) struct Built {
     pub(crate) faults: Vec<Fault>,
 }
 
-/// What a snapshot is built from, besides the desired state.
+/// The inputs of a snapshot, besides the desired state.
 pub(crate) struct Parts<'a> {
-    /// What the desired state names.
+    /// The plugins and models that the desired state names.
     pub(crate) at_hand: &'a AtHand,
     pub(crate) accounts: &'a Accounts,
     /// The host's own limits.
     pub(crate) limits: &'a PipelineLimits,
-    /// What was served before.
+    /// The snapshot that was served before.
     pub(crate) before: &'a Serving,
 }
 
@@ -96,7 +96,7 @@ fn models_of(
     models
 }
 
-/// What of the tenant is not served: plugins, then pipelines, then granted models.
+/// The faults of the tenant: plugins, then pipelines, then granted models.
 fn faults_of(
     name: &Name,
     own: &desired::Tenant,

@@ -1,4 +1,4 @@
-//! What unit tests of several files need.
+//! Helpers for the unit tests of several files.
 
 use gristmill_batch::{Lane, LaneConfig};
 use gristmill_core::{

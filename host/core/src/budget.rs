@@ -56,8 +56,8 @@ impl ByteBudget {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Hold `bytes` that are in memory already, whatever the budget has left. Later ones are
-    /// refused then.
+    /// Hold `bytes` that are in memory already, even beyond the budget. Later ones are refused
+    /// then.
     pub fn hold(self: &Arc<Self>, bytes: usize) -> HeldBytes {
         self.held.fetch_add(bytes, Ordering::Relaxed);
         HeldBytes { budget: self.clone(), bytes: AtomicUsize::new(bytes) }
@@ -94,8 +94,8 @@ impl HeldBytes {
         Ok(())
     }
 
-    /// `bytes`, which hold what this holds until they are dropped.
-    pub fn keep(self, bytes: Bytes) -> Bytes {
+    /// The same `bytes`, which now count against the budget until they are dropped.
+    pub fn attach_to(self, bytes: Bytes) -> Bytes {
         struct Owner {
             bytes: Bytes,
             _held: HeldBytes,
@@ -167,7 +167,7 @@ mod tests {
         second.give_back(1000);
         assert_eq!(budget.held(), 0);
         drop(second);
-        // What is there already is held all the same.
+        // Bytes that are in memory already are held in any case.
         let there = budget.hold(150);
         assert!(first.try_add(1).is_err());
         drop(there);

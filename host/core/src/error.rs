@@ -47,21 +47,22 @@ error_codes! {
     InvalidRequest "invalid_request": "The request cannot be understood."
     Unsupported "unsupported": "The server does not offer what is asked for."
     Unauthenticated "unauthenticated":
-        "No credentials were given, or none that open what is asked for."
-    Forbidden "forbidden": "The credentials are good, but not for this."
-    NotFound "not_found": "There is nothing at this path, or nothing of this name."
+        "The credentials are missing or wrong."
+    Forbidden "forbidden": "The credentials are valid, but do not allow this."
+    NotFound "not_found": "Nothing exists at this path or with this name."
     TenantNotFound "tenant_not_found": "There is no tenant of that name."
     PipelineNotFound "pipeline_not_found": "The tenant has no pipeline of that name."
     MethodNotAllowed "method_not_allowed": "The path exists, but not for this method."
     RequestTimeout "request_timeout": "The client took too long to send the request."
     Conflict "conflict":
-        "The change does not fit the state that serves: something else uses what it would remove."
+        "The change conflicts with the current state: something uses what it would remove."
     BodyTooLarge "body_too_large":
         "The body is over the limit, as it was sent or once it is decompressed."
     UnsupportedMediaType "unsupported_media_type":
-        "The plugin does not take this media type, or nothing reads this content encoding."
+        "The plugin does not take this media type, or the server does not support this content \
+         encoding."
     Unprocessable "unprocessable":
-        "Understood, but cannot be served: a plugin's verdict, or a faulty configuration."
+        "The request was understood, but a plugin refused it or a configuration in it is wrong."
     InvalidPlugin "invalid_plugin": "The uploaded file is not a usable plugin."
     InvalidModel "invalid_model": "The uploaded file is not a usable model."
     PluginFailed "plugin_failed": "The plugin said that it failed."
@@ -74,11 +75,12 @@ error_codes! {
     ModelFailed "model_failed": "The model failed on this input."
     QueueFull "queue_full": "The queue of the model is full."
     TenantBusy "tenant_busy":
-        "The tenant's requests and answers under way hold as many bytes as they may."
+        "The tenant's requests and answers in flight have reached their limit of bytes."
     Overloaded "overloaded": "The model is too busy to answer in time."
     DeadlineExceeded "deadline_exceeded": "The deadline passed."
     Unavailable "unavailable":
-        "What this needs is not served now: it did not load, or the server starts or stops."
+        "Something that this needs cannot serve now: it did not load, or the server is starting or \
+         stopping."
     InsufficientStorage "insufficient_storage": "The server's disk has no room for it."
-    Internal "internal": "The server's own fault; its log says more."
+    Internal "internal": "The server failed; its log says more."
 }

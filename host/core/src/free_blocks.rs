@@ -52,7 +52,7 @@ impl FreeBlocks {
         let sourced = self.source.as_ref().and_then(|source| source.allocate(bytes));
         match sourced.map(Block::Sourced) {
             Some(block) if block.is_aligned_of(bytes) => Taken { block, is_zero: false },
-            // Fresh pages of the system that nobody writes cost nothing.
+            // Fresh pages of the system cost nothing until they are written.
             _ => {
                 let block = Block::Own(bytemuck::zeroed_slice_box(bytes / ALIGNMENT));
                 Taken { block, is_zero: true }

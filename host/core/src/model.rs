@@ -135,7 +135,7 @@ pub enum InputError {
     #[error("input {0:?} is given twice")]
     Duplicate(String),
     /// Another element type than the model's.
-    #[error("input {name:?} has datatype {actual}, the model wants {expected}")]
+    #[error("input {name:?} has datatype {actual}, but the model needs {expected}")]
     WrongDtype {
         /// The input.
         name: String,
@@ -145,7 +145,7 @@ pub enum InputError {
         expected: Dtype,
     },
     /// A shape the model does not take.
-    #[error("input {name:?} has shape {actual}, the model wants {expected}")]
+    #[error("input {name:?} has shape {actual}, but the model needs {expected}")]
     WrongShape {
         /// The input.
         name: String,
@@ -155,7 +155,9 @@ pub enum InputError {
         expected: String,
     },
     /// A text with a NUL: for a runtime the text would end there.
-    #[error("input {name:?}: element {element} holds a NUL byte, which a model's texts cannot")]
+    #[error(
+        "input {name:?}: element {element} has a NUL byte, which texts for a model cannot contain"
+    )]
     NulInText {
         /// The input.
         name: String,
@@ -300,10 +302,13 @@ mod tests {
             (vec![a()], "input \"b\" is missing"),
             (vec![a(), a()], "input \"a\" is given twice"),
             (vec![a(), tensor("c", Dtype::Float32, &[3])], "unknown input \"c\""),
-            (vec![a(), tensor("b", Dtype::Int64, &[3])], "datatype INT64, the model wants FP32"),
+            (
+                vec![a(), tensor("b", Dtype::Int64, &[3])],
+                "datatype INT64, but the model needs FP32",
+            ),
             (
                 vec![tensor("a", Dtype::Float32, &[3, 4]), b()],
-                "shape [3, 4], the model wants [-1, 2]",
+                "shape [3, 4], but the model needs [-1, 2]",
             ),
             (vec![a(), tensor("b", Dtype::Float32, &[4])], "\"b\" has 4 rows, input \"a\" has 3"),
             (vec![tensor("a", Dtype::Float32, &[0, 2]), b()], "at least one is needed"),

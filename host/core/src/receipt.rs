@@ -1,4 +1,4 @@
-//! What one request took and came to.
+//! The record of one request: its times, sizes and outcome.
 //!
 //! A [`Receipt`] is opened when a request arrives and travels with its work. However the request
 //! ends, its receipt is closed once: by its owner, or when it is dropped because the client left.
@@ -38,7 +38,7 @@ pub enum Outcome {
     Failed(ErrorCode),
 }
 
-/// What is known of one request.
+/// The record of one request.
 #[derive(Clone, Debug)]
 pub struct Record {
     /// When it reached the host.
@@ -51,7 +51,7 @@ pub struct Record {
     pub request_bytes: usize,
     /// Bytes of the answer's body.
     pub response_bytes: usize,
-    /// What ran the model, if the model has several providers.
+    /// The provider that ran the model, if the model has several.
     pub provider: Option<&'static str>,
     /// How it ended.
     pub outcome: Outcome,
@@ -91,18 +91,19 @@ impl Receipt {
         self.sink = Some((sink, Instant::now()));
     }
 
-    /// The receipt, to travel with its work. The one that is left behind goes nowhere.
+    /// Take the receipt, so that it can travel with its work. The one that is left behind has no
+    /// sink.
     pub fn take(&mut self) -> Self {
         let arrived = self.record.arrived;
         std::mem::replace(self, Self::open(arrived))
     }
 
-    /// What is known so far.
+    /// The record so far.
     pub fn record(&self) -> &Record {
         &self.record
     }
 
-    /// Write down what became known.
+    /// The record, to be changed.
     pub fn note(&mut self) -> &mut Record {
         &mut self.record
     }

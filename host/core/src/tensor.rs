@@ -27,7 +27,7 @@ pub struct Tensor {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TensorError {
     /// Another length than dtype and shape ask for.
-    #[error("data is {actual} bytes long, dtype and shape ask for {expected}")]
+    #[error("data is {actual} bytes long, but dtype and shape need {expected}")]
     Length {
         /// Bytes that dtype and shape ask for.
         expected: usize,

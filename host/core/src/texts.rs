@@ -1,6 +1,6 @@
 //! The bytes of text elements: a little-endian u32 length before each text.
 //!
-//! Reads and writes this one format; whether a text is UTF-8 is its reader's question.
+//! Reads and writes this one format; its reader checks whether a text is UTF-8.
 
 /// The bytes of the length that stands before each text.
 pub const TEXT_LENGTH_BYTES: usize = 4;

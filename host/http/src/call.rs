@@ -1,4 +1,4 @@
-//! What the edges over HTTP are given of a request.
+//! The parts of a request that the edges over HTTP get.
 
 use gristmill_snapshot::Snapshot;
 use http::request::Parts;
@@ -6,7 +6,7 @@ use http::request::Parts;
 /// A request, apart from its body.
 #[derive(Clone, Copy)]
 pub(crate) struct Call<'a> {
-    /// What serves it, from its first look-up to its answer.
+    /// The snapshot that serves it, from its first look-up to its answer.
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) head: &'a Parts,
     /// The request's id.

@@ -1,8 +1,8 @@
 //! The protocol over gRPC: `inference.GRPCInferenceService` and `grpc.health.v1.Health`.
 //!
-//! `plane` is the way of a call up to its method. `metered` counts its bytes, `inflated` undoes the
-//! compression of its messages, `service` has the methods, `call` what they have in common, `stream` the
-//! requests of a stream, `status` gRPC's words for errors.
+//! `plane` takes a call up to its method. `metered` counts its bytes, `inflated` decompresses its
+//! messages, `service` has the methods, `call` has the parts that they share, `stream` runs the
+//! requests of a stream, `status` maps errors to gRPC's statuses.
 
 mod call;
 mod inflated;

@@ -1,10 +1,10 @@
-//! What the Open Inference Protocol's two encodings share: models and pipelines as the field's own
-//! clients call them.
+//! The part that both encodings of the Open Inference Protocol share: models and pipelines as the
+//! protocol's clients see them.
 //!
-//! In reading order: `models` says what a model tells of itself (made once, as gRPC's messages, which
-//! serialise to the JSON of HTTP), `run` runs a model or a pipeline, `tensors` makes its inputs,
-//! `pipeline` is a pipeline as a model of one text, `repository` loads and unloads models, `decode`
-//! undoes a body's Content-Encoding.
+//! In reading order: `models` describes models (once, as gRPC's messages, which serialise to the
+//! JSON of HTTP), `run` runs a model or a pipeline, `tensors` makes its inputs, `pipeline` is a
+//! pipeline as a model of one text, `repository` loads and unloads models, `decode` undoes a body's
+//! Content-Encoding.
 
 mod decode;
 pub(crate) mod models;
@@ -25,7 +25,7 @@ use gristmill_transport::{Offload, RequestIds, Shutdown};
 pub(crate) use self::decode::Encoded;
 pub(crate) use self::run::{Asked, Ran};
 
-/// Why a part of the protocol is not offered.
+/// Why shared memory is not offered.
 pub(crate) const NO_SHARED_MEMORY: &str = "shared memory is not supported: a region of the host's memory would be open to every tenant, which is unsafe between tenants";
 
 /// Bounds and rights of the Open Inference Protocol.
@@ -42,7 +42,7 @@ pub struct InferenceConfig {
     pub timeout: Duration,
 }
 
-/// What all protocols of the data plane serve from; clones share it.
+/// The state that all protocols of the data plane share; clones share it, too.
 #[derive(Clone)]
 pub struct Inference {
     shared: Arc<Shared>,
@@ -56,12 +56,12 @@ struct Shared {
     gate: Gate,
     message_bytes_max: usize,
     timeout: Duration,
-    /// For calls over gRPC, which bring none.
+    /// Makes ids for calls over gRPC, which have none.
     request_ids: RequestIds,
 }
 
 impl Inference {
-    /// What serves the snapshots of `control`, with tensors in memory of `pool`.
+    /// A server of `control`'s snapshots. Tensors lie in memory of `pool`.
     pub fn new(
         control: Arc<Control>,
         shutdown: Shutdown,
@@ -82,7 +82,7 @@ impl Inference {
         Self { shared: Arc::new(shared) }
     }
 
-    /// The memory of what clients send.
+    /// The memory for tensors that clients send.
     pub(crate) fn pool(&self) -> &BufferPool {
         &self.shared.pool
     }
@@ -92,12 +92,12 @@ impl Inference {
         &self.shared.offload
     }
 
-    /// Who may call.
+    /// The rules for callers.
     pub(crate) fn gate(&self) -> &Gate {
         &self.shared.gate
     }
 
-    /// The snapshot that serves now.
+    /// The current snapshot.
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
         self.shared.control.cell().load()
     }
@@ -117,7 +117,7 @@ impl Inference {
         self.shared.message_bytes_max
     }
 
-    /// How long a call may take.
+    /// The longest time for a call.
     pub(crate) fn timeout(&self) -> Duration {
         self.shared.timeout
     }

@@ -1,5 +1,5 @@
-//! What the planes answer while the state is loaded: that the server lives, and to all else that it
-//! is loading.
+//! The planes' answers while the state is loaded: `/livez` says that the server lives, everything
+//! else that it is loading.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use tonic::Status;
 use crate::grpc::MeteredAnswer;
 use crate::path::{Path, path_of};
 
-/// Stands in for the planes until they are there; clones share everything.
+/// Answers in place of the planes until the state is loaded; clones share everything.
 #[derive(Clone)]
 pub struct Loading {
     request_ids: Arc<RequestIds>,
-    /// How far it is.
+    /// The progress of the loading, as text.
     progress: Arc<dyn Fn() -> String + Send + Sync>,
 }
 
 impl Loading {
-    /// `progress` tells how far it is whenever it is called.
+    /// A stand-in whose answers have the text of `progress`.
     pub fn new(progress: impl Fn() -> String + Send + Sync + 'static) -> Self {
         Self { request_ids: Arc::default(), progress: Arc::new(progress) }
     }

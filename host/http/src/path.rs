@@ -1,20 +1,20 @@
-//! Where a path of the data plane leads.
+//! The router of the data plane over HTTP.
 
 use crate::{v1, v2};
 
-/// Which edge serves a path.
+/// The edge that serves a path.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Path<'a> {
     V1(v1::Path<'a>),
     /// The Open Inference Protocol.
-    V2(v2::Below<'a>),
+    V2(v2::PathBelowV2<'a>),
 }
 
-/// Where `path` leads; none where nothing is served.
+/// The edge and resource at `path`. None if nothing is served there.
 pub(crate) fn path_of(path: &str) -> Option<Path<'_>> {
     let path = path.strip_prefix('/')?;
     if let Some(below) = strip_segment(path, "v2") {
-        return Some(Path::V2(v2::Below { path: below, tenant: None }));
+        return Some(Path::V2(v2::PathBelowV2 { path: below, tenant: None }));
     }
     let mut segments = path.split('/');
     let found = match (segments.next()?, segments.next(), segments.next(), segments.next()) {
@@ -24,7 +24,7 @@ pub(crate) fn path_of(path: &str) -> Option<Path<'_>> {
         ("v1", Some(tenant), Some("infer"), pipeline) => v1::Path::Infer { tenant, pipeline },
         ("v1", Some(tenant), Some("v2"), _) => {
             let below = &path["v1//v2".len() + tenant.len()..];
-            return Some(Path::V2(v2::Below { path: below, tenant: Some(tenant) }));
+            return Some(Path::V2(v2::PathBelowV2 { path: below, tenant: Some(tenant) }));
         }
         _ => return None,
     };
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn paths_lead_to_tenants_pipelines_and_the_protocol() {
-        let below = |path, tenant| Some(Path::V2(v2::Below { path, tenant }));
+        let below = |path, tenant| Some(Path::V2(v2::PathBelowV2 { path, tenant }));
         let v1 = |path| Some(Path::V1(path));
         let infer = |tenant, pipeline| v1(v1::Path::Infer { tenant, pipeline });
         for (path, expected) in [

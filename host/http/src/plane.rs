@@ -34,7 +34,7 @@ struct Shared {
 }
 
 impl DataPlane {
-    /// The handler of what `cell` serves.
+    /// The handler of the snapshots in `cell`.
     pub fn new(cell: Arc<SnapshotCell>, inference: Inference) -> Self {
         let shared = Shared { cell, inference, request_ids: RequestIds::default() };
         Self { shared: Arc::new(shared) }
@@ -83,7 +83,7 @@ impl DataPlane {
         let inference = &self.shared.inference;
         match path {
             Some(Path::V2(below)) => v2::answer(inference, below, call, (body, receipt)).await,
-            // Boxed: it is large, and the protocol's requests need not carry it about.
+            // Boxed, because it is large and would enlarge the future of `/v2` requests, too.
             Some(Path::V1(path)) => {
                 Box::pin(v1::answer(inference, path, call, (body, receipt))).await
             }
@@ -95,13 +95,14 @@ impl DataPlane {
     }
 }
 
-/// Whether the next request can follow on the connection, although some of `body` may be unread.
+/// Whether the connection can be reused for the next request, although some of `body` may be
+/// unread.
 async fn is_reusable(head: &Parts, body: &mut Incoming, answer: StatusCode) -> bool {
     if body.is_end_stream() {
         return true;
     }
-    // A client that sends too slowly or too much need not go on, and one that waits to be asked for its
-    // body may send it or not.
+    // The body of a client that sends too slowly or too much is not read further. A client that
+    // waits for `100 Continue` may send its body or not, so its connection cannot be reused.
     let gives_up = match answer {
         StatusCode::REQUEST_TIMEOUT | StatusCode::PAYLOAD_TOO_LARGE => true,
         status => status.as_u16() >= 400 && head.headers.contains_key(EXPECT),
@@ -114,7 +115,7 @@ fn add_headers(answer: &mut Answer, id: &str, (snapshot, record): (&Snapshot, &R
     if let Ok(id) = HeaderValue::from_str(id) {
         headers.insert(REQUEST_ID, id);
     }
-    // A caller that was not admitted need not know when something is changed.
+    // A caller that was not admitted must not learn when something is changed.
     if record.stages.auth.is_some() {
         headers.insert(RELEASE, snapshot.release.into());
     }

@@ -23,7 +23,7 @@ use crate::answers::{self, key_of};
 use crate::call::Call;
 use crate::inference::{Encoded, Inference};
 
-/// What is served at a path.
+/// The resource at a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Path<'a> {
     Live,
@@ -37,7 +37,7 @@ pub(crate) enum Path<'a> {
     },
 }
 
-/// Answer one request, and note in its receipt what becomes known of it.
+/// Answer one request, and note its bytes, rows and times in its receipt.
 pub(crate) async fn answer(
     inference: &Inference,
     path: Path<'_>,
@@ -71,8 +71,8 @@ pub(crate) async fn answer(
             let tenant = admitted(snapshot, tenant, key_of(&head.headers))?;
             receipt.admitted();
             let route = find_pipeline(tenant, pipeline)?;
-            let way = infer(inference, route, (head, body), receipt);
-            way.instrument(request_span(route, id)).await
+            let work = infer(inference, route, (head, body), receipt);
+            work.instrument(request_span(route, id)).await
         }
     }
 }

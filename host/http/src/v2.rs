@@ -1,4 +1,4 @@
-//! The Open Inference Protocol over HTTP: paths, and what each answers.
+//! The Open Inference Protocol over HTTP: its paths and their answers.
 
 mod infer;
 mod path;
@@ -23,17 +23,17 @@ use crate::inference::{Asked, Encoded, Inference, models};
 
 /// A path of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Below<'a> {
-    /// What follows `/v2`.
+pub(crate) struct PathBelowV2<'a> {
+    /// The part after `/v2`.
     pub(crate) path: &'a str,
-    /// The tenant that the path names before it.
+    /// The tenant, if the path names one before `/v2`.
     pub(crate) tenant: Option<&'a str>,
 }
 
-/// Answer one request below `/v2`, and note in its receipt what becomes known of it.
+/// Answer one request below `/v2`, and note its bytes, rows and times in its receipt.
 pub(crate) async fn answer(
     inference: &Inference,
-    below: Below<'_>,
+    below: PathBelowV2<'_>,
     call: Call<'_>,
     (body, receipt): (&mut Incoming, &mut Receipt),
 ) -> Result<Answer, Problem> {
@@ -178,7 +178,7 @@ impl Asking<'_> {
     }
 }
 
-/// A JSON body; none is an empty document.
+/// A JSON body. An empty body is an empty document.
 fn document<T: Default + serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     if body.is_empty() {
         return Ok(T::default());
@@ -188,7 +188,7 @@ fn document<T: Default + serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, 
     })
 }
 
-/// An error as the protocol has it. The protocol knows no 422.
+/// An error in the protocol's form. The protocol has 400 in place of 422.
 pub(crate) fn error_answer(problem: Problem) -> Answer {
     let status = match status_of(problem.code) {
         StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST,

@@ -52,7 +52,7 @@ impl<'de, T: Part + Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
         match seq.next_element::<IgnoredAny>()? {
             None => Ok(List(list)),
             Some(_) => {
-                let detail = format!("more than {} {}, which are the most", T::MAX, T::WHAT);
+                let detail = format!("more than the limit of {} {}", T::MAX, T::WHAT);
                 Err(A::Error::custom(detail))
             }
         }
@@ -100,8 +100,7 @@ fn bounded<E: Error>(text: &str) -> Result<&str, E> {
     if text.len() <= TEXT_BYTES_MAX {
         return Ok(text);
     }
-    let detail =
-        format!("a name or id of {} bytes, {TEXT_BYTES_MAX} bytes are the longest", text.len());
+    let detail = format!("a name or id of {} bytes: the limit is {TEXT_BYTES_MAX}", text.len());
     Err(E::custom(detail))
 }
 

@@ -144,7 +144,7 @@ impl<'de> Visitor<'de> for Elements<'_> {
 impl Elements<'_> {
     /// One more of them.
     fn count<E: Error>(&mut self) -> Result<(), E> {
-        let more = || E::custom("more elements than the shape asks for");
+        let more = || E::custom("more elements than the shape needs");
         *self.left = self.left.checked_sub(1).ok_or_else(more)?;
         Ok(())
     }

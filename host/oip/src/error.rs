@@ -30,7 +30,7 @@ pub enum ParseError {
         shape: Vec<i64>,
     },
     /// More dimensions than are read.
-    #[error("input {name:?}: its shape has {count} dimensions, {DIMENSIONS_MAX} are the most")]
+    #[error("input {name:?}: its shape has {count} dimensions: the limit is {DIMENSIONS_MAX}")]
     Dimensions {
         /// The input.
         name: String,
@@ -66,7 +66,7 @@ pub enum ParseError {
         why: String,
     },
     /// An element type that JSON cannot hold.
-    #[error("input {name:?} is {datatype}, which travels as binary data only")]
+    #[error("input {name:?} is {datatype}, which can be sent as binary data only")]
     BinaryOnly {
         /// The input.
         name: String,
@@ -99,8 +99,8 @@ pub enum ParseError {
     },
     /// Elements that take more memory than a request may.
     #[error(
-        "input {name:?}: its elements are {bytes} bytes in memory, {left} are left of the limit of \
-         a request"
+        "input {name:?}: its elements need {bytes} bytes of memory, but only {left} are left of \
+         the request's limit"
     )]
     TooLarge {
         /// The input.
@@ -114,7 +114,7 @@ pub enum ParseError {
     #[error(transparent)]
     OverBudget(#[from] OverBudget),
     /// Another number of texts than the shape asks for.
-    #[error("input {name:?}: {} elements, shape {shape:?} asks for {expected}", .count)]
+    #[error("input {name:?}: {} elements, but shape {shape:?} needs {expected}", .count)]
     Count {
         /// The input.
         name: String,

@@ -4,15 +4,14 @@
 //! Refuses to know connections, tenants and models: a body comes in as bytes and goes out as names,
 //! shapes and elements, and the other way round.
 //!
-//! `grpc` has gRPC's messages. Of JSON, `request` reads a body: `wire` is its JSON, `input` one of its tensors. `response` writes a body
-//! through `out`. `elements` are a tensor's elements in JSON, `bounded` are the lists and texts of
-//! a body, `room` is the memory that its tensors may take.
+//! `grpc` has gRPC's messages. Of JSON, `request` reads a body: `wire` is its JSON, `input` one of
+//! its tensors. `response` writes a body through `out`. `elements` are a tensor's elements in JSON,
+//! `bounded` are the lists and texts of a body, `room` is the memory that its tensors may take.
 //!
 //! Invariants:
-//! - whatever the bytes are, reading them ends with a request or an error that names what is wrong,
-//!   and allocates in proportion to the bytes there are, never to what they claim: lists and names
-//!   are refused while they are read, and tensors are made only of memory that was taken from a
-//!   [`Room`] before;
+//! - reading any bytes ends with a request or an error that names the fault, and allocates in
+//!   proportion to the bytes there are, never to what they claim: lists and names are refused while
+//!   they are read, and tensors are made only of memory that was taken from a [`Room`] before;
 //! - binary tensors are slices of the body they came in, and go out as they lie in memory.
 
 #![forbid(unsafe_code)]

@@ -63,7 +63,7 @@ impl Reserved {
     pub fn into_bytes(self) -> Bytes {
         let Self { bytes, held } = self;
         match held {
-            Some(held) => held.keep(bytes.into()),
+            Some(held) => held.attach_to(bytes.into()),
             None => bytes.into(),
         }
     }

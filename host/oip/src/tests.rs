@@ -57,7 +57,7 @@ fn what_is_wrong_is_named() {
             parse(&input("FP32", json!([1]), json!([null])), b""),
             "input \"x\": data: invalid type: null",
         ),
-        (parse(&input("FP16", json!([1]), json!([1])), b""), "travels as binary data only"),
+        (parse(&input("FP16", json!([1]), json!([1])), b""), "sent as binary data only"),
         (parse(&binary(4), b"123"), "binary_data_size is 4, but only 3 bytes are left"),
         (parse(&binary(4), b"12345"), "1 bytes follow the last binary tensor"),
         (parse(&binary(u64::MAX), b"1234"), "only 4 bytes are left"),
@@ -69,7 +69,7 @@ fn what_is_wrong_is_named() {
     let shapes = [
         (
             input("FP32", json!([3]), json!([1, 2])),
-            "data is 8 bytes long, dtype and shape ask for 12",
+            "data is 8 bytes long, but dtype and shape need 12",
         ),
         (input("FP32", json!([4_611_686_018_427_387_904_u64, 8]), json!([])), "overflows"),
         (input("BYTES", json!([2]), json!(["a"])), "element 1 of a BYTES tensor has no length"),
@@ -88,7 +88,7 @@ fn what_is_wrong_is_named() {
 
 #[test]
 fn lists_and_names_that_are_too_long_are_refused_while_they_are_read() {
-    // Whatever follows is not looked at, not even whether it is JSON.
+    // The rest is not read, not even to see whether it is JSON.
     let parse = |text: &str| {
         let body = Bytes::copy_from_slice(text.as_bytes());
         InferRequest::parse(&body, None, &Room::default())
@@ -135,11 +135,11 @@ fn elements_take_room_before_they_are_read() {
     assert!(matches!(error, ParseError::OverBudget(_)), "{error}");
     drop(request);
     let error = read(json!([COUNT]), COUNT, 8 * COUNT - 1).unwrap_err().to_string();
-    assert!(error.contains("8000 bytes in memory, 7999 are left"), "{error}");
+    assert!(error.contains("8000 bytes of memory, but only 7999 are left"), "{error}");
     // A shape claims; it is the text that there is.
     read(json!([1_u64 << 40]), COUNT, 9 * COUNT).unwrap();
     let error = read(json!([COUNT - 1]), COUNT, 8 * COUNT).unwrap_err().to_string();
-    assert!(error.contains("more elements than the shape asks for"), "{error}");
+    assert!(error.contains("more elements than the shape needs"), "{error}");
     assert_eq!(budget.held(), 0);
 }
 

@@ -1,9 +1,9 @@
 //! Compiled code, cached on disk by the component's digest and the engine's compatibility hash.
 //!
 //! A cached file is what the compiler answered (`compile`), and a keyed checksum over all of it,
-//! with a key that was made in this cache directory. Whoever can write the directory can run native
-//! code in the host, which is why nothing uploaded ever lands there; the checksum is against
-//! damage, files under a wrong name, and files from other machines.
+//! with a key that was made in this cache directory. A program that can write to the directory can
+//! run native code in the host, which is why nothing uploaded ever lands there; the checksum is
+//! against damage, files under a wrong name, and files from other machines.
 //!
 //! Invariants:
 //! - a file appears under its final name only whole (written under a unique temporary name, synced,
@@ -141,7 +141,7 @@ impl ArtifactCache {
         let mut noted = [0; CHECKSUM_BYTES as usize];
         file.read_exact(&mut noted)?;
         if !bool::from(found.ct_eq(&noted)) {
-            return Err(wrong("its checksum is another"));
+            return Err(wrong("its checksum does not match"));
         }
         let about = read_answer(file, CHECKSUM_BYTES, wanted)?;
         let component = deserialize(engine, file)

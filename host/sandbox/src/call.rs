@@ -77,8 +77,7 @@ impl<S> CallState<S> {
     pub(crate) async fn before_copying(&mut self, bytes: usize) -> wasmtime::Result<()> {
         let limit = self.limits.memory_bytes;
         if bytes > limit {
-            let limit =
-                format!("{limit} bytes of memory, into which {bytes} bytes were to be copied");
+            let limit = format!("{limit} bytes of memory: {bytes} bytes were to be copied into it");
             return Err(Limited::Call(limit).into());
         }
         self.before_looking_at(bytes).await?;

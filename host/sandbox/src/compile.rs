@@ -220,7 +220,7 @@ pub(crate) fn read_answer(
     file.read_exact(&mut lengths)?;
     let Lengths { code, verdict } = Lengths::from_bytes(lengths);
     if code.checked_add(verdict) != Some(end) || verdict > VERDICT_BYTES_MAX {
-        return Err(wrong("compiled code has other lengths than it says"));
+        return Err(wrong("compiled code does not have the lengths that its header says"));
     }
     file.seek(SeekFrom::Start(code))?;
     let mut text = Vec::new();

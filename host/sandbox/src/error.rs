@@ -40,7 +40,7 @@ pub enum AdmitError {
     )]
     NeedsWasi(Vec<String>),
     /// An instance of it needs more than a place of the pool has.
-    #[error("an instance of it has {found} {what}; the limit is {limit}{setting}")]
+    #[error("one instance has {found} {what}; the limit is {limit}{setting}")]
     TooMany {
         /// The kind of things that are counted.
         what: &'static str,
@@ -53,7 +53,7 @@ pub enum AdmitError {
     },
     /// One of its functions is too long to be interrupted in time.
     #[error(
-        "a function of it has {found} bytes of code; the limit is {limit}, because a call can be \
+        "one function has {found} bytes of code; the limit is {limit}, because a call can be \
          interrupted only where a function begins or a loop repeats"
     )]
     LongFunction {
@@ -67,7 +67,8 @@ pub enum AdmitError {
     NotUtf8,
     /// It exports none of the functions of a world; lists its exports.
     #[error(
-        "exports neither `preprocess` nor `postprocess`: {0}; build it for one of the worlds preprocessor, postprocessor, processor"
+        "exports neither `preprocess` nor `postprocess`: {0}; build it for one of the worlds \
+         preprocessor, postprocessor, processor"
     )]
     NoWorld(String),
 }

@@ -169,7 +169,7 @@ impl LongCalls {
 
 impl Drop for LongCalls {
     fn drop(&mut self) {
-        // Nobody waits for a call that is still under way.
+        // The caller of a call that is still under way has left.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }

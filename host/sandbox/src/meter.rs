@@ -61,7 +61,7 @@ pub(crate) struct Meter {
     before_move: AtomicU64,
     /// The call holds so much memory that giving it back takes long.
     is_large: AtomicBool,
-    /// Nobody waits for the call's answer any more.
+    /// The call's client has left.
     abandoned: AtomicBool,
 }
 

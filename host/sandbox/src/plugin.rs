@@ -47,8 +47,8 @@ impl Plugin {
     /// Check a compiled component against the contract and the engine's limits.
     ///
     /// # Errors
-    /// [`LoadError::Contract`] where an import or an export does not fit, [`LoadError::TooLarge`] where
-    /// a size does not, [`LoadError::Compile`] where its memory cannot be mapped.
+    /// [`LoadError::Contract`] where an import or an export does not fit, [`LoadError::TooLarge`]
+    /// where a size does not, [`LoadError::Compile`] where its memory cannot be mapped.
     pub(crate) fn load(engine: Arc<PluginEngine>, compiled: Compiled) -> Result<Self, LoadError> {
         let Compiled { component, roles, imports } = compiled;
         let instance = engine.linker().instantiate_pre(&component).map_err(LoadError::Contract)?;

@@ -1,4 +1,4 @@
-//! On whose behalf a request is made.
+//! The caller of a request: a tenant or the operator.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use gristmill_snapshot::{Access, Snapshot, Tenant, same_key};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
     pub digest: Digest,
-    /// Whether the request had a bearer token at all. Credentials of another kind open nothing, and
-    /// must not count as none: without a key anyone may act as the open tenant.
+    /// Whether the key is a bearer token. Other credentials never match a key, but they must not
+    /// count as missing either: a call without a key acts as the open tenant.
     pub is_bearer: bool,
 }
 
-/// Who may call without naming a tenant.
+/// The rules for calls that do not name a tenant.
 #[derive(Clone, Debug)]
 pub struct Gate {
     /// The tenant used for calls without an API key.
@@ -23,14 +23,14 @@ pub struct Gate {
     pub admin_token: Digest,
 }
 
-/// On whose behalf a call is made.
+/// The caller of a request.
 #[derive(Clone, Copy)]
 pub enum Caller<'a> {
     Tenant {
         name: &'a Name,
         tenant: &'a Tenant,
     },
-    /// The holder of the admin token: sees, loads and unloads every model, runs none.
+    /// The holder of the admin token: sees, loads and unloads every model, but runs none.
     Operator,
 }
 
@@ -66,7 +66,8 @@ impl ClientError for AccessError {
 /// The tenant of this name, if it is open or this key is one of its keys.
 ///
 /// # Errors
-/// [`AccessError::KeyOfTenantNeeded`], the same after the same time whether the tenant exists or not.
+/// [`AccessError::KeyOfTenantNeeded`]. It has the same text, after the same time, whether the
+/// tenant exists or not.
 pub fn admitted<'a>(
     snapshot: &'a Snapshot,
     name: &str,
@@ -86,7 +87,7 @@ impl Gate {
     /// The caller with this key, calling the tenant that the path names, if it names one.
     ///
     /// # Errors
-    /// The key is missing, or opens nothing.
+    /// The key is missing, or belongs to no tenant.
     pub fn caller<'a>(
         &self,
         snapshot: &'a Snapshot,

@@ -1,4 +1,4 @@
-//! One request's way through a model, without plugins.
+//! Running one request through a model, without plugins.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub struct ModelAnswer {
 pub enum ModelError {
     #[error(transparent)]
     Model(#[from] SubmitError),
-    /// The deadline passed, so long after the request's arrival.
+    /// The deadline passed; holds the time from the request's arrival to the deadline.
     #[error("no answer within {} ms", .0.as_millis())]
     DeadlineExceeded(Duration),
 }
@@ -38,7 +38,7 @@ pub enum ModelError {
 impl ClientError for ModelError {
     fn code(&self) -> ErrorCode {
         match self {
-            // The client made the tensors, so a wrong one is its own fault.
+            // The client made the tensors, so a wrong tensor is the client's fault.
             Self::Model(SubmitError::Input(_) | SubmitError::TooManyRows { .. }) => {
                 ErrorCode::InvalidRequest
             }

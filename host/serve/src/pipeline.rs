@@ -1,4 +1,4 @@
-//! One request's way through a pipeline, on one page.
+//! Running one request through a pipeline, on one page.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,12 +23,12 @@ pub struct Work {
     pub receipt: Receipt,
 }
 
-/// What a client may say of how its request is queued.
+/// A client's wishes for the queueing of its request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Queueing {
-    /// The model's priority level, 1 being served first; none: the pipeline's.
+    /// The model's priority level; level 1 is served first. If none, the pipeline's level applies.
     pub priority: Option<u32>,
-    /// How long it may be queued, if the level lets requests say so.
+    /// The longest time in the queue, if the level lets requests choose it.
     pub timeout: Option<Duration>,
 }
 
@@ -47,7 +47,7 @@ pub enum InferError {
         error: CallError,
     },
     Model(SubmitError),
-    /// The deadline passed, so long after the request's arrival.
+    /// The deadline passed; holds the time from the request's arrival to the deadline.
     DeadlineExceeded(Duration),
     TenantBusy(OverBudget),
 }
@@ -59,7 +59,7 @@ impl fmt::Display for InferError {
                 Failure::InvalidInput(text)
                 | Failure::UnsupportedMediaType(text)
                 | Failure::Unprocessable(text) => f.write_str(text),
-                // The plugin's own words are for its tenant's log.
+                // The plugin's text is for its tenant's log only.
                 Failure::Internal(_) => write!(f, "{stage}: the plugin failed"),
             },
             Self::Plugin { stage, error } => write!(f, "{stage}: {error}"),
@@ -115,21 +115,21 @@ impl ClientError for InferError {
     }
 }
 
-/// The span of a request's log lines. It has the highest level, so that a filter that lets a line pass lets
-/// its request pass, too.
+/// The span of a request's log lines. It has the highest level, so that a filter that passes a line
+/// also passes its request.
 pub fn request_span(route: &Route, id: &str) -> Span {
     let (tenant, pipeline) = (route.tenant.as_str(), route.pipeline.as_str());
     error_span!("request", request_id = id, tenant, pipeline)
 }
 
 impl Work {
-    /// Run the request, to be done by its deadline. From here on it counts for its pipeline, however it
+    /// Run the request, within its deadline. From here on it counts for its pipeline, however it
     /// ends. Log lines belong to the caller's span ([`request_span`]).
     pub async fn run(self) -> PipelineAnswer {
         let Self { route, request, deadline, queueing, mut receipt } = self;
         receipt.charge_to(route.statistics.clone());
-        let way = stages(&route, request, (deadline, queueing), &mut receipt);
-        let outcome = match tokio::time::timeout_at(deadline.instant().into(), way).await {
+        let work = stages(&route, request, (deadline, queueing), &mut receipt);
+        let outcome = match tokio::time::timeout_at(deadline.instant().into(), work).await {
             Ok(outcome) => outcome,
             Err(_) => {
                 let arrived = receipt.record().arrived;
@@ -144,7 +144,7 @@ impl Work {
     }
 }
 
-/// Write down what the client is not told. A plugin's verdict on its input is no failure.
+/// Log the details that the client does not get. A plugin that refuses its input did not fail.
 fn log(error: &InferError, route: &Route) {
     match error {
         InferError::Plugin { error: CallError::Failure(failure), stage } => {

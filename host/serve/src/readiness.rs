@@ -1,13 +1,13 @@
-//! Whether the server can serve, and why not.
+//! Whether the server can serve, and if not, why.
 //!
-//! Anyone may ask, so the answer counts the parts that do not serve and names none of them; the admin
-//! status names them.
+//! Anyone may ask, so the answer counts the parts that do not serve and names none of them; the
+//! admin status names them.
 
 use gristmill_core::{ClientError, ErrorCode};
 use gristmill_snapshot::{Pipeline, Snapshot};
 use serde::Serialize;
 
-/// How many parts of a ready server do not serve.
+/// The number of parts of a ready server that do not serve.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Unavailable {
     pub pipelines: usize,
@@ -20,7 +20,7 @@ pub enum NotReady {
     #[error("the server is shutting down")]
     ShuttingDown,
     #[error(
-        "nothing can serve: unavailable are all pipelines ({}) and all models ({}); \
+        "nothing can serve: all pipelines ({}) and all models ({}) are unavailable; \
          GET /admin/v1/status says why", .0.pipelines, .0.models
     )]
     NothingServes(Unavailable),
@@ -39,10 +39,10 @@ impl Unavailable {
     }
 }
 
-/// Whether the server is ready. One that has nothing yet is ready.
+/// Whether the server is ready. A server without pipelines and models is ready.
 ///
 /// # Errors
-/// The server is about to end, or nothing of what it has can serve.
+/// The server is shutting down, or it has pipelines or models and none of them can serve.
 pub fn readiness(snapshot: &Snapshot, is_shutting_down: bool) -> Result<Unavailable, NotReady> {
     if is_shutting_down {
         return Err(NotReady::ShuttingDown);

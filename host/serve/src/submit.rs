@@ -1,11 +1,11 @@
-//! Submitting a request to a model's lane, and noting in its receipt what came of it.
+//! Submitting a request to a model's lane, and noting the outcome in its receipt.
 
 use std::time::{Duration, Instant};
 
 use gristmill_batch::{Lane, Submission, SubmitError};
 use gristmill_core::{NamedTensor, Receipt};
 
-/// When to try again after a model's refusal.
+/// The time after which a client may try again, if the model was too busy.
 pub(crate) fn retry_after(error: &SubmitError) -> Option<Duration> {
     match error {
         SubmitError::TooBusy { expected } => Some(*expected),
@@ -13,7 +13,7 @@ pub(crate) fn retry_after(error: &SubmitError) -> Option<Duration> {
     }
 }
 
-/// Submit a request to a lane, and note what came of it.
+/// Submit a request to a lane, and note its rows, times and provider.
 pub(crate) async fn submit(
     lane: &Lane,
     submission: Submission,

@@ -1,4 +1,4 @@
-//! What a caller may call: a model granted to it, or one of its pipelines.
+//! The targets of a caller: models granted to it, and its own pipelines.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use gristmill_snapshot::{ModelState, Pipeline, Route, ServedModel, Snapshot, Ten
 
 use crate::access::Caller;
 
-/// Among models, a tenant's pipeline `p` is called `pipeline:p`: no model's own name has a colon.
+/// As a model, a tenant's pipeline `p` is called `pipeline:p`. No model's name has a colon.
 const PIPELINE_PREFIX: &str = "pipeline:";
 
 /// The only version of a pipeline.
@@ -26,7 +26,7 @@ pub enum Target<'a> {
     Pipeline { name: &'a Name, route: &'a Arc<Route> },
 }
 
-/// Why there is nothing to call.
+/// Why a target was not found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotFound {
     #[error("no model {0:?}, or it is not granted to this caller")]
@@ -107,8 +107,8 @@ impl<'a> Caller<'a> {
             .collect()
     }
 
-    /// The model of this name and version, if the caller may see it. An empty version means the one that
-    /// serves.
+    /// The model of this name and version, if the caller may see it. An empty version means the
+    /// current one.
     ///
     /// # Errors
     /// There is no such model or version, or the caller may not see it.

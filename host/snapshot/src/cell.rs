@@ -1,4 +1,4 @@
-//! Where the data plane takes the current snapshot.
+//! The data plane's access to the current snapshot.
 
 use std::sync::Arc;
 

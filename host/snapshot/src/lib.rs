@@ -8,7 +8,7 @@
 //! - a snapshot never changes: a change makes a new one, which shares the tenants that stay as they
 //!   were;
 //! - a request holds an owned `Arc` of one snapshot from its first look-up to its answer, never an
-//!   ArcSwap guard, so what it began with stays loaded until it is done.
+//!   ArcSwap guard, so everything that it uses stays loaded until it is done.
 
 #![forbid(unsafe_code)]
 

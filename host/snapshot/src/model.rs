@@ -1,4 +1,4 @@
-//! A model and what serves it.
+//! A model and the lane that serves it.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ pub struct ModelState {
     pub version: u64,
     /// The releases that brought earlier content, in order.
     pub earlier_versions: Vec<u64>,
-    /// What serves it, or why it is not served.
+    /// The lane that serves it, or why it is not served.
     pub served: Result<ServedModel, String>,
 }
 
-/// A model's lane, and what runs its batches.
+/// A model's lane, and the providers that run its batches.
 #[derive(Clone)]
 pub struct ServedModel {
     pub lane: Arc<Lane>,

@@ -1,11 +1,11 @@
-//! How much of the host one tenant may use.
+//! The limits on one tenant's use of the host.
 
 use std::sync::Arc;
 
 use gristmill_core::ByteBudget;
 use gristmill_sandbox::Account;
 
-/// How much of the host a tenant may use at the same time. One tenant has the same in every
+/// The limits on a tenant's use of the host at the same time. A tenant has the same quota in every
 /// snapshot.
 pub struct TenantQuota {
     /// Places for plugin calls. Calls beyond them wait for one another, not for those of others.

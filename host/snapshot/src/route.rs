@@ -28,10 +28,10 @@ pub struct Route {
     pub settings: Arc<str>,
     /// The tenant's share of contended batches.
     pub weight: u32,
-    /// The model's priority level for these requests; none: its default.
+    /// The model's priority level for these requests. None means the model's default level.
     pub priority: Option<u32>,
     pub limits: PipelineLimits,
-    /// The tenant's: one for all of its pipelines.
+    /// The tenant's quota, shared by all of its pipelines.
     pub quota: Arc<TenantQuota>,
     /// The same in every snapshot.
     pub statistics: Arc<PipelineStatistics>,

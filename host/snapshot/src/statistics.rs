@@ -1,4 +1,4 @@
-//! What a pipeline did, counted over every request since the server started.
+//! The counters of a pipeline, over all requests since the server started.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -15,7 +15,7 @@ pub struct StageDurations {
     /// Requests answered.
     pub success: u64,
     pub success_time: Duration,
-    /// Requests that failed, and what they took.
+    /// Requests that failed or were abandoned, and the time they took.
     pub fail: u64,
     pub fail_time: Duration,
     /// Of the requests answered: in the preprocessor,

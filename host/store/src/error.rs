@@ -1,4 +1,4 @@
-//! What can go wrong with a store.
+//! The errors of a store.
 //!
 //! The texts are for clients as well, so they name no path of the host; the sources have the rest,
 //! for the log.
@@ -42,7 +42,7 @@ impl StoreError {
     }
 }
 
-/// Whether an error, or one that it came from, says that there is no room left.
+/// Whether an error, or one of its sources, says that the disk is full.
 fn says_full(error: &(dyn Error + 'static)) -> bool {
     let full = |error: &io::Error| {
         matches!(

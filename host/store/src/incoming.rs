@@ -1,5 +1,5 @@
-//! Files on their way in: written aside and hashed piece by piece, so that one that arrives takes
-//! little memory, however large it is.
+//! Arriving files: written to a temporary file and hashed piece by piece, so that even a large file
+//! takes little memory.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
@@ -14,10 +14,10 @@ use tempfile::NamedTempFile;
 use crate::StoreError;
 use crate::worker::Worker;
 
-/// How much is gathered before it is handed to the thread that writes.
+/// The bytes that are gathered before they are handed to the thread that writes.
 const PART_BYTES: usize = 256 << 10;
 
-/// A file of which more is to come. Nothing of it stays once this is dropped.
+/// A file that is arriving. It is removed when this is dropped.
 pub struct Incoming {
     worker: Worker,
     begun: Begun,
@@ -25,38 +25,38 @@ pub struct Incoming {
     gathered_len: usize,
 }
 
-/// What of a file is there.
+/// The part of a file that has arrived.
 struct Begun {
-    aside: Aside,
+    temporary: Temporary,
     hash: Sha256,
     len: u64,
 }
 
-/// A file that has arrived. It is removed once this is dropped, unless a store has kept it.
+/// A file that has arrived. It is removed when this is dropped, unless a store has kept it.
 pub struct Received {
-    aside: Aside,
+    temporary: Temporary,
     digest: Digest,
     len: u64,
 }
 
-/// A file that has no place yet. To remove a large one takes time, which is not its owner's.
-struct Aside {
+/// A temporary file. Removing a large one takes time, so the worker does it, not the owner.
+struct Temporary {
     worker: Worker,
-    /// None once it has its place.
+    /// None once it was moved to its place.
     file: Option<NamedTempFile>,
 }
 
 impl Begun {
     fn new(worker: Worker, folder: &Path) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
-        // Its name is its own, its permissions are those of other files.
+        // It has a unique name and the permissions of ordinary files.
         let mut builder = tempfile::Builder::new();
         let file = builder.permissions(Permissions::from_mode(0o666)).tempfile_in(folder)?;
-        Ok(Self { aside: Aside { worker, file: Some(file) }, hash: Sha256::new(), len: 0 })
+        Ok(Self { temporary: Temporary { worker, file: Some(file) }, hash: Sha256::new(), len: 0 })
     }
 
     fn write(mut self, pieces: &[Bytes]) -> io::Result<Self> {
-        let file = self.aside.file.as_mut().ok_or(io::ErrorKind::NotFound)?;
+        let file = self.temporary.file.as_mut().ok_or(io::ErrorKind::NotFound)?;
         for piece in pieces {
             file.write_all(piece)?;
             self.hash.update(piece);
@@ -66,7 +66,7 @@ impl Begun {
     }
 }
 
-impl Drop for Aside {
+impl Drop for Temporary {
     fn drop(&mut self) {
         if let Some(file) = self.file.take() {
             self.worker.spawn(move || drop(file));
@@ -81,7 +81,10 @@ impl Incoming {
         Ok(Self { worker, begun, gathered: Vec::new(), gathered_len: 0 })
     }
 
-    /// Add a piece. Not to be called again after an error.
+    /// Add a piece.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`], or [`StoreError::Full`] if the disk is full.
     pub async fn write(mut self, piece: Bytes) -> Result<Self, StoreError> {
         self.gathered_len += piece.len();
         self.gathered.push(piece);
@@ -95,10 +98,13 @@ impl Incoming {
         Ok(Self { worker, begun, gathered: Vec::new(), gathered_len: 0 })
     }
 
-    /// All of it is there.
+    /// End the file after its last piece.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`], or [`StoreError::Full`] if the disk is full.
     pub async fn finish(self) -> Result<Received, StoreError> {
-        let Begun { aside, hash, len } = self.flush().await?.begun;
-        Ok(Received { aside, digest: Digest::from_bytes(hash.finalize().into()), len })
+        let Begun { temporary, hash, len } = self.flush().await?.begun;
+        Ok(Received { temporary, digest: Digest::from_bytes(hash.finalize().into()), len })
     }
 }
 
@@ -113,15 +119,19 @@ impl Received {
     }
 
     /// All of its bytes.
+    ///
+    /// # Errors
+    /// [`StoreError::Read`] if the storage cannot be read.
     pub async fn read(&self) -> Result<Bytes, StoreError> {
-        let path = self.aside.file.as_ref().map(|file| file.path().to_owned()).unwrap_or_default();
-        let read = self.aside.worker.run(move || fs::read(path)).await;
+        let path =
+            self.temporary.file.as_ref().map(|file| file.path().to_owned()).unwrap_or_default();
+        let read = self.temporary.worker.run(move || fs::read(path)).await;
         read.flatten().map(Bytes::from).map_err(StoreError::read)
     }
 
-    /// Give it its place, on stable storage. Blocks the thread.
+    /// Move it to its place, on stable storage. Blocks the thread.
     pub(crate) fn persist(mut self, folder: &Path) -> io::Result<()> {
-        let file = self.aside.file.take().ok_or(io::ErrorKind::NotFound)?;
+        let file = self.temporary.file.take().ok_or(io::ErrorKind::NotFound)?;
         file.as_file().sync_all()?;
         if !folder.is_dir() {
             fs::create_dir_all(folder)?;

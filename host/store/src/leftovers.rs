@@ -6,7 +6,7 @@ use std::path::Path;
 
 use gristmill_core::Digest;
 
-/// What was removed.
+/// The number of removed files, and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
     pub files: u64,

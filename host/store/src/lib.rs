@@ -5,9 +5,10 @@
 //! have. Refuses to know what a release means: a document is bytes.
 //!
 //! Invariants:
-//! - what [`Store`] acknowledged is on stable storage: files are synced before a call returns;
+//! - content that [`Store`] acknowledged is on stable storage: files are synced before a call
+//!   returns;
 //! - a document that exists never changes;
-//! - a blob that is read back has the digest it was asked for by.
+//! - a blob that is read has the digest by which it was requested.
 
 #![forbid(unsafe_code)]
 
@@ -39,13 +40,13 @@ use crate::worker::Worker;
 const BLOBS: &str = "blobs";
 const LOG: &str = "log";
 
-/// Where files are while they arrive.
+/// The folder of arriving files.
 const INCOMING: &str = "incoming";
 
-/// The file that says where the log ends, beside the log's folder.
+/// The file that records the log's end, beside the log's folder.
 pub const LOG_END: &str = "log-end.json";
 
-/// Where blobs and the log are kept.
+/// The store of blobs and the log.
 pub struct Store {
     objects: Arc<dyn ObjectStore>,
     directory: PathBuf,
@@ -57,22 +58,26 @@ pub struct Store {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Appended {
     Yes,
-    /// Another writer was first: read on, apply the change anew, and try the next number.
+    /// Another writer was first: read on, apply the change again, and try the next number.
     Lost,
 }
 
-/// What the log's folder holds.
+/// The content of the log's folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogListing {
     /// The numbers of the documents, in order.
     pub numbers: Vec<u64>,
-    /// Files that are no documents.
+    /// Names of files that are not documents.
     pub foreign: Vec<String>,
 }
 
 impl Store {
-    /// The store in a local directory, which is made where it is missing. Only one process at a
-    /// time may have a directory open.
+    /// The store in a local directory, which is made if it is missing. Only one process at a time
+    /// may open a directory.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`] or [`StoreError::Full`] if the directory cannot be made,
+    /// [`StoreError::Read`] if it cannot be opened.
     pub fn open_local(directory: &Path) -> Result<Self, StoreError> {
         std::fs::create_dir_all(directory).map_err(StoreError::write)?;
         let objects = LocalFileSystem::new_with_prefix(directory).map_err(StoreError::read)?;
@@ -81,13 +86,19 @@ impl Store {
         Ok(Self { objects, directory: directory.to_owned(), worker, faults: Faults::default() })
     }
 
-    /// A file arrives, which may be kept.
+    /// Begin to receive a file. [`Store::keep`] makes a blob of it.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`], or [`StoreError::Full`] if the disk is full.
     pub async fn receive(&self) -> Result<Incoming, StoreError> {
         let incoming = Incoming::begin(self.worker.clone(), self.directory.join(INCOMING)).await;
         incoming.map_err(StoreError::write)
     }
 
-    /// Keep a file as a blob. Keeping it again writes nothing, but mends one that was damaged.
+    /// Keep a file as a blob. Keeping it again writes nothing, but replaces a damaged blob.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`], or [`StoreError::Full`] if the disk is full.
     pub async fn keep(&self, received: Received) -> Result<(), StoreError> {
         let digest = received.digest();
         match self.blob(digest).await {
@@ -102,6 +113,10 @@ impl Store {
     }
 
     /// The blob of this name.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`], [`StoreError::Read`], or [`StoreError::Damaged`] if its content has
+    /// another digest.
     pub async fn blob(&self, digest: Digest) -> Result<Bytes, StoreError> {
         let missing = || StoreError::Missing(digest.to_string());
         let bytes = self.read(&blob_key(digest)).await?.ok_or_else(missing)?;
@@ -116,7 +131,10 @@ impl Store {
         Ok(bytes)
     }
 
-    /// Remove a blob; whether it was there.
+    /// Remove a blob. Returns whether it existed.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`], or [`StoreError::Full`] if the disk is full.
     pub async fn remove_blob(&self, digest: Digest) -> Result<bool, StoreError> {
         match self.objects.delete(&blob_key(digest)).await {
             Ok(()) => Ok(true),
@@ -126,7 +144,11 @@ impl Store {
     }
 
     /// Remove what killed processes and refused uploads left behind: files that were not written to
-    /// their end, and blobs that `is_named` does not know. Only while no upload is under way.
+    /// their end, and blobs that `is_named` does not know. Call it only while no upload is under
+    /// way.
+    ///
+    /// # Errors
+    /// [`StoreError::Read`] or [`StoreError::Write`]: some leftovers may be left.
     pub async fn remove_leftovers(
         &self,
         is_named: impl Fn(&Digest) -> bool + Send + 'static,
@@ -149,7 +171,7 @@ impl Store {
         removed.map_err(StoreError::write)
     }
 
-    /// What the log's folder holds.
+    /// The content of the log's folder.
     pub async fn log(&self) -> Result<LogListing, StoreError> {
         let mut listing = LogListing::default();
         let mut files = self.objects.list(Some(&Key::from(LOG)));
@@ -164,13 +186,19 @@ impl Store {
         Ok(listing)
     }
 
-    /// The log's document `number`; none where there is none.
+    /// The log's document `number`. None if it does not exist.
+    ///
+    /// # Errors
+    /// [`StoreError::Read`] if the storage cannot be read.
     pub async fn document(&self, number: u64) -> Result<Option<Bytes>, StoreError> {
         self.read(&document_key(number)).await
     }
 
-    /// Append `document` as `number`, which the caller found to be the next. After an error the log
-    /// may have it or not: read it again.
+    /// Append `document` as `number`, which the caller found to be the next.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`] or [`StoreError::Full`]. The log may contain the document or not: read
+    /// it again.
     pub async fn append(&self, number: u64, document: Bytes) -> Result<Appended, StoreError> {
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
         let payload = PutPayload::from_bytes(document);
@@ -181,22 +209,32 @@ impl Store {
         }
     }
 
-    /// See that the log's document `number` is on stable storage, and all before it.
+    /// Sync the log's document `number`, and the folder's entries of all before it, to stable
+    /// storage.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`], or [`StoreError::Full`] if the disk is full.
     pub async fn sync_document(&self, number: u64) -> Result<(), StoreError> {
         self.sync(LOG, document_name(number)).await
     }
 
-    /// What was last said of the log's end; none where nothing was.
+    /// The record of the log's end. None if there is no record.
+    ///
+    /// # Errors
+    /// [`StoreError::Read`] if the storage cannot be read.
     pub async fn log_end(&self) -> Result<Option<Bytes>, StoreError> {
         self.read(&Key::from(LOG_END)).await
     }
 
-    /// Say where the log ends.
+    /// Record the log's end.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`], or [`StoreError::Full`] if the disk is full.
     pub async fn put_log_end(&self, text: Bytes) -> Result<(), StoreError> {
         self.put(&Key::from(LOG_END), text).await
     }
 
-    /// What tests let fail.
+    /// Faults that tests inject.
     #[doc(hidden)]
     pub fn faults(&self) -> &Faults {
         &self.faults
@@ -210,7 +248,7 @@ impl Store {
         }
     }
 
-    /// In place of what is there.
+    /// Write an object, in place of any earlier one.
     async fn put(&self, key: &Key, bytes: Bytes) -> Result<(), StoreError> {
         let put = self.objects.put(key, PutPayload::from_bytes(bytes)).await;
         put.map(|_| ()).map_err(StoreError::write)
@@ -229,7 +267,7 @@ impl Store {
     }
 }
 
-/// The name that `blob` has.
+/// The name of `blob`.
 pub fn digest_of(blob: &[u8]) -> Digest {
     Digest::from_bytes(Sha256::digest(blob).into())
 }

@@ -1,4 +1,4 @@
-//! Work on whole files, on a thread that yields to everything that serves.
+//! Work on whole files, on a thread of lower priority than those that serve.
 
 use std::sync::mpsc::{Sender, channel};
 use std::{io, thread};

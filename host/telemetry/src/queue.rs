@@ -1,8 +1,8 @@
 //! Lines on their way to standard error.
 //!
-//! Whoever logs only appends to a buffer in memory; a thread of its own writes the buffer out.
-//! While nobody reads standard error that thread stands still, the buffer fills, and further lines
-//! are dropped and counted. Plugins' lines fill at most half of the buffer, with those that clients
+//! Logging only appends to a buffer in memory; a separate thread writes the buffer out. While
+//! standard error is not read, that thread stands still, the buffer fills, and further lines are
+//! dropped and counted. Plugins' lines fill at most half of the buffer, with those that clients
 //! provoke at most three quarters of it: what the server has to say of itself, and of its
 //! operators, always finds the rest.
 
@@ -101,7 +101,7 @@ impl Queue {
             std::mem::swap(&mut state.waiting, &mut taken);
             state.writing = true;
             drop(state);
-            // Nobody can be told that nothing can be written.
+            // If nothing can be written, the error cannot be reported either.
             let _ = output.write_all(&taken);
             taken.clear();
             taken.shrink_to(KEPT_BYTES_MAX);

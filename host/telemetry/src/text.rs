@@ -81,7 +81,7 @@ pub(super) fn is_plain(text: &str) -> bool {
     !text.is_empty() && text.as_bytes().iter().all(plain)
 }
 
-/// How long a text is once it is escaped, about, whatever it is escaped for.
+/// The approximate length of a text once it is escaped, for either format.
 pub fn escaped_len(text: &str) -> usize {
     text.chars().map(|char| char.escape_debug().map(char::len_utf8).sum::<usize>()).sum()
 }

@@ -3,10 +3,10 @@
 //! ONNX Runtime takes the memory of a session from the C library, aligned, and has no limit for it:
 //! from `aligned_alloc` since 1.31 (by way of C++'s `operator new`), before from `posix_memalign`.
 //! This module defines both for the whole process: the linker prefers a program's own symbol to the
-//! C library's, also for libraries that are loaded later. An allocation is counted where the
-//! calling thread works for an owner, and refused where it is over the owner's limit; the library
-//! turns that into an error of its own. Memory that is given back is not counted: the owner knows
-//! when that happens, and starts anew ([`NativeMemory::reset`]).
+//! C library's, also for libraries that are loaded later. An allocation is counted if the calling
+//! thread works for an owner, and refused if it exceeds the owner's limit; the library turns that
+//! into an error of its own. Freed memory is not subtracted: the owner knows when all of it is
+//! free, and resets the count ([`NativeMemory::reset`]).
 //!
 //! Rust's own allocations do not pass here, nor does `malloc`.
 
@@ -28,7 +28,7 @@ pub struct NativeMemory {
 }
 
 thread_local! {
-    /// The owner for whom the thread works; null where allocations are not counted.
+    /// The owner for whom the thread works; null if allocations are not counted.
     static OWNER: Cell<*const NativeMemory> = const { Cell::new(ptr::null()) };
 }
 
@@ -66,7 +66,7 @@ impl NativeMemory {
         work()
     }
 
-    /// Count `bytes` more. Returns false, and counts nothing, where that is over the limit.
+    /// Count `bytes` more. Returns false, and counts nothing, if that exceeds the limit.
     fn take(&self, bytes: usize) -> bool {
         let more = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= self.limit_bytes);
         self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
@@ -109,8 +109,8 @@ extern "C" fn aligned_alloc(alignment: usize, bytes: usize) -> *mut c_void {
     if alignment.is_power_of_two() { allocate(alignment, bytes) } else { ptr::null_mut() }
 }
 
-/// Memory that `free` takes; null where there is none, or the owner may not have it. `alignment` is
-/// a power of two.
+/// Memory for `free`. Null if there is none, or if it exceeds the owner's limit. `alignment` is a
+/// power of two.
 fn allocate(alignment: usize, bytes: usize) -> *mut c_void {
     let owner = OWNER.get();
     // SAFETY: the pointer is null or was set by `count`, which resets it before its borrow ends.
@@ -130,7 +130,7 @@ mod tests {
         let mut memory = ptr::null_mut();
         // SAFETY: a place for a pointer, and an alignment that is allowed.
         let outcome = unsafe { libc::posix_memalign(&mut memory, 64, bytes) };
-        // SAFETY: it came from the allocator, or is null, and nobody has it.
+        // SAFETY: it came from the allocator, or is null, and is not used any more.
         unsafe { libc::free(memory) };
         // SAFETY: any alignment may be asked for.
         let other = unsafe { libc::aligned_alloc(64, bytes) };

@@ -1,9 +1,9 @@
-//! How a thread shares the processor with others.
+//! A thread's share of the processor.
 
 use std::io;
 use std::time::Duration;
 
-/// How a thread shares the processor with others.
+/// A thread's share of the processor.
 ///
 /// Two things decide it. Niceness says how much of a busy processor a thread gets. The slice says
 /// how soon: since Linux 6.12 a thread that wakes up goes before a running thread whose slice is

@@ -10,8 +10,9 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use crate::requests::{Ongoing, Requests, StaysOpen, Unwritten};
 
-/// A handler's body, or one of the listener's own. Its request is under way until it is dropped and all of its parts
-/// are written; only until a part is written where the answer [stays open](StaysOpen).
+/// A handler's body, or one of the listener's own. Its request is under way until the body is
+/// dropped and all of its parts are written. If the answer [stays open](StaysOpen), only each part
+/// is under way, until it is written.
 pub(crate) struct Answering<B> {
     body: Whose<B>,
     requests: Arc<Requests>,
@@ -40,7 +41,7 @@ impl<B> Answering<B> {
         })
     }
 
-    /// What the listener itself answers.
+    /// An answer that the listener itself gives.
     pub(crate) fn own(answer: Response<Bytes>, ongoing: Ongoing) -> Response<Self> {
         answer.map(|body| {
             let requests = ongoing.requests().clone();

@@ -9,7 +9,7 @@ mod turns;
 mod whole;
 
 pub use drain::drain;
-pub use hold::{count, held, kept, try_held, try_reserved};
+pub use hold::{count, held, try_held, try_reserved, with_held};
 pub use plan::ReadPlan;
 pub use read::read;
 pub use response::{Answer, ResponseBody};

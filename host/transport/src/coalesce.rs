@@ -1,8 +1,9 @@
-//! The calls of one connection that carries several at once, and writing their answers together.
+//! Writing together the answers of several calls on one connection.
 //!
-//! Calls that come in one read are answered one after the other; were each answer written as it comes,
-//! every one would cost a system call here and a wake-up of the client. So a small write waits, once,
-//! until the runtime's other tasks had their turn, where calls of the same connection are still to be answered.
+//! Calls that come in one read are answered one after the other. If each answer were written at
+//! once, each would cost a system call here and a wake-up of the client. So while other calls of
+//! the connection are under way, a small write waits once, until the runtime's other tasks had
+//! their turn.
 
 use std::io;
 use std::pin::Pin;
@@ -12,14 +13,14 @@ use std::task::{Context, Poll};
 
 use hyper::rt::{Read, ReadBufCursor, Write};
 
-/// From here on a write is worth its system call.
+/// A write of at least this many bytes does not wait.
 const SMALL_BYTES: usize = 8 << 10;
 
-/// How many calls of a connection are to be answered. Clones count the same.
+/// The number of calls of a connection that are not answered yet. Clones share the count.
 #[derive(Clone, Default)]
 pub(crate) struct Calls(Arc<AtomicUsize>);
 
-/// One of them, until it is dropped.
+/// A call that is counted until this is dropped.
 pub(crate) struct Call(Calls);
 
 impl Calls {
@@ -39,11 +40,11 @@ impl Drop for Call {
     }
 }
 
-/// A connection whose small writes wait for those of calls that end at the same time.
+/// A connection whose small writes wait for the answers of other calls.
 pub(crate) struct Coalesced<T> {
     io: T,
     calls: Calls,
-    /// Whether what is to be written has waited.
+    /// Whether the next write has waited already.
     waited: bool,
 }
 
@@ -52,7 +53,8 @@ impl<T> Coalesced<T> {
         Self { io, calls, waited: false }
     }
 
-    /// Whether a write of so many bytes is to wait now; the task is then polled again, after the others.
+    /// Whether a write of this many bytes must wait now. If so, the task is polled again after the
+    /// others.
     fn waits(&mut self, bytes: usize, context: &Context<'_>) -> bool {
         if self.waited || bytes >= SMALL_BYTES || !self.calls.are_under_way() {
             return false;
@@ -100,7 +102,7 @@ impl<T: Write + Unpin> Write for Coalesced<T> {
         self.io.is_write_vectored()
     }
 
-    /// All is written: what comes next may wait again.
+    /// Everything is written: the next write may wait again.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.waited = false;
         Pin::new(&mut self.io).poll_flush(context)

@@ -1,8 +1,9 @@
-//! How many connections there are, and which of them only wait.
+//! The places for connections, and which connections only wait.
 //!
-//! A connection is an open file, and a process has so many of them. When all places are taken, the
-//! connection that has waited longest for a request is closed, so that a newcomer finds one; where
-//! none waits, the newcomer does. The admin plane has places of its own, which no traffic takes.
+//! A connection is an open file, and their number is limited. When all places are taken, the
+//! connection that has waited longest for a request is closed, so that a new connection finds a
+//! place. If no connection waits, the new one does. The admin plane has its own places, which
+//! traffic cannot take.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
@@ -12,14 +13,15 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// How often a newcomer without a place looks for a connection that has begun to wait.
+/// The interval at which a new connection without a place looks for one that has begun to wait.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A connection that is told to close has so long before another one is told, too: one of HTTP/2 says
+/// The time between telling one connection to close and telling another: an HTTP/2 connection says
 /// goodbye first.
 const CLOSED_WITHIN: Duration = Duration::from_secs(2);
 
-/// How often a connection looks whether it is in use. One that is not for this long waits.
+/// The interval at which a connection checks whether it is in use. A connection that was unused for
+/// this long counts as waiting.
 pub(crate) const IDLE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The places for connections, of one or several listeners: clones share them.
@@ -35,23 +37,24 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Open {
-    /// Those that wait, by since when; the numbers tell apart those that began at the same time.
+    /// Waiting connections, by the time since when they wait. The numbers distinguish those that
+    /// began at the same time.
     waiting: BTreeMap<(Instant, u64), Arc<Notify>>,
     last: u64,
-    /// Counted only where clients are limited.
+    /// Counted only if the connections of a client are limited.
     clients: HashMap<IpAddr, usize>,
 }
 
 impl Connections {
-    /// At most `max` connections, and at most `per_client_max` of one client: an IPv4 address, or an IPv6 network of
-    /// 64 bits, of which a host may have all addresses.
+    /// At most `max` connections, and at most `per_client_max` of one client: an IPv4 address, or
+    /// an IPv6 network of 64 bits, of which a host may have all addresses.
     pub fn new(max: usize, per_client_max: Option<usize>) -> Self {
         let places = Arc::new(Semaphore::new(max.min(Semaphore::MAX_PERMITS)));
         Self(Arc::new(Shared { places, per_client_max, open: Mutex::default() }))
     }
 
-    /// A place for a connection of `client`, as soon as there is one; none where the client has as
-    /// many as it may.
+    /// A place for a connection of `client`, as soon as one is free. None if the client has reached
+    /// its limit.
     pub(crate) async fn place(&self, client: IpAddr) -> Option<Place> {
         let client = self.counted(client)?;
         loop {
@@ -68,7 +71,7 @@ impl Connections {
         }
     }
 
-    /// Let a connection be closed that has waited for a request since `since`.
+    /// Register a connection that has waited for a request since `since`, so that it can be closed.
     pub(crate) fn wait(&self, since: Instant) -> Waiting {
         let closes = Arc::new(Notify::new());
         let mut open = lock(&self.0.open);
@@ -78,7 +81,7 @@ impl Connections {
         Waiting { connections: self.clone(), key, closes }
     }
 
-    /// Whether there was one to be closed.
+    /// Returns whether a connection was waiting.
     fn close_longest_waiting(&self) -> bool {
         let longest = lock(&self.0.open).waiting.pop_first();
         longest.inspect(|(_, closes)| closes.notify_one()).is_some()
@@ -98,19 +101,19 @@ impl Connections {
 }
 
 impl Default for Connections {
-    /// As many as there are.
+    /// Places without a limit.
     fn default() -> Self {
         Self::new(usize::MAX, None)
     }
 }
 
-/// One of the places, until it is dropped.
+/// A place for a connection, taken until this is dropped.
 pub(crate) struct Place {
     _permit: OwnedSemaphorePermit,
     _client: Client,
 }
 
-/// A connection that counts as its client's, where clients are limited.
+/// A connection that counts for its client, if the connections of a client are limited.
 struct Client(Option<(Connections, IpAddr)>);
 
 impl Drop for Client {
@@ -126,7 +129,7 @@ impl Drop for Client {
     }
 }
 
-/// A connection that waits, until this is dropped.
+/// A connection that is registered as waiting until this is dropped.
 pub(crate) struct Waiting {
     connections: Connections,
     key: (Instant, u64),
@@ -134,7 +137,7 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// Wait until it is to close.
+    /// Wait until the connection must close.
     pub(crate) async fn closes(&self) {
         self.closes.notified().await;
     }
@@ -146,7 +149,7 @@ impl Drop for Waiting {
     }
 }
 
-/// What counts as one client.
+/// The address by which a client is counted.
 fn client_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),

@@ -5,11 +5,11 @@ use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use sha2::{Digest as _, Sha256};
 
-/// A token that opens nothing: no key is empty.
+/// A token that matches no key: no key is empty.
 pub const NO_TOKEN: &str = "";
 
-/// The bearer token. Credentials of another kind are one that opens nothing: they must not pass for
-/// none, with which whoever calls may be anybody.
+/// The bearer token. Other credentials become a token that matches no key. They must not count as
+/// missing: a call without credentials acts as the open tenant.
 pub fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(AUTHORIZATION)?;
     Some(value.to_str().map_or(NO_TOKEN, bearer_in))
@@ -23,12 +23,12 @@ pub fn bearer_in(value: &str) -> &str {
     }
 }
 
-/// Whether a key arrives as it was written: what a header cannot carry, or loses, opens nothing.
+/// Whether a header can carry this key without changing it.
 pub fn can_be_sent(key: &str) -> bool {
     key.trim() == key && key.bytes().all(|byte| (b' '..=b'~').contains(&byte))
 }
 
-/// What is kept of a key.
+/// The digest that is stored in place of a key.
 pub fn digest(key: &str) -> Digest {
     Digest::from_bytes(Sha256::digest(key).into())
 }

@@ -1,4 +1,4 @@
-//! Bodies that travel compressed: what clients send, on every data plane, and what `/v2` answers.
+//! Compressed bodies: those of requests on every data plane, and those of answers on `/v2`.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use http::header::ACCEPT_ENCODING;
 use crate::body;
 use crate::problem::Problem;
 
-/// How much is decompressed before it is counted.
+/// The most bytes that are decompressed before they are counted.
 const INFLATED_BYTES: usize = 64 << 10;
 
-/// How a body is compressed.
+/// The compression of a body.
 #[derive(Clone, Copy)]
 pub enum Encoding {
     Gzip,
@@ -33,7 +33,8 @@ impl Encoding {
         is("deflate").then_some(Self::Deflate)
     }
 
-    /// What the client likes best of what it takes; one that it refuses has weight 0.
+    /// The encoding with the highest weight in `Accept-Encoding`. Weight 0 means that the client
+    /// refuses it.
     pub fn accepted(headers: &HeaderMap) -> Option<Self> {
         let accepted = headers.get(ACCEPT_ENCODING)?.to_str().ok()?;
         let weighed = accepted.split(',').filter_map(|part| {
@@ -41,7 +42,7 @@ impl Encoding {
             let weight: f32 = weight.trim().get(2..)?.parse().ok()?;
             Some((Self::of(name.trim().as_bytes())?, weight)).filter(|(_, weight)| *weight > 0.0)
         });
-        // The first of those that it likes the same.
+        // The first of those with equal weight.
         let best = weighed.reduce(|best, other| if other.1 > best.1 { other } else { best });
         best.map(|(encoding, _)| encoding)
     }
@@ -53,7 +54,11 @@ impl Encoding {
         }
     }
 
-    /// All of `body`, counted as it grows.
+    /// Decompress `body`. Its bytes are counted while they are made.
+    ///
+    /// # Errors
+    /// `invalid_request` if the body is not valid, `body_too_large` over `limit`, `tenant_busy` if
+    /// the budget is used up.
     pub fn decompress(
         self,
         mut body: &[u8],
@@ -61,7 +66,7 @@ impl Encoding {
         budget: Option<&Arc<ByteBudget>>,
     ) -> Result<Bytes, Problem> {
         let wrong = |why: String| {
-            let detail = format!("the body is no {}: {why}", self.as_str());
+            let detail = format!("the body is not valid {}: {why}", self.as_str());
             Problem::new(ErrorCode::InvalidRequest, detail)
         };
         let (mut all, held) = (BytesMut::new(), budget.map(|budget| budget.hold(0)));
@@ -86,10 +91,10 @@ impl Encoding {
         if !body.is_empty() {
             return Err(wrong(format!("{} bytes follow it", body.len())));
         }
-        Ok(body::kept(all.freeze(), held))
+        Ok(body::with_held(all.freeze(), held))
     }
 
-    /// `parts` one after the other, each of which goes as soon as it is compressed.
+    /// Compress `parts` into one body. Each part is dropped as soon as it is compressed.
     pub fn compress(self, parts: Vec<Bytes>) -> std::io::Result<Vec<u8>> {
         fn write_all(writer: &mut impl Write, parts: Vec<Bytes>) -> std::io::Result<()> {
             parts.into_iter().try_for_each(|part| writer.write_all(&part))

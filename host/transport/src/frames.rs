@@ -1,5 +1,4 @@
-//! Frames of HTTP/2 as they come, for one thing that h2 does not look at: a head that is begun and
-//! not ended.
+//! Watching HTTP/2 frames for a fault that h2 does not detect: a head that begins and never ends.
 
 use std::future::Future;
 use std::io;
@@ -12,7 +11,7 @@ use tokio::time::{Sleep, sleep};
 
 use crate::stream::Stream;
 
-/// The bytes of the preface, which a client sends first.
+/// The length of the preface, which a client sends first.
 pub(crate) const HTTP2_PREFACE_BYTES: usize = 24;
 
 const FRAME_HEAD_BYTES: usize = 9;
@@ -21,7 +20,7 @@ const HEADERS: u8 = 1;
 const CONTINUATION: u8 = 9;
 const END_HEADERS: u8 = 0x4;
 
-/// A connection each of whose heads must come within a time.
+/// A connection on which each head must arrive within a time limit.
 pub(crate) struct Paced {
     stream: Stream,
     frames: Frames,
@@ -30,7 +29,7 @@ pub(crate) struct Paced {
     timer: Option<Pin<Box<Sleep>>>,
 }
 
-/// How far the frames have come.
+/// The position in the stream of frames.
 struct Frames {
     head: [u8; FRAME_HEAD_BYTES],
     head_len: usize,

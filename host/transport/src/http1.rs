@@ -1,8 +1,8 @@
 //! One HTTP/1.1 connection: hyper serves it while it has a request.
 //!
-//! A connection that waits for a request is taken out of hyper and holds next to nothing; hyper
-//! gets it back when its client sends something. Where an answer leaves a part of its request's body
-//! unread, the rest is read and dropped for a while before the connection is closed: otherwise the
+//! A connection that waits for a request is taken out of hyper and holds almost no memory. hyper
+//! gets it back when its client sends something. If an answer leaves a part of its request's body
+//! unread, the rest is read and dropped for a while before the connection is closed. Otherwise the
 //! kernel would reset the connection, and the client could lose the answer.
 
 #[cfg(test)]
@@ -45,23 +45,23 @@ const READ_BYTES_MAX: usize = 64 << 10;
 pub(crate) struct Rules {
     builder: Builder,
     header_bytes_max: usize,
-    /// How long a connection may wait for a request.
+    /// The longest time for which a connection may wait for a request.
     wait_timeout: Duration,
     write_timeout: Duration,
     connections: Connections,
     stopping: CancellationToken,
 }
 
-/// Why hyper no longer has a connection.
+/// Why a connection was taken out of hyper.
 enum Left {
     Ended,
-    /// No request is on its way.
+    /// The connection has no request.
     Idle,
-    /// The client does not take its answers.
+    /// The client does not read its answers.
     Stalled,
 }
 
-/// Serve one connection until it ends, or until what is under way is answered once it is to stop.
+/// Serve one connection until it ends. After the signal to stop, answer the requests under way.
 pub(crate) async fn drive<H, F, B>(rules: Rules, stream: Stream, handler: H)
 where
     H: Fn(Request<Incoming>) -> F,
@@ -71,8 +71,8 @@ where
     let shared = Arc::new(Shared::default());
     let mut io = Rewind::new(stream, shared.clone());
     let mut idle_since = Some(Instant::now());
-    // How many requests had begun when the head of the next one was found to have come in part. It
-    // has hyper's own time, which must not begin again and again.
+    // The number of requests that had begun when a part of the next head was found. hyper's timeout
+    // runs for that head, and must not begin again and again.
     let mut in_part = None;
     loop {
         if let Some(since) = idle_since.take()
@@ -179,7 +179,7 @@ impl Rules {
         }
     }
 
-    /// Wait for a client that has sent nothing since `since`; whether it does.
+    /// Wait for a client that has sent nothing since `since`. Returns whether it sends something.
     async fn waits(&self, io: &Rewind, since: Instant) -> bool {
         let waiting = self.connections.wait(since);
         tokio::select! {
@@ -208,11 +208,11 @@ fn refusal(request: &Request<Incoming>, header_bytes_max: usize) -> Option<Respo
     if hosts == 1 || hosts == 0 && request.version() < Version::HTTP_11 {
         return None;
     }
-    let detail = format!("{hosts} Host headers are given: must be one");
+    let detail = format!("{hosts} Host headers are given: exactly one is needed");
     refusal(Problem::new(ErrorCode::InvalidRequest, detail).into_response(""))
 }
 
-/// How many bytes a request's head has at least.
+/// The least number of bytes of a request's head.
 fn head_bytes(request: &Request<Incoming>) -> usize {
     let line = request.method().as_str().len() + request.uri().path().len();
     let query = request.uri().query().map_or(0, |query| query.len() + 1);

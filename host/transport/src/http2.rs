@@ -25,27 +25,29 @@ use crate::listener::ListenerConfig;
 use crate::requests::{Close, Requests};
 use crate::stream::Stream;
 
-/// How often the preface is looked for where only a part of it came.
+/// The interval at which the rest of a preface is looked for.
 const PREFACE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Streams that one HTTP/2 connection may have at the same time.
 const STREAMS_MAX: u32 = 1024;
 
-/// Streams that a client reset before they were answered; more closes the connection.
+/// The most streams that a client may reset before they are answered. More of them close the
+/// connection.
 const RESET_STREAMS_MAX: usize = 64;
 
-/// How much of one HTTP/2 stream, and of all of a connection's, is read before its handler takes it.
+/// The most bytes that are read of one HTTP/2 stream, and of all streams of a connection, before
+/// their handlers take them.
 const STREAM_WINDOW_BYTES: u32 = 4 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 
-/// An HTTP/2 connection that leaves a ping unanswered for as long is closed.
+/// An HTTP/2 connection that does not answer a ping within the timeout is closed.
 const PING_INTERVAL: Duration = Duration::from_secs(60);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The settings of one connection.
 pub(crate) struct Rules {
     builder: Builder<TokioExecutor>,
-    /// How long a client may take for its preface, and for each head.
+    /// The longest time for the client's preface, and for each head.
     header_timeout: Duration,
     write_timeout: Duration,
     connections: Connections,
@@ -68,8 +70,9 @@ impl Rules {
     }
 }
 
-/// Serve one connection until it ends, its client does not take its answers, or nothing is under way and
-/// others need its place. Once it is to stop, what is under way is answered.
+/// Serve one connection until it ends, until its client stops reading its answers, or until nothing
+/// is under way and another connection needs the place. After the signal to stop, answer the calls
+/// under way.
 pub(crate) async fn drive<H, F, B>(rules: Rules, stream: Stream, handler: H)
 where
     H: Fn(Request<Incoming>) -> F,
@@ -124,10 +127,10 @@ where
             }
             Close::Evicted => {
                 connection.as_mut().graceful_shutdown();
-                // Calls that came before the client knew are answered.
+                // Answer the calls that the client sent before it knew.
                 tokio::select! {
                     ended = connection => ended,
-                    _ = requests.rests(rules.write_timeout) => Ok(()),
+                    _ = requests.wait_idle(rules.write_timeout) => Ok(()),
                 }
             }
         }

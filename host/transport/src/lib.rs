@@ -1,18 +1,18 @@
-//! What every plane of the server has in common: connections, bodies, credentials, and errors as
+//! The parts that all planes of the server share: connections, bodies, credentials, and errors as
 //! clients see them.
 //!
-//! In reading order: `accept` takes connections, `connections` has their places, `http1` and `http2`
-//! serve one each, over `requests` (what is under way on it) and `answering` (an answer that is being
-//! written); `rewind`, `frames` and `coalesce` are the streams beneath. `body` reads and makes bodies,
-//! `encoding` compresses them, `offload` takes large ones off the serving threads. `problem` is an
-//! error on its way to a client.
+//! In reading order: `accept` takes connections, and `connections` has their places. `http1` and
+//! `http2` serve one connection each; `requests` counts the requests under way on it, and
+//! `answering` is an answer that is being written. `rewind`, `frames` and `coalesce` are the
+//! streams beneath. `body` reads and makes bodies, `encoding` compresses them, `offload` works on
+//! large ones off the serving threads. `problem` is an error as a client sees it.
 //!
 //! Refuses to know tenants, models and plugins: it sees names and digests of `core` only.
 //!
 //! Invariants:
 //! - a connection has a place before it is served;
-//! - a body is never read past its limit, and what is held of it counts against a budget;
-//! - shutdown stops accepting first, then waits for what is under way.
+//! - a body is never read past its limit, and its bytes in memory count against a budget;
+//! - shutdown stops accepting first, then waits for the requests under way.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Log lines that anyone may provoke: a few in each interval, the others are counted.
+//! A limit on log lines that anyone can cause: a few in each interval pass, the others are counted.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ pub struct LineRate {
 }
 
 impl LineRate {
-    /// Whether a line may be written at `now`; how many were left out since the last one.
+    /// If a line may be written at `now`, the number of lines left out since the last one.
     pub fn take(&mut self, now: Instant) -> Option<u64> {
         if self.began.is_none_or(|began| now.duration_since(began) >= INTERVAL) {
             (self.began, self.written) = (Some(now), 0);

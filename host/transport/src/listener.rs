@@ -1,10 +1,10 @@
-//! What a listener is set up with.
+//! The configuration of a listener.
 
 use std::time::Duration;
 
 use crate::connections::Connections;
 
-/// What a listener speaks.
+/// The protocol of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     Http1,
@@ -20,9 +20,9 @@ pub struct ListenerConfig {
     pub header_read_timeout: Duration,
     /// Bytes of a request's line and headers.
     pub header_bytes_max: usize,
-    /// For how long a client may take next to nothing of what it is sent.
+    /// The longest time for which a client may read almost nothing of its answers.
     pub write_timeout: Duration,
-    /// How long a shutdown waits for what is under way.
+    /// The longest time for which a shutdown waits for requests under way.
     pub drain_timeout: Duration,
     /// The places that connections have.
     pub connections: Connections,

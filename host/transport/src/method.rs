@@ -16,7 +16,7 @@ pub enum Allowed {
     PutAndDelete,
 }
 
-/// What a method is at a path.
+/// The result of checking a method.
 #[derive(Debug)]
 pub enum Checked {
     /// The path takes it.

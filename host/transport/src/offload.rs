@@ -1,9 +1,10 @@
 //! Work on large messages, off the threads that serve: reading and writing JSON, typed contents,
 //! compressed bodies.
 //!
-//! A few threads of low priority do it. A tenant has at most half of them, so that another tenant finds a
-//! thread free; further work waits in the order of arrival. A job that has begun keeps its place until it
-//! ends, even if its client has left: clients who leave cannot start more work than there are places.
+//! A few threads of low priority do it. A tenant has at most half of them, so that another tenant
+//! finds a thread free; further work waits in the order of arrival. A job that has begun keeps its
+//! place until it ends, even if its client has left: clients who leave cannot start more work than
+//! there are places.
 
 use std::collections::HashMap;
 use std::num::NonZero;
@@ -17,18 +18,19 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::problem::Problem;
 
-/// What is longer than this, in bytes, is not worked on while a thread's other tasks wait.
+/// Messages longer than this, in bytes, are not worked on while a thread's other tasks wait.
 pub const INLINE_BYTES_MAX: usize = 64 << 10;
 
 /// The fewest threads.
 const THREADS_MIN: usize = 2;
 
-/// Threads for long work. They end, when their work has, once this is dropped.
+/// Threads for long work. After this is dropped they end as soon as their work is done.
 pub struct Offload {
     jobs: Sender<Job>,
     places: Arc<Semaphore>,
     of_tenant: usize,
-    /// The places of each tenant that has work; of callers that are none, without a name.
+    /// The places of each tenant that has work. Callers that are not tenants share the entry
+    /// without a name.
     tenants: Mutex<HashMap<Option<Name>, Weak<Semaphore>>>,
 }
 
@@ -49,7 +51,10 @@ impl Offload {
         Self { jobs, places, of_tenant, tenants: Mutex::default() }
     }
 
-    /// What `work` returns, done for `tenant` on a thread of its own kind.
+    /// Do `work` for `tenant` on one of the threads, and return its result.
+    ///
+    /// # Errors
+    /// `internal` if the work panics or the threads have ended.
     pub async fn run<T: Send + 'static>(
         &self,
         tenant: Option<&Name>,
@@ -61,7 +66,7 @@ impl Offload {
         let (done, outcome) = oneshot::channel();
         let job = move || {
             let _places = (own, any);
-            // A client that left while its work waited needs none of it.
+            // A client that left while its work waited does not need the result.
             if !done.is_closed() {
                 let _ = done.send(work());
             }
@@ -105,7 +110,7 @@ mod tests {
         let (begun, has_begun) = channel();
         let (end, ended) = channel::<()>();
         let full = offload.of_tenant;
-        // Work that goes on after whoever wanted it left; each ends when it is told.
+        // Work that continues after its client left. Each job ends when the test says so.
         let ended = Arc::new(std::sync::Mutex::new(ended));
         for _ in 0..full {
             let (ended, begun) = (ended.clone(), begun.clone());

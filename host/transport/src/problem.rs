@@ -11,7 +11,7 @@ use serde::Serialize;
 /// The longest text of an error.
 const DETAIL_BYTES_MAX: usize = 8 << 10;
 
-/// An error on its way to a client.
+/// An error as a client sees it.
 #[derive(Clone, Debug)]
 pub struct Problem {
     pub code: ErrorCode,
@@ -33,14 +33,15 @@ struct Document<'a> {
 }
 
 impl Problem {
-    /// An error with this text, of which the first 8 KiB are kept: it may hold what the client sent.
+    /// An error with this text, cut to 8 KiB: it may contain text of the client.
     pub fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
         let mut detail = detail.into();
         detail.truncate(detail.floor_char_boundary(DETAIL_BYTES_MAX));
         Self { code, detail, retry_after_s: 1, allowed: None }
     }
 
-    /// The headers of an error: when to come back, how to log in, which methods there are.
+    /// Add the headers of an error: when to retry, how to authenticate, which methods the path
+    /// takes.
     pub fn add_headers(&self, status: StatusCode, headers: &mut HeaderMap) {
         if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
             headers.insert(RETRY_AFTER, self.retry_after_s.into());
@@ -73,7 +74,7 @@ impl Problem {
     }
 }
 
-/// Takes no more than a problem's detail holds.
+/// A writer that cuts a text to the length of a problem's detail.
 struct Bounded(String);
 
 impl Write for Bounded {
@@ -85,7 +86,8 @@ impl Write for Bounded {
 }
 
 impl<E: ClientError> From<E> for Problem {
-    /// With the error's own text. No more of it is made than is kept: some hold plugins' names and shapes.
+    /// Uses the error's own text. It is cut while it is formatted: some texts hold many names and
+    /// shapes of a plugin.
     fn from(error: E) -> Self {
         let mut detail = Bounded(String::new());
         let _ = write!(detail, "{error}");
@@ -100,7 +102,7 @@ impl<E: ClientError> From<E> for Problem {
 /// An error code as documentation has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorCodeRow {
-    /// The HTTP status, with which `/v1` and the admin plane answer.
+    /// The HTTP status of `/v1` and of the admin plane.
     pub status: u16,
     pub code: &'static str,
     /// A sentence.

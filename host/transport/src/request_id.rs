@@ -12,23 +12,23 @@ const OWN_BYTES_MAX: usize = 128;
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// Makes ids for requests that bring none. An id does not tell how many there were before it: that
-/// would tell one tenant what the others do.
+/// Makes ids for requests without one. An id does not reveal the number of earlier requests, which
+/// would reveal the traffic of other tenants.
 #[derive(Default)]
 pub struct RequestIds {
-    /// Keyed with the system's randomness, so that a hash of the count looks like nothing.
+    /// A hash with a random key, so that the hashed counter cannot be guessed.
     keys: [RandomState; 2],
     next: AtomicU64,
 }
 
 impl RequestIds {
-    /// The client's own id where it is one that can stand in a log line, else a new one.
+    /// The client's own id if it is safe in a log line, otherwise a new one.
     pub fn of(&self, headers: &HeaderMap) -> String {
         let own = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
         self.of_text(own.unwrap_or_default())
     }
 
-    /// The same with an id that came another way.
+    /// The same for an id that did not come in the header.
     pub fn of_text(&self, own: &str) -> String {
         if is_sane(own) { own.to_owned() } else { self.new_id() }
     }

@@ -1,7 +1,8 @@
-//! What is under way on one connection: calls that are worked on, and parts of answers that are not written.
+//! Counting the work under way on one connection: calls, and parts of answers that are not written.
 //!
-//! This decides whether a connection may be closed to make room. An answer that stays open, such as that of a watched
-//! health, is not under way by itself: only its parts are, while they are written.
+//! The counts decide whether a connection may be closed to make room. An answer that stays open,
+//! such as that of a health watch, is not under way by itself: only its parts are, while they are
+//! written.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,15 +12,16 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::connections::{Connections, IDLE_INTERVAL};
 
-/// A client that takes some of its answers takes at least so much of them within the write timeout, or all of one part.
+/// A client that reads its answers reads at least this much of them within the write timeout, or
+/// all of one part.
 const TAKEN_BYTES_MIN: usize = 4 << 10;
 
-/// An extension of an answer that stays open for as long as its client likes. What is done for it between its head and
-/// its end counts by itself, with [`Requests::begin`].
+/// An extension of an answer that stays open for as long as its client likes. Work for it between
+/// its head and its end is counted with [`Requests::begin`].
 #[derive(Clone, Copy, Debug)]
 pub struct StaysOpen;
 
-/// What is under way on one connection. An extension of each HTTP/2 call.
+/// The counts of work under way on one connection. An extension of each HTTP/2 call.
 #[derive(Debug, Default)]
 pub struct Requests {
     begun: AtomicUsize,
@@ -38,18 +40,18 @@ pub struct Ongoing(Arc<Requests>);
 #[derive(Debug)]
 pub(crate) struct Unwritten(Ongoing);
 
-/// When a client last took enough of its answers.
+/// The time at which a client last read enough of its answers.
 pub(crate) struct Taking {
     taken: (usize, usize),
     at: Instant,
 }
 
-/// Why a connection closes that its client holds open.
+/// Why the server closes a connection that its client keeps open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Close {
-    /// It waits for a request, and another needs its place.
+    /// It waits for a request, and another connection needs its place.
     Evicted,
-    /// Its client does not take its answers.
+    /// Its client does not read its answers.
     Stalled,
 }
 
@@ -64,7 +66,7 @@ impl Requests {
         Unwritten(self.begin())
     }
 
-    /// How much has begun so far.
+    /// The number of calls and parts that have begun so far.
     pub(crate) fn begun(&self) -> usize {
         self.begun.load(Ordering::Relaxed)
     }
@@ -73,10 +75,10 @@ impl Requests {
         self.ended.load(Ordering::Relaxed) != self.begun()
     }
 
-    /// Wait until the connection is to close.
+    /// Wait until the connection must close, and return why.
     pub(crate) async fn closes(&self, connections: &Connections, write_timeout: Duration) -> Close {
         loop {
-            let Ok(since) = self.rests(write_timeout).await else { return Close::Stalled };
+            let Ok(since) = self.wait_idle(write_timeout).await else { return Close::Stalled };
             let begun = self.begun();
             let waiting = connections.wait(since.into_std());
             while self.begun() == begun {
@@ -87,9 +89,11 @@ impl Requests {
         }
     }
 
-    /// Wait until nothing has been under way for a while; since when. An error if instead the client takes next to
-    /// nothing of its answers for as long as `write_timeout`.
-    pub(crate) async fn rests(&self, write_timeout: Duration) -> Result<Instant, Close> {
+    /// Wait until nothing has been under way for a while. Returns the time since when.
+    ///
+    /// # Errors
+    /// [`Close::Stalled`] if the client reads almost nothing of its answers for `write_timeout`.
+    pub(crate) async fn wait_idle(&self, write_timeout: Duration) -> Result<Instant, Close> {
         let (mut begun, mut taking) = (self.begun(), Taking::new(self));
         loop {
             let since = Instant::now();
@@ -108,7 +112,7 @@ impl Requests {
         self.parts_ended.load(Ordering::Relaxed) != self.parts.load(Ordering::Relaxed)
     }
 
-    /// Changes whenever the client has taken enough of its answers.
+    /// A value that changes whenever the client has read enough of its answers.
     fn taken(&self) -> (usize, usize) {
         let bytes = self.written_bytes.load(Ordering::Relaxed);
         (self.parts_ended.load(Ordering::Relaxed), bytes / TAKEN_BYTES_MIN)
@@ -120,8 +124,8 @@ impl Taking {
         Self { taken: requests.taken(), at: Instant::now() }
     }
 
-    /// Whether there is something to take, and it took next to nothing for as long as `write_timeout`. To be asked
-    /// every now and then.
+    /// Whether an answer is unwritten and the client has read almost nothing for `write_timeout`.
+    /// To be called repeatedly.
     pub(crate) fn has_stalled(&mut self, requests: &Requests, write_timeout: Duration) -> bool {
         let taken = requests.taken();
         if taken != self.taken || !requests.has_unwritten() {
@@ -132,14 +136,14 @@ impl Taking {
 }
 
 impl Ongoing {
-    /// What it is one of.
+    /// The counts that it belongs to.
     pub(crate) fn requests(&self) -> &Arc<Requests> {
         &self.0
     }
 }
 
 impl Unwritten {
-    /// Some of it is written.
+    /// Count `bytes` of it as written.
     pub(crate) fn advance(&self, bytes: usize) {
         self.0.0.written_bytes.fetch_add(bytes, Ordering::Relaxed);
     }

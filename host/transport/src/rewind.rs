@@ -1,4 +1,4 @@
-//! The stream that hyper reads from and writes to: a socket, before which bytes can be put back.
+//! The stream that hyper reads from and writes to: a socket with bytes put back before it.
 
 use std::future::poll_fn;
 use std::io;
@@ -23,27 +23,27 @@ use crate::stream::Stream;
 pub(crate) struct Shared {
     /// Whether hyper has something to write that is not written.
     unwritten: AtomicBool,
-    /// Whether an answer was given that closes the connection: some of its request may be unread.
+    /// Whether an answer closes the connection: a part of its request may be unread.
     closes: AtomicBool,
-    /// How often hyper read something.
+    /// The number of hyper's reads.
     reads: AtomicUsize,
     pub(crate) requests: Arc<Requests>,
 }
 
 impl Shared {
-    /// Take notice of whether an answer says that it is its connection's last.
+    /// Note whether an answer says that it is the last of its connection.
     pub(crate) fn note_close(&self, answer: &HeaderMap) {
         if answer.get(CONNECTION).is_some_and(|option| option == "close") {
             self.closes.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Whether an answer was given that closes its connection.
+    /// Whether an answer closed the connection.
     pub(crate) fn closes(&self) -> bool {
         self.closes.load(Ordering::Relaxed)
     }
 
-    /// How often anything has happened.
+    /// The number of reads and calls so far.
     pub(crate) fn events(&self) -> usize {
         self.reads.load(Ordering::Relaxed).wrapping_add(self.requests.begun())
     }
@@ -54,14 +54,15 @@ impl Shared {
     }
 }
 
-/// How long the rest of an unread body is read before its connection is closed, and in what pieces.
+/// The longest time for which the rest of an unread body is read before its connection is closed,
+/// and the size of a read.
 const LINGER_TIME: Duration = Duration::from_secs(2);
 const LINGER_BYTES: usize = 16 << 10;
 
 /// A connection's socket.
 pub(crate) struct Rewind {
     stream: TokioIo<Stream>,
-    /// What is read before the socket is.
+    /// Bytes that are read before those of the socket.
     before: Bytes,
     shared: Arc<Shared>,
 }
@@ -76,13 +77,13 @@ impl Rewind {
         self.stream.inner().get_ref().readable().await
     }
 
-    /// Let `bytes` be read before all that is to be read.
+    /// Put `bytes` back: they are read before everything else.
     pub(crate) fn put_before(&mut self, bytes: &[u8]) {
         self.before = [bytes, &self.before].concat().into();
     }
 
-    /// Read and drop what still comes, for a while. The kernel resets a connection that is closed with
-    /// unread bytes, and a client that still sends could lose its answer.
+    /// Read and drop the bytes that still come, for a while. The kernel resets a connection that is
+    /// closed with unread bytes, and a client that still sends could lose its answer.
     pub(crate) async fn linger(mut self) {
         let mut dropped = [0; LINGER_BYTES];
         let reading = poll_fn(|context| {
@@ -92,12 +93,12 @@ impl Rewind {
         let _ = tokio::time::timeout(LINGER_TIME, reading).await;
     }
 
-    /// At most `room` bytes of what is read before the socket is.
+    /// At most `room` of the bytes that were put back.
     fn take_before(&mut self, room: usize) -> Bytes {
         self.before.split_to(self.before.len().min(room))
     }
 
-    /// Read some bytes into the beginning of `target`; how many, none where there are no more.
+    /// Read some bytes into the beginning of `target`. Returns how many; 0 at the end.
     pub(crate) fn poll_read_bytes(
         &mut self,
         context: &mut Context<'_>,

@@ -1,9 +1,9 @@
-//! Telling listeners, and everyone who waits, that the server is about to end.
+//! Announcing and starting the server's shutdown.
 
 use tokio_util::sync::CancellationToken;
 
-/// Tells that the server is about to end, and listeners to stop accepting and to drain. Clones share
-/// the state.
+/// The state of the shutdown: first announced, then begun, at which listeners stop accepting and
+/// drain. Clones share the state.
 #[derive(Clone, Debug, Default)]
 pub struct Shutdown {
     announced: CancellationToken,
@@ -16,7 +16,7 @@ impl Shutdown {
         Self::default()
     }
 
-    /// Say that the server is about to end, while it serves on: it is no longer ready.
+    /// Announce the shutdown: the server continues to serve, but is no longer ready.
     pub fn announce(&self) {
         self.announced.cancel();
     }
@@ -27,7 +27,7 @@ impl Shutdown {
         self.begun.cancel();
     }
 
-    /// Whether it was announced.
+    /// Whether the shutdown was announced.
     pub fn is_announced(&self) -> bool {
         self.announced.is_cancelled()
     }

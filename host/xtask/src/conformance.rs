@@ -12,7 +12,7 @@ use crate::bench::Table;
 use crate::setup;
 use crate::shell::{cargo, program, root, run as run_command, step, target};
 
-/// Our backends, each with what runs the tests without us.
+/// Our backends, each with the program that runs the tests without our code.
 const BACKENDS: [(&str, &str); 2] = [("onnxruntime", ONNXRUNTIME), ("tract", PLAIN_TRACT)];
 const ONNXRUNTIME: &str = "ONNX Runtime by itself (Python)";
 const PLAIN_TRACT: &str = "tract by itself";
@@ -76,7 +76,8 @@ fn summary(passed: usize, failed: usize, unsupported: usize) -> String {
     format!("{passed} passed, {failed} failed, {unsupported} unsupported")
 }
 
-/// Run all tests on `backend`. One that takes the process down has failed; the rest goes on behind it.
+/// Run all tests on `backend`. A test that ends the process has failed; the run continues with the
+/// next one.
 fn verdicts(backend: &str, cases: &Path, onnxruntime: &Path) -> Result<Verdicts> {
     let mut verdicts = Verdicts::new();
     let mut first = String::new();

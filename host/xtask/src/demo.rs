@@ -28,7 +28,7 @@ pub(crate) fn run() -> Result<()> {
     let lane = server.admin.get("status")?["models"]["digits"]["statistics"].take();
     print_lines(&server);
     println!();
-    println!("{}", told(&lane));
+    println!("{}", summary(&lane));
     println!();
     println!("Ctrl-C stops it.");
     server.wait()
@@ -92,8 +92,8 @@ fn print_lines(server: &Server) {
     );
 }
 
-/// What the batcher of the digits model says of the two tenants.
-fn told(lane: &Value) -> String {
+/// What the batcher of the digits model did with the digits of both tenants, in a sentence.
+fn summary(lane: &Value) -> String {
     let count = |name: &str| lane[name].as_u64().unwrap_or_default();
     let (batches, mixed) = (count("batches"), count("mixed_batches"));
     let sent = format!(
@@ -101,7 +101,7 @@ fn told(lane: &Value) -> String {
          {batches} batches, {mixed} of them with rows of both tenants"
     );
     let recent = lane["recent_mixed_batches"].as_array();
-    // The one with the most rows: which of them is last is chance.
+    // The one with the most rows, because the last one is a matter of chance.
     let largest =
         recent.into_iter().flatten().filter_map(Value::as_object).max_by_key(|batch| rows(batch));
     match largest {
@@ -122,7 +122,7 @@ fn rows(batch: &Map<String, Value>) -> u64 {
 mod tests {
     use serde_json::json;
 
-    use super::told;
+    use super::summary;
 
     #[test]
     fn the_batch_that_both_share_is_told_with_its_rows() {
@@ -131,14 +131,15 @@ mod tests {
             "mixed_batches": 60,
             "recent_mixed_batches": [{ "acme": 1, "demo": 1 }, { "acme": 3, "demo": 4 }],
         });
-        let told = told(&lane);
-        assert!(told.contains("90 batches, 60 of them with rows of both tenants"), "{told}");
-        assert!(told.ends_with("one of these had 7 rows: 3 of acme, 4 of demo."), "{told}");
+        let text = summary(&lane);
+        assert!(text.contains("90 batches, 60 of them with rows of both tenants"), "{text}");
+        assert!(text.ends_with("one of these had 7 rows: 3 of acme, 4 of demo."), "{text}");
     }
 
     #[test]
     fn no_shared_batch_is_told_as_it_is() {
-        let told = told(&json!({ "batches": 480, "mixed_batches": 0, "recent_mixed_batches": [] }));
-        assert!(told.ends_with("480 batches, 0 of them with rows of both tenants."), "{told}");
+        let text =
+            summary(&json!({ "batches": 480, "mixed_batches": 0, "recent_mixed_batches": [] }));
+        assert!(text.ends_with("480 batches, 0 of them with rows of both tenants."), "{text}");
     }
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask docs`: the README's tables, as the server itself prints them.
 //!
 //! A table stands between `<!-- begin NAME -->` and `<!-- end NAME -->`. `cargo xtask test` fails
-//! where one is not what `gristmill reference NAME` prints.
+//! if a table differs from the output of `gristmill reference NAME`.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// Fail where a table is not what the server prints.
+/// Fail if a table differs from the server's output.
 pub(crate) fn check(gristmill: &Path) -> Result<()> {
     let (before, after) = rendered(gristmill)?;
     let differs = before.lines().zip(after.lines()).find(|(before, after)| before != after);
@@ -40,7 +40,7 @@ pub(crate) fn check(gristmill: &Path) -> Result<()> {
     }
 }
 
-/// The README as it is, and as it should be.
+/// The README now, and with the current tables.
 fn rendered(gristmill: &Path) -> Result<(String, String)> {
     let before = fs::read_to_string(root().join(README)).context(README)?;
     let mut after = before.clone();
@@ -51,7 +51,7 @@ fn rendered(gristmill: &Path) -> Result<(String, String)> {
     Ok((before, after))
 }
 
-/// `text` with what stands between the markers of `name` replaced by `table`.
+/// `text` with `table` between the markers of `name`.
 fn replaced(text: &str, name: &str, table: &str) -> Result<String> {
     let (begin, end) = (format!("<!-- begin {name} -->\n"), format!("<!-- end {name} -->"));
     let missing = || format!("{README} has no {}", begin.trim_end());

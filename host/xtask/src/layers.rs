@@ -22,7 +22,7 @@ const CIRCLES_ALLOWED: [&str; 1] = ["gristmill-xtask"];
 /// Check each crate of the workspace.
 ///
 /// # Errors
-/// Fails where cargo or a file cannot be read, and names every import that breaks a rule.
+/// Cargo or a file cannot be read, or an import breaks a rule; every such import is named.
 pub(crate) fn check() -> Result<()> {
     let metadata = output(cargo().args(["metadata", "--no-deps", "--format-version", "1"]))?;
     let metadata: Value = serde_json::from_str(&metadata)?;

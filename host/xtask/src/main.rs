@@ -1,4 +1,4 @@
-//! `cargo xtask`: demo, test and bench, each from a fresh clone. What is missing is installed or
+//! `cargo xtask`: demo, test and bench, each from a fresh clone. Missing tools are installed or
 //! named.
 
 #![forbid(unsafe_code)]

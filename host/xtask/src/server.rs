@@ -16,9 +16,10 @@ pub(crate) const ACME_KEY: &str = "acme-demo-key-0001";
 /// A running server; stopped when dropped.
 pub(crate) struct Server {
     process: ServerProcess,
-    /// Where the data plane answers HTTP.
+    /// The URL of the data plane over HTTP.
     pub(crate) url: String,
-    /// Where it answers gRPC: host and port, as clients of the Open Inference Protocol want it.
+    /// The address of the data plane over gRPC: host and port, as clients of the Open Inference
+    /// Protocol need it.
     pub(crate) grpc: String,
     pub(crate) admin: Admin,
 }
@@ -37,7 +38,8 @@ impl Server {
         command
             .current_dir(root())
             .args(["--open-tenant", "demo"])
-            // Not a flag: older servers, which a newer one is compared with, need not know it.
+            // A variable and not a flag, because older servers in a comparison may not know the
+            // flag.
             .env("GRISTMILL_SHUTDOWN_DELAY_S", "0")
             .env("GRISTMILL_ADMIN_TOKEN", TOKEN)
             .env("GRISTMILL_ONNXRUNTIME_LIBRARY", onnxruntime);

@@ -1,4 +1,4 @@
-//! What the tasks need beside rustup's Rust and Python 3, installed where it is missing.
+//! Installing the tools that the tasks need beside rustup's Rust and Python 3.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -33,8 +33,8 @@ pub(crate) struct Built {
     pub(crate) onnxruntime: PathBuf,
 }
 
-/// Install what is missing and build everything, tests included: demo and test thereby share one
-/// set of compiled dependencies.
+/// Install missing tools and build everything, tests included, so that demo and test share one set
+/// of compiled dependencies.
 pub(crate) fn build_all() -> Result<Built> {
     install_wasm_toolchain()?;
     let onnxruntime = install_onnxruntime()?;
@@ -45,7 +45,7 @@ pub(crate) fn build_all() -> Result<Built> {
     Ok(Built { gristmill, components, onnxruntime })
 }
 
-/// Install what is missing and build what the demo runs: the server and its plugins, without tests and
+/// Install missing tools and build the server and its plugins for the demo, without tests and
 /// benches.
 pub(crate) fn build_demo() -> Result<Built> {
     install_wasm_toolchain()?;
@@ -83,7 +83,7 @@ fn build_plugins(gristmill: &Path, plugins: &[(&str, &str)]) -> Result<PathBuf> 
     Ok(components)
 }
 
-/// A compiler for WebAssembly: rustup's target, else Debian's packages.
+/// Install a compiler for WebAssembly: rustup's target, otherwise Debian's packages.
 pub(crate) fn install_wasm_toolchain() -> Result<()> {
     let libraries =
         output(program("rustc").args(["--print", "target-libdir", "--target", WASM_TARGET]));
@@ -106,7 +106,7 @@ fn debian_toolchain_is_there() -> bool {
         && succeeds(program("wasm-ld-22").arg("--version"))
 }
 
-/// Install Debian packages where this may, else say how.
+/// Install Debian packages if permitted; otherwise say how.
 pub(crate) fn install_packages(packages: &[&str]) -> Result<()> {
     let list = packages.join(" ");
     step(&format!("installing {list}"));
@@ -142,8 +142,8 @@ pub(crate) fn install_onnxruntime() -> Result<PathBuf> {
     Ok(library)
 }
 
-/// NVIDIA's perf_analyzer in `target/perf_analyzer`, taken from the wheel that pip downloads: the path of
-/// a script that runs it with the libraries it needs.
+/// NVIDIA's perf_analyzer in `target/perf_analyzer`, taken from the wheel that pip downloads: the
+/// path of a script that runs it with the libraries it needs.
 pub(crate) fn install_perf_analyzer() -> Result<PathBuf> {
     let directory = target().join("perf_analyzer");
     let script = directory.join(format!("perf_analyzer-{PERF_ANALYZER_VERSION}"));
@@ -166,7 +166,7 @@ pub(crate) fn install_perf_analyzer() -> Result<PathBuf> {
 wheels=$(dirname \"$0\")/wheels
 LD_LIBRARY_PATH=$wheels/nvidia/cuda_runtime/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} exec \"$wheels/bin/perf_analyzer\" \"$@\"
 ";
-    // Written last, and made executable before it has its name: what is there works.
+    // Written last, and made executable before it gets its name: a script that exists works.
     let unfinished = directory.join("unfinished");
     fs::write(&unfinished, text)?;
     fs::set_permissions(&unfinished, Permissions::from_mode(0o755))?;

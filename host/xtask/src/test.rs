@@ -42,7 +42,7 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// The tests that a busy machine could make fail, several times, beside a full load.
+/// Run the tests several times beside a full load: a busy machine could make them fail.
 pub(crate) fn run_busy() -> Result<()> {
     const ROUNDS: usize = 3;
     let built = setup::build_all()?;
@@ -59,7 +59,7 @@ pub(crate) fn run_busy() -> Result<()> {
     Ok(())
 }
 
-/// Runs `work` while this process keeps so many cores busy.
+/// Runs `work` while this process keeps this many cores busy.
 fn beside_full_load<T>(cores: usize, work: impl FnOnce() -> T) -> T {
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -95,7 +95,7 @@ fn check_format() -> Result<()> {
     Ok(())
 }
 
-/// What a run of `cargo test` came to, over all of its binaries.
+/// The totals of a run of `cargo test`, over all of its binaries.
 #[derive(Default)]
 struct Tally {
     passed: u64,

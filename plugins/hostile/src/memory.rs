@@ -16,8 +16,8 @@ fn eat() -> ! {
 
 const PAGE_BYTES: usize = 4096;
 
-/// Takes nearly all that there is by default and writes to every page of it, over and over: the host
-/// has to bring the pages in, and to take them away again.
+/// Takes nearly all that there is by default and writes to every page of it, over and over: the
+/// host has to bring the pages in, and to take them away again.
 fn touch() -> ! {
     let mut memory = vec![0_u8; 60 << 20];
     loop {

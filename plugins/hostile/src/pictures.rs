@@ -53,8 +53,8 @@ fn pixels_data(request: &Request) -> Result<Prepared, Failure> {
     }
 }
 
-/// Both pictures are small enough; what a resizer may hold between the two has as many pixels as the
-/// square of their side.
+/// Both pictures are small enough; what a resizer may hold between the two has as many pixels as
+/// the square of their side.
 fn resize_chain(request: &Request, side: u32) -> Result<Prepared, Failure> {
     let long = decoded(request)?.resize(side, 1, Filter::Nearest)?;
     long.resize(1, side, Filter::Bilinear)?;

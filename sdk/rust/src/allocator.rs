@@ -41,7 +41,7 @@ unsafe impl Source for ArenaThenPages {
         if previous == usize::MAX {
             return Err(());
         }
-        // SAFETY: these pages did not exist before and nobody else knows of them.
+        // SAFETY: these pages did not exist before, so there are no other references to them.
         let claimed = unsafe { talc.claim((previous * PAGE_BYTES) as *mut u8, pages * PAGE_BYTES) };
         claimed.map(drop).ok_or(())
     }

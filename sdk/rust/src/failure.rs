@@ -37,7 +37,7 @@ impl From<TensorError> for Failure {
     fn from(error: TensorError) -> Self {
         Self::Internal(match error {
             TensorError::LengthMismatch(lengths) => format!(
-                "tensor data is {} bytes long, dtype and shape ask for {}",
+                "tensor data is {} bytes long, but dtype and shape need {}",
                 lengths.actual, lengths.expected
             ),
             TensorError::TooLarge(text) | TensorError::InvalidElement(text) => text,

@@ -1,6 +1,6 @@
 //! Log lines in the server's log, with the request they belong to.
 //!
-//! `println!`, `eprintln!` and `dbg!` reach nobody: a plugin has no standard output.
+//! The output of `println!`, `eprintln!` and `dbg!` is lost: a plugin has no standard output.
 
 use crate::Field;
 pub use crate::bindings::log::Level;

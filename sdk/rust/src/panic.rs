@@ -1,7 +1,8 @@
 //! A panic says why: its message, file and line go to the log before the plugin traps.
 //!
-//! A plugin's panic ends in the instruction `unreachable`, which carries no text, and a plugin has no
-//! standard error. The `export_*` macros install this hook, so that the host's log has the reason.
+//! A plugin's panic ends in the instruction `unreachable`, which carries no text, and a plugin has
+//! no standard error. The `export_*` macros install this hook, so that the host's log has the
+//! reason.
 
 #[cfg(any(target_arch = "wasm32", test))]
 use std::panic::PanicHookInfo;

@@ -35,8 +35,8 @@ fn counted() -> (u64, u64) {
     (ALLOCATIONS.load(Ordering::Relaxed), BYTES.load(Ordering::Relaxed))
 }
 
-/// From a submission made to its outputs, over a model that allocates its list of outputs and nothing
-/// else; for a small and a large tensor.
+/// From a submission made to its outputs, over a model that allocates its list of outputs and
+/// nothing else; for a small and a large tensor.
 pub fn per_request(harness: &Harness) -> Result<Value> {
     let small = measure(harness, 32)?;
     let large = measure(harness, 1 << 18)?;

@@ -1,4 +1,4 @@
-//! More load than there is capacity: who suffers, and what still gets done.
+//! More load than capacity: its effect on a small tenant, and the answers in time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 const MODEL: Paced = Paced { fixed: Duration::from_millis(5), per_row: Duration::from_micros(1) };
 const MAX_BATCH: usize = 32;
 
-/// Requests of one tenant at a steady rate, whatever becomes of them.
+/// Requests of one tenant at a steady rate, independent of their answers.
 struct Flow {
     lane: Arc<Lane>,
     tenant: Name,
@@ -63,9 +63,9 @@ fn capacity() -> f64 {
     MAX_BATCH as f64 / MODEL.batch(MAX_BATCH as u32).as_secs_f64()
 }
 
-/// The p99 of a tenant that sends one percent of the capacity: alone, and while another sends twenty
-/// times the capacity. May grow by one batch's time: what a full one took meanwhile, from its staging to its
-/// last answer.
+/// The p99 of a tenant that sends one percent of the capacity: alone, and while another sends
+/// twenty times the capacity. It may grow by the time of one full batch in this run, from its
+/// staging to its last answer.
 pub fn fairness(harness: &Harness) -> Result<Value> {
     const TIME: Duration = Duration::from_secs(12);
     let mut config = LaneConfig::new(MAX_BATCH, 2048);

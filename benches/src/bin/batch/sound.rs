@@ -1,4 +1,5 @@
-//! Ten million rows with cancels, deadlines, failures and swaps: is anything lost, doubled or mixed up?
+//! Ten million rows with cancels, deadlines, failures and swaps: checks that nothing is lost,
+//! doubled or mixed up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,7 +32,7 @@ struct Tally {
     cancelled: AtomicU64,
     /// Neither an answer nor an error within a minute.
     lost: AtomicU64,
-    /// Another's rows, or a fate that was not its own.
+    /// Rows or an error of another request.
     wrong: AtomicU64,
 }
 
@@ -94,7 +95,8 @@ async fn client(
     while tally.rows.load(Ordering::Relaxed) < ROWS {
         let rows = random.random_range(1..=ROWS_MAX);
         let poisoned = random.random_ratio(1, 200);
-        // Whole numbers below 2^24 are exact in FP32 and so are their doubles; 64 clients have 2^17 each.
+        // Whole numbers below 2^24 are exact in FP32 and so are their doubles; 64 clients have 2^17
+        // each.
         let mut values: Vec<f32> =
             (0..rows as u64).map(|row| (seed * 131_072 + (next + row) % 131_072) as f32).collect();
         next += rows as u64;

@@ -1,7 +1,8 @@
 //! The gain of copying the next batch together while the instance is busy.
 //!
 //! The model only waits, as one on an accelerator does: the processor is free to copy meanwhile.
-//! Three full batches are always queued. This is the best case of staging ahead; compare two builds.
+//! Three full batches are always queued. This is the best case of staging ahead; compare two
+//! builds.
 
 use std::time::Duration;
 

@@ -65,7 +65,8 @@ fn compare(
     Comparison { path, options, rows: &rows, batch, clients, time, warm_up }.run(harness)
 }
 
-/// A model to run without a lane: its path, the rows of a run, ONNX Runtime's threads, and how long.
+/// A model to run without a lane: its path, the rows of a run, ONNX Runtime's threads, and how
+/// long.
 pub struct Bare<'a> {
     pub path: &'a str,
     pub batch: usize,

@@ -1,9 +1,10 @@
-//! Runs exported node tests (`benches/conformance/export.py`) through the `backend` crate, or on tract by
-//! itself.
+//! Runs exported node tests (`benches/conformance/export.py`) through the `backend` crate, or on
+//! tract by itself.
 //!
-//! `conformance <onnxruntime|tract|plain-tract> <folder of cases> [first]` prints the name of each test before it is run
-//! and its verdict after: `name<TAB>verdict<TAB>reason`. A test that takes the process down leaves its name
-//! without a verdict; the caller goes on behind it by naming the next one as `first`.
+//! `conformance <onnxruntime|tract|plain-tract> <folder of cases> [first]` prints the name of each
+//! test before it is run and its verdict after: `name<TAB>verdict<TAB>reason`. A test that takes
+//! the process down leaves its name without a verdict; the caller goes on behind it by naming the
+//! next one as `first`.
 
 mod plain_tract;
 
@@ -19,13 +20,13 @@ use serde_json::Value;
 
 use plain_tract::PlainTract;
 
-/// What runs the tests.
+/// The runtime of the tests.
 enum Runner {
     Backend(Box<(Arc<Backends>, ProviderKind)>),
     PlainTract,
 }
 
-/// What came of a test.
+/// The outcome of a test.
 enum Verdict {
     Passed,
     Failed(String),
@@ -146,7 +147,8 @@ fn tensors(case: &Path, list: &Value, pool: &BufferPool) -> Result<Vec<NamedTens
         .collect()
 }
 
-/// What tells `actual` from `expected`, in words; none where they are the same within tolerance.
+/// The difference between `actual` and `expected`, in words. None if they are the same within
+/// tolerance.
 fn difference(actual: &Tensor, expected: &Tensor, rtol: f64, atol: f64) -> Option<String> {
     if actual.dtype() != expected.dtype() || actual.shape() != expected.shape() {
         let (dtype, shape) = (actual.dtype(), actual.shape());

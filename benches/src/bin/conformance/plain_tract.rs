@@ -1,4 +1,4 @@
-//! tract by itself, with the shapes that a test brings: what the `backend` crate is held against.
+//! tract by itself, with the shapes of a test: the reference for the `backend` crate.
 
 use std::io::Cursor;
 
@@ -77,7 +77,7 @@ const DTYPES: [(Dtype, DatumType); 12] = [
 
 fn datum_type(dtype: Dtype) -> Result<DatumType> {
     let found = DTYPES.iter().find(|(own, _)| *own == dtype).map(|(_, datum)| *datum);
-    found.with_context(|| format!("tract is given no {dtype}"))
+    found.with_context(|| format!("tract does not take {dtype}"))
 }
 
 fn dtype(datum: DatumType) -> Result<Dtype> {

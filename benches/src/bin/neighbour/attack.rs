@@ -19,11 +19,11 @@ use tokio::net::TcpStream;
 use crate::cases::ModelInput;
 use crate::stage::{KEY, OCTETS, evil};
 
-/// How a client that leaves does it: its request has been read by then.
+/// The time after which a leaving client leaves: its request has been read by then.
 const LEAVES_AFTER: Duration = Duration::from_millis(30);
 /// Which turns of an attacker that is harmless in between are not.
 const RARE: u64 = 500;
-/// What a slow reader takes at a time, and how often.
+/// The bytes that a slow reader reads at a time, and the interval.
 const SLOW_BYTES: usize = 512;
 const SLOW_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -31,7 +31,7 @@ const SLOW_INTERVAL: Duration = Duration::from_secs(1);
 const HEAD_BYTES_MAX: usize = 64 << 20;
 const HEADERS_MAX: usize = 100_000;
 
-/// Where the server listens.
+/// The server's addresses.
 #[derive(Clone)]
 pub(crate) struct Addresses {
     pub(crate) data: String,
@@ -39,7 +39,7 @@ pub(crate) struct Addresses {
     pub(crate) admin: String,
 }
 
-/// What an attacker does, over and over.
+/// The action of an attacker, which it repeats.
 pub(crate) enum Attack {
     Post {
         path: String,
@@ -71,7 +71,7 @@ pub(crate) enum Attack {
     },
 }
 
-/// Who does it: which of the attackers, and for the how manyeth time.
+/// The attacker, and the number of its turn.
 #[derive(Clone, Copy)]
 pub(crate) struct Turn {
     pub(crate) attacker: usize,
@@ -86,7 +86,7 @@ impl Attack {
         matches!(self, Self::Post { .. } | Self::RarePost { .. } | Self::Grpc { .. })
     }
 
-    /// Do it once: how it ended, in a word or two.
+    /// Attack once. Returns the outcome in a word or two.
     pub(crate) async fn run(&self, to: &Addresses, turn: Turn) -> Result<String> {
         match self {
             Self::Post { path, body } => post(to, path, body.clone()).await,
@@ -127,7 +127,7 @@ async fn post(to: &Addresses, path: &str, body: Bytes) -> Result<String> {
     send(&to.data, request.body(Full::from(body))?).await
 }
 
-/// A request sent on a connection of its own, of which nothing is read yet.
+/// A request sent on a connection of its own. Nothing of its answer was read yet.
 async fn begun(address: &str, path: &str, body: &[u8]) -> Result<TcpStream> {
     let mut stream = TcpStream::connect(address).await?;
     let head = format!(

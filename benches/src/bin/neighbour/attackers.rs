@@ -26,16 +26,16 @@ pub(crate) struct Plan {
     pub(crate) patience: Duration,
     /// Each attacker acts once.
     pub(crate) once: bool,
-    /// Set where the server was killed: there is nobody left to attack.
+    /// Set if the server was killed: there is nothing left to attack.
     pub(crate) over: Arc<AtomicBool>,
-    /// What makes uploads of this attack different from those of earlier ones.
+    /// A number that makes the uploads of this attack different from earlier ones.
     pub(crate) first_round: u64,
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Default)]
 pub(crate) struct Outcomes {
-    /// How many requests ended how.
+    /// The number of requests for each outcome.
     pub(crate) counts: BTreeMap<String, usize>,
     pub(crate) longest: Duration,
     /// Requests that were not waited for any longer.
@@ -43,8 +43,8 @@ pub(crate) struct Outcomes {
 }
 
 impl Plan {
-    /// Attack, and wait for what is under way. The attackers stand for machines of their own, so they
-    /// take the processor only from one another.
+    /// Attack, and wait for what is under way. The attackers stand for machines of their own, so
+    /// they take the processor only from one another.
     pub(crate) fn run(self) -> Result<Outcomes> {
         thread::scope(|scope| {
             let attackers = scope.spawn(|| {

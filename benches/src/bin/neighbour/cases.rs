@@ -1,4 +1,4 @@
-//! What is done to the server: one line for each attack.
+//! The attacks on the server: one line for each.
 
 use anyhow::Result;
 use gristmill_benches::corpus::pictures::PngColor;

@@ -1,4 +1,5 @@
-//! The neighbour: 100 requests a second, whatever becomes of them, each timed from when it was due.
+//! The neighbour: 100 requests a second, independent of their answers. Each is timed from the
+//! moment when it was due.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,13 +21,13 @@ const INTERVAL: Duration = Duration::from_millis(10);
 /// A request that takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the neighbour sends, and what it has to be told.
+/// The neighbour's request, and the expected answer.
 #[derive(Clone)]
 pub(crate) struct Question {
     pub(crate) address: String,
     pub(crate) path: String,
     pub(crate) body: Bytes,
-    /// The answer, byte by byte; none until it is known.
+    /// The expected answer. None until it is known.
     pub(crate) answer: Option<Bytes>,
 }
 
@@ -37,11 +38,11 @@ pub(crate) struct Load {
     client: JoinHandle<Report>,
 }
 
-/// What came of it.
+/// The outcome.
 #[derive(Default)]
 pub(crate) struct Report {
     pub(crate) latencies: Vec<Duration>,
-    /// How often requests failed, by why.
+    /// The number of failed requests for each reason.
     pub(crate) failures: BTreeMap<String, usize>,
 }
 
@@ -51,7 +52,8 @@ impl Load {
         let (due, dues) = unbounded_channel();
         // A timer of the runtime's is a millisecond wide: too wide for latencies of two.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        // It stands for a machine of its own: what it waits for here is not the server's doing.
+        // It stands for a separate machine: waiting for this machine's processor is not the
+        // server's fault.
         let client = thread::spawn(move || {
             serves();
             runtime.block_on(answer_all(question, dues))
@@ -143,7 +145,7 @@ impl Question {
         Ok(self)
     }
 
-    /// Whether it is answered, and rightly, within `time`.
+    /// Whether the answer is right and comes within `time`.
     pub(crate) async fn is_answered(&self, time: Duration) -> bool {
         let idle = Idle::default();
         tokio::time::timeout(time, ask(self, &idle)).await.is_ok_and(|answer| answer.is_ok())
@@ -159,7 +161,7 @@ impl Report {
         }
     }
 
-    /// Milliseconds below which `percent` of the answers came; none where none came.
+    /// The milliseconds within which `percent` of the answers came. None if no answer came.
     pub(crate) fn percentile_ms(&mut self, percent: f64) -> Option<f64> {
         let some = !self.latencies.is_empty();
         some.then(|| percentile(&mut self.latencies, percent).as_secs_f64() * 1e3)

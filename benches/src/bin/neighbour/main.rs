@@ -1,15 +1,15 @@
-//! A tenant beside hostile guests, clients, uploads, messages and models: what its requests take and whether
-//! one fails, while another tenant, or the operator's uploads, do their worst to the same server.
+//! A tenant beside hostile guests, clients, uploads, messages and models: the times and failures of
+//! its requests, while another tenant or uploads of the operator attack the same server.
 //!
-//! Prints one JSON object a line: `{"what":"alone",...}` first and last, and one for each case between.
-//! `cargo xtask bench neighbour` runs it, holds the figures against those asked for and records them.
-//! Arguments: the binary `gristmill`, the folder of the built plugins, the JavaScript plugin or `-`, and names
-//! of cases, or their beginnings, or none for all; `list` alone lists the cases. ONNX Runtime's library is in
-//! `ORT_DYLIB_PATH`.
+//! Prints one JSON object a line: `{"what":"alone",...}` first and last, and one for each case
+//! between. `cargo xtask bench neighbour` runs it, holds the figures against those asked for and
+//! records them. Arguments: the binary `gristmill`, the folder of the built plugins, the JavaScript
+//! plugin or `-`, and names of cases, or their beginnings, or none for all; `list` alone lists the
+//! cases. ONNX Runtime's library is in `ORT_DYLIB_PATH`.
 //!
-//! In reading order: `cases` says what there is, `stage` is the server with its tenants, `load` the neighbour,
-//! `attack` one hostile request and `attackers` many of them, `watch` the server's memory, `measure` puts them
-//! together.
+//! In reading order: `cases` says what there is, `stage` is the server with its tenants, `load` the
+//! neighbour, `attack` one hostile request and `attackers` many of them, `watch` the server's
+//! memory, `measure` puts them together.
 
 mod attack;
 mod attackers;

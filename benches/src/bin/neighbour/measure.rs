@@ -21,12 +21,13 @@ use crate::watch::{Watch, cpu_at_rest, resident_bytes};
 const ALONE: Duration = Duration::from_secs(10);
 const WARM_UP: Duration = Duration::from_secs(1);
 const ATTACK: Duration = Duration::from_secs(3);
-/// For what an attack began and left behind.
+/// The time for work that an attack left behind.
 const AFTERMATH: Duration = Duration::from_secs(1);
-/// A request beyond its deadline that nobody waits for any longer.
+/// The time after which a request beyond its deadline is given up.
 const PATIENCE: Duration = Duration::from_secs(15);
 const JAVASCRIPT_PATIENCE: Duration = Duration::from_secs(300);
-/// A server that has not come to rest after a case is started anew: the next one is not to blame.
+/// A server that is still busy after this time is restarted, so that it does not spoil the next
+/// case.
 const RECOVERS_IN: Duration = Duration::from_secs(5);
 const RECOVERED_BYTES: u64 = 256 << 20;
 
@@ -216,8 +217,9 @@ impl Kind {
     }
 }
 
-/// Milliseconds of processor time that the server took for one call beyond the budget of two, which a request
-/// is: also after it was answered, and whatever else the machine does. None where the server ended.
+/// Milliseconds of processor time that the server took for one call beyond the budget of two, which
+/// a request is: also after it was answered, and whatever else the machine does. None where the
+/// server ended.
 fn lone_call(pid: u32, plan: &Plan) -> Result<Option<f64>> {
     let lone = Plan {
         attack: plan.attack.clone(),
@@ -252,7 +254,7 @@ fn neighbour(mut report: Report) -> Value {
     })
 }
 
-/// Of one hostile request, beyond its tenant's budget.
+/// The memory of one hostile request beyond its tenant's budget.
 fn beyond_budget(grown: u64, attackers: usize) -> u64 {
     grown.saturating_sub(TENANT_BYTES) / attackers as u64
 }

@@ -14,7 +14,7 @@ use crate::load::Question;
 /// Of the tenant `evil`.
 pub(crate) const KEY: &str = "the-key-of-evil-0001";
 
-/// What one tenant may hold by `tenant_bytes_max`: so little that more is seen.
+/// The value of `tenant_bytes_max`: so low that more memory would be noticed.
 pub(crate) const TENANT_BYTES: u64 = 512 << 20;
 /// Of all requests of `evil`.
 pub(crate) const DEADLINE_MS: u64 = 2_000;

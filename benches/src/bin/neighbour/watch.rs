@@ -1,4 +1,5 @@
-//! The server's memory and processor time, as the kernel counts them; and an end to a server that takes too much.
+//! The server's memory and processor time, as the kernel counts them. A server that takes too much
+//! is killed.
 
 use std::fs;
 use std::process::Command;
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 
-/// A server over this stands for one that the kernel ends, or for a machine without memory.
+/// A server over this limit would be killed by the kernel on a real machine.
 const RESIDENT_BYTES_MAX: u64 = 6 << 30;
 const INTERVAL: Duration = Duration::from_millis(5);
 
@@ -25,7 +26,7 @@ pub(crate) struct Watch {
     thread: JoinHandle<()>,
 }
 
-/// What was seen.
+/// The figures seen.
 pub(crate) struct Seen {
     pub(crate) peak_bytes: u64,
     /// Whether it took so much that it was killed.

@@ -64,14 +64,14 @@ impl Resource for ModelConfig {
     }
 }
 
-/// What a model came to that was put or configured.
+/// The answer after a model was put or configured.
 #[derive(Serialize)]
 struct Put<'a> {
     release: u64,
     digest: Digest,
     #[serde(flatten)]
     served: Option<ServedDocument<'a>>,
-    /// Of a model that is not in service.
+    /// Why the model does not serve, if it does not.
     #[serde(skip_serializing_if = "Option::is_none")]
     warnings: Option<[&'static str; 1]>,
 }

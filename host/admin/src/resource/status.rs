@@ -1,4 +1,4 @@
-//! `GET /admin/v1/status`: every tenant, plugin, pipeline and model, and what the lanes did.
+//! `GET /admin/v1/status`: every tenant, plugin, pipeline and model, and the figures of the lanes.
 
 use std::collections::BTreeMap;
 
@@ -62,7 +62,7 @@ struct LogDocument {
     dropped_lines: u64,
 }
 
-/// Work in a child process: what runs, and what waits for its turn.
+/// Work in child processes: the running jobs and the waiting ones.
 #[derive(Serialize)]
 struct JobDocument<'a> {
     job: &'static str,
@@ -118,7 +118,7 @@ impl<'a> ModelDocument<'a> {
     }
 }
 
-/// What serves a model, and what it takes and gives.
+/// The provider of a model, and the model's inputs and outputs.
 #[derive(Serialize)]
 pub(super) struct ServedDocument<'a> {
     backend: &'static str,

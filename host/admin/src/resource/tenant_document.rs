@@ -1,4 +1,5 @@
-//! A tenant's document as clients send it: keys in the clear, which are kept as digests.
+//! A tenant's document as clients send it. Its keys are in clear text; only their digests are
+//! stored.
 
 use gristmill_control::{Document, Faults, TenantSpec};
 use gristmill_core::{Digest, Name};
@@ -8,16 +9,16 @@ use serde_json::{Map, Value};
 
 const WEIGHT_MAX: u64 = 1000;
 
-/// Keys shorter than this can be guessed; longer ones make no key better.
+/// Shorter keys could be guessed, and longer ones are not safer.
 const KEY_LEN_MIN: usize = 16;
 const KEY_LEN_MAX: usize = 512;
 
-/// The most keys and grants: each request is held against all keys of its tenant.
+/// The most keys and grants. Each request's key is compared with all keys of its tenant.
 const KEYS_MAX: usize = 256;
 const GRANTS_MAX: usize = 1024;
 
-/// The tenant that the document of these `keys` is, as far as it can be read, and all that is wrong
-/// with it. `admin` is the digest of the admin token.
+/// Read a tenant from the document with these `keys`. Returns its valid parts and all faults.
+/// `admin` is the digest of the admin token.
 pub(super) fn read(keys: Map<String, Value>, admin: Digest) -> (TenantSpec, Faults) {
     let mut document = Document::new(keys);
     let open = document.flag("open").unwrap_or_default();
@@ -31,12 +32,12 @@ pub(super) fn read(keys: Map<String, Value>, admin: Digest) -> (TenantSpec, Faul
     let mut faults = document.finish();
     faults.within("weight", u64::from(weight), 1..=WEIGHT_MAX);
     if models.len() > GRANTS_MAX {
-        let text = format!("models has {} names: at most {GRANTS_MAX} may be", models.len());
+        let text = format!("models has {} names: the limit is {GRANTS_MAX}", models.len());
         faults.add("models", text);
     }
     let api_keys = api_keys.unwrap_or_default();
     if api_keys.len() > KEYS_MAX {
-        let text = format!("api_keys has {} keys: at most {KEYS_MAX} may be", api_keys.len());
+        let text = format!("api_keys has {} keys: the limit is {KEYS_MAX}", api_keys.len());
         faults.add("api_keys", text);
     } else {
         check_keys(&api_keys, admin, &mut faults);

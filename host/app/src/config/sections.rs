@@ -37,9 +37,11 @@ section! {
     /// How the admin API and calls without an API key are treated.
     Access {
         admin_token: AdminToken = none, Any,
-            "The admin token, at least 16 characters; if unset, one is made at the first start and printed once";
+            "The admin token, at least 16 characters; if unset, one is made at the first start and \
+             printed once";
         open_tenant: Name = none, Any,
-            "Tenant used for calls of /v2 and gRPC without an API key; if unset, such calls are refused";
+            "Tenant used for calls of /v2 and gRPC without an API key; if unset, such calls are \
+             refused";
     }
 }
 
@@ -49,7 +51,8 @@ section! {
         message_bytes_max: usize = "67108864", 1 << 10..=2 << 30,
             "The largest request of /v2 and gRPC, also once it is decompressed";
         tenant_bytes_max: usize = "1073741824", 1 << 10..=1 << 40,
-            "Bytes that one tenant's requests and answers may hold at the same time; further ones are refused for now";
+            "Bytes that one tenant's requests and answers may hold at the same time; further ones \
+             are refused for now";
         infer_timeout["infer_timeout_s"]: Duration = "30", 1..=3600,
             "Seconds that a request of /v2 or gRPC may take, unless its client asks for less";
     }
@@ -59,13 +62,17 @@ section! {
     /// The library that runs models, and their limits.
     Models {
         onnxruntime_library: PathBuf = none, Any,
-            "ONNX Runtime's shared library, 1.23 or newer; if unset, the one in ORT_DYLIB_PATH or <data_dir>/onnxruntime/ is used, and without any models run on tract";
+            "ONNX Runtime's shared library, 1.23 or newer; if unset, the one in ORT_DYLIB_PATH or \
+             <data_dir>/onnxruntime/ is used, and without any models run on tract";
         model_proof_timeout["model_proof_timeout_s"]: Duration = "60", 1..=86_400,
-            "Seconds of processor time that a model's first load and run may take, in a process of its own; ten times as long by the clock";
+            "Seconds of processor time that a model's first load and run may take, in a process of \
+             its own; ten times as long by the clock";
         model_proof_memory_bytes: u64 = "2147483648", 64 << 20..=1 << 40,
-            "The most memory that a model's first load and run may take, besides four times its file";
+            "The most memory that a model's first load and run may take, besides four times its \
+             file";
         model_run_memory_bytes: usize = "1073741824", 1 << 20..=1 << 40,
-            "The most memory that the runs of one instance of a model may take on the host, besides its weights; a run that would take more fails";
+            "The most memory that the runs of one instance of a model may take on the host, \
+             besides its weights; a run that would take more fails";
     }
 }
 
@@ -79,7 +86,8 @@ section! {
         plugin_instances: u32 = "64", 1..=1000,
             "The most core modules that an instance of a plugin may have";
         compile_timeout["compile_timeout_s"]: Duration = "60", 1..=86_400,
-            "Seconds of processor time that compiling a plugin may take; ten times as long by the clock";
+            "Seconds of processor time that compiling a plugin may take; ten times as long by the \
+             clock";
         compile_memory_bytes: u64 = "2147483648", 64 << 20..=1 << 40,
             "The most memory that compiling a plugin may take";
         compile_concurrency: usize = "1", 1..=64,
@@ -93,7 +101,8 @@ section! {
         upload_bytes_max: usize = "1073741824", 1 << 10..=1 << 40,
             "The largest model or plugin that can be uploaded";
         upload_timeout["upload_timeout_s"]: Duration = "900", 1..=86_400,
-            "Seconds that an upload may take; one that sends nothing for 30 seconds is given up before";
+            "Seconds that an upload may take; an upload that sends nothing for 30 seconds is \
+             refused earlier";
     }
 }
 
@@ -101,13 +110,19 @@ section! {
     /// How many connections there may be, and how long they may wait.
     ConnectionLimits {
         connections_max: usize = none, 16..=1 << 24,
-            "Connections of the data plane and gRPC at the same time; if all are taken, those that have waited longest for a request are closed. If unset, it follows from the limit on open files";
+            "Connections of the data plane and gRPC at the same time; if all are taken, those that \
+             have waited longest for a request are closed. If unset, it follows from the limit on \
+             open files";
         connections_per_client_max: usize = none, 1..=1 << 24,
-            "Connections of one client to the data plane and gRPC, a client being an IPv4 address or an IPv6 network of 64 bits; if unset, half of connections_max, and at least 16. Behind a proxy all clients have its address: set it to connections_max there";
+            "Connections of one client to the data plane and gRPC, a client being an IPv4 address \
+             or an IPv6 network of 64 bits; if unset, half of connections_max, and at least 16. \
+             Behind a proxy all clients have its address: set it to connections_max there";
         header_timeout["header_timeout_s"]: Duration = "30", 1..=3600,
-            "Seconds for which a connection may wait for a request, and until a request's headers must have arrived";
+            "Seconds for which a connection may wait for a request, and until a request's headers \
+             must have arrived";
         write_timeout["write_timeout_s"]: Duration = "30", 1..=3600,
-            "Seconds for which a client may take next to nothing of what it is sent before its connection is closed";
+            "Seconds for which a client may read almost nothing of its answers before its \
+             connection is closed";
     }
 }
 
@@ -115,7 +130,8 @@ section! {
     /// How long the end of the server may take.
     Shutdown {
         shutdown_delay["shutdown_delay_s"]: Duration = "5", 0..=3600,
-            "Seconds for which a server that is told to end serves on, while /readyz says that it is not ready";
+            "Seconds for which a server continues to serve after a signal to end, while /readyz \
+             says that it is not ready";
         drain_timeout["drain_timeout_s"]: Duration = "30", 0..=3600,
             "Seconds that a shutdown waits for requests under way";
     }
@@ -125,7 +141,8 @@ section! {
     /// Log lines.
     Logging {
         log: LogFilter = "info,ort=warn", Any,
-            "The lines that are logged: error, warn, info, debug, trace, or a filter such as info,gristmill_http=debug";
+            "The lines that are logged: error, warn, info, debug, trace, or a filter such as \
+             info,gristmill_http=debug";
         log_format: LogFormat = "text", Any,
             "The format of log lines: text or json";
     }

@@ -1,5 +1,5 @@
-//! The admin API as the command line calls it: flags checked before anything is built or sent, and
-//! failures said with what to do about them.
+//! The admin API as the command line calls it. Flags are checked before anything is built or sent,
+//! and each failure says what to do about it.
 
 use std::io::{self, ErrorKind};
 
@@ -62,7 +62,7 @@ impl Admin {
         live.is_ok_and(|live| live.status.is_success())
     }
 
-    /// What a failure to reach the server means, and what to do about it.
+    /// The meaning of a failure to reach the server, and a remedy.
     fn explain(&self, error: ClientError) -> anyhow::Error {
         let address = self.address();
         let elsewhere = "--admin or GRISTMILL_ADMIN_URL names another";
@@ -97,7 +97,7 @@ impl Admin {
     }
 }
 
-/// What the system said of the connection, if it was that which failed.
+/// The system's error, if the connection itself failed.
 fn of_connection<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a io::Error> {
     let mut cause = Some(error);
     while let Some(error) = cause {

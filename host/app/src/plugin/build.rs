@@ -63,13 +63,13 @@ pub(crate) fn build(folder: &Path, out: Option<PathBuf>) -> Result<Built> {
     let release = package.target_directory.join(TARGET).join("release");
     let module = release.join(format!("{}.wasm", package.library.replace('-', "_")));
     let file = std::fs::read(&module).with_context(|| module.display().to_string())?;
-    let admitted = admit(&file).with_context(|| format!("{} is no plugin", module.display()))?;
+    let admitted = admit(&file).with_context(|| format!("{} is not a plugin", module.display()))?;
     let path = out.unwrap_or_else(|| release.join(format!("{}.component.wasm", package.name)));
     std::fs::write(&path, &admitted.component).with_context(|| path.display().to_string())?;
     Ok(Built { path, admitted })
 }
 
-/// What cargo knows of the plugin.
+/// Cargo's metadata of the plugin.
 struct Package {
     name: String,
     library: String,
@@ -123,7 +123,7 @@ fn is_cdylib(target: &Value) -> bool {
     types.is_some_and(|types| types.iter().any(|kind| kind == "cdylib"))
 }
 
-/// Why a workspace without a package of its own cannot be built, and which of its members can.
+/// The error for a workspace without a package of its own; it names the members that can be built.
 fn not_a_plugin(folder: &Path, packages: &[Value]) -> String {
     let root = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let is_plugin = |package: &&Value| {

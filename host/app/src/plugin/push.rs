@@ -54,7 +54,7 @@ pub(crate) fn command() -> Command {
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let given = |name: &str| matches.get_one::<String>(name).map(String::as_str);
-    // All flags before the build, which may take a minute.
+    // All flags are checked before the build, which may take a minute.
     let admin = given("admin").context("--admin is missing")?;
     let admin = Admin::new(admin, given("token").context("--token is missing")?)?;
     let tenant = admin::name("--tenant", given("tenant").context("--tenant is missing")?)?;

@@ -1,4 +1,4 @@
-//! Which compiler can build for WebAssembly here.
+//! Finding a compiler that can build for WebAssembly.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,7 +27,7 @@ pub(crate) enum Toolchain {
 }
 
 impl Toolchain {
-    /// The one in use where it has the target, else Debian's.
+    /// The one in use if it has the target, otherwise Debian's.
     pub(crate) fn find() -> Result<Self> {
         if rustup_has_target() {
             return Ok(Self::Rustup);
@@ -54,7 +54,7 @@ impl Toolchain {
                 command
             }
         };
-        // A cargo that this runs under has set these for its own compiler.
+        // If this process runs under cargo, cargo has set these for its own compiler.
         for variable in ["CARGO", "RUSTUP_TOOLCHAIN", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS"] {
             command.env_remove(variable);
         }

@@ -1,4 +1,4 @@
-//! How many connections each plane may have, by the limit on open files.
+//! The limits on each plane's connections, derived from the limit on open files.
 
 use gristmill_transport::{Connections, ListenerConfig};
 
@@ -7,8 +7,8 @@ use crate::config::Config;
 /// Open files that are not for connections: listeners, the log, blobs, models and plugins.
 const OWN_FILES: usize = 64;
 
-/// The admin plane has one connection for so many open files, within a minimum and a maximum. Clients
-/// of the data plane cannot take these.
+/// The admin plane has one connection for each such number of open files, within a minimum and a
+/// maximum. Clients of the data plane cannot take these.
 const FILES_PER_ADMIN_CONNECTION: usize = 16;
 const ADMIN_CONNECTIONS_MIN: usize = 64;
 const ADMIN_CONNECTIONS_MAX: usize = 1024;
@@ -16,10 +16,11 @@ const ADMIN_CONNECTIONS_MAX: usize = 1024;
 /// Open files of one admin connection: its socket, its upload, and the compiler's input and output.
 const FILES_OF_ADMIN_CONNECTION: usize = 4;
 
-/// The least connections of the data plane, and of one client, however few files may be open.
+/// The fewest connections of the data plane, and of one client, even if fewer files may be open.
 const CONNECTIONS_MIN: usize = 16;
 
-/// One client may have one connection in so many, unless the configuration says otherwise.
+/// The share of the connections that one client may have, unless the configuration says otherwise:
+/// one in this number.
 const CONNECTIONS_PER_CLIENTS_CONNECTION: usize = 2;
 
 /// The limits of the planes' listeners.

@@ -1,4 +1,5 @@
-//! The end: told by a signal, announced, and over within the drain timeout whatever still runs.
+//! The shutdown: a signal starts it, it is announced, and it ends within the drain timeout even if
+//! work still runs.
 //!
 //! The first signal announces it, the next one ends the delay before the drain, one more ends the
 //! process at once.
@@ -37,8 +38,8 @@ impl Signals {
     }
 }
 
-/// Be no longer ready, and serve on for `delay` or until the next signal: whoever sends requests
-/// here has to hear of it first.
+/// Be no longer ready, and continue to serve for `delay` or until the next signal: load balancers
+/// must notice first.
 pub(super) async fn announce(
     signals: &mut Signals,
     shutdown: &Shutdown,
@@ -49,7 +50,7 @@ pub(super) async fn announce(
     grpc.announce_shutdown().await;
     if delay > Duration::ZERO {
         let delay_s = delay.as_secs();
-        tracing::info!(delay_s, "about to shut down: serving on, but not ready");
+        tracing::info!(delay_s, "shutting down soon: still serving, but not ready");
         tokio::select! {
             () = tokio::time::sleep(delay) => {}
             () = signals.next() => {}
@@ -71,20 +72,22 @@ pub(super) fn end_within(drain_timeout: Duration, mut signals: Signals, log: Log
                 }
             });
             if is_told {
-                tracing::warn!("told to end again: ending at once, whatever is under way");
+                tracing::warn!(
+                    "another signal: ending at once, without waiting for requests under way"
+                );
             } else {
-                tracing::error!("the drain timeout passed: ending without what still runs");
+                tracing::error!("the drain timeout passed: ending although some work still runs");
             }
             end(&log)
         };
         std::thread::Builder::new().name("end".into()).spawn(watch)
     });
     if let Err(error) = watch {
-        tracing::warn!(%error, "nothing watches over the end");
+        tracing::warn!(%error, "cannot start the thread that bounds the time of the shutdown");
     }
 }
 
-/// End the process when the log is written. What still runs is left behind.
+/// End the process when the log is written. Work that still runs is left behind.
 pub(super) fn end(log: &Log) -> ! {
     log.flush();
     process::end(0)

@@ -87,7 +87,7 @@ fn an_upload_that_does_not_come_is_given_up() {
     for path in ["models/digits", "tenants/acme/plugins/digits", "tenants/other"] {
         let mut upload = Raw::sent(&server.admin, &head(path, 100));
         upload.send(b"{\"open\": true");
-        let named = ["the body did not arrive within 1 s: only 13 bytes of it did"];
+        let named = ["the body did not arrive within 1 s: only 13 bytes arrived"];
         upload.answer().refused(408, "request_timeout", &named);
     }
     assert_eq!(server.release(), 1);

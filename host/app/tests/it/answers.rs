@@ -1,4 +1,4 @@
-//! The edge of `/v1`: what of a plugin's answer reaches the client, encodings, methods.
+//! The edge of `/v1`: the parts of a plugin's answer that reach the client, encodings, methods.
 
 use std::io::Write;
 
@@ -75,10 +75,10 @@ fn a_body_may_be_compressed() {
     ] {
         assert_eq!(post(encoding, &body).ok()["label"], 5, "{encoding}");
     }
-    let unknown = ["gzip and deflate are understood"];
+    let unknown = ["gzip and deflate are supported"];
     post("br", &picture).refused(415, "unsupported_media_type", &unknown);
     post("gzip, gzip", &picture).refused(415, "unsupported_media_type", &unknown);
-    post("gzip", &picture).refused(400, "invalid_request", &["the body is no gzip"]);
+    post("gzip", &picture).refused(400, "invalid_request", &["the body is not valid gzip"]);
     let bomb = gzipped(&vec![0; 17 << 20]);
     let limit = ["decompressed body is over the limit of 16777216 bytes"];
     post("gzip", &bomb).refused(413, "body_too_large", &limit);

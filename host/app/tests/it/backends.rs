@@ -1,4 +1,4 @@
-//! ONNX Runtime where it is there, tract where it is not.
+//! ONNX Runtime if it is there, otherwise tract.
 
 use std::fs;
 
@@ -76,7 +76,7 @@ fn a_model_may_choose_its_providers() {
     }
 }
 
-/// The digits' labels with their probabilities, as `acme` is told them.
+/// The digits' labels with their probabilities, as `acme` sees them.
 fn readings(server: &Server) -> Vec<(Value, f64)> {
     let read = |digit| {
         let answer = server.data.post("/v1/acme/infer/digits", &files::digit(digit)).ok();
@@ -144,7 +144,7 @@ fn a_model_cannot_choose_a_provider_that_is_not_there() {
     let before = server.release();
     let config = json!({ "providers": ["cpu"] });
     let answer = server.admin.put_json("/admin/v1/models/digits/config", &config);
-    let named = ["model \"digits\"", "onnxruntime: its library is not there"];
+    let named = ["model \"digits\"", "onnxruntime: its library was not found"];
     answer.refused(422, "invalid_model", &named);
     assert_eq!(server.release(), before);
     server.assert_reads("acme", 2);

@@ -1,4 +1,4 @@
-//! Changes that the admin plane refuses, each with a code and with everything that is wrong.
+//! Changes that the admin plane refuses, each with a code and with all of its faults.
 
 use serde_json::{Value, json};
 
@@ -108,7 +108,7 @@ fn documents_that_do_not_fit() {
     assert_plain(&answer.refused(422, "unprocessable", &named));
 }
 
-/// No words of the libraries that read documents.
+/// No texts of the libraries that read documents.
 #[track_caller]
 fn assert_plain(detail: &str) {
     for word in ["serde", "deserialize", "struct", "expected", "`", "invalid type"] {
@@ -195,7 +195,7 @@ fn settings_that_are_too_large() {
     server.pipeline("acme", "most", &spec);
     spec["settings"] = json!({ "labels": "x".repeat(65_524) });
     let answer = change(&server, "tenants/acme/pipelines/more", &spec);
-    let named = ["settings take 65537 bytes as JSON: at most 65536 may"];
+    let named = ["settings take 65537 bytes as JSON: the limit is 65536"];
     answer.refused(422, "unprocessable", &named);
     spec["settings"] = json!({ "labels": "x".repeat(1 << 20) });
     let answer = change(&server, "tenants/acme/pipelines/more", &spec);
@@ -319,11 +319,11 @@ fn a_model_configuration_with_several_faults() {
         "max_queue_delay_us is 60000001: must be 0 to 60000000",
         "default_priority_level is 3: must be 0 to 2",
         "priority_ageing_ms is 0: must be 1 to 3600000",
-        "priority_queue_policies.3: there are the levels 1 to 2",
+        "priority_queue_policies.3: the levels are 1 to 2",
         "priority_queue_policies.3.default_timeout_us is 3600000001: must be 0 to 3600000000",
         "max_tenant_queue_rows is 2: must be 1 to 1",
-        "providers[1] is \"cpu\", which is named before",
-        "provider_options has \"tract\", which takes none",
+        "providers[1] is \"cpu\", which is named twice",
+        "provider_options has \"tract\", which takes no options",
         "provider_options has \"cuda\", which is not among providers",
         "max_batch_size is 70000: must be 1 to 65536",
         "instances is 0: must be 1 to 64",

@@ -1,9 +1,9 @@
 //! Guests that break the canonical ABI or run into a limit: each ends as an error of its own call,
 //! and other tenants are served.
 //!
-//! What a toolchain's plugin can do wrong is in `bad_plugins`; these are put together by hand
-//! ([`modules`]). `run` does what each test needs, `changes` are guests that differ from an honest
-//! one in one place, `deeds` those that differ in more.
+//! Faults that a plugin of a toolchain can have are in `bad_plugins`; these guests are assembled by
+//! hand ([`modules`]). `run` uploads and calls them, `changes` are guests that differ from an
+//! honest one in one place, `deeds` are those that differ in more.
 //!
 //! [`modules`]: crate::support::modules
 

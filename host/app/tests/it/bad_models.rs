@@ -1,5 +1,4 @@
-//! Models that do not end, that ask for all memory, or that no longer fit; and what is said of
-//! them.
+//! Models that do not end, that ask for all memory, or that no longer fit, and their errors.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +23,7 @@ fn granted(setup: Setup, model: &str, file: &[u8]) -> Server {
     server
 }
 
-/// What the model `loop` answers when it is to take so many turns.
+/// The answer of the model `loop` to a request for this many turns.
 fn take_turns(server: &Server, turns: i64) -> Answer {
     let body = json!({ "inputs": [
         { "name": "x", "datatype": "FP32", "shape": [1, 1], "data": [1.0] },
@@ -69,10 +68,10 @@ fn a_run_without_end_is_ended_and_the_model_serves_on() {
         let statistics = server.status()["models"]["loop"]["statistics"].clone();
         assert_eq!((&statistics["given_up"], &statistics["lost"]), (&json!(times), &json!(0)));
     }
-    server.log_with("a run goes on after its deadline");
+    server.log_with("a run continues after its deadline");
 }
 
-/// What the model `wide` answers when it is to make a row of so many floats on the way.
+/// The answer of the model `wide` to a request for an intermediate row of this many floats.
 fn widen(server: &Server, columns: i64) -> Answer {
     let body = json!({ "inputs": [
         { "name": "x", "datatype": "FP32", "shape": [1, 1], "data": [1.0] },
@@ -182,7 +181,7 @@ fn a_library_that_is_gone_is_the_hosts_fault_and_no_path_is_said() {
     let away = folder.path().join("away.so");
     std::fs::rename(&library, &away).unwrap();
     let put = || server.admin.put("/admin/v1/models/digits", &files::model("digits"));
-    let named = ["model \"digits\"", "no fault of the model's"];
+    let named = ["model \"digits\"", "not because of the model"];
     let detail = put().refused(500, "internal", &named);
     assert!(!detail.contains('/') && !detail.contains("libonnxruntime"), "{detail}");
     server.log_with(library.to_str().unwrap());

@@ -1,4 +1,4 @@
-//! Everything that the plugin `hostile` does, and what its caller is told.
+//! Everything that the plugin `hostile` does, and the answers to its callers.
 //!
 //! Deeds that one sentence describes have a test of their own; those that only cost the host
 //! something are done one after the other on one server, and each may end in one of several ways:
@@ -10,7 +10,7 @@ use crate::support::client::Answer;
 use crate::support::deeds::{bomb_picture, ends_of, small_picture};
 use crate::support::server::Server;
 
-/// What one deed came to.
+/// The outcome of one deed.
 struct Deed {
     server: Server,
     answer: Answer,
@@ -144,13 +144,13 @@ fn wrong_name() {
 
 #[test]
 fn wrong_dtype() {
-    let named = ["input \"input\" has datatype INT64, the model wants FP32"];
+    let named = ["input \"input\" has datatype INT64, but the model needs FP32"];
     done("wrong-dtype").refused(500, "plugin_invalid_output", &named);
 }
 
 #[test]
 fn wrong_shape() {
-    let named = ["input \"input\" has shape [1, 784], the model wants [-1, 1, 28, 28]"];
+    let named = ["input \"input\" has shape [1, 784], but the model needs [-1, 1, 28, 28]"];
     done("wrong-shape").refused(500, "plugin_invalid_output", &named);
 }
 
@@ -158,7 +158,7 @@ fn wrong_shape() {
 fn wrong_length() {
     let mut deed = done("wrong-length");
     deed.refused(500, "plugin_failed", &["pre: the plugin failed"]);
-    deed.server.log_with("3136 bytes long, dtype and shape ask for 3248");
+    deed.server.log_with("3136 bytes long, but dtype and shape need 3248");
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn pictures_between_two_sizes_are_bounded() {
     for deed in ["resize-chain", "resize-long"] {
         deeds.ends(deed);
     }
-    // Within the largest side: what lies between is to be known, not guessed from the side.
+    // Within the largest side: the size must be computed, not guessed from the side.
     deeds.ends("resize-sides");
 }
 

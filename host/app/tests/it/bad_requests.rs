@@ -1,4 +1,4 @@
-//! Requests that the data plane refuses, each with a code and with what is wrong.
+//! Requests that the data plane refuses, each with a code and its fault.
 
 use serde_json::{Value, json};
 
@@ -129,7 +129,7 @@ fn a_body_that_says_it_is_too_large_is_refused_unread() {
         let answer = Raw::sent(&server.data, &format!("{head}{begun}")).answer();
         answer.refused(413, "body_too_large", &["limit of 100 bytes"]);
     }
-    // What is just within the limit is read, and is no picture.
+    // A body just within the limit is read, and is not a picture.
     server.data.post("/v1/acme/infer", &[b'a'; 100]).refused(415, "unsupported_media_type", &[]);
 }
 
@@ -232,7 +232,7 @@ fn items_that_the_ranker_cannot_take() {
         &json!({ "max_batch_size": 4, "max_queue_rows": 8, "max_tenant_queue_rows": 8 }),
     );
     let many = |count| ranker_body(&vec![good.clone(); count]).to_string();
-    let named = ["request has 9 rows", "queue holds 8"];
+    let named = ["request has 9 rows", "queue holds at most 8"];
     rank(&many(9)).refused(422, "unprocessable", &named);
     let ranked: Value = serde_json::from_str(&rank(&many(7)).text()).unwrap();
     assert_eq!(ranked["items"].as_array().map(Vec::len), Some(7), "more than a batch holds");

@@ -1,4 +1,5 @@
-//! Files that are no plugin or no model: refused with the reason, while the old version serves on.
+//! Files that are not plugins or models: refused with the reason, while the old version continues
+//! to serve.
 
 use wit_component::StringEncoding;
 
@@ -66,7 +67,7 @@ fn a_truncated_plugin() {
 
 #[test]
 fn a_function_that_goes_on_for_too_long() {
-    let named = ["a function of it has 1048", "bytes of code; the limit is 1048576"];
+    let named = ["one function has 1048", "bytes of code; the limit is 1048576"];
     plugin_refused(&guests::with_code(1 << 20), &named);
 }
 
@@ -114,8 +115,7 @@ fn a_component_that_needs_wasi() {
 
 #[test]
 fn a_component_with_too_many_modules() {
-    let named =
-        ["an instance of it has 65 core module instances; the limit is 64 (plugin_instances)"];
+    let named = ["one instance has 65 core module instances; the limit is 64 (plugin_instances)"];
     plugin_refused(&guests::with_instances(65), &named);
     plugin_refused(&guests::with_instances(64), &["does not fit the contract"]);
 }

@@ -30,8 +30,8 @@ fn a_preferred_size_is_waited_for_and_a_new_configuration_applies_at_once() {
     server.assert_reads("acme", 3);
 }
 
-/// A request waits for a second one, which never comes. The queue gets another limit meanwhile, and then
-/// no delay.
+/// A request waits for a second one, which never comes. The queue gets another limit meanwhile, and
+/// then no delay.
 #[test]
 fn a_changed_queue_limit_takes_effect_at_once_and_loads_nothing() {
     let server = Server::start();
@@ -59,7 +59,8 @@ fn a_changed_queue_limit_takes_effect_at_once_and_loads_nothing() {
         configure(&json!({}));
     });
     let model = model();
-    // One lane did it all, on one instance: counters and runs begin anew where a model is loaded.
+    // One lane served all of it, on one instance: if a model is loaded again, its counters and runs
+    // start again.
     let statistics = &model["statistics"];
     assert_eq!((&statistics["success"], &statistics["refused"]), (&json!(2), &json!(1)));
     assert_eq!((&statistics["fail"], &model["providers"][0]["runs"]), (&json!(1), &json!(2)));
@@ -92,9 +93,9 @@ fn many_digits(rows: usize) -> InferBody {
     infer_body(&[input], json!({}))
 }
 
-/// A batch that was long is all that the model has learned from, so it expects the next one to be
-/// as long; and one request is queued, as it waits for a second one to share a batch with. Who has
-/// half the time of a batch left is told at once that it does not suffice.
+/// The model has learned only from one long batch, so it expects the next one to be as long. One
+/// request is queued, because it waits for a second one to share its batch. A request with half the
+/// time of a batch left is refused at once.
 #[test]
 fn what_cannot_be_answered_in_time_is_refused_early() {
     const ROWS: usize = 4096;
@@ -112,7 +113,7 @@ fn what_cannot_be_answered_in_time_is_refused_early() {
     let batch_ms = statistics()["compute_infer_us"].as_u64().unwrap() / 1000;
     let limits = json!({ "timeout_ms": (batch_ms / 2).max(1) });
     server.pipeline("acme", "hurried", &processor("digits", limits));
-    // Those that wait are not to run out of time while hurried ones are tried.
+    // Waiting requests must not run out of time while hurried ones are tried.
     server.pipeline("acme", "digits", &processor("digits", json!({ "timeout_ms": 100_000 })));
     std::thread::scope(|scope| {
         scope.spawn(|| server.assert_reads("acme", 1));

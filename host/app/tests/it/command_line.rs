@@ -1,5 +1,5 @@
-//! The command line as a person meets it: each mistake is one line that says what to do, and no
-//! backtrace, whatever `RUST_BACKTRACE` says.
+//! The command line as a person sees it: each mistake is one line that says what to do, without a
+//! backtrace, even if `RUST_BACKTRACE` asks for one.
 
 use std::fs;
 use std::io::Write;
@@ -25,7 +25,7 @@ fn gristmill(directory: &Path, arguments: &[&str]) -> Output {
     command.env("RUST_BACKTRACE", "1").output().unwrap()
 }
 
-/// What a command that has to fail says: one line on standard error.
+/// The message of a command that must fail: one line on standard error.
 #[track_caller]
 fn refused(directory: &Path, arguments: &[&str]) -> String {
     let output = gristmill(directory, arguments);
@@ -36,7 +36,7 @@ fn refused(directory: &Path, arguments: &[&str]) -> String {
     said
 }
 
-/// What a push that has to fail says.
+/// The message of a push that must fail.
 #[track_caller]
 pub(crate) fn push_refused(arguments: &[&str]) -> String {
     let directory = tempfile::tempdir().unwrap();
@@ -87,7 +87,7 @@ fn a_wrong_flag_is_named_with_its_value() {
 
 #[test]
 fn a_server_that_does_not_run() {
-    // Bound and let go: nothing listens there.
+    // Bound and closed again: nothing listens there.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let said = push_refused(&["--tenant", "acme", "--admin", &address]);
     assert_line_names(&said, &[&address, "nothing listens", "does `gristmill serve` run there?"]);

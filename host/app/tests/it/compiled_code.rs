@@ -1,4 +1,4 @@
-//! The compiled code on disk: made once, whole, verified, and removed when nobody needs it.
+//! The compiled code on disk: made once, whole, verified, and removed when it is unused.
 
 use std::fs;
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
@@ -178,7 +178,7 @@ fn code_of_another_host() {
     fs::copy(from, to).unwrap();
     let server = setup.start();
     server.assert_reads_digits("acme");
-    server.log_with("its checksum is another");
+    server.log_with("its checksum does not match");
 }
 
 #[test]
@@ -210,8 +210,7 @@ fn what_is_left_behind_is_removed() {
     let server = setup.start();
     assert!([&aside, &old, &engine].iter().all(|path| !path.exists()));
     server.assert_reads_digits("acme");
-    // Plugins that are replaced or deleted take their code along; those that are served keep
-    // theirs.
+    // The code of replaced or deleted plugins is removed; that of served plugins stays.
     server.plugin("acme", "spare", "hostile");
     let setup = server.kill();
     assert_eq!(code_of(&setup).len(), 2);

@@ -1,4 +1,4 @@
-//! Compiling happens in child processes, within limits, while everything else goes on.
+//! Compiling happens in child processes, within limits, while everything else continues.
 
 use std::fs;
 use std::thread;

@@ -1,4 +1,4 @@
-//! Connections: how many there may be, what waits for whom, and heads that are none.
+//! Connections: their limits, which of them close to make room, and malformed heads.
 
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpStream};
@@ -19,7 +19,7 @@ fn used(server: &Server) -> Raw {
     raw
 }
 
-/// As few places as there can be, all of which one client may take.
+/// The fewest places that are possible. One client may take all of them.
 fn sixteen_places() -> Setup {
     let setup = Setup::new().flag("--connections-max", "16");
     setup.flag("--connections-per-client-max", "100")
@@ -38,7 +38,7 @@ fn idle_connections_make_room_for_others_and_for_the_operator() {
     let admin: Vec<_> = (0..100).map(|_| Raw::open(&server.admin)).collect();
     server.status();
     assert_eq!(server.data.get("/livez").status, 200);
-    // Those that were used make room as well, once they have waited for a moment.
+    // Used connections make room as well, once they have waited for a moment.
     let idle: Vec<_> = (0..300).map(|_| used(&server)).collect();
     server.status();
     server.put_json("tenants/late", &json!({ "open": true }));
@@ -168,7 +168,11 @@ fn a_request_names_its_host_once() {
         for hosts in ["", "host: a\r\nhost: a\r\n", "host: a\r\nHost: b\r\n"] {
             let head = format!("GET /livez HTTP/1.1\r\n{hosts}\r\n");
             let answer = Raw::sent(plane, &head).answer();
-            answer.refused(400, "invalid_request", &["Host headers are given: must be one"]);
+            answer.refused(
+                400,
+                "invalid_request",
+                &["Host headers are given: exactly one is needed"],
+            );
         }
     }
     // As HTTP/1.0 has it.

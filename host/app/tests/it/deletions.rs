@@ -1,4 +1,4 @@
-//! Deleting: what is in use stays, unless its users are to go as well.
+//! Deleting: things in use stay, unless their users are deleted as well.
 
 use serde_json::{Value, json};
 

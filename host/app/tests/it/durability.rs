@@ -1,4 +1,4 @@
-//! What was acknowledged outlives the process; what is under way outlives the signal.
+//! Acknowledged changes outlive the process; requests under way outlive the signal.
 
 use std::thread;
 
@@ -99,7 +99,7 @@ fn a_termination_waits_no_longer_than_configured() {
     server.log_with("still under way when the drain timeout passed");
 }
 
-/// Spoil what the store holds of a model.
+/// Damage the store's file of a model.
 fn damage_model(server: Server, model: &str) -> Server {
     let digest = server.status()["models"][model]["digest"].as_str().unwrap().to_owned();
     let hex = digest.strip_prefix("sha256:").unwrap();

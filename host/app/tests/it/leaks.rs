@@ -15,7 +15,7 @@ mod dice;
 #[path = "../../../imaging/tests/it/sketch.rs"]
 mod sketch;
 
-/// What the other tenant sends, over and over.
+/// The bytes that the other tenant sends, over and over.
 const SECRET: &[u8; 8] = b"\xf3secret\x9b";
 
 /// Pictures of this size take a buffer of the same class as the secrets that come before them.

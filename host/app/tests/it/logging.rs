@@ -1,4 +1,4 @@
-//! The log: it stops nothing, it says whose request a line is about, and nobody forges it.
+//! The log: it delays nothing, its lines name their requests, and they cannot be forged.
 
 use serde_json::{Value, json};
 

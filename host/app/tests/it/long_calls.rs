@@ -1,4 +1,4 @@
-//! Long plugin calls: on which threads they run, what they are charged, what they hold.
+//! Long plugin calls: their threads, their CPU time and their memory.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -106,7 +106,7 @@ fn what_calls_hold_counts_against_their_tenant() {
         let answer = server.data.post(&format!("/v1/acme/infer/patient?do={deed}"), b"");
         answer.refused(429, "tenant_busy", &["bytes in flight", "8388608"]);
     }
-    // What they held is given back.
+    // Their memory is given back.
     assert_eq!(server.data.post("/v1/acme/infer/patient", b"").text(), "harmless");
     assert_eq!(server.status()["tenants"]["acme"]["bytes_under_way"], 0);
 }

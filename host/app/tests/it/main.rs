@@ -1,11 +1,11 @@
 //! The server from outside: the real binary, real plugins and models, real HTTP.
 //!
 //! Each test starts a server of its own on free ports, with its own data directory, and kills it
-//! when it ends, so tests run side by side and in any order. Nothing waits for a time to pass:
-//! a server says when it listens, and everything else is an answer to a request.
+//! when it ends, so tests run side by side and in any order. No test sleeps: a server prints when
+//! it listens, and everything else is an answer to a request.
 //!
-//! `support` is what they share; the rest are the tests. `cargo xtask test` builds the plugins and
-//! fetches ONNX Runtime for them.
+//! `support` has the parts that they share; the other files are the tests. `cargo xtask test`
+//! builds the plugins and fetches ONNX Runtime for them.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]

@@ -1,4 +1,4 @@
-//! A tenant beside one that does all that a plugin can do wrong.
+//! A tenant beside another one whose plugins do everything wrong that a plugin can.
 
 use std::thread;
 
@@ -6,8 +6,8 @@ use crate::support::deeds::{bomb_picture, ends_of, small_picture};
 use crate::support::load::under_load;
 use crate::support::server::Server;
 
-/// What is done. With time running out beside many others, each deed may end with a timeout too;
-/// and with 429, where the others hold all that the tenant may.
+/// The ends that a deed may have here. Beside many others, each deed may also end with a timeout,
+/// and with 429 if the others hold all of the tenant's budget.
 const DEEDS: [&str; 36] = [
     "trap",
     "post-trap",

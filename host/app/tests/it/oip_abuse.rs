@@ -1,5 +1,5 @@
-//! What no client of the Open Inference Protocol should send, and what many clients do at once: an
-//! error or a closed connection, and nobody else affected.
+//! Requests that no client of the Open Inference Protocol should send, and many clients at once:
+//! they get an error or a closed connection, and other clients are not affected.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -26,7 +26,7 @@ fn ranker(setup: Setup) -> Server {
     server
 }
 
-/// One row for `ranker`: what it answers shows that the server still serves.
+/// One row for `ranker`: its answer shows that the server still serves.
 fn row() -> Value {
     let data = vec![0.5; 32];
     json!({ "inputs": [{ "name": "input", "datatype": "FP32", "shape": [1, 32], "data": data }] })
@@ -81,8 +81,8 @@ fn encodings_that_are_none_and_bodies_that_grow() {
     let send = |encoding: &str, body: &[u8]| {
         server.data.send("POST", PATH, &[("content-encoding", encoding)], Some(body))
     };
-    send("gzip", b"no gzip").refused_by_protocol(400, &["the body is no gzip"]);
-    send("deflate", b"no deflate").refused_by_protocol(400, &["the body is no deflate"]);
+    send("gzip", b"no gzip").refused_by_protocol(400, &["the body is not valid gzip"]);
+    send("deflate", b"no deflate").refused_by_protocol(400, &["the body is not valid deflate"]);
     send("br", b"").refused_by_protocol(415, &["content-encoding is \"br\"", "gzip and deflate"]);
     let gzip = |body: &[u8]| {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
@@ -99,7 +99,7 @@ fn encodings_that_are_none_and_bodies_that_grow() {
     let mut whole = [gzip(first), gzip(second)].concat();
     assert_eq!(send("GZip", &whole).status, 200);
     whole.extend(b"and more");
-    send("gzip", &whole).refused_by_protocol(400, &["the body is no gzip"]);
+    send("gzip", &whole).refused_by_protocol(400, &["the body is not valid gzip"]);
     let mut zlib = ZlibEncoder::new(Vec::new(), Compression::best());
     zlib.write_all(text.as_bytes()).unwrap();
     let mut whole = zlib.finish().unwrap();
@@ -124,7 +124,7 @@ fn clients_that_leave_or_never_finish() {
         let answer = Raw::sent(&server.data, &format!("{}{{", raw::post(PATH, &[length]))).answer();
         answer.refused_by_protocol(408, &["did not arrive within the timeout"]);
     }
-    // Says that it is much; sends nothing.
+    // Announces a large body and sends nothing.
     let head = raw::post(PATH, &["connection: close", "content-length: 99999999999"]);
     Raw::sent(&server.data, &head).answer().refused_by_protocol(413, &["limit of 67108864 bytes"]);
     serves(&mut server);
@@ -136,7 +136,7 @@ fn refused_requests_and_the_connections_they_came_by() {
     let text = row().to_string();
     let good = raw::post(PATH, &[&format!("content-length: {}", text.len())]);
     let answers = |raw: &mut Raw| [raw.read_until("\r\n\r\n"), raw.read_until("}")];
-    // What is little and on its way is waited for.
+    // The server waits for the rest of a small body.
     let nothing = |headers: &[&str]| raw::post("/v2/models/nothing/infer", headers);
     let much = " ".repeat(50_000);
     let in_chunks = |head: &str, body: &str| {
@@ -159,7 +159,8 @@ fn refused_requests_and_the_connections_they_came_by() {
         assert!(head.starts_with("HTTP/1.1 200 ") && !head.contains("close"), "{head}");
         client.read_until("]}]}");
     }
-    // What does not come, is much, or would have to be asked for, is not: and the client is told.
+    // It does not wait for a body that does not come, is large, or needs `100 Continue`; the answer
+    // says so.
     for lost in [
         nothing(&["content-length: 9"]),
         nothing(&["content-length: 900000"]),
@@ -169,7 +170,7 @@ fn refused_requests_and_the_connections_they_came_by() {
         assert_eq!(answer.header("connection"), "close", "{lost}");
         answer.refused_by_protocol(404, &["nothing"]);
     }
-    // Nor is anything read for a tenant that may not.
+    // Nothing is read for a client that was not admitted.
     let load = raw::post("/v2/repository/models/ranker/load", &["content-length: 9"]);
     let answer = Raw::sent(&server.data, &format!("{load}no object")).read_until("}");
     assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
@@ -233,13 +234,13 @@ fn connections_that_were_used_and_wait() {
         })
         .collect();
     let calls: Vec<_> = (0..CONNECTIONS / 10).map(|_| h2::connect(&server.grpc)).collect();
-    // What they hold is given back once they have waited for a while.
+    // Their memory is given back once they have waited for a while.
     let grown = || server.resident_bytes().saturating_sub(before) / (CONNECTIONS + calls.len());
     eventually("at most 32 KiB for each connection that waits", || grown() <= 32 << 10);
     let row = row().to_string();
     let large = format!("{row}{}", " ".repeat(100_000));
     for used in idle.iter_mut().take(100) {
-        // Two at once, the second of them in part; then a large one, which is read outside hyper.
+        // Two at once, the second of them in part; then a large one.
         let (first, rest) = live.split_at(10);
         used.send(format!("{live}{first}").as_bytes());
         used.read_until("live");

@@ -1,4 +1,4 @@
-//! What one tenant's requests and answers may hold of the host's memory, and for how long.
+//! The memory that one tenant's requests and answers may hold, and for how long.
 
 use std::io::Write;
 
@@ -96,7 +96,7 @@ fn assert_busy(answer: &Answer) {
     assert_eq!(answer.header("retry-after"), "1");
 }
 
-/// So little that one read brings it: whoever refuses it has read it.
+/// So small that one read brings all of it: it is read even if it is refused.
 const LITTLE: usize = 12 << 10;
 
 #[test]

@@ -48,7 +48,7 @@ fn server() -> Server {
     server.put_json("tenants/acme", &json!({ "api_keys": [KEY], "models": granted }));
     let other = json!({ "api_keys": [OTHERS_KEY], "models": ["identity-int64", "ranker"] });
     server.put_json("tenants/other", &other);
-    // With it comes a model that is granted to nobody.
+    // This also brings a model that is granted to no tenant.
     server.digits_for("acme");
     for plugin in ["ranker-pre", "ranker-post"] {
         server.plugin("acme", plugin, plugin);

@@ -1,5 +1,5 @@
-//! Large messages that would become much more than they are: each is refused or served within three
-//! times its size, and nobody else notices.
+//! Large messages that would need many times their size: each is refused or served within three
+//! times its size, and other clients do not notice.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,8 @@ use crate::support::setup::Setup;
 const PATH: &str = "/v2/models/ranker/infer";
 const MIB: usize = 1 << 20;
 
-/// What each message has in bytes, about, and what the server may take beside three times that.
+/// The approximate size of each message, and the memory that the server may take besides three
+/// times that size.
 const MESSAGE_BYTES: usize = 24 * MIB;
 const SLACK: usize = 16 * MIB;
 
@@ -41,7 +42,7 @@ fn beside_a_neighbour(server: &Server, attack: impl FnOnce()) {
     });
 }
 
-/// Fails where the server takes more for a message of `bytes` bytes than it may.
+/// Fails if the server takes too much memory for a message of `bytes` bytes.
 #[track_caller]
 fn within_bounds(server: &Server, name: &str, bytes: usize, send: impl FnOnce()) {
     let before = server.resident_bytes();
@@ -88,12 +89,20 @@ fn json_that_becomes_more_than_it_is() {
         ),
         ("nested", format!(r#"{{"id":{}"#, much("[")), "JSON cannot be read"),
         ("nested data", input("FP32", "[1]", &format!("{0}{1}", much("[[[["), "]")), "JSON cannot"),
-        ("a name", format!(r#"{{"id":"{}"}}"#, much("aaaa")), "1024 bytes are the longest"),
-        ("a name with escapes", format!(r#"{{"id":"{}"}}"#, much(r"\n\u00e4")), "are the longest"),
+        ("a name", format!(r#"{{"id":"{}"}}"#, much("aaaa")), "the limit is 1024"),
+        (
+            "a name with escapes",
+            format!(r#"{{"id":"{}"}}"#, much(r"\n\u00e4")),
+            "the limit is 1024",
+        ),
         ("no list", format!(r#"{{"inputs":"{}"}}"#, much("aaaa")), "a list of inputs"),
-        ("elements", input("INT64", &format!("[{count}]"), &format!("[{ones}1]")), "in memory"),
+        (
+            "elements",
+            input("INT64", &format!("[{count}]"), &format!("[{ones}1]")),
+            "bytes of memory",
+        ),
         ("more elements", input("INT64", "[1, 32]", &format!("[{ones}1]")), "more elements than"),
-        ("elements that claim", input("INT64", "[9000000000]", "[1]"), "ask for 72000000000"),
+        ("elements that claim", input("INT64", "[9000000000]", "[1]"), "need 72000000000"),
     ];
     beside_a_neighbour(&server, || {
         for (name, text, expected) in &documents {

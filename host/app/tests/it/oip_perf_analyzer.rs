@@ -1,5 +1,5 @@
 //! The Open Inference Protocol under perf_analyzer, its standard load client. Windows are short and
-//! may vary: what counts is that it finds everything it asks for and that its figures add up.
+//! may vary. The tests check only that it finds everything it needs and that its figures add up.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +16,7 @@ use crate::support::setup::Setup;
 const KEY: &str = "the-key-of-acme-1";
 const RANKER: [&str; 4] = ["-m", "ranker", "--shape", "input:32"];
 const CONCURRENCY: [&str; 2] = ["--concurrency-range", "4"];
-/// What it reports only with the statistics extension, in microseconds.
+/// Columns that it reports only with the statistics extension, in microseconds.
 const SERVER_COLUMNS: [&str; 4] =
     ["Server Queue", "Server Compute Input", "Server Compute Infer", "Server Compute Output"];
 

@@ -1,5 +1,5 @@
-//! What the Open Inference Protocol says of models over HTTP, where none of its clients has a word
-//! for it.
+//! The Open Inference Protocol's descriptions of models over HTTP that none of its clients asks
+//! for.
 
 use serde_json::{Value, json};
 

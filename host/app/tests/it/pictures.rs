@@ -1,5 +1,4 @@
-//! Pictures that cost more or less than they look: what they are charged, and on which threads they
-//! are looked at.
+//! Pictures that cost more or less than they seem to: their charge, and the threads that read them.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! The release log: what was changed in it, or is missing from it, is found when the server starts;
-//! and what killed processes and refused uploads leave in the store.
+//! The release log: changed and missing releases are found when the server starts. Also the files
+//! that killed processes and refused uploads leave in the store.
 
 use std::fs;
 use std::path::PathBuf;
@@ -154,7 +154,7 @@ fn a_log_that_was_replaced_as_a_whole() {
     for number in 1..=4 {
         fs::copy(file(&other, number), file(&setup, number)).unwrap();
     }
-    refused(&setup, &["release 4 in the log is another one than this server wrote"]);
+    refused(&setup, &["release 4 in the log is not the one that this server wrote"]);
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn a_log_of_an_older_version_is_read_and_goes_on_with_digests() {
     refused(&setup, &["release 3 in the log cannot be used", "does not follow release 2"]);
     fs::write(file(&setup, 2), old_release(2, "other")).unwrap();
     fs::write(file(&setup, 4), old_release(4, "stripped")).unwrap();
-    refused(&setup, &["release 4 in the log cannot be used", "it carries no digest"]);
+    refused(&setup, &["release 4 in the log cannot be used", "it has no digest"]);
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn leftovers_of_killed_writes_are_removed_at_the_start() {
         fs::write(path, "left").unwrap();
     }
     let server = setup.start();
-    server.logs("removed what killed writes and refused uploads had left in the store");
+    server.logs("removed files of interrupted writes and refused uploads from the store");
     for path in [begun, unnamed, release] {
         assert!(!path.exists(), "{}", path.display());
     }

@@ -1,4 +1,4 @@
-//! What a tenant gets when all is well.
+//! Answers to valid requests.
 
 use std::process::Command;
 

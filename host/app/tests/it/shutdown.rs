@@ -1,4 +1,4 @@
-//! The start and the end: what is said while the state loads, and how a server takes leave.
+//! The start and the end: answers while the state loads, and the shutdown.
 
 use std::fs;
 use std::process::Command;
@@ -18,7 +18,7 @@ fn a_server_that_is_to_end_says_so_and_serves_on_for_a_while() {
     server.digits("acme");
     assert_eq!(server.data.get("/readyz").status, 200);
     server.signal_terminate();
-    server.log_with("about to shut down");
+    server.log_with("shutting down soon");
     let answer = server.data.get("/readyz");
     answer.refused(503, "unavailable", &["the server is shutting down"]);
     assert_eq!(server.data.get("/v2/health/ready").status, 400);
@@ -67,7 +67,7 @@ fn a_signal_during_the_drain_ends_the_server_at_once() {
     assert_eq!(status.code(), Some(0));
     assert!(told.elapsed() < Duration::from_secs(45), "it took {:?}", told.elapsed());
     let log = fs::read_to_string(setup.log_path()).unwrap();
-    assert!(log.contains("told to end again: ending at once"), "{log}");
+    assert!(log.contains("another signal: ending at once"), "{log}");
     drop(slow);
 }
 
@@ -76,7 +76,7 @@ fn a_server_that_loads_lives_is_not_ready_and_can_be_ended() {
     let setup = Setup::new();
     let log = setup.data_dir().join("store/log");
     fs::create_dir_all(&log).unwrap();
-    // Opening it waits for a writer, who never comes: a start that takes for ever.
+    // Opening it waits for a writer that never comes: a start that takes for ever.
     let release = log.join(format!("{:020}.json", 1));
     assert!(Command::new("mkfifo").arg(&release).status().unwrap().success());
     let server = setup.start_loading();
@@ -131,7 +131,7 @@ fn a_server_of_which_nothing_serves_is_not_ready() {
     let named = ["nothing can serve", "all pipelines (2)", "all models (2)"];
     let detail = server.data.get("/readyz").refused(503, "unavailable", &named);
     assert!(!detail.contains("acme") && !detail.contains("digits"), "{detail}");
-    // Who can mend it can still do so.
+    // An operator can still repair it.
     server.digits("acme");
     assert_eq!(server.data.get("/readyz").status, 200);
 }

@@ -1,8 +1,8 @@
-//! What the tests share. In reading order: `setup` starts a `server`, whose `process` it is, of
-//! which the kernel gives `figures`; `client`, `raw` and `h2` speak to it; `deploy` puts tenants on
-//! it; `files` are the plugins, models and pictures, `onnx` makes odd models, `guests` and
-//! `modules` odd plugins, `deeds` is all that the plugin `hostile` does; `load` is many requests at
-//! once; `eventually` waits, `words` looks at messages.
+//! The parts that the tests share. In reading order: `setup` starts a `server`, whose `process` it
+//! is, of which the kernel gives `figures`; `client`, `raw` and `h2` speak to it; `deploy` puts
+//! tenants on it; `files` has the plugins, models and pictures, `onnx` makes unusual models,
+//! `guests` and `modules` make unusual plugins, `deeds` lists the deeds of the plugin `hostile`;
+//! `load` sends many requests at once; `eventually` waits, `words` checks messages.
 
 mod figures;
 mod process;

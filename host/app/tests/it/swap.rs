@@ -1,4 +1,4 @@
-//! Replacing what serves while it serves.
+//! Replacing plugins and models while they serve.
 
 use serde_json::json;
 

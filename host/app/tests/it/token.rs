@@ -1,4 +1,4 @@
-//! The admin token of a first start, what becomes of it when that fails, and how to get a new one.
+//! The admin token of a first start, also of one that fails, and getting a new token.
 
 use std::fs;
 use std::net::TcpListener;
@@ -17,7 +17,7 @@ fn status(server: &Server, token: &str) -> u16 {
     server.admin.with_token(token).get("/admin/v1/status").status
 }
 
-/// Run `gristmill token reset`: the new token, and what is said on standard error.
+/// Run `gristmill token reset`. Returns the new token and the text on standard error.
 #[track_caller]
 fn reset(setup: &Setup) -> (String, String) {
     let data_dir = setup.data_dir();

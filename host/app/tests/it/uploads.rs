@@ -1,4 +1,4 @@
-//! Uploads that meet, that are slow, or whose clients leave.
+//! Uploads that run at the same time, that are slow, or whose clients leave.
 
 use std::thread;
 
@@ -47,7 +47,7 @@ fn a_file_and_a_configuration_that_meet_hold_up_no_other_change() {
         let config = scope.spawn(move || admin.put_json("/admin/v1/models/m/config", &config));
         waiting(3);
         drop(busy);
-        // One of them is made. What the other one comes to with it takes minutes to load.
+        // One of the changes is made. Loading the other one takes minutes.
         eventually("one is made", || file.is_finished() != config.is_finished());
         let is_both = |job: &Value| {
             job["state"] == "running" && !job["subject"].as_str().unwrap().contains(&first)

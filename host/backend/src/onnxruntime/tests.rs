@@ -71,7 +71,7 @@ fn outputs_of_other_shapes_than_the_model_says_are_not_bound() {
     assert_eq!(outputs[0].shape(), [4, 1]);
     assert!(instance.pinned.is_none());
 
-    // What fails anyway is not held against the binding.
+    // A failure that also occurs without the binding is not the binding's fault.
     instance.pinned = pinned::allocator(&instance.session, &MemoryInfo::default());
     let wrong = TensorInfo { dims: vec![None, Some(3)], ..input_info };
     assert!(instance.run(&[input(&pool, &wrong, 4, 0)]).is_err());

@@ -19,7 +19,7 @@ const PART: u32 = 10;
 /// Below this part of the expected rows it did not pay.
 const GAIN_MIN: f64 = 0.25;
 
-/// Where it does not pay it is tried after so many batches.
+/// If it does not pay, it is tried again after this many batches.
 const TRY_EVERY: u32 = 32;
 
 /// Whether to wait for clients to come back, and the wait that goes on.

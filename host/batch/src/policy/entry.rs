@@ -50,7 +50,7 @@ impl<T> Entry<T> {
     }
 }
 
-/// What a request would add to the queue.
+/// The load that a request adds to the queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Size {
     pub(crate) rows: usize,
@@ -66,7 +66,7 @@ pub(super) struct QueuedEntry<T> {
     pub(super) entry: Entry<T>,
 }
 
-/// What becomes of a queued entry that is looked at.
+/// The decision on a queued entry.
 pub(super) enum Verdict {
     Serve,
     Gone,
@@ -74,7 +74,7 @@ pub(super) enum Verdict {
     Delay,
 }
 
-/// What is taken off the queue: a batch, empty if none is due, and the entries that are too late.
+/// The entries taken off the queue: a batch, empty if none is due, and the late entries.
 #[derive(Debug)]
 pub(crate) struct Taken<T> {
     pub(crate) batch: Vec<Entry<T>>,

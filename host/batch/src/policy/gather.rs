@@ -3,16 +3,16 @@
 //! Requests come in bursts: one look at the sockets brings several, whose tasks then run one after
 //! the other on the same thread. If each ran its own rows at once there would be no batches. So a
 //! task that may lead lets the runtime's other tasks go first, once: requests that they submit join
-//! its batch. Where nobody joins, that is tried only now and then.
+//! its batch. If no request joins, that is tried only now and then.
 
 use std::time::{Duration, Instant};
 
 use super::trial::Trial;
 
-/// After so many times that nobody joined it does not pay.
+/// After this many times without a joining request it does not pay.
 const ALONE_MAX: u32 = 4;
 
-/// Where it does not pay it is tried once in so many requests.
+/// If it does not pay, it is tried once in this many requests.
 const TRY_EVERY: u32 = 64;
 
 /// If the gathering task is delayed longer than this, the next submitter leads.
@@ -21,7 +21,7 @@ const GATHERED_FOR_MAX: Duration = Duration::from_micros(100);
 /// Whether gathering pays, and whether a task gathers now.
 #[derive(Debug)]
 pub(crate) struct Gather {
-    /// How often in a row nobody joined.
+    /// The number of consecutive times without a joining request.
     alone: u32,
     trial: Trial,
     /// Since when a task lets others go first.

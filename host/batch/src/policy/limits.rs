@@ -19,7 +19,7 @@ pub enum Full {
         queued: usize,
         /// The limit.
         max: usize,
-        /// What of: rows, bytes or shapes.
+        /// The unit: rows, bytes or shapes.
         unit: &'static str,
     },
     /// That of one tenant.
@@ -29,7 +29,7 @@ pub enum Full {
         queued: usize,
         /// The limit.
         max: usize,
-        /// What of: rows, bytes or shapes.
+        /// The unit: rows, bytes or shapes.
         unit: &'static str,
     },
     /// That of one priority level.

@@ -54,8 +54,8 @@ fn a_run_is_told_to_end_once_and_only_when_it_is_due() {
     let (mut running, now) = (Running::default(), Instant::now());
     let (first, told_first) = begin(&mut running, now + SECOND);
     let (second, told_second) = begin(&mut running, now + 3 * SECOND);
-    assert_eq!((running.tell(now), running.tell(now + SECOND)), (0, 1));
-    assert_eq!(running.tell(now + 2 * SECOND), 0);
+    assert_eq!((running.tell_overdue(now), running.tell_overdue(now + SECOND)), (0, 1));
+    assert_eq!(running.tell_overdue(now + 2 * SECOND), 0);
     assert_eq!((told_first.counts(), told_second.counts()), ((1, 0), (0, 0)));
     assert!(running.end(first) && running.end(second));
     assert_eq!(running.len(), 0);
@@ -67,7 +67,7 @@ fn a_run_that_does_not_heed_it_is_lost_until_it_ends() {
     let (mut running, now) = (Running::default(), Instant::now());
     let (first, told) = begin(&mut running, now);
     let (second, _) = begin(&mut running, now + SECOND);
-    running.tell(now);
+    running.tell_overdue(now);
     assert!(running.lose(now - SECOND).is_none(), "it was told later");
     assert!(running.lose(now).is_some() && running.lose(now).is_none());
     assert!(running.end(second) && running.is_empty() && running.len() == 1);

@@ -105,8 +105,8 @@ impl LockedState<'_> {
         }
     }
 
-    /// When a request that arrives now is expected to be answered. None before anything was
-    /// learned, and if it would be served at once: then it is worth trying, whatever was learned.
+    /// When a request that arrives now is expected to be answered. None if nothing was learned yet,
+    /// or if it would be served at once: then it is always worth trying.
     fn expected(&self, arrival: &Arrival<'_>) -> Option<Duration> {
         let Arrival { tenant, weight, level, size: Size { rows, .. }, at, .. } = *arrival;
         let max = self.lane.max_batch_size;

@@ -30,9 +30,9 @@ impl LockedState<'_> {
         self.state.running.is_empty()
     }
 
-    /// Tell the runs to end that are due at `now`; how many.
+    /// Tell the runs that are due at `now` to end. Returns their number.
     pub(crate) fn tell_overdue(&mut self, now: Instant) -> usize {
-        let told = self.state.running.tell(now);
+        let told = self.state.running.tell_overdue(now);
         if told > 0 {
             self.lane.tally.recent().given_up += told as u64;
         }

@@ -1,4 +1,5 @@
-//! Who runs the next batch, on which instance, and which waiting worker is woken for it.
+//! Scheduling: the runner and the instance of the next batch, and the waiting worker to wake for
+//! it.
 //!
 //! `policy` decides which requests are in the batch and whether it is due; this decides the rest.
 

@@ -16,7 +16,7 @@ use super::native;
 /// The stack of each thread.
 const STACK_BYTES: usize = 256 << 10;
 
-/// What a look at the clock takes.
+/// The time of reading the clock.
 const TICK: Duration = Duration::from_micros(1);
 
 thread_local! {

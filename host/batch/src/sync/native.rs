@@ -41,10 +41,10 @@ impl Condvar {
     }
 }
 
-/// Start a thread that nobody joins.
+/// Start a detached thread.
 ///
 /// # Errors
-/// Fails where the operating system has no thread to give.
+/// The operating system cannot start a thread.
 pub(crate) fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     std::thread::Builder::new().name(name).spawn(work).map(drop)
 }

@@ -38,8 +38,8 @@ impl Control {
         upload: &Upload,
         change: Change,
     ) -> Result<Published, ControlError> {
-        // What is no plugin is not even stored. Compiled before the lock is taken: other changes
-        // need not wait for it. Held until a release has it.
+        // A file that is not a plugin is not even stored. It is compiled before the lock is taken,
+        // so that other changes need not wait, and held until a release has it.
         let loaded = self.loader.plugins.new_file(&file).await;
         let _held = loaded.map_err(|error| ControlError::plugin(plugin, error))?;
         upload.keep(file).await?;

@@ -71,7 +71,7 @@ async fn a_release_whose_append_failed_serves_where_the_log_has_it_and_is_no_suc
     store.faults().fail_after_next_append();
     let other = vec![Change::DeleteTenant { tenant: acme() }];
     assert_unconfirmed(&control.release(other).await.unwrap_err(), 2);
-    // What follows it in the log makes it sure.
+    // The release that follows it in the log confirms it.
     assert_eq!(control.release(put_acme()).await.unwrap(), Published { release: 3 });
     drop(control);
     let (_, control) = open(directory.path()).await;

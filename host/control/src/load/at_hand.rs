@@ -1,4 +1,4 @@
-//! What a change has at hand of what a state names: loaded, or known to fail.
+//! The plugins and models of a state that a change has at hand: loaded, or known to fail.
 //!
 //! A look-up is quick and waits for nothing, so it is done under the control plane's lock. Loading
 //! is slow, so it is not. What is at hand stays loaded, and what failed is not tried again, until

@@ -33,9 +33,9 @@ pub enum LoadError {
     #[error("its first load, in a process of its own: {text}")]
     Prover { text: String, source: ChildError },
     /// That child could not use the backends. Its reason is in the log.
-    #[error("its first load, in a process of its own, failed for no fault of the model's")]
+    #[error("its first load, in a process of its own, failed, but not because of the model")]
     ProverSetUp,
-    /// What is exchanged with that child is not what it should be.
+    /// The messages exchanged with that child are malformed.
     #[error(transparent)]
     ProverDocument(#[from] serde_json::Error),
     /// The child could not load or run the model.
@@ -61,7 +61,7 @@ pub enum LoadError {
     NotServed(String),
 }
 
-/// What was loaded, or why it was not; shared by all who asked for it.
+/// The loaded thing, or the error; shared by all callers that asked for it.
 pub(crate) type Loaded<T> = Result<T, Arc<LoadError>>;
 
 impl LoadError {

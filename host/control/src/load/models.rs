@@ -39,7 +39,7 @@ pub(crate) struct Models {
     lost_runs: Mutex<HashMap<Digest, Arc<AtomicUsize>>>,
 }
 
-/// What loading a model depends on, and what it is called. Two models, or two versions of one,
+/// Everything that loading a model depends on, and its name. Two models, or two versions of one,
 /// never share a lane. `max_batch_size` is part of it, because queued requests are cut to that
 /// size.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -161,7 +161,7 @@ impl Models {
         options
     }
 
-    /// What makes one more instance. Keeps no file in memory for it.
+    /// Makes one more instance, without keeping the file in memory.
     fn replace(
         &self,
         digest: Digest,

@@ -19,12 +19,11 @@ pub(crate) struct Plugins {
     sandbox: Arc<Sandbox>,
     accounts: Arc<Accounts>,
     slots: Mutex<HashMap<Digest, PluginSlot>>,
-    /// What a plugin is instantiated with for the first time.
+    /// The limits of a plugin's first instantiation.
     probe_limits: PluginLimits,
 }
 
-/// What is known of a plugin. Those that hold it are the snapshots that serve it, and changes that
-/// are being made.
+/// The record of a plugin. It is held by the snapshots that serve it and by changes under way.
 #[derive(Default)]
 struct PluginSlot {
     loaded: Weak<Plugin>,
@@ -132,7 +131,7 @@ impl Plugins {
             lock(&self.slots).iter().filter(|(_, slot)| held(slot)).map(|(digest, _)| *digest),
         );
         if let Err(error) = self.sandbox.retain_compiled(keep).await {
-            tracing::warn!(error = error.in_full(), "compiled code is not collected");
+            tracing::warn!(error = error.in_full(), "unused compiled code cannot be removed");
         }
     }
 

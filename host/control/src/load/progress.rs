@@ -1,10 +1,10 @@
-//! How far the start is.
+//! The progress of the start.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// What a start has replayed and loaded so far, in words; clones share it.
+/// The progress of a start, as text; clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Progress(Arc<Counters>);
 

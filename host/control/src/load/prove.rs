@@ -1,8 +1,8 @@
 //! Loading a model for the first time, in a child process.
 //!
 //! A model of a few bytes can ask for any memory and any time when it is loaded or run. So a child
-//! loads it and runs it once, within limits, before the server loads it. What that came to is
-//! remembered in a file, so that a restart does not prove again. Refuses to know what a release is.
+//! loads it and runs it once, within limits, before the server loads it. The outcome is remembered
+//! in a file, so that a restart does not prove again. Refuses to know what a release is.
 //!
 //! Invariant: the server loads a model only on the providers that the child loaded it on, and on
 //! GPUs, where there is no child: CUDA reserves far more memory than a limit can allow it.
@@ -30,17 +30,17 @@ pub const PROVE_JOB: &str = "prove-model";
 /// kernels.
 const COPIES: u64 = 4;
 
-/// How many seconds by the clock a child has for each of processor time: where others keep the
-/// processors busy, it gets a tenth.
+/// The seconds of real time that a child has for each second of processor time: on a busy machine
+/// it gets a tenth of a core.
 const WALL_PER_CPU: u32 = 10;
 
 /// The longest answer: names and reasons.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
 
-/// How models are proven.
+/// The configuration of proofs.
 pub struct ProverConfig {
     pub runner: Arc<ChildRunner>,
-    /// Where proofs are remembered.
+    /// The folder of remembered proofs.
     pub directory: PathBuf,
     /// Processor time that loading a model and running it once may take.
     pub timeout: Duration,
@@ -53,7 +53,7 @@ pub(crate) struct Prover {
     backends: Arc<Backends>,
 }
 
-/// What a proof is about: of all this it holds, and of nothing else.
+/// The subject of a proof: the proof holds for exactly these values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Subject {
     model: Digest,
@@ -74,14 +74,14 @@ struct Library {
     modified_s: u64,
 }
 
-/// What the child is asked, besides the model.
+/// The question to the child, besides the model.
 #[derive(Debug, Serialize, Deserialize)]
 struct Question {
     library: Option<PathBuf>,
     config: ModelConfig,
 }
 
-/// What loaded the model, or why nothing did.
+/// The providers that loaded the model, or the reason why none did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Answer {
     pub(crate) providers: Vec<ProviderName>,
@@ -93,7 +93,7 @@ pub(crate) struct Answer {
     host: Option<String>,
 }
 
-/// What is remembered of a proof.
+/// A remembered proof.
 #[derive(Debug, Serialize, Deserialize)]
 struct Proof {
     subject: Subject,
@@ -127,7 +127,7 @@ impl Prover {
         }
         let proof = Proof { subject, answer };
         if let Err(error) = remember(&file, &proof) {
-            tracing::warn!(file = %file.display(), %error, "a proof cannot be remembered");
+            tracing::warn!(file = %file.display(), %error, "the proof of a model cannot be written");
         }
         Ok(proof.answer)
     }
@@ -233,9 +233,12 @@ fn remember(file: &Path, proof: &Proof) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What the child does: load the model, run it once, and write what that came to.
+/// The child's work: load the model, run it once, and write the outcome.
+///
+/// # Errors
+/// The task cannot be read, or the outcome cannot be written.
 pub fn prove_model(task: &Task, out: &mut impl Write) -> Result<(), String> {
-    // Where memory is short all the same, this process goes first.
+    // If memory runs short, the kernel kills this process first.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     let question: Question =
         serde_json::from_slice(&task.document).map_err(|error| error.to_string())?;

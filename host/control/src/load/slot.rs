@@ -1,4 +1,4 @@
-//! What is known of one model that is loaded, may be loaded or failed to load.
+//! The record of one model that is loaded, may be loaded or failed to load.
 //!
 //! The lane belongs to the snapshots that serve it and to changes under way; a slot only remembers
 //! it. Two configurations that load a model in the same way share its instances and its queue: each
@@ -12,7 +12,7 @@ use gristmill_snapshot::{ProviderHealth, ServedModel};
 
 use crate::load::error::{LoadError, Loaded};
 
-/// What is known of one model.
+/// The record of one model.
 #[derive(Default)]
 pub(crate) struct Slot {
     known: Mutex<Known>,
@@ -59,7 +59,7 @@ impl Slot {
         Some(ServedModel { lane, providers, warnings })
     }
 
-    /// Whether the model is loaded, whatever its settings.
+    /// Whether the model is loaded, with any settings.
     pub(crate) fn is_served(&self) -> bool {
         let known = self.known();
         let mut lanes = known.served.iter().flat_map(|served| &served.lanes);

@@ -7,7 +7,7 @@ use gristmill_core::Name;
 use gristmill_sandbox::Plugin;
 use gristmill_snapshot::{ModelState, PluginState};
 
-/// What a plugin does in a pipeline.
+/// The role of a plugin in a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     /// It makes the model's inputs.
@@ -26,7 +26,7 @@ impl Role {
     }
 }
 
-/// What a pipeline names and asks for, as far as its document could be read.
+/// The names and limits of a pipeline, as far as its document could be read.
 pub(crate) struct Wanted<'a> {
     pub(crate) pre: Option<&'a Name>,
     pub(crate) model: Option<&'a Name>,

@@ -1,4 +1,4 @@
-//! What has to be loaded for a desired state to be served. Pure.
+//! The plugins and models that a desired state needs. Pure.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use gristmill_core::{Digest, Name};
 
 use crate::desired::{Desired, Model};
 
-/// What a desired state names that has to be loaded.
+/// The plugins and models that a desired state names.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Needs<'a> {
     /// The models that are in service.
@@ -25,7 +25,7 @@ impl<'a> Needs<'a> {
         Self { models, plugins }
     }
 
-    /// How many names stand for it all.
+    /// The most names that a message lists.
     pub(crate) fn names(&self) -> usize {
         self.models.len() + self.plugins.values().sum::<usize>()
     }

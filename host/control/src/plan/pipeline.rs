@@ -1,4 +1,4 @@
-//! What is wrong with a pipeline that people wrote. Pure.
+//! Finding the faults of a pipeline document. Pure.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +17,8 @@ pub(crate) struct RefusedPipeline<'a> {
     pub(crate) document: PipelineDocument,
 }
 
-/// What is wrong with a pipeline whose document has faults: these, what it names in vain, and where
-/// it does not fit what serves.
+/// All faults of a pipeline: those of its document, names of things that do not exist, and misfits
+/// with the things that serve.
 pub(crate) fn pipeline_fault(
     serving: &Snapshot,
     host: &PipelineLimits,

@@ -81,7 +81,7 @@ fn changed(
     Some(format!("{what} {name:?} has shape {new}, it had {old}"))
 }
 
-/// Who uses the model, for people.
+/// The users of the model, as text.
 fn users(desired: &Desired, model: &Name) -> Vec<String> {
     let mut users = Vec::new();
     for (name, tenant) in &desired.tenants {

@@ -1,4 +1,4 @@
-//! What is wrong with a tenant that is to be put. Pure.
+//! Finding the faults of a tenant document. Pure.
 
 use gristmill_core::Name;
 
@@ -6,7 +6,7 @@ use crate::desired::Desired;
 use crate::plan::names::list;
 use crate::release::tenant::TenantSpec;
 
-/// What `desired` says against a tenant of this specification.
+/// The conflicts of this tenant with `desired`.
 pub(crate) fn tenant_faults(desired: &Desired, tenant: &Name, spec: &TenantSpec) -> Vec<String> {
     let mut faults = Vec::new();
     for (index, key) in spec.keys.iter().enumerate() {

@@ -55,7 +55,7 @@ fn refused(change: Change, code: ErrorCode, expected: &str) {
     assert_eq!((error.code(), error.to_string().as_str()), (code, expected));
 }
 
-/// What is left of the state after a change with `cascade`.
+/// The rest of the state after a change with `cascade`.
 fn cascaded(change: Change) -> Desired {
     plan(&state(), 2, &[change], true).unwrap().desired
 }

@@ -1,4 +1,4 @@
-//! What uses a thing that is to be deleted, and the changes after which nothing does. Pure.
+//! The users of a thing that will be deleted, and the changes that remove them. Pure.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::release::change::Change;
 use crate::release::pipeline::PipelineSpec;
 use crate::release::tenant::TenantSpec;
 
-/// What uses a thing that is to be deleted.
+/// The users of a thing that will be deleted.
 #[derive(Default)]
 pub(crate) struct Users {
     /// By tenant and name.

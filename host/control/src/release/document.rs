@@ -1,22 +1,22 @@
-//! Reading a JSON object that people write: every fault at once, in words for those who wrote it.
+//! Reading a JSON object that people write. Every fault is named at once, in words for its author.
 //!
-//! A reader asks a [`Document`] for each key it knows. What is missing or `null` is not given; what
-//! is of the wrong kind is a fault, and so is each key that the reader does not ask for. Checks of
-//! values run on [`Faults`], which knows the keys that are faulty already, so that no fault follows
-//! from another.
+//! A reader asks a [`Document`] for each key it knows. A missing key or `null` is not given; a
+//! value of the wrong kind is a fault, and so is each key that the reader does not ask for. Checks
+//! of values run on [`Faults`], which knows the keys that are faulty already, so that no fault
+//! follows from another.
 
 use std::ops::RangeInclusive;
 
 use gristmill_core::Name;
 use serde_json::{Map, Value};
 
-/// How much of a wrong value is repeated, in bytes.
+/// The most bytes of a wrong value that an error repeats.
 const VALUE_BYTES_MAX: usize = 60;
 
 /// The most faults that are kept: a person reads no more.
 const FAULTS_MAX: usize = 100;
 
-/// What is wrong with a document.
+/// The faults of a document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults(Vec<(String, String)>);
 
@@ -57,8 +57,7 @@ impl Faults {
 /// A JSON object that is being read.
 #[derive(Debug)]
 pub struct Document {
-    /// What stands before each key: empty, or the key that this document is the value of, and a
-    /// dot.
+    /// The prefix of each key: empty, or the key whose value this document is, and a dot.
     at: String,
     keys: Map<String, Value>,
     known: Vec<&'static str>,
@@ -127,7 +126,7 @@ impl Document {
         }
     }
 
-    /// A list, each item read by `read`, which says what it must be where it is not.
+    /// A list. `read` reads each item, or says what the item must be.
     pub fn list<T>(
         &mut self,
         key: &'static str,

@@ -2,10 +2,10 @@
 
 use gristmill_store::{LOG_END, LogListing};
 
-/// How many files or ranges a message names.
+/// The most files or ranges that a message names.
 const NAMED_MAX: usize = 10;
 
-/// What is wrong with a log that has these files: the numbers must be 1, 2, 3 and so on.
+/// The gaps of a log with these files: the numbers must be 1, 2, 3 and so on.
 pub(crate) fn gap_in(listing: &LogListing) -> Option<String> {
     let numbers = &listing.numbers;
     let whole = (1..).zip(numbers).take_while(|(expected, number)| expected == *number).count();

@@ -14,7 +14,7 @@ const MEMORY_BYTES_MIN: u64 = 1 << 20;
 /// The least CPU time: guests are stopped at a clock that ticks every millisecond.
 const CPU_MS_MIN: u64 = 5;
 
-/// What a request of a pipeline may use; what is not given is the host's default.
+/// The limits of a pipeline's requests. A limit that is not given is the host's default.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsSpec {
@@ -28,7 +28,7 @@ pub struct LimitsSpec {
     pub memory_bytes: Option<usize>,
     /// The response's body, and the state between the two calls.
     pub response_bytes: Option<usize>,
-    /// What each plugin call may log.
+    /// The bytes that each plugin call may log.
     pub log_bytes: Option<usize>,
 }
 
@@ -36,13 +36,13 @@ pub struct LimitsSpec {
 struct Range {
     key: &'static str,
     asked: Option<u64>,
-    /// Of what is asked for now. What an older version took in is served on.
+    /// Checked for new documents only. Limits that an older version accepted still serve.
     min: u64,
     max: u64,
     default: u64,
 }
 
-/// What a pipeline may set a limit to, as documentation has it.
+/// The range of a limit, for the documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitRange {
     /// The key under `limits`.

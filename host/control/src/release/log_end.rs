@@ -1,7 +1,7 @@
-//! Where the log ends, remembered beside it.
+//! The end of the log, recorded beside it.
 //!
-//! The chain of digests finds a gap and an edit. That the newest releases are gone it cannot find:
-//! what is left is a whole log. So the last release's number and digest are kept in a file of their
+//! The chain of digests finds a gap and an edit. It cannot find that the newest releases are gone:
+//! the rest is a whole log. So the last release's number and digest are kept in a file of their
 //! own, which is written after each append. A crash between the two leaves the file one release
 //! behind, so that a log may go beyond it, but must hold the release that it names.
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::ControlError;
 use crate::release::format::Head;
 
-/// What the file says.
+/// The content of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LogEnd {
@@ -54,7 +54,7 @@ pub(crate) async fn check(store: &Store, log: &Head) -> Result<(), ControlError>
     }
     let document = store.document(number).await?.unwrap_or_default();
     if digest_of(&document) != digest {
-        let what = "in the log is another one than this server wrote";
+        let what = "in the log is not the one that this server wrote";
         return Err(refused(format!("release {number} {what}")));
     }
     Ok(())
@@ -67,6 +67,6 @@ pub(crate) async fn note(store: &Store, log: &Head) {
         Err(error) => Err(error.to_string()),
     };
     if let Err(why) = noted {
-        tracing::warn!(why, "where the release log ends is not remembered");
+        tracing::warn!(why, "the end of the release log cannot be written to its file");
     }
 }

@@ -17,11 +17,11 @@ pub enum LogError {
     #[error("it says that it is release {0}")]
     Misplaced(u64),
     /// It is of format 1, and comes after one of a later format.
-    #[error("it carries no digest, and the release before it does")]
+    #[error("it has no digest, although the release before it has one")]
     Unchained,
-    #[error("its content was changed: it has another digest")]
+    #[error("its content was changed: its digest does not match")]
     Changed,
-    #[error("it does not follow release {before} as it is now: one of the two was replaced")]
+    #[error("it does not follow release {before}: one of the two was replaced")]
     Replaced { before: u64 },
     /// Its changes do not fit the state that the releases before it add up to.
     #[error(transparent)]

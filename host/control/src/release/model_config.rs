@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What can run a model.
+/// The providers that can run a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProviderName {
@@ -24,7 +24,7 @@ pub enum ProviderName {
     Tract,
 }
 
-/// How much ONNX Runtime may rewrite a graph.
+/// The degree to which ONNX Runtime may rewrite a graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GraphOptimizationSpec {
@@ -35,7 +35,7 @@ pub enum GraphOptimizationSpec {
     All,
 }
 
-/// How a model is loaded and batched.
+/// The configuration of a model: loading and batching.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelConfig {
@@ -51,7 +51,7 @@ pub struct ModelConfig {
     pub default_priority_level: u32,
     /// After so long in a level a request moves up by one.
     pub priority_ageing_ms: u64,
-    /// How each level queues, where `priority_queue_policies` does not say otherwise.
+    /// The queueing of each level, unless `priority_queue_policies` says otherwise.
     pub default_queue_policy: QueuePolicySpec,
     /// By level.
     pub priority_queue_policies: BTreeMap<u32, QueuePolicySpec>,
@@ -83,15 +83,15 @@ pub struct ModelConfig {
     pub memory_pattern: bool,
 }
 
-/// How a priority level queues.
+/// The queueing of a priority level.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct QueuePolicySpec {
     /// The most requests in the level; 0: only the limits on rows and bytes count.
     pub max_queue_size: usize,
-    /// How long a request may be queued; 0: until its deadline.
+    /// The longest time in the queue; 0 means until the deadline.
     pub default_timeout_us: u64,
-    /// What becomes of one that was queued longer.
+    /// The action for a request that was queued longer.
     pub timeout_action: TimeoutActionSpec,
     /// Whether a request may name a shorter timeout.
     pub allow_timeout_override: bool,

@@ -62,7 +62,7 @@ impl PipelineDocument {
         let settings_len = serde_json::to_vec(&settings).map_or(0, |text| text.len() as u64);
         if settings_len > SETTINGS_BYTES_MAX {
             let text = format!(
-                "settings take {settings_len} bytes as JSON: at most {SETTINGS_BYTES_MAX} may"
+                "settings take {settings_len} bytes as JSON: the limit is {SETTINGS_BYTES_MAX}"
             );
             faults.add("settings", text);
         }

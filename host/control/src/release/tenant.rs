@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use gristmill_core::{Digest, Name};
 use serde::{Deserialize, Serialize};
 
-/// Who may call a tenant's pipelines, and what they get of contended models.
+/// The callers of a tenant's pipelines, and the tenant's share of contended models.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TenantSpec {

@@ -8,7 +8,7 @@ use gristmill_snapshot::{ModelState, PluginState};
 
 use crate::desired;
 
-/// What a tenant of a snapshot is made from.
+/// The inputs of a tenant of a snapshot.
 pub(super) struct Sources<'a> {
     pub(super) own: &'a desired::Tenant,
     pub(super) plugins: &'a BTreeMap<Name, PluginState>,

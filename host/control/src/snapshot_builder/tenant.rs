@@ -22,7 +22,7 @@ pub(super) fn plugins_of(at_hand: &AtHand, own: &desired::Tenant) -> BTreeMap<Na
     own.plugins.iter().map(state).collect()
 }
 
-/// What a tenant is built from.
+/// The inputs of a tenant.
 pub(super) struct TenantBuilder<'a> {
     pub(super) name: &'a Name,
     pub(super) own: &'a desired::Tenant,

@@ -18,7 +18,7 @@ fn put_pipeline(tenant: &str, priority: u32) -> Change {
     Change::PutPipeline { tenant: name(tenant), pipeline: name("main"), spec }
 }
 
-/// What serves after these releases, where nothing of it can be loaded.
+/// The snapshot after these releases, if nothing can be loaded.
 fn serving(releases: &[&[Change]]) -> Vec<(Serving, Vec<Fault>)> {
     let accounts = Accounts::new(1 << 20, 16);
     let mut all: Vec<(Serving, Vec<Fault>)> = Vec::new();

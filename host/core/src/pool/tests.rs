@@ -122,7 +122,7 @@ fn a_pool_full_of_one_size_keeps_others_all_the_same() {
     drop(small);
     assert_eq!(pool.copy_from(&[2; 5000]).as_bytes().as_ptr(), address);
     assert!(pool.free.lists.lock().unwrap().retained_bytes <= 256 << 10);
-    // What is larger than all that may be kept displaces nothing.
+    // A block larger than the whole limit evicts nothing.
     drop(pool.begin(300 << 10));
     assert_eq!(pool.copy_from(&[3; 5000]).as_bytes().as_ptr(), address);
 }

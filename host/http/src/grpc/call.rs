@@ -1,4 +1,4 @@
-//! One call: who makes it, when it is over, and running a model for it.
+//! One call: its caller, its deadline, and running a model for it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use tonic::{Request, Status};
 use super::status::{status_of, timeout};
 use crate::inference::{Asked, Inference, Ran};
 
-/// A call whose caller is known: found once, it goes with the call as one of its extensions, so
-/// that all of the call sees one snapshot.
+/// A call whose caller is known. The caller is found once and travels with the call as one of its
+/// extensions, so that all of the call sees one snapshot.
 #[derive(Clone)]
 pub(super) struct Admitted {
     pub(super) snapshot: Arc<Snapshot>,
@@ -36,13 +36,16 @@ pub(super) struct Call {
     deadline: Deadline,
 }
 
-/// Who makes the call.
+/// The caller that `plane` found.
+///
+/// # Errors
+/// The call came by another way than `plane`.
 pub(super) fn admitted<T>(request: &Request<T>) -> Result<&Admitted, Status> {
     let admitted = request.extensions().get::<Admitted>();
     admitted.ok_or_else(|| Status::internal("the call was not admitted"))
 }
 
-/// How long the client gives the call.
+/// The time that the client allows for the call.
 pub(super) fn own_timeout(metadata: &MetadataMap) -> Option<Duration> {
     timeout(metadata.get("grpc-timeout")?.to_str().ok()?)
 }
@@ -53,14 +56,14 @@ impl Inference {
         self.gate().caller(&admitted.snapshot, admitted.key, None)
     }
 
-    /// A request that came at `arrived`, in a call whose client waits for it until `own`.
+    /// A request that arrived at `arrived`, in a call whose client waits until `own`.
     pub(super) fn call(&self, admitted: Admitted, arrived: Instant, own: Option<Instant>) -> Call {
         let deadline = self.deadline(arrived);
         let deadline = own.map_or(deadline, |own| deadline.min(Deadline::at(own)));
         Call { admitted, arrived, deadline }
     }
 
-    /// Answer a request whose contents count.
+    /// Answer a request whose contents already count against the budget.
     pub(super) async fn infer_in(
         &self,
         call: &Call,
@@ -141,7 +144,7 @@ impl Inference {
         })
     }
 
-    /// What `describe` says of a model that the caller may see, by its name and version.
+    /// Apply `describe` to the model of this name and version, if the caller may see it.
     pub(super) fn describe_for<T, R>(
         &self,
         request: &Request<R>,

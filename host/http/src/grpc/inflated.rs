@@ -1,5 +1,5 @@
-//! A call's body whose messages come compressed: they are inflated here, away from the threads that
-//! serve, and passed on as if they had come as they are.
+//! A call's body whose messages are compressed. They are inflated off the serving threads and
+//! passed on as if they had come uncompressed.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -20,34 +20,34 @@ use crate::inference::Inference;
 
 const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
 
-/// What comes before a message: whether it is compressed, and its length.
+/// The bytes before a message: a flag for compression, and its length.
 const PREFIX_BYTES: usize = 5;
 
-/// In what pieces an inflated message is passed on.
+/// The size of the pieces in which an inflated message is passed on.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// A call's body with messages as they are.
+/// A call's body with uncompressed messages.
 pub(super) struct InflatedCall {
     body: MeteredCall,
     inflating: Option<Inflating>,
 }
 
-/// How a call's messages are inflated.
+/// The state of inflating a call's messages.
 struct Inflating {
     inflater: Inflater,
-    /// What has come of the next message.
+    /// The bytes that have arrived of the next message.
     read: BytesMut,
-    /// How much of a message that is not compressed is still to be passed on.
+    /// The bytes of an uncompressed message that are not passed on yet.
     plain: usize,
     has_ended: bool,
     work: Option<Work>,
-    /// What is to be passed on.
+    /// Pieces that are not passed on yet.
     pieces: VecDeque<Bytes>,
 }
 
 type Work = Pin<Box<dyn Future<Output = Result<Bytes, Problem>> + Send>>;
 
-/// Whose messages are inflated, and to how many bytes.
+/// The tenant whose messages are inflated, its budget, and the limit.
 struct Inflater {
     encoding: Encoding,
     inference: Inference,
@@ -56,8 +56,8 @@ struct Inflater {
     limit: usize,
 }
 
-/// How the messages of a call are compressed, where that is known here. Its header goes: nobody
-/// else need know.
+/// The compression of a call's messages, if this module knows it. Its header is removed, so that
+/// tonic does not decompress them.
 pub(super) fn encoding_of(headers: &mut HeaderMap) -> Option<Encoding> {
     let encoding = Encoding::of(headers.get(GRPC_ENCODING)?.as_bytes())?;
     headers.remove(GRPC_ENCODING);
@@ -92,8 +92,8 @@ impl InflatedCall {
 }
 
 impl Inflating {
-    /// Take the next message out of what was read, if it is there; one that is not compressed as
-    /// far as it is.
+    /// Take the next message out of the bytes read, if all of it arrived; of an uncompressed
+    /// message, take the part that arrived.
     fn next(&mut self) {
         if self.plain == 0 {
             let Some([flag, len @ ..]) = self.read.first_chunk::<PREFIX_BYTES>() else { return };
@@ -106,7 +106,7 @@ impl Inflating {
                 }
                 return;
             }
-            // What is too long is refused for its length, and nothing follows it.
+            // tonic refuses a message that is too long by its length, and reads nothing after it.
             self.plain = if is_too_long { usize::MAX } else { PREFIX_BYTES + len };
             self.read[0] = 0;
         }
@@ -163,7 +163,7 @@ impl Body for InflatedCall {
                 continue;
             }
             if inflating.has_ended {
-                // A message that ends early, which is refused for that.
+                // A message that ends early: tonic refuses it.
                 let rest = inflating.read.split().freeze();
                 let rest = (!rest.is_empty()).then(|| Ok(Frame::data(rest)));
                 return Poll::Ready(rest);

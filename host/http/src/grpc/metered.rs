@@ -17,12 +17,12 @@ use tonic::Status;
 
 use super::status::status_of;
 
-/// A call's body: its bytes count from when they are read until its message is.
+/// A call's body. Its bytes count from when they are read until its message is decoded.
 ///
-/// If a call is one message, the end of the message is passed on only with the end of the call, so that it
-/// is decoded and answered at once. Otherwise a client could leave a call open and keep a large
-/// decompressed message in memory that no budget counts. In a stream of messages, each message that has
-/// begun must arrive within a time.
+/// If a call is one message, the end of the message is passed on only with the end of the call, so
+/// that it is decoded and answered at once. Otherwise a client could leave a call open and keep a
+/// large decompressed message in memory that no budget counts. In a stream of messages, each
+/// message that has begun must arrive within a time.
 pub(super) struct MeteredCall {
     body: Incoming,
     held: Option<Arc<HeldBytes>>,
@@ -31,8 +31,8 @@ pub(super) struct MeteredCall {
     turns: Turns,
 }
 
-/// `call`, metered. In a stream of messages each of them has `message_timeout`, and the held bytes are an
-/// extension of the call, so that the reader of the messages can release them.
+/// `call`, metered. In a stream of messages each of them has `message_timeout`, and the held bytes
+/// are an extension of the call, so that the reader of the messages can release them.
 pub(super) fn metered(
     mut call: Request<Incoming>,
     budget: Option<&Arc<ByteBudget>>,
@@ -90,18 +90,18 @@ impl Body for MeteredCall {
     }
 }
 
-/// What comes before a message: whether it is compressed, and its length.
+/// The bytes before a message: a flag for compression, and its length.
 const PREFIX_BYTES: usize = 5;
 
-/// How far a stream's message has come, and by when it must be there.
+/// The position in a stream's message, and the time by which it must arrive.
 struct Pace {
     prefix: [u8; PREFIX_BYTES],
     prefix_len: usize,
     left: usize,
     timeout: Duration,
-    /// Runs while a message has begun that is not there.
+    /// Runs while a message has begun and not arrived completely.
     timer: Option<Pin<Box<Sleep>>>,
-    /// Where such a message counts as under way, and while there is one.
+    /// The counts of the connection; such a message is under way in them.
     requests: Option<Arc<Requests>>,
     ongoing: Option<Ongoing>,
 }
@@ -155,7 +155,7 @@ impl Pace {
     }
 }
 
-/// An answer's body: its bytes count until they are written.
+/// An answer's body. Its bytes count until they are written.
 pub struct MeteredAnswer {
     body: tonic::body::Body,
     budget: Option<Arc<ByteBudget>>,

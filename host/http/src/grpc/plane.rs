@@ -1,4 +1,4 @@
-//! The way of a call up to its method.
+//! Taking a call up to its method.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,22 +20,23 @@ use super::status::status_of;
 use crate::answers::key_of;
 use crate::inference::Inference;
 
-/// The longest message of a call that needs no credentials: they say next to nothing.
+/// The longest message of a call that needs no credentials: such messages are almost empty.
 const OPEN_BYTES_MAX: usize = 64 << 10;
 
 /// The service's name, as health checks ask for it.
 const SERVICE: &str = "inference.GRPCInferenceService";
 
-/// What a call is, by its path.
+/// The kind of a call, by its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Method {
     /// Health: needs no credentials. The answer to `Watch` ends only when its client leaves.
     Health { watches: bool },
-    /// Tells of the server: needs no credentials.
+    /// Describes the server: needs no credentials.
     Open,
     /// A stream of inferences.
     Stream,
-    /// Needs a caller. Also every path that the service does not know: it answers those.
+    /// Needs a caller. This includes paths that the service does not know; the service answers
+    /// them.
     Other,
 }
 
@@ -125,7 +126,7 @@ impl GrpcPlane {
         let answer = if streams {
             answering.await
         } else {
-            // Its message is read within it, too.
+            // The time for reading its message is included.
             tokio::time::timeout_at((arrived + timeout).into(), answering).await.unwrap_or_else(
                 |_| Ok(Status::deadline_exceeded("the call took too long").into_http()),
             )
@@ -137,8 +138,8 @@ impl GrpcPlane {
         answer.map(|body| MeteredAnswer::new(body, budget))
     }
 
-    /// Find the caller before any message is read: for which tenant the call is, and the budget that its
-    /// bytes count against. The methods find the caller among the call's extensions.
+    /// Find the caller before any message is read. Returns its tenant and the budget that the
+    /// call's bytes count against. The methods find the caller among the call's extensions.
     fn admit(
         &self,
         call: &mut http::Request<Incoming>,

@@ -16,7 +16,7 @@ use super::call::{Admitted, admitted, hold_contents, own_timeout};
 use super::status::status_of;
 use crate::inference::{Inference, NO_SHARED_MEMORY, models};
 
-/// How many requests of one stream run at the same time.
+/// The most requests of one stream that run at the same time.
 const STREAM_REQUESTS: usize = 64;
 
 fn no_regions() -> Status {
@@ -68,11 +68,11 @@ impl GrpcInferenceService for Inference {
         request: Request<proto::ModelMetadataRequest>,
     ) -> Answer<proto::ModelMetadataResponse> {
         let message = request.get_ref();
-        let told =
+        let described =
             self.describe_for(&request, (&message.name, &message.version), |_, visible, target| {
                 models::metadata(visible, target)
             });
-        told.map(Response::new)
+        described.map(Response::new)
     }
 
     async fn model_infer(&self, request: Request<ModelInferRequest>) -> Answer<ModelInferResponse> {
@@ -91,7 +91,7 @@ impl GrpcInferenceService for Inference {
     type ModelStreamInferStream =
         Pin<Box<dyn Stream<Item = Result<proto::ModelStreamInferResponse, Status>> + Send>>;
 
-    /// One response for each request, in their order; a request that fails ends nothing.
+    /// One response for each request, in their order. A request that fails does not end the stream.
     async fn model_stream_infer(
         &self,
         request: Request<Streaming<ModelInferRequest>>,
@@ -107,12 +107,12 @@ impl GrpcInferenceService for Inference {
         let ended = Box::pin(async move { shutdown.begun().await });
         let requests = request.into_inner().take_until(ended);
         let answers = requests.map(move |message| {
-            // From here on each request counts its own.
+            // From here on each request counts its own bytes.
             if let Some(held) = &held {
                 held.release();
             }
             let answer = message.map(|message| {
-                // Each sees the models of its own time, and its key must still be good.
+                // Each request sees the models of its own time, and its key must still be valid.
                 let now = Admitted { snapshot: inference.snapshot(), ..admitted };
                 let own = own.map(|own| admitted.arrived + own);
                 let call = inference.call(now, Instant::now(), own);
@@ -134,11 +134,11 @@ impl GrpcInferenceService for Inference {
         request: Request<proto::ModelConfigRequest>,
     ) -> Answer<proto::ModelConfigResponse> {
         let message = request.get_ref();
-        let told =
+        let described =
             self.describe_for(&request, (&message.name, &message.version), |_, visible, target| {
                 models::config(visible, target)
             });
-        Ok(Response::new(proto::ModelConfigResponse { config: Some(told?) }))
+        Ok(Response::new(proto::ModelConfigResponse { config: Some(described?) }))
     }
 
     async fn model_statistics(
@@ -148,8 +148,10 @@ impl GrpcInferenceService for Inference {
         let message = request.get_ref();
         if !message.name.is_empty() {
             let model = (&*message.name, &*message.version);
-            let told = self.describe_for(&request, model, models::statistics)?;
-            return Ok(Response::new(proto::ModelStatisticsResponse { model_stats: vec![told] }));
+            let described = self.describe_for(&request, model, models::statistics)?;
+            return Ok(Response::new(proto::ModelStatisticsResponse {
+                model_stats: vec![described],
+            }));
         }
         let admitted = admitted(&request)?;
         let caller = self.admitted(admitted).map_err(|error| status_of(&error.into()))?;

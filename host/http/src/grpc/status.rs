@@ -1,4 +1,4 @@
-//! gRPC's words for errors and for times.
+//! gRPC's notation for errors and times.
 
 use std::time::Duration;
 

@@ -21,8 +21,8 @@ use crate::inference::Inference;
 const FINAL_RESPONSE: &str = "triton_final_response";
 
 impl Inference {
-    /// Run a stream's request in a task of its own: it is over at its deadline and what it got is counted,
-    /// whether or not the stream is read. Until then it is `ongoing`.
+    /// Run a stream's request in a task of its own. The request ends at its deadline and its answer
+    /// is counted, whether or not the stream is read. Until then it is `ongoing`.
     pub(super) fn stream_answer(
         self,
         (call, ongoing): (Call, Option<Ongoing>),

@@ -13,7 +13,7 @@ use super::Inference;
 /// A longer compressed body is not inflated on a serving thread.
 const INFLATED_INLINE_BYTES_MAX: usize = 4 << 10;
 
-/// A body as it was sent.
+/// A body as the client sent it.
 pub(crate) struct Encoded<'a> {
     pub(crate) body: Bytes,
     /// The most bytes of it when it is decoded.
@@ -50,6 +50,6 @@ fn unknown_encoding(headers: &HeaderMap) -> Problem {
     let given = headers.get_all(CONTENT_ENCODING).iter().map(HeaderValue::as_bytes);
     let given = given.collect::<Vec<_>>().join(&b", "[..]);
     let given = String::from_utf8_lossy(&given);
-    let detail = format!("content-encoding is {given:?}: gzip and deflate are understood");
+    let detail = format!("content-encoding is {given:?}: gzip and deflate are supported");
     Problem::new(ErrorCode::UnsupportedMediaType, detail)
 }

@@ -1,4 +1,4 @@
-//! What the server and its models say of themselves: metadata, configuration, statistics, the index.
+//! Descriptions of the server and its models: metadata, configuration, statistics, the index.
 
 use std::time::{Duration, SystemTime};
 
@@ -27,7 +27,7 @@ const EXTENSIONS: [&str; 6] = [
     "statistics",
 ];
 
-/// What the server is.
+/// The metadata of the server.
 pub(crate) fn server() -> proto::ServerMetadataResponse {
     proto::ServerMetadataResponse {
         name: "gristmill".into(),
@@ -79,7 +79,7 @@ fn is_on_onnxruntime(served: &ServedModel) -> bool {
     served.providers.first().is_some_and(|provider| provider.kind.is_onnxruntime())
 }
 
-/// In Triton's words where it has one.
+/// The name that Triton uses, if it has one.
 fn platform(target: &Target<'_>) -> &'static str {
     match target {
         Target::Model { served, .. } if is_on_onnxruntime(served) => "onnxruntime_onnx",
@@ -88,7 +88,7 @@ fn platform(target: &Target<'_>) -> &'static str {
     }
 }
 
-/// How a model is batched, in the model configuration extension's words.
+/// The batching of a model, in the terms of the model configuration extension.
 pub(crate) fn config(visible: ModelOrPipeline<'_>, target: &Target<'_>) -> proto::ModelConfig {
     let policy = Some(proto::ModelTransactionPolicy { decoupled: false });
     let base = proto::ModelConfig {
@@ -124,7 +124,7 @@ fn model_config(base: proto::ModelConfig, served: &ServedModel) -> proto::ModelC
     let lane = &served.lane;
     let info = lane.info();
     let batches = info.rows_are_dynamic();
-    // Where there are batches, the configuration's shapes are those of a row.
+    // If the model has batches, the shapes of the configuration are those of one row.
     let row = |info: &TensorInfo| info.signed_dims().split_off(usize::from(batches));
     let input = info.inputs.iter().map(|input| proto::ModelInput {
         name: input.name.to_string(),
@@ -187,19 +187,19 @@ fn queue_policy(policy: &QueuePolicy) -> proto::ModelQueuePolicy {
     }
 }
 
-/// What every model did that the caller may see.
+/// The statistics of every model that the caller may see.
 pub(crate) fn all_statistics(
     caller: Caller<'_>,
     snapshot: &Snapshot,
 ) -> proto::ModelStatisticsResponse {
     let visible = caller.models(snapshot).into_iter();
     let served = visible.filter_map(|model| Some((model, model.served().ok()?)));
-    let told = served.map(|(model, target)| statistics(caller, model, &target));
-    proto::ModelStatisticsResponse { model_stats: told.collect() }
+    let all = served.map(|(model, target)| statistics(caller, model, &target));
+    proto::ModelStatisticsResponse { model_stats: all.collect() }
 }
 
-/// What a model did since it was loaded, or a pipeline since the server started. A tenant is told of its own
-/// requests only.
+/// The statistics of a model since it was loaded, or of a pipeline since the server started. A
+/// tenant sees those of its own requests only.
 pub(crate) fn statistics(
     caller: Caller<'_>,
     visible: ModelOrPipeline<'_>,
@@ -294,7 +294,7 @@ pub(crate) fn index(
     proto::RepositoryIndexResponse { models: listed.collect() }
 }
 
-/// The versions of a model, the newest first: those that served before are known, but not loaded.
+/// The versions of a model, the newest first. Earlier versions are listed, but not loaded.
 fn versions(visible: ModelOrPipeline<'_>) -> Vec<ModelIndex> {
     let name = visible.name();
     let entry = |version: u64, reason: Option<&str>| ModelIndex {

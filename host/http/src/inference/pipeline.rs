@@ -31,24 +31,29 @@ pub(super) fn plugin_request(route: &Route, request: &InferRequest) -> Result<Re
 fn pipeline_body(request: &InferRequest) -> Result<Bytes, Problem> {
     let wrong = |detail: String| Problem::new(ErrorCode::InvalidRequest, detail);
     let [input] = &request.inputs[..] else {
-        let detail =
-            format!("{} inputs are given, a pipeline has one: {REQUEST}", request.inputs.len());
+        let detail = format!(
+            "{} inputs are given: a pipeline has exactly one, {REQUEST}",
+            request.inputs.len()
+        );
         return Err(wrong(detail));
     };
     if input.name != REQUEST {
-        return Err(wrong(format!("unknown input {:?}: a pipeline's is {REQUEST}", input.name)));
+        return Err(wrong(format!(
+            "unknown input {:?}: a pipeline has exactly one, {REQUEST}",
+            input.name
+        )));
     }
     let not_one =
-        || wrong(format!("{REQUEST} has shape {:?}, a pipeline wants [1]", &input.shape[..]));
-    // Before its elements are taken apart, which may be many.
+        || wrong(format!("{REQUEST} has shape {:?}, but a pipeline needs [1]", &input.shape[..]));
+    // Checked before its elements are read, because there may be many.
     if input.shape.iter().any(|size| *size != 1) {
         return Err(not_one());
     }
     input.texts()?.pop().ok_or_else(not_one)
 }
 
-/// The pipeline's answer as the output `RESPONSE`. The protocol has no place for a status beside an answer,
-/// so that an error's status becomes the request's error.
+/// The pipeline's answer as the output `RESPONSE`. The protocol has no status beside an answer, so
+/// an error status becomes an error of the request.
 pub(super) fn output_of(response: Response) -> Result<Output, Problem> {
     if response.status >= 400 {
         let code = match response.status {

@@ -8,7 +8,11 @@ use gristmill_transport::Problem;
 use super::Inference;
 
 impl Inference {
-    /// Load or unload a model, which takes the admin token.
+    /// Load or unload a model. Only the operator may do so.
+    ///
+    /// # Errors
+    /// The caller is a tenant, a parameter is not supported, there is no such model, or it cannot
+    /// be loaded.
     pub(crate) async fn set_loaded(
         &self,
         caller: Caller<'_>,
@@ -32,7 +36,8 @@ impl Inference {
             false => control.release(vec![Change::UnloadModel { model: model.clone() }]).await,
         };
         released.map_err(failed)?;
-        // A model that failed to load before, and does again, is not a new fault of this change.
+        // If the model failed to load before and fails again, the release is not refused, so check
+        // it here.
         match control.cell().load().models.get(&model).map(|state| state.served.clone()) {
             Some(Err(why)) if load => Err(Problem::new(ErrorCode::InvalidModel, why)),
             _ => Ok(()),

@@ -27,13 +27,13 @@ pub(crate) struct Asked<'a> {
     pub(crate) deadline: Deadline,
 }
 
-/// What a model came to.
+/// The outputs of a model, and its version.
 pub(crate) struct Ran {
     pub(crate) version: u64,
     pub(crate) outputs: Vec<Output>,
 }
 
-/// A model that serves.
+/// A model that is loaded.
 struct Model<'a> {
     name: &'a Name,
     state: &'a ModelState,
@@ -41,14 +41,17 @@ struct Model<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// What serves the model that is asked for.
+    /// The target that serves the model.
+    ///
+    /// # Errors
+    /// The caller may not see it, or it is not loaded.
     pub(crate) fn target(&self, snapshot: &'a Snapshot) -> Result<Target<'a>, NotFound> {
         self.caller.find(snapshot, self.model, self.version)?.served()
     }
 }
 
 impl Inference {
-    /// Run a model or a pipeline, and note in the receipt what becomes known of the request.
+    /// Run a model or a pipeline, and note its times, rows and provider in the receipt.
     pub(crate) async fn run(
         &self,
         asked: &Asked<'_>,
@@ -63,8 +66,8 @@ impl Inference {
             Target::Pipeline { name, route } => {
                 check_outputs(name.as_str(), [RESPONSE].into_iter(), request)?;
                 let span = request_span(route, &self.shared.request_ids.of_text(asked.id));
-                let way = Box::pin(run_pipeline(asked, route, (request, receipt)));
-                way.instrument(span).await
+                let work = Box::pin(run_pipeline(asked, route, (request, receipt)));
+                work.instrument(span).await
             }
         }
     }
@@ -144,7 +147,8 @@ fn check_outputs<'a>(
     Ok(())
 }
 
-/// The outputs that are asked for, in the request's order; all, in the model's order, if it names none.
+/// The requested outputs, in the request's order. If it names none, all outputs in the model's
+/// order.
 fn asked_for(mut outputs: Vec<NamedTensor>, request: &InferRequest) -> Vec<NamedTensor> {
     if !request.outputs.is_empty() {
         let position = |output: &NamedTensor| {

@@ -57,8 +57,8 @@ impl Inference {
     }
 }
 
-/// An input's tensor. If its bytes have to be copied for that, the copy counts in their place; for texts,
-/// what a backend makes of them counts too.
+/// An input's tensor. If its bytes must be copied for that, the copy counts in their place. For
+/// texts, the backend's copy of them counts, too.
 fn made(
     input: &mut Input,
     budget: Option<&Arc<ByteBudget>>,
@@ -74,7 +74,7 @@ fn made(
             copy.append(&data);
             data = Bytes::from_owner(copy);
         }
-        input.data = held.keep(data);
+        input.data = held.attach_to(data);
     }
     Ok(input.tensor(pool)?)
 }

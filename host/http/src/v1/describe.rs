@@ -1,4 +1,4 @@
-//! `GET /v1/{tenant}`: what a tenant has.
+//! `GET /v1/{tenant}`: a tenant's pipelines and the release that serves.
 
 use gristmill_core::Name;
 use gristmill_snapshot::{Pipeline, Tenant};

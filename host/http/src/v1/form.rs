@@ -1,7 +1,8 @@
-//! Forms: the parts of a multipart body, where they lie in it.
+//! Forms: finding the parts of a multipart body.
 //!
-//! Where parts begin and end is found here, in pieces between which others go on: a body can be large, and nothing of it
-//! is copied. What a part's header says is read by `multer`, from a form of the same headers whose parts are empty.
+//! This module finds where parts begin and end, piece by piece, so that other tasks run in between:
+//! a body can be large, and none of it is copied. `multer` reads the headers of the parts, from a
+//! form with the same headers and empty parts.
 
 use std::ops::Range;
 
@@ -20,7 +21,7 @@ const PARTS_MAX: usize = 64;
 /// The longest header of a part, in bytes.
 const HEADER_BYTES_MAX: usize = 16 << 10;
 
-/// Bytes that are looked at in one go.
+/// The most bytes that are searched before other tasks run.
 const PIECE_BYTES: usize = 64 << 10;
 
 const BLANK_LINE: &[u8] = b"\r\n\r\n";
@@ -53,7 +54,7 @@ pub(super) async fn split(content_type: &str, body: Bytes) -> Result<Vec<Part>, 
     Ok(parts)
 }
 
-/// Where a part lies in the body.
+/// The position of a part in the body.
 struct Place {
     /// From the end of the line's boundary on, the blank line included.
     header: Range<usize>,
@@ -63,7 +64,7 @@ struct Place {
 async fn places(body: &[u8], boundary: &str) -> Result<Vec<Place>, Problem> {
     let delimiter = format!("\r\n--{boundary}");
     let mut search = Search { body, delimiter: Finder::new(&delimiter), turns: Turns::default() };
-    // A line's end stands before the first one only where something else does.
+    // The first delimiter has no line end before it if it begins the body.
     let first = &delimiter[2..];
     let mut next = match body.starts_with(first.as_bytes()) {
         true => first.len(),

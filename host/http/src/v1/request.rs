@@ -1,4 +1,4 @@
-//! What a plugin sees of a request.
+//! The parts of a request that a plugin sees.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
-//! What a client sees of a plugin's response.
+//! A plugin's response as a client sees it.
 //!
-//! A plugin names the headers, so only those pass that nothing between it and the client acts upon:
-//! proxies obey `x-accel-redirect`, `x-sendfile` and others like them, and more may come. A
-//! plugin's own headers begin with `x-plugin-`. All of a response is bounded, and counts against
-//! its tenant's budget until it is sent.
+//! A plugin names the headers. Only those pass that nothing between the host and the client acts
+//! upon: proxies obey `x-accel-redirect`, `x-sendfile` and others, and more may come. A plugin's
+//! own headers begin with `x-plugin-`. All of a response is bounded, and counts against its
+//! tenant's budget until it is sent.
 
 use std::sync::Arc;
 
@@ -35,13 +35,17 @@ const PASSED: [&str; 7] = [
     "retry-after",
 ];
 
-/// What a plugin's own headers begin with.
+/// The prefix of a plugin's own headers.
 const OWN_PREFIX: &str = "x-plugin-";
 
-/// How much of a plugin's text an error shows.
+/// The most bytes of a plugin's text that an error shows.
 const SHOWN_BYTES_MAX: usize = 64;
 
-/// The plugin's response with the headers that pass; all of it is at most `bytes_max`.
+/// The answer with the plugin's response and the headers that pass.
+///
+/// # Errors
+/// `plugin_invalid_output` if the response is larger than `bytes_max`, or a part of it is not
+/// valid.
 pub(super) fn from_plugin(
     response: PluginResponse,
     bytes_max: usize,
@@ -59,7 +63,7 @@ fn checked(
     budget: &Arc<ByteBudget>,
 ) -> Result<Answer, String> {
     let PluginResponse { status, content_type, headers, body } = response;
-    // What has no body needs no type.
+    // An answer without a body needs no content type.
     let media_type = match body.is_empty() && content_type.is_empty() {
         true => None,
         false => Some(media_type(&content_type)?),
@@ -73,12 +77,12 @@ fn checked(
     }
     let body = ResponseBody::from(Bytes::from(body)).held_with_head(head_bytes, budget);
     let mut answer = Response::new(body);
-    *answer.status_mut() =
-        StatusCode::from_u16(status).map_err(|_| format!("status {status} is not a status"))?;
+    *answer.status_mut() = StatusCode::from_u16(status)
+        .map_err(|_| format!("status {status} is not an HTTP status"))?;
     answer.headers_mut().extend(media_type.map(|value| (CONTENT_TYPE, value)));
     for (name, value) in headers {
         if !passes(&name) {
-            tracing::debug!(header = name, "a plugin's header that is not passed on");
+            tracing::debug!(header = name, "a plugin's header is not passed on");
             continue;
         }
         let header = HeaderName::try_from(&name).ok().zip(HeaderValue::try_from(value).ok());
@@ -89,7 +93,10 @@ fn checked(
     Ok(answer)
 }
 
-/// The bytes of all headers, where neither they nor any of them are too many.
+/// The bytes of all headers.
+///
+/// # Errors
+/// There are too many headers, or too many bytes in one or all of them.
 fn check_sizes(headers: &[(String, String)]) -> Result<usize, String> {
     let count = headers.len();
     if count > HEADERS_MAX {
@@ -179,7 +186,7 @@ mod tests {
             ("transfer-encoding", "chunked"),
             ("connection", "close"),
             ("link", "</x>; rel=preload"),
-            // What does not pass need not be a header.
+            // Headers that do not pass are not checked.
             ("no header", "a\r\nb"),
         ];
         let Ok(answer) = from_plugin(response(&given), 1 << 20, &ByteBudget::new(1 << 20)) else {

@@ -1,4 +1,4 @@
-//! An inference over HTTP: from its body to its answer's.
+//! An inference over HTTP: from the request's body to the answer's body.
 
 use bytes::Bytes;
 use gristmill_core::{Dtype, ErrorCode, HeldBytes, Receipt};
@@ -21,7 +21,8 @@ const COMPRESSED_BYTES_MIN: usize = 1 << 10;
 /// Bytes around the text of a pipeline's request.
 const ENVELOPE_BYTES: usize = 4 << 10;
 
-/// Run what is asked for, and note in the receipt what becomes known of the request.
+/// Run the requested model or pipeline, and note the request's bytes, rows and times in the
+/// receipt.
 pub(super) async fn infer(
     inference: &Inference,
     asked: &Asked<'_>,
@@ -47,7 +48,7 @@ pub(super) async fn infer(
     let mut request = match header_len {
         Some(0) => {
             let mut request = raw_request(&target, body)?;
-            // A text is a copy, with its length before it.
+            // A tensor of texts is a copy, with each text's length before it.
             let texts = |input: &&mut Input| input.datatype == Dtype::String;
             for input in request.inputs.iter_mut().filter(texts) {
                 input.data = body::try_held(std::mem::take(&mut input.data), budget)?;
@@ -96,7 +97,7 @@ fn raw_request(target: &Target<'_>, body: Bytes) -> Result<InferRequest, Problem
     })
 }
 
-/// The request in `body`, whose first `header_len` bytes are JSON; all of it, if there is no length.
+/// The request in `body`. Its first `header_len` bytes are JSON; without a length, all of it is.
 async fn parsed(
     inference: &Inference,
     caller: Caller<'_>,
@@ -116,7 +117,7 @@ async fn parsed(
     Ok(inference.offload().run(caller.name(), parse).await??)
 }
 
-/// A request that has run, and whose answer is to be written.
+/// The outputs of a request, before its answer is written.
 struct Done {
     version: u64,
     outputs: Vec<Output>,
@@ -129,7 +130,7 @@ struct Counted {
     held: Option<HeldBytes>,
 }
 
-/// The answer's body. Much JSON counts while it is written; from then on the body counts by itself.
+/// Write the answer's body. JSON counts while it is written; afterwards the body counts by itself.
 async fn written(inference: &Inference, asked: &Asked<'_>, done: Done) -> Result<Counted, Problem> {
     let held = asked.caller.budget().map(|budget| budget.hold(0));
     let Done { version, outputs, request } = done;
@@ -149,7 +150,7 @@ async fn written(inference: &Inference, asked: &Asked<'_>, done: Done) -> Result
     inference.offload().run(asked.caller.name(), write).await?
 }
 
-/// The answer, compressed if the client takes that and it is worth it.
+/// The answer, compressed if the client accepts that and the body is large enough.
 async fn encoded_answer(
     inference: &Inference,
     request: &HeaderMap,

@@ -4,7 +4,7 @@ use gristmill_transport::Allowed;
 
 use crate::inference::NO_SHARED_MEMORY;
 
-/// What is served at a path below `/v2`.
+/// The resource at a path below `/v2`.
 #[derive(Debug, PartialEq)]
 pub(super) enum Path<'a> {
     Open(OpenPath),
@@ -36,14 +36,14 @@ pub(super) enum CallerPath<'a> {
     Unload(&'a str),
 }
 
-/// A model and the version asked for, empty where none is.
+/// A model and the requested version; empty if none is requested.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Model<'a> {
     pub(super) name: &'a str,
     pub(super) version: &'a str,
 }
 
-/// What is served at these segments of a path, and by which methods.
+/// The resource at these segments of a path, and the methods that it takes.
 pub(super) fn path_of<'a>(segments: &[&'a str]) -> Option<(Allowed, Path<'a>)> {
     let open = |path| Some((Allowed::Get, Path::Open(path)));
     let (allowed, path) = match segments {

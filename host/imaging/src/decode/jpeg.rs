@@ -1,10 +1,10 @@
 //! JPEG, through zune-jpeg, which is handed only what it needs.
 //!
 //! zune-jpeg forgives much: a file that ends early, data that do not fill the picture. And it
-//! collects profiles and other data that nobody asks it for. So the file is taken apart here
-//! ([`Frame`], [`stream`]): the decoder is given the tables, the scans and an end that it cannot
-//! read past unnoticed ([`Source`]). What is refused is what Pillow refuses, and data that end
-//! before the picture is full.
+//! collects profiles and other data that are not needed. So the file is split here ([`Frame`],
+//! [`stream`]): the decoder is given the tables, the scans and an end that it cannot read past
+//! unnoticed ([`Source`]). What is refused is what Pillow refuses, and data that end before the
+//! picture is full.
 
 mod frame;
 mod source;

@@ -147,7 +147,7 @@ impl Reader<'_, '_> {
             index += count;
             first = (first + count) << 1;
         }
-        Err(malformed("a code that there is not"))
+        Err(malformed("a code that does not exist"))
     }
 
     /// All that stands before the pixels of a picture.
@@ -257,7 +257,7 @@ impl Reader<'_, '_> {
     }
 
     fn code(&mut self, alphabet: usize) -> Result<Code, ImageError> {
-        let no_code = || malformed("a code that cannot be");
+        let no_code = || malformed("an impossible code");
         if self.flag()? {
             // One or two symbols.
             let is_two = self.flag()?;

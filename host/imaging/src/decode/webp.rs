@@ -151,7 +151,7 @@ impl<'a> Layout<'a> {
                     let part = Chunk::at(bytes, start + 16)?;
                     found.take(bytes, &part)?;
                     if &part.name == b"ALPH" {
-                        // The decoder takes it for lossy, whatever it is called.
+                        // The decoder treats it as lossy under any name.
                         let part = Chunk::at(bytes, part.end)?;
                         found.take(bytes, &part).filter(|()| &part.name == b"VP8 ")?;
                     }

@@ -66,7 +66,7 @@ pub trait Bounded {
     fn check(message: &[u8]) -> Result<(), String> {
         if message.len() > OTHER_BYTES_MAX {
             let len = message.len();
-            return Err(format!("the message has {len} bytes, {OTHER_BYTES_MAX} are the most"));
+            return Err(format!("the message has {len} bytes: the limit is {OTHER_BYTES_MAX}"));
         }
         let mut counts = Counts::default();
         each(message, |_, _| counts.field())
@@ -198,7 +198,7 @@ fn text(part: &[u8]) -> Result<(), String> {
         return Ok(());
     }
     let len = part.len();
-    Err(format!("a name, id or parameter has {len} bytes, {TEXT_BYTES_MAX} are the most"))
+    Err(format!("a name, id or parameter has {len} bytes: the limit is {TEXT_BYTES_MAX}"))
 }
 
 /// How many numbers `packed` holds, counted to `most`: each ends with a byte below 128.

@@ -64,7 +64,7 @@ impl Typed<'_> {
                 Kind::Texts if wire_type == WireType::LengthDelimited => {
                     push_text(&mut reserved.bytes, part);
                 }
-                Kind::Texts => return Err(self.wrong("a text is none".into())),
+                Kind::Texts => return Err(self.wrong("an element is not a text".into())),
             }
         }
         Ok(reserved.into_bytes())
@@ -79,7 +79,10 @@ impl Typed<'_> {
                 Kind::Varints => count += part.iter().filter(|byte| **byte < 0x80).count(),
                 Kind::Fixed(size) if part.len() % size != 0 => {
                     let len = part.len();
-                    return Err(self.wrong(format!("{len} bytes hold no {}", self.datatype)));
+                    return Err(self.wrong(format!(
+                        "{len} bytes are not a whole number of {} elements",
+                        self.datatype
+                    )));
                 }
                 Kind::Fixed(size) => count += part.len() / size,
                 Kind::Texts => {
@@ -107,8 +110,9 @@ impl Typed<'_> {
             ($wire:ty, $type:ty) => {
                 while !packed.is_empty() {
                     let value = self.varint(&mut packed)? as $wire;
-                    let narrow = <$type>::try_from(value)
-                        .map_err(|_| self.wrong(format!("{value} is no {}", self.datatype)))?;
+                    let narrow = <$type>::try_from(value).map_err(|_| {
+                        self.wrong(format!("{value} is not a valid {}", self.datatype))
+                    })?;
                     bytes.extend_from_slice(&narrow.to_le_bytes());
                 }
             };
@@ -199,11 +203,11 @@ mod tests {
         assert_eq!(read(Dtype::Float32, &[2], &fp32).unwrap()[..], [1, 2, 3, 4, 5, 5, 5, 5]);
         for (datatype, contents, expected) in [
             (Dtype::Int8, &[0x12, 1, 0x80][..], "0 elements"),
-            (Dtype::Int8, &[0x12, 2, 200, 1], "200 is no INT8"),
-            (Dtype::Float32, &[0x32, 3, 1, 2, 3], "3 bytes hold no FP32"),
+            (Dtype::Int8, &[0x12, 2, 200, 1], "200 is not a valid INT8"),
+            (Dtype::Float32, &[0x32, 3, 1, 2, 3], "3 bytes are not a whole number of FP32"),
             (Dtype::Int8, &[0x13, 0x14], "the contents cannot be read"),
             (Dtype::Int8, &[0x12, 9, 1], "the contents cannot be read"),
-            (Dtype::String, &[0x40, 1], "a text is none"),
+            (Dtype::String, &[0x40, 1], "an element is not a text"),
         ] {
             let error = read(datatype, &[1], contents).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
@@ -220,7 +224,7 @@ mod tests {
             typed.read(&Room::new(Some(&budget), bytes)).map(|_| ())
         };
         let error = read(&[9_999], Dtype::Int32, 0).unwrap_err().to_string();
-        assert!(error.contains("10000 elements, shape [9999] asks for 9999"), "{error}");
+        assert!(error.contains("10000 elements, but shape [9999] needs 9999"), "{error}");
         assert!(read(&[usize::MAX, 3], Dtype::Int32, 0).is_err());
         let error = read(&[10_000], Dtype::Int32, 39_999).unwrap_err();
         assert!(matches!(error, ParseError::TooLarge { bytes: 40_000, .. }), "{error}");

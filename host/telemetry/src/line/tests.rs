@@ -1,4 +1,4 @@
-//! What a line says, and that no text in it can say more than itself.
+//! The content of lines, and that no text in a line can forge another.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};

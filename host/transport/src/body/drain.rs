@@ -6,12 +6,13 @@ use hyper::body::{Body, Incoming};
 
 use super::read::next;
 
-/// How many bytes of an unread body are drained, and for how long, so that the connection can be reused.
+/// How many bytes of an unread body are drained, and for how long, so that the connection can be
+/// reused.
 const DRAINED_BYTES_MAX: usize = 64 << 10;
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Read and drop the rest of a body, if it is short and on its way. Returns whether the next request can
-/// follow on this connection.
+/// Read and drop the rest of a body, if it is short and arrives soon. Returns whether the
+/// connection can be reused for the next request.
 pub async fn drain(body: &mut Incoming) -> bool {
     if body.size_hint().lower() > DRAINED_BYTES_MAX as u64 {
         return false;

@@ -9,15 +9,18 @@ use gristmill_core::{ByteBudget, HeldBytes, OverBudget};
 pub(super) const HELD_BYTES_MIN: usize = 4 << 10;
 
 /// Count `bytes` more as held, if they count against a budget.
+///
+/// # Errors
+/// The budget has no room for them.
 pub fn count(held: Option<&HeldBytes>, bytes: usize) -> Result<(), OverBudget> {
     held.map_or(Ok(()), |held| held.try_add(bytes))
 }
 
-/// Bytes of an answer that count against `budget` until they are dropped. A client that reads slowly keeps
-/// them long.
+/// Bytes of an answer that count against `budget` until they are dropped. A client that reads
+/// slowly keeps them long.
 pub fn held(bytes: Bytes, budget: &Arc<ByteBudget>) -> Bytes {
     let held = (bytes.len() >= HELD_BYTES_MIN).then(|| budget.hold(bytes.len()));
-    kept(bytes, held)
+    with_held(bytes, held)
 }
 
 /// Bytes of a request that count against `budget` until they are dropped.
@@ -26,7 +29,7 @@ pub fn held(bytes: Bytes, budget: &Arc<ByteBudget>) -> Bytes {
 /// The budget has no room for them.
 pub fn try_held(bytes: Bytes, budget: &Arc<ByteBudget>) -> Result<Bytes, OverBudget> {
     let held = try_reserved(bytes.len(), budget)?;
-    Ok(kept(bytes, held))
+    Ok(with_held(bytes, held))
 }
 
 /// Reserve `bytes` that will be made. None if they are too few to count.
@@ -46,9 +49,9 @@ pub fn try_reserved(
 }
 
 /// Bytes that stay `held` until they are dropped, if they are enough to count.
-pub fn kept(bytes: Bytes, held: Option<HeldBytes>) -> Bytes {
+pub fn with_held(bytes: Bytes, held: Option<HeldBytes>) -> Bytes {
     match held {
-        Some(held) if bytes.len() >= HELD_BYTES_MIN => held.keep(bytes),
+        Some(held) if bytes.len() >= HELD_BYTES_MIN => held.attach_to(bytes),
         _ => bytes,
     }
 }

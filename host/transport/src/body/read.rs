@@ -7,7 +7,7 @@ use gristmill_core::{ErrorCode, HeldBytes};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 
-use super::hold::{count, kept};
+use super::hold::{count, with_held};
 use super::plan::ReadPlan;
 use super::turns::Turns;
 use super::whole::{POOLED_BYTES_MIN, Whole};
@@ -15,8 +15,8 @@ use crate::problem::Problem;
 
 /// Read a whole body.
 ///
-/// A body whose Content-Length is over the limit is refused unread; any other is refused at the byte that
-/// exceeds it.
+/// A body whose Content-Length is over the limit is refused unread; any other is refused at the
+/// byte that exceeds it.
 ///
 /// # Errors
 /// `body_too_large`, `request_timeout` at the deadline, `tenant_busy` if the budget is used up, and
@@ -33,7 +33,7 @@ pub async fn read(body: &mut Incoming, plan: ReadPlan<'_>) -> Result<Bytes, Prob
     let held = plan.budget.map(|budget| budget.hold(0));
     let reading = collect(body, &plan, held.as_ref());
     match tokio::time::timeout_at(deadline.instant().into(), reading).await {
-        Ok(Ok(Some(bytes))) => Ok(kept(bytes, held)),
+        Ok(Ok(Some(bytes))) => Ok(with_held(bytes, held)),
         Ok(Ok(None)) => Err(too_large()),
         Ok(Err(problem)) => Err(problem),
         Err(_) => {

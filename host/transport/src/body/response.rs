@@ -21,7 +21,7 @@ pub type Answer = Response<ResponseBody>;
 pub struct ResponseBody {
     first: Bytes,
     rest: VecDeque<Bytes>,
-    /// The head of an answer without a body: it counts as long as this does.
+    /// The bytes of the head of an answer without a body, which count until this is dropped.
     _head: Option<HeldBytes>,
 }
 
@@ -39,14 +39,14 @@ impl From<Vec<Bytes>> for ResponseBody {
 }
 
 impl ResponseBody {
-    /// With all of it counting against `budget`.
+    /// The same body. All of it counts against `budget` until it is sent.
     pub fn held(self, budget: &Arc<ByteBudget>) -> Self {
         let Self { first, rest, _head } = self;
         let rest = rest.into_iter().map(|part| held(part, budget));
         Self { first: held(first, budget), rest: rest.collect(), _head }
     }
 
-    /// The same for a body in one part, with the `head_bytes` that are sent before it.
+    /// The same for a body in one part. The `head_bytes` that are sent before it count, too.
     pub fn held_with_head(mut self, head_bytes: usize, budget: &Arc<ByteBudget>) -> Self {
         let bytes = self.first.len() + head_bytes;
         if bytes >= HELD_BYTES_MIN {
@@ -54,7 +54,7 @@ impl ResponseBody {
             if self.first.is_empty() {
                 self._head = Some(held);
             } else {
-                self.first = held.keep(self.first);
+                self.first = held.attach_to(self.first);
             }
         }
         self

@@ -6,11 +6,11 @@ use std::task::{Context, Poll};
 
 use tokio::task::yield_now;
 
-/// After so many bytes of a body its task lets others go on. tokio itself does so after 128 reads, which can
-/// be 32 MB, and never where another task reads the bytes from the socket.
+/// After this many bytes of a body its task lets other tasks run. tokio itself does so only after
+/// 128 reads, which can be 32 MB, and never if another task reads the bytes from the socket.
 const TURN_BYTES_MAX: usize = 256 << 10;
 
-/// After so many turns the task also lets its thread look at its sockets.
+/// After this many turns the task also lets its thread look at its sockets.
 const TURNS_BETWEEN_SOCKETS: usize = 4;
 
 /// Counts the bytes that a task has read. After each turn, other tasks of its thread go on.

@@ -1,4 +1,4 @@
-//! The memory in which a body is put together from several reads.
+//! The memory in which a body is collected from several reads.
 
 use bytes::{Bytes, BytesMut};
 use gristmill_core::{BufferMut, BufferPool, PromisedBytes};
@@ -8,13 +8,13 @@ use super::plan::ReadPlan;
 /// The most memory that is reserved for a body before any of it has come.
 const RESERVED_BYTES_MAX: usize = 8 << 20;
 
-/// A body of known length that has at least so many bytes is put together in a pooled buffer.
+/// A body of known length and at least this many bytes is collected in a pooled buffer.
 pub(crate) const POOLED_BYTES_MIN: usize = 64 << 10;
 
-/// The alignment of tensors in a body that is put together.
+/// The alignment of tensors in a collected body.
 const ALIGNMENT: usize = 64;
 
-/// A body that is put together, with its tensors aligned.
+/// A body that is being collected, with its tensors aligned.
 pub(super) enum Whole {
     /// A large body of known length, in a pooled buffer that the tenant's budget promised.
     Pooled { buffer: BufferMut, padding: usize, _promised: PromisedBytes },
@@ -74,7 +74,7 @@ impl Whole {
     }
 }
 
-/// A body that is put together, aligned from a given byte on.
+/// A body in growing memory. One byte of it, at a given offset, is aligned.
 pub(super) struct Aligned {
     bytes: BytesMut,
     /// Bytes before the body's own.
@@ -94,7 +94,7 @@ impl Aligned {
         self.bytes.len() - self.padding
     }
 
-    /// Append `chunk`; where there is no room for it, make room for `capacity` bytes in all.
+    /// Append `chunk`. If there is no room for it, make room for `capacity` bytes in total.
     fn push(&mut self, chunk: &[u8], capacity: usize) {
         if self.bytes.capacity() - self.bytes.len() < chunk.len() {
             let mut larger = Self::new(self.aligned_at, capacity);

@@ -98,7 +98,7 @@ async fn answer(
             return answer;
         }
         "/big" => return text(StatusCode::OK, "x".repeat(BIG)),
-        "/frames" => body.collect().await.map(|body| body.to_bytes()).map_err(|e| e.to_string()),
+        "/frames" => body.collect().await.map(|body| body.to_bytes()).map_err(|e| format!("{e:?}")),
         _ => {
             let deadline = Deadline::at(Instant::now() + Duration::from_secs(60));
             let (bytes, aligned_at, budget) = (16 << 20, TENSORS_AT, Some(&budget));

@@ -7,7 +7,7 @@ use super::{Shipped, json_lines, resnet50};
 use crate::setup;
 use crate::shell::{program, step, target};
 
-/// A figure asked for: of which scenario, which figure, its least or greatest value, in words.
+/// A target: the scenario, the figure, its least or greatest value, and that value in words.
 struct Target {
     scenario: &'static str,
     what: &'static str,

@@ -1,4 +1,4 @@
-//! Two server binaries by turns: what a change costs in throughput.
+//! Two server binaries in turns: the effect of a change on throughput.
 
 use std::path::{Path, PathBuf};
 
@@ -24,10 +24,10 @@ const BEFORE: Listen<'_> =
 const AFTER: Listen<'_> =
     Listen { data: "127.0.0.1:18180", grpc: "127.0.0.1:18182", admin: "127.0.0.1:18181" };
 
-/// The figure asked for.
+/// The target.
 const RATIO_MIN: f64 = 0.97;
 
-/// What is asked, by wrk's script.
+/// The request, by wrk's script.
 struct Question {
     name: String,
     path: String,
@@ -85,7 +85,7 @@ fn questions() -> Result<Vec<Question>> {
     Ok(questions)
 }
 
-/// Rounds of both by turns, the first by turns, too; and the row.
+/// Run rounds of both in turns, alternating which is first, and add the row.
 fn compare(
     question: &Question,
     concurrency: u32,

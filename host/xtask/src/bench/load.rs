@@ -19,23 +19,23 @@ use crate::shell::{output, program, root, step, succeeds, target};
 const CONCURRENCY: [u32; 3] = [1, 16, 64];
 const ROUNDS: usize = 3;
 const ROUND_SECONDS: u32 = 4;
-/// Where the server listens.
+/// The server's addresses.
 const LISTEN: Listen<'_> =
     Listen { data: "127.0.0.1:18080", grpc: "127.0.0.1:18082", admin: "127.0.0.1:18081" };
 pub(super) const ECHO: &str = "127.0.0.1:18095";
 const FASTAPI: &str = "127.0.0.1:18090";
 
-/// The figure asked for: ranker at concurrency 16, against FastAPI.
+/// The target: ranker at concurrency 16, against FastAPI.
 const RANKER_RATIO_MIN: f64 = 2.5;
 
-/// What is sent where.
+/// A request and its path.
 pub(super) struct Scenario {
     pub(super) name: &'static str,
     pub(super) body: PathBuf,
     pub(super) content_type: &'static str,
 }
 
-/// Who answers.
+/// The server that answers.
 #[derive(Clone, Copy, PartialEq)]
 enum Peer {
     Gristmill,
@@ -136,7 +136,7 @@ pub(super) fn median(mut rates: Vec<f64>) -> f64 {
     rates[rates.len() / 2]
 }
 
-/// wrk, where it is missing.
+/// Install wrk if it is missing.
 pub(super) fn install_wrk() -> Result<()> {
     if succeeds(program("sh").args(["-c", "command -v wrk"])) {
         return Ok(());

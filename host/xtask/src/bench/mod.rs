@@ -1,4 +1,5 @@
-//! `cargo xtask bench`: measured in one run, given as ratios against something in the same run.
+//! `cargo xtask bench`: benchmarks, given as ratios to a reference that is measured in the same
+//! run.
 
 mod batch;
 mod compare;
@@ -20,14 +21,14 @@ use serde_json::Value;
 use crate::setup;
 use crate::shell::{cargo, program, root, run as run_command, step, target};
 
-/// How the benchmarks are run, from the command line.
+/// The options of the benchmarks, from the command line.
 #[derive(Default)]
 struct Options {
     /// Whether everything is built first.
     build: bool,
-    /// The folder whose binaries are measured, where they are not those that ship.
+    /// The folder whose binaries are measured in place of release binaries.
     binaries: Option<PathBuf>,
-    /// Cases of `neighbour` or `compare`, or their beginnings; all where none is given.
+    /// Cases of `neighbour` or `compare`, or their beginnings. All cases if none is given.
     only: Vec<String>,
     /// The servers that `compare` compares.
     before: Option<PathBuf>,
@@ -62,8 +63,8 @@ impl Options {
     }
 }
 
-/// Run the benchmark of this name, or all that need nothing but this machine: `gpu` and `compare` run when
-/// they are named.
+/// Run the benchmark of this name, or all that need only this machine: `gpu` and `compare` run only
+/// if named.
 pub(crate) fn run(args: &[&str]) -> Result<()> {
     let options = Options::parse(args)?;
     type Benchmark = fn(&Shipped, &Options) -> Result<()>;
@@ -81,7 +82,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
         bail!("no benchmark {unknown:?}: there are {}", known.join(", "));
     }
     if options.names("gpu") {
-        // Said before everything is built.
+        // Checked before everything is built.
         gpu::library()?;
     }
     let shipped = shipped(&options)?;
@@ -94,7 +95,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// What the benchmarks measure: the server as it ships, and the plugins.
+/// The subjects of the benchmarks: the release server and the plugins.
 struct Shipped {
     gristmill: PathBuf,
     components: PathBuf,
@@ -107,7 +108,8 @@ impl Shipped {
     }
 }
 
-/// The server, the peers in Rust and the criterion benchmarks as they ship, built unless told not to.
+/// The server, the peers in Rust and the criterion benchmarks, built in the release profile unless
+/// `--no-build` is given.
 fn shipped(options: &Options) -> Result<Shipped> {
     let binaries = options.binaries.clone().unwrap_or_else(|| target().join("release"));
     let (gristmill, components) = (binaries.join("gristmill"), target().join("components"));
@@ -128,7 +130,7 @@ fn shipped(options: &Options) -> Result<Shipped> {
     Ok(Shipped { gristmill, components })
 }
 
-/// What a benchmark prints, one JSON object a line.
+/// The output of a benchmark, one JSON object a line.
 fn json_lines(benchmark: &mut Command) -> Result<Vec<Value>> {
     let measured = benchmark.stderr(Stdio::inherit()).output()?;
     ensure!(measured.status.success(), "the benchmark failed: {}", measured.status);

@@ -1,4 +1,5 @@
-//! A tenant beside each hostile guest, client, upload, message and model: see `benches/src/bin/neighbour`.
+//! A tenant beside each hostile guest, client, upload, message and model: see
+//! `benches/src/bin/neighbour`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,7 +13,7 @@ use super::{Options, Shipped, json_lines};
 use crate::setup;
 use crate::shell::{program, root, run as run_command, step, succeeds, target};
 
-/// The figures asked for.
+/// The targets.
 const RATIO_MAX: f64 = 2.0;
 const JAVASCRIPT_RATIO_MAX: f64 = 1.3;
 const P99_MS_MAX: f64 = 20.0;
@@ -65,14 +66,14 @@ fn p99(figures: &Value) -> Option<f64> {
     figures["p99_ms"].as_f64()
 }
 
-/// The mean of both times: the machine need not be as quiet at the end as at first.
+/// The mean of both times, because the machine may be less quiet at the end.
 fn alone_p99(alone: &[Value]) -> Result<f64> {
     let p99s: Vec<f64> = alone.iter().filter_map(p99).collect();
     let some = (!p99s.is_empty()).then(|| p99s.iter().sum::<f64>() / p99s.len() as f64);
     some.context("the neighbour was not answered when it was alone")
 }
 
-/// What was asked for in this case, and what of it was missed.
+/// The targets of this case, and those that were missed.
 fn verdict(name: &str, figures: &Value, alone_p99: f64) -> (String, Vec<&'static str>) {
     let ratio_max =
         if name.starts_with(JAVASCRIPT_CASE) { JAVASCRIPT_RATIO_MAX } else { RATIO_MAX };
@@ -80,7 +81,7 @@ fn verdict(name: &str, figures: &Value, alone_p99: f64) -> (String, Vec<&'static
         "p99 at most {ratio_max} x alone and {P99_MS_MAX} ms, none failed, overrun at most \
          {OVERRUN_MS_MAX} ms, {MIB_PER_REQUEST_MAX} MiB a request"
     );
-    // A figure that is not there was not asked for in this case, but for the neighbour's.
+    // A figure that is missing has no target in this case, except the neighbour's.
     let at_most = |pointer: &str, most: f64| {
         figures.pointer(pointer).and_then(Value::as_f64).is_none_or(|value| value <= most)
     };
@@ -131,8 +132,8 @@ fn attackers_words(figures: &Value) -> String {
     words
 }
 
-/// A plugin in JavaScript, made once by componentize-js; none where npm is not there or cannot fetch it: then
-/// a generated module of the same size stands in.
+/// A plugin in JavaScript, made once by componentize-js. None if npm is missing or cannot fetch it;
+/// a generated module of the same size is used then.
 fn javascript_plugin() -> Result<Option<PathBuf>> {
     let (source, made) = (root().join("benches/javascript"), target().join("javascript"));
     let plugin = made.join("plugin.wasm");

@@ -1,11 +1,12 @@
 //! The Open Inference Protocol under the load of its own clients: wrk and perf_analyzer with binary
-//! tensors, over HTTP and gRPC. wrk's figures are held against a bare hyper echo of the same body, small and large,
-//! perf_analyzer's against a bare hyper server that replays one recorded answer, which is as much as this
-//! client asks for on these cores; and, for a model that is all work, the server against ONNX Runtime in a
-//! bare loop; all in one run.
+//! tensors, over HTTP and gRPC. wrk's figures are compared with a bare hyper echo of the same body,
+//! small and large. perf_analyzer's are compared with a bare hyper server that replays one recorded
+//! answer, which is the most that this client can reach on these cores. For a model that dominates
+//! the time, the server is compared with ONNX Runtime in a bare loop. All of it is measured in one
+//! run.
 //!
-//! Figures per second are absolute, so each stands beside its peer's of the same seconds: on a machine
-//! that is not quiet both fall.
+//! Figures per second are absolute, so each has beside it the figure of its peer in the same
+//! seconds: on a busy machine both fall.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -24,12 +25,12 @@ use crate::shell::{output, program, root, step, target};
 const ROUNDS: usize = 3;
 const ROUND_SECONDS: u32 = 4;
 
-/// The figures asked for.
+/// The targets.
 const ECHO_RATIO_MIN: f64 = 0.55;
 const OVERHEAD_US_MAX: f64 = 40.0;
 const BARE_RATIO_MIN: f64 = 0.95;
 
-/// ResNet-50's: clients, ONNX Runtime's threads, and how long a round takes.
+/// For ResNet-50: the clients, ONNX Runtime's threads, and the time of a round.
 const RESNET50_CONCURRENCY: u32 = 8;
 const RESNET50_THREADS: usize = 1;
 const RESNET50_WARM_UP: Duration = Duration::from_secs(2);
@@ -37,10 +38,10 @@ const RESNET50_WINDOW: Duration = Duration::from_secs(10);
 /// Long enough for both and for the batches that are waited for around them.
 const RESNET50_LOAD_SECONDS: u32 = 18;
 
-/// Where what is recorded is replayed.
+/// The address of the replaying server.
 const REPLAY: &str = "127.0.0.1:18096";
 
-/// perf_analyzer gives up where its figures vary too much; then it is asked again.
+/// perf_analyzer gives up if its figures vary too much; then it is run again.
 const ATTEMPTS: usize = 3;
 
 /// The best known server, for comparison: measured elsewhere, on another machine of this kind.
@@ -58,7 +59,7 @@ pub(super) struct Scenario {
 pub(super) const RANKER: Scenario = Scenario { model: "ranker", row: &[32] };
 pub(super) const DIGITS: Scenario = Scenario { model: "digits", row: &[1, 28, 28] };
 pub(super) const RESNET50: Scenario = Scenario { model: "resnet50", row: &[3, 224, 224] };
-/// Nothing but a large tensor on its way to the model and back: a picture's.
+/// A model that returns its input, for a large tensor: a picture's.
 pub(super) const IDENTITY: Scenario = Scenario { model: "identity", row: &[3 * 224 * 224] };
 const IDENTITY_FILE: &str = "host/app/tests/fixtures/identity-fp32.onnx";
 
@@ -79,7 +80,7 @@ enum Protocol {
 use Protocol::{Grpc, Http};
 
 impl Protocol {
-    /// As perf_analyzer and the replay call it.
+    /// The protocol's name for perf_analyzer and the replay.
     fn flag(self) -> &'static str {
         match self {
             Http => "http",
@@ -139,7 +140,7 @@ pub(crate) fn run(shipped: &Shipped) -> Result<()> {
     table.finish()
 }
 
-/// A model by wrk and the echo, by turns.
+/// Measure a model with wrk, and the echo, in turns.
 fn over_echo(
     server: &Server,
     scenario: &Scenario,
@@ -194,7 +195,8 @@ impl Run {
         )
     }
 
-    /// Measure, and add the row; at the ranker's concurrency 1 over HTTP one of the server's share, too.
+    /// Measure, and add the row. For the ranker at concurrency 1 over HTTP, also add a row with the
+    /// server's own time.
     fn measure(&self, server: &Server, perf_analyzer: &Path, table: &mut Table) -> Result<()> {
         step(&self.name());
         let address = self.protocol.address(server);
@@ -221,7 +223,7 @@ impl Run {
         Ok(())
     }
 
-    /// What perf_analyzer reaches where nothing is left of the server at `address` but its answer.
+    /// The throughput of perf_analyzer with a replayed answer of the server at `address`.
     fn replayed_per_second(&self, address: &str, perf_analyzer: &Path) -> Result<f64> {
         let mut replay = program(target().join("release/replay"));
         replay.args([self.protocol.flag(), REPLAY, address]);
@@ -260,7 +262,7 @@ impl Run {
     }
 }
 
-/// What the server itself adds to the model's time, between two readings.
+/// The time that the server itself adds to the model's time, between two readings.
 fn overhead(before: &Statistics, after: &Statistics, table: &mut Table) -> Result<()> {
     let rise = |figure: &str| anyhow::Ok(after.figure(figure)? - before.figure(figure)?);
     let of = |part: &str| rise(&format!("inference_stats/{part}/ns"));
@@ -286,7 +288,8 @@ fn overhead(before: &Statistics, after: &Statistics, table: &mut Table) -> Resul
     Ok(())
 }
 
-/// ResNet-50 by wrk, and ONNX Runtime in a bare loop at the mean batch that came of it; by turns.
+/// Measure ResNet-50 with wrk, and ONNX Runtime in a bare loop at the resulting mean batch, in
+/// turns.
 fn over_bare(server: &Server, resnet50: &Path, table: &mut Table) -> Result<()> {
     let (url, script) = (RESNET50.url(server), RESNET50.write_script()?);
     let (mut rounds, mut ratios) = (Vec::new(), Vec::new());
@@ -335,8 +338,8 @@ fn bare_rows_per_second(model: &Path, batch: usize) -> Result<f64> {
     figures["rows_per_s"].as_f64().context("the bare loop gave no rows a second")
 }
 
-/// What ResNet-50 did under load, from the end of one batch to the end of another: batches take so long
-/// that a window cut elsewhere would be some percent off.
+/// The rows of ResNet-50 under load, from the end of one batch to the end of another: batches take
+/// so long that another window would be wrong by some percent.
 struct Window {
     rows_per_s: f64,
     mean_batch: f64,
@@ -355,7 +358,7 @@ impl Window {
         Ok(Self { rows_per_s: rows / seconds, mean_batch: rows / batches })
     }
 
-    /// Wait for a batch to end: when that was, and the statistics with all of its rows.
+    /// Wait for a batch to end. Returns the time, and the statistics with all of its rows.
     fn end_of_batch(server: &Server) -> Result<(Instant, Statistics)> {
         let earlier = Statistics::read(server, &RESNET50)?.figure("execution_count")?;
         let give_up = Instant::now() + Duration::from_secs(4);

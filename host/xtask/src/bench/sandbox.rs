@@ -1,4 +1,4 @@
-//! What a call in a fresh instance costs.
+//! The cost of a call in a fresh instance.
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::Shipped;
 use super::table::Table;
 use crate::shell::{cargo, run as run_command, step, target};
 
-/// The figure asked for: an empty call in a fresh instance.
+/// The target: an empty call in a fresh instance.
 const EMPTY_CALL_US_MAX: f64 = 15.0;
 
 pub(crate) fn run(shipped: &Shipped) -> Result<()> {

@@ -18,7 +18,7 @@ struct Row {
     what: String,
     measured: String,
     figures: Value,
-    /// The figure asked for, and whether it was reached.
+    /// The target, and whether it was reached.
     target: Option<(String, bool)>,
 }
 

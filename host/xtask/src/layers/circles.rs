@@ -1,5 +1,5 @@
-//! No circle between the files of a crate: a file that imports another is imported by none that it
-//! imports, also not by way of others.
+//! No circle between the files of a crate: a file is not imported by a file that it imports,
+//! directly or through others.
 //!
 //! The rule:
 //! - a file imports the files that define what its paths mean, in `use` and in the code. A path
@@ -27,7 +27,7 @@ type Imports = BTreeMap<String, BTreeMap<String, String>>;
 /// The circles between the files under `source`, the `src` folder of a crate, in words.
 ///
 /// # Errors
-/// Fails where a module that is declared has no file.
+/// A declared module has no file.
 pub(super) fn of_crate(source: &Path) -> Result<Vec<String>> {
     let read = |file: &Path| std::fs::read_to_string(source.join(file)).ok();
     let mut roots: Vec<String> = ["lib.rs", "main.rs"].map(str::to_owned).into();

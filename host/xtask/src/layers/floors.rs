@@ -1,12 +1,12 @@
 //! The floors of host/: a crate may import only from floors below its own, and each of the big
-//! libraries is named by one crate.
+//! libraries is named only by its owners.
 //!
 //! Dependencies of build scripts count like those of the crate. Dependencies of tests do not: tests
 //! may look across, and do not ship.
 
 use serde_json::Value;
 
-/// Each crate's floor, as host/ARCHITECTURE.md has it.
+/// Each crate's floor, the same as in host/ARCHITECTURE.md.
 const FLOORS: [(&str, u8); 18] = [
     ("gristmill-core", 0),
     ("gristmill-telemetry", 0),
@@ -34,7 +34,7 @@ const OWNERS: [(&str, &[&str]); 5] = [
     ("ort", &["gristmill-backend"]),
     ("tract-onnx", &["gristmill-backend"]),
     ("object_store", &["gristmill-store"]),
-    // One has the messages with their codec, the other the service.
+    // `oip` has the messages with their codec, `http` has the service.
     ("tonic", &["gristmill-oip", "gristmill-http"]),
 ];
 

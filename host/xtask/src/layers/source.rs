@@ -1,4 +1,4 @@
-//! Reads Rust source text for the paths in it. Knows neither files nor which path means what.
+//! Finds the paths in Rust source text. It does not know files or the meaning of a path.
 //!
 //! This is a scanner of tokens, not a parser of the language: it finds `mod`, `use` and paths of
 //! more than one segment, and leaves out comments, texts and items under `#[cfg(test)]`. Paths that
@@ -30,7 +30,7 @@ pub(super) struct Import {
     pub(super) is_export: bool,
 }
 
-/// What `text` says, as far as paths are concerned.
+/// The modules, imports and paths in `text`.
 pub(super) fn read(text: &str) -> Source {
     let tokens = tokens(text);
     Scanner { tokens: &tokens, at: 0 }.module()

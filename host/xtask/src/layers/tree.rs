@@ -1,7 +1,8 @@
-//! The modules of one crate, and which file a path of one of them means.
+//! The modules of one crate, and the files to which their paths lead.
 //!
-//! A path is followed as the compiler does it, but for globs: a name that a module has only by
-//! `use other::*` is taken for that module's own. A path that leads out of the crate means no file.
+//! A path is followed as the compiler does it, except through globs: a name that a module has only
+//! by `use other::*` counts as that module's own. A path that leads out of the crate leads to no
+//! file.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ use anyhow::{Context, Result};
 
 use super::source::{self, Source};
 
-/// Imports that lead to other imports are followed so many times.
+/// The most imports that are followed one after the other.
 const HOPS_MAX: usize = 32;
 
 /// The modules of a crate, the root first.
@@ -25,7 +26,7 @@ pub(super) struct Module {
     children: Vec<(String, usize)>,
 }
 
-/// What a path means.
+/// The target of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     Module(usize),
@@ -33,7 +34,7 @@ pub(super) enum Target {
     Item(usize),
 }
 
-/// Where the modules of one root are read from.
+/// The source of the modules of one root.
 struct Reader<'a> {
     read: &'a dyn Fn(&Path) -> Option<String>,
     modules: Vec<Module>,
@@ -43,7 +44,7 @@ impl Tree {
     /// The modules that `root`, such as `lib.rs`, declares; `read` gives the text of a file.
     ///
     /// # Errors
-    /// Fails where a module that is declared has no file.
+    /// A declared module has no file.
     pub(super) fn read(root: &str, read: &dyn Fn(&Path) -> Option<String>) -> Result<Self> {
         let mut reader = Reader { read, modules: Vec::new() };
         let text = read(Path::new(root)).with_context(|| format!("cannot read {root}"))?;
@@ -63,7 +64,7 @@ impl Tree {
         false
     }
 
-    /// What `path` means in `module`; none where it leads out of the crate.
+    /// The target of `path` in `module`. None if it leads out of the crate.
     pub(super) fn resolve(&self, module: usize, path: &[String]) -> Option<Target> {
         self.follow(module, path, HOPS_MAX)
     }
@@ -96,7 +97,7 @@ impl Tree {
         Some(Target::Module(at))
     }
 
-    /// What a module calls `name`, where that is a module of its own or was imported.
+    /// The target of `name` in a module, if it is one of its modules or imports.
     fn named(&self, module: usize, name: &str, hops: usize) -> Option<Target> {
         let own = &self.modules[module];
         if let Some((_, child)) = own.children.iter().find(|(child, _)| child == name) {

@@ -76,10 +76,10 @@ fn every_fault_is_named_and_none_that_follows() {
 fn keys_and_grants_are_bounded_in_number() {
     let keys: Vec<_> = (0..257).map(|index| format!("the-key-of-acme-{index}")).collect();
     let faults = tenant(json!({ "api_keys": keys })).unwrap_err();
-    assert_eq!(faults, ["api_keys has 257 keys: at most 256 may be"]);
+    assert_eq!(faults, ["api_keys has 257 keys: the limit is 256"]);
     let models: Vec<_> = (0..1025).map(|index| format!("model-{index}")).collect();
     let faults = tenant(json!({ "open": true, "models": models })).unwrap_err();
-    assert_eq!(faults, ["models has 1025 names: at most 1024 may be"]);
+    assert_eq!(faults, ["models has 1025 names: the limit is 1024"]);
 }
 
 #[test]

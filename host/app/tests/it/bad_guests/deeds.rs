@@ -1,4 +1,4 @@
-//! What the guests do that one word does not say.
+//! The deeds of guests that need more than one instruction.
 
 use wasm_encoder::{BlockType, InstructionSink};
 
@@ -24,7 +24,7 @@ pub(crate) fn honest_post(code: &mut Sink<'_>) {
     code.i32_const(ANSWER);
 }
 
-/// A body of nearly all that there is, the answer itself included.
+/// A body of almost all memory, the answer itself included.
 pub(crate) fn whole_memory() -> Guest {
     Guest::post(|code| {
         responded(code);

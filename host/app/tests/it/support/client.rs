@@ -16,7 +16,7 @@ pub(crate) struct Client {
     address: String,
 }
 
-/// What came back.
+/// An answer.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,

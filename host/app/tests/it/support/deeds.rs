@@ -1,4 +1,4 @@
-//! What the plugin `hostile` does, how each deed may end, and the pictures that it is sent.
+//! The deeds of the plugin `hostile`, the ends that each may have, and the pictures for it.
 
 /// How a request ends: a status and a code; no code where the answer is the plugin's.
 pub(crate) type End = (u16, &'static str);

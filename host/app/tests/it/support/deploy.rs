@@ -1,4 +1,4 @@
-//! Putting tenants, plugins, models and pipelines on a server, and asking it what it has.
+//! Putting tenants, plugins, models and pipelines on a server, and reading its state.
 
 use serde_json::{Value, json};
 

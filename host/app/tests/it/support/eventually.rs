@@ -1,12 +1,12 @@
-//! Waiting for what comes about by itself.
+//! Waiting for a condition that becomes true by itself.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Longer than anything takes that is waited for, on a busy machine too.
+/// Longer than any such condition takes, also on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Between two looks: a server that is asked without a pause has less time for what is waited for.
+/// The pause between two looks: without it the server would have less time for its work.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Looks until `is_so` is true; fails with `what` after [`PATIENCE`].

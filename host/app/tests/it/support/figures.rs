@@ -1,4 +1,4 @@
-//! What the kernel says of a server's process: its children, its memory, its CPU time.
+//! The kernel's figures of a server's process: its children, its memory, its CPU time.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Components that no toolchain makes, and new files of plugins that are known.
+//! Components that no toolchain makes, and variants of known plugins.
 //!
 //! Those made here export a function `preprocess` that takes nothing: a server refuses them once
 //! they are compiled, because they do not fit the contract.

@@ -1,4 +1,4 @@
-//! HTTP/2 by the frame, for what no gRPC client would send or leave unread.
+//! HTTP/2 frame by frame, for messages that no gRPC client would send or leave unread.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;

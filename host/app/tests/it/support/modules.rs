@@ -1,6 +1,6 @@
-//! Plugins put together instruction by instruction, as no compiler would: core modules that carry
-//! their component type and speak the canonical ABI themselves. The server makes components of
-//! them.
+//! Plugins assembled instruction by instruction, as no compiler would do it: core modules that
+//! carry their component type and implement the canonical ABI themselves. The server makes
+//! components of them.
 //!
 //! A guest begins as an honest one; a test replaces a part of it.
 
@@ -75,8 +75,8 @@ const POST_PARAMS: usize = 4;
 pub(crate) const OUTPUTS: u32 = 0;
 const STATE_LEN: u32 = 3;
 
-/// Where things lie in memory. Answers come first, then constants, then 3136 bytes of zeros, then what
-/// `cabi_realloc` gives out.
+/// Where things lie in memory. Answers come first, then constants, then 3136 bytes of zeros, then
+/// what `cabi_realloc` gives out.
 pub(crate) const ANSWER: i32 = 256;
 pub(crate) const LIST: i32 = 320;
 pub(crate) const MADE: i32 = 512;

@@ -1,4 +1,4 @@
-//! A connection to write anything to, for what no HTTP client would send.
+//! A connection for raw bytes, for requests that no HTTP client would send.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream};

@@ -106,7 +106,7 @@ impl Server {
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     }
 
-    /// Read the log that nobody has read so far, to its end, and wait until it has ended.
+    /// Read the log, which was not read so far, to its end, and wait until it has ended.
     pub(crate) fn wait_reading_the_log(mut self) -> (String, ExitStatus) {
         let mut log = String::new();
         self.process.server.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();

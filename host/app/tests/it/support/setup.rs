@@ -1,4 +1,4 @@
-//! How a server is started: its flags, its variables, its limits and its log.
+//! The setup of a server: its flags, its variables, its limits and its log.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ use super::server::Server;
 /// The admin token of every server that is given one.
 pub(crate) const ADMIN_TOKEN: &str = "the-tests-admin-token";
 
-/// How a server is started.
+/// The setup of a server.
 pub(crate) struct Setup {
     directory: TempDir,
     flags: Vec<String>,
     variables: Vec<(String, String)>,
     onnxruntime: Option<PathBuf>,
     pub(super) admin_token: Option<String>,
-    /// Whether standard error is a pipe that nobody reads.
+    /// Whether standard error is a pipe that is not read.
     log_is_unread: bool,
     open_files: Option<usize>,
 }
@@ -63,7 +63,7 @@ impl Setup {
         Self { admin_token: None, ..self }
     }
 
-    /// With a log that nobody reads, until [`Server::wait_reading_the_log`] does.
+    /// With a log that is not read until [`Server::wait_reading_the_log`] does.
     pub(crate) fn unread_log(self) -> Self {
         Self { log_is_unread: true, ..self }
     }

@@ -1,4 +1,4 @@
-//! What a message has to say.
+//! Checking the texts of messages.
 
 /// Fails unless `said` holds every one of `named`.
 #[track_caller]

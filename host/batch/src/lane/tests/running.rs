@@ -1,4 +1,4 @@
-//! Who runs a batch, on which thread, and what its requests get of it.
+//! Running batches: the thread that runs one, and the answers of its requests.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};

@@ -12,7 +12,7 @@ const ROWS_MAX: u64 = 10_000_000;
 const BYTES_MAX: u64 = 1 << 40;
 
 impl ModelConfig {
-    /// What is wrong with it: every fault at once.
+    /// All of its faults.
     pub(crate) fn faults(&self) -> Vec<String> {
         let mut faults = Faults::default();
         self.check(&mut faults);
@@ -40,7 +40,7 @@ impl ModelConfig {
         for (level, policy) in &self.priority_queue_policies {
             let key = format!("priority_queue_policies.{level}");
             if !(1..=levels).contains(level) {
-                let text = format!("{key}: there are the levels 1 to {levels}");
+                let text = format!("{key}: the levels are 1 to {levels}");
                 faults.add("priority_queue_policies", text);
             }
             policy.check(&key, faults);
@@ -79,14 +79,14 @@ impl ModelConfig {
         for (index, provider) in self.providers.iter().enumerate() {
             if self.providers[..index].contains(provider) {
                 let name = provider.kind().as_str();
-                let text = format!("providers[{index}] is {name:?}, which is named before");
+                let text = format!("providers[{index}] is {name:?}, which is named twice");
                 faults.add("providers", text);
             }
         }
         for provider in self.provider_options.keys() {
             let name = provider.kind().as_str();
             if *provider != ProviderName::Cuda {
-                let text = format!("provider_options has {name:?}, which takes none");
+                let text = format!("provider_options has {name:?}, which takes no options");
                 faults.add("provider_options", text);
             } else if !self.providers.is_empty() && !self.providers.contains(provider) && are_read {
                 let text = format!("provider_options has {name:?}, which is not among providers");

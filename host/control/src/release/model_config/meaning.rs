@@ -1,4 +1,4 @@
-//! What a model's configuration means to the batcher and to the backends.
+//! Turning a model's configuration into the settings of the batcher and the backends.
 //!
 //! Invariant: what [`ModelConfig::load_options`] returns, together with the file, is all that
 //! loading a model depends on; a change of the rest loads nothing.
@@ -13,7 +13,7 @@ use crate::release::model_config::{
 };
 
 impl ModelConfig {
-    /// What the backends make of it.
+    /// The options of the backends.
     pub(crate) fn load_options(&self) -> LoadOptions {
         LoadOptions {
             providers: self.providers.iter().map(|name| name.kind()).collect(),
@@ -36,7 +36,7 @@ impl ModelConfig {
         }
     }
 
-    /// What the batcher makes of it; it has no [faults](Self::faults).
+    /// The settings of the batcher. The configuration must have no [faults](Self::faults).
     pub(crate) fn lane(&self) -> LaneConfig {
         let levels = (1..=self.priority_levels).map(|level| {
             self.priority_queue_policies.get(&level).unwrap_or(&self.default_queue_policy).resolve()

@@ -10,7 +10,7 @@ use crate::release::model_config::{
     GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec,
 };
 
-/// What documents call them.
+/// Their names in documents.
 const PROVIDERS: [(&str, ProviderName); 3] =
     [("cuda", ProviderName::Cuda), ("cpu", ProviderName::Cpu), ("tract", ProviderName::Tract)];
 

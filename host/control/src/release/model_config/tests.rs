@@ -20,7 +20,7 @@ fn assert_faults(document: Value, expected: &[&str]) {
     assert_eq!(faults.len(), expected.len(), "{faults:#?}");
 }
 
-/// A key that is logged and cannot be put would be one that nobody can set.
+/// A key that is in the log's format must also be accepted in documents.
 #[test]
 fn a_document_is_read_as_the_log_reads_it() {
     let default = keys(serde_json::to_value(ModelConfig::default()).unwrap());
@@ -73,14 +73,14 @@ fn every_fault_is_named_at_once() {
         "threads is \"two\": must be a whole number from 0 on",
         "max_queue_rows is 5: must be at least max_batch_size, 256",
         "memory_arena is 1: must be true or false",
-        "priority_queue_policies.2: there are the levels 1 to 1",
+        "priority_queue_policies.2: the levels are 1 to 1",
         "priority_queue_policies.x: a level is a whole number",
         "priority_queue_policies.1 is 7: must be a JSON object",
         "default_queue_policy.max_queue_size is -1: must be a whole number",
         "default_queue_policy: unknown key \"size\"",
         "default_queue_policy.timeout_action is \"wait\": must be one of reject, delay",
         "provider_options has \"gpu\": must be one of cuda",
-        "provider_options has \"cpu\", which takes none",
+        "provider_options has \"cpu\", which takes no options",
         "provider_options.cuda: \"device_id\" is 0: must be text",
         "graph_optimization is \"some\": must be one of disable",
         "preferred_batch_sizes[1] is \"two\"",

@@ -40,7 +40,7 @@ fn every_fault_of_a_pipeline_is_named() {
         "pre: \"Front\" is no",
         "model is missing",
         "post is 5: must be text",
-        "settings take 65547 bytes as JSON: at most 65536 may",
+        "settings take 65547 bytes as JSON: the limit is 65536",
         "priority is \"high\": must be a whole number from 0 on",
         "limits.cpu_ms is 4: must be 5 to 60000",
         "limits.memory_bytes is 1: must be 1048576 to 67108864",

@@ -92,7 +92,7 @@ pub(super) fn assemble(
             }
             let scan = &bytes[segment.data.clone()];
             if frame.is_progressive && !is_progression(scan) {
-                return Err(malformed("a scan of coefficients that there are not"));
+                return Err(malformed("a scan of coefficients that do not exist"));
             }
             note(frame, &mut seen, scan);
             let end = scan_end(bytes, next, &mut walk)?;

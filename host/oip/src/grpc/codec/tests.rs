@@ -64,14 +64,14 @@ fn what_would_become_much_more_than_it_is_is_refused() {
     refused(&[12 << 3, 1].repeat(FIELDS_MAX + 1), "more than 16384 fields");
     let long = field(1, &vec![b'a'; OTHER_BYTES_MAX]);
     let error = RepositoryModelLoadRequest::check(&long).unwrap_err();
-    assert!(error.contains("1048576 are the most"), "{error}");
+    assert!(error.contains("the limit is 1048576"), "{error}");
 }
 
 #[test]
 fn nothing_hides_behind_what_cannot_be_read() {
     let (start, end) = (12 << 3 | 3, 12 << 3 | 4);
     let many = field(5, &[]).repeat(TENSORS_MAX + 1);
-    // A group is read over by whoever takes a message apart, with all that follows it.
+    // The decoder skips a group, with everything that follows it.
     let behind_a_group = [&[start, end][..], &many].concat();
     ModelInferRequest::decode(&behind_a_group[..]).unwrap();
     refused(&behind_a_group, "cannot be read");
