@@ -1,8 +1,9 @@
 //! `cargo xtask notice`: writes `NOTICE`, which names the packages that the server's binary is made
 //! of.
 //!
-//! A package counts if the binary uses it, itself or by way of others. Build scripts, macros and what
-//! only tests use do not count. `cargo xtask test` fails where the file is not what this writes.
+//! A package counts if the binary uses it, itself or by way of others. Build scripts, macros and
+//! what only tests use do not count. `cargo xtask test` fails where the file is not what this
+//! writes.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
@@ -148,7 +149,10 @@ mod tests {
 
     #[test]
     fn what_is_linked_counts_and_macros_build_scripts_and_tests_do_not() {
-        let package = |id: &str, kind: &str| json!({ "id": id, "name": id, "source": "registry", "targets": [{ "kind": [kind] }] });
+        let package = |id: &str, kind: &str| {
+            let targets = json!([{ "kind": [kind] }]);
+            json!({ "id": id, "name": id, "source": "registry", "targets": targets })
+        };
         let import =
             |id: &str, kind: Option<&str>| json!({ "pkg": id, "dep_kinds": [{ "kind": kind }] });
         let metadata = json!({
