@@ -4,8 +4,8 @@
 //! too: clients look at its statistics. `replay <http|grpc> <address> <the real server's address>`.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
@@ -20,6 +20,7 @@ use hyper::{HeaderMap, Request, Response};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use parking_lot::Mutex;
 use tokio::net::TcpListener;
 
 /// How the paths of inferences end, in both protocols.
@@ -52,20 +53,16 @@ impl Replay {
         let (head, body) = request.into_parts();
         let body = body.collect().await?.to_bytes();
         if !self.count.fetch_add(1, Ordering::Relaxed).is_multiple_of(FORWARDED) {
-            let recorded = self.inferences().get(&path).cloned();
+            let recorded = self.inferences.lock().get(&path).cloned();
             if let Some(recorded) = recorded {
                 return Ok(recorded.into_response());
             }
         }
         let answer = self.forward(Request::from_parts(head, Full::new(body))).await?;
         if INFERENCES.iter().any(|end| path.ends_with(end)) && answer.head.status.is_success() {
-            self.inferences().insert(path, answer.clone());
+            self.inferences.lock().insert(path, answer.clone());
         }
         Ok(answer.into_response())
-    }
-
-    fn inferences(&self) -> MutexGuard<'_, HashMap<String, Recorded>> {
-        self.inferences.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn forward(&self, mut request: Request<Full<Bytes>>) -> Result<Recorded> {

@@ -3,12 +3,12 @@
 //! Each call with the admin token is a line. Anyone can make calls without it, so their lines are
 //! bounded: a few in each interval, with the number of those left out.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use gristmill_core::ErrorCode;
 use gristmill_transport::LineRate;
 use http::StatusCode;
+use parking_lot::Mutex;
 
 use crate::answer::Noted;
 
@@ -39,7 +39,7 @@ impl Audit {
         let path = &call.path[..call.path.floor_char_boundary(PATH_BYTES_MAX)];
         let code = call.code.map(ErrorCode::as_str);
         if matches!(call.code, Some(ErrorCode::Unauthenticated | ErrorCode::Forbidden)) {
-            let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut refused = self.refused.lock();
             if let Some(left_out) = refused.take(Instant::now()) {
                 tracing::warn!(
                     id,

@@ -9,6 +9,7 @@ use gristmill_core::BufferPool;
 use crate::batch::{Batch, Ran};
 use crate::running::Instance;
 use crate::statistics::CountedBatch;
+use crate::sync;
 use crate::tally::Tally;
 
 /// Batches shorter than this are answered by the thread that ran them: waking another worker costs
@@ -49,8 +50,8 @@ impl Assignment {
         let Self { mut batch, mut place } = self;
         let ran = batch.run(&mut place.instance, pool);
         if let Some(Ran { times, bisections, .. }) = &ran {
-            let tenant_rows = &batch.tenant_rows();
-            let counted = CountedBatch { tenant_rows, times, bisections: *bisections };
+            let (tenant_rows, at) = (&batch.tenant_rows(), sync::time_of_day());
+            let counted = CountedBatch { tenant_rows, times, bisections: *bisections, at };
             tally.recent().count_batch(&counted);
         }
         Finished { rows: batch.rows(), batch, place, ran, should_wait: false }

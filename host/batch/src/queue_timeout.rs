@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::config::{QueuePolicy, TimeoutAction};
 use crate::error::SubmitError;
 use crate::served::Served;
+use crate::sync;
 use crate::tally::Tally;
 use crate::ticket::Waiting;
 
@@ -27,7 +28,7 @@ pub(crate) fn expires_at(
     timeout: Option<Duration>,
 ) -> Option<tokio::time::Instant> {
     let rejects = level.timeout_action == TimeoutAction::Reject;
-    timeout.filter(|_| rejects).map(|timeout| tokio::time::Instant::now() + timeout)
+    timeout.filter(|_| rejects).map(|timeout| sync::timer_now() + timeout)
 }
 
 /// The answer to a request, or to one part of it.

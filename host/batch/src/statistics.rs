@@ -136,6 +136,8 @@ pub(crate) struct CountedBatch<'a> {
     pub(crate) times: &'a Times,
     /// How often it was cut in half.
     pub(crate) bisections: u64,
+    /// When it ended, by the time of day.
+    pub(crate) at: SystemTime,
 }
 
 /// A request that ended, to be counted.
@@ -149,8 +151,8 @@ pub(crate) struct CountedRequest<'a> {
 
 impl LaneStatistics {
     pub(crate) fn count_batch(&mut self, batch: &CountedBatch<'_>) {
-        let CountedBatch { tenant_rows, times, bisections } = *batch;
-        let (rows, at) = (tenant_rows.iter().map(|(_, rows)| rows).sum(), SystemTime::now());
+        let CountedBatch { tenant_rows, times, bisections, at } = *batch;
+        let rows = tenant_rows.iter().map(|(_, rows)| rows).sum();
         self.bisections += bisections;
         self.total.count_batch(rows, times, at);
         for (tenant, rows) in tenant_rows {

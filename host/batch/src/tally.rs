@@ -3,9 +3,8 @@
 //! Each request and each batch adds to `recent`. Reading takes that away in one step, adds it to
 //! `earlier`, which only readers lock, and copies there.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use gristmill_core::Name;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::statistics::LaneStatistics;
 
@@ -19,7 +18,7 @@ pub(crate) struct Tally {
 impl Tally {
     /// The figures to add to. They are not the whole.
     pub(crate) fn recent(&self) -> MutexGuard<'_, LaneStatistics> {
-        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+        self.recent.lock()
     }
 
     /// All figures so far.
@@ -33,7 +32,7 @@ impl Tally {
     }
 
     fn collected(&self) -> MutexGuard<'_, LaneStatistics> {
-        let mut earlier = self.earlier.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut earlier = self.earlier.lock();
         let recent = std::mem::take(&mut *self.recent());
         earlier.add(recent);
         earlier
@@ -42,7 +41,7 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::time::{Duration, SystemTime};
 
     use super::*;
     use crate::served::{Served, Times};
@@ -52,7 +51,8 @@ mod tests {
         let (times, served) =
             (Times { infer: Duration::from_millis(2), ..Times::default() }, Served::default());
         let tenant_rows = [(tenants[0], 2), (tenants[1], 3)];
-        let batch = CountedBatch { tenant_rows: &tenant_rows, times: &times, bisections: 1 };
+        let at = SystemTime::now();
+        let batch = CountedBatch { tenant_rows: &tenant_rows, times: &times, bisections: 1, at };
         tally.recent().count_batch(&batch);
         for (tenant, served) in [(tenants[0], Some(&served)), (tenants[1], None)] {
             let time = Duration::from_millis(5);

@@ -4,8 +4,10 @@
 //! unanswered answers that the lane is closed.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+
+use parking_lot::Mutex;
 
 use crate::error::SubmitError;
 use crate::served::Served;
@@ -23,12 +25,6 @@ enum Progress {
 
 struct Ticket(Mutex<Progress>);
 
-impl Ticket {
-    fn progress(&self) -> MutexGuard<'_, Progress> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// The batch's end of a ticket.
 pub(crate) struct Reply(Arc<Ticket>);
 
@@ -44,12 +40,12 @@ pub(crate) fn ticket() -> (Reply, Waiting) {
 impl Reply {
     /// Whether the submitter is gone.
     pub(crate) fn is_gone(&self) -> bool {
-        matches!(*self.0.progress(), Progress::Gone)
+        matches!(*self.0.0.lock(), Progress::Gone)
     }
 
     /// The request goes into a batch now; false if the submitter is gone.
     pub(crate) fn take(&self) -> bool {
-        let mut progress = self.0.progress();
+        let mut progress = self.0.0.lock();
         match &mut *progress {
             Progress::Queued(waker) => {
                 *progress = Progress::Taken(waker.take());
@@ -65,7 +61,7 @@ impl Reply {
     }
 
     fn settle(&self, answer: Answer) {
-        let mut progress = self.0.progress();
+        let mut progress = self.0.0.lock();
         let waker = match &mut *progress {
             Progress::Queued(waker) | Progress::Taken(waker) => waker.take(),
             Progress::Answered(_) | Progress::Gone => return,
@@ -87,12 +83,12 @@ impl Drop for Reply {
 impl Waiting {
     /// Whether it was answered.
     pub(crate) fn is_answered(&self) -> bool {
-        matches!(*self.0.progress(), Progress::Answered(_))
+        matches!(*self.0.0.lock(), Progress::Answered(_))
     }
 
     /// Take the request back if no batch has it yet. Returns whether it was taken back.
     pub(crate) fn withdraw(&self) -> bool {
-        let mut progress = self.0.progress();
+        let mut progress = self.0.0.lock();
         let queued = matches!(*progress, Progress::Queued(_));
         if queued {
             *progress = Progress::Gone;
@@ -105,7 +101,7 @@ impl Future for Waiting {
     type Output = Answer;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer> {
-        let mut progress = self.0.progress();
+        let mut progress = self.0.0.lock();
         match &mut *progress {
             Progress::Queued(waker) | Progress::Taken(waker) => {
                 match waker {
@@ -125,6 +121,6 @@ impl Future for Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        *self.0.progress() = Progress::Gone;
+        *self.0.0.lock() = Progress::Gone;
     }
 }

@@ -4,10 +4,11 @@
 use std::io::{self, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use crate::{ChildError, ChildLimits};
@@ -31,7 +32,7 @@ enum State {
 
 impl Victim {
     fn start(&self, mut command: Command) -> io::Result<Pipes> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         if matches!(*state, State::Over) {
             return Err(io::ErrorKind::Interrupted.into());
         }
@@ -48,7 +49,7 @@ impl Victim {
     }
 
     pub(crate) fn kill(&self) {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let killed = match &mut *state {
             State::Started(child) => kill_process_group(Pid::from_child(child), Signal::KILL),
             State::NotStarted | State::Over => {
@@ -62,7 +63,7 @@ impl Victim {
     }
 
     fn try_wait(&self) -> io::Result<Option<ExitStatus>> {
-        let mut state = self.lock();
+        let mut state = self.0.lock();
         let State::Started(child) = &mut *state else {
             return Err(io::ErrorKind::Interrupted.into());
         };
@@ -76,10 +77,6 @@ impl Victim {
         let status = child.try_wait()?;
         *state = State::Over;
         Ok(status)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -7,11 +7,12 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -185,7 +186,7 @@ impl ChildRunner {
 
     /// The jobs that run or wait, in the order in which they came.
     pub fn status(&self) -> Vec<JobStatus> {
-        let jobs = self.lock();
+        let jobs = self.jobs.lock();
         let status = jobs.values().map(|entry| JobStatus {
             job: entry.job,
             subject: entry.subject.clone(),
@@ -196,23 +197,19 @@ impl ChildRunner {
     }
 
     fn waiting(&self) -> usize {
-        self.lock().values().filter(|entry| entry.started.is_none()).count()
+        self.jobs.lock().values().filter(|entry| entry.started.is_none()).count()
     }
 
     fn enqueue(&self, job: &Job) -> Result<Place<'_>, ChildError> {
         let (came, started) = (Instant::now(), None);
         let entry = Entry { job: job.job, subject: job.subject.clone(), came, started };
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let mut jobs = self.lock();
+        let mut jobs = self.jobs.lock();
         if jobs.len() >= self.config.waiting_max.saturating_add(self.config.concurrent) {
             return Err(ChildError::Busy(jobs.len()));
         }
         jobs.insert(number, entry);
         Ok(Place { runner: self, number })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Entry>> {
-        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -230,7 +227,7 @@ struct Place<'a> {
 
 impl Place<'_> {
     fn begin(&self) {
-        if let Some(entry) = self.runner.lock().get_mut(&self.number) {
+        if let Some(entry) = self.runner.jobs.lock().get_mut(&self.number) {
             entry.started = Some(Instant::now());
         }
     }
@@ -238,7 +235,7 @@ impl Place<'_> {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.runner.lock().remove(&self.number);
+        self.runner.jobs.lock().remove(&self.number);
     }
 }
 

@@ -5,11 +5,12 @@
 //! set of counters.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use gristmill_core::{ByteBudget, Name};
 use gristmill_sandbox::Account;
 use gristmill_snapshot::{PipelineStatistics, TenantQuota};
+use parking_lot::Mutex;
 
 use crate::desired::Desired;
 
@@ -46,26 +47,22 @@ impl Accounts {
     /// keep it busy; more would only let one tenant's runaway plugins crowd out the others.
     pub(crate) fn quota(&self, tenant: &Name) -> Arc<TenantQuota> {
         let new = || Arc::new(self.new_quota());
-        lock(&self.quotas).entry(tenant.clone()).or_insert_with(new).clone()
+        self.quotas.lock().entry(tenant.clone()).or_insert_with(new).clone()
     }
 
     /// The counters of a tenant's pipeline, which it keeps when its plugins or its model change.
     pub(crate) fn statistics(&self, tenant: &Name, pipeline: &Name) -> Arc<PipelineStatistics> {
         let key = (tenant.clone(), pipeline.clone());
-        lock(&self.statistics).entry(key).or_default().clone()
+        self.statistics.lock().entry(key).or_default().clone()
     }
 
     /// Forget tenants and pipelines that `desired` does not have.
     pub(crate) fn retain(&self, desired: &Desired) {
-        lock(&self.quotas).retain(|tenant, _| desired.tenants.contains_key(tenant));
+        self.quotas.lock().retain(|tenant, _| desired.tenants.contains_key(tenant));
         let has = |tenant: &Name, pipeline: &Name| {
             let own = desired.tenants.get(tenant);
             own.is_some_and(|own| own.pipelines.contains_key(pipeline))
         };
-        lock(&self.statistics).retain(|(tenant, pipeline), _| has(tenant, pipeline));
+        self.statistics.lock().retain(|(tenant, pipeline), _| has(tenant, pipeline));
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

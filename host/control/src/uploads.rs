@@ -5,10 +5,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::panic::resume_unwind;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use gristmill_core::Digest;
 use gristmill_store::{Received, Store, StoreError};
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 
@@ -55,18 +56,18 @@ impl Uploads {
 
     /// From now on releases name these files.
     pub(crate) fn name(&self, digests: impl IntoIterator<Item = Digest>) {
-        self.needed().named.extend(digests);
+        self.needed.lock().named.extend(digests);
     }
 
     /// The files that releases name.
     pub(crate) fn named(&self) -> HashSet<Digest> {
-        self.needed().named.clone()
+        self.needed.lock().named.clone()
     }
 
     /// An upload begins, of a file that need not be there yet.
     pub(crate) async fn begin(self: &Arc<Self>, digest: Digest) -> Upload {
         let _removing = self.removing.lock().await;
-        let mut needed = self.needed();
+        let mut needed = self.needed.lock();
         let under_way = needed.under_way.entry(digest).or_default();
         under_way.uploads += 1;
         let kept = under_way.kept.clone();
@@ -97,12 +98,8 @@ impl Uploads {
     }
 
     fn is_needed(&self, digest: Digest) -> bool {
-        let needed = self.needed();
+        let needed = self.needed.lock();
         needed.named.contains(&digest) || needed.under_way.contains_key(&digest)
-    }
-
-    fn needed(&self) -> MutexGuard<'_, Needed> {
-        self.needed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -126,7 +123,7 @@ impl Upload {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut needed = self.uploads.needed();
+        let mut needed = self.uploads.needed.lock();
         if let Some(under_way) = needed.under_way.get_mut(&self.digest) {
             under_way.uploads -= 1;
             if under_way.uploads == 0 {

@@ -4,7 +4,7 @@
 //! it, so blocks are kept for the next buffer of their size, up to a limit. In debug builds a block
 //! that comes back is poisoned, so that tests find leftovers.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use crate::block::{ALIGNMENT, Block, MemorySource, bytes_of, class_of};
 
@@ -42,7 +42,7 @@ impl FreeBlocks {
     /// A block of at least `len` bytes. It may hold an earlier owner's bytes.
     pub(crate) fn take(&self, len: usize) -> Taken {
         let class = class_of(len);
-        let mut free = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.lists.lock();
         if let Some(block) = free.classes.get_mut(class).and_then(Vec::pop) {
             free.retained_bytes -= block.bytes().len();
             return Taken { block, is_zero: false };
@@ -76,7 +76,7 @@ impl FreeBlocks {
         }
         // Dropped after the lock is released: unmapping takes long.
         let mut dropped = Vec::new();
-        let mut free = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.lists.lock();
         if free.classes.len() <= class {
             free.classes.resize_with(class + 1, Vec::new);
         }

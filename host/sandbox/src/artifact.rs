@@ -281,7 +281,7 @@ fn key_in(root: &Path, directory: &Path) -> io::Result<[u8; 32]> {
             Err(error) => return Err(error),
         }
         let mut key = [0; 32];
-        File::open("/dev/urandom")?.read_exact(&mut key)?;
+        getrandom::fill(&mut key).map_err(io::Error::other)?;
         // Only its owner can read it, as is so of all temporary files.
         let mut file = temporary_in(directory)?;
         file.write_all(&key)?;

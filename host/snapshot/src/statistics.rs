@@ -1,9 +1,9 @@
 //! The counters of a pipeline, over all requests since the server started.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use gristmill_core::{Outcome, Record, Sink, Stages};
+use parking_lot::Mutex;
 
 /// A pipeline's counters.
 #[derive(Debug, Default)]
@@ -33,13 +33,13 @@ pub struct StageDurations {
 impl PipelineStatistics {
     /// The counters now.
     pub fn get(&self) -> StageDurations {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 }
 
 impl Sink for PipelineStatistics {
     fn record(&self, record: &Record, took: Duration) {
-        let mut counters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counters = self.0.lock();
         counters.last = Some(SystemTime::now());
         if record.outcome != Outcome::Answered {
             counters.fail += 1;

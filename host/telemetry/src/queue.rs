@@ -7,8 +7,10 @@
 //! operators, always finds the rest.
 
 use std::io::{self, Write};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
 
 /// The most bytes of lines that wait to be written.
 const WAITING_BYTES_MAX: usize = 1 << 20;
@@ -67,7 +69,7 @@ impl Queue {
 
     /// Take a line, or drop and count it.
     pub(crate) fn push(&self, line: &str, origin: Origin) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.waiting.len() + line.len() > origin.bytes_max() {
             state.dropped += 1;
             state.untold += 1;
@@ -83,21 +85,21 @@ impl Queue {
 
     /// How many lines were dropped.
     pub(crate) fn dropped(&self) -> u64 {
-        self.state().dropped
+        self.state.lock().dropped
     }
 
     /// Wait a moment until all lines are written.
     pub(crate) fn flush(&self) {
         let busy = |state: &mut State| state.writing || !state.waiting.is_empty();
-        drop(self.changed.wait_timeout_while(self.state(), FLUSH_TIMEOUT, busy));
+        self.changed.wait_while_for(&mut self.state.lock(), busy, FLUSH_TIMEOUT);
     }
 
     fn write_to(&self, mut output: impl Write) {
         let mut taken = Vec::new();
         loop {
             let idle = |state: &mut State| state.waiting.is_empty();
-            let waited = self.changed.wait_while(self.state(), idle);
-            let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.state.lock();
+            self.changed.wait_while(&mut state, idle);
             std::mem::swap(&mut state.waiting, &mut taken);
             state.writing = true;
             drop(state);
@@ -105,20 +107,16 @@ impl Queue {
             let _ = output.write_all(&taken);
             taken.clear();
             taken.shrink_to(KEPT_BYTES_MAX);
-            let untold = std::mem::take(&mut self.state().untold);
+            let untold = std::mem::take(&mut self.state.lock().untold);
             if untold > 0 {
                 tracing::warn!(
                     lines = untold,
                     "log lines were dropped: they came faster than they were read"
                 );
             }
-            self.state().writing = false;
+            self.state.lock().writing = false;
             self.changed.notify_all();
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -173,6 +171,6 @@ mod tests {
         assert_eq!(begins.recv().unwrap(), b"last\n");
         allow.send(()).unwrap();
         queue.flush();
-        assert!(!queue.state().writing && queue.state().waiting.is_empty());
+        assert!(!queue.state.lock().writing && queue.state.lock().waiting.is_empty());
     }
 }

@@ -7,9 +7,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
@@ -74,7 +75,7 @@ impl Connections {
     /// Register a connection that has waited for a request since `since`, so that it can be closed.
     pub(crate) fn wait(&self, since: Instant) -> Waiting {
         let closes = Arc::new(Notify::new());
-        let mut open = lock(&self.0.open);
+        let mut open = self.0.open.lock();
         open.last += 1;
         let key = (since, open.last);
         open.waiting.insert(key, closes.clone());
@@ -83,14 +84,14 @@ impl Connections {
 
     /// Returns whether a connection was waiting.
     fn close_longest_waiting(&self) -> bool {
-        let longest = lock(&self.0.open).waiting.pop_first();
+        let longest = self.0.open.lock().waiting.pop_first();
         longest.inspect(|(_, closes)| closes.notify_one()).is_some()
     }
 
     fn counted(&self, client: IpAddr) -> Option<Client> {
         let Some(max) = self.0.per_client_max else { return Some(Client(None)) };
         let client = client_of(client);
-        let mut open = lock(&self.0.open);
+        let mut open = self.0.open.lock();
         let count = open.clients.entry(client).or_default();
         if *count >= max {
             return None;
@@ -119,7 +120,7 @@ struct Client(Option<(Connections, IpAddr)>);
 impl Drop for Client {
     fn drop(&mut self) {
         let Some((connections, client)) = self.0.take() else { return };
-        let mut open = lock(&connections.0.open);
+        let mut open = connections.0.open.lock();
         if let Some(count) = open.clients.get_mut(&client) {
             *count -= 1;
             if *count == 0 {
@@ -145,7 +146,7 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        lock(&self.connections.0.open).waiting.remove(&self.key);
+        self.connections.0.open.lock().waiting.remove(&self.key);
     }
 }
 
@@ -155,10 +156,6 @@ fn client_of(address: IpAddr) -> IpAddr {
         IpAddr::V4(address) => address.into(),
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

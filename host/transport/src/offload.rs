@@ -9,11 +9,12 @@
 use std::collections::HashMap;
 use std::num::NonZero;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::thread;
 
 use gristmill_core::{ErrorCode, Name};
 use gristmill_thread::{Job, do_jobs};
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::problem::Problem;
@@ -42,7 +43,7 @@ impl Offload {
         let queue = Arc::new(Mutex::new(queue));
         for _ in 0..threads {
             let queue = queue.clone();
-            let work = move || do_jobs("large messages", || lock(&queue).recv().ok());
+            let work = move || do_jobs("large messages", || queue.lock().recv().ok());
             if let Err(error) = thread::Builder::new().name("offload".into()).spawn(work) {
                 tracing::error!(%error, "cannot start a thread for large messages");
             }
@@ -76,7 +77,7 @@ impl Offload {
     }
 
     fn places_of(&self, tenant: Option<&Name>) -> Arc<Semaphore> {
-        let mut tenants = lock(&self.tenants);
+        let mut tenants = self.tenants.lock();
         if let Some(places) = tenants.get(&tenant.cloned()).and_then(Weak::upgrade) {
             return places;
         }
@@ -85,10 +86,6 @@ impl Offload {
         tenants.insert(tenant.cloned(), Arc::downgrade(&places));
         places
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -7,8 +7,10 @@ mod admin;
 mod bench;
 mod conformance;
 mod demo;
+mod deny;
 mod docs;
 mod layers;
+mod notice;
 mod server;
 mod setup;
 mod shell;
@@ -24,9 +26,14 @@ Usage: cargo xtask <TASK>
 Tasks:
   demo           Build the server and its sample plugins, start it with two tenants, show them
                  share a batch, print lines to paste; Ctrl-C stops it
-  test           Every check that CI runs: format, layers, clippy, the README's tables, tests
+  test           Every check that CI runs: format, layers, dependencies, NOTICE, clippy, the
+                 README's tables, tests
   test --busy    The tests alone, three times, beside a thread for each core that keeps it busy
   layers         The check of layers alone: floors of crates, circles between files
+  deny           The check of dependencies alone: licences, bans and sources, by deny.toml
+  deny advisories
+                 The same, and known faults of dependencies: fetches a database from GitHub
+  notice         Write NOTICE: the packages in the server's binary, and their licences
   docs           Write the README's tables of settings, limits and error codes
   bench [NAME]... [--no-build] [--binaries FOLDER]
                  Measure and print a table whose rows end in `reached` or `missed`;
@@ -49,6 +56,9 @@ fn main() -> Result<()> {
         ["test"] => test::run(),
         ["layers"] => layers::check(),
         ["docs"] => docs::run(),
+        ["deny"] => deny::check(),
+        ["deny", "advisories"] => deny::check_with_advisories(),
+        ["notice"] => notice::run(),
         ["test", "--busy"] => test::run_busy(),
         ["conformance"] => conformance::run(),
         ["bench", ref names @ ..] => bench::run(names),

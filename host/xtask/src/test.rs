@@ -7,16 +7,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result, bail};
 
 use crate::shell::{self, cargo, step, target};
-use crate::{docs, layers, setup};
+use crate::{deny, docs, layers, notice, setup};
 
 pub(crate) fn run() -> Result<()> {
     step("layers");
     layers::check()?;
     step("format");
     check_format()?;
+    step("dependencies");
+    deny::check()?;
     let built = setup::build_all()?;
     step("the README's tables");
     docs::check(&built.gristmill)?;
+    step("NOTICE");
+    notice::check()?;
     setup::install_clients()?;
     setup::install_perf_analyzer()?;
     step("clippy");

@@ -12,7 +12,7 @@ use gristmill_benches::harness::{Harness, submission, tenant};
 use gristmill_benches::models::{Doubling, POISON, info};
 use gristmill_core::{Deadline, Dtype, Model, Tensor};
 use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
+use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
 const ROWS: u64 = 10_000_000;

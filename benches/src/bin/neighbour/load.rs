@@ -2,8 +2,8 @@
 //! moment when it was due.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ use gristmill_client::Connection;
 use gristmill_client::http::Request;
 use gristmill_client::http::header::CONTENT_TYPE;
 use gristmill_thread::Share;
+use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
@@ -117,7 +118,7 @@ async fn answer_all(question: Question, mut dues: UnboundedReceiver<Instant>) ->
 
 /// Ask once, on a connection that is idle or on a new one.
 async fn ask(question: &Question, idle: &Idle) -> Result<Bytes> {
-    let connection = lock(idle).pop();
+    let connection = idle.lock().pop();
     let mut connection = match connection {
         Some(connection) => connection,
         None => Connection::open(&question.address).await?,
@@ -126,15 +127,11 @@ async fn ask(question: &Question, idle: &Idle) -> Result<Bytes> {
         .header(CONTENT_TYPE, "application/json")
         .body(question.body.clone())?;
     let body = connection.send(request).await?.ok()?.body;
-    lock(idle).push(connection);
+    idle.lock().push(connection);
     match &question.answer {
         Some(answer) if *answer != body => Err(anyhow!("another answer")),
         _ => Ok(body),
     }
-}
-
-fn lock(idle: &Idle) -> MutexGuard<'_, Vec<Connection>> {
-    idle.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Question {

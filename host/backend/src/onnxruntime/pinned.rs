@@ -12,13 +12,13 @@
 //! Not run on a GPU yet; the tests bind outputs to ordinary memory, through the same code.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use bytemuck::Zeroable;
 use gristmill_core::{BufferPool, Dtype, MemoryBlock, MemorySource, TensorInfo};
 use ort::memory::{AllocationDevice, Allocator, AllocatorType, MemoryInfo, MemoryType};
 use ort::session::{HasSelectedOutputs, OutputSelector, RunOptions, Session};
 use ort::value::{DynTensor, PrimitiveTensorElementType, Tensor, ValueType};
+use parking_lot::Mutex;
 
 use crate::element_type::{unsupported, with_element_type};
 use crate::error::ProviderError;
@@ -65,7 +65,7 @@ struct Source {
 
 impl MemorySource for Source {
     fn allocate(&self, len: usize) -> Option<Box<dyn MemoryBlock>> {
-        let allocator = self.allocator.lock().unwrap_or_else(PoisonError::into_inner);
+        let allocator = self.allocator.lock();
         match Tensor::<u8>::new(&allocator, [len]) {
             Ok(tensor) => Some(Box::new(Block(tensor))),
             Err(error) => {

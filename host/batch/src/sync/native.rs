@@ -1,35 +1,45 @@
-//! The standard library's locks, threads and clock. A lock that was poisoned is used on: what it
-//! guards is changed in steps that cannot panic half-way.
+//! The locks, threads and clocks of a lane that serves. No other file of this crate reads a clock:
+//! clippy refuses it (`.clippy.toml`).
+//!
+//! A panic does not poison a lock: the next thread uses it on. What a lock guards is changed in
+//! steps that cannot panic half-way.
 
-use std::sync::PoisonError;
-use std::time::{Duration, Instant};
+#![allow(clippy::disallowed_methods)]
 
-pub(crate) type Guard<'a, T> = std::sync::MutexGuard<'a, T>;
+use std::time::{Duration, Instant, SystemTime};
 
-pub(crate) struct Mutex<T>(std::sync::Mutex<T>);
+pub(crate) type Guard<'a, T> = parking_lot::MutexGuard<'a, T>;
+
+pub(crate) struct Mutex<T>(parking_lot::Mutex<T>);
 
 impl<T> Mutex<T> {
     pub(crate) fn new(value: T) -> Self {
-        Self(std::sync::Mutex::new(value))
+        Self(parking_lot::Mutex::new(value))
     }
 
     pub(crate) fn lock(&self) -> Guard<'_, T> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
 #[derive(Default)]
-pub(crate) struct Condvar(std::sync::Condvar);
+pub(crate) struct Condvar(parking_lot::Condvar);
 
 impl Condvar {
-    /// Wait until notified. Wakes up for no reason now and then.
-    pub(crate) fn wait<'a, T>(&self, guard: Guard<'a, T>) -> Guard<'a, T> {
-        self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
+    /// Wait until notified.
+    pub(crate) fn wait<'a, T>(&self, mut guard: Guard<'a, T>) -> Guard<'a, T> {
+        self.0.wait(&mut guard);
+        guard
     }
 
     /// Wait until notified, for `time` at most.
-    pub(crate) fn wait_timeout<'a, T>(&self, guard: Guard<'a, T>, time: Duration) -> Guard<'a, T> {
-        self.0.wait_timeout(guard, time).unwrap_or_else(PoisonError::into_inner).0
+    pub(crate) fn wait_timeout<'a, T>(
+        &self,
+        mut guard: Guard<'a, T>,
+        time: Duration,
+    ) -> Guard<'a, T> {
+        self.0.wait_for(&mut guard, time);
+        guard
     }
 
     pub(crate) fn notify_one(&self) {
@@ -51,4 +61,14 @@ pub(crate) fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> std::
 
 pub(crate) fn now() -> Instant {
     Instant::now()
+}
+
+/// The clock of tokio's timers, which its tests can pause.
+pub(crate) fn timer_now() -> tokio::time::Instant {
+    tokio::time::Instant::now()
+}
+
+/// The time of day, for people to read: no decision is made by it.
+pub(crate) fn time_of_day() -> SystemTime {
+    SystemTime::now()
 }

@@ -8,8 +8,8 @@
 //! over.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -19,6 +19,7 @@ use gristmill_child::JobStatus;
 use gristmill_core::{Digest, Dtype, Name, TensorInfo};
 use gristmill_snapshot::{ProviderHealth, ServedModel};
 use gristmill_store::Store;
+use parking_lot::Mutex;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::desired::{Desired, Model};
@@ -63,7 +64,7 @@ impl Models {
 
     /// The model with its lane, or why there is none, as far as that is known. Never waits.
     pub(crate) fn known(&self, name: &Name, model: &Model) -> Option<Loaded<ServedModel>> {
-        let slot = lock(&self.slots).get(&key_of(name, model))?.clone();
+        let slot = self.slots.lock().get(&key_of(name, model))?.clone();
         slot.served(&model.config.lane()).map(Ok).or_else(|| slot.failed(None).map(Err))
     }
 
@@ -72,7 +73,7 @@ impl Models {
     pub(crate) async fn get(&self, name: &Name, model: &Model) -> Loaded<ServedModel> {
         let asked_at = Instant::now();
         let settings = model.config.lane();
-        let slot = lock(&self.slots).entry(key_of(name, model)).or_default().clone();
+        let slot = self.slots.lock().entry(key_of(name, model)).or_default().clone();
         if let Some(served) = slot.served(&settings) {
             return Ok(served);
         }
@@ -97,7 +98,7 @@ impl Models {
         turn: Arc<OwnedMutexGuard<()>>,
     ) -> Result<ServedModel, LoadError> {
         let Model { digest, config, .. } = model;
-        let lost_runs = lock(&self.lost_runs).entry(*digest).or_default().clone();
+        let lost_runs = self.lost_runs.lock().entry(*digest).or_default().clone();
         let lost = lost_runs.load(Ordering::Relaxed);
         if lost > LOST_RUNS_MAX {
             return Err(LoadError::LostRuns(lost));
@@ -185,8 +186,8 @@ impl Models {
             model.is_some_and(|model| key_of(&key.name, model) == *key)
         };
         let in_use = |slot: &Arc<Slot>| Arc::strong_count(slot) > 1 || slot.is_served();
-        lock(&self.slots).retain(|key, slot| named(key) || in_use(slot));
-        lock(&self.lost_runs).retain(|_, lost| Arc::strong_count(lost) > 1);
+        self.slots.lock().retain(|key, slot| named(key) || in_use(slot));
+        self.lost_runs.lock().retain(|_, lost| Arc::strong_count(lost) > 1);
     }
 
     /// Forget the proofs of models that `desired` does not name.
@@ -230,8 +231,4 @@ fn warnings(config: &ModelConfig, proof: Answer, model: &LoadedModel) -> Vec<Str
         warnings.push("it runs on tract, which is several times slower than ONNX Runtime".into());
     }
     warnings
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

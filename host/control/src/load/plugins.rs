@@ -1,11 +1,12 @@
 //! From digests to loaded plugins; each is loaded once.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use gristmill_core::{Digest, PluginLimits};
 use gristmill_sandbox::{Grant, JobStatus, Plugin, Sandbox};
 use gristmill_store::{Received, Store};
+use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use crate::accounts::Accounts;
@@ -51,7 +52,7 @@ impl Plugins {
 
     /// The plugin of this digest, or why there is none, as far as that is known. Never waits.
     pub(crate) fn known(&self, digest: Digest) -> Option<Loaded<Arc<Plugin>>> {
-        let slots = lock(&self.slots);
+        let slots = self.slots.lock();
         let slot = slots.get(&digest)?;
         slot.loaded.upgrade().map(Ok).or_else(|| slot.failed.clone().map(Err))
     }
@@ -60,7 +61,7 @@ impl Plugins {
     pub(crate) async fn get(&self, digest: Digest) -> Loaded<Arc<Plugin>> {
         let loaded = self.load_once(digest, None).await;
         if let Err(fault) = &loaded {
-            lock(&self.slots).entry(digest).or_default().failed = Some(fault.clone());
+            self.slots.lock().entry(digest).or_default().failed = Some(fault.clone());
         }
         loaded
     }
@@ -74,7 +75,7 @@ impl Plugins {
     /// next one tries.
     async fn load_once(&self, digest: Digest, file: Option<&Received>) -> Loaded<Arc<Plugin>> {
         let loading = {
-            let mut slots = lock(&self.slots);
+            let mut slots = self.slots.lock();
             let slot = slots.entry(digest).or_default();
             if let Some(plugin) = slot.loaded.upgrade() {
                 return Ok(plugin);
@@ -87,7 +88,7 @@ impl Plugins {
         };
         let load = || async { self.load(digest, file).await.map_err(Arc::new) };
         let loaded = loading.get_or_init(load).await.clone();
-        let mut slots = lock(&self.slots);
+        let mut slots = self.slots.lock();
         match &loaded {
             Ok(plugin) => {
                 let slot = slots.entry(digest).or_default();
@@ -128,7 +129,7 @@ impl Plugins {
             tenants.flat_map(|tenant| tenant.plugins.values().copied()).collect();
         let held = |slot: &PluginSlot| slot.loaded.strong_count() + slot.loading.strong_count() > 0;
         keep.extend(
-            lock(&self.slots).iter().filter(|(_, slot)| held(slot)).map(|(digest, _)| *digest),
+            self.slots.lock().iter().filter(|(_, slot)| held(slot)).map(|(digest, _)| *digest),
         );
         if let Err(error) = self.sandbox.retain_compiled(keep).await {
             tracing::warn!(error = error.in_full(), "unused compiled code cannot be removed");
@@ -141,7 +142,7 @@ impl Plugins {
             let mut tenants = desired.tenants.values();
             tenants.any(|tenant| tenant.plugins.values().any(|known| known == digest))
         };
-        lock(&self.slots).retain(|digest, slot| {
+        self.slots.lock().retain(|digest, slot| {
             if !named(digest) {
                 slot.failed = None;
             }
@@ -155,8 +156,4 @@ impl PluginSlot {
         let holders = self.loaded.strong_count() + self.loading.strong_count();
         holders > 0 || self.failed.is_some()
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,11 +4,12 @@
 //! it. Two configurations that load a model in the same way share its instances and its queue: each
 //! has a lane of its own settings over them.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use gristmill_batch::{Lane, LaneConfig};
 use gristmill_snapshot::{ProviderHealth, ServedModel};
+use parking_lot::Mutex;
 
 use crate::load::error::{LoadError, Loaded};
 
@@ -43,7 +44,7 @@ impl Slot {
     /// The model with these settings, if it is loaded. A lane that refuses requests gets no other
     /// settings: loading the model anew may mend it.
     pub(crate) fn served(&self, settings: &LaneConfig) -> Option<ServedModel> {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         let Served { lanes, providers, warnings } = known.served.as_mut()?;
         lanes.retain(|(_, lane)| lane.strong_count() > 0);
         let alive: Vec<_> =
@@ -61,14 +62,14 @@ impl Slot {
 
     /// Whether the model is loaded, with any settings.
     pub(crate) fn is_served(&self) -> bool {
-        let known = self.known();
+        let known = self.known.lock();
         let mut lanes = known.served.iter().flat_map(|served| &served.lanes);
         lanes.any(|(_, lane)| lane.strong_count() > 0)
     }
 
     /// Why it could not be loaded, where that was tried at `since` or later.
     pub(crate) fn failed(&self, since: Option<Instant>) -> Option<Arc<LoadError>> {
-        let known = self.known();
+        let known = self.known.lock();
         let failed = known.failed.as_ref();
         failed
             .filter(|failed| since.is_none_or(|since| failed.at >= since))
@@ -77,7 +78,7 @@ impl Slot {
 
     /// Remember what loading it with these settings came to.
     pub(crate) fn note(&self, settings: LaneConfig, outcome: &Loaded<ServedModel>) {
-        let mut known = self.known();
+        let mut known = self.known.lock();
         match outcome {
             Ok(served) => {
                 let ServedModel { lane, providers, warnings } = served.clone();
@@ -89,10 +90,6 @@ impl Slot {
                 known.failed = Some(Failed { at: Instant::now(), fault: fault.clone() });
             }
         }
-    }
-
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
