@@ -9,6 +9,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use smallvec::SmallVec;
+
 use crate::ErrorCode;
 
 /// How long each stage of a request took. A stage that was not reached has no time.
@@ -68,7 +70,7 @@ pub trait Sink: Send + Sync {
 pub struct Receipt {
     record: Record,
     /// Where the record goes, and since when.
-    sink: Option<(Arc<dyn Sink>, Instant)>,
+    sinks: SmallVec<[(Arc<dyn Sink>, Instant); 2]>,
 }
 
 impl Receipt {
@@ -83,12 +85,12 @@ impl Receipt {
             provider: None,
             outcome: Outcome::default(),
         };
-        Self { record, sink: None }
+        Self { record, sinks: SmallVec::new() }
     }
 
-    /// Send the record to `sink` when the request ends.
+    /// Send the record to `sink`, too, when the request ends.
     pub fn charge_to(&mut self, sink: Arc<dyn Sink>) {
-        self.sink = Some((sink, Instant::now()));
+        self.sinks.push((sink, Instant::now()));
     }
 
     /// Take the receipt, so that it can travel with its work. The one that is left behind has no
@@ -131,7 +133,7 @@ impl Receipt {
     }
 
     fn send(&mut self) {
-        if let Some((sink, since)) = self.sink.take() {
+        for (sink, since) in self.sinks.drain(..) {
             sink.record(&self.record, since.elapsed());
         }
     }
@@ -161,6 +163,18 @@ mod tests {
     impl Sink for Outcomes {
         fn record(&self, record: &Record, _: Duration) {
             self.0.lock().unwrap().push(record.outcome);
+        }
+    }
+
+    #[test]
+    fn each_sink_gets_the_record() {
+        let (one, other) = (Arc::new(Outcomes::default()), Arc::new(Outcomes::default()));
+        let mut receipt = Receipt::open(Instant::now());
+        receipt.charge_to(one.clone());
+        receipt.charge_to(other.clone());
+        receipt.answered(0);
+        for outcomes in [one, other] {
+            assert_eq!(*outcomes.0.lock().unwrap(), [Outcome::Answered]);
         }
     }
 

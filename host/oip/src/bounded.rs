@@ -52,7 +52,7 @@ impl<'de, T: Part + Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
         match seq.next_element::<IgnoredAny>()? {
             None => Ok(List(list)),
             Some(_) => {
-                let detail = format!("more than the limit of {} {}", T::MAX, T::WHAT);
+                let detail = format!("more than {} {}", T::MAX, T::WHAT);
                 Err(A::Error::custom(detail))
             }
         }

@@ -64,7 +64,7 @@ fn what_is_no_json_object_is_refused_in_plain_words() {
         (
             "{\n'a': 1}",
             ErrorCode::InvalidRequest,
-            "the body is not JSON: it is wrong at line 2, column 1",
+            "the body is not JSON: it has an error at line 2, column 1",
         ),
         ("[1]", ErrorCode::Unprocessable, "the body is a list: a JSON object is needed"),
         ("5", ErrorCode::Unprocessable, "the body is a number: a JSON object is needed"),

@@ -55,7 +55,7 @@ async def test_inputs_that_do_not_fit_are_refused(library: Library) -> None:
         ("input", "identity-bytes", [reshaped(texts("a"), [1, 2])]),
         ("input", "identity-bytes", [reshaped(texts("a", "b"), [1, 1])]),
         ("input", "identity-bytes", [library.input("input", texts(b"\xff"))]),
-        ("element 1 holds a NUL", "identity-bytes", [library.input("input", texts("a", "b\0c"))]),
+        ("element 1 has a NUL", "identity-bytes", [library.input("input", texts("a", "b\0c"))]),
     ]
     for named, model, inputs in cases:
         message = await library.refused(400, "infer", model, inputs)

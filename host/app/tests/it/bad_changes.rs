@@ -121,7 +121,7 @@ fn json_needs_no_content_type_but_must_be_json() {
     let server = Server::start();
     for (body, status, code, named) in [
         ("{\"open\":", 400, "invalid_request", "it ends too early at line 1, column 8"),
-        ("{'open': true}", 400, "invalid_request", "it is wrong at line 1, column 2"),
+        ("{'open': true}", 400, "invalid_request", "it has an error at line 1, column 2"),
         ("", 400, "invalid_request", "the body is empty"),
         ("[]", 422, "unprocessable", "the body is a list: a JSON object is needed"),
     ] {

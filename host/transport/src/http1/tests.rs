@@ -359,9 +359,9 @@ async fn a_client_that_ends_its_body_early_and_listens_is_told() {
         let (status, text) = next(&mut client).await;
         match path {
             "/refuse" => assert_eq!(status, 403),
-            _ => {
-                assert!(status == 400 && text.contains("before message length"), "{status}: {text}")
-            }
+            // hyper's own error, which names its cause only in its source.
+            "/frames" => assert!(status == 400 && text.contains("IncompleteBody"), "{text}"),
+            _ => assert!(status == 400 && text.contains("before message length"), "{text}"),
         }
         assert!(is_closed(client).await);
     }
