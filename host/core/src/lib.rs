@@ -22,6 +22,7 @@ mod model;
 mod name;
 mod pool;
 mod receipt;
+mod serde_as_text;
 mod tensor;
 mod texts;
 

@@ -4,17 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_batch::{Lane, Submission, SubmitError};
-use gristmill_core::{ClientError, ErrorCode, Name, NamedTensor, Receipt};
+use gristmill_core::{ClientError, ErrorCode, NamedTensor, Receipt};
 
-use crate::submit::{retry_after, submit};
+use crate::submit::{retry_after, submit, time_given};
 
 /// A request for a model. It owns all that it needs.
 pub struct ModelWork {
-    pub model: Name,
     pub lane: Arc<Lane>,
     pub submission: Submission,
-    /// The request's id, for the log.
-    pub id: String,
     pub receipt: Receipt,
 }
 
@@ -56,25 +53,15 @@ impl ClientError for ModelError {
 }
 
 impl ModelWork {
-    /// Run the request, to be done by its deadline.
+    /// Run the request, to be done by its deadline. The caller logs a failure.
     pub async fn run(self) -> ModelAnswer {
-        let Self { model, lane, submission, id, mut receipt } = self;
-        let (tenant, deadline) = (submission.tenant.clone(), submission.deadline);
+        let Self { lane, submission, mut receipt } = self;
+        let deadline = submission.deadline;
         let submitting = submit(&lane, submission, &mut receipt);
         let outcome = match tokio::time::timeout_at(deadline.instant().into(), submitting).await {
             Ok(outcome) => outcome.map_err(ModelError::from),
-            Err(_) => {
-                let arrived = receipt.record().arrived;
-                let within = deadline.instant().saturating_duration_since(arrived);
-                Err(ModelError::DeadlineExceeded(within))
-            }
+            Err(_) => Err(ModelError::DeadlineExceeded(time_given(&receipt, deadline))),
         };
-        if let Err(error) = &outcome
-            && error.code() == ErrorCode::ModelFailed
-        {
-            let (request_id, tenant, model) = (id, tenant.as_str(), model.as_str());
-            tracing::warn!(request_id, tenant, model, %error, "request failed");
-        }
         ModelAnswer { outcome, receipt }
     }
 }

@@ -11,7 +11,7 @@ use gristmill_snapshot::Route;
 use gristmill_telemetry::stage;
 use tracing::{Instrument, Span, debug_span, error_span};
 
-use crate::submit::{retry_after, submit};
+use crate::submit::{retry_after, submit, time_given};
 
 /// A request for a pipeline. It owns all that it needs.
 pub struct Work {
@@ -131,11 +131,7 @@ impl Work {
         let work = stages(&route, request, (deadline, queueing), &mut receipt);
         let outcome = match tokio::time::timeout_at(deadline.instant().into(), work).await {
             Ok(outcome) => outcome,
-            Err(_) => {
-                let arrived = receipt.record().arrived;
-                let within = deadline.instant().saturating_duration_since(arrived);
-                Err(InferError::DeadlineExceeded(within))
-            }
+            Err(_) => Err(InferError::DeadlineExceeded(time_given(&receipt, deadline))),
         };
         if let Err(error) = &outcome {
             log(error, &route);

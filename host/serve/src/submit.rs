@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use gristmill_batch::{Lane, Submission, SubmitError};
-use gristmill_core::{NamedTensor, Receipt};
+use gristmill_core::{Deadline, NamedTensor, Receipt};
 
 /// The time after which a client may try again, if the model was too busy.
 pub(crate) fn retry_after(error: &SubmitError) -> Option<Duration> {
@@ -11,6 +11,11 @@ pub(crate) fn retry_after(error: &SubmitError) -> Option<Duration> {
         SubmitError::TooBusy { expected } => Some(*expected),
         _ => None,
     }
+}
+
+/// The time from a request's arrival to its deadline.
+pub(crate) fn time_given(receipt: &Receipt, deadline: Deadline) -> Duration {
+    deadline.instant().saturating_duration_since(receipt.record().arrived)
 }
 
 /// Submit a request to a lane, and note its rows, times and provider.

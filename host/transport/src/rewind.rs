@@ -1,6 +1,5 @@
 //! The stream that hyper reads from and writes to: a socket with bytes put back before it.
 
-use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use http::HeaderMap;
 use http::header::CONNECTION;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, ReadBuf};
+use tokio::io::AsyncReadExt;
 
 use crate::requests::Requests;
 use crate::stream::Stream;
@@ -86,32 +85,14 @@ impl Rewind {
     /// closed with unread bytes, and a client that still sends could lose its answer.
     pub(crate) async fn linger(mut self) {
         let mut dropped = [0; LINGER_BYTES];
-        let reading = poll_fn(|context| {
-            while ready!(self.poll_read_bytes(context, &mut dropped)).is_ok_and(|len| len > 0) {}
-            Poll::Ready(())
-        });
+        let stream = self.stream.inner_mut();
+        let reading = async { while stream.read(&mut dropped).await.is_ok_and(|len| len > 0) {} };
         let _ = tokio::time::timeout(LINGER_TIME, reading).await;
     }
 
     /// At most `room` of the bytes that were put back.
     fn take_before(&mut self, room: usize) -> Bytes {
         self.before.split_to(self.before.len().min(room))
-    }
-
-    /// Read some bytes into the beginning of `target`. Returns how many; 0 at the end.
-    pub(crate) fn poll_read_bytes(
-        &mut self,
-        context: &mut Context<'_>,
-        target: &mut [u8],
-    ) -> Poll<io::Result<usize>> {
-        if !self.before.is_empty() {
-            let taken = self.take_before(target.len());
-            target[..taken.len()].copy_from_slice(&taken);
-            return Poll::Ready(Ok(taken.len()));
-        }
-        let mut target = ReadBuf::new(target);
-        ready!(self.stream.inner_mut().as_mut().poll_read(context, &mut target))?;
-        Poll::Ready(Ok(target.filled().len()))
     }
 }
 

@@ -14,14 +14,11 @@ use http::{HeaderMap, HeaderName};
 use hyper::body::{Body, Frame};
 use tonic::Status;
 
-use super::metered::MeteredCall;
+use super::metered::{MeteredCall, PREFIX_BYTES};
 use super::status::status_of;
 use crate::inference::Inference;
 
 const GRPC_ENCODING: HeaderName = HeaderName::from_static("grpc-encoding");
-
-/// The bytes before a message: a flag for compression, and its length.
-const PREFIX_BYTES: usize = 5;
 
 /// The size of the pieces in which an inflated message is passed on.
 const PIECE_BYTES: usize = 256 << 10;

@@ -91,7 +91,7 @@ impl Body for MeteredCall {
 }
 
 /// The bytes before a message: a flag for compression, and its length.
-const PREFIX_BYTES: usize = 5;
+pub(super) const PREFIX_BYTES: usize = 5;
 
 /// The position in a stream's message, and the time by which it must arrive.
 struct Pace {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gristmill_batch::Submission;
-use gristmill_core::{Deadline, ErrorCode, Name, NamedTensor, Receipt};
+use gristmill_core::{ClientError, Deadline, ErrorCode, Name, NamedTensor, Receipt};
 use gristmill_oip::{InferRequest, Output, OutputData};
 use gristmill_serve::{
     Caller, ModelAnswer, ModelWork, NotFound, PIPELINE_VERSION, PipelineAnswer, Queueing, Target,
@@ -92,15 +92,17 @@ impl Inference {
             arrived: receipt.record().arrived,
             deadline: asked.deadline,
         };
-        let work = ModelWork {
-            model: name.clone(),
-            lane: served.lane.clone(),
-            submission,
-            id: self.shared.request_ids.of_text(asked.id),
-            receipt: receipt.take(),
-        };
+        let lane = served.lane.clone();
+        let work = ModelWork { lane, submission, receipt: receipt.take() };
         let ModelAnswer { outcome, receipt: returned } = work.run().await;
         *receipt = returned;
+        if let Err(error) = &outcome
+            && error.code() == ErrorCode::ModelFailed
+        {
+            let request_id = self.shared.request_ids.of_text(asked.id);
+            let (tenant, model) = (tenant.as_str(), name.as_str());
+            tracing::warn!(request_id, tenant, model, %error, "request failed");
+        }
         let outputs = asked_for(outcome?, request).into_iter();
         let outputs = outputs.map(|NamedTensor { name, tensor }| Output {
             name,
