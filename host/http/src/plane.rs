@@ -49,7 +49,8 @@ impl DataPlane {
         let path = path_of(head.uri.path());
         let is_protocol = matches!(path, Some(Path::V2(_)));
         let call = Call { snapshot: &snapshot, head: &head, id: &id };
-        let outcome = self.answer(path, call, &mut body, &mut receipt).await;
+        // Boxed, because it is large and this future is moved several times before it is polled.
+        let outcome = Box::pin(self.answer(path, call, &mut body, &mut receipt)).await;
         let (mut answer, record) = match outcome {
             Ok(answer) => {
                 let bytes = answer.body().size_hint().lower() as usize;
@@ -83,10 +84,7 @@ impl DataPlane {
         let inference = &self.shared.inference;
         match path {
             Some(Path::V2(below)) => v2::answer(inference, below, call, (body, receipt)).await,
-            // Boxed, because it is large and would enlarge the future of `/v2` requests, too.
-            Some(Path::V1(path)) => {
-                Box::pin(v1::answer(inference, path, call, (body, receipt))).await
-            }
+            Some(Path::V1(path)) => v1::answer(inference, path, call, (body, receipt)).await,
             None => {
                 let detail = format!("nothing is served at {:?}", call.head.uri.path());
                 Err(Problem::new(ErrorCode::NotFound, detail))

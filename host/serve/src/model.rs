@@ -1,10 +1,12 @@
 //! Running one request through a model, without plugins.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_batch::{Lane, Submission, SubmitError};
 use gristmill_core::{ClientError, ErrorCode, NamedTensor, Receipt};
+use tokio::time::timeout_at;
 
 use crate::submit::{retry_after, submit, time_given};
 
@@ -57,8 +59,12 @@ impl ModelWork {
     pub async fn run(self) -> ModelAnswer {
         let Self { lane, submission, mut receipt } = self;
         let deadline = submission.deadline;
-        let submitting = submit(&lane, submission, &mut receipt);
-        let outcome = match tokio::time::timeout_at(deadline.instant().into(), submitting).await {
+        let submitted = {
+            // Pinned here, because the timeout would move it.
+            let submitting = pin!(submit(&lane, submission, &mut receipt));
+            timeout_at(deadline.instant().into(), submitting).await
+        };
+        let outcome = match submitted {
             Ok(outcome) => outcome.map_err(ModelError::from),
             Err(_) => Err(ModelError::DeadlineExceeded(time_given(&receipt, deadline))),
         };

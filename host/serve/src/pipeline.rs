@@ -1,6 +1,7 @@
 //! Running one request through a pipeline, on one page.
 
 use std::fmt;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -128,8 +129,12 @@ impl Work {
     pub async fn run(self) -> PipelineAnswer {
         let Self { route, request, deadline, queueing, mut receipt } = self;
         receipt.charge_to(route.statistics.clone());
-        let work = stages(&route, request, (deadline, queueing), &mut receipt);
-        let outcome = match tokio::time::timeout_at(deadline.instant().into(), work).await {
+        let done = {
+            // Pinned here, because the timeout would move it.
+            let work = pin!(stages(&route, request, (deadline, queueing), &mut receipt));
+            tokio::time::timeout_at(deadline.instant().into(), work).await
+        };
+        let outcome = match done {
             Ok(outcome) => outcome,
             Err(_) => Err(InferError::DeadlineExceeded(time_given(&receipt, deadline))),
         };

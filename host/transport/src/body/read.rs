@@ -1,11 +1,13 @@
 //! Reading a body, bounded in bytes and in time.
 
 use std::error::Error;
+use std::pin::pin;
 
 use bytes::Bytes;
 use gristmill_core::{ErrorCode, HeldBytes};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
+use tokio::time::timeout_at;
 
 use super::hold::{count, with_held};
 use super::plan::ReadPlan;
@@ -31,8 +33,12 @@ pub async fn read(body: &mut Incoming, plan: ReadPlan<'_>) -> Result<Bytes, Prob
         return Err(too_large());
     }
     let held = plan.budget.map(|budget| budget.hold(0));
-    let reading = collect(body, &plan, held.as_ref());
-    match tokio::time::timeout_at(deadline.instant().into(), reading).await {
+    let read = {
+        // Pinned here, because the timeout would move it.
+        let reading = pin!(collect(body, &plan, held.as_ref()));
+        timeout_at(deadline.instant().into(), reading).await
+    };
+    match read {
         Ok(Ok(Some(bytes))) => Ok(with_held(bytes, held)),
         Ok(Ok(None)) => Err(too_large()),
         Ok(Err(problem)) => Err(problem),
