@@ -2,9 +2,9 @@
 //! tract by itself.
 //!
 //! `conformance <onnxruntime|tract|plain-tract> <folder of cases> [first]` prints the name of each
-//! test before it is run and its verdict after: `name<TAB>verdict<TAB>reason`. A test that takes
-//! the process down leaves its name without a verdict; the caller goes on behind it by naming the
-//! next one as `first`.
+//! test before it runs, and its verdict afterwards: `name<TAB>verdict<TAB>reason`. If a test ends
+//! the process, its name has no verdict; the caller continues with the next one by naming it as
+//! `first`.
 
 mod plain_tract;
 

@@ -12,7 +12,7 @@ use tract_onnx::prelude::{
 /// A model for one set of input shapes.
 pub(crate) struct PlainTract {
     model: TypedModel,
-    /// Where each of the model's inputs is among the test's.
+    /// For each of the model's inputs its index in the test's inputs.
     order: Vec<usize>,
     outputs: Vec<String>,
 }
