@@ -1,5 +1,5 @@
-//! Hostile bytes, made by code: pictures, protocol messages, uploads and models that are small or
-//! valid and cost far more than they say. `plugins/hostile` has the guests.
+//! Hostile bytes, made by code: pictures, protocol messages, uploads and models that cost far more
+//! than their size suggests. `plugins/hostile` has the hostile guests.
 
 pub mod messages;
 pub mod models;

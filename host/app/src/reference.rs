@@ -1,5 +1,5 @@
-//! `gristmill reference`: the tables of settings, limits and error codes, in Markdown, from the
-//! lists that the server works with. `cargo xtask docs` writes them into the README.
+//! `gristmill reference`: the tables of settings, limits and error codes, in Markdown. They come
+//! from the same lists that the server uses. `cargo xtask docs` writes them into the README.
 
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ pub(crate) fn command() -> Command {
                 .value_name("TABLE")
                 .required(true)
                 .value_parser(["settings", "limits", "errors"])
-                .help("Which one"),
+                .help("The table to print"),
         )
 }
 
@@ -91,7 +91,7 @@ fn errors() -> String {
     table.0
 }
 
-/// The meaning of a pipeline's limit, and the consequence of going over it.
+/// The meaning of a pipeline's limit, and the error of a request that exceeds it.
 fn meaning_of(key: &str) -> &'static str {
     match key {
         "timeout_ms" => "from the request's arrival to its answer; 504 `deadline_exceeded`",
@@ -108,7 +108,7 @@ fn meaning_of(key: &str) -> &'static str {
     }
 }
 
-/// Bytes in the largest unit that they are a whole number of.
+/// The text of a number of bytes, in the largest unit of which it is a whole number.
 fn bytes(bytes: u64) -> String {
     const UNITS: [(u32, &str); 3] = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     let unit =

@@ -37,7 +37,8 @@ impl Client {
     /// The same client with this bearer token in each request.
     ///
     /// # Errors
-    /// [`TokenError`] if the token is empty, is not ASCII, or has line breaks or blanks at its ends.
+    /// [`TokenError`] if the token is empty, is not ASCII, or has line breaks or blanks at its
+    /// ends.
     pub fn with_token(self, token: &str) -> Result<Self, TokenError> {
         let is_plain = !token.is_empty()
             && token.trim() == token
@@ -53,7 +54,8 @@ impl Client {
         Self { authorization: None, ..self }
     }
 
-    /// The same client with a timeout: a request fails if its whole answer takes longer than `time`.
+    /// The same client with a timeout: a request fails if its whole answer takes longer than
+    /// `time`.
     pub fn with_answer_timeout(self, time: Duration) -> Self {
         Self { answer_timeout: Some(time), ..self }
     }

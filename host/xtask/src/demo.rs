@@ -1,4 +1,5 @@
-//! `cargo xtask demo`: a running server with something to try, and two tenants seen in one batch.
+//! `cargo xtask demo`: a running server with two tenants, a proof that their requests shared a
+//! batch, and commands to paste.
 
 use std::thread;
 

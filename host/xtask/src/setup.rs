@@ -143,10 +143,7 @@ pub(crate) fn install_onnxruntime() -> Result<PathBuf> {
     }
     step(&format!("installing ONNX Runtime {ONNXRUNTIME_VERSION}"));
     let wheel = directory.join("wheel");
-    run(program("python3")
-        .args(["-m", "pip", "install", "--quiet", "--no-deps", "--upgrade", "--target"])
-        .arg(&wheel)
-        .arg(format!("onnxruntime=={ONNXRUNTIME_VERSION}")))?;
+    pip_install(&wheel, &[], &format!("onnxruntime=={ONNXRUNTIME_VERSION}"))?;
     let found = fs::read_dir(wheel.join("onnxruntime/capi"))?
         .filter_map(|entry| Some(entry.ok()?.path()))
         .find(|path| path.to_string_lossy().contains("libonnxruntime.so."))
@@ -154,6 +151,16 @@ pub(crate) fn install_onnxruntime() -> Result<PathBuf> {
     fs::rename(found, &library)?;
     fs::remove_dir_all(wheel)?;
     Ok(library)
+}
+
+/// Install a Python package without its dependencies into `folder`, with these options of pip.
+fn pip_install(folder: &Path, options: &[&str], package: &str) -> Result<()> {
+    run(program("python3")
+        .args(["-m", "pip", "install", "--quiet", "--no-deps", "--upgrade"])
+        .args(options)
+        .arg("--target")
+        .arg(folder)
+        .arg(package))
 }
 
 /// NVIDIA's perf_analyzer in `target/perf_analyzer`, taken from wheels that pip downloads. Returns
@@ -167,11 +174,8 @@ pub(crate) fn install_perf_analyzer() -> Result<PathBuf> {
     step(&format!("installing perf_analyzer {PERF_ANALYZER_VERSION}"));
     let wheels = directory.join("wheels");
     let install = |platform: &str, package: &str, version: &str| {
-        run(program("python3")
-            .args(["-m", "pip", "install", "--quiet", "--no-deps", "--upgrade"])
-            .args(["--only-binary=:all:", "--platform", platform, "--target"])
-            .arg(&wheels)
-            .arg(format!("{package}=={version}")))
+        let binary = ["--only-binary=:all:", "--platform", platform];
+        pip_install(&wheels, &binary, &format!("{package}=={version}"))
     };
     install("manylinux1_x86_64", "tritonclient", PERF_ANALYZER_VERSION)?;
     install("manylinux2014_x86_64", "nvidia-cuda-runtime-cu12", CUDA_RUNTIME_VERSION)?;

@@ -64,9 +64,9 @@ fn capacity() -> f64 {
     MAX_BATCH as f64 / MODEL.batch(MAX_BATCH as u32).as_secs_f64()
 }
 
-/// The p99 of a tenant that sends one percent of the capacity: alone, and while another tenant sends
-/// twenty times the capacity. The growth is given in times of a full batch, from staging to the last
-/// answer.
+/// The p99 of a tenant that sends one percent of the capacity: alone, and while another tenant
+/// sends twenty times the capacity. The growth is given in times of a full batch, from staging to
+/// the last answer.
 pub fn fairness(harness: &Harness) -> Result<Value> {
     const TIME: Duration = Duration::from_secs(12);
     let mut config = LaneConfig::new(MAX_BATCH, 2048);

@@ -95,8 +95,8 @@ async fn client(
     while tally.rows.load(Ordering::Relaxed) < ROWS {
         let rows = random.random_range(1..=ROWS_MAX);
         let poisoned = random.random_ratio(1, 200);
-        // FP32 represents whole numbers up to 2^24 and their doubles exactly. Each of the 64 clients
-        // has 2^17 of them (64 x 2^17 = 2^23).
+        // FP32 represents whole numbers up to 2^24 and their doubles exactly. Each of the 64
+        // clients has 2^17 of them (64 x 2^17 = 2^23).
         let mut values: Vec<f32> =
             (0..rows as u64).map(|row| (seed * 131_072 + (next + row) % 131_072) as f32).collect();
         next += rows as u64;

@@ -1,4 +1,5 @@
-//! tract by itself, with the shapes of a test: the reference for the `backend` crate.
+//! tract without the `backend` crate, as the reference for it. A model is loaded for the shapes of
+//! one test.
 
 use std::io::Cursor;
 

@@ -27,7 +27,8 @@ const RARE: u64 = 500;
 const SLOW_BYTES: usize = 512;
 const SLOW_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The client's limits on the head of an answer. No answer exceeds them, so the client refuses none.
+/// The client's limits on the head of an answer. No answer exceeds them, so the client refuses
+/// none.
 const HEAD_BYTES_MAX: usize = 64 << 20;
 const HEADERS_MAX: usize = 100_000;
 

@@ -44,8 +44,9 @@ pub(crate) struct Outcomes {
 }
 
 impl Plan {
-    /// Attack, and wait for the requests under way. The attackers stand for other machines, so their
-    /// thread runs at low priority: it should take no processor time from server and neighbour.
+    /// Attack, and wait for the requests under way. The attackers stand for other machines, so
+    /// their thread has a small share of the processor: it should take little from server and
+    /// neighbour.
     pub(crate) fn run(self) -> Result<Outcomes> {
         thread::scope(|scope| {
             let attackers = scope.spawn(|| {
@@ -82,7 +83,7 @@ impl Plan {
     }
 }
 
-/// One attacker: one request after the other, each on a connection of its own.
+/// One attacker. It sends one request after the other, each on a new connection.
 async fn attack(plan: Arc<Plan>, attacker: usize, began: Instant) -> Outcomes {
     let (mut outcomes, until) = (Outcomes::default(), began + plan.time);
     for round in plan.first_round.. {

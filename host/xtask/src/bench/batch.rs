@@ -1,4 +1,4 @@
-//! The batcher by itself, compared with the bare session and with itself without load.
+//! The batcher alone, compared with the bare session and with itself without load.
 
 use anyhow::{Context, Result};
 

@@ -79,7 +79,7 @@ fn alone_p99(alone: &[Value]) -> Result<f64> {
     some.context("the neighbour was not answered when it was alone")
 }
 
-/// The neighbour's p99 in this case may be so many times the one without attackers.
+/// The target of the neighbour's p99 in this case, as a ratio to its p99 without attackers.
 fn ratio_max(name: &str) -> f64 {
     if name.starts_with(JAVASCRIPT_CASE) { JAVASCRIPT_RATIO_MAX } else { RATIO_MAX }
 }

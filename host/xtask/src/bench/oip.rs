@@ -1,5 +1,5 @@
-//! The Open Inference Protocol under the load of its own clients, wrk and perf_analyzer, with binary
-//! tensors.
+//! The Open Inference Protocol under the load of its own clients, wrk and perf_analyzer, with
+//! binary tensors.
 //!
 //! Each file below measures the server beside a reference:
 //! - `over_echo`: wrk, beside a bare hyper server that echoes the same body, small and large;

@@ -1,4 +1,5 @@
-//! perf_analyzer on the server, compared with perf_analyzer on a server that only replays an answer.
+//! perf_analyzer on the server, compared with perf_analyzer on a server that only replays an
+//! answer.
 
 use std::path::Path;
 
