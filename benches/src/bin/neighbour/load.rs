@@ -52,8 +52,6 @@ impl Load {
     pub(crate) fn start(question: Question) -> Result<Self> {
         let ended = Arc::new(AtomicBool::new(false));
         let (due, dues) = unbounded_channel();
-        // The pacer is a thread, because the runtime's timers are only precise to a millisecond,
-        // and latencies are about two.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         // The client stands for a separate machine. If it waited for this machine's processor, the
         // figures would blame the server.
@@ -62,6 +60,8 @@ impl Load {
             runtime.block_on(answer_all(question, dues))
         });
         let until = ended.clone();
+        // The pacer is a thread, because the runtime's timers are only precise to a millisecond,
+        // and latencies are about two.
         let pacer = thread::spawn(move || {
             run_promptly();
             pace(&due, &until);
