@@ -48,7 +48,8 @@ fn settings_table() -> String {
 /// The limits of a request and of its plugin calls.
 fn limits() -> String {
     let host = PipelineLimits::default();
-    let mut table = Table::new(["limit", "default", "range", "what it limits; the error beyond it"]);
+    let mut table =
+        Table::new(["limit", "default", "range", "what it limits; the error beyond it"]);
     for LimitRange { key, min, max, default } in limit_ranges(&host) {
         let text = |value: u64| match value {
             value if key.ends_with("_bytes") => bytes(value),
@@ -76,7 +77,11 @@ fn limits() -> String {
     let meaning = "tensors, pictures and bodies held at the same time; 500 `plugin_out_of_memory`";
     fixed("handles", plugin.handles.to_string(), meaning);
     let across = bytes(plugin.hostcall_bytes as u64);
-    fixed("lists and strings", across, "all that one call of a host function passes; the plugin call fails");
+    fixed(
+        "lists and strings",
+        across,
+        "all that one call of a host function passes; the plugin call fails",
+    );
     let elements = plugin.table_elements.to_string();
     fixed("table elements", elements, "all tables of a call; 500 `plugin_out_of_memory`");
     table.0
@@ -103,7 +108,9 @@ fn meaning_of(key: &str) -> &'static str {
         "response_bytes" => {
             "a response, and the state between the two calls; 500 `plugin_invalid_output`"
         }
-        "log_bytes" => "log lines of each plugin call; further lines are dropped, and one line says so",
+        "log_bytes" => {
+            "log lines of each plugin call; further lines are dropped, and one line says so"
+        }
         _ => "",
     }
 }
