@@ -1,4 +1,4 @@
-//! What a call of a plugin costs: a fresh instance, the call, and letting go of it.
+//! The cost of a plugin call: making a fresh instance, the call, and dropping the instance.
 //!
 //! Run by `cargo xtask bench sandbox`, which builds the guest first.
 
@@ -35,7 +35,8 @@ fn calls(criterion: &mut Criterion) {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&(file.len() as u64).to_le_bytes());
     let loaded = sandbox.and_then(|sandbox| {
-        // A digest of its own for each size of the guest: the cache outlives the benchmark.
+        // The digest depends on the guest's size, because the cache outlives the benchmark and must
+        // not hold an older guest under the same digest.
         runtime.block_on(sandbox.load(Digest::from_bytes(key), file.into()))
     });
     let plugin: Arc<Plugin> = match loaded {

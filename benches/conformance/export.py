@@ -1,10 +1,10 @@
-"""The `onnx` package's backend node tests as files that need no protobuf to read, and what ONNX Runtime itself
-makes of them through its own Python package.
+"""Exports the `onnx` package's backend node tests to files that can be read without protobuf, and runs them with
+ONNX Runtime's own Python package.
 
     python benches/conformance/export.py target/conformance
 
 Writes for each test a folder with `model.onnx` and `case.json` (inputs, outputs, tolerances; tensors as raw
-little-endian bytes beside it, strings each behind a 32-bit length), and `onnxruntime.json`: `passed`, `failed` or
+little-endian bytes beside it, each string after its 32-bit length), and `onnxruntime.json`: `passed`, `failed` or
 `unsupported` by test.
 """
 
@@ -79,7 +79,7 @@ def fits(case, actual, expected):
 
 
 def baseline(case):
-    """What ONNX Runtime itself makes of a test."""
+    """The verdict of ONNX Runtime itself."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     try:

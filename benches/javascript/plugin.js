@@ -1,4 +1,4 @@
-// Numbers as JSON in, the ranker's scores as JSON out. What counts is the interpreter that comes with it.
+// Numbers as JSON in, the ranker's scores as JSON out. The benchmark needs it for the interpreter in its component.
 
 import { Tensor } from 'gristmill:plugin/tensors@0.1.0';
 

@@ -1,4 +1,4 @@
-//! A lane over a real model, against the bare session in a loop on one thread.
+//! A lane over a real model, compared with the bare session in a loop on one thread.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Harness, closed_loop, tensor_in};
 
-/// How often both sides are measured, by turns.
+/// The number of rounds. Each measures both sides, one after the other.
 pub const ROUNDS: usize = 3;
 
 /// The subject of a comparison, and its parameters.
@@ -18,7 +18,7 @@ pub struct Comparison<'a> {
     /// The model's file.
     pub path: &'a str,
     pub options: LoadOptions,
-    /// Requests, given out to the clients by turns.
+    /// The requests, which the clients take in turns.
     pub rows: &'a [Tensor],
     /// The lane's largest batch.
     pub batch: usize,
@@ -30,8 +30,8 @@ pub struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// Rows a second through the lane, and from the bare session at the mean batch that came of it;
-    /// in rounds by turns.
+    /// Measure rows a second in rounds: through the lane, then by the bare session with the lane's
+    /// mean batch.
     pub fn run(&self, harness: &Harness) -> Result<Value> {
         let mut bare = harness.load_with(self.path, &self.options)?;
         let model = harness.load_with(self.path, &self.options)?;
@@ -63,7 +63,8 @@ impl Comparison<'_> {
     }
 }
 
-/// A batch of `rows` like `row` for the bare session, where its device reads it best.
+/// A batch of `rows` in the shape of `row` for the bare session, in the memory that its device
+/// reads best.
 pub fn batch_for(bare: &LoadedModel, row: &Tensor, rows: usize) -> Tensor {
     let mut shape = row.shape().to_vec();
     shape[0] = rows;
@@ -79,7 +80,7 @@ pub fn median_ratio(measured: &[f64], bare: &[f64]) -> f64 {
     ratios[ratios.len() / 2]
 }
 
-/// Rows a second of one run after the other.
+/// Rows a second of the bare session in a loop.
 pub fn bare_loop(model: &mut LoadedModel, input: &Tensor, time: Duration) -> Result<f64> {
     let session: &mut dyn Model = model.instances.first_mut().context("no instance")?.as_mut();
     let began = Instant::now();

@@ -1,5 +1,5 @@
-//! The server end to end: HTTP clients, the server's own process, its lane and the model, against
-//! the bare session in this process at the same batch.
+//! The whole server, compared with the bare session in this process at the same batch: HTTP
+//! clients, the server's process, its lane and the model.
 //!
 //! The bare session always runs whole batches of the largest size, so forming smaller batches
 //! counts against the server. Clients and server share the machine.
@@ -20,7 +20,8 @@ use self::server::infer_request;
 use crate::compare::{Comparison, ROUNDS, bare_loop, batch_for, median_ratio};
 use crate::harness::Harness;
 
-/// Connections whose requests are a whole batch each: there is always a next one.
+/// The number of connections whose requests are a whole batch each. With so many, a next request is
+/// always queued.
 const BATCHED_CONNECTIONS: usize = 4;
 
 /// A server of the binary `gristmill` that serves the model in the file `path`.
@@ -31,15 +32,16 @@ pub fn serve(harness: &Harness, gristmill: &Path, path: &str) -> Result<Server> 
     Ok(server)
 }
 
-/// Clients of one kind, and their results in each round.
+/// Clients with one way to send rows, and their results in each round.
 struct Way {
     name: &'static str,
     clients: Clients,
     flows: Vec<Flow>,
 }
 
-/// Rows a second through the server, of requests of one row (`end_to_end`) and of a batch each
-/// (`end_to_end_batched`), and from the bare session; in rounds by turns.
+/// Measure rows a second in rounds: by the bare session, through the server in requests of one row
+/// (`end_to_end`), and in requests of a whole batch (`end_to_end_batched`). Returns the figures of
+/// each way through the server.
 pub fn compare(
     harness: &Harness,
     server: &Server,
@@ -64,7 +66,8 @@ pub fn compare(
     Ok(ways.into_iter().map(|way| (way.name, way.figures(&bare_per_s))).collect())
 }
 
-/// Both ways to send rows. The bare session gives the expected length of an answer.
+/// The two ways to send rows. The expected length of an answer comes from a run of the bare
+/// session.
 fn ways(comparison: &Comparison, bare: &mut LoadedModel, batch: &Tensor) -> Result<[Way; 2]> {
     let name = bare.info.inputs[0].name.clone();
     let session = bare.instances.first_mut().context("no instance")?;

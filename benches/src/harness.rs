@@ -10,7 +10,7 @@ use gristmill_batch::{Lane, LaneConfig, Submission, SubmitError};
 use gristmill_core::{BufferPool, Deadline, Dtype, Model, Name, NamedTensor, Tensor, TensorInfo};
 use tokio::runtime::Runtime;
 
-/// Longer than any scenario.
+/// The deadline of a request, longer than any scenario.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 pub struct Harness {
@@ -43,7 +43,7 @@ impl Harness {
         Ok(Arc::new(Lane::new("bench", info, instances, config, staging)?))
     }
 
-    /// A lane over a model of this benchmark's own.
+    /// A lane over a model of [`crate::models`].
     pub fn lane_over(&self, model: impl Model + 'static, config: LaneConfig) -> Result<Arc<Lane>> {
         let info = crate::models::info();
         Ok(Arc::new(Lane::new("bench", info, vec![Box::new(model)], config, self.pool.clone())?))
@@ -55,7 +55,7 @@ impl Harness {
     }
 }
 
-/// To load a model on `provider` alone.
+/// Options to load a model on `provider` alone.
 pub fn on(provider: ProviderKind) -> LoadOptions {
     LoadOptions { providers: vec![provider], ..LoadOptions::default() }
 }
@@ -65,7 +65,7 @@ pub fn tensor_in(pool: &BufferPool, dtype: Dtype, shape: &[usize], value: f32) -
     tensor_from(pool, dtype, shape, |_| value)
 }
 
-/// A tensor of `shape`, FP16 or FP32, whose elements are as `value` says.
+/// A tensor of `shape`, FP16 or FP32. `value` gives the element at an index.
 pub fn tensor_from(
     pool: &BufferPool,
     dtype: Dtype,
@@ -86,7 +86,10 @@ pub fn tensor_from(
     }
 }
 
-/// The shape of `rows` rows of an input in which nothing but the rows varies.
+/// The shape of `rows` rows of an input.
+///
+/// # Errors
+/// Another dimension than the first one varies.
 pub fn shape_of(input: &TensorInfo, rows: usize) -> Result<Vec<usize>> {
     let row: Option<Vec<usize>> = input.dims.iter().skip(1).copied().collect();
     let mut shape =
@@ -115,8 +118,8 @@ pub fn tenant(name: &str) -> Name {
     }
 }
 
-/// Clients that send one request after the other for `time`, each one of `tensors`; returns answers
-/// a second.
+/// Run clients for `time`. Each sends one of `tensors` again when it has the answer. Returns
+/// answers a second.
 pub async fn closed_loop(
     lane: &Arc<Lane>,
     clients: usize,

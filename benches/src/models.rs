@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use gristmill_core::{BufferPool, Dtype, Model, ModelError, ModelInfo, Tensor, TensorInfo};
 
-/// A request that contains it fails.
+/// A value that makes [`Doubling`] fail.
 pub const POISON: f32 = -1.0;
 
-/// Any number of columns in, as many out.
+/// The description of these models: a float tensor with any number of columns in, and one out.
 pub fn info() -> ModelInfo {
     let tensor = |name: &str| TensorInfo {
         name: name.into(),
@@ -17,7 +17,7 @@ pub fn info() -> ModelInfo {
     ModelInfo { backend: "bench", inputs: vec![tensor("x")], outputs: vec![tensor("y")] }
 }
 
-/// Returns its input: costs nothing but the lane.
+/// Returns its input, so that only the lane costs time.
 pub struct Identity;
 
 impl Model for Identity {
@@ -26,8 +26,8 @@ impl Model for Identity {
     }
 }
 
-/// Returns its input after `fixed` and `per_row`, like a model on an accelerator: the processor is
-/// free.
+/// Returns its input after a time, during which it leaves the processor free, like a model on an
+/// accelerator.
 pub struct Paced {
     pub fixed: Duration,
     pub per_row: Duration,

@@ -1,4 +1,4 @@
-//! `gristmill serve` as a process of its own, with its data in a folder of its own.
+//! `gristmill serve` as a process, with its data in a temporary folder.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -29,7 +29,7 @@ impl Server {
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
         let name = format!("gristmill-bench-{}-{number}", std::process::id());
         let data_dir = std::env::temp_dir().join(name);
-        // Of a run that was killed, in a container that counts its processes from the same number.
+        // In a container, an earlier run that was killed may have had the same process id.
         let _ = std::fs::remove_dir_all(&data_dir);
         let mut command = serve(gristmill, &data_dir, Listen::FREE_PORTS);
         command

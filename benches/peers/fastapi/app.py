@@ -18,7 +18,7 @@ MODELS = Path(os.environ.get("MODELS") or Path(__file__).resolve().parents[3] / 
 FEATURES = 32
 SIDE = 28
 TOP = 3
-NUMBERS = frozenset((float, int))  # exact types: bool is no number here
+NUMBERS = frozenset((float, int))  # exact types: a bool is not a number here
 
 
 def load(name: str) -> ort.InferenceSession:

@@ -1,5 +1,5 @@
-//! A bare hyper server that sends every body back. It shows the cost of HTTP alone, for the ratios
-//! of the load scenarios. `echo <address>`.
+//! A bare hyper server that sends every body back. The load benchmarks give their throughput as a
+//! ratio to it, because it shows the cost of HTTP alone. `echo <address>`.
 
 use std::convert::Infallible;
 
@@ -25,7 +25,7 @@ async fn main() -> std::io::Result<()> {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;
         tokio::spawn(async move {
-            // A client that leaves ends its connection; that is not an error.
+            // A client that leaves is not an error.
             let _ = http1::Builder::new()
                 .serve_connection(TokioIo::new(stream), service_fn(echo))
                 .await;

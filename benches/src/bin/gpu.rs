@@ -1,11 +1,11 @@
-//! ResNet-50 on CUDA, FP32 and FP16, against the bare session: the lane by itself, batch 1 to 128,
-//! and the server end to end, from HTTP clients through its process to the GPU and back.
+//! ResNet-50 on CUDA, FP32 and FP16, compared with the bare session: the lane alone with batches of
+//! 1 to 128, and the whole server, from HTTP clients through its process to the GPU and back.
 //!
 //! `gpu <resnet50-fp32.onnx> <resnet50-fp16.onnx> <gristmill binary> [--provider cuda|cpu]
-//! [--batches N,...]`, with `ORT_DYLIB_PATH` naming a library built with CUDA, needs nothing of the
-//! repository. Prints one JSON object a line; `cargo xtask bench gpu` runs it and records them.
-//! `--provider cpu` and few, small batches are for trying it where there is no GPU, with any models
-//! of one input in which only the rows vary. Not run on a GPU yet.
+//! [--batches N,...]`. `ORT_DYLIB_PATH` must name a library built with CUDA; the program needs no
+//! other file of the repository. It prints one JSON object a line; `cargo xtask bench gpu` runs it
+//! and records them. To try it without a GPU, use `--provider cpu`, few and small batches, and any
+//! models with one input of which only the rows vary. It was not run on a GPU yet.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,17 +24,18 @@ const USAGE: &str = "usage: gpu <resnet50-fp32.onnx> <resnet50-fp16.onnx> <grist
 const LANE_BATCHES: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 const END_TO_END_BATCHES: [usize; 4] = [1, 8, 32, 128];
 
-/// Different pictures that clients send: together more than a processor's cache holds.
+/// The number of different pictures that clients send. Together they do not fit into a processor's
+/// cache.
 const PICTURES: usize = 128;
 
-/// Clients for each row of a batch, so that full batches are always queued.
+/// The number of clients for each row of a batch. With so many, full batches are always queued.
 const CLIENTS_PER_ROW: usize = 4;
 
 const TIME: Duration = Duration::from_secs(3);
 const WARM_UP: Duration = Duration::from_secs(2);
 
 /// The largest difference between CUDA's outputs and the processor's, relative to the largest
-/// output: TF32 and FP16 have ten bits.
+/// output. TF32 and FP16 have a fraction of ten bits.
 const DIFFERENCE_MAX: f32 = 0.02;
 
 fn main() -> Result<()> {
@@ -74,7 +75,7 @@ struct Arguments {
     fp16: String,
     gristmill: PathBuf,
     provider: ProviderKind,
-    /// Instead of those that are measured otherwise.
+    /// The batches to measure. None for the usual ones.
     batches: Option<Vec<usize>>,
 }
 
@@ -109,7 +110,8 @@ fn report(what: &str, mut figures: Value) {
     println!("{figures}");
 }
 
-/// On CUDA convolutions are chosen by heuristics, not by trying all for each new size of batch.
+/// The options to load a model. On CUDA, cuDNN chooses algorithms of convolutions by heuristics,
+/// because it would otherwise try all of them for each new size of batch.
 fn options(provider: ProviderKind) -> LoadOptions {
     let search = ("cudnn_conv_algo_search".to_owned(), "HEURISTIC".to_owned());
     match provider {
@@ -118,7 +120,8 @@ fn options(provider: ProviderKind) -> LoadOptions {
     }
 }
 
-/// The model's input, and what the provider computes against what the processor does.
+/// Compare the outputs of the provider with those of the processor. Returns the model's input and
+/// the differences.
 fn check(harness: &Harness, path: &str, options: &LoadOptions) -> Result<(TensorInfo, Value)> {
     let mut model = harness
         .load_with(path, options)
@@ -126,7 +129,8 @@ fn check(harness: &Harness, path: &str, options: &LoadOptions) -> Result<(Tensor
     let mut reference = harness.load(path)?;
     let info = model.info.inputs[0].clone();
     let (mut difference, mut largest) = (0_f32, 0_f32);
-    // The same size twice, and smaller after larger: a stale output would show.
+    // The same size twice, and smaller after larger, so that an output that was not written anew is
+    // found.
     for (seed, rows) in [4, 4, 1, 2].into_iter().enumerate() {
         let input = pictures(harness, &info, rows, seed)?;
         let computed = values(&model.instances[0].run(std::slice::from_ref(&input))?[0])?;
@@ -148,7 +152,7 @@ fn check(harness: &Harness, path: &str, options: &LoadOptions) -> Result<(Tensor
     Ok((info, json!({ "max_abs_difference": difference, "largest_output": largest })))
 }
 
-/// Rows of noise, of another kind for each seed.
+/// Rows of noise, different for each seed.
 fn pictures(harness: &Harness, input: &TensorInfo, rows: usize, seed: usize) -> Result<Tensor> {
     let noise = |at: usize| {
         let mixed = (at + seed * 7_919).wrapping_mul(2_654_435_761) >> 8;

@@ -1,7 +1,7 @@
 //! A bare hyper server that answers inferences with a recorded answer of the real server, and
-//! forwards everything else to it. It shows the throughput of a client whose server does no work,
-//! for the ratios of the protocol's clients. One inference in a thousand goes to the real server,
-//! too: clients look at its statistics. `replay <http|grpc> <address> <the real server's address>`.
+//! forwards everything else to it. It shows the throughput that a client reaches if its server does
+//! no work. One inference in a thousand goes to the real server as well, because clients look at
+//! its statistics. `replay <http|grpc> <address> <the real server's address>`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use tokio::net::TcpListener;
 /// How the paths of inferences end, in both protocols.
 const INFERENCES: [&str; 2] = ["/infer", "/ModelInfer"];
 
-/// Of so many inferences one goes to the real server.
+/// One of this number of inferences goes to the real server.
 const FORWARDED: usize = 1000;
 
 /// A whole answer, to be given again and again.
@@ -117,7 +117,7 @@ async fn main() -> Result<()> {
                 let replay = Arc::clone(&replay);
                 async move { replay.answer(request).await }
             });
-            // A client that leaves ends its connection; that is not an error.
+            // A client that leaves is not an error.
             let _ = match http2 {
                 true => {
                     http2::Builder::new(TokioExecutor::new()).serve_connection(io, service).await

@@ -1,4 +1,4 @@
-//! Bits put together in bytes, as the formats of pictures want them.
+//! Writers of bits, in the two orders that formats of pictures use.
 
 /// The first bit is the lowest of its byte: WebP and GIF.
 #[derive(Default)]

@@ -1,5 +1,5 @@
-//! Messages of the Open Inference Protocol of 40 to 60 MB that would need many times that once
-//! parsed. All ask for the model `ranker`.
+//! Messages of the Open Inference Protocol of 40 to 60 MB. A careless parser would need many times
+//! that memory for them. All ask for the model `ranker`.
 
 use super::protobuf::Message;
 

@@ -1,5 +1,5 @@
-//! Models of a few hundred bytes, but one, that never end, or that fill the memory, or that have
-//! too many parts. Each has one input `x` and one output `y`.
+//! Models that never end, fill the memory or have too many parts. All but `many_nodes` are a few
+//! hundred bytes long. Each has one input `x` and one output `y`.
 
 use super::protobuf::Message;
 

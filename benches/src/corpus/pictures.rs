@@ -9,9 +9,9 @@ use flate2::read::ZlibEncoder;
 
 use super::bits::{HighFirst, LowFirst};
 
-/// A square of just under 50 million pixels, which is what a plugin may decode.
+/// The side of a square of just under 50 million pixels, the most that a plugin may decode.
 const SIDE: u32 = 7_071;
-/// The same for formats whose decoders work in blocks of eight.
+/// The side in blocks of 8 x 8 pixels.
 const BLOCKS: u32 = SIDE.div_ceil(8);
 
 /// How a PNG's pixels are stored.
@@ -114,8 +114,8 @@ fn deflated_zeros(bytes: u64) -> io::Result<Vec<u8>> {
     Ok(deflated)
 }
 
-/// A lossless WebP of 50 million pixels in 36 bytes: each of its codes has one symbol, so that a
-/// pixel takes no bit.
+/// A lossless WebP of 50 million pixels in 36 bytes. Each of its codes has one symbol, so a pixel
+/// needs no bits.
 pub fn webp() -> Vec<u8> {
     let mut bits = LowFirst::default();
     bits.push(0x2f, 8);
@@ -143,8 +143,8 @@ fn webp_file(bits: LowFirst) -> Vec<u8> {
     file
 }
 
-/// A lossless WebP of one pixel in 690 KB that has 50,000 groups of codes, of which tables of 3.4
-/// GB would be made.
+/// A lossless WebP of one pixel in 690 KB. It has 50,000 groups of codes. The tables of all of them
+/// would take 3.4 GB.
 pub fn webp_codes() -> Vec<u8> {
     const GROUPS: u32 = 50_000;
     let mut bits = LowFirst::default();
@@ -152,8 +152,8 @@ pub fn webp_codes() -> Vec<u8> {
     // Sides of 1, no alpha, version 0, no transform.
     bits.push(0, 14 + 14);
     bits.push(0, 1 + 3 + 1);
-    // A colour cache of 2^11 colours; groups, for blocks of 2^9 pixels a side; no cache for what
-    // says which.
+    // A colour cache of 2^11 colours; groups for blocks of 2^9 pixels a side; no cache for the
+    // picture that assigns groups to blocks.
     bits.push(1 | 11 << 1 | 1 << 5 | 7 << 6, 1 + 4 + 1 + 3 + 1);
     let one_symbol = |bits: &mut LowFirst, symbol: u32| bits.push(0b101 | symbol << 3, 3 + 8);
     let last = GROUPS - 1;
@@ -161,8 +161,8 @@ pub fn webp_codes() -> Vec<u8> {
         one_symbol(&mut bits, symbol);
     }
     for _ in 0..GROUPS {
-        // Fifteen lengths are told, of which only the last has a code: all of the first 2^11
-        // symbols have 11 bits.
+        // Fifteen lengths follow, of which only the last has a code. All of the first 2^11 symbols
+        // have 11 bits.
         bits.push(11 << 1, 1 + 4);
         (0..14).for_each(|_| bits.push(0, 3));
         bits.push(1, 3);
@@ -173,12 +173,12 @@ pub fn webp_codes() -> Vec<u8> {
     webp_file(bits)
 }
 
-/// A JPEG of 16 MB that has no picture: each second byte could begin one.
+/// A JPEG of 16 MB without a picture. Every second byte could begin a marker.
 pub fn jpeg_stuffed() -> Vec<u8> {
     [b"\xff\xd8".to_vec(), b"\xff\0".repeat((16 << 20) / 2 - 1)].concat()
 }
 
-/// A run-length encoded BMP of 50 million pixels in 1.1 KB: none of them is there.
+/// A run-length encoded BMP of 50 million pixels in 1.1 KB. It ends before the first pixel.
 pub fn bmp() -> Vec<u8> {
     const HEADERS: u32 = 14 + 40;
     const PALETTE: u32 = 256 * 4;
@@ -203,8 +203,8 @@ pub fn bmp_1x1() -> Vec<u8> {
     file
 }
 
-/// A GIF of 50 million pixels in 34 KB: each code of its compression stands for one pixel more than
-/// the one before.
+/// A GIF of 50 million pixels in 34 KB. Each code of its compression stands for one pixel more than
+/// the code before.
 pub fn gif() -> Vec<u8> {
     const COLOR_BITS: u32 = 2;
     const CLEAR: u32 = 1 << COLOR_BITS;
@@ -244,7 +244,7 @@ pub fn gif() -> Vec<u8> {
     file
 }
 
-/// A JPEG of 50 million pixels in 95 scans, in 104 KB: each of them goes over all blocks.
+/// A JPEG of 50 million pixels in 104 KB. Each of its 95 scans covers all blocks.
 pub fn jpeg_scans() -> Vec<u8> {
     const SCANS: u32 = 95;
     const RUN_MAX: u32 = (1 << 15) - 1;
@@ -269,15 +269,15 @@ pub fn jpeg_scans() -> Vec<u8> {
             bits.push(run - (1 << 14), 14);
             left -= run;
         }
-        // The rest of the blocks is not there.
+        // The scan ends before its last blocks.
         file.extend(bits.into_bytes());
     }
     file.extend([0xff, 0xd9]);
     file
 }
 
-/// A JPEG of 568x568 in 208 bytes that ends after its first row of blocks: a decoder that does not
-/// look leaves the rest of its output as it was.
+/// A JPEG of 568x568 in 208 bytes that ends after its first row of blocks. A decoder that does not
+/// check this leaves the rest of its output unwritten.
 pub fn jpeg_early_end() -> Vec<u8> {
     const SIDE: u32 = 568;
     let mut file = jpeg_head();

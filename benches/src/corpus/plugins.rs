@@ -1,7 +1,7 @@
 //! Uploads that are small and compile for minutes, and one that is as large as a JavaScript engine.
 //!
-//! Each is a core module that goes along, never instantiated, in a component that is a plugin: it
-//! is compiled all the same.
+//! Each is a plugin with one more core module in its component. The module is never instantiated,
+//! but the server compiles it.
 
 use std::borrow::Cow;
 
@@ -23,7 +23,7 @@ fn with_module(component: &[u8], module: Module) -> Vec<u8> {
     file
 }
 
-/// `component` made different from all others: what is compiled is kept by its content.
+/// `component` made different from all others, because the server keeps compiled code by content.
 pub fn distinct(component: &[u8], number: u64) -> Vec<u8> {
     let data = Cow::Owned(number.to_le_bytes().to_vec());
     let mut file = component.to_vec();
@@ -62,8 +62,8 @@ pub fn many_locals(component: &[u8]) -> Vec<u8> {
     with_module(component, module(ValType::I32, vec![function]))
 }
 
-/// `component` with 12 MB of ordinary code: what an engine for another language brings along, where
-/// none is at hand.
+/// `component` with 12 MB of ordinary code, as much as an interpreter of another language has. It
+/// replaces such a plugin if none can be made.
 pub fn engine_sized(component: &[u8]) -> Vec<u8> {
     const FUNCTIONS: i32 = 12_000;
     const STEPS: i32 = 75;

@@ -1,39 +1,40 @@
-//! As much of protobuf's encoding as the corpus writes.
+//! A writer of protobuf messages, without a schema. The corpus uses it, and the server's tests
+//! include this file.
 
 /// A message being written: fields go one after the other.
 #[derive(Clone, Default)]
-pub(super) struct Message(Vec<u8>);
+pub(crate) struct Message(Vec<u8>);
 
 const VARINT: u64 = 0;
 const LENGTH_DELIMITED: u64 = 2;
 
 impl Message {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    pub(super) fn int(mut self, field: u64, value: i64) -> Self {
+    pub(crate) fn int(mut self, field: u64, value: i64) -> Self {
         self.varint(field << 3 | VARINT);
         self.varint(value as u64);
         self
     }
 
-    pub(super) fn bytes(mut self, field: u64, bytes: &[u8]) -> Self {
+    pub(crate) fn bytes(mut self, field: u64, bytes: &[u8]) -> Self {
         self.varint(field << 3 | LENGTH_DELIMITED);
         self.varint(bytes.len() as u64);
         self.0.extend_from_slice(bytes);
         self
     }
 
-    pub(super) fn text(self, field: u64, text: &str) -> Self {
+    pub(crate) fn text(self, field: u64, text: &str) -> Self {
         self.bytes(field, text.as_bytes())
     }
 
-    pub(super) fn message(self, field: u64, message: Self) -> Self {
+    pub(crate) fn message(self, field: u64, message: Self) -> Self {
         self.bytes(field, &message.0)
     }
 
-    pub(super) fn into_bytes(self) -> Vec<u8> {
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
         self.0
     }
 

@@ -12,12 +12,12 @@ use tokio::time::sleep_until;
 
 use super::server::Server;
 
-/// From the first connection to the window in which answers count: several batches.
+/// The time from the first connection to the window in which answers count: several batches.
 const SETTLE: Duration = Duration::from_millis(500);
 
 pub(super) struct Clients {
     pub(super) connections: usize,
-    /// Given out to the connections by turns.
+    /// The connections take them in turns.
     pub(super) requests: Vec<Request<Bytes>>,
     /// Rows of each request.
     pub(super) rows: usize,
@@ -29,7 +29,7 @@ pub(super) struct Clients {
 pub(super) struct Flow {
     /// Rows answered.
     pub(super) rows_per_s: f64,
-    /// As the server counts batches.
+    /// By the server's own counters.
     pub(super) mean_batch: f64,
 }
 
@@ -84,7 +84,7 @@ async fn client(
     Ok(answers)
 }
 
-/// How much follows the answer's JSON.
+/// The bytes after the answer's JSON.
 fn tensor_bytes(answer: &Answer) -> Result<usize> {
     let header_len: Option<usize> = answer.header(HEADER_LENGTH).parse().ok();
     let bytes = header_len.and_then(|len| answer.body.len().checked_sub(len));

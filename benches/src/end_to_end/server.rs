@@ -55,8 +55,8 @@ impl Server {
         Ok(())
     }
 
-    /// Load the model again, in the way that the bare session is loaded, for batches of this size.
-    /// It has the same providers: none that would stand by unnoticed.
+    /// Load the model again with the options of the bare session, for batches of this size. It has
+    /// no other providers, so the server cannot fall back to one unnoticed.
     pub(super) async fn configure(
         &self,
         options: &LoadOptions,

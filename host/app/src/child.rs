@@ -1,5 +1,5 @@
-//! `gristmill child`: the process for work that may take any time and any memory. Only the server
-//! starts it, and sends it the work over standard input.
+//! `gristmill child`: a process for work that may take any time and any memory. Only the server
+//! starts it, and it sends the work over standard input.
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Command;
@@ -7,7 +7,7 @@ use gristmill_control::{PROVE_JOB, prove_model};
 use gristmill_sandbox::{COMPILE_JOB, compile};
 
 pub(crate) fn command() -> Command {
-    Command::new("child").about("Work for the server that started this").hide(true)
+    Command::new("child").about("Do work for the server that started this process").hide(true)
 }
 
 pub(crate) fn run() -> Result<()> {

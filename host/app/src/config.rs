@@ -1,8 +1,8 @@
 //! Configuration: each setting is a flag, a `GRISTMILL_*` variable and a key of `gristmill.toml`,
 //! in that order of precedence. All faults are reported together, before a port is bound.
 //!
-//! In reading order: `sections` lists all settings, each in one line; `section` makes structs of
-//! them, `reader` reads them, `value` knows their types, `fault` what can be wrong.
+//! In reading order: `sections` lists all settings, each in one line; `section` makes structs from
+//! the list, `reader` reads the settings, `value` has their types, and `fault` the possible faults.
 
 mod fault;
 mod reader;
@@ -72,7 +72,7 @@ fn args_of(wanted: impl Fn(&str) -> bool) -> Vec<Arg> {
         .long("config")
         .value_name("FILE")
         .env("GRISTMILL_CONFIG")
-        .help("Configuration file; gristmill.toml is read where it exists");
+        .help("Configuration file; without it, gristmill.toml is read if it exists");
     let settings = settings().filter(|setting| wanted(setting.key));
     let settings = settings.map(|setting| {
         let help = match setting.default {
@@ -89,18 +89,18 @@ fn args_of(wanted: impl Fn(&str) -> bool) -> Vec<Arg> {
     std::iter::once(file).chain(settings).collect()
 }
 
-/// The variables that begin as a setting's do but are none: misspelt, they would do nothing.
+/// The variables that begin with `GRISTMILL_` but are not settings. They may be misspelt.
 pub(crate) fn unknown_variables(names: impl Iterator<Item = OsString>) -> Vec<String> {
     let known = |name: &str| {
         let setting = settings().any(|setting| setting.key.to_uppercase() == name);
-        // GRISTMILL_ADMIN_URL is the command line's.
+        // `gristmill plugin push` reads GRISTMILL_ADMIN_URL.
         setting || ["CONFIG", "ADMIN_URL"].contains(&name)
     };
     let names = names.filter_map(|name| name.into_string().ok());
     names.filter(|name| name.strip_prefix("GRISTMILL_").is_some_and(|own| !known(own))).collect()
 }
 
-/// Names made once a process, as clap wants them.
+/// A name for clap, which needs it for the whole time of the process. Called once for each name.
 fn leaked(name: String) -> &'static str {
     name.leak()
 }
@@ -130,7 +130,7 @@ impl Config {
         }
     }
 
-    /// Check what concerns several settings.
+    /// Check the rules that concern several settings.
     fn check(&self, faults: &mut Vec<Fault>) {
         let Requests { message_bytes_max: message, tenant_bytes_max: tenant, .. } = self.requests;
         if tenant < message {
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_that_are_no_settings_are_found() {
+    fn variables_that_are_not_settings_are_found() {
         let names =
             ["GRISTMILL_LISTN", "GRISTMILL_LISTEN", "GRISTMILL_CONFIG", "GRISTMILL_", "PATH"];
         let unknown = super::unknown_variables(names.map(Into::into).into_iter());

@@ -1,4 +1,4 @@
-//! The data directory: one server at a time holds it.
+//! The data directory, which one server at a time holds.
 //!
 //! The lock is the operating system's, on the file `lock`, so it ends with the process in every
 //! case. The file names the process that holds it.
@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 
 const LOCK: &str = "lock";
 
-/// Held for as long as the server runs.
+/// The lock of a data directory. It must live as long as the server.
 #[derive(Debug)]
 pub(crate) struct Held {
     _lock: File,
@@ -50,7 +50,7 @@ pub(crate) fn hold(data_dir: &Path) -> Result<Held> {
     Ok(Held { _lock: lock })
 }
 
-/// Which process holds the directory, if one does.
+/// The process that holds the directory, if one does.
 pub(crate) fn held_by(data_dir: &Path) -> Option<String> {
     let mut lock = File::open(data_dir.join(LOCK)).ok()?;
     match lock.try_lock_shared() {

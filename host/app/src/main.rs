@@ -59,14 +59,13 @@ fn command() -> Command {
             "A multi-tenant inference host: tenants' sandboxed plugins around one shared batcher",
         )
         .after_help(
-            "Start with `gristmill serve`; with no configuration at all it keeps its data in \
-             ./gristmill-data, serves tenants on 127.0.0.1:8080 and its admin API on \
-             127.0.0.1:8081, gRPC on 127.0.0.1:8082, and prints an admin token at its first start.\n\n\
+            "Start with `gristmill serve`. Without configuration it keeps its data in \
+             ./gristmill-data, serves tenants on 127.0.0.1:8080, gRPC on 127.0.0.1:8082 and the \
+             admin API on 127.0.0.1:8081, and prints an admin token at its first start.\n\n\
              Examples:\n  \
              gristmill serve --data-dir /var/lib/gristmill\n  \
              gristmill plugin push path/to/plugin --tenant acme\n\n\
-             Errors go to standard error in one line, and the exit code is 1; 2 for a wrong command \
-             line.",
+             Errors go to standard error. The exit code is 1, or 2 for a wrong command line.",
         )
         .subcommand_required(true)
         .arg_required_else_help(true)

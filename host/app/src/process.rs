@@ -1,11 +1,11 @@
-//! The environment and the end of the process. Both concern all of it, and need `unsafe`.
+//! The environment and the end of the process. Both concern all threads and need `unsafe`.
 
-#![allow(unsafe_code, reason = "the standard library and libc have no safe way to either")]
+#![allow(unsafe_code, reason = "neither has a safe function")]
 
 use std::io::Write;
 
-/// Set variables that libraries read from the environment. Must be called before there is another
-/// thread.
+/// Set variables that libraries read from the environment. Must be called before another thread
+/// starts.
 ///
 /// ONNX Runtime 1.31 opens a database and writes a device id under the home directory when it is
 /// set up, unless this variable forbids it.
@@ -15,11 +15,11 @@ pub(crate) fn prepare_environment() {
     unsafe { std::env::set_var("ORT_DISABLE_TELEMETRY", "1") };
 }
 
-/// End the process without running destructors: threads may still be at work, and libraries that
-/// clean up under them crash.
+/// End the process without running destructors, because threads may still use what the destructors
+/// of libraries would free.
 pub(crate) fn end(code: i32) -> ! {
-    // The error is ignored: the process ends, and nothing is left that could handle it.
+    // The process ends, so an error cannot be handled.
     let _ = std::io::stdout().flush();
-    // SAFETY: it takes a number, touches no memory, and does not return.
+    // SAFETY: `_exit` takes a number, accesses no memory, and does not return.
     unsafe { libc::_exit(code) }
 }

@@ -1,5 +1,5 @@
-//! `gristmill reference`: the tables of settings, limits and error codes, in Markdown, from the
-//! lists that the server works with. `cargo xtask docs` writes them into the README.
+//! `gristmill reference`: the tables of settings, limits and error codes, in Markdown. They come
+//! from the same lists that the server uses. `cargo xtask docs` writes them into the README.
 
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ pub(crate) fn command() -> Command {
                 .value_name("TABLE")
                 .required(true)
                 .value_parser(["settings", "limits", "errors"])
-                .help("Which one"),
+                .help("The table to print"),
         )
 }
 
@@ -48,7 +48,8 @@ fn settings_table() -> String {
 /// The limits of a request and of its plugin calls.
 fn limits() -> String {
     let host = PipelineLimits::default();
-    let mut table = Table::new(["limit", "default", "range", "what it bounds; beyond it"]);
+    let mut table =
+        Table::new(["limit", "default", "range", "what it limits; the error beyond it"]);
     for LimitRange { key, min, max, default } in limit_ranges(&host) {
         let text = |value: u64| match value {
             value if key.ends_with("_bytes") => bytes(value),
@@ -66,19 +67,23 @@ fn limits() -> String {
         table.row([what.to_owned(), limit, "fixed".to_owned(), meaning.to_owned()]);
     };
     let own = bytes(plugin.tensor_bytes as u64);
-    fixed("one tensor", own, "that a plugin makes; an error that the plugin sees");
+    fixed("one tensor", own, "a tensor that a plugin makes; the plugin gets an error");
     let all = bytes(plugin.host_memory_bytes as u64);
-    let meaning = "all that a call makes on the host; 500 `plugin_out_of_memory`";
+    let meaning = "all tensors and pictures of a call; 500 `plugin_out_of_memory`";
     fixed("tensors and pictures", all, meaning);
     let meaning =
-        "of a picture that is decoded or made; an error that the plugin sees, 422 with the SDK";
+        "a picture that is decoded or made; the plugin gets an error, which is 422 with the SDK";
     fixed("pixels", plugin.pixels.to_string(), meaning);
     let meaning = "tensors, pictures and bodies held at the same time; 500 `plugin_out_of_memory`";
     fixed("handles", plugin.handles.to_string(), meaning);
     let across = bytes(plugin.hostcall_bytes as u64);
-    fixed("lists and strings", across, "that cross in one call of a host function; the call fails");
+    fixed(
+        "lists and strings",
+        across,
+        "all that one call of a host function passes; the plugin call fails",
+    );
     let elements = plugin.table_elements.to_string();
-    fixed("table elements", elements, "of all tables of a call; 500 `plugin_out_of_memory`");
+    fixed("table elements", elements, "all tables of a call; 500 `plugin_out_of_memory`");
     table.0
 }
 
@@ -91,7 +96,7 @@ fn errors() -> String {
     table.0
 }
 
-/// The meaning of a pipeline's limit, and the consequence of going over it.
+/// The meaning of a pipeline's limit, and the error of a request that exceeds it.
 fn meaning_of(key: &str) -> &'static str {
     match key {
         "timeout_ms" => "from the request's arrival to its answer; 504 `deadline_exceeded`",
@@ -103,12 +108,14 @@ fn meaning_of(key: &str) -> &'static str {
         "response_bytes" => {
             "a response, and the state between the two calls; 500 `plugin_invalid_output`"
         }
-        "log_bytes" => "what each plugin call logs; further lines are dropped, and one says so",
+        "log_bytes" => {
+            "log lines of each plugin call; further lines are dropped, and one line says so"
+        }
         _ => "",
     }
 }
 
-/// Bytes in the largest unit that they are a whole number of.
+/// The text of a number of bytes, in the largest unit of which it is a whole number.
 fn bytes(bytes: u64) -> String {
     const UNITS: [(u32, &str); 3] = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     let unit =

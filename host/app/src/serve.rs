@@ -1,8 +1,8 @@
 //! `gristmill serve`: bind, load, serve, drain.
 //!
-//! The listeners answer as soon as they are bound: that the server lives, and until the state is
-//! loaded that it is loading. A signal makes the server not ready, then, after a delay, ends it
-//! within the drain timeout.
+//! The listeners answer as soon as they are bound. Until the state is loaded, they answer that the
+//! server is loading. A signal makes the server not ready. After a delay it drains, and ends within
+//! the drain timeout.
 
 mod limits;
 mod stop;
@@ -44,8 +44,8 @@ const RETAINED_BYTES_MAX: usize = 256 << 20;
 /// The interval at which a long start logs its progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(3);
 
-/// The modules whose log lines requests cannot provoke at will: lines about the server itself, its
-/// state, and calls with the admin token.
+/// The modules that log about the server itself, its state, and calls with the admin token. Clients
+/// without the token cannot make them write many lines.
 const OWN_LINES: [&str; 6] = [
     "gristmill",
     "gristmill_child",
@@ -55,19 +55,19 @@ const OWN_LINES: [&str; 6] = [
     "gristmill_telemetry::queue",
 ];
 
-/// The most machine code of one plugin; an interpreter in WebAssembly has a tenth of it.
+/// The most machine code of one plugin, ten times that of an interpreter in WebAssembly.
 const CODE_BYTES_MAX: u64 = 512 << 20;
 
-/// The seconds of real time that a child has for each second of processor time: on a busy machine
-/// it gets a tenth of a core.
+/// The seconds of real time that a child has for each second of processor time. On a busy machine a
+/// child gets a tenth of a core.
 const WALL_PER_CPU: u32 = 10;
 
 pub(crate) fn command() -> Command {
     Command::new("serve").about("Serve tenants and the admin API").args(config::args()).after_help(
         "Each setting can also be given in the configuration file, by the name of its flag with \
-         underscores. SIGTERM and SIGINT make the server not ready; after shutdown_delay_s, or a \
-         second signal, they drain: no new connections, requests under way finish. One more \
-         signal ends the server at once.\n\n\
+         underscores. SIGTERM or SIGINT makes the server not ready. After shutdown_delay_s, or a \
+         second signal, it drains: it accepts no new connections and finishes the requests under \
+         way. One more signal ends the server at once.\n\n\
          Examples:\n  \
          gristmill serve\n  \
          gristmill serve --config /etc/gristmill.toml --listen 0.0.0.0:8080\n  \
@@ -81,7 +81,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let log =
         gristmill_telemetry::init(&config.logging.log.0, config.logging.log_format, &OWN_LINES)?;
     let Err(error) = start(config, &log);
-    // Logged as a JSON object like all other lines; the caller would write text.
+    // In JSON the error is logged here, because the caller would write text.
     let is_logged = as_json && tracing::enabled!(tracing::Level::ERROR);
     if is_logged {
         tracing::error!("{error:#}");
@@ -128,14 +128,14 @@ struct Listeners {
 
 /// Serve until a signal, drain, and end the process.
 async fn run_server(config: Arc<Config>, files: usize, log: Log) -> Result<Infallible> {
-    // The order matters. If the addresses or the directory cannot be used, no token was made; and a
-    // token that was made is shown before anything else can fail.
+    // The order matters: no token is made before the addresses and the directory can be used, and a
+    // new token is shown before anything else can fail.
     let listeners = Listeners {
         data: bind("listen", config.listeners.listen).await?,
         grpc: bind("grpc_listen", config.listeners.grpc_listen).await?,
         admin: bind("admin_listen", config.listeners.admin_listen).await?,
     };
-    // Held until the process has ended: remaining work may still write.
+    // The directory is held until the process has ended, because remaining work may still write.
     std::mem::forget(data_dir::hold(&config.data.data_dir)?);
     let as_json = config.logging.log_format == LogFormat::Json;
     let given = config.access.admin_token.as_ref().map(|token| token.0.as_str());
@@ -242,7 +242,7 @@ impl Listeners {
     }
 }
 
-/// The outcome of `opening`; logs the progress now and then.
+/// Wait for `opening`, and log its progress now and then.
 async fn watched(mut opening: JoinHandle<Result<Control>>, progress: &Progress) -> Result<Control> {
     loop {
         tokio::select! {
@@ -255,13 +255,13 @@ async fn watched(mut opening: JoinHandle<Result<Control>>, progress: &Progress) 
 /// Runs work that may take any time and any memory in children of this process.
 struct Children {
     compilers: Arc<ChildRunner>,
-    /// Loads models for the first time, one at a time. A queue of its own, because plugins may take
-    /// minutes.
+    /// Loads models for the first time, one at a time. They have a separate queue, because
+    /// compiling plugins may take minutes.
     provers: Arc<ChildRunner>,
 }
 
 impl Children {
-    /// End all jobs, and begin no others.
+    /// End all jobs, and accept no others.
     fn stop(&self) {
         self.compilers.stop();
         self.provers.stop();

@@ -1,4 +1,5 @@
-//! The admin token: given, or made once and kept hashed; and `gristmill token reset`.
+//! The admin token, and `gristmill token reset`. The token is given, or it is made once; then only
+//! its digest is kept.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -21,9 +22,9 @@ pub(crate) fn command() -> Command {
         .about("Make a new admin token and print it once; the old one becomes invalid")
         .args(config::data_dir_args())
         .after_help(
-            "A server that runs keeps the old token until it is started again. A server that is \
-             given a token (--admin-token, GRISTMILL_ADMIN_TOKEN or admin_token in its \
-             configuration file) uses that one instead.",
+            "A running server keeps the old token until it is started again. A server with a token \
+             in its configuration (--admin-token, GRISTMILL_ADMIN_TOKEN or admin_token in the file) \
+             uses that one instead.",
         );
     Command::new("token")
         .about("The admin token of a server's data directory")
@@ -41,7 +42,7 @@ pub(crate) fn reset(matches: &ArgMatches) -> Result<()> {
     let token = make(&data_dir)?;
     print(&token, &data_dir, false)?;
     if let Some(process) = data_dir::held_by(&data_dir) {
-        eprintln!("a server is running ({process}): it takes this token when it is started again");
+        eprintln!("a server is running ({process}): it uses this token when it is started again");
     }
     Ok(())
 }
@@ -71,7 +72,7 @@ pub(crate) fn admin_token(given: Option<&str>, data_dir: &Path, as_json: bool) -
     })
 }
 
-/// Make a token and store its digest in place of any other: whole, or not at all.
+/// Make a token, and replace the stored digest by its digest in one step.
 fn make(data_dir: &Path) -> Result<String> {
     let token = random_token().context("cannot read randomness for the admin token")?;
     let keep = || -> std::io::Result<()> {
@@ -89,8 +90,8 @@ fn make(data_dir: &Path) -> Result<String> {
     Ok(token)
 }
 
-/// Whether this file is left from a process that was killed while it made a token: [`FILE`] and six
-/// letters and digits.
+/// Whether this file is from a process that was killed while it made a token. Its name is [`FILE`]
+/// and six letters and digits.
 fn is_leftover(entry: &fs::DirEntry) -> bool {
     let name = entry.file_name();
     let suffix = name.to_str().and_then(|name| name.strip_prefix(FILE));

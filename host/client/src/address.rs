@@ -1,4 +1,4 @@
-//! Where a plane is: an `http` URL, with or without its scheme.
+//! The address of a plane: an `http` URL, with or without its scheme.
 
 use std::fmt;
 use std::str::FromStr;
@@ -34,7 +34,7 @@ pub enum AddressError {
     /// A scheme other than those of HTTP.
     #[error("the scheme is {0:?}, not http")]
     Scheme(String),
-    /// A port alone would be taken for an address: 8081 is 0.0.31.145.
+    /// A number without a host. The system would read it as an IPv4 address: 8081 as 0.0.31.145.
     #[error("it is a number alone")]
     NumberAlone,
     /// A URL with a query.
@@ -53,7 +53,8 @@ impl Address {
         &self.target
     }
 
-    /// What goes before each request's path; empty, or begins with a slash.
+    /// The path of the URL, which is put before each request's path. It is empty or begins with a
+    /// slash.
     pub(crate) fn prefix(&self) -> &str {
         &self.prefix
     }

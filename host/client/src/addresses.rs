@@ -1,5 +1,5 @@
-//! The lines in which a server says where it listens: written by `gristmill serve`, read by
-//! programs that start it.
+//! The lines with which a server announces its addresses. `gristmill serve` writes them, and
+//! programs that start it read them.
 
 use std::io::{self, BufRead};
 
@@ -12,16 +12,16 @@ const ADMIN: &str = "admin plane ";
 /// The URL of each plane of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Addresses {
-    /// Of the data plane.
+    /// The data plane's, over HTTP.
     pub data: String,
-    /// Of the data plane over gRPC.
+    /// The data plane's, over gRPC.
     pub grpc: String,
-    /// Of the admin plane.
+    /// The admin plane's.
     pub admin: String,
 }
 
 impl Addresses {
-    /// The lines of a server of this version, for people.
+    /// The lines as text, for people. `version` is the server's.
     pub fn to_text(&self, version: &str) -> String {
         let Self { data, grpc, admin } = self;
         format!("gristmill {version}\n{DATA}{data}\n{GRPC}{grpc}\n{ADMIN}{admin}\n")
@@ -36,7 +36,7 @@ impl Addresses {
         format!("{line}\n")
     }
 
-    /// gRPC's host and port, as clients of the Open Inference Protocol want it.
+    /// gRPC's host and port, the form that clients of the Open Inference Protocol need.
     pub fn grpc_authority(&self) -> &str {
         without_scheme(&self.grpc)
     }
@@ -46,8 +46,8 @@ impl Addresses {
         without_scheme(&self.data)
     }
 
-    /// Reads lines up to the addresses, and adds all of them to `lines`. Returns none if the output
-    /// ends before.
+    /// Reads lines until all addresses are known, and adds the lines to `lines`. Returns none if
+    /// the output ends earlier.
     pub(crate) fn read(
         output: &mut impl BufRead,
         lines: &mut Vec<String>,

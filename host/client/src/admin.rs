@@ -1,4 +1,7 @@
-//! The admin API.
+//! Calls of the admin API, which answer with a JSON document each.
+//!
+//! A call fails if the server sends no answer, refuses the call, or sends an answer that the admin
+//! API never sends. Callers decide what to say about it.
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -8,7 +11,7 @@ use serde_json::Value;
 use crate::client::Client;
 use crate::error::ClientError;
 
-/// A client of one server's admin plane. Paths are those below `/admin/v1/`.
+/// A client of one server's admin plane. The paths of its methods are relative to `/admin/v1/`.
 #[derive(Clone, Debug)]
 pub struct AdminClient {
     client: Client,
@@ -17,20 +20,21 @@ pub struct AdminClient {
 /// Why a call of the admin API failed.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
-    /// There was no answer.
+    /// The server sent no answer.
     #[error(transparent)]
     NoAnswer(#[from] ClientError),
-    /// The server refused it.
+    /// The server refused the call, with a problem document.
     #[error("{status}: {detail}")]
     Refused {
         /// The answer's status.
         status: StatusCode,
         /// The problem document's code.
         code: String,
-        /// What the server says was wrong.
+        /// The problem document's text.
         detail: String,
     },
-    /// The answer is not one of the admin API.
+    /// The admin API sends no such answer: it is neither a success with a JSON object nor a problem
+    /// document. The address may be that of another server.
     #[error("{status}, which is not an answer of the admin API: {beginning}")]
     Foreign {
         /// The answer's status.
@@ -41,25 +45,25 @@ pub enum AdminError {
 }
 
 impl AdminClient {
-    /// Calls with this client, which carries the admin token.
+    /// An admin client over `client`, which must have the admin token.
     pub fn new(client: Client) -> Self {
         Self { client }
     }
 
-    /// The client that it calls with.
+    /// The client that was given to [`Self::new`].
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// `GET`: the answer's document.
+    /// Sends `GET`. Returns the answer's document.
     ///
     /// # Errors
-    /// [`AdminError`], also where the answer is not a document.
+    /// [`AdminError`] where the call did not succeed with a JSON object.
     pub async fn get(&self, path: &str) -> Result<Value, AdminError> {
         self.call(Request::get(url(path)).body(Bytes::new())).await
     }
 
-    /// `PUT` of a file: the answer's document.
+    /// Sends `PUT` with a file. Returns the answer's document.
     ///
     /// # Errors
     /// As [`Self::get`].
@@ -68,7 +72,7 @@ impl AdminClient {
         self.call(request.body(file.into())).await
     }
 
-    /// `PUT` of a JSON document: the answer's document.
+    /// Sends `PUT` with a JSON document. Returns the answer's document.
     ///
     /// # Errors
     /// As [`Self::get`].

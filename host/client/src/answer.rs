@@ -39,7 +39,7 @@ impl Answer {
         }
     }
 
-    /// The header's value; empty where it is missing or is not text.
+    /// The header's value. It is empty if the header is missing or is not text.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }

@@ -20,7 +20,7 @@ pub struct Client {
     answer_timeout: Option<Duration>,
 }
 
-/// A token that no header can carry; it is not shown.
+/// The token cannot be sent in a header. The message does not contain it.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the token is empty or cannot be sent in a header: it must be ASCII, without line breaks and \
@@ -37,7 +37,8 @@ impl Client {
     /// The same client with this bearer token in each request.
     ///
     /// # Errors
-    /// [`TokenError`] where the token is not ASCII text without line breaks and outer blanks.
+    /// [`TokenError`] if the token is empty, is not ASCII, or has line breaks or blanks at its
+    /// ends.
     pub fn with_token(self, token: &str) -> Result<Self, TokenError> {
         let is_plain = !token.is_empty()
             && token.trim() == token
@@ -53,7 +54,8 @@ impl Client {
         Self { authorization: None, ..self }
     }
 
-    /// The same client. Its requests fail if no whole answer comes within `time`.
+    /// The same client with a timeout: a request fails if its whole answer takes longer than
+    /// `time`.
     pub fn with_answer_timeout(self, time: Duration) -> Self {
         Self { answer_timeout: Some(time), ..self }
     }
@@ -63,11 +65,11 @@ impl Client {
         &self.address
     }
 
-    /// Sends a request whose URI is a path with or without a query; returns the answer, of any
-    /// status.
+    /// Sends a request and returns the answer, of any status. The request's URI is a path, with or
+    /// without a query.
     ///
     /// # Errors
-    /// [`ClientError`] where no whole answer comes.
+    /// [`ClientError`] if no whole answer comes.
     pub async fn send(&self, mut request: Request<Bytes>) -> Result<Answer, ClientError> {
         if !self.address.prefix().is_empty() {
             let uri: Result<Uri, _> = format!("{}{}", self.address.prefix(), request.uri()).parse();
@@ -86,7 +88,7 @@ impl Client {
         })
     }
 
-    /// `GET` of a path.
+    /// Sends `GET` for a path.
     ///
     /// # Errors
     /// As [`Self::send`].

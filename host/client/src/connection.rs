@@ -18,10 +18,10 @@ use crate::error::ClientError;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The most that is read of an answer's body.
+/// The longest body of an answer that is read.
 const ANSWER_BYTES_MAX: usize = 256 << 20;
 
-/// A connection that is used for one request after the other.
+/// A connection that carries one request after the other.
 pub struct Connection {
     address: String,
     host: HeaderValue,
@@ -46,17 +46,18 @@ impl Connection {
             .await
             .map_err(|source| ClientError::Exchange { address: address.to_owned(), source })?;
         let driver = tokio::spawn(async move {
-            // The sender is told of the error.
+            // The sender reports the error.
             let _ = connection.await;
         });
         Ok(Self { address: address.to_owned(), host, sender, driver })
     }
 
-    /// Sends a request, which needs no `host` header, and returns the whole answer, of any status.
+    /// Sends a request and returns the whole answer, of any status. A `host` header is added if the
+    /// request has none.
     ///
     /// # Errors
-    /// [`ClientError::Exchange`] and [`ClientError::AnswerTooLong`]; the connection is then of no
-    /// further use.
+    /// [`ClientError::Exchange`] and [`ClientError::AnswerTooLong`]. After an error the connection
+    /// cannot be used again.
     pub async fn send(&mut self, mut request: Request<Bytes>) -> Result<Answer, ClientError> {
         request.headers_mut().entry(HOST).or_insert_with(|| self.host.clone());
         self.sender.ready().await.map_err(|source| self.failed(source))?;

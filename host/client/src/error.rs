@@ -23,7 +23,7 @@ pub enum ClientError {
         /// The time for which the client tried.
         after: Duration,
     },
-    /// The connection broke, or what came is not HTTP/1.1.
+    /// The connection broke, or the answer is not HTTP/1.1.
     #[error("the exchange with {address} failed")]
     Exchange {
         /// Host and port.
@@ -45,13 +45,13 @@ pub enum ClientError {
     AnswerTooLong {
         /// Host and port.
         address: String,
-        /// The most that is read.
+        /// The longest body that is read.
         limit: usize,
     },
     /// The method, the path or a header cannot be sent.
     #[error("the request cannot be sent")]
     Request(#[from] http::Error),
-    /// The system gave no runtime to call from.
+    /// The system refused the resources for a runtime.
     #[error("cannot start a runtime for the request")]
     Runtime(#[source] io::Error),
 }

@@ -1,10 +1,10 @@
-//! The body of an inference request whose tensors are binary, as the Open Inference Protocol's
-//! binary extension has it: a JSON header, and the tensors' bytes after it.
+//! The body of an inference request with binary tensors, in the form of the Open Inference
+//! Protocol's binary extension: a JSON header, and the tensors' bytes after it.
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-/// The HTTP header that says how long the JSON at a body's beginning is.
+/// The HTTP header with the length of the JSON at the beginning of a body, in bytes.
 pub const HEADER_LENGTH: &str = "inference-header-content-length";
 
 /// One input tensor.
@@ -16,7 +16,7 @@ pub struct BinaryTensor<'a> {
     pub datatype: &'a str,
     /// Its shape.
     pub shape: &'a [usize],
-    /// Its elements' bytes; of texts, each after its length.
+    /// The bytes of its elements. A text comes after its length, in four bytes.
     pub data: &'a [u8],
 }
 
@@ -29,8 +29,8 @@ pub struct InferBody {
     pub bytes: Bytes,
 }
 
-/// The body with these inputs. `options` has the other members of the JSON, such as `parameters`;
-/// anything but an object stands for none.
+/// The body with these inputs. `options` is an object with the other members of the JSON, such as
+/// `parameters`. A value of another kind is ignored.
 pub fn infer_body(inputs: &[BinaryTensor<'_>], options: Value) -> InferBody {
     let described = |input: &BinaryTensor<'_>| {
         json!({

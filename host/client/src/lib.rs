@@ -2,7 +2,7 @@
 //!
 //! Owns the address of a plane, HTTP/1.1 to it ([`Client`], [`Connection`]), the admin API
 //! ([`AdminClient`]), the bytes of a request with binary tensors ([`infer_body`]), and a server's
-//! process ([`ServerProcess`]) with the lines in which it says where it listens ([`Addresses`]).
+//! process ([`ServerProcess`]) with the lines that announce its addresses ([`Addresses`]).
 //!
 //! Speaks plain HTTP only. Refuses to know what the command line says about a failure: errors keep
 //! their sources, and callers choose the words. Programs that are not asynchronous call through

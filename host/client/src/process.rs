@@ -6,24 +6,24 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
 use crate::addresses::Addresses;
 
-/// The addresses on which a server will listen.
+/// The addresses for a server to listen on.
 #[derive(Clone, Copy, Debug)]
 pub struct Listen<'a> {
     /// The data plane's host and port.
     pub data: &'a str,
     /// gRPC's host and port.
     pub grpc: &'a str,
-    /// The admin plane's.
+    /// The admin plane's host and port.
     pub admin: &'a str,
 }
 
 impl Listen<'_> {
-    /// On free ports of loopback.
+    /// Free ports of the loopback interface, chosen by the system.
     pub const FREE_PORTS: Listen<'static> =
         Listen { data: "127.0.0.1:0", grpc: "127.0.0.1:0", admin: "127.0.0.1:0" };
 }
 
-/// `gristmill serve` with its data in `data_dir`, to which callers add flags and variables.
+/// The command `gristmill serve` with its data in `data_dir`. Callers may add flags and variables.
 pub fn serve(gristmill: &Path, data_dir: &Path, listen: Listen<'_>) -> Command {
     let mut command = Command::new(gristmill);
     command
@@ -36,7 +36,7 @@ pub fn serve(gristmill: &Path, data_dir: &Path, listen: Listen<'_>) -> Command {
 /// A server's process.
 #[derive(Debug)]
 pub struct ServerProcess {
-    /// The process, for its number, its standard error and its end.
+    /// The process. Its standard output is in [`Self::stdout`].
     pub child: Child,
     /// The unread rest of its standard output.
     pub stdout: BufReader<ChildStdout>,
@@ -44,7 +44,7 @@ pub struct ServerProcess {
     pub lines: Vec<String>,
 }
 
-/// Why a server does not serve.
+/// Why a server did not start to serve.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The program cannot be run.
@@ -59,13 +59,13 @@ pub enum StartError {
     /// It ended before it served.
     #[error("the server did not start: {0}")]
     Ended(ExitStatus),
-    /// Its output cannot be read, or its end not be waited for.
+    /// The system failed to read its output or to wait for its end.
     #[error("cannot follow the server's start")]
     Follow(#[from] io::Error),
 }
 
 impl ServerProcess {
-    /// Starts the process, with nothing on its standard input; its standard output is read here.
+    /// Starts the process with an empty standard input. Its standard output is a pipe.
     ///
     /// # Errors
     /// [`StartError::Spawn`] where the program cannot be run.
@@ -85,8 +85,8 @@ impl ServerProcess {
     /// Waits until the server serves. Returns its addresses.
     ///
     /// # Errors
-    /// [`StartError::Ended`] where it ends instead, [`StartError::Follow`] where that cannot be
-    /// seen.
+    /// [`StartError::Ended`] if it ends instead, [`StartError::Follow`] if its output cannot be
+    /// read.
     pub fn wait_until_serving(&mut self) -> Result<Addresses, StartError> {
         match Addresses::read(&mut self.stdout, &mut self.lines)? {
             Some(addresses) => Ok(addresses),

@@ -2,10 +2,10 @@
 
 use crate::error::ClientError;
 
-/// Runs a call to its end on a runtime of its own.
+/// Runs a call to its end on a new runtime. Must not be called from asynchronous code.
 ///
 /// # Errors
-/// The call's own, and [`ClientError::Runtime`]. Must not be called from asynchronous code.
+/// Those of the call, and [`ClientError::Runtime`].
 pub fn block_on<T, E: From<ClientError>>(call: impl Future<Output = Result<T, E>>) -> Result<T, E> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(ClientError::Runtime)?;

@@ -1,8 +1,8 @@
-//! Nothing to run. `cargo xtask demo` builds the server and this, instead of every target.
+//! An empty program, which nobody runs. `cargo xtask demo` builds it together with the server.
 //!
-//! Cargo takes the features of development dependencies into account only where a selection has an
-//! example, a test or a benchmark. With this one the demo compiles tokio, hyper and all above them
-//! as the tests do, and `cargo xtask test` finds them compiled. Without it, 26 crates compile
-//! twice.
+//! Cargo uses the features of development dependencies only if it builds an example, a test or a
+//! benchmark. With this example the demo compiles tokio, hyper and the crates above them with the
+//! same features as the tests, and `cargo xtask test` need not compile them again. Without it, 26
+//! crates compile twice.
 
 fn main() {}

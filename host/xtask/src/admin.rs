@@ -1,4 +1,4 @@
-//! The admin API, as far as the tasks use it.
+//! The calls of the admin API that the tasks make.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ impl Admin {
         answer.with_context(|| format!("PUT {path}")).map(drop)
     }
 
-    /// What a path of the API says.
+    /// Get a document.
     pub(crate) fn get(&self, path: &str) -> Result<Value> {
         block_on(self.client.get(path)).with_context(|| format!("GET {path}"))
     }

@@ -8,11 +8,11 @@ use std::process::Stdio;
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
-use crate::bench::Table;
+use crate::bench::{Table, Verdict};
 use crate::setup;
 use crate::shell::{cargo, program, root, run as run_command, step, target};
 
-/// Our backends, each with the program that runs the tests without our code.
+/// The backends under test, each with the reference that runs the same tests without our code.
 const BACKENDS: [(&str, &str); 2] = [("onnxruntime", ONNXRUNTIME), ("tract", PLAIN_TRACT)];
 const ONNXRUNTIME: &str = "ONNX Runtime by itself (Python)";
 const PLAIN_TRACT: &str = "tract by itself";
@@ -66,8 +66,8 @@ pub(crate) fn run() -> Result<()> {
             "not_passed_that_pass_without_us": added,
         });
         let measured = summary(passed.len(), failed.len(), unsupported.len());
-        let reached = ("no test not passed that passes without us", added.is_empty());
-        table.row_to_reach(backend, measured, figures, reached);
+        let verdict = Verdict::new("no test not passed that passes without us", added.is_empty());
+        table.row_to_reach(backend, measured, figures, verdict);
     }
     table.finish()
 }

@@ -1,4 +1,5 @@
-//! `cargo xtask demo`: a running server with something to try, and two tenants seen in one batch.
+//! `cargo xtask demo`: a running server with two tenants, a proof that their requests shared a
+//! batch, and commands to paste.
 
 use std::thread;
 
@@ -92,7 +93,7 @@ fn print_lines(server: &Server) {
     );
 }
 
-/// What the batcher of the digits model did with the digits of both tenants, in a sentence.
+/// A sentence about the batches of the digits model that had rows of both tenants.
 fn summary(lane: &Value) -> String {
     let count = |name: &str| lane[name].as_u64().unwrap_or_default();
     let (batches, mixed) = (count("batches"), count("mixed_batches"));
@@ -101,7 +102,7 @@ fn summary(lane: &Value) -> String {
          {batches} batches, {mixed} of them with rows of both tenants"
     );
     let recent = lane["recent_mixed_batches"].as_array();
-    // The one with the most rows, because the last one is a matter of chance.
+    // The batch with the most rows.
     let largest =
         recent.into_iter().flatten().filter_map(Value::as_object).max_by_key(|batch| rows(batch));
     match largest {

@@ -1,4 +1,4 @@
-//! The layer check of host/: crates stand on floors, and files of a crate form no circle.
+//! The layer check: crates stand on floors, and the files of a crate form no circle.
 //!
 //! `floors` compares what each crate imports with its floor. `circles` reads the paths in a crate's
 //! sources (`source` finds them in the text, `tree` resolves them to files) and reports files that
@@ -16,9 +16,6 @@ use serde_json::Value;
 
 use crate::shell::{cargo, output};
 
-/// Crates whose files may still form circles. The aim is an empty list.
-const CIRCLES_ALLOWED: [&str; 1] = ["gristmill-xtask"];
-
 /// Check each crate of the workspace.
 ///
 /// # Errors
@@ -33,13 +30,7 @@ pub(crate) fn check() -> Result<()> {
         let name = name.as_str().context("cargo metadata has a package without a name")?;
         let manifest = Path::new(manifest.as_str().unwrap_or_default());
         let folder = manifest.parent().context("cargo metadata has a package without a folder")?;
-        // Benchmarks stand outside of host/.
-        let is_of_host = folder.parent().is_some_and(|parent| parent.ends_with("host"));
-        if !is_of_host || CIRCLES_ALLOWED.contains(&name) {
-            continue;
-        }
-        let source = folder.join("src");
-        let circles = circles::of_crate(&source)?;
+        let circles = circles::of_crate(&folder.join("src"))?;
         faults.extend(circles.iter().map(|circle| format!("{name}: {circle}")));
     }
     if faults.is_empty() {

@@ -1,5 +1,5 @@
-//! `cargo xtask`: demo, test and bench, each from a fresh clone. Missing tools are installed or
-//! named.
+//! `cargo xtask`: the project's tasks, such as demo, test and bench. Each works from a fresh clone:
+//! it installs missing tools, or names those that it cannot install.
 
 #![forbid(unsafe_code)]
 
@@ -19,32 +19,33 @@ mod test;
 use anyhow::{Result, bail};
 
 const HELP: &str = "\
-The project's tasks. Each works from a fresh clone and installs what it needs.
+The project's tasks. Each works from a fresh clone and installs the tools that it needs.
 
 Usage: cargo xtask <TASK>
 
 Tasks:
   demo           Build the server and its sample plugins, start it with two tenants, show them
-                 share a batch, print lines to paste; Ctrl-C stops it
+                 share a batch, print commands to paste; Ctrl-C stops it
   test           Every check that CI runs: format, layers, dependencies, NOTICE, clippy, the
                  README's tables, tests
-  test --busy    The tests alone, three times, beside a thread for each core that keeps it busy
-  layers         The check of layers alone: floors of crates, circles between files
-  deny           The check of dependencies alone: licences, bans and sources, by deny.toml
+  test --busy    Only the tests, three times, while a busy thread on each core slows them down
+  layers         Only the check of layers: floors of crates, circles between files
+  deny           Only the check of dependencies: licences, bans and sources, by deny.toml
   deny advisories
-                 The same, and known faults of dependencies: fetches a database from GitHub
+                 The same, and known faults of dependencies, from a database on GitHub
   notice         Write NOTICE: the packages in the server's binary, and their licences
   docs           Write the README's tables of settings, limits and error codes
   bench [NAME]... [--no-build] [--binaries FOLDER]
-                 Measure and print a table whose rows end in `reached` or `missed`;
-                 NAME is one of sandbox, batch, load, oip, neighbour, compare, gpu; without it
-                 all but compare and gpu run; gpu needs an NVIDIA GPU and a library for it in
-                 ORT_DYLIB_PATH. --no-build measures what an earlier run built, --binaries what
-                 is in another folder, target/debug for example
+                 Measure, and print a table. Rows with a target end in `reached` or `missed`.
+                 NAME is one of sandbox, batch, load, oip, neighbour, compare, gpu. Without a
+                 name, all but compare and gpu run. gpu needs an NVIDIA GPU and the path of a
+                 library for it in ORT_DYLIB_PATH. --no-build measures the binaries of an earlier
+                 run, --binaries those of another folder, target/debug for example
   bench neighbour [--only CASE]...
-                 A tenant beside hostile ones; CASE is a case, or the beginning of some
+                 Measure a tenant while others attack the server; CASE is the name of a case, or
+                 the beginning of several names
   bench compare --before SERVER --after SERVER [--only CASE]...
-                 The throughput of two servers' binaries, by turns
+                 Compare the throughput of two binaries of the server
   conformance    Run the onnx package's backend node tests on every backend
 ";
 

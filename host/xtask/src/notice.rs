@@ -1,9 +1,9 @@
 //! `cargo xtask notice`: writes `NOTICE`, which names the packages that the server's binary is made
 //! of.
 //!
-//! A package counts if the binary uses it, itself or by way of others. Build scripts, macros and
-//! what only tests use do not count. `cargo xtask test` fails where the file is not what this
-//! writes.
+//! A package counts if the binary depends on it, directly or by way of others. Build scripts,
+//! macros and the packages that only tests use do not count. `cargo xtask test` fails if the file
+//! is not up to date.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
@@ -35,7 +35,7 @@ Written by `cargo xtask notice`.
 
 ";
 
-/// How the name of a file with a licence's text begins.
+/// A file whose name begins with one of these has a licence's text.
 const TEXTS: [&str; 6] = ["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE"];
 
 /// Write the file.
@@ -43,7 +43,7 @@ pub(crate) fn run() -> Result<()> {
     fs::write(root().join(FILE), rendered()?).context(FILE)
 }
 
-/// Fail where the file is not up to date.
+/// Fail if the file is not up to date.
 pub(crate) fn check() -> Result<()> {
     let found = fs::read_to_string(root().join(FILE)).context(FILE)?;
     if found != rendered()? {
@@ -102,7 +102,7 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Whether the list `field` of one of `items` has `kind`.
+/// Whether one of `items` has `kind` in its list `field`.
 fn has_kind(items: &Value, field: &str, kind: &Value) -> bool {
     list(items).iter().any(|item| list(&item[field]).contains(kind))
 }
@@ -112,7 +112,7 @@ fn line_of(package: &Value) -> Result<String> {
         let missing = || format!("a package has no {field}: {}", package["id"]);
         package[field].as_str().with_context(missing)
     };
-    // Without addresses of mail.
+    // Names without mail addresses.
     let authors = list(&package["authors"]).iter().filter_map(Value::as_str);
     let authors: Vec<_> = authors.filter_map(|author| author.split(" <").next()).collect();
     let from = match authors.is_empty() {

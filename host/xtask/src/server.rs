@@ -26,7 +26,7 @@ pub(crate) struct Server {
 
 impl Server {
     /// Start `gristmill serve` with its data in `data`, which is emptied first. Calls of the Open
-    /// Inference Protocol without a key are tenant `demo`'s.
+    /// Inference Protocol without a key belong to the tenant `demo`.
     pub(crate) fn start(
         gristmill: &Path,
         data: &Path,
@@ -38,8 +38,8 @@ impl Server {
         command
             .current_dir(root())
             .args(["--open-tenant", "demo"])
-            // A variable and not a flag, because older servers in a comparison may not know the
-            // flag.
+            // A comparison may start an older server, which ignores an unknown variable but
+            // refuses an unknown flag.
             .env("GRISTMILL_SHUTDOWN_DELAY_S", "0")
             .env("GRISTMILL_ADMIN_TOKEN", TOKEN)
             .env("GRISTMILL_ONNXRUNTIME_LIBRARY", onnxruntime);
@@ -50,8 +50,8 @@ impl Server {
         Ok(Self { process, url: addresses.data, grpc, admin })
     }
 
-    /// Models, plugins and pipelines of tenant `demo`, which is open, and of `acme`, which has a
-    /// key and another way to serve the same model.
+    /// Put two tenants with their models, plugins and pipelines on the server: `demo`, which is
+    /// open, and `acme`, which has a key. Both use the model `digits`.
     pub(crate) fn deploy_demo(&self, components: &Path) -> Result<()> {
         let admin = &self.admin;
         let models = ["digits", "ranker"];
@@ -78,7 +78,7 @@ impl Server {
         admin.put_json("tenants/demo/pipelines/digits", &digits)?;
         admin.put_json("tenants/demo/pipelines/ranker", &ranker)?;
         admin.put_json("tenants/acme/pipelines/digits", &digits)?;
-        // A default has to exist.
+        // A default pipeline must exist.
         let demo = json!({ "open": true, "default_pipeline": "digits", "models": models });
         admin.put_json("tenants/demo", &demo)
     }

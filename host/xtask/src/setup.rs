@@ -9,24 +9,34 @@ use anyhow::{Context, Result, bail};
 use crate::shell::{cargo, output, program, root, run, step, succeeds, target};
 
 const ONNXRUNTIME_VERSION: &str = "1.31.1";
-/// The newest whose binary Debian 12's C library runs, and the CUDA runtime that it is linked to.
+/// The newest version whose binary runs with Debian 12's C library.
 const PERF_ANALYZER_VERSION: &str = "2.50.0";
+/// The version of the CUDA runtime that this perf_analyzer is linked to.
 const CUDA_RUNTIME_VERSION: &str = "12.9.79";
 const WASM_TARGET: &str = "wasm32-unknown-unknown";
 const DEBIAN_WASM_PACKAGES: [&str; 4] = ["rustc-web", "cargo-web", "rust-web-src", "lld-22"];
 
-/// The plugins that the demo deploys: folder and component.
-const DEMO_PLUGINS: [(&str, &str); 3] = [
-    ("plugins/rust/digits", "digits"),
-    ("plugins/rust/ranker-pre", "ranker-pre"),
-    ("plugins/rust/ranker-post", "ranker-post"),
+/// A plugin of this repository.
+struct Plugin {
+    folder: &'static str,
+    /// The component's file is `target/components/<component>.wasm`.
+    component: &'static str,
+}
+
+/// The plugins that the demo deploys.
+const DEMO_PLUGINS: [Plugin; 3] = [
+    Plugin { folder: "plugins/rust/digits", component: "digits" },
+    Plugin { folder: "plugins/rust/ranker-pre", component: "ranker-pre" },
+    Plugin { folder: "plugins/rust/ranker-post", component: "ranker-post" },
 ];
 
 /// The plugins that only tests and benches use.
-const TEST_PLUGINS: [(&str, &str); 2] =
-    [("plugins/hostile", "hostile"), ("plugins/bench", "bench-guest")];
+const TEST_PLUGINS: [Plugin; 2] = [
+    Plugin { folder: "plugins/hostile", component: "hostile" },
+    Plugin { folder: "plugins/bench", component: "bench-guest" },
+];
 
-/// Everything built in the profile that demo and test share.
+/// The paths of what was built, in the profile that demo and tests share.
 pub(crate) struct Built {
     pub(crate) gristmill: PathBuf,
     pub(crate) components: PathBuf,
@@ -55,8 +65,8 @@ pub(crate) fn build_demo() -> Result<Built> {
     Ok(Built { gristmill, components, onnxruntime })
 }
 
-/// Build the server alone. The example gives its dependencies the features that tests have: see its
-/// file.
+/// Build the server alone. The example `features` is built as well: it makes cargo compile the
+/// dependencies with the features that the tests need, so that the tests compile none again.
 pub(crate) fn build_server() -> Result<PathBuf> {
     step("building the server (the first time takes about 15 minutes on 2 cores)");
     run(cargo().args(["build", "--workspace", "--bin", "gristmill", "--example", "features"]))?;
@@ -69,15 +79,15 @@ pub(crate) fn build_components(gristmill: &Path) -> Result<PathBuf> {
     build_plugins(gristmill, &TEST_PLUGINS)
 }
 
-fn build_plugins(gristmill: &Path, plugins: &[(&str, &str)]) -> Result<PathBuf> {
+fn build_plugins(gristmill: &Path, plugins: &[Plugin]) -> Result<PathBuf> {
     step("building plugins");
     let components = target().join("components");
     fs::create_dir_all(&components)?;
-    for (folder, name) in plugins {
-        let out = components.join(format!("{name}.wasm"));
+    for Plugin { folder, component } in plugins {
+        let out = components.join(format!("{component}.wasm"));
         let mut build = program(gristmill);
         build.args(["plugin", "build", folder, "--out"]).arg(out);
-        // Plugins share a folder of their own: another compiler may build them.
+        // Not the folder of the server's builds: Debian's compiler may build the plugins.
         run(build.env("CARGO_TARGET_DIR", target().join("plugins")))?;
     }
     Ok(components)
@@ -95,7 +105,7 @@ pub(crate) fn install_wasm_toolchain() -> Result<()> {
         return Ok(());
     }
     install_packages(&DEBIAN_WASM_PACKAGES).context(
-        "rustup could not fetch the WebAssembly target, and Debian's toolchain could not be installed either",
+        "rustup cannot fetch the WebAssembly target, and Debian's toolchain cannot be installed",
     )
 }
 
@@ -106,21 +116,25 @@ fn debian_toolchain_is_there() -> bool {
         && succeeds(program("wasm-ld-22").arg("--version"))
 }
 
-/// Install Debian packages if permitted; otherwise say how.
+/// Install Debian packages.
+///
+/// # Errors
+/// This user may not install packages, or apt-get fails. The message has the command to run.
 pub(crate) fn install_packages(packages: &[&str]) -> Result<()> {
     let list = packages.join(" ");
     step(&format!("installing {list}"));
-    let mut apt = program("apt-get");
-    let may = succeeds(program("id").arg("-u")) && output(program("id").arg("-u"))?.trim() == "0";
-    if !may {
+    let is_root = output(program("id").arg("-u")).is_ok_and(|user| user.trim() == "0");
+    if !is_root {
         bail!("please install these packages and try again: apt-get install {list}");
     }
     run(program("apt-get").args(["update", "-qq"]))?;
-    run(apt.args(["install", "-y", "-qq", "--no-install-recommends"]).args(packages))
+    let install = ["install", "-y", "-qq", "--no-install-recommends"];
+    run(program("apt-get").args(install).args(packages))
         .with_context(|| format!("please install these packages and try again: {list}"))
 }
 
-/// ONNX Runtime's library in `target/onnxruntime`, taken from the wheel that pip downloads.
+/// ONNX Runtime's library in `target/onnxruntime`, taken from a wheel that pip downloads. Returns
+/// its path.
 pub(crate) fn install_onnxruntime() -> Result<PathBuf> {
     let directory = target().join("onnxruntime");
     let library = directory.join(format!("libonnxruntime.so.{ONNXRUNTIME_VERSION}"));
@@ -129,21 +143,28 @@ pub(crate) fn install_onnxruntime() -> Result<PathBuf> {
     }
     step(&format!("installing ONNX Runtime {ONNXRUNTIME_VERSION}"));
     let wheel = directory.join("wheel");
-    run(program("python3")
-        .args(["-m", "pip", "install", "--quiet", "--no-deps", "--upgrade", "--target"])
-        .arg(&wheel)
-        .arg(format!("onnxruntime=={ONNXRUNTIME_VERSION}")))?;
+    pip_install(&wheel, &[], &format!("onnxruntime=={ONNXRUNTIME_VERSION}"))?;
     let found = fs::read_dir(wheel.join("onnxruntime/capi"))?
         .filter_map(|entry| Some(entry.ok()?.path()))
         .find(|path| path.to_string_lossy().contains("libonnxruntime.so."))
-        .context("the wheel holds no libonnxruntime.so: is this Linux?")?;
+        .context("the wheel has no libonnxruntime.so: this machine may not run Linux")?;
     fs::rename(found, &library)?;
     fs::remove_dir_all(wheel)?;
     Ok(library)
 }
 
-/// NVIDIA's perf_analyzer in `target/perf_analyzer`, taken from the wheel that pip downloads: the
-/// path of a script that runs it with the libraries it needs.
+/// Install a Python package without its dependencies into `folder`, with these options of pip.
+fn pip_install(folder: &Path, options: &[&str], package: &str) -> Result<()> {
+    run(program("python3")
+        .args(["-m", "pip", "install", "--quiet", "--no-deps", "--upgrade"])
+        .args(options)
+        .arg("--target")
+        .arg(folder)
+        .arg(package))
+}
+
+/// NVIDIA's perf_analyzer in `target/perf_analyzer`, taken from wheels that pip downloads. Returns
+/// the path of a script that runs it with the libraries it needs.
 pub(crate) fn install_perf_analyzer() -> Result<PathBuf> {
     let directory = target().join("perf_analyzer");
     let script = directory.join(format!("perf_analyzer-{PERF_ANALYZER_VERSION}"));
@@ -153,11 +174,8 @@ pub(crate) fn install_perf_analyzer() -> Result<PathBuf> {
     step(&format!("installing perf_analyzer {PERF_ANALYZER_VERSION}"));
     let wheels = directory.join("wheels");
     let install = |platform: &str, package: &str, version: &str| {
-        run(program("python3")
-            .args(["-m", "pip", "install", "--quiet", "--no-deps", "--upgrade"])
-            .args(["--only-binary=:all:", "--platform", platform, "--target"])
-            .arg(&wheels)
-            .arg(format!("{package}=={version}")))
+        let binary = ["--only-binary=:all:", "--platform", platform];
+        pip_install(&wheels, &binary, &format!("{package}=={version}"))
     };
     install("manylinux1_x86_64", "tritonclient", PERF_ANALYZER_VERSION)?;
     install("manylinux2014_x86_64", "nvidia-cuda-runtime-cu12", CUDA_RUNTIME_VERSION)?;
@@ -166,7 +184,7 @@ pub(crate) fn install_perf_analyzer() -> Result<PathBuf> {
 wheels=$(dirname \"$0\")/wheels
 LD_LIBRARY_PATH=$wheels/nvidia/cuda_runtime/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} exec \"$wheels/bin/perf_analyzer\" \"$@\"
 ";
-    // Written last, and made executable before it gets its name: a script that exists works.
+    // The script gets its name last, so that a script of that name is complete and has run.
     let unfinished = directory.join("unfinished");
     fs::write(&unfinished, text)?;
     fs::set_permissions(&unfinished, Permissions::from_mode(0o755))?;
@@ -179,12 +197,13 @@ LD_LIBRARY_PATH=$wheels/nvidia/cuda_runtime/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_P
     Ok(script)
 }
 
-/// A Python with the Open Inference Protocol's clients.
+/// A Python with the Open Inference Protocol's client libraries. Returns the interpreter's path.
 pub(crate) fn install_clients() -> Result<PathBuf> {
     python_environment("clients-python", "host/app/tests/clients/requirements.txt")
 }
 
-/// A Python environment with `requirements`, made once.
+/// The Python environment `target/<name>` with the packages of the file `requirements`. It is made
+/// again when the file has changed. Returns the interpreter's path.
 pub(crate) fn python_environment(name: &str, requirements: &str) -> Result<PathBuf> {
     let directory = target().join(name);
     let python = directory.join("bin/python");

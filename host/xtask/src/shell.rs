@@ -1,12 +1,13 @@
 //! Running programs, and printing the current step.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
 
-/// The repository's root: of the clone that `cargo xtask` was called in, even where another clone
-/// that shares its `target/` built this program.
+/// The root of the clone that `cargo xtask` was called in. Another clone with the same `target/`
+/// may have built this program.
 pub(crate) fn root() -> PathBuf {
     let own = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
@@ -33,9 +34,9 @@ pub(crate) fn program(name: impl AsRef<std::ffi::OsStr>) -> Command {
 /// `cargo` as the repository's toolchain has it.
 pub(crate) fn cargo() -> Command {
     let mut cargo = program(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    // Set by the cargo that runs this program. Some build scripts look at them: they would run
-    // again, and the crates above them compile again, after each cargo that a person calls in
-    // between.
+    // The cargo that runs this program sets variables that some build scripts read. They would
+    // differ from a cargo that a person calls, so each of the two would run these build scripts
+    // again and compile all that depends on them.
     let own = std::env::vars_os().map(|(name, _)| name);
     let is_own = |name: &std::ffi::OsString| {
         let name = name.to_string_lossy();
@@ -64,7 +65,7 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
 
-/// Its standard output.
+/// Run to the end. Returns its standard output.
 ///
 /// # Errors
 /// The program cannot be run, or fails.
@@ -74,4 +75,18 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
         bail!("{command:?} failed: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Run to the end. Returns its standard output, one JSON document a line. Its standard error is
+/// shown.
+///
+/// # Errors
+/// The program cannot be run, fails, or writes something else.
+pub(crate) fn json_lines(command: &mut Command) -> Result<Vec<Value>> {
+    let output = command.stderr(Stdio::inherit()).output();
+    let output = output.with_context(|| format!("cannot run {command:?}"))?;
+    ensure!(output.status.success(), "{command:?} failed: {}", output.status);
+    let lines = String::from_utf8(output.stdout)?;
+    let documents = lines.lines().map(serde_json::from_str).collect::<Result<_, _>>();
+    documents.with_context(|| format!("the output of {command:?} is not JSON"))
 }

@@ -63,7 +63,7 @@ pub(crate) fn run_busy() -> Result<()> {
     Ok(())
 }
 
-/// Runs `work` while this process keeps this many cores busy.
+/// Run `work` while this process keeps this many cores busy.
 fn beside_full_load<T>(cores: usize, work: impl FnOnce() -> T) -> T {
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {

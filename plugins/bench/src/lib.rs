@@ -1,5 +1,5 @@
-//! What the sandbox benchmarks call. `?floats=n` makes a tensor of n numbers; without it the call
-//! does nothing at all.
+//! The guest of the sandbox benchmarks. `?floats=n` makes a tensor of n numbers. Without it the
+//! call does nothing.
 
 use gristmill_plugin::{Failure, Prepared, Preprocessor, Request, Tensor};
 

@@ -1,4 +1,4 @@
-//! What `postprocess` answers, and the state that it is handed.
+//! Deeds with the answer of `postprocess`, and with the state that it gets.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -6,10 +6,10 @@ use gristmill_plugin::{Prepared, Response};
 
 use crate::{Deed, blank, ends};
 
-/// What `postprocess` does.
+/// A deed of `postprocess`.
 pub(crate) type Answer = fn() -> Response;
 
-/// Of `preprocess`: states for `postprocess` that a host may refuse.
+/// Deeds of `preprocess` that return a state which the host may refuse.
 pub(crate) const STATES: &[(&str, Deed)] = &[
     ("large-state", |_| Ok(Prepared::new().input("input", blank()?).state(vec![1; 4 << 20]))),
     ("huge-state", |_| Ok(Prepared::new().input("input", blank()?).state(vec![1; 48 << 20]))),
@@ -42,13 +42,13 @@ fn text() -> Response {
     Response::new("text/plain", "")
 }
 
-/// So many headers of different names, each with a value of so many bytes.
+/// A response with `count` headers of different names, each with a value of `bytes` bytes.
 fn headers(count: u32, bytes: usize) -> Response {
     let value = "v".repeat(bytes);
     (0..count).fold(text(), |response, index| response.header(&format!("x-{index}"), &value))
 }
 
-/// Headers that a proxy in front of the host takes as orders.
+/// Headers that a proxy in front of the host may act upon.
 fn redirect_headers() -> Response {
     text()
         .header("x-accel-redirect", "/etc/passwd")
@@ -60,7 +60,8 @@ fn redirect_headers() -> Response {
         .header("x-plugin-own", "1")
 }
 
-/// How often this instance was called: 1, or one request can see another.
+/// The number of calls of this instance. It must be 1: a larger number means that requests share an
+/// instance.
 fn remember() -> String {
     static CALLS: AtomicU32 = AtomicU32::new(0);
     (CALLS.fetch_add(1, Ordering::Relaxed) + 1).to_string()

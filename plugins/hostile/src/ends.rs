@@ -1,4 +1,4 @@
-//! Ways to end a call, or not to end it.
+//! Deeds that end a call in an unusual way, or do not end it.
 
 use std::hint::black_box;
 
@@ -29,8 +29,7 @@ pub(crate) fn endless() -> ! {
     }
 }
 
-/// `?rounds=`: as much work as the caller likes, so that many calls can each stay just within the
-/// budget.
+/// Spins for `?rounds=` rounds, so that a caller can make calls that stay just within the budget.
 fn spin(request: &Request) -> Result<Prepared, Failure> {
     let rounds = request.query_value("rounds").and_then(|rounds| rounds.parse().ok());
     let rounds: u64 = rounds.ok_or_else(|| Failure::invalid_input("rounds is not a number"))?;

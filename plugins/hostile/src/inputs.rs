@@ -1,4 +1,4 @@
-//! Inputs that the model does not have or cannot take.
+//! Deeds with inputs that the model does not have or cannot take.
 
 use gristmill_plugin::{Failure, Prepared, Tensor};
 
@@ -19,7 +19,7 @@ fn input(tensor: Tensor) -> Result<Prepared, Failure> {
     Ok(Prepared::new().input("input", tensor))
 }
 
-/// A name of 1 KB on each of nearly as many tensors as a call may have.
+/// Gives nearly as many inputs as a call may have tensors, each with a name of 1 KB.
 fn many_inputs() -> Result<Prepared, Failure> {
     let name = "n".repeat(1 << 10);
     let add = |prepared: Prepared, _| {

@@ -1,8 +1,9 @@
-//! Every way a plugin can misbehave, one for each value of `?do=`. A fixture: tests and benchmarks
-//! upload it beside honest plugins and see that only its own requests fail.
+//! A plugin that misbehaves in many ways, called deeds. `?do=` names the deed. Tests and benchmarks
+//! upload it beside honest plugins and check that only its own requests fail.
 //!
-//! For the digits model: a deed that is not about the model sends it a blank picture. Deeds about
-//! pictures take one in the request's body. The modules sort the deeds by what they attack.
+//! It is for the model `digits`. A deed that does not concern the model sends it a blank picture.
+//! Deeds about pictures take one from the request's body. Each module has the deeds against one
+//! part of the host.
 
 mod answers;
 mod ends;
@@ -14,7 +15,7 @@ mod tensors;
 
 use gristmill_plugin::{Failure, Outputs, Prepared, Processor, Request, Response, Tensor};
 
-/// What `preprocess` does. An end that nobody stopped is reported as harmless.
+/// A deed of `preprocess`. If the host does not stop it, it returns harmless inputs.
 type Deed = fn(&Request) -> Result<Prepared, Failure>;
 
 const DEEDS: [&[(&str, Deed)]; 7] = [
@@ -31,7 +32,7 @@ struct Hostile;
 
 impl Processor for Hostile {
     fn preprocess(request: Request) -> Result<Prepared, Failure> {
-        // Without a query, as over the Open Inference Protocol, the body may say it.
+        // Requests of the Open Inference Protocol have no query. There the body may name the deed.
         let body = match request.query_value("do") {
             Some(_) => Vec::new(),
             None => request.body_bytes(),
@@ -45,7 +46,7 @@ impl Processor for Hostile {
             None => return Err(Failure::invalid_input(format!("there is no deed {name:?}"))),
         };
         if prepared.state.is_empty() {
-            // Tells `postprocess` what to do.
+            // The deed of `postprocess`.
             prepared.state = name.into();
         }
         Ok(prepared)
@@ -62,7 +63,7 @@ impl Processor for Hostile {
     }
 }
 
-/// What the model wants.
+/// Inputs that the model takes.
 fn harmless() -> Result<Prepared, Failure> {
     Ok(Prepared::new().input("input", blank()?))
 }

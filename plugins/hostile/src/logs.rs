@@ -1,4 +1,4 @@
-//! More log than anyone reads.
+//! Deeds that log too much, or odd texts.
 
 use gristmill_plugin::log::{self, Level};
 use gristmill_plugin::{Failure, Prepared};

@@ -1,4 +1,4 @@
-//! The guest's own memory, and what the host has to do for it.
+//! Deeds with the guest's own memory.
 
 use std::hint::black_box;
 
@@ -16,8 +16,8 @@ fn eat() -> ! {
 
 const PAGE_BYTES: usize = 4096;
 
-/// Takes nearly all that there is by default and writes to every page of it, over and over: the
-/// host has to bring the pages in, and to take them away again.
+/// Takes nearly all memory that a call has by default, and writes to every page again and again.
+/// The host has to provide the pages, and to free them afterwards.
 fn touch() -> ! {
     let mut memory = vec![0_u8; 60 << 20];
     loop {
@@ -26,7 +26,7 @@ fn touch() -> ! {
     }
 }
 
-/// One instruction that writes 48 MB, in a loop: nothing looks at the clock within it.
+/// Loops over one instruction that writes 48 MB. The host cannot interrupt the guest within it.
 fn fill() -> ! {
     let mut memory = vec![0_u8; 48_000_000];
     loop {

@@ -1,4 +1,4 @@
-//! Pictures: the request's body is one, of 1x1 where the deed makes it large.
+//! Deeds with pictures. The request's body is a picture; it has one pixel if the deed enlarges it.
 
 use std::hint::black_box;
 
@@ -19,7 +19,7 @@ pub(crate) const DEEDS: &[(&str, Deed)] = &[
     ("resize-loop", resize_loop),
 ];
 
-/// What the state of a picture that is to be answered begins with.
+/// The beginning of a state whose rest `postprocess` answers as it is.
 pub(crate) const PIXELS: &[u8] = b"pixels:";
 
 fn decoded(request: &Request) -> Result<Pixels, Failure> {
@@ -31,21 +31,21 @@ fn bomb(request: &Request) -> Result<Prepared, Failure> {
     harmless()
 }
 
-/// What the decoder gave: bytes of another would be in it.
+/// Answers with the decoder's output. Bytes of another request would show in it.
 fn pixels(pixels: Pixels) -> Result<Prepared, Failure> {
     let mut prepared = harmless()?;
     prepared.state = [PIXELS, &pixels.data()].concat();
     Ok(prepared)
 }
 
-/// What an honest plugin does: hostile is only the picture.
+/// Does the work of an honest plugin. Only the picture may be hostile.
 fn thumbnail(request: &Request) -> Result<Prepared, Failure> {
     let small = decoded(request)?.resize(224, 224, Filter::Bilinear)?;
     small.to_tensor(&image::nchw(Color::Rgb))?;
     harmless()
 }
 
-/// 12 MB copied into the guest, over and over.
+/// Copies 12 MB into the guest again and again.
 fn pixels_data(request: &Request) -> Result<Prepared, Failure> {
     let large = decoded(request)?.resize(2_000, 2_000, Filter::Nearest)?;
     loop {
@@ -53,21 +53,21 @@ fn pixels_data(request: &Request) -> Result<Prepared, Failure> {
     }
 }
 
-/// Both pictures are small enough; what a resizer may hold between the two has as many pixels as
-/// the square of their side.
+/// Resizes a row of pixels to a column. Both are small, but the picture that a resizer makes in
+/// between may be a square of that side.
 fn resize_chain(request: &Request, side: u32) -> Result<Prepared, Failure> {
     let long = decoded(request)?.resize(side, 1, Filter::Nearest)?;
     long.resize(1, side, Filter::Bilinear)?;
     harmless()
 }
 
-/// A table of coefficients for each of 50 million pixels.
+/// Makes the host compute coefficients for 50 million pixels.
 fn resize_long(request: &Request) -> Result<Prepared, Failure> {
     decoded(request)?.resize(50_000_000, 1, Filter::Lanczos3)?;
     harmless()
 }
 
-/// Work of the host without end, none of it large.
+/// Makes the host do small pieces of work without end.
 fn resize_loop(request: &Request) -> Result<Prepared, Failure> {
     let small = decoded(request)?;
     loop {

@@ -1,4 +1,4 @@
-//! Tensors: many, large, of odd shapes, and what the host computes over them.
+//! Deeds with tensors: many, large or oddly shaped ones, and the host's computations over them.
 
 use std::hint::black_box;
 
@@ -25,9 +25,9 @@ pub(crate) const DEEDS: &[(&str, Deed)] = &[
 
 /// The largest tensor that a plugin may make by default.
 const TENSOR_BYTES: usize = 32 << 20;
-/// As many floats.
+/// The number of floats in such a tensor.
 const FLOATS: usize = TENSOR_BYTES / 4;
-/// As many dimensions as nearly fit into what one call may bring to the host.
+/// Nearly as many dimensions as one call of a host function may pass.
 const DIMS: usize = 8_000_000;
 
 fn eat_handles() -> ! {
@@ -37,7 +37,7 @@ fn eat_handles() -> ! {
     }
 }
 
-/// Makes tensors and lets go of each at once: never many at a time, but without end.
+/// Makes tensors without end, and drops each one before the next.
 fn make_and_drop(bytes: usize) -> ! {
     let chunk = vec![0_u8; bytes];
     loop {
@@ -45,7 +45,7 @@ fn make_and_drop(bytes: usize) -> ! {
     }
 }
 
-/// Holds nearly all that a call may have of the host's memory, for as long as the call lasts.
+/// Holds nearly all of the host's memory that a call may have, until the call is ended.
 fn hold_tensors() -> Result<Prepared, Failure> {
     let chunk = vec![1_u8; TENSOR_BYTES];
     let tensor = |_| Tensor::from_slice(&[chunk.len()], &chunk);
@@ -55,21 +55,21 @@ fn hold_tensors() -> Result<Prepared, Failure> {
     }
 }
 
-/// Says in the shape that it is huge, so that the product overflows.
+/// Gives a shape whose product overflows.
 fn huge_tensor() -> Result<Prepared, Failure> {
     let most = u32::MAX as usize;
     let tensor = Tensor::from_slice(&[most, most, most], &BLANK)?;
     Ok(Prepared::new().input("input", tensor))
 }
 
-/// A shape whose product overflows and whose dimensions fill 90 MB of the message that says so.
+/// Gives a shape of so many dimensions that the host's error message would have 90 MB.
 fn huge_shape_text() -> Result<Prepared, Failure> {
     loop {
         let _ = black_box(Tensor::create(Dtype::Uint8, &vec![u32::MAX; DIMS], &[0]));
     }
 }
 
-/// Tensors of one byte and of so many dimensions of 1.
+/// Makes `count` tensors of one byte and of [`DIMS`] dimensions of 1.
 fn many_dims(count: usize) -> Result<Prepared, Failure> {
     let shape = vec![1; DIMS];
     let tensor = |_| Tensor::create(Dtype::Uint8, &shape, &[0]);
@@ -78,7 +78,7 @@ fn many_dims(count: usize) -> Result<Prepared, Failure> {
     harmless()
 }
 
-/// 8 M strings, each of which the host looks at.
+/// Makes tensors of 8 M strings. The host checks each string.
 fn empty_strings() -> ! {
     let lengths = vec![0_u8; TENSOR_BYTES];
     loop {
@@ -86,7 +86,7 @@ fn empty_strings() -> ! {
     }
 }
 
-/// Not in order, so that sorting has something to do.
+/// A tensor of floats that are not sorted.
 fn floats(shape: &[usize]) -> Result<Tensor, Failure> {
     let value = |index: u32| (index.wrapping_mul(2_654_435_761) >> 8) as f32;
     let values: Vec<_> = (0..shape.iter().product::<usize>() as u32).map(value).collect();
@@ -100,7 +100,7 @@ fn top_k() -> Result<Prepared, Failure> {
     }
 }
 
-/// An answer of 32 MB, over and over.
+/// Asks for an answer of 32 MB again and again.
 fn argmax() -> Result<Prepared, Failure> {
     let tensor = floats(&[FLOATS / 2, 1])?;
     loop {
@@ -115,7 +115,7 @@ fn softmax() -> Result<Prepared, Failure> {
     }
 }
 
-/// 16 MB copied into the guest, over and over.
+/// Copies 16 MB into the guest again and again.
 fn tensor_data() -> Result<Prepared, Failure> {
     let tensor = floats(&[1, FLOATS / 2])?;
     loop {
@@ -123,7 +123,7 @@ fn tensor_data() -> Result<Prepared, Failure> {
     }
 }
 
-/// The request's body copied into the guest, over and over.
+/// Copies the request's body into the guest again and again.
 fn read_body(request: &Request) -> Result<Prepared, Failure> {
     loop {
         black_box(request.body.bytes());

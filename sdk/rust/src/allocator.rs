@@ -1,7 +1,7 @@
-//! The global allocator: starts in a static arena, grows the memory only past it.
+//! The global allocator: it uses a static arena first, and grows the memory when the arena is full.
 //!
-//! Each `memory.grow` costs the host a system call and the threads beside it a TLB shoot-down; a
-//! memory that never grows during a call is what makes a fresh instance cheap. Everything is
+//! Each `memory.grow` costs the host a system call, and costs other threads of the host a TLB
+//! shoot-down. A fresh instance is cheap if its memory does not grow during a call. Everything is
 //! aligned to 16, so that a `list<u8>` from the host can be viewed as numbers in place.
 
 #![cfg(all(feature = "allocator", target_arch = "wasm32"))]
@@ -41,7 +41,7 @@ unsafe impl Source for ArenaThenPages {
         if previous == usize::MAX {
             return Err(());
         }
-        // SAFETY: these pages did not exist before, so there are no other references to them.
+        // SAFETY: these pages did not exist before, so nothing else refers to them.
         let claimed = unsafe { talc.claim((previous * PAGE_BYTES) as *mut u8, pages * PAGE_BYTES) };
         claimed.map(drop).ok_or(())
     }

@@ -1,4 +1,4 @@
-//! What `wit/` says, generated: the imports once, and a module for each world's exports.
+//! Bindings generated from `wit/`: the imports once, and a module for each world's exports.
 #![allow(missing_docs, clippy::all)]
 
 wit_bindgen::generate!({
@@ -11,7 +11,8 @@ wit_bindgen::generate!({
 pub use gristmill::plugin::{image, log, prepare, tensors, types};
 
 pub mod worlds {
-    /// One world's exports over the shared imports, given to whatever implements `$trait`.
+    /// The exports of one world over the shared imports. Types that implement the world's trait get
+    /// them below.
     macro_rules! world {
         ($module:ident, $world:literal, $macro:literal) => {
             pub mod $module {

@@ -1,4 +1,4 @@
-//! From the errors of helpers to what the client is told.
+//! Making failures: from texts, and from the errors of JSON, tensors and pictures.
 
 use crate::bindings::image::ImageError;
 use crate::{Failure, TensorError};
@@ -9,7 +9,7 @@ impl Failure {
         Self::InvalidInput(text.into())
     }
 
-    /// The request's media type is not one that this plugin takes: 415 with `text`.
+    /// This plugin does not take the request's media type: 415 with `text`.
     pub fn unsupported_media_type(text: impl Into<String>) -> Self {
         Self::UnsupportedMediaType(text.into())
     }
@@ -25,7 +25,7 @@ impl Failure {
     }
 }
 
-/// JSON that does not fit is the client's fault.
+/// JSON that does not fit the type is the client's fault.
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
         Self::InvalidInput(format!("invalid JSON: {error}"))

@@ -26,8 +26,8 @@
 //! ```
 //!
 //! `gristmill plugin build` makes a component of it, `gristmill plugin push` uploads it. Each call
-//! runs in a fresh instance: statics start as they were compiled, and nothing outlives the call but
-//! what is returned.
+//! runs in a fresh instance: statics have their initial values, and only the returned value
+//! outlives the call.
 //!
 //! # What a plugin sees
 //!
@@ -38,8 +38,8 @@
 //! | the model's outputs | no | yes, this request's rows |
 //! | the state that preprocess returned | | yes |
 //!
-//! Everything that postprocess has to know of the request or the settings goes through the state,
-//! which is bytes. JSON is the simple way:
+//! If postprocess needs to know something of the request or the settings, preprocess puts it into
+//! the state, which is bytes. JSON is the simple way:
 //!
 //! ```no_run
 //! # use gristmill_plugin::{Failure, Outputs, Prepared, Request, Response, Tensor};
@@ -61,19 +61,19 @@
 //! }
 //! ```
 //!
-//! # What does nothing, and what panics
+//! # Functions without effect, and functions that panic
 //!
-//! A plugin has its request, its tensors and its log, and no operating system beneath:
+//! A plugin has its request, its tensors and its log, but no operating system:
 //!
 //! - `println!`, `eprintln!` and `dbg!` compile and **vanish**: write with [`log::write`] instead.
 //!   The lines are in the server's log, with the tenant, the pipeline, the plugin and the request.
 //! - `Instant::now()`, `SystemTime::now()`, `thread::spawn` and `thread::sleep` panic. Files,
 //!   environment variables and sockets are errors or absent.
 //! - A panic fails this one request: its client gets 500 `plugin_trapped` without the message. The
-//!   `export_*` macros install a panic hook, so that the server's log has it with file and line:
-//!   `panicked at src/lib.rs:12:24: order 42 is bad`. A hook that the plugin sets takes its place.
-//! - SDK calls work in the sandbox only. In `cargo test` on your machine they abort the test: keep
-//!   what you want to test in functions over plain values.
+//!   `export_*` macros install a panic hook, so that the server's log has the message with file and
+//!   line: `panicked at src/lib.rs:12:24: order 42 is bad`. A plugin may set another hook.
+//! - SDK calls work in the sandbox only. Under `cargo test` on your machine they abort the test.
+//!   Put code that you want to test into functions over plain values.
 
 mod allocator;
 mod bindings;
@@ -92,16 +92,17 @@ pub use bindings::types::{Blob, Failure, Field, Part, Request, Response};
 pub use bindings::worlds;
 pub use tensor::{Element, Outputs, View};
 
-/// A plugin that makes a model's inputs of a request. Export it with [`export_preprocessor!`].
+/// A plugin that turns a request into a model's inputs. Export it with [`export_preprocessor!`].
 pub trait Preprocessor {
-    /// One tensor for each of the model's inputs, dimension 0 being rows, and the state that the
-    /// postprocessor of the same request gets.
+    /// Returns one tensor for each of the model's inputs, and the state for the postprocessor of
+    /// the same request. Dimension 0 of a tensor is rows.
     fn preprocess(request: Request) -> Result<Prepared, Failure>;
 }
 
-/// A plugin that makes a response of a model's outputs. Export it with [`export_postprocessor!`].
+/// A plugin that turns a model's outputs into a response. Export it with [`export_postprocessor!`].
 pub trait Postprocessor {
-    /// `outputs` holds this request's rows of every output; `state` is the preprocessor's.
+    /// Returns the response. `outputs` has this request's rows of every output, and `state` comes
+    /// from the preprocessor.
     fn postprocess(outputs: Outputs, state: Vec<u8>) -> Result<Response, Failure>;
 }
 

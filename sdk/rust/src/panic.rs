@@ -1,4 +1,4 @@
-//! A panic says why: its message, file and line go to the log before the plugin traps.
+//! Logging a panic's message, file and line before the plugin traps.
 //!
 //! A plugin's panic ends in the instruction `unreachable`, which carries no text, and a plugin has
 //! no standard error. The `export_*` macros install this hook, so that the host's log has the
@@ -7,8 +7,8 @@
 #[cfg(any(target_arch = "wasm32", test))]
 use std::panic::PanicHookInfo;
 
-/// Log each panic from here on as one line at level `error`. Does nothing after the first time, so
-/// that a hook of the plugin's own stays.
+/// Install a hook that logs each panic as one line at level `error`. Later calls do nothing, so
+/// that a hook that the plugin sets stays.
 #[cfg(target_arch = "wasm32")]
 pub(crate) fn log_panics() {
     static ONCE: std::sync::Once = std::sync::Once::new();
@@ -19,7 +19,7 @@ pub(crate) fn log_panics() {
     });
 }
 
-/// Elsewhere there is no host to log to, and a panic reaches standard error.
+/// Does nothing: outside of WebAssembly there is no host, and a panic is written to standard error.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn log_panics() {}
 
@@ -46,7 +46,7 @@ mod tests {
 
     use super::text_of;
 
-    /// The text of the panic that `body` ends in.
+    /// The text of the panic with which `body` ends.
     fn said(body: fn()) -> String {
         // The hook is the process's; other tests of it wait.
         static HOOK: Mutex<()> = Mutex::new(());

@@ -1,4 +1,4 @@
-//! Reading a request, and making a model's inputs of it.
+//! Reading a request, and making the model's inputs.
 
 use serde::de::DeserializeOwned;
 
@@ -10,23 +10,29 @@ impl Request {
         self.body.bytes()
     }
 
-    /// The body as JSON; what does not fit `T` is the client's fault and says where.
+    /// The body as JSON.
+    ///
+    /// # Errors
+    /// [`Failure::InvalidInput`] if the body does not fit `T`: the client's fault. It says where.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         Ok(serde_json::from_slice(&self.body_bytes())?)
     }
 
-    /// The pipeline's settings as `T`; what does not fit is a fault of the configuration.
+    /// The pipeline's settings as `T`.
+    ///
+    /// # Errors
+    /// [`Failure::Internal`] if the settings do not fit `T`: the fault of the configuration.
     pub fn settings_as<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         let fault = |error| Failure::Internal(format!("the pipeline's settings: {error}"));
         serde_json::from_str(&self.settings).map_err(fault)
     }
 
-    /// The first header of this name, given in lower case.
+    /// The value of the first header of this name, which must be in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|field| field.name == name).map(|field| field.value.as_str())
     }
 
-    /// The first query parameter of this name.
+    /// The value of the first query parameter of this name.
     pub fn query_value(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|field| field.name == name).map(|field| field.value.as_str())
     }

@@ -21,7 +21,7 @@ impl Response {
         }
     }
 
-    /// With a header; see the contract for those that reach the client.
+    /// Add a header. The client gets only some headers: see `response.headers` in `wit/types.wit`.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push(Field { name: name.into(), value: value.into() });
         self

@@ -40,10 +40,10 @@ elements! {
 }
 
 impl Tensor {
-    /// A tensor of `shape` holding `elements`, row-major. Copied once, to the host.
+    /// A tensor of `shape` with these elements, row-major. They are copied once, to the host.
     ///
     /// # Errors
-    /// [`TensorError::LengthMismatch`] where the shape asks for another number of elements.
+    /// [`TensorError::LengthMismatch`] if the shape needs another number of elements.
     pub fn from_slice<T: Element>(shape: &[usize], elements: &[T]) -> Result<Self, TensorError> {
         let dim = |dim: &usize| {
             let fault = |_| TensorError::TooLarge(format!("dimension {dim} is over 2^32"));
@@ -53,10 +53,10 @@ impl Tensor {
         Self::create(T::DTYPE, &shape, bytemuck::cast_slice(elements))
     }
 
-    /// The elements. Copied once, from the host.
+    /// The elements, copied once, from the host.
     ///
     /// # Errors
-    /// [`Failure::Internal`] where the tensor's dtype is not `T`'s.
+    /// [`Failure::Internal`] if the tensor's dtype is not `T`'s.
     pub fn view<T: Element>(&self) -> Result<View<T>, Failure> {
         let dtype = self.dtype();
         if dtype != T::DTYPE {
@@ -66,7 +66,7 @@ impl Tensor {
         let shape = self.shape().into_iter().map(|dim| dim as usize).collect();
         let mut bytes = self.data();
         if bytemuck::try_cast_slice::<u8, T>(&bytes).is_err() {
-            // Another allocator than ours: its bytes need not be aligned.
+            // Without this crate's allocator the bytes may not be aligned.
             let elements: Vec<T> = bytemuck::allocation::pod_collect_to_vec(&bytes);
             return Ok(View { shape, storage: Storage::Elements(elements) });
         }
@@ -120,7 +120,7 @@ impl Outputs {
     /// The output of this name.
     ///
     /// # Errors
-    /// [`Failure::Internal`] where the model has no such output.
+    /// [`Failure::Internal`] if the model has no such output.
     pub fn get(&self, name: &str) -> Result<&Tensor, Failure> {
         let found = self.0.iter().find(|output| output.name == name);
         found.map(|output| &output.tensor).ok_or_else(|| {
@@ -139,11 +139,11 @@ impl Outputs {
         self.0.iter().map(|output| output.name.as_str())
     }
 
-    /// The elements of the output of this name, whose shape must be `shape`, none standing for any
-    /// size.
+    /// The elements of the output of this name. Its shape must be `shape`, in which `None` means
+    /// any size.
     ///
     /// # Errors
-    /// [`Failure::Internal`] where name, dtype or shape is another.
+    /// [`Failure::Internal`] if the model has no such output, or its dtype or shape differs.
     pub fn view<T: Element>(
         &self,
         name: &str,
@@ -173,8 +173,8 @@ mod tests {
     #[test]
     fn outputs_are_listed_in_their_order() {
         let output = |(handle, name): (u32, &str)| {
-            // SAFETY: no call is made with the handle, and it is forgotten below, so that it is not
-            // given back to a host that is not there.
+            // SAFETY: the test makes no call with the handle. The tensor is forgotten below, so it
+            // is not dropped, which would call the host.
             let tensor = unsafe { Tensor::from_handle(handle) };
             NamedTensor { name: name.into(), tensor }
         };

@@ -1,9 +1,9 @@
-//! The batcher by itself: lanes over real and paced models, no HTTP, no sandbox.
+//! The batcher alone: lanes over real and paced models, without HTTP and without the sandbox.
 //!
-//! Prints one JSON object a line, `{"what":..., figures...}`; `cargo xtask bench batch` runs it,
-//! holds the figures against those asked for and records them. Arguments: names of scenarios, or
-//! none for all but `staging`; or `bare <model.onnx> --batch N --threads T --seconds S`, in this
-//! order, for the bare session in a loop.
+//! Prints one JSON object a line, `{"what":..., figures...}`. `cargo xtask bench batch` runs it,
+//! compares the figures with the targets and records them. Arguments: names of scenarios, or none
+//! for all but `staging`; or `bare <model.onnx> --batch N --threads T --seconds S`, in this order,
+//! for the bare session in a loop.
 
 mod allocations;
 mod overload;
@@ -36,7 +36,7 @@ const SCENARIOS: [(&str, Scenario); 9] = [
     ("sound", sound::run),
 ];
 
-/// These run only where they are named.
+/// Scenarios that run only if they are named.
 const ON_DEMAND: [(&str, Scenario); 1] = [("staging", staging::run)];
 
 fn main() -> Result<()> {

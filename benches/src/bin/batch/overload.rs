@@ -1,4 +1,5 @@
-//! More load than capacity: its effect on a small tenant, and the answers in time.
+//! More load than the lane can serve: the latency of a small tenant, and how many answers come in
+//! time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,7 +26,7 @@ struct Flow {
 }
 
 impl Flow {
-    /// The latencies of those answered, and how many were sent.
+    /// The latencies of the answered requests, and the number of requests sent.
     async fn run(self) -> (Vec<Duration>, u64) {
         let input = self.lane.info().inputs[0].name.clone();
         let began = Instant::now();
@@ -63,9 +64,9 @@ fn capacity() -> f64 {
     MAX_BATCH as f64 / MODEL.batch(MAX_BATCH as u32).as_secs_f64()
 }
 
-/// The p99 of a tenant that sends one percent of the capacity: alone, and while another sends
-/// twenty times the capacity. It may grow by the time of one full batch in this run, from its
-/// staging to its last answer.
+/// The p99 of a tenant that sends one percent of the capacity: alone, and while another tenant
+/// sends twenty times the capacity. The growth is given in times of a full batch, from staging to
+/// the last answer.
 pub fn fairness(harness: &Harness) -> Result<Value> {
     const TIME: Duration = Duration::from_secs(12);
     let mut config = LaneConfig::new(MAX_BATCH, 2048);
@@ -102,8 +103,8 @@ pub fn fairness(harness: &Harness) -> Result<Value> {
     }))
 }
 
-/// Answers in time at one and a half times the capacity, over the answers of clients that never ask
-/// for more than there is.
+/// Answers in time while one and a half times the capacity is sent, as a ratio to the answers of
+/// clients that wait for each answer before they send again.
 pub fn goodput(harness: &Harness) -> Result<Value> {
     const TIME: Duration = Duration::from_secs(6);
     const DEADLINE: Duration = Duration::from_millis(100);

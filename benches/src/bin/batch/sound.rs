@@ -30,9 +30,9 @@ struct Tally {
     expired: AtomicU64,
     refused: AtomicU64,
     cancelled: AtomicU64,
-    /// Neither an answer nor an error within a minute.
+    /// Requests with neither an answer nor an error within a minute.
     lost: AtomicU64,
-    /// Rows or an error of another request.
+    /// Requests that got the rows or the error of another one.
     wrong: AtomicU64,
 }
 
@@ -81,7 +81,7 @@ fn lane(harness: &Harness) -> Result<Arc<Lane>> {
     Ok(Arc::new(Lane::new("bench", info(), instances, config, harness.pool.clone())?))
 }
 
-/// One request after the other, each row of which is a number that no other request has.
+/// Sends one request after the other. Each row is a number that no other request has.
 async fn client(
     lanes: Arc<ArcSwap<Lane>>,
     pool: gristmill_core::BufferPool,
@@ -95,8 +95,8 @@ async fn client(
     while tally.rows.load(Ordering::Relaxed) < ROWS {
         let rows = random.random_range(1..=ROWS_MAX);
         let poisoned = random.random_ratio(1, 200);
-        // Whole numbers below 2^24 are exact in FP32 and so are their doubles; 64 clients have 2^17
-        // each.
+        // FP32 represents whole numbers up to 2^24 and their doubles exactly. Each of the 64
+        // clients has 2^17 of them (64 x 2^17 = 2^23).
         let mut values: Vec<f32> =
             (0..rows as u64).map(|row| (seed * 131_072 + (next + row) % 131_072) as f32).collect();
         next += rows as u64;
@@ -120,7 +120,7 @@ async fn client(
         };
         let lane = lanes.load_full();
         if random.random_ratio(1, 20) {
-            // Gives up after a few polls, wherever the request is then.
+            // Give up after a few polls. The request may be queued or running then.
             let polls = random.random_range(0..4);
             let mut answer = Box::pin(lane.submit(request));
             for _ in 0..polls {

@@ -1,4 +1,4 @@
-//! The lane over real models, against the bare session on one thread.
+//! The lane over real models, compared with the bare session on one thread.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,8 @@ const RANKER: &str = "models/ranker/ranker.onnx";
 const DIGITS: &str = "models/digits/digits.onnx";
 const RESNET50: &str = "target/models/resnet50.onnx";
 
-/// One request at a time of ten rows: through the lane, and the bare session, by turns.
+/// The time of a request of ten rows, one at a time: through the lane and by the bare session, in
+/// turns.
 pub fn submit_overhead(harness: &Harness) -> Result<Value> {
     const TURNS: usize = 20_000;
     let mut bare = harness.load(RANKER)?;
@@ -51,7 +52,7 @@ pub fn resnet50(harness: &Harness) -> Result<Value> {
     compare(harness, RESNET50, &[1, 3, 224, 224], 8, Duration::from_secs(8))
 }
 
-/// From twice as many clients as a batch has rows.
+/// A lane with twice as many clients as a batch has rows, compared with the bare session.
 fn compare(
     harness: &Harness,
     path: &str,
@@ -65,23 +66,25 @@ fn compare(
     Comparison { path, options, rows: &rows, batch, clients, time, warm_up }.run(harness)
 }
 
-/// A model to run without a lane: its path, the rows of a run, ONNX Runtime's threads, and how
-/// long.
+/// A model to run without a lane.
 pub struct Bare<'a> {
     pub path: &'a str,
+    /// The rows of a run.
     pub batch: usize,
+    /// ONNX Runtime's threads.
     pub threads: usize,
+    /// The time to measure.
     pub time: Duration,
 }
 
-/// Rows a second of the bare session in a loop, once it is warm; for any model with one input
-/// in which nothing but the rows varies.
+/// Rows a second of the bare session in a loop, after a warm-up. The model must have one input, of
+/// which only the number of rows varies.
 pub fn bare(harness: &Harness, bare: &Bare) -> Result<Value> {
     let Bare { path, batch, threads, time } = *bare;
     let options = LoadOptions { threads, ..on(ProviderKind::Cpu) };
     let mut model = harness.load_with(path, &options)?;
     let [input] = &model.info.inputs[..] else {
-        bail!("{path} has {} inputs: one is wanted", model.info.inputs.len());
+        bail!("{path} has {} inputs: it must have one", model.info.inputs.len());
     };
     let input = harness.tensor(&shape_of(input, batch)?, 0.5);
     bare_loop(&mut model, &input, time / 8)?;
@@ -89,7 +92,7 @@ pub fn bare(harness: &Harness, bare: &Bare) -> Result<Value> {
     Ok(json!({ "batch": batch, "threads": threads, "rows_per_s": rows_per_s }))
 }
 
-/// The mean batch that 64 clients get of a model that takes a millisecond and more.
+/// The mean batch of 64 clients over a model that takes about a millisecond.
 pub fn mean_batch(harness: &Harness, max_batch_size: usize) -> Result<Value> {
     const CLIENTS: usize = 64;
     let model = Paced { fixed: Duration::from_millis(1), per_row: Duration::from_micros(10) };

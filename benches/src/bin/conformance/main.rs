@@ -1,10 +1,10 @@
 //! Runs exported node tests (`benches/conformance/export.py`) through the `backend` crate, or on
-//! tract by itself.
+//! tract alone.
 //!
 //! `conformance <onnxruntime|tract|plain-tract> <folder of cases> [first]` prints the name of each
-//! test before it is run and its verdict after: `name<TAB>verdict<TAB>reason`. A test that takes
-//! the process down leaves its name without a verdict; the caller goes on behind it by naming the
-//! next one as `first`.
+//! test before it runs, and its verdict afterwards: `name<TAB>verdict<TAB>reason`. If a test ends
+//! the process, its name has no verdict; the caller continues with the next one by naming it as
+//! `first`.
 
 mod plain_tract;
 
@@ -22,7 +22,7 @@ use plain_tract::PlainTract;
 
 /// The runtime of the tests.
 enum Runner {
-    Backend(Box<(Arc<Backends>, ProviderKind)>),
+    Backend { backends: Arc<Backends>, provider: ProviderKind },
     PlainTract,
 }
 
@@ -41,7 +41,7 @@ fn main() -> Result<()> {
     let pool = BufferPool::new(64 << 20);
     let of = |provider| {
         let backends = Backends::open(&LibrarySearch::default(), pool.clone(), usize::MAX)?;
-        anyhow::Ok(Runner::Backend(Box::new((backends, provider))))
+        anyhow::Ok(Runner::Backend { backends, provider })
     };
     let runner = match backend.as_str() {
         "onnxruntime" => of(ProviderKind::Cpu)?,
@@ -80,7 +80,7 @@ fn run(case: &Path, runner: &Runner, pool: &BufferPool) -> Result<Verdict> {
     let onnx = std::fs::read(case.join("model.onnx"))?;
     let inputs = tensors(case, &document["inputs"], pool)?;
     let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match runner {
-        Runner::Backend(of) => run_backend(&of.0, of.1, &onnx, inputs),
+        Runner::Backend { backends, provider } => run_backend(backends, *provider, &onnx, inputs),
         Runner::PlainTract => run_plain(&onnx, &inputs, pool),
     }));
     let outputs = match ran {

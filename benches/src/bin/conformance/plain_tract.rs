@@ -1,4 +1,5 @@
-//! tract by itself, with the shapes of a test: the reference for the `backend` crate.
+//! tract without the `backend` crate, as the reference for it. A model is loaded for the shapes of
+//! one test.
 
 use std::io::Cursor;
 
@@ -12,7 +13,7 @@ use tract_onnx::prelude::{
 /// A model for one set of input shapes.
 pub(crate) struct PlainTract {
     model: TypedModel,
-    /// Where each of the model's inputs is among the test's.
+    /// For each of the model's inputs its index in the test's inputs.
     order: Vec<usize>,
     outputs: Vec<String>,
 }

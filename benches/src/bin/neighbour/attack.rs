@@ -19,15 +19,16 @@ use tokio::net::TcpStream;
 use crate::cases::ModelInput;
 use crate::stage::{KEY, OCTETS, evil};
 
-/// The time after which a leaving client leaves: its request has been read by then.
+/// A leaving client closes its connection after this time. The server has read the request then.
 const LEAVES_AFTER: Duration = Duration::from_millis(30);
-/// Which turns of an attacker that is harmless in between are not.
+/// A rare attack: one of this number of requests is hostile, the others are harmless.
 const RARE: u64 = 500;
-/// The bytes that a slow reader reads at a time, and the interval.
+/// A slow reader reads this many bytes at a time, with this pause in between.
 const SLOW_BYTES: usize = 512;
 const SLOW_INTERVAL: Duration = Duration::from_secs(1);
 
-/// More than any answer's head has, so that the client is not what refuses it.
+/// The client's limits on the head of an answer. No answer exceeds them, so the client refuses
+/// none.
 const HEAD_BYTES_MAX: usize = 64 << 20;
 const HEADERS_MAX: usize = 100_000;
 
@@ -39,49 +40,54 @@ pub(crate) struct Addresses {
     pub(crate) admin: String,
 }
 
-/// The action of an attacker, which it repeats.
+/// The request that an attacker repeats.
 pub(crate) enum Attack {
     Post {
         path: String,
         body: Bytes,
     },
-    /// Seldom this path, else the harmless one.
+    /// One request of [`RARE`] goes to `path`, the others to the harmless one.
     RarePost {
         path: String,
         harmless: String,
     },
+    /// The client leaves before the answer.
     LeavingPost {
         path: String,
         body: Bytes,
     },
+    /// The client reads its answer slowly.
     SlowRead {
         path: String,
     },
     Grpc {
         message: Bytes,
     },
-    /// Whether all attackers put the same bytes.
+    /// An upload of a plugin.
     Plugin {
         file: Vec<u8>,
+        /// Whether all attackers upload the same bytes in a round.
         same: bool,
     },
+    /// An upload of a model, and a request that runs it.
     Model {
         onnx: Vec<u8>,
         input: ModelInput,
     },
 }
 
-/// The attacker, and the number of its turn.
+/// One turn of an attacker.
 #[derive(Clone, Copy)]
 pub(crate) struct Turn {
     pub(crate) attacker: usize,
+    /// The number of the turn.
     pub(crate) round: u64,
-    /// Slow readers keep on until then.
+    /// Slow readers continue until then.
     pub(crate) until: Instant,
 }
 
 impl Attack {
-    /// Whether its requests end by a deadline of the tenant's.
+    /// Whether the tenant's deadline bounds the time of a request.
     pub(crate) fn has_deadline(&self) -> bool {
         matches!(self, Self::Post { .. } | Self::RarePost { .. } | Self::Grpc { .. })
     }
@@ -127,7 +133,7 @@ async fn post(to: &Addresses, path: &str, body: Bytes) -> Result<String> {
     send(&to.data, request.body(Full::from(body))?).await
 }
 
-/// A request sent on a connection of its own. Nothing of its answer was read yet.
+/// Send a request on a new connection, whose answer is still to be read.
 async fn begun(address: &str, path: &str, body: &[u8]) -> Result<TcpStream> {
     let mut stream = TcpStream::connect(address).await?;
     let head = format!(
@@ -205,7 +211,7 @@ async fn put(address: &str, path: &str, content_type: &str, body: Vec<u8>) -> Re
     send(address, request.body(Full::from(Bytes::from(body)))?).await
 }
 
-/// Put the model, and where it is taken, let the tenant run it.
+/// Upload the model. If the server accepts it, let the tenant run it, and run it.
 async fn upload_and_run(
     to: &Addresses,
     onnx: &[u8],

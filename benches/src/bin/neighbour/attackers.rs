@@ -1,4 +1,4 @@
-//! Many hostile requests at once, on a thread of their own.
+//! Many hostile requests at once, on one separate thread.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use crate::attack::{Addresses, Attack, Turn};
 
-/// After an attack that cannot even connect.
+/// The pause after a request that failed without an answer.
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 
 /// How an attack is made.
@@ -20,31 +20,33 @@ pub(crate) struct Plan {
     pub(crate) attack: Arc<Attack>,
     pub(crate) to: Addresses,
     pub(crate) attackers: usize,
-    /// No new request begins after so long.
+    /// No new request begins after this time.
     pub(crate) time: Duration,
-    /// Nothing is waited for longer than that.
+    /// Requests under way are waited for this much longer.
     pub(crate) patience: Duration,
-    /// Each attacker acts once.
+    /// Whether each attacker sends only one request.
     pub(crate) once: bool,
-    /// Set if the server was killed: there is nothing left to attack.
+    /// Set when the server was killed. The attackers stop then.
     pub(crate) over: Arc<AtomicBool>,
     /// A number that makes the uploads of this attack different from earlier ones.
     pub(crate) first_round: u64,
 }
 
-/// The outcome.
+/// The outcomes of the hostile requests.
 #[derive(Default)]
 pub(crate) struct Outcomes {
     /// The number of requests for each outcome.
     pub(crate) counts: BTreeMap<String, usize>,
+    /// The time of the longest request.
     pub(crate) longest: Duration,
-    /// Requests that were not waited for any longer.
+    /// Requests that were still under way when the wait ended.
     pub(crate) unanswered: usize,
 }
 
 impl Plan {
-    /// Attack, and wait for what is under way. The attackers stand for machines of their own, so
-    /// they take the processor only from one another.
+    /// Attack, and wait for the requests under way. The attackers stand for other machines, so
+    /// their thread has a small share of the processor: it should take little from server and
+    /// neighbour.
     pub(crate) fn run(self) -> Result<Outcomes> {
         thread::scope(|scope| {
             let attackers = scope.spawn(|| {
@@ -81,7 +83,7 @@ impl Plan {
     }
 }
 
-/// One attacker: one request after the other, each on a connection of its own.
+/// One attacker. It sends one request after the other, each on a new connection.
 async fn attack(plan: Arc<Plan>, attacker: usize, began: Instant) -> Outcomes {
     let (mut outcomes, until) = (Outcomes::default(), began + plan.time);
     for round in plan.first_round.. {

@@ -4,42 +4,43 @@ use anyhow::Result;
 use gristmill_benches::corpus::pictures::PngColor;
 use gristmill_benches::corpus::{messages, models, pictures, plugins};
 
-/// An attack, and how many at once do it.
+/// An attack, and the numbers of attackers with which it is measured.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) attackers: &'static [usize],
     pub(crate) kind: Kind,
 }
 
-/// Bytes made when they are needed: some take seconds, and all together would fill the memory.
+/// Makes the bytes of a case when it begins. Some take seconds to make, and all at once would fill
+/// the memory.
 pub(crate) type Make = fn() -> Result<Vec<u8>>;
 
 pub(crate) enum Kind {
-    /// The hostile plugin's deed of this name; with a picture of 1x1 as the body.
+    /// The hostile plugin does the deed of this name. The body is a picture of 1x1.
     Guest(&'static str),
-    /// The same, each call as long as the budget allows but for a little.
+    /// The hostile plugin computes for nearly the whole CPU budget of a call.
     ShortCalls,
-    /// The same in a pipeline with so much CPU time that the deadline ends the call.
+    /// Like `Guest`, in a pipeline with so much CPU time that the deadline ends the call.
     PatientGuest(&'static str),
-    /// The same in one request of 500, the others being harmless.
+    /// Like `Guest`, in one request of 500. The others are harmless.
     RareGuest(&'static str),
-    /// The same, by clients that take nothing of their answers.
+    /// Like `Guest`, by clients that read almost nothing of their answers.
     SlowReaders(&'static str),
-    /// A picture to an honest pipeline of this path.
+    /// A picture for the honest pipeline of this path.
     Picture(&'static str, Make),
-    /// The same, by clients that leave as soon as they have sent it.
+    /// Like `Picture`, by clients that leave as soon as they have sent it.
     LeavingClients(&'static str, Make),
-    /// A body to the Open Inference Protocol over HTTP.
+    /// A body for the Open Inference Protocol over HTTP.
     Json(Make),
-    /// A message to the same over gRPC.
+    /// A message for the Open Inference Protocol over gRPC.
     Grpc(Make),
-    /// A plugin made of an honest one, another each time.
+    /// Uploads of plugins that are made from an honest one. Each upload differs.
     Plugin(fn(&[u8]) -> Vec<u8>),
-    /// The same new plugin by all attackers at once.
+    /// All attackers upload the same new plugin at once.
     SamePlugin,
-    /// The plugin in JavaScript: until it has been compiled.
+    /// One upload of the plugin in JavaScript. The case ends when it is compiled.
     JavaScript,
-    /// A model, another each time, and where it is taken a request that runs it.
+    /// Uploads of models, and a request that runs each accepted one. Each upload differs.
     Model(fn() -> Vec<u8>, ModelInput),
 }
 
@@ -51,7 +52,7 @@ pub(crate) struct ModelInput {
 }
 
 const ONE_FLOAT: ModelInput = ModelInput { datatype: "FP32", value: 1 };
-/// A shape of so many floats: 6.4 GB.
+/// The value is a shape of this many floats, which are 6.4 GB.
 const MANY_FLOATS: ModelInput = ModelInput { datatype: "INT64", value: 1_600_000_000 };
 
 /// Pipelines of honest plugins.
@@ -68,7 +69,7 @@ use Kind::{
 };
 
 pub(crate) const CASES: &[Case] = &[
-    // For comparison: what only needs guests to be interrupted.
+    // For comparison: here the host only has to interrupt guests.
     case("guest/loop", &[8], Guest("loop")),
     case("guest/post-loop", &[8], Guest("post-loop")),
     case("guest/short-calls", &[8], ShortCalls),
@@ -117,7 +118,7 @@ pub(crate) const CASES: &[Case] = &[
     case("guest/huge-content-type", &[8], Guest("huge-content-type")),
     case("guest/huge-headers", &[4], Guest("huge-headers")),
     case("guest/huge-headers, unread", &[80], SlowReaders("huge-headers")),
-    // Pictures of mere clients.
+    // Pictures that clients send to honest plugins.
     case("picture/png-3000000x1", &[4], Picture(THUMBNAIL, png_3_000_000)),
     case("picture/png-20000000x1", &[4], Picture(DIGITS, png_20_000_000)),
     case("picture/png-deep", &[4], Picture(DIGITS, pictures::png_deep)),

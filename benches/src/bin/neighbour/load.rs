@@ -32,14 +32,15 @@ pub(crate) struct Question {
     pub(crate) answer: Option<Bytes>,
 }
 
-/// The load under way: one thread that sends and receives, and one that only says when.
+/// The load under way. One thread decides when a request is due, the other one sends requests and
+/// receives answers.
 pub(crate) struct Load {
     ended: Arc<AtomicBool>,
     pacer: JoinHandle<()>,
     client: JoinHandle<Report>,
 }
 
-/// The outcome.
+/// The latencies and failures of the neighbour's requests.
 #[derive(Default)]
 pub(crate) struct Report {
     pub(crate) latencies: Vec<Duration>,
@@ -51,23 +52,24 @@ impl Load {
     pub(crate) fn start(question: Question) -> Result<Self> {
         let ended = Arc::new(AtomicBool::new(false));
         let (due, dues) = unbounded_channel();
-        // A timer of the runtime's is a millisecond wide: too wide for latencies of two.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        // It stands for a separate machine: waiting for this machine's processor is not the
-        // server's fault.
+        // The client stands for a separate machine. If it waited for this machine's processor, the
+        // figures would blame the server.
         let client = thread::spawn(move || {
-            serves();
+            run_promptly();
             runtime.block_on(answer_all(question, dues))
         });
         let until = ended.clone();
+        // The pacer is a thread, because the runtime's timers are only precise to a millisecond,
+        // and latencies are about two.
         let pacer = thread::spawn(move || {
-            serves();
+            run_promptly();
             pace(&due, &until);
         });
         Ok(Self { ended, pacer, client })
     }
 
-    /// Send nothing more, and wait for what is under way.
+    /// Send no more requests, and wait for those under way.
     pub(crate) fn finish(self) -> Result<Report> {
         self.ended.store(true, Ordering::Relaxed);
         let panicked = |_| anyhow!("the neighbour's thread panicked");
@@ -76,10 +78,10 @@ impl Load {
     }
 }
 
-/// Run this thread as soon as it has something to do.
-fn serves() {
+/// Let the system run this thread as soon as it has work.
+fn run_promptly() {
     if let Err(error) = Share::Serving.apply() {
-        eprintln!("the neighbour's client waits for others: {error}");
+        eprintln!("cannot shorten the time slice of the neighbour's client: {error}");
     }
 }
 
@@ -135,7 +137,7 @@ async fn ask(question: &Question, idle: &Idle) -> Result<Bytes> {
 }
 
 impl Question {
-    /// With the answer that it gets now.
+    /// Ask once, and expect the same answer from now on.
     pub(crate) async fn answered(mut self) -> Result<Self> {
         let answer = ask(&self, &Idle::default()).await.context("the neighbour's first request")?;
         self.answer = Some(answer);

@@ -2,14 +2,14 @@
 //! its requests, while another tenant or uploads of the operator attack the same server.
 //!
 //! Prints one JSON object a line: `{"what":"alone",...}` first and last, and one for each case
-//! between. `cargo xtask bench neighbour` runs it, holds the figures against those asked for and
+//! between. `cargo xtask bench neighbour` runs it, compares the figures with the targets and
 //! records them. Arguments: the binary `gristmill`, the folder of the built plugins, the JavaScript
 //! plugin or `-`, and names of cases, or their beginnings, or none for all; `list` alone lists the
 //! cases. ONNX Runtime's library is in `ORT_DYLIB_PATH`.
 //!
-//! In reading order: `cases` says what there is, `stage` is the server with its tenants, `load` the
+//! In reading order: `cases` lists the attacks, `stage` is the server with its tenants, `load` the
 //! neighbour, `attack` one hostile request and `attackers` many of them, `watch` the server's
-//! memory, `measure` puts them together.
+//! memory and processor time. `measure` runs a case with all of these.
 
 mod attack;
 mod attackers;

@@ -1,4 +1,8 @@
-//! The neighbour alone, and beside each case.
+//! The figures of the neighbour: alone, and while each case attacks the same server.
+//!
+//! A case has three phases: one lone call, if the case has a CPU budget; the attack, with the
+//! neighbour's load beside it; and a rest, after which the next case begins. A server that does not
+//! recover is replaced by a new one.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,14 +25,16 @@ use crate::watch::{Watch, cpu_at_rest, resident_bytes};
 const ALONE: Duration = Duration::from_secs(10);
 const WARM_UP: Duration = Duration::from_secs(1);
 const ATTACK: Duration = Duration::from_secs(3);
-/// The time for work that an attack left behind.
+/// The neighbour's load continues for this time after the attack, because work of the attack may
+/// still run.
 const AFTERMATH: Duration = Duration::from_secs(1);
-/// The time after which a request beyond its deadline is given up.
+/// A hostile request is waited for until this time after the end of the attack.
 const PATIENCE: Duration = Duration::from_secs(15);
 const JAVASCRIPT_PATIENCE: Duration = Duration::from_secs(300);
-/// A server that is still busy after this time is restarted, so that it does not spoil the next
-/// case.
+/// A server that is still busy after this time is restarted, because it would change the figures of
+/// the next case.
 const RECOVERS_IN: Duration = Duration::from_secs(5);
+/// The same for a server that holds so much more memory than before the case.
 const RECOVERED_BYTES: u64 = 256 << 20;
 
 pub(crate) struct Bench {
@@ -37,7 +43,7 @@ pub(crate) struct Bench {
     javascript: Option<PathBuf>,
     runtime: Runtime,
     stage: Option<(Stage, Question)>,
-    /// Uploads get numbers, so that each is new.
+    /// The number of the next upload. Each upload gets another one, so that no two are the same.
     rounds: u64,
 }
 
@@ -51,7 +57,7 @@ impl Bench {
         Ok(Self { gristmill, components, javascript, runtime, stage: None, rounds: 0 })
     }
 
-    /// The server, started where there is none.
+    /// The server and the neighbour's request. A server is started if none runs.
     fn stage(&mut self) -> Result<(&mut Stage, Question)> {
         if self.stage.is_none() {
             let stage = Stage::set(&self.runtime, &self.gristmill, &self.components)?;
@@ -65,7 +71,7 @@ impl Bench {
         Ok((stage, question.clone()))
     }
 
-    /// The neighbour's figures with nobody beside it.
+    /// The neighbour's figures without attackers.
     pub(crate) fn alone(&mut self) -> Result<Value> {
         eprintln!("alone");
         let (_, question) = self.stage()?;
@@ -76,7 +82,7 @@ impl Bench {
         Ok(figures)
     }
 
-    /// The neighbour's figures beside so many attackers, and the attackers'.
+    /// The neighbour's figures while this many attackers run the case, and the attackers' figures.
     pub(crate) fn beside(&mut self, case: &Case, attackers: usize) -> Result<Value> {
         let name = format!("{}, {attackers} at once", case.name);
         eprintln!("{name}");
@@ -125,7 +131,8 @@ impl Bench {
         Ok(figures)
     }
 
-    /// Let the server come to rest, or start another one for the next case.
+    /// Wait until the server has recovered. If it does not, drop it, and the next case starts
+    /// another one.
     fn recover(&mut self, outcomes: &Outcomes, resident_before: u64) -> Result<()> {
         let (stage, question) = self.stage()?;
         let pid = stage.server.pid();
@@ -189,7 +196,7 @@ impl Bench {
         })
     }
 
-    /// How many rounds the hostile plugin spins in four fifths of its budget.
+    /// The number of rounds that the hostile plugin spins in about four fifths of its CPU budget.
     fn rounds_of_a_short_call(&mut self) -> Result<u64> {
         const LEAST: Duration = Duration::from_millis(CPU_MS / 5);
         let (stage, _) = self.stage()?;
@@ -211,15 +218,15 @@ impl Bench {
 }
 
 impl Kind {
-    /// Whether each of its requests is one plugin's call that ends within a budget.
+    /// Whether each of its requests calls one plugin with the default CPU budget.
     fn has_cpu_budget(&self) -> bool {
         matches!(self, Self::Guest(_) | Self::Picture(..))
     }
 }
 
-/// Milliseconds of processor time that the server took for one call beyond the budget of two, which
-/// a request is: also after it was answered, and whatever else the machine does. None where the
-/// server ended.
+/// The processor time in milliseconds that the server used for one lone request beyond the budgets
+/// of its plugin calls. A request that succeeds has made two calls. Work after the answer counts;
+/// other load on the machine does not. None if the server ended.
 fn lone_call(pid: u32, plan: &Plan) -> Result<Option<f64>> {
     let lone = Plan {
         attack: plan.attack.clone(),
@@ -236,13 +243,14 @@ fn lone_call(pid: u32, plan: &Plan) -> Result<Option<f64>> {
     Ok(Some(over(after - before, calls * CPU_MS)))
 }
 
-/// Whether the server does nothing but what the neighbour asks for.
+/// Wait for the server to have no more work. Returns whether it came to rest in time.
 fn came_to_rest(pid: u32) -> Result<bool> {
     let began = Instant::now();
     cpu_at_rest(pid, RECOVERS_IN)?;
     Ok(began.elapsed() < RECOVERS_IN)
 }
 
+/// The neighbour's figures in the output.
 fn neighbour(mut report: Report) -> Value {
     json!({
         "p50_ms": report.percentile_ms(50.0),
@@ -254,11 +262,12 @@ fn neighbour(mut report: Report) -> Value {
     })
 }
 
-/// The memory of one hostile request beyond its tenant's budget.
+/// The bytes by which the memory grew beyond the tenant's budget, for each hostile request.
 fn beyond_budget(grown: u64, attackers: usize) -> u64 {
     grown.saturating_sub(TENANT_BYTES) / attackers as u64
 }
 
+/// The milliseconds by which `time` is over the limit.
 fn over(time: Duration, limit_ms: u64) -> f64 {
     milliseconds(time.saturating_sub(Duration::from_millis(limit_ms)))
 }

@@ -11,16 +11,16 @@ use tokio::runtime::Runtime;
 
 use crate::load::Question;
 
-/// Of the tenant `evil`.
+/// The API key of the tenant `evil`.
 pub(crate) const KEY: &str = "the-key-of-evil-0001";
 
 /// The value of `tenant_bytes_max`: so low that more memory would be noticed.
 pub(crate) const TENANT_BYTES: u64 = 512 << 20;
-/// Of all requests of `evil`.
+/// The timeout of all requests of `evil`.
 pub(crate) const DEADLINE_MS: u64 = 2_000;
-/// Of a plugin call: the default.
+/// The CPU budget of a plugin call: the default.
 pub(crate) const CPU_MS: u64 = 250;
-/// Of a plugin call that is to end at its deadline.
+/// The CPU budget of a plugin call that should end at its deadline.
 const PATIENT_CPU_MS: u64 = 60_000;
 
 pub(crate) struct Stage {
@@ -74,7 +74,7 @@ impl Stage {
         Ok(())
     }
 
-    /// The neighbour's.
+    /// The neighbour's request.
     pub(crate) fn question(&self) -> Result<Question> {
         Ok(Question {
             address: self.server.data_plane.clone(),

@@ -15,10 +15,10 @@ const RESIDENT_BYTES_MAX: u64 = 6 << 30;
 const INTERVAL: Duration = Duration::from_millis(5);
 
 const PAGE_BYTES: u64 = 4096;
-/// As the kernel has it for all of its users.
+/// The unit of the kernel's figures, which is the same on every Linux.
 const TICKS_PER_S: f64 = 100.0;
 
-/// A look at the server every few milliseconds.
+/// A thread that looks at the server's memory every few milliseconds.
 pub(crate) struct Watch {
     ended: Arc<AtomicBool>,
     peak: Arc<AtomicU64>,
@@ -29,7 +29,7 @@ pub(crate) struct Watch {
 /// The figures seen.
 pub(crate) struct Seen {
     pub(crate) peak_bytes: u64,
-    /// Whether it took so much that it was killed.
+    /// Whether the server was killed because it took too much.
     pub(crate) killed: bool,
 }
 
@@ -41,7 +41,7 @@ impl Watch {
         let thread = thread::spawn(move || {
             let (ended, killed, peak) = shared;
             while !ended.load(Ordering::Relaxed) {
-                // It may have ended by itself.
+                // The server may have ended.
                 let Ok(bytes) = resident_bytes(pid) else { return };
                 peak.fetch_max(bytes, Ordering::Relaxed);
                 if bytes > RESIDENT_BYTES_MAX {
@@ -78,7 +78,7 @@ pub(crate) fn resident_bytes(pid: u32) -> Result<u64> {
 /// The processor time of all of its threads.
 fn cpu(pid: u32) -> Result<Duration> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // The name may have blanks: fields are counted from its end.
+    // The name may contain blanks, so fields are counted from its end.
     let (_, fields) = stat.rsplit_once(')').context("no name")?;
     let ticks = |at: usize| -> Result<f64> {
         Ok(fields.split_whitespace().nth(at).context("too few fields")?.parse()?)

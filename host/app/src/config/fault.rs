@@ -13,25 +13,25 @@ pub(crate) enum Fault {
     /// The configuration file is not TOML.
     #[error("{path}: {source}")]
     Toml { path: PathBuf, source: toml::de::Error },
-    /// A key of the file that is not a setting's.
+    /// The file has an unknown key.
     #[error("{path}: unknown key {key:?}; known are {known}")]
     UnknownKey { path: PathBuf, key: String, known: String },
-    /// A value of the file of another kind than the setting's.
+    /// A value in the file has the wrong kind.
     #[error("{key} must be {expected}, not {found}")]
     Kind { key: &'static str, expected: &'static str, found: &'static str },
-    /// A text that is not a value of the setting's type.
+    /// A text is not a value of the setting's type.
     #[error("{key} is {text}: {why}")]
     Value { key: &'static str, text: String, why: String },
-    /// A secret that cannot be used. The text is not repeated.
+    /// A secret cannot be used. The message does not contain it.
     #[error("{key} {why}")]
     Secret { key: &'static str, why: &'static str },
-    /// A value out of the setting's range.
+    /// A value is out of the setting's range.
     #[error("{key} is {text}: must be {range}")]
     Range { key: &'static str, text: String, range: String },
-    /// A tenant could not send the largest request.
+    /// A tenant's budget is smaller than the largest request.
     #[error("tenant_bytes_max is {tenant}: must be at least message_bytes_max, {message}")]
     SmallBudget { tenant: usize, message: usize },
-    /// Two planes at one address.
+    /// Two planes have the same address.
     #[error("{first} and {second} are both {address}")]
     SameAddress { first: &'static str, second: &'static str, address: SocketAddr },
 }

@@ -1,5 +1,5 @@
 //! Reads settings from the command line, the environment and the file, in that order of precedence,
-//! and collects what is wrong with them.
+//! and collects their faults.
 
 use clap::ArgMatches;
 use toml::Value as Toml;
@@ -19,7 +19,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// A setting without a default, where it is given.
+    /// A setting without a default, if it is given.
     pub(crate) fn optional<T: Value>(
         &mut self,
         setting: &Setting,

@@ -63,10 +63,10 @@ section! {
     Models {
         onnxruntime_library: PathBuf = none, Any,
             "ONNX Runtime's shared library, 1.23 or newer; if unset, the one in ORT_DYLIB_PATH or \
-             <data_dir>/onnxruntime/ is used, and without any models run on tract";
+             <data_dir>/onnxruntime/ is used. If there is no library, models run on tract";
         model_proof_timeout["model_proof_timeout_s"]: Duration = "60", 1..=86_400,
-            "Seconds of processor time that a model's first load and run may take, in a process of \
-             its own; ten times as long by the clock";
+            "Seconds of processor time that a model's first load and run may take, in a separate \
+             process; it may take ten times as long by the clock";
         model_proof_memory_bytes: u64 = "2147483648", 64 << 20..=1 << 40,
             "The most memory that a model's first load and run may take, besides four times its \
              file";
@@ -86,8 +86,8 @@ section! {
         plugin_instances: u32 = "64", 1..=1000,
             "The most core modules that an instance of a plugin may have";
         compile_timeout["compile_timeout_s"]: Duration = "60", 1..=86_400,
-            "Seconds of processor time that compiling a plugin may take; ten times as long by the \
-             clock";
+            "Seconds of processor time that compiling a plugin may take; it may take ten times as \
+             long by the clock";
         compile_memory_bytes: u64 = "2147483648", 64 << 20..=1 << 40,
             "The most memory that compiling a plugin may take";
         compile_concurrency: usize = "1", 1..=64,
@@ -114,12 +114,12 @@ section! {
              have waited longest for a request are closed. If unset, it follows from the limit on \
              open files";
         connections_per_client_max: usize = none, 1..=1 << 24,
-            "Connections of one client to the data plane and gRPC, a client being an IPv4 address \
-             or an IPv6 network of 64 bits; if unset, half of connections_max, and at least 16. \
-             Behind a proxy all clients have its address: set it to connections_max there";
+            "Connections of one client to the data plane and gRPC. A client is an IPv4 address or \
+             an IPv6 network of 64 bits. If unset, half of connections_max, and at least 16. Behind \
+             a proxy all clients have its address: set it to connections_max there";
         header_timeout["header_timeout_s"]: Duration = "30", 1..=3600,
-            "Seconds for which a connection may wait for a request, and until a request's headers \
-             must have arrived";
+            "Seconds that a connection may wait for a request, and that a request's headers may take \
+             to arrive";
         write_timeout["write_timeout_s"]: Duration = "30", 1..=3600,
             "Seconds for which a client may read almost nothing of its answers before its \
              connection is closed";

@@ -1,10 +1,10 @@
-//! One setting, as its flag, its variable, its key in the file and the documentation have it.
+//! One setting. Its flag, its variable, its key in the file and its documentation come from here.
 
 /// A setting: its key in the file, from which flag and variable follow, and its meaning.
 #[derive(Debug)]
 pub(crate) struct Setting {
     pub(crate) key: &'static str,
-    /// The value where none is given, as text; none where the setting is optional.
+    /// The value if none is given, as text. None if the setting is optional.
     pub(crate) default: Option<&'static str>,
     pub(crate) help: &'static str,
 }

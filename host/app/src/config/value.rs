@@ -24,13 +24,13 @@ pub(crate) trait Value: Sized {
     /// The kind of value that the file must have, with its article.
     const KIND: &'static str = "text";
 
-    /// The value that `text` says.
+    /// The value of `text`.
     fn parse(text: &str, setting: &Setting) -> Result<Self, Refusal>;
 }
 
 /// Which values a setting takes.
 pub(crate) trait Rule<T> {
-    /// The range, where `value` is not in it.
+    /// The range, if `value` is not in it.
     fn broken_by(&self, value: &T) -> Option<String>;
 }
 
@@ -91,7 +91,8 @@ impl Value for Name {
     }
 }
 
-/// An address to listen on. A host's name stands for the first of its addresses, IPv4 first.
+/// An address to listen on. For a host's name it is the first of the host's IPv4 addresses, or else
+/// of its IPv6 addresses.
 impl Value for SocketAddr {
     fn parse(text: &str, setting: &Setting) -> Result<Self, Refusal> {
         let found: Vec<_> = text.to_socket_addrs().map_or_else(|_| Vec::new(), Iterator::collect);

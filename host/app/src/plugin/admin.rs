@@ -1,5 +1,5 @@
-//! The admin API as the command line calls it. Flags are checked before anything is built or sent,
-//! and each failure says what to do about it.
+//! The calls of the admin API that the command line makes. Flags are checked before anything is
+//! built or sent, and each error says what to do.
 
 use std::io::{self, ErrorKind};
 
@@ -30,22 +30,22 @@ impl Admin {
         Ok(Self(AdminClient::new(client)))
     }
 
-    /// `PUT` a file; returns the answer's document.
+    /// `PUT` a file. Returns the answer's document.
     pub(crate) fn put(&self, path: &str, body: Vec<u8>) -> Result<Value> {
         let address = self.address();
         match block_on(self.0.put(path, body)) {
             Ok(answer) => Ok(answer),
             Err(AdminError::NoAnswer(error)) => Err(self.explain(error)),
             Err(AdminError::Foreign { status, .. }) => bail!(
-                "{status} from {address}, and not in Gristmill's words: is the admin plane at \
-                 this address? Its default is 127.0.0.1:8081"
+                "{status} from {address}, which is not an answer of Gristmill: is the admin plane \
+                 at this address? Its default is 127.0.0.1:8081"
             ),
             Err(AdminError::Refused { status, detail, .. })
                 if status == StatusCode::NOT_FOUND && self.is_data_plane() =>
             {
                 bail!(
-                    "{status}: {detail}: is {address} the data plane? The admin plane has an \
-                     address of its own, by default 127.0.0.1:8081"
+                    "{status}: {detail}: is {address} the data plane? The admin plane has another \
+                     address, by default 127.0.0.1:8081"
                 )
             }
             Err(AdminError::Refused { status, detail, .. }) => bail!("{status}: {detail}"),
@@ -62,7 +62,7 @@ impl Admin {
         live.is_ok_and(|live| live.status.is_success())
     }
 
-    /// The meaning of a failure to reach the server, and a remedy.
+    /// The error for a server that was not reached, with a remedy.
     fn explain(&self, error: ClientError) -> anyhow::Error {
         let address = self.address();
         let elsewhere = "--admin or GRISTMILL_ADMIN_URL names another";
@@ -89,7 +89,7 @@ impl Admin {
                 }
                 _ => anyhow!(
                     "{address} does not answer in HTTP/1.1 ({source}): is it the port of gRPC? \
-                     The admin plane has one of its own, by default 8081"
+                     The admin plane has another port, by default 8081"
                 ),
             },
             other => anyhow::Error::new(other).context(address.to_owned()),

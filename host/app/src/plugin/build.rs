@@ -1,4 +1,4 @@
-//! `gristmill plugin build`: compile, encode as a component, check, report.
+//! `gristmill plugin build`: compile a plugin, encode it as a component, check it, and report.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Stdio};
@@ -27,7 +27,7 @@ pub(crate) fn command() -> Command {
                 .help("The plugin's folder, the one with its Cargo.toml"),
         )
         .arg(Arg::new("out").long("out").short('o').value_name("FILE").help(
-            "Where the component goes [default: beside the compiled module, .component.wasm]",
+            "The component's file [default: beside the compiled module, .component.wasm]",
         ))
 }
 
@@ -81,8 +81,8 @@ impl Package {
         let manifest = folder.join("Cargo.toml");
         ensure!(
             manifest.exists(),
-            "{} has no Cargo.toml: name the plugin's folder; a component that is built already is \
-             pushed as it is, with `gristmill plugin push FILE`",
+            "{} has no Cargo.toml: name the plugin's folder; to push a file that is already built, \
+             use `gristmill plugin push FILE`",
             folder.display()
         );
         let manifest = manifest.canonicalize()?;
@@ -123,7 +123,7 @@ fn is_cdylib(target: &Value) -> bool {
     types.is_some_and(|types| types.iter().any(|kind| kind == "cdylib"))
 }
 
-/// The error for a workspace without a package of its own; it names the members that can be built.
+/// The error for a workspace without a root package. It names the members that can be built.
 fn not_a_plugin(folder: &Path, packages: &[Value]) -> String {
     let root = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let is_plugin = |package: &&Value| {

@@ -1,4 +1,4 @@
-//! `gristmill plugin push`: upload a component; it is live when the command returns.
+//! `gristmill plugin push`: upload a component. It is live when the command returns.
 
 use std::path::Path;
 
@@ -13,33 +13,33 @@ pub(crate) fn command() -> Command {
         Arg::new(name).long(name).value_name("NAME").help(help)
     };
     Command::new("push")
-        .about("Upload a plugin; it is live in every pipeline that names it when this returns")
+        .about("Upload a plugin, which is live in every pipeline that names it when the command returns")
         .after_help(
             "Examples:\n  \
              gristmill plugin push --tenant acme                    build and push this folder\n  \
              gristmill plugin push plugins/rust/digits --tenant acme\n  \
              gristmill plugin push digits.wasm --tenant acme --name reader\n  \
              gristmill plugin push --tenant acme --admin admin.example:8081\n\n\
-             The token comes from --token or, better, from GRISTMILL_ADMIN_TOKEN: flags show in the \
-             list of processes. The server prints it at its first start.\n\n\
+             Give the token in GRISTMILL_ADMIN_TOKEN rather than with --token, because flags are \
+             visible in the list of processes. The server prints the token at its first start.\n\n\
              The token is sent over plain HTTP. For a server on another machine use a private \
-             network, or a tunnel with TLS whose local end --admin names.",
+             network, or a tunnel with TLS, and name its local end with --admin.",
         )
         .arg(
             Arg::new("plugin")
                 .value_name("PLUGIN")
                 .default_value(".")
-                .help("A component's or core module's file, or a folder, which is built first"),
+                .help("The file of a component or core module, or a folder, which is built first"),
         )
-        .arg(text("tenant", "The tenant it belongs to").required(true))
-        .arg(text("name", "The plugin's name [default: the file's]"))
+        .arg(text("tenant", "The plugin's tenant").required(true))
+        .arg(text("name", "The plugin's name [default: the name of the file]"))
         .arg(
             Arg::new("admin")
                 .long("admin")
                 .value_name("URL")
                 .env("GRISTMILL_ADMIN_URL")
                 .default_value("http://127.0.0.1:8081")
-                .help("The admin plane; http:// may be left out, https is not spoken"),
+                .help("The admin plane; http:// may be left out, https is not supported"),
         )
         .arg(
             Arg::new("token")
@@ -73,7 +73,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     Ok(())
 }
 
-/// The plugin's name from its file's: `digits` from `digits.component.wasm`.
+/// The plugin's name from the name of its file: `digits` from `digits.component.wasm`.
 fn name_of(file: &Path) -> String {
     let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     name.split('.').next().unwrap_or_default().replace('_', "-")

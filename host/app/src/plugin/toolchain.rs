@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 
-/// A small stack, because each fresh instance pays for it, and SIMD.
+/// SIMD, and a small stack, because each fresh instance needs memory for it.
 const RUSTFLAGS: &str = "-Ctarget-feature=+simd128 -Clink-arg=-zstack-size=65536";
 
 /// Where Debian's `rust-web-src` puts the standard library's sources.
@@ -15,19 +15,19 @@ const DEBIAN_SOURCES: &str = "/usr/lib/rustlib/src/rust/library/std/Cargo.toml";
 
 const ADVICE: &str = "no compiler for WebAssembly was found. With rustup:\n\
     \x20   rustup target add wasm32-unknown-unknown\n\
-    On Debian, where rustup can fetch no target:\n\
+    On Debian, if rustup cannot fetch the target:\n\
     \x20   apt-get install rustc-web cargo-web rust-web-src lld-22";
 
 /// A compiler that can build guests.
 pub(crate) enum Toolchain {
-    /// The one in use, with the target installed.
+    /// The toolchain in use, which has the target.
     Rustup,
-    /// Debian's, which builds the standard library along.
+    /// Debian's toolchain. It compiles the standard library together with the plugin.
     Debian { linker: PathBuf },
 }
 
 impl Toolchain {
-    /// The one in use if it has the target, otherwise Debian's.
+    /// The toolchain in use if it has the target, otherwise Debian's.
     pub(crate) fn find() -> Result<Self> {
         if rustup_has_target() {
             return Ok(Self::Rustup);
@@ -54,7 +54,7 @@ impl Toolchain {
                 command
             }
         };
-        // If this process runs under cargo, cargo has set these for its own compiler.
+        // A cargo that runs this process has set these for its own compiler.
         for variable in ["CARGO", "RUSTUP_TOOLCHAIN", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS"] {
             command.env_remove(variable);
         }

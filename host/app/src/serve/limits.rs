@@ -7,30 +7,30 @@ use crate::config::Config;
 /// Open files that are not for connections: listeners, the log, blobs, models and plugins.
 const OWN_FILES: usize = 64;
 
-/// The admin plane has one connection for each such number of open files, within a minimum and a
-/// maximum. Clients of the data plane cannot take these.
+/// The admin plane may have one connection for this number of open files, within the minimum and
+/// the maximum below. Clients of the data plane cannot take these connections.
 const FILES_PER_ADMIN_CONNECTION: usize = 16;
 const ADMIN_CONNECTIONS_MIN: usize = 64;
 const ADMIN_CONNECTIONS_MAX: usize = 1024;
 
-/// Open files of one admin connection: its socket, its upload, and the compiler's input and output.
+/// The open files of one admin connection: its socket, its upload, and the compiler's input and
+/// output.
 const FILES_OF_ADMIN_CONNECTION: usize = 4;
 
 /// The fewest connections of the data plane, and of one client, even if fewer files may be open.
 const CONNECTIONS_MIN: usize = 16;
 
-/// The share of the connections that one client may have, unless the configuration says otherwise:
-/// one in this number.
+/// By default one client may have the number of connections divided by this.
 const CONNECTIONS_PER_CLIENTS_CONNECTION: usize = 2;
 
 /// The limits of the planes' listeners.
 pub(super) struct Limits {
-    /// Of the data plane and of gRPC, which share their connections.
+    /// The limits of the data plane and of gRPC, which share their connections.
     pub(super) data: ListenerConfig,
     pub(super) admin: ListenerConfig,
 }
 
-/// The listeners' limits, where at most `files` may be open.
+/// The listeners' limits if at most `files` files may be open.
 pub(super) fn limits(config: &Config, files: usize) -> Limits {
     let limits = ListenerConfig {
         header_read_timeout: config.connections.header_timeout,

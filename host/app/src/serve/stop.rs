@@ -1,8 +1,6 @@
-//! The shutdown: a signal starts it, it is announced, and it ends within the drain timeout even if
-//! work still runs.
-//!
-//! The first signal announces it, the next one ends the delay before the drain, one more ends the
-//! process at once.
+//! The shutdown. The first signal announces it, the next one ends the delay before the drain, and
+//! one more ends the process at once. The process ends within the drain timeout, even if work still
+//! runs.
 
 use std::time::Duration;
 
@@ -29,7 +27,7 @@ impl Signals {
         Ok(Self { terminate: signal(terminate)?, interrupt: signal(interrupt)? })
     }
 
-    /// Wait for the next one.
+    /// Wait for the next signal.
     pub(super) async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
@@ -38,8 +36,8 @@ impl Signals {
     }
 }
 
-/// Be no longer ready, and continue to serve for `delay` or until the next signal: load balancers
-/// must notice first.
+/// Make the server not ready, and continue to serve for `delay` or until the next signal, so that
+/// load balancers notice.
 pub(super) async fn announce(
     signals: &mut Signals,
     shutdown: &Shutdown,
@@ -60,18 +58,19 @@ pub(super) async fn announce(
 }
 
 /// End the process at the next signal, or a little after `drain_timeout`, even if work still runs.
-/// A thread with a runtime of its own does that, because work may hold every thread of the server.
+/// A separate thread with its own runtime does that, because work may hold every thread of the
+/// server.
 pub(super) fn end_within(drain_timeout: Duration, mut signals: Signals, log: Log) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let watch = runtime.and_then(|runtime| {
         let watch = move || {
-            let is_told = runtime.block_on(async {
+            let is_signalled = runtime.block_on(async {
                 tokio::select! {
                     () = tokio::time::sleep(drain_timeout + PATIENCE) => false,
                     () = signals.next() => true,
                 }
             });
-            if is_told {
+            if is_signalled {
                 tracing::warn!(
                     "another signal: ending at once, without waiting for requests under way"
                 );

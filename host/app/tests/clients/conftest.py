@@ -1,7 +1,7 @@
-"""Which cases run, and on what: one run is of one library, `--library`.
+"""The choice of cases and of their library. A run tests one library, given by `--library`.
 
-A case that takes `library` runs on all of tritonclient's; the marker `libraries` names those that it is for
-otherwise. Cases are coroutines and run on one event loop, since a library's client belongs to its loop.
+A case with the argument `library` runs on all libraries of tritonclient, or on those that its marker `libraries`
+names. Cases are coroutines and run on one event loop, since a library's client belongs to its loop.
 Those with the marker `changes_the_server` run last.
 """
 
@@ -19,7 +19,7 @@ pytest.register_assert_rewrite("libraries", "values")
 
 KSERVE = "kserve"
 KSERVE_FILE = "test_kserve.py"
-# Longer than any case takes.
+# The longest time of a case, in seconds.
 PATIENCE_S = 240
 
 
@@ -35,7 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    # Neither imports what only the other needs.
+    # Each kind of library imports only the packages that it needs.
     if not collection_path.name.startswith("test_"):
         return None
     is_kserve = config.getoption("library") == KSERVE
@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a case that is a coroutine, to its end or to the end of patience."""
+    """Run a case that is a coroutine. It fails if it takes too long."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     arguments = pyfuncitem._fixtureinfo.argnames
@@ -66,7 +66,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    # Without waiting for what the libraries of a case that failed left running.
+    # Do not wait for tasks that a failed case left behind.
     status = getattr(config, "exit_status", None)
     if status:
         sys.stdout.flush()
@@ -86,7 +86,7 @@ def runner() -> Iterator[asyncio.Runner]:
 
 @pytest.fixture(scope="session")
 def library(runner: asyncio.Runner, pytestconfig: pytest.Config) -> Iterator[Any]:
-    """The library that this run is of."""
+    """The library of this run."""
     from libraries import TRITON
 
     async def make() -> Any:

@@ -1,4 +1,4 @@
-"""The tritonclient libraries, what they do differently evened out, so that the cases are written once.
+"""The tritonclient libraries behind one interface, so that the cases are written once.
 
 Every call is awaited, whether or not the library is asynchronous, and carries the tenant's key.
 """
@@ -28,26 +28,26 @@ from server import GRPC, HTTP, KEY, PATIENCE_S, bearer
 # Requests at once of the library that has no asynchronous client.
 CONNECTIONS = 8
 
-# A result, or an error in its place.
+# A result, or an error instead of it.
 Answered = tuple[Any, InferenceServerException | None]
 
 
 class Library:
-    """A library: its module, and a client of its."""
+    """A library: its module, and one of its clients."""
 
     protocol: ClassVar[str]
-    # What `infer` can be told about compression.
+    # The arguments of `infer` about compression.
     compressions: ClassVar[list[dict[str, str | None]]]
 
     def __init__(self, module: ModuleType, client: Any) -> None:
         self.module, self.client = module, client
 
     def status(self, status: int) -> str:
-        """The library's word for an HTTP status."""
+        """The library's name of an HTTP status."""
         raise NotImplementedError
 
     def response(self, result: Any) -> dict[str, Any]:
-        """All of a result, but for its tensors' bytes."""
+        """A result without the bytes of its tensors."""
         raise NotImplementedError
 
     async def infer_many(self, model: str, batches: Sequence[np.ndarray]) -> list[Any]:
@@ -55,7 +55,7 @@ class Library:
         raise NotImplementedError
 
     def under_way(self, model: str, array: np.ndarray) -> AbstractAsyncContextManager[None]:
-        """A request under way, given up in the end."""
+        """A request under way, which is cancelled at the end."""
         raise NotImplementedError
 
     async def call(
@@ -66,7 +66,7 @@ class Library:
         headers: Mapping[str, str] = {},
         **options: Any,
     ) -> Any:
-        """What the client's method answers."""
+        """The answer of the client's method."""
         sent = bearer(key) | dict(headers)
         answer = getattr(self.client, method)(*args, headers=sent, **options)
         return await answer if inspect.isawaitable(answer) else answer
@@ -102,7 +102,7 @@ class Library:
         raise AssertionError(f"{method}{args} was not refused: {answer}")
 
     async def ready(self, model: str, version: str = "") -> bool:
-        """Whether the model is ready. Libraries tell a model that is not there in two ways."""
+        """Whether the model is ready. The libraries report a missing model in two ways."""
         try:
             return await self.call("is_model_ready", model, version)
         except InferenceServerException as error:
@@ -157,7 +157,7 @@ class GrpcLibrary(Library):
         401: "UNAUTHENTICATED",
         403: "PERMISSION_DENIED",
         404: "NOT_FOUND",
-        # What tonic says of a message over its limit.
+        # tonic's error for a message over its limit.
         413: "OUT_OF_RANGE",
         415: "INVALID_ARGUMENT",
         429: "RESOURCE_EXHAUSTED",
@@ -182,19 +182,19 @@ class GrpcLibrary(Library):
     async def stream(
         self, requests: Sequence[dict[str, Any]], key: str | None = KEY
     ) -> list[Answered]:
-        """What each request of one stream comes to."""
+        """The result of each request of one stream."""
         raise NotImplementedError
 
 
 def plain(message: Message) -> dict[str, Any]:
-    """A message as a dict, fields of no value among them; 64-bit integers are strings."""
+    """A message as a dict, with its empty fields. 64-bit integers are strings."""
     return MessageToDict(
         message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
     )
 
 
 class Asynchronous(Library):
-    """What the asynchronous libraries do in one way."""
+    """The methods that the asynchronous libraries have in common."""
 
     async def infer_many(self, model: str, batches: Sequence[np.ndarray]) -> list[Any]:
         return await asyncio.gather(*(self.infer(model, batch) for batch in batches))
@@ -225,7 +225,7 @@ class TritonHttp(HttpLibrary):
 
     @asynccontextmanager
     async def under_way(self, model: str, array: np.ndarray) -> AsyncIterator[None]:
-        # This library gives nothing up: its request, on a connection of our own.
+        # This library cannot cancel a request, so the request is sent on a separate connection.
         body, length = self.client.generate_request_body([self.input("input", array)])
         headers = {**bearer(KEY), "inference-header-content-length": str(length)}
         connection = HTTPConnection(HTTP)
@@ -277,7 +277,7 @@ class TritonGrpc(GrpcLibrary):
             for request in requests:
                 self.client.async_stream_infer(**request)
         except InferenceServerException:
-            pass  # The stream has ended, as the callback has been told.
+            pass  # The stream has ended. The callback has the error.
         try:
             return [answers.get(timeout=PATIENCE_S) for _ in requests]
         finally:
@@ -285,7 +285,7 @@ class TritonGrpc(GrpcLibrary):
 
 
 def putting(answers: "Queue[Answered]") -> Callable[[Any, Any], None]:
-    """A callback that puts what it is told into the queue."""
+    """A callback that puts its arguments into the queue."""
     return lambda result, error: answers.put((result, error))
 
 
@@ -317,7 +317,7 @@ def error_of(answer: tuple[int, Mapping[str, str], bytes], status: int) -> str:
     """The text of an error that came over HTTP without a library."""
     got, headers, body = answer
     assert got == status, (got, body)
-    # To the letter: a client looks for just this.
+    # Exactly this text, because a client looks for it.
     assert headers["content-type"] == "application/json", headers
     document = json.loads(body)
     assert list(document) == ["error"] and document["error"], document

@@ -1,4 +1,4 @@
-"""The libraries that a case is for, where it is not all of tritonclient's."""
+"""Markers of cases that are not for all libraries of tritonclient."""
 
 import pytest
 

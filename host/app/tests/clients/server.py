@@ -1,4 +1,4 @@
-"""The server that the cases speak to, and what `oip_clients.rs` has put on it: the tenant `acme` with the models
+"""The server of the cases. `oip_clients.rs` has put on it: the tenant `acme` with the models
 of `GRANTED` and the pipelines `digits` and `ranker`, a tenant `other` with those of `OTHERS`, and a model
 `digits` that is granted to nobody.
 """
@@ -29,7 +29,7 @@ GRANTED |= {"configured", "fixed-rows", "look-up", "ranker", "simple", "waits"}
 OTHERS = {"identity-int64", "ranker"}
 PIPELINES = {"pipeline:digits", "pipeline:ranker"}
 
-# Longer than anything takes that is waited for.
+# The longest wait for a condition.
 PATIENCE_S = 60
 
 
@@ -45,7 +45,7 @@ def send(
     host: str = HTTP,
     key: str = KEY,
 ) -> tuple[int, Message, bytes]:
-    """The status, headers and body that come back, without any of the libraries."""
+    """Send a request without a library. Returns the status, headers and body of the answer."""
     connection = HTTPConnection(host, timeout=PATIENCE_S)
     try:
         connection.request(method, path, body, {**bearer(key), **headers})
@@ -56,27 +56,27 @@ def send(
 
 
 def post(path: str, body: bytes | str, **headers: str) -> tuple[int, Message, bytes]:
-    """The same of a `POST`; the underscores of the headers' names stand for hyphens."""
+    """Send a `POST` in the same way. Underscores in the names of headers stand for hyphens."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return send("POST", path, body, named)
 
 
 def administer(method: str, path: str, body: bytes | str | None = None) -> Any:
-    """What the admin API answers."""
+    """The admin API's answer."""
     status, _, answer = send(method, f"/admin/v1/{path}", body, host=ADMIN, key=ADMIN_TOKEN)
     assert status == 200, answer
     return json.loads(answer)
 
 
 def lane(model: str) -> dict[str, Any]:
-    """What the model's batcher did, as the admin API tells it."""
+    """The figures of the model's batcher from the admin API."""
     return administer("GET", "status")["models"][model]["statistics"]
 
 
 async def until(model: str, **counted: int) -> None:
-    """Wait until the model's batcher has counted this."""
+    """Wait until a counter of the model's batcher has this value."""
     began = time.monotonic()
     while not counted.items() <= lane(model).items():
         assert time.monotonic() - began < PATIENCE_S, lane(model)
-        # An asynchronous library goes on here.
+        # Let asynchronous libraries work.
         await asyncio.sleep(0.002)

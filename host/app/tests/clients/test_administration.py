@@ -1,4 +1,4 @@
-"""What only an administrator does."""
+"""Calls that only an administrator may make."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ async def test_an_earlier_version_is_no_longer_loaded(library: Library) -> None:
 
 @changes_the_server
 async def test_only_an_administrator_loads_and_unloads(library: Library) -> None:
-    # Of those that no pipeline needs.
+    # Models that no pipeline needs.
     model = "identity-fp32"
 
     def request() -> list[Any]:

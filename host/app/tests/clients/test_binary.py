@@ -1,4 +1,4 @@
-"""Tensors as JSON, as bytes and as raw contents, and bodies that are wrongly put together."""
+"""Tensors as JSON, as bytes and as raw contents, and malformed bodies."""
 
 import gzip
 import json
@@ -112,7 +112,7 @@ async def test_binary_lengths_that_do_not_add_up_are_refused() -> None:
 
 @once_over_http
 async def test_a_body_may_be_one_raw_tensor() -> None:
-    # Of a text, its bytes, without the length that goes before it elsewhere.
+    # The raw body of a text has its bytes alone, without their length.
     text = 'grüße "😀"\n'.encode()
     cases = [
         ("ranker", features(1).tobytes(), [1, 1]),
@@ -155,7 +155,7 @@ async def test_answers_are_compressed_where_that_is_asked_for() -> None:
     status, headers, answer = post(infer, body, accept_encoding="gzip")
     assert status == 200 and headers["content-encoding"] == "gzip", headers
     assert json.loads(gzip.decompress(answer))["outputs"][0]["data"] == tensor["data"]
-    # tritonclient.http.aio asks for these, and undoes gzip and deflate of an inference only.
+    # tritonclient.http.aio accepts these encodings, but decodes gzip and deflate only in an inference.
     default = "gzip, deflate, br, zstd"
     assert post(infer, body, accept_encoding=default)[1]["content-encoding"] in (
         None,

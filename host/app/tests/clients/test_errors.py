@@ -1,4 +1,4 @@
-"""What is refused, and that it harms nobody."""
+"""Requests that are refused. They do not affect other requests."""
 
 import base64
 from typing import Any
@@ -37,7 +37,7 @@ async def test_inputs_that_do_not_fit_are_refused(library: Library) -> None:
         return np.array([row], dtype=np.object_)
 
     def reshaped(array: np.ndarray, shape: list[int]) -> Any:
-        """Says another shape than its bytes have."""
+        """An input whose shape does not fit its bytes."""
         return library.input("input", array).set_shape(shape)
 
     cases = [
@@ -63,7 +63,7 @@ async def test_inputs_that_do_not_fit_are_refused(library: Library) -> None:
     outputs = [library.module.InferRequestedOutput("outptu")]
     message = await library.refused(400, "infer", "ranker", [tensor((1, 32))], outputs=outputs)
     assert "outptu" in message, message
-    # Nothing of it harms the next one.
+    # The next request is not affected.
     assert (await library.infer("ranker", features(2))).as_numpy("output").shape == (2, 1)
 
 
@@ -86,7 +86,7 @@ async def test_classification_is_refused(library: Library) -> None:
     inputs = [library.input("input", features(1))]
     message = await library.refused(501, "infer", "ranker", inputs, outputs=outputs)
     assert "classification" in message, message
-    # None asked for, in so many words.
+    # The empty list asks for no outputs explicitly.
     output = library.module.InferRequestedOutput("output")
     if hasattr(output, "_output"):
         output._output.parameters["classification"].int64_param = 0

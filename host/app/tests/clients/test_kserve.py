@@ -170,7 +170,7 @@ async def test_wrong_requests_are_refused(library: Library) -> None:
             await library.infer("rest", sent, key=key)
         except httpx.HTTPStatusError as error:
             assert error.response.status_code == status, error
-            # The client quotes the server's words only where they came as application/json.
+            # The client shows the server's text only if it came as application/json.
             words = error.response.json()["error"]
             assert words and words in str(error) and named in words, error
         else:

@@ -1,4 +1,4 @@
-"""What the server and its models say of themselves."""
+"""Metadata of the server and of its models."""
 
 import json
 
@@ -46,7 +46,7 @@ async def test_models_say_how_they_are_configured(library: Library) -> None:
     assert document["name"] == "ranker" and int(document["max_batch_size"]) > 1, document
     assert "dynamic_batching" in document and "sequence_batching" not in document, document
     assert document["platform"] or document["backend"], document
-    # As Triton has it, without the dimension of the batch.
+    # Triton's form, without the dimension of the batch.
     for tensors, name, sizes in (("input", "input", [32]), ("output", "output", [1])):
         [tensor] = document[tensors]
         assert (tensor["name"], tensor["data_type"]) == (name, "TYPE_FP32"), document

@@ -45,7 +45,7 @@ async def test_a_full_queue_says_when_to_come_back(library: HttpLibrary) -> None
 @over_grpc
 async def test_a_deadline_reaches_the_batcher(library: GrpcLibrary) -> None:
     inputs = [library.input("input", features(1))]
-    # Of the second the client knows nothing: the answer is the server's.
+    # The client does not check the second one: the answer is the server's.
     for deadline in ({"client_timeout": 0.05}, {"headers": {"grpc-timeout": "50m"}}):
         before = lane("waits")
         message = await library.refused(504, "infer", "waits", inputs, **deadline)

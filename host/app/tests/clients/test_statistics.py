@@ -1,4 +1,4 @@
-"""What models count."""
+"""The statistics of models."""
 
 from typing import Any
 

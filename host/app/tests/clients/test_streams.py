@@ -87,7 +87,7 @@ async def test_a_streams_deadline_is_that_of_all_its_requests(library: GrpcLibra
                 yield next(answers)
             asked.put(None)
 
-    # The deadline is found to be over by the one who waits, or by the queue.
+    # The waiting request or the queue finds that the deadline has passed.
     late = ("no answer within ", "the deadline passed ")
     for answer in await asyncio.to_thread(lambda: list(talk())):
         assert answer.error_message.startswith(late), answer

@@ -49,7 +49,7 @@ def edges(datatype: str, finite: bool = False) -> np.ndarray:
 
 
 def batches(datatype: str, **options: bool) -> list[np.ndarray]:
-    """Batches of 1 and of 5 rows, and such that do not lie in memory row by row."""
+    """Batches of 1 and of 5 rows, and batches whose rows are not contiguous in memory."""
     row = edges(datatype, **options)
     five = np.stack([np.roll(row, index) for index in range(5)])
     return [five[:1], five, five[::2, ::-1], np.asfortranarray(five)]
@@ -60,14 +60,14 @@ def features(rows: int) -> np.ndarray:
 
 
 def flat(array: np.ndarray) -> list[Any] | bytes:
-    """Elements that compare as they are, bit by bit."""
+    """Elements that can be compared bit by bit."""
     if array.dtype == np.object_:
         return [e.encode() if isinstance(e, str) else e for e in array.flatten()]
     return array.tobytes()
 
 
 def assert_same(result: Any, sent: np.ndarray) -> None:
-    """The answer of an identity model is what was sent."""
+    """Check that the answer of an identity model equals the input."""
     got = result.as_numpy("output")
     assert got.shape == sent.shape and got.dtype == sent.dtype, (got, sent)
     assert flat(got) == flat(sent), (got, sent)

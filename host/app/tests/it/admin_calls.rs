@@ -3,9 +3,9 @@
 use serde_json::json;
 
 use crate::support::files;
-use crate::support::raw::Raw;
+use crate::support::raw::{self, Raw};
 use crate::support::server::Server;
-use crate::support::setup::{ADMIN_TOKEN, Setup};
+use crate::support::setup::Setup;
 
 #[test]
 fn every_call_leaves_a_line_in_the_log() {
@@ -72,27 +72,19 @@ fn answers_end_in_a_newline() {
     assert!(server.admin.get("/admin/v1/status").text().ends_with("}\n"));
 }
 
-/// The head of an upload of `len` bytes.
-fn head(path: &str, len: usize) -> String {
-    format!(
-        "PUT /admin/v1/{path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\
-         authorization: Bearer {ADMIN_TOKEN}\r\ncontent-length: {len}\r\n\r\n"
-    )
-}
-
 #[test]
 fn an_upload_that_does_not_come_is_given_up() {
     let server = Setup::new().flag("--upload-timeout-s", "1").start();
     server.open_tenant("acme");
     for path in ["models/digits", "tenants/acme/plugins/digits", "tenants/other"] {
-        let mut upload = Raw::sent(&server.admin, &head(path, 100));
+        let mut upload = Raw::sent(&server.admin, &raw::last_upload(path, 100));
         upload.send(b"{\"open\": true");
         let named = ["the body did not arrive within 1 s: only 13 bytes arrived"];
         upload.answer().refused(408, "request_timeout", &named);
     }
     assert_eq!(server.release(), 1);
     let model = files::model("digits");
-    let mut upload = Raw::sent(&server.admin, &head("models/digits", model.len()));
+    let mut upload = Raw::sent(&server.admin, &raw::last_upload("models/digits", model.len()));
     upload.send(&model);
     assert_eq!(upload.answer().ok()["release"], 2);
 }

@@ -12,7 +12,7 @@ use crate::support::onnx;
 use crate::support::server::Server;
 use crate::support::setup::{ADMIN_TOKEN, Setup};
 
-/// Long enough for a busy machine, and far below what a test waits for at most.
+/// A timeout that is enough on a busy machine, and far below the longest wait of a test.
 const GENEROUS: Duration = Duration::from_secs(60);
 
 /// A server whose tenant `acme`, which needs no key, may run `model`.
@@ -59,8 +59,8 @@ fn a_run_without_end_is_ended_and_the_model_serves_on() {
     for times in 1..=2 {
         let late = take_turns(&server, ENDLESS);
         assert_eq!(late.status, 504, "{}", late.text());
-        // There is one instance: it answers only if the run before it has ended. Its queue may be
-        // held to be too long until then.
+        // The model has one instance, which answers only when the run before has ended. Until then
+        // the server may expect its queue to be too long.
         let answer = eventually_some("the instance answers again", || {
             Some(take_turns(&server, 3)).filter(|answer| answer.status == 200)
         });
@@ -85,19 +85,19 @@ fn a_run_that_asks_for_all_memory_fails_and_the_model_serves_on() {
     let limit = 256 << 20;
     let setup = Setup::new().flag("--model-run-memory-bytes", &limit.to_string());
     let server = granted(setup, "wide", &onnx::columns_from_input());
-    // With tract to stand by, which has no limit.
+    // tract is the second provider. It has no limit.
     let both = json!({ "providers": ["cpu", "tract"] });
     server.put_json("models/wide/config", &both);
     let result = |columns| widen(&server, columns).ok()["outputs"][0]["data"].clone();
     assert_eq!(result(3), json!([1.0]));
     let before = server.resident_bytes();
     server.forget_peak();
-    // 32 GiB, and a little too much.
+    // 32 GiB, and a little more than the limit.
     for columns in [8 << 30, 65 << 20] {
         let refused = widen(&server, columns);
         assert_eq!(refused.status, 500, "{}", refused.text());
         assert!(refused.text().contains("model_run_memory_bytes"), "{}", refused.text());
-        // These fit, the second only once the memory of the first is given back.
+        // Both fit. The second one fits only when the memory of the first is free again.
         for columns in [30 << 20, 60 << 20, 3] {
             assert_eq!(result(columns), json!([1.0]), "{columns}");
         }

@@ -1,8 +1,8 @@
 //! Everything that the plugin `hostile` does, and the answers to its callers.
 //!
-//! Deeds that one sentence describes have a test of their own; those that only cost the host
-//! something are done one after the other on one server, and each may end in one of several ways:
-//! which limit comes first depends on the machine.
+//! Deeds with one certain end have a test each. Deeds that only cost the host something are done
+//! one after the other on one server. Each of these may end in several ways, because the machine
+//! decides which limit it reaches first.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ struct Deed {
     answer: Answer,
 }
 
-/// The deed done in the pipeline, on a server of its own.
+/// Do the deed in this pipeline, on a new server.
 fn done_in(pipeline: &str, deed: &str, body: &[u8]) -> Deed {
     let server = Server::start();
     server.hostile("acme");
@@ -24,19 +24,19 @@ fn done_in(pipeline: &str, deed: &str, body: &[u8]) -> Deed {
     Deed { server, answer }
 }
 
-/// The deed done with the limits that pipelines have by themselves.
+/// Do the deed with a pipeline's default limits.
 fn done(deed: &str) -> Deed {
     done_in("hostile", deed, b"")
 }
 
-/// The deed done with so much time that it runs into another limit first.
+/// Do the deed with so much time that it reaches another limit first.
 fn done_slowly(deed: &str) -> Deed {
     done_in("patient", deed, b"")
 }
 
 impl Deed {
-    /// Fails unless the request was refused so, and the server still serves the next one. Returns
-    /// the detail.
+    /// Fails unless the request was refused with this status and code, and the server still serves.
+    /// Returns the detail.
     #[track_caller]
     fn refused(&mut self, status: u16, code: &str, named: &[&str]) -> String {
         let detail = self.answer.refused(status, code, named);
@@ -119,7 +119,7 @@ fn flood_log() {
     deed.assert_still_serves();
     let log = deed.server.log_with("plugin went over its log budget");
     assert_eq!(log.matches("plugin went over its log budget").count(), 1);
-    assert!(log.contains(&"x".repeat(1000)), "what is within the budget is logged");
+    assert!(log.contains(&"x".repeat(1000)), "lines within the budget are logged");
     assert!(log.len() < 1 << 20, "{} bytes", log.len());
 }
 
@@ -221,8 +221,8 @@ impl Deeds {
         Self { server }
     }
 
-    /// Fails unless the call ends in a way that its deed may, and the server is there for the next
-    /// one, and no larger than it may be.
+    /// Fails unless the call has an end that its deed may have, the server still serves, and its
+    /// memory is within [`RESIDENT_BYTES_MAX`].
     #[track_caller]
     fn ends(&mut self, deed: &str) -> Answer {
         let path = format!("/v1/acme/infer/hostile?do={deed}");

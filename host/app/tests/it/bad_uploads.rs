@@ -9,13 +9,13 @@ use crate::support::guests;
 use crate::support::modules::{ANSWER, Guest, honest};
 use crate::support::server::Server;
 
-/// A component without imports and exports: the preamble alone.
+/// A component without imports and exports: only its preamble.
 const EMPTY_COMPONENT: &[u8] = b"\0asm\x0d\0\x01\0";
 
-/// A core module of nothing, as `rustc` without the SDK would make it.
+/// An empty core module, which has no component type.
 const EMPTY_MODULE: &[u8] = b"\0asm\x01\0\0\0";
 
-/// Upload `file` in place of a version that works, and see that this one serves on.
+/// Upload `file` in place of a version that works. Fails unless the old version continues to serve.
 #[track_caller]
 fn uploaded(path: &str, file: &[u8]) -> Answer {
     let mut server = Server::start();
@@ -91,7 +91,7 @@ fn a_component_with_unknown_imports() {
     plugin_refused(&renamed, &named);
 }
 
-/// The file with one name everywhere in place of another of the same length.
+/// The file with one name replaced everywhere by another one of the same length.
 fn replaced(file: &[u8], name: &[u8], other: &[u8]) -> Vec<u8> {
     assert_eq!(name.len(), other.len());
     let mut file = file.to_vec();

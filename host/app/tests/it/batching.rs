@@ -1,4 +1,4 @@
-//! A model's batching, as its configuration says, changed while the server runs.
+//! A model's batching, by its configuration, which changes while the server runs.
 
 use std::time::{Duration, Instant};
 
@@ -16,8 +16,7 @@ fn a_preferred_size_is_waited_for_and_a_new_configuration_applies_at_once() {
     server.digits("acme");
     let config = json!({ "max_queue_delay_us": 60_000_000, "preferred_batch_sizes": [2] });
     server.put_json("models/digits/config", &config);
-    // Neither is answered before the other has come, or a minute has passed, which is over the
-    // timeout.
+    // Each waits for the other one, for at most a minute. That is longer than the timeout.
     std::thread::scope(|scope| {
         for digit in [1, 6] {
             let server = &server;
@@ -30,8 +29,8 @@ fn a_preferred_size_is_waited_for_and_a_new_configuration_applies_at_once() {
     server.assert_reads("acme", 3);
 }
 
-/// A request waits for a second one, which never comes. The queue gets another limit meanwhile, and
-/// then no delay.
+/// A request waits for a second one, which never comes. Meanwhile the queue's limit changes, and
+/// then its delay is set to zero.
 #[test]
 fn a_changed_queue_limit_takes_effect_at_once_and_loads_nothing() {
     let server = Server::start();
@@ -55,7 +54,7 @@ fn a_changed_queue_limit_takes_effect_at_once_and_loads_nothing() {
         assert_eq!(model()["config"]["default_queue_policy"]["max_queue_size"], 1);
         let refused = server.data.post("/v1/acme/infer/digits", &files::digit(6));
         refused.refused(429, "queue_full", &["priority level"]);
-        // Now the one that waits is due.
+        // The waiting request is due now.
         configure(&json!({}));
     });
     let model = model();
@@ -85,7 +84,7 @@ fn what_is_queued_for_longer_than_its_level_allows_is_refused() {
     assert_eq!((&statistics["expired"], &statistics["batches"]), (&json!(1), &json!(0)));
 }
 
-/// A request of so many rows as one tensor for `digits`.
+/// A request of this many rows in one tensor for `digits`.
 fn many_digits(rows: usize) -> InferBody {
     let data = vec![0; rows * 28 * 28 * size_of::<f32>()];
     let shape = [rows, 1, 28, 28];
@@ -113,13 +112,12 @@ fn what_cannot_be_answered_in_time_is_refused_early() {
     let batch_ms = statistics()["compute_infer_us"].as_u64().unwrap() / 1000;
     let limits = json!({ "timeout_ms": (batch_ms / 2).max(1) });
     server.pipeline("acme", "hurried", &processor("digits", limits));
-    // Waiting requests must not run out of time while hurried ones are tried.
+    // The waiting requests must not expire while hurried ones are tried.
     server.pipeline("acme", "digits", &processor("digits", json!({ "timeout_ms": 100_000 })));
     std::thread::scope(|scope| {
         scope.spawn(|| server.assert_reads("acme", 1));
         eventually("one row is queued", || statistics()["queued_rows"] == 1);
-        // Its time may be over before it comes to the model, where the plugin has to wait for a
-        // core.
+        // It may expire before it reaches the model, if the plugin has to wait for a core.
         let refused = eventually_some("one comes to the model in time", || {
             let hurried = server.data.post("/v1/acme/infer/hurried", &files::digit(3));
             (hurried.status != 504).then_some(hurried)
@@ -127,7 +125,7 @@ fn what_cannot_be_answered_in_time_is_refused_early() {
         refused.refused(503, "overloaded", &["too busy to answer in time"]);
         assert!(refused.header("retry-after").parse::<u64>().unwrap() > batch_ms / 1000);
         assert_ne!(statistics()["refused_early"], 0);
-        // The second one, which has the time.
+        // The second request, which has enough time.
         server.assert_reads("acme", 6);
     });
     assert_eq!(statistics()["batch_sizes"], json!({ "2": 1, "4096": 1 }));

@@ -87,7 +87,7 @@ fn a_wrong_flag_is_named_with_its_value() {
 
 #[test]
 fn a_server_that_does_not_run() {
-    // Bound and closed again: nothing listens there.
+    // The port was bound and closed again, so nothing listens there.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let said = push_refused(&["--tenant", "acme", "--admin", &address]);
     assert_line_names(&said, &[&address, "nothing listens", "does `gristmill serve` run there?"]);
@@ -113,7 +113,7 @@ fn a_server_of_somebody_else() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let (mut stream, _) = other.accept().unwrap();
-            // All of the request is read, so that closing does not reset the connection.
+            // Read the whole request, because closing would otherwise reset the connection.
             let mut reader = std::io::BufReader::new(stream.try_clone().unwrap());
             let mut length = 0;
             loop {
@@ -174,7 +174,7 @@ fn a_folder_that_is_no_plugin() {
     assert_line_names(&said, &["\"shared\" has no cdylib", "crate-type"]);
 }
 
-/// Bytes or a number, as the table of limits writes them.
+/// The value of a number or of bytes in the form of the table of limits.
 fn number(cell: &str) -> u64 {
     let (number, unit) = cell.split_once(' ').unwrap_or((cell, ""));
     let shift = match unit {
@@ -202,7 +202,7 @@ fn the_table_of_limits_says_what_the_server_allows() {
         };
         let (least, most) = cells[2].split_once(" to ").unwrap();
         let most = match most {
-            // By default the most is the default.
+            // The largest value is the default.
             "`plugin_memory_bytes`" => number(cells[1]),
             cell => number(cell),
         };

@@ -41,7 +41,7 @@ fn the_same_new_file_put_many_times_at_once() {
     }
     server.assert_alive();
     server.assert_reads_digits("acme");
-    // The code of the 199 that were replaced is gone with the next release.
+    // The next release removes the code of the 199 replaced plugins.
     server.open_tenant("other");
     assert_eq!(code_of(&server.kill()).len(), 2);
 }
@@ -83,7 +83,7 @@ fn two_servers_on_one_cache_directory() {
     assert!(!server.log().contains("compiled code unusable"), "{}", server.log());
 }
 
-/// A server with two plugins, whose compiled code is spoilt, and which is started again.
+/// A server with two plugins that starts again after their compiled code was damaged.
 #[track_caller]
 fn spoilt(spoil: impl FnOnce(&Path, &Path)) {
     let server = Server::start();
@@ -100,7 +100,7 @@ fn spoilt(spoil: impl FnOnce(&Path, &Path)) {
     assert_eq!((answer.status, answer.text().as_str()), (200, "harmless"));
     let log = server.log_with("compiled code unusable");
     assert_eq!(log.matches("compiled code unusable, compiling anew").count(), 1, "{log}");
-    // It is whole again.
+    // The code is whole again.
     let server = server.kill().start();
     server.assert_reads_digits("acme");
     assert_eq!(server.log().matches("compiled code unusable").count(), 1, "{}", server.log());

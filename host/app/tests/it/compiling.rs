@@ -7,11 +7,15 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::support::eventually::{eventually, eventually_some};
+use crate::support::raw::{self, Raw};
 use crate::support::server::Server;
 use crate::support::setup::Setup;
 use crate::support::{files, guests, load};
 
-/// Until a plugin is being compiled: the child's process.
+/// The path of the plugin that takes long to compile.
+const BOMB_PATH: &str = "tenants/acme/plugins/bomb";
+
+/// Wait until a plugin is being compiled. Returns the child's process id.
 #[track_caller]
 fn until_compiling(server: &Server) -> u32 {
     let is_running = |job: &Value| job["state"] == "running" && job["job"] == "compile-plugin";
@@ -21,7 +25,7 @@ fn until_compiling(server: &Server) -> u32 {
     eventually_some("it has a child", || server.children().first().copied())
 }
 
-/// Until no process of this number is left.
+/// Wait until this process has ended.
 #[track_caller]
 fn until_gone(process: u32) {
     eventually("the child has ended", || {
@@ -92,13 +96,7 @@ fn a_child_ends_with_its_client() {
     let server = Server::start();
     server.open_tenant("acme");
     let bomb = guests::bomb();
-    let head = format!(
-        "PUT /admin/v1/tenants/acme/plugins/bomb HTTP/1.1\r\nhost: x\r\n\
-         authorization: Bearer {}\r\ncontent-length: {}\r\n\r\n",
-        crate::support::setup::ADMIN_TOKEN,
-        bomb.len()
-    );
-    let mut request = crate::support::raw::Raw::sent(&server.admin, &head);
+    let mut request = Raw::sent(&server.admin, &raw::upload(BOMB_PATH, bomb.len()));
     request.send(&bomb);
     let child = until_compiling(&server);
     drop(request);
@@ -135,18 +133,13 @@ fn a_termination_ends_children_at_once() {
 fn a_child_ends_with_a_server_that_is_killed() {
     let server = Server::start();
     server.open_tenant("acme");
-    let head = format!(
-        "PUT /admin/v1/tenants/acme/plugins/bomb HTTP/1.1\r\nhost: x\r\n\
-         authorization: Bearer {}\r\ncontent-length: {}\r\n\r\n",
-        crate::support::setup::ADMIN_TOKEN,
-        guests::bomb().len()
-    );
-    let mut request = crate::support::raw::Raw::sent(&server.admin, &head);
-    request.send(&guests::bomb());
+    let bomb = guests::bomb();
+    let mut request = Raw::sent(&server.admin, &raw::upload(BOMB_PATH, bomb.len()));
+    request.send(&bomb);
     let child = until_compiling(&server);
     let setup = server.kill();
     until_gone(child);
-    // What the child had begun to write is removed by the next start.
+    // The next start removes the file that the child had begun to write.
     let compiled = setup.data_dir().join("compiled");
     let server = setup.start();
     let aside = files_below(&compiled).into_iter().filter(|path| path.ends_with(".tmp"));
@@ -185,7 +178,7 @@ fn a_child_has_a_low_priority_and_nothing_of_the_server() {
     let open = fs::read_dir(format!("/proc/{child}/fd")).unwrap();
     let open = open.filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
     let open: Vec<_> = open.filter(|path| path.starts_with(&data)).collect();
-    // The file that its answer goes to, as its standard output.
+    // Only the file for its answer, which is its standard output.
     assert_eq!(open.len(), 1, "{open:?}");
     server.kill();
     drop(upload);

@@ -32,7 +32,7 @@ fn idle_connections_make_room_for_others_and_for_the_operator() {
     server.put("models/identity", include_bytes!("../fixtures/identity-fp32.onnx"));
     server.put_json("tenants/acme", &json!({ "open": true, "models": ["identity"] }));
     let head = raw::post("/v2/models/identity/infer", &["content-length: 9"]);
-    // In use all the time: its body is on its way.
+    // This connection is in use all the time, because its body is incomplete.
     let mut in_use = Raw::sent(&server.data, &head);
     let never_used: Vec<_> = (0..400).map(|_| Raw::open(&server.data)).collect();
     let admin: Vec<_> = (0..100).map(|_| Raw::open(&server.admin)).collect();
@@ -53,11 +53,11 @@ fn idle_connections_make_room_for_others_and_for_the_operator() {
 fn idle_grpc_connections_make_room() {
     let server = sixteen_places().start();
     let mut idle: Vec<_> = (0..16).map(|_| h2::connect(&server.grpc)).collect();
-    // One more, and one of the data plane, whose places are the same.
+    // One more connection of gRPC, and one of the data plane, which shares its places.
     let mut newcomer = h2::connect(&server.grpc);
     assert!(h2::call(&mut newcomer, "ServerLive", b""));
     assert_eq!(server.data.get("/livez").status, 200);
-    // The first one is told, and closed.
+    // The first connection gets a GOAWAY and is closed.
     let mut kinds = Vec::new();
     while let Some((kind, ..)) = h2::next(&mut idle[0]) {
         kinds.push(kind);
@@ -94,8 +94,8 @@ fn a_call_that_came_before_its_connection_was_to_close_is_answered() {
     let mut idle: Vec<_> = (0..16).map(|_| h2::connect(&server.grpc)).collect();
     let newcomer = TcpStream::connect(&server.grpc).unwrap();
     h2::read_until(&mut idle[0], h2::GOAWAY);
-    // The server does not know yet that this was read. The call has its own time: its message never
-    // comes.
+    // The server does not know yet that the client has read this. The call ends by its own timeout,
+    // because its message never comes.
     h2::begin(&mut idle[0], "/inference.GRPCInferenceService/ServerLive");
     h2::read_until(&mut idle[0], h2::HEADERS);
     h2::assert_closes(&mut idle[0]);
@@ -175,7 +175,7 @@ fn a_request_names_its_host_once() {
             );
         }
     }
-    // As HTTP/1.0 has it.
+    // HTTP/1.0 needs no host.
     let answer = Raw::sent(&server.data, "GET /livez HTTP/1.0\r\n\r\n").answer();
     assert_eq!(answer.status, 200);
 }
@@ -190,7 +190,7 @@ fn an_http2_head_that_stays_open_is_timed_out() {
         open.write_all(part).unwrap();
         while h2::next(&mut open).is_some() {}
     }
-    // One without any head may wait.
+    // A connection without a request may wait.
     let mut idle = h2::connect(&server.grpc);
     let mut stalls: TcpStream = h2::connect(&server.grpc);
     stalls.write_all(&whole).unwrap();
@@ -205,7 +205,7 @@ fn a_streams_message_that_does_not_arrive_ends_the_stream() {
     let mut stream = h2::connect(&server.grpc);
     h2::begin(&mut stream, "/inference.GRPCInferenceService/ModelStreamInfer");
     stream.write_all(&h2::frame(h2::DATA, 0, 1, &[0, 0, 0, 1, 0, 7])).unwrap();
-    // Its last headers say why.
+    // The last headers have the reason.
     loop {
         let (kind, flags, _) = h2::next(&mut stream).expect("an answer");
         if kind == h2::HEADERS && flags & h2::END_STREAM != 0 {

@@ -21,7 +21,7 @@ fn start() -> Server {
     server
 }
 
-/// Delete it, with its users.
+/// Delete it together with its users.
 #[track_caller]
 fn cascade(server: &Server, path: &str) -> Value {
     server.admin.delete(&format!("/admin/v1/{path}?cascade=true")).ok()

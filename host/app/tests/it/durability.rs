@@ -10,7 +10,7 @@ use crate::support::raw::{self, Raw};
 use crate::support::server::Server;
 use crate::support::setup::Setup;
 
-/// All that the status says, but for counters.
+/// The status without its counters.
 fn state_of(server: &Server) -> Value {
     let mut status = server.status();
     for (_, model) in status["models"].as_object_mut().unwrap() {
@@ -124,7 +124,7 @@ fn a_damaged_model_takes_only_its_own_pipelines_along() {
     assert_eq!(status["models"]["ranker"]["state"], "failed");
     assert_eq!(status["tenants"]["other"]["pipelines"]["ranker"]["state"], "unavailable");
     server.log_with("not served");
-    // Changes that have nothing to do with it are still taken.
+    // The server still accepts changes that do not concern the model.
     server.digits("third");
     server.assert_reads("third", 1);
 }

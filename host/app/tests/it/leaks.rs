@@ -15,10 +15,10 @@ mod dice;
 #[path = "../../../imaging/tests/it/sketch.rs"]
 mod sketch;
 
-/// The bytes that the other tenant sends, over and over.
+/// The bytes that the other tenant sends again and again.
 const SECRET: &[u8; 8] = b"\xf3secret\x9b";
 
-/// Pictures of this size take a buffer of the same class as the secrets that come before them.
+/// Pictures of this size take a buffer of the same class as the secrets before them.
 const WIDTH: u32 = 200;
 const HEIGHT: u32 = 150;
 

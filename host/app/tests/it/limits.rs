@@ -13,7 +13,7 @@ use crate::support::setup::Setup;
 fn a_request_is_over_at_its_deadline() {
     let server = Server::start();
     server.hostile("acme");
-    // Long enough for the rest of a call on a busy machine, so that only the endless part is late.
+    // Enough for an honest call on a busy machine, so that only the endless one is late.
     let limits = json!({ "timeout_ms": 2000, "cpu_ms": 60_000 });
     server.pipeline("acme", "hurried", &processor("hostile", limits));
     for deed in ["loop", "post-loop"] {
@@ -27,7 +27,7 @@ fn a_request_is_over_at_its_deadline() {
 fn a_caller_that_hangs_up_ends_its_call() {
     let server = Setup::new().flag("--concurrent-plugin-calls", "1").start();
     server.hostile("acme");
-    // Long enough for an honest call on a busy machine, so that only a missing place refuses it.
+    // Enough for an honest call on a busy machine, so that it is refused only for want of a place.
     let limits = json!({ "timeout_ms": 2000 });
     server.pipeline("acme", "hurried", &processor("hostile", limits));
     let head = raw::post("/v1/acme/infer/patient?do=loop", &["content-length: 0"]);

@@ -14,7 +14,7 @@ use crate::support::modules::{
 use crate::support::server::Server;
 use crate::support::setup::Setup;
 
-/// Keeps all cores busy while it lives.
+/// Run `body` while other threads keep all cores busy.
 fn beside_a_full_load<R>(body: impl FnOnce() -> R) -> R {
     let ended = AtomicBool::new(false);
     let cores = thread::available_parallelism().map_or(2, usize::from);
@@ -45,8 +45,8 @@ fn a_long_call_runs_off_the_serving_threads() {
     assert!(serving <= 500, "long calls took {long} ms, serving threads {serving} ms");
 }
 
-/// Softmax over a row of 50,000, a thousand times, without a loop: nothing interrupts the guest's
-/// own code.
+/// Computes the softmax of a row of 50,000 values a thousand times, without a loop, so that the
+/// host cannot interrupt the guest's own code.
 fn softmaxes(code: &mut InstructionSink<'_>) {
     store(code, ROW, 1);
     store(code, ROW + 4, 50_000);
@@ -61,7 +61,7 @@ fn softmaxes(code: &mut InstructionSink<'_>) {
     code.i32_const(ANSWER);
 }
 
-/// Where its shape and its results lie.
+/// The addresses of the shape and of the results.
 const ROW: i32 = 640;
 const SOFTENED: i32 = 656;
 

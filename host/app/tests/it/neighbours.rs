@@ -6,8 +6,8 @@ use crate::support::deeds::{bomb_picture, ends_of, small_picture};
 use crate::support::load::under_load;
 use crate::support::server::Server;
 
-/// The ends that a deed may have here. Beside many others, each deed may also end with a timeout,
-/// and with 429 if the others hold all of the tenant's budget.
+/// The ends that a deed may have here. Many deeds run at once, so each may also end with a timeout,
+/// or with 429 if the others hold the whole budget of the tenant.
 const DEEDS: [&str; 36] = [
     "trap",
     "post-trap",
@@ -78,8 +78,8 @@ fn misbehave(server: &Server) {
                 let path = format!("/v1/hostile/infer/hostile?do={deed}");
                 let picture = if deed == "bomb" { bomb_picture() } else { small_picture() };
                 let answer = server.data.post(&path, &picture);
-                // Deeds share their tenant's budget and places: on a busy machine some come too
-                // late.
+                // The deeds share their tenant's budget and places, so some may come too late on a
+                // busy machine.
                 let waited = [429, 504].contains(&answer.status);
                 let contained =
                     waited || ends_of(deed).iter().any(|(status, _)| *status == answer.status);

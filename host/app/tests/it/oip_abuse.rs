@@ -1,5 +1,5 @@
-//! Requests that no client of the Open Inference Protocol should send, and many clients at once:
-//! they get an error or a closed connection, and other clients are not affected.
+//! Requests that no client of the Open Inference Protocol should send, and many clients at once.
+//! They get an error or a closed connection, and other clients are not affected.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -17,7 +17,7 @@ use crate::support::setup::Setup;
 
 const PATH: &str = "/v2/models/ranker/infer";
 
-/// A server with `ranker`, granted to a tenant that needs no key.
+/// A server with the model `ranker`, which a tenant without a key may run.
 fn ranker(setup: Setup) -> Server {
     let server = setup.flag("--open-tenant", "acme").start();
     server.admin.put("/admin/v1/models/ranker", &files::model("ranker")).ok();
@@ -116,7 +116,7 @@ fn clients_that_leave_or_never_finish() {
     for _ in 0..50 {
         let head =
             raw::post(PATH, &["content-length: 1000000", "inference-header-content-length: 200"]);
-        // Dropped with most of the body still to come.
+        // The connection is dropped before most of the body is sent.
         Raw::sent(&server.data, &head).send(&[b' '; 5000]);
     }
     serves(&mut server);
@@ -159,8 +159,8 @@ fn refused_requests_and_the_connections_they_came_by() {
         assert!(head.starts_with("HTTP/1.1 200 ") && !head.contains("close"), "{head}");
         client.read_until("]}]}");
     }
-    // It does not wait for a body that does not come, is large, or needs `100 Continue`; the answer
-    // says so.
+    // The server does not wait for a body that does not come, is large, or needs `100 Continue`.
+    // The answer says that the connection closes.
     for lost in [
         nothing(&["content-length: 9"]),
         nothing(&["content-length: 900000"]),
@@ -170,7 +170,7 @@ fn refused_requests_and_the_connections_they_came_by() {
         assert_eq!(answer.header("connection"), "close", "{lost}");
         answer.refused_by_protocol(404, &["nothing"]);
     }
-    // Nothing is read for a client that was not admitted.
+    // The body of a client without a key is not read.
     let load = raw::post("/v2/repository/models/ranker/load", &["content-length: 9"]);
     let answer = Raw::sent(&server.data, &format!("{load}no object")).read_until("}");
     assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
@@ -240,7 +240,7 @@ fn connections_that_were_used_and_wait() {
     let row = row().to_string();
     let large = format!("{row}{}", " ".repeat(100_000));
     for used in idle.iter_mut().take(100) {
-        // Two at once, the second of them in part; then a large one.
+        // Two messages at once, the second one in part; then a large one.
         let (first, rest) = live.split_at(10);
         used.send(format!("{live}{first}").as_bytes());
         used.read_until("live");
@@ -273,7 +273,7 @@ fn streams_that_are_reset_at_once() {
             }
         }
     });
-    // Frames until the server says that it is enough, and closes.
+    // Send frames until the server closes the connection.
     let mut last = 0;
     while last != h2::GOAWAY
         && let Some((kind, ..)) = h2::next(&mut answered)

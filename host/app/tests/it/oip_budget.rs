@@ -18,15 +18,15 @@ use crate::support::setup::Setup;
 const PATH: &str = "/v2/models/identity/infer";
 const MIB: usize = 1 << 20;
 
-/// A server whose tenants `acme`, which needs no key, and `globex` may hold as much as the largest
-/// request is.
+/// A server with the tenants `acme`, which needs no key, and `globex`. Each may hold as many bytes
+/// as the largest request has.
 fn identity(bytes_max: usize) -> Server {
     let bytes_max = bytes_max.to_string();
     let setup = Setup::new()
         .flag("--open-tenant", "acme")
         .flag("--message-bytes-max", &bytes_max)
         .flag("--tenant-bytes-max", &bytes_max)
-        // Long enough to be looked at in between, also on a busy machine.
+        // Long enough for a look in between on a busy machine.
         .flag("--write-timeout-s", "5");
     let server = setup.start();
     server.put("models/identity", include_bytes!("../fixtures/identity-fp32.onnx"));
@@ -74,13 +74,13 @@ fn what_a_backend_makes_of_texts_counts() {
     assert_eq!(held(&server), 0);
 }
 
-/// How many bytes `acme` holds.
+/// The bytes that `acme` holds.
 fn held(server: &Server) -> u64 {
     let status = server.admin.get("/admin/v1/status").ok();
     status["tenants"]["acme"]["bytes_under_way"].as_u64().unwrap()
 }
 
-/// Wait until `acme` holds as many bytes as `enough` says.
+/// Wait until `enough` accepts the number of bytes that `acme` holds.
 #[track_caller]
 fn wait_until_held(server: &Server, enough: impl Fn(u64) -> bool) {
     eventually("so many bytes are held", || enough(held(server)));
@@ -96,7 +96,7 @@ fn assert_busy(answer: &Answer) {
     assert_eq!(answer.header("retry-after"), "1");
 }
 
-/// So small that one read brings all of it: it is read even if it is refused.
+/// A body so small that the server reads all of it at once, even if it is refused.
 const LITTLE: usize = 12 << 10;
 
 #[test]
@@ -133,7 +133,7 @@ fn messages_on_their_way_count_over_grpc() {
         drop(slow);
         wait_until_held(&server, |bytes| bytes == 0);
         assert_eq!(ask().status, 200);
-        // Its answer is held for a moment longer than it takes to read it.
+        // The answer counts for a moment after the client has read it.
         wait_until_held(&server, |bytes| bytes == 0);
     }
 }
@@ -164,7 +164,7 @@ fn calls_that_need_no_key_have_little_to_say() {
         let mut call = h2::connect(&server.grpc);
         let headers = h2::headers(&format!("/{method}"));
         call.write_all(&h2::frame(h2::HEADERS, h2::END_HEADERS, 1, &headers)).unwrap();
-        // The beginning of a message of a MiB: more than is read of it.
+        // The beginning of a message of one MiB, longer than the part that the server reads.
         let begun = [&[0], &(MIB as u32).to_be_bytes()[..], &[0; MIB / 8]].concat();
         for part in begun.chunks(16 << 10) {
             call.write_all(&h2::frame(h2::DATA, 0, 1, part)).unwrap();
@@ -173,8 +173,8 @@ fn calls_that_need_no_key_have_little_to_say() {
     }
 }
 
-/// More than the buffers of a connection take whose client's own stays small: the server's grows
-/// with what is under way.
+/// More than the buffers of a connection hold if the client's buffer is small. The server's buffer
+/// grows with the bytes under way.
 const MUCH: usize = 24 * MIB;
 
 #[test]
@@ -205,7 +205,7 @@ fn whoever_watches_the_health_holds_up_no_shutdown() {
     watching.write_all(&h2::frame(h2::DATA, h2::END_STREAM, 1, &[0; 5])).unwrap();
     let mut statuses = Vec::new();
     while let Some((kind, _, payload)) = h2::next(&mut watching) {
-        // A message and its length before it; its one field is the status.
+        // A message after its length. Its one field is the status.
         if kind == h2::DATA && !payload.is_empty() {
             statuses.push(payload[6]);
             server.signal_terminate();

@@ -1,5 +1,5 @@
-//! The Open Inference Protocol, spoken by its own Python clients: one test for each library, which
-//! runs the cases of tests/clients that are for it with pytest, on a server of its own.
+//! The Open Inference Protocol with its own Python clients. Each library has one test, which starts
+//! a server and runs the library's cases in tests/clients with pytest.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ fn server() -> Server {
         "priority_queue_policies": { "1": { "max_queue_size": 7, "allow_timeout_override": true } },
     });
     server.put_json("models/configured/config", &configured);
-    // Waits for a second request that never comes, or for as long as the request says.
+    // Its requests wait for a second one, until their own timeout.
     let waits = json!({
         "max_queue_delay_us": 60_000_000, "preferred_batch_sizes": [2],
         "priority_levels": 2, "default_priority_level": 2,
@@ -48,7 +48,7 @@ fn server() -> Server {
     server.put_json("tenants/acme", &json!({ "api_keys": [KEY], "models": granted }));
     let other = json!({ "api_keys": [OTHERS_KEY], "models": ["identity-int64", "ranker"] });
     server.put_json("tenants/other", &other);
-    // This also brings a model that is granted to no tenant.
+    // This also uploads a model that no tenant may run.
     server.digits_for("acme");
     for plugin in ["ranker-pre", "ranker-post"] {
         server.plugin("acme", plugin, plugin);
@@ -58,8 +58,8 @@ fn server() -> Server {
     server
 }
 
-/// Fails unless all cases for the library pass, with pytest's report. Says how many there were,
-/// past the capture of tests' output.
+/// Run all cases for the library. Fails with pytest's report unless all pass. Prints their number,
+/// also if the test's output is captured.
 #[track_caller]
 fn assert_passes(library: &str) {
     let server = server();
@@ -69,7 +69,7 @@ fn assert_passes(library: &str) {
         .args(["-B", "-m", "pytest", "-p", "no:cacheprovider", "--strict-markers", "--color=no"])
         .args(["-q", "--tb=short", "--library", library, "--rootdir"])
         .args([&cases, &cases])
-        // Packages that come with the libraries bring plugins along.
+        // Dependencies of the libraries have plugins for pytest, which must not be loaded.
         .env("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
         .env("GRISTMILL_HTTP", server.data.address().trim_start_matches("http://"))
         .env("GRISTMILL_GRPC", &server.grpc)

@@ -1,11 +1,12 @@
-//! Large messages that would need many times their size: each is refused or served within three
-//! times its size, and other clients do not notice.
+//! Large messages that a careless server would need many times their size for. Each is refused or
+//! served within three times its size, and other clients do not notice.
 
 use serde_json::{Value, json};
 
 use crate::support::files;
 use crate::support::h2;
 use crate::support::load::under_load;
+use crate::support::protobuf::Message;
 use crate::support::server::Server;
 use crate::support::setup::Setup;
 
@@ -53,7 +54,7 @@ fn within_bounds(server: &Server, name: &str, bytes: usize, send: impl FnOnce())
     assert!(grown <= may, "{name}: {} MiB for a message of {}", grown / MIB, bytes / MIB);
 }
 
-/// `part` over and over.
+/// `part` repeated to about [`MESSAGE_BYTES`].
 fn much(part: &str) -> String {
     part.repeat(MESSAGE_BYTES / part.len())
 }
@@ -120,20 +121,11 @@ fn json_that_becomes_more_than_it_is() {
 #[test]
 fn grpc_messages_that_become_more_than_they_are() {
     let mut server = ranker();
-    let field = |number: u8, content: &[u8]| {
-        let mut head = vec![number << 3 | 2];
-        let mut len = content.len();
-        while len >= 0x80 {
-            head.push(len as u8 | 0x80);
-            len >>= 7;
-        }
-        head.push(len as u8);
-        [&head, content].concat()
-    };
+    let field = |number: u64, content: &[u8]| Message::new().bytes(number, content).into_bytes();
     let ones = vec![1; MESSAGE_BYTES];
     let model = field(1, b"ranker");
     let typed = |datatype: &str, contents: &[u8]| {
-        // 24 Mi in seven bits each.
+        // The varint of 24 Mi.
         let shape = field(3, &[0x80, 0x80, 0x80, 0x0c]);
         let input = [field(1, b"input"), field(2, datatype.as_bytes()), shape, field(5, contents)];
         [&model[..], &field(5, &input.concat())].concat()

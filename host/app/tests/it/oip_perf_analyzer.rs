@@ -1,5 +1,5 @@
-//! The Open Inference Protocol under perf_analyzer, its standard load client. Windows are short and
-//! may vary. The tests check only that it finds everything it needs and that its figures add up.
+//! The Open Inference Protocol under perf_analyzer, its standard load client. The measurements are
+//! short, so their figures vary. The tests check only that it runs and that its figures add up.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -107,7 +107,7 @@ fn input_data(directory: &Path, requests: &[Value]) -> String {
     file.to_str().unwrap().to_owned()
 }
 
-/// The base64 that perf_analyzer wants of a BYTES element: its length goes first.
+/// A BYTES element in the form that perf_analyzer needs: base64 of its length and its bytes.
 fn element(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let length = u32::try_from(bytes.len()).unwrap().to_le_bytes();

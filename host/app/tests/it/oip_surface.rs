@@ -1,5 +1,5 @@
-//! The Open Inference Protocol's descriptions of models over HTTP that none of its clients asks
-//! for.
+//! Descriptions of models over HTTP that the Open Inference Protocol has, but that its clients do
+//! not request.
 
 use serde_json::{Value, json};
 

@@ -9,7 +9,7 @@ use crate::support::server::Server;
 #[path = "../../../imaging/tests/it/bits.rs"]
 mod bits;
 
-/// The begin of a lossless WebP.
+/// The beginning of a lossless WebP.
 fn webp(side: u32) -> Bits {
     let mut bits = Bits::default();
     // Signature, sides, no alpha, version, no transform.
@@ -28,7 +28,7 @@ fn riff(data: &[u8]) -> Vec<u8> {
     file
 }
 
-/// A lossless WebP in which no pixel is like another: three bytes for each.
+/// A lossless WebP of noise, which takes three bytes for each pixel.
 fn webp_of_noise(side: u32) -> Vec<u8> {
     let mut bits = webp(side);
     // No colour cache, one group of codes.
@@ -46,7 +46,7 @@ fn webp_of_noise(side: u32) -> Vec<u8> {
     riff(&data)
 }
 
-/// A lossless WebP of one pixel with so many groups of codes, the tables of each of which take 64
+/// A lossless WebP of one pixel with `groups` groups of codes. The tables of each group take 64
 /// KiB.
 fn webp_of_codes(groups: u32) -> Vec<u8> {
     let mut bits = webp(1);
@@ -76,11 +76,11 @@ fn an_honest_lossless_photo_of_a_megabyte_is_decoded() {
 fn codes_that_would_take_gigabytes_are_refused() {
     let server = Server::start();
     server.hostile("acme");
-    // Small enough that a guess by the file's size lets it pass.
+    // Small enough to pass a guess by the file's size.
     for groups in [10_000, 20_000, 1 << 16] {
         let picture = webp_of_codes(groups);
         assert!(picture.len() < 1 << 20);
-        // With time enough, so that memory is what it is refused for.
+        // It has enough time, so that it is refused for its memory.
         let answer = server.data.post("/v1/acme/infer/patient?do=thumbnail", &picture);
         answer.refused(422, "unprocessable", &["bytes of memory"]);
     }
@@ -94,7 +94,7 @@ fn a_long_header_is_looked_at_off_the_serving_threads() {
     server.hostile("acme");
     let limits = json!({ "cpu_ms": 60_000, "timeout_ms": 120_000, "body_bytes": 60_000_000 });
     server.pipeline("acme", "patient", &processor("hostile", limits));
-    // Each of these pairs is to be looked at, and none is a marker.
+    // The reader has to look at each of these pairs, and none is a marker.
     let picture = [b"\xff\xd8".to_vec(), b"\xff\0".repeat(24 << 20)].concat();
     let before = server.cpu_ms_of("tokio-rt-worker");
     let answer = server.data.post("/v1/acme/infer/patient?do=bomb", &picture);

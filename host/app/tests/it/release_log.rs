@@ -126,7 +126,7 @@ fn a_shorter_log_is_served_once_its_end_is_forgotten() {
     let server = setup.start();
     assert_eq!(server.release(), 3);
     assert_eq!(server.open_tenant("other"), 4);
-    // From now on that is the end.
+    // The log ends there from now on.
     let setup = server.kill();
     fs::remove_file(file(&setup, 4)).unwrap();
     refused(&setup, &["it ends with release 3, and release 4 is missing"]);
@@ -138,7 +138,7 @@ fn a_log_that_goes_beyond_the_end_that_was_remembered() {
     let end = fs::read(end_of(&setup)).unwrap();
     let server = setup.start();
     server.open_tenant("other");
-    // As after a crash between a release and the file that remembers it.
+    // The state after a crash between writing a release and writing the file with the end.
     let setup = server.kill();
     fs::write(end_of(&setup), end).unwrap();
     let server = setup.start();
@@ -169,7 +169,7 @@ fn a_log_whose_end_was_never_remembered() {
     refused(&setup, &["log-end.json is damaged", "remove the file log-end.json"]);
 }
 
-/// A release as versions before this format wrote it.
+/// A release in the format of earlier versions.
 fn old_release(number: u64, tenant: &str) -> String {
     let changes = json!([{ "kind": "put_tenant", "tenant": tenant, "spec": { "open": true } }]);
     json!({ "number": number, "published_at_ms": 5, "changes": changes }).to_string()

@@ -53,7 +53,7 @@ fn a_server_ends_within_its_drain_timeout_whatever_its_plugins_do() {
 fn a_signal_during_the_drain_ends_the_server_at_once() {
     let server = Setup::new().flag("--drain-timeout-s", "3600").start();
     server.hostile("acme");
-    // Its body does not come, for longer than this test may take.
+    // The body does not come while the test runs.
     let head = raw::post("/v1/acme/infer/patient", &["content-length: 100000"]);
     let mut slow = Raw::sent(&server.data, &head);
     slow.send(&[b' '; 50_000]);
@@ -76,7 +76,7 @@ fn a_server_that_loads_lives_is_not_ready_and_can_be_ended() {
     let setup = Setup::new();
     let log = setup.data_dir().join("store/log");
     fs::create_dir_all(&log).unwrap();
-    // Opening it waits for a writer that never comes: a start that takes for ever.
+    // Opening the file waits for a writer that never comes, so the start does not end.
     let release = log.join(format!("{:020}.json", 1));
     assert!(Command::new("mkfifo").arg(&release).status().unwrap().success());
     let server = setup.start_loading();

@@ -1,8 +1,10 @@
-//! The parts that the tests share. In reading order: `setup` starts a `server`, whose `process` it
-//! is, of which the kernel gives `figures`; `client`, `raw` and `h2` speak to it; `deploy` puts
-//! tenants on it; `files` has the plugins, models and pictures, `onnx` makes unusual models,
-//! `guests` and `modules` make unusual plugins, `deeds` lists the deeds of the plugin `hostile`;
-//! `load` sends many requests at once; `eventually` waits, `words` checks messages.
+//! The parts that the tests share. In reading order:
+//! - `setup` starts a `server`. `process` is its process, `figures` are the kernel's figures of it;
+//! - `client`, `raw` and `h2` send requests to it, `load` many at once;
+//! - `deploy` puts tenants on it; `files` has the plugins, models and pictures;
+//! - `onnx` makes unusual models with `protobuf`, `guests` and `modules` make unusual plugins, and
+//!   `deeds` lists the deeds of the plugin `hostile`;
+//! - `eventually` waits, and `words` checks messages.
 
 mod figures;
 mod process;
@@ -17,6 +19,9 @@ pub(crate) mod h2;
 pub(crate) mod load;
 pub(crate) mod modules;
 pub(crate) mod onnx;
+#[allow(dead_code, reason = "the file is shared with the benchmarks")]
+#[path = "../../../../benches/src/corpus/protobuf.rs"]
+pub(crate) mod protobuf;
 pub(crate) mod raw;
 pub(crate) mod server;
 pub(crate) mod setup;

@@ -7,7 +7,7 @@ use crate::support::files;
 use crate::support::load::under_load;
 use crate::support::server::Server;
 
-/// Which of the two plugins answered.
+/// The plugin that answered.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Version {
     Digits,
@@ -40,7 +40,7 @@ fn a_plugin_is_replaced_between_two_requests() {
                     let answer = ask();
                     assert_eq!(version_of(&answer), version);
                     assert_eq!(answer.header("gristmill-release"), release.to_string());
-                    // While the plugin was compiled the others had many answers of the old one.
+                    // The others got many answers of the old plugin while the new one was compiled.
                     versions.try_iter().for_each(drop);
                     let seen = versions.iter().take(10_000).any(|seen| seen == version);
                     assert!(seen, "the others still get another version than {version:?}");

@@ -12,7 +12,7 @@ fn token_file(setup: &Setup) -> PathBuf {
     setup.data_dir().join("admin-token.sha256")
 }
 
-/// The status that a call with this token gets.
+/// The status of the answer to a call with this token.
 fn status(server: &Server, token: &str) -> u16 {
     server.admin.with_token(token).get("/admin/v1/status").status
 }
@@ -48,7 +48,7 @@ fn the_first_start_makes_an_admin_token_and_shows_it_once() {
     assert_no_file_holds(&server.kill(), &token);
 }
 
-/// The token itself is not kept, only its digest.
+/// The server keeps only the digest of the token.
 #[track_caller]
 fn assert_no_file_holds(setup: &Setup, token: &str) {
     let files = fs::read_dir(setup.data_dir()).unwrap().map(|entry| entry.unwrap().path());
@@ -92,7 +92,7 @@ fn a_reset_voids_the_old_token_at_the_next_start() {
     let server = Setup::new().without_admin_token().start();
     let old = server.shown_token();
     let (new, said) = reset(server.setup());
-    assert!(said.contains("it takes this token when it is started again"), "{said}");
+    assert!(said.contains("it uses this token when it is started again"), "{said}");
     assert_eq!((status(&server, &old), status(&server, &new)), (200, 403));
     let setup = server.kill();
     let server = setup.start();

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use crate::support::eventually::eventually;
 use crate::support::onnx;
-use crate::support::raw::Raw;
+use crate::support::raw::{self, Raw};
 use crate::support::server::Server;
-use crate::support::setup::{ADMIN_TOKEN, Setup};
+use crate::support::setup::Setup;
 
 fn jobs(server: &Server) -> Vec<Value> {
     server.status()["jobs"].as_array().unwrap().clone()
@@ -17,12 +17,7 @@ fn jobs(server: &Server) -> Vec<Value> {
 /// An upload of a model whose first load does not end before its client leaves.
 fn endless_upload(server: &Server) -> Raw {
     let file = onnx::endless();
-    let head = format!(
-        "PUT /admin/v1/models/endless HTTP/1.1\r\nhost: x\r\nauthorization: Bearer \
-         {ADMIN_TOKEN}\r\ncontent-length: {}\r\n\r\n",
-        file.len()
-    );
-    let mut upload = Raw::sent(&server.admin, &head);
+    let mut upload = Raw::sent(&server.admin, &raw::upload("models/endless", file.len()));
     upload.send(&file);
     upload
 }
@@ -33,8 +28,8 @@ fn a_file_and_a_configuration_that_meet_hold_up_no_other_change() {
     server.put("models/m", &onnx::doubling(1));
     server.put_json("models/m/config", &json!({ "graph_optimization": "disable" }));
     let first = server.status()["models"]["m"]["digest"].as_str().unwrap().to_owned();
-    // Models are proven one after the other: both changes wait behind this one, so that each is
-    // loaded as if there were no other.
+    // Models are proven one after the other, so both changes wait for this one. Each is then loaded
+    // without knowing the other.
     let busy = endless_upload(&server);
     let waiting = |count| eventually("so many jobs", || jobs(&server).len() == count);
     waiting(1);
@@ -47,7 +42,7 @@ fn a_file_and_a_configuration_that_meet_hold_up_no_other_change() {
         let config = scope.spawn(move || admin.put_json("/admin/v1/models/m/config", &config));
         waiting(3);
         drop(busy);
-        // One of the changes is made. Loading the other one takes minutes.
+        // One of the changes succeeds. Loading the other one takes minutes.
         eventually("one is made", || file.is_finished() != config.is_finished());
         let is_both = |job: &Value| {
             job["state"] == "running" && !job["subject"].as_str().unwrap().contains(&first)
@@ -80,7 +75,7 @@ fn the_file_of_a_client_that_leaves_is_removed() {
     drop(upload);
     eventually("it is removed", || blobs() == 0);
     assert_eq!(jobs(&server), Vec::<Value>::new());
-    // It can be put anew.
+    // It can be uploaded again.
     let _upload = endless_upload(&server);
     eventually("its first load begins", || !jobs(&server).is_empty());
     assert_eq!(blobs(), 1);
@@ -93,10 +88,7 @@ fn uploads_that_arrive_slowly_are_not_held_in_memory() {
     let server = Server::start();
     server.open_tenant("acme");
     let before = server.resident_bytes();
-    let head = format!(
-        "PUT /admin/v1/tenants/acme/plugins/large HTTP/1.1\r\nhost: x\r\nauthorization: Bearer \
-         {ADMIN_TOKEN}\r\ncontent-length: {BYTES}\r\nconnection: close\r\n\r\n"
-    );
+    let head = raw::last_upload("tenants/acme/plugins/large", BYTES);
     let file = vec![7; BYTES - 1];
     let mut uploads: Vec<_> = (0..UPLOADS).map(|_| Raw::sent(&server.admin, &head)).collect();
     // The kernel holds a few megabytes of a connection. They count as read here.

@@ -8,7 +8,7 @@ use super::{AdminClient, AdminError};
 use crate::client::Client;
 use crate::runtime::block_on;
 
-/// What a call comes to whose answer has this status line and body.
+/// The result of a call. The server answers it with this status line and body.
 fn call(status: &str, body: &str) -> Result<serde_json::Value, AdminError> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -35,7 +35,7 @@ fn call(status: &str, body: &str) -> Result<serde_json::Value, AdminError> {
 }
 
 #[test]
-fn answers_are_told_apart() {
+fn answers_are_distinguished() {
     assert_eq!(call("200 OK", r#"{"release":3}"#).unwrap()["release"], 3);
     let refused = call("409 Conflict", r#"{"code":"conflict","detail":"it is in use"}"#);
     assert_eq!(refused.unwrap_err().to_string(), "409 Conflict: it is in use");

@@ -1,18 +1,21 @@
-//! The batcher by itself, against the bare session and against itself at rest.
+//! The batcher alone, compared with the bare session and with itself without load.
 
 use anyhow::{Context, Result};
 
-use super::table::Table;
-use super::{Shipped, json_lines, resnet50};
+use super::resnet50;
+use super::table::{Table, Verdict};
 use crate::setup;
-use crate::shell::{program, step, target};
+use crate::shell::{json_lines, program, step, target};
 
-/// A target: the scenario, the figure, its least or greatest value, and that value in words.
+/// A row of the table, and its target.
 struct Target {
+    /// The scenario of the benchmark's program.
     scenario: &'static str,
     what: &'static str,
+    /// The figure of the scenario that is compared with the bound.
     figure: &'static str,
     bound: Bound,
+    /// The bound in words.
     words: &'static str,
 }
 
@@ -24,86 +27,88 @@ enum Bound {
 use Bound::{AtLeast, AtMost};
 
 const TARGETS: [Target; 11] = [
-    target_of(
-        "submit_overhead",
-        "submit, ranker, concurrency 1: us added to the bare run",
-        "added_us",
-        AtMost(5.0),
-        "at most 5 us",
-    ),
-    target_of(
-        "digits_throughput",
-        "digits CNN: rows a second over the bare loop",
-        "ratio",
-        AtLeast(0.90),
-        "at least 0.90",
-    ),
-    target_of(
-        "resnet50_throughput",
-        "ResNet-50: rows a second over the bare loop",
-        "ratio",
-        AtLeast(0.97),
-        "at least 0.97",
-    ),
-    target_of(
-        "mean_batch_16",
-        "mean batch of 64 clients, maximum 16, over 16",
-        "ratio",
-        AtLeast(0.90),
-        "at least 0.90",
-    ),
-    target_of(
-        "mean_batch_64",
-        "mean batch of 64 clients, maximum 64, over 64",
-        "ratio",
-        AtLeast(0.90),
-        "at least 0.90",
-    ),
-    target_of(
-        "fairness",
-        "p99 beside a flood of 20 x capacity, grown by batches",
-        "grown_by_batches",
-        AtMost(1.0),
-        "at most 1 batch",
-    ),
-    target_of(
-        "goodput",
-        "answers in 100 ms at 1.5 x capacity, over capacity",
-        "ratio",
-        AtLeast(0.95),
-        "at least 0.95",
-    ),
-    target_of("allocations", "allocations a request", "allocations", AtMost(4.0), "at most 4"),
-    target_of(
-        "allocations",
-        "bytes allocated for a large tensor over a small one",
-        "grown",
-        AtMost(1.5),
-        "none proportional to the tensor",
-    ),
-    target_of("sound", "requests lost, 10^7 rows", "lost", AtMost(0.0), "0"),
-    target_of(
-        "sound",
-        "requests with another's rows or fate, 10^7 rows",
-        "wrong",
-        AtMost(0.0),
-        "0",
-    ),
+    Target {
+        scenario: "submit_overhead",
+        what: "submit, ranker, concurrency 1: us added to the bare run",
+        figure: "added_us",
+        bound: AtMost(5.0),
+        words: "at most 5 us",
+    },
+    Target {
+        scenario: "digits_throughput",
+        what: "digits CNN: rows a second over the bare loop",
+        figure: "ratio",
+        bound: AtLeast(0.90),
+        words: "at least 0.90",
+    },
+    Target {
+        scenario: "resnet50_throughput",
+        what: "ResNet-50: rows a second over the bare loop",
+        figure: "ratio",
+        bound: AtLeast(0.97),
+        words: "at least 0.97",
+    },
+    Target {
+        scenario: "mean_batch_16",
+        what: "mean batch of 64 clients, maximum 16, over 16",
+        figure: "ratio",
+        bound: AtLeast(0.90),
+        words: "at least 0.90",
+    },
+    Target {
+        scenario: "mean_batch_64",
+        what: "mean batch of 64 clients, maximum 64, over 64",
+        figure: "ratio",
+        bound: AtLeast(0.90),
+        words: "at least 0.90",
+    },
+    Target {
+        scenario: "fairness",
+        what: "p99 beside a flood of 20 x capacity, grown by batches",
+        figure: "grown_by_batches",
+        bound: AtMost(1.0),
+        words: "at most 1 batch",
+    },
+    Target {
+        scenario: "goodput",
+        what: "answers in 100 ms at 1.5 x capacity, over capacity",
+        figure: "ratio",
+        bound: AtLeast(0.95),
+        words: "at least 0.95",
+    },
+    Target {
+        scenario: "allocations",
+        what: "allocations a request",
+        figure: "allocations",
+        bound: AtMost(4.0),
+        words: "at most 4",
+    },
+    Target {
+        scenario: "allocations",
+        what: "bytes allocated for a large tensor over a small one",
+        figure: "grown",
+        bound: AtMost(1.5),
+        words: "none proportional to the tensor",
+    },
+    Target {
+        scenario: "sound",
+        what: "requests lost, 10^7 rows",
+        figure: "lost",
+        bound: AtMost(0.0),
+        words: "0",
+    },
+    Target {
+        scenario: "sound",
+        what: "requests with another's rows or fate, 10^7 rows",
+        figure: "wrong",
+        bound: AtMost(0.0),
+        words: "0",
+    },
 ];
 
-const fn target_of(
-    scenario: &'static str,
-    what: &'static str,
-    figure: &'static str,
-    bound: Bound,
-    words: &'static str,
-) -> Target {
-    Target { scenario, what, figure, bound, words }
-}
-
-pub(crate) fn run(_: &Shipped) -> Result<()> {
+pub(crate) fn run() -> Result<()> {
     let onnxruntime = setup::install_onnxruntime()?;
-    resnet50("fp32")?;
+    resnet50::make("fp32")?;
     step("measuring the batcher (about two minutes)");
     let mut batch = program(target().join("release/batch"));
     let scenarios = json_lines(batch.env("ORT_DYLIB_PATH", onnxruntime))?;
@@ -118,7 +123,8 @@ pub(crate) fn run(_: &Shipped) -> Result<()> {
             AtLeast(least) => value >= *least,
             AtMost(most) => value <= *most,
         };
-        table.row_to_reach(*what, format!("{value:.2}"), figures.clone(), (words, reached));
+        let verdict = Verdict::new(*words, reached);
+        table.row_to_reach(*what, format!("{value:.2}"), figures.clone(), verdict);
     }
     table.finish()
 }

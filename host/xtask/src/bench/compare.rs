@@ -6,10 +6,13 @@ use anyhow::{Context, Result};
 use gristmill_client::Listen;
 use serde_json::json;
 
-use super::load::{install_wrk, median, requests_per_second, scenarios, write_script};
-use super::oip::{self, DIGITS, IDENTITY, RANKER, RESNET50};
-use super::table::Table;
-use super::{Options, Shipped, resnet50};
+use super::load::scenarios;
+use super::median::median;
+use super::oip::scenario::{DIGITS, IDENTITY, RANKER, RESNET50, deploy_large};
+use super::options::Options;
+use super::shipped::Shipped;
+use super::table::{Table, Verdict};
+use super::{resnet50, wrk};
 use crate::server::Server;
 use crate::setup;
 use crate::shell::{step, target};
@@ -27,7 +30,13 @@ const AFTER: Listen<'_> =
 /// The target.
 const RATIO_MIN: f64 = 0.97;
 
-/// The request, by wrk's script.
+/// The servers that are compared.
+struct Servers<'a> {
+    before: &'a Server,
+    after: &'a Server,
+}
+
+/// A request to both servers, sent by wrk at each of the concurrencies.
 struct Question {
     name: String,
     path: String,
@@ -41,18 +50,19 @@ pub(crate) fn run(shipped: &Shipped, options: &Options) -> Result<()> {
     };
     let before = binary(&options.before, "--before")?;
     let after = binary(&options.after, "--after")?;
-    install_wrk()?;
-    let resnet50 = resnet50("fp32")?;
+    wrk::install()?;
+    let resnet50 = resnet50::make("fp32")?;
     step("starting both servers");
     let start = |gristmill: &Path, name: &str, listen| {
         let (data, onnxruntime) = (target().join(name), setup::install_onnxruntime()?);
         let server = Server::start(gristmill, &data, &onnxruntime, listen)?;
         server.deploy_demo(&shipped.components)?;
-        oip::deploy_large(&server, &resnet50)?;
+        deploy_large(&server, &resnet50)?;
         anyhow::Ok(server)
     };
     let before = start(&before, "compare-before", BEFORE)?;
     let after = start(&after, "compare-after", AFTER)?;
+    let servers = Servers { before: &before, after: &after };
 
     let mut table = Table::new("compare", "cargo xtask bench compare");
     let is_asked = |question: &Question| {
@@ -60,7 +70,7 @@ pub(crate) fn run(shipped: &Shipped, options: &Options) -> Result<()> {
     };
     for question in questions()?.into_iter().filter(is_asked) {
         for concurrency in question.concurrency {
-            compare(&question, *concurrency, [&before, &after], &mut table)?;
+            compare(&question, *concurrency, &servers, &mut table)?;
         }
     }
     table.finish()
@@ -73,7 +83,7 @@ fn questions() -> Result<Vec<Question>> {
         questions.push(Question {
             name: format!("/v1, {}", scenario.name),
             path: format!("/v1/demo/infer/{}", scenario.name),
-            script: write_script(scenario.name, &scenario.body, &headers)?,
+            script: wrk::write_script(scenario.name, &scenario.body, &headers)?,
             concurrency: &CONCURRENCY,
         });
     }
@@ -82,7 +92,7 @@ fn questions() -> Result<Vec<Question>> {
             name: format!("/v2, {}", scenario.model),
             path: format!("/v2/models/{}/infer", scenario.model),
             script: scenario.write_script()?,
-            // A request of ResNet-50 takes so long that a round ends before those of many clients.
+            // Many clients of ResNet-50 would not get an answer before the round ends.
             concurrency: if scenario.model == RESNET50.model { &[1] } else { &CONCURRENCY },
         });
     }
@@ -93,14 +103,15 @@ fn questions() -> Result<Vec<Question>> {
 fn compare(
     question: &Question,
     concurrency: u32,
-    [before, after]: [&Server; 2],
+    Servers { before, after }: &Servers<'_>,
     table: &mut Table,
 ) -> Result<()> {
     let what = format!("{}, concurrency {concurrency}", question.name);
     step(&what);
     let measure = |server: &Server| {
         let url = format!("{}{}", server.url, question.path);
-        requests_per_second(&url, &question.script, concurrency, ROUND_SECONDS)
+        let (url, script) = (url.as_str(), question.script.as_path());
+        wrk::Round { url, script, concurrency, seconds: ROUND_SECONDS }.requests_per_second()
     };
     let (mut befores, mut afters) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
@@ -129,7 +140,7 @@ fn compare(
             "before_per_s": befores,
             "after_per_s": afters,
         }),
-        ("at least 0.97", ratio >= RATIO_MIN),
+        Verdict::new("at least 0.97", ratio >= RATIO_MIN),
     );
     Ok(())
 }

@@ -1,29 +1,36 @@
-//! ResNet-50 on CUDA: the lane, and the server end to end over HTTP, each against the bare session.
+//! ResNet-50 on CUDA, compared with ONNX Runtime's bare session: the lane alone, and the whole
+//! server over HTTP. The program `gpu` of `benches/` measures both.
 
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 
-use super::table::Table;
-use super::{Shipped, json_lines, resnet50};
-use crate::shell::{output, program, step, target};
+use super::resnet50;
+use super::shipped::Shipped;
+use super::table::{Table, Verdict};
+use crate::shell::{json_lines, output, program, step, target};
 
+/// The target: rows a second, as a ratio to the bare session.
 const RATIO_MIN: f64 = 0.90;
+
+/// The library that ONNX Runtime's own library loads for CUDA, from the same folder.
+const CUDA_PROVIDER: &str = "libonnxruntime_providers_cuda.so";
 
 pub(crate) fn run(shipped: &Shipped) -> Result<()> {
     let library = library()?;
-    let (fp32, fp16) = (resnet50("fp32")?, resnet50("fp16")?);
+    let (fp32, fp16) = (resnet50::make("fp32")?, resnet50::make("fp16")?);
     step("measuring ResNet-50 on CUDA (about twelve minutes)");
     let mut gpu = program(target().join("release/gpu"));
     gpu.args([&fp32, &fp16, &shipped.gristmill]).env("ORT_DYLIB_PATH", library);
     let lines = json_lines(&mut gpu)?;
     let mut table = Table::new("gpu", "cargo xtask bench gpu");
     for figures in lines {
-        let what = figures["what"].as_str().context("a line without what")?.replace('_', " ");
+        let what = figures["what"].as_str().context("a line of the program `gpu` has no `what`")?;
+        let what = what.replace('_', " ");
         if let Some(ratio) = figures["ratio"].as_f64() {
             let what = format!("ResNet-50 {what}: rows a second over the bare loop");
-            let target = ("at least 0.90", ratio >= RATIO_MIN);
-            table.row_to_reach(what, format!("{ratio:.2}"), figures, target);
+            let verdict = Verdict::new("at least 0.90", ratio >= RATIO_MIN);
+            table.row_to_reach(what, format!("{ratio:.2}"), figures, verdict);
         } else {
             let difference = figures["max_abs_difference"].to_string();
             table.row(format!("ResNet-50 {what}: largest difference"), difference, figures);
@@ -32,18 +39,20 @@ pub(crate) fn run(shipped: &Shipped) -> Result<()> {
     table.finish()
 }
 
-/// ONNX Runtime built with CUDA, on a machine that has a GPU for it.
+/// The path of ONNX Runtime's library, built with CUDA: the value of `ORT_DYLIB_PATH`.
+///
+/// # Errors
+/// This machine has no NVIDIA GPU, or the variable names no such library.
 pub(crate) fn library() -> Result<PathBuf> {
     let gpus = output(program("nvidia-smi").arg("-L")).unwrap_or_default();
     ensure!(!gpus.trim().is_empty(), "there is no CUDA here: nvidia-smi finds no GPU");
-    let library = std::env::var_os("ORT_DYLIB_PATH")
-        .map(PathBuf::from)
-        .filter(|path| path.parent().is_some_and(|beside| beside.join(CUDA_PROVIDER).is_file()));
-    library.with_context(|| {
+    let has_cuda_provider =
+        |path: &PathBuf| path.parent().is_some_and(|folder| folder.join(CUDA_PROVIDER).is_file());
+    let library = std::env::var_os("ORT_DYLIB_PATH").map(PathBuf::from);
+    library.filter(has_cuda_provider).with_context(|| {
         format!(
-            "there is no CUDA here: ORT_DYLIB_PATH names no library with {CUDA_PROVIDER} beside it"
+            "there is no CUDA here: ORT_DYLIB_PATH names no library in a folder with \
+             {CUDA_PROVIDER}"
         )
     })
 }
-
-const CUDA_PROVIDER: &str = "libonnxruntime_providers_cuda.so";

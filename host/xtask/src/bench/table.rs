@@ -18,31 +18,47 @@ struct Row {
     what: String,
     measured: String,
     figures: Value,
-    /// The target, and whether it was reached.
-    target: Option<(String, bool)>,
+    /// None for a row without a target.
+    verdict: Option<Verdict>,
+}
+
+/// A target, and whether it was reached.
+pub(crate) struct Verdict {
+    /// The target in words.
+    pub(crate) target: String,
+    pub(crate) is_reached: bool,
+}
+
+impl Verdict {
+    pub(crate) fn new(target: impl Into<String>, is_reached: bool) -> Self {
+        Self { target: target.into(), is_reached }
+    }
+
+    fn word(&self) -> &'static str {
+        if self.is_reached { "reached" } else { "missed" }
+    }
 }
 
 impl Table {
-    /// An empty one, to be written to `name`.json, for what `command` measures.
+    /// An empty table of the figures of `command`, to be written to `name`.json.
     pub(crate) fn new(name: &'static str, command: &str) -> Self {
         Self { name, command: command.into(), rows: Vec::new() }
     }
 
-    /// A row without a figure to reach.
+    /// Add a row without a target.
     pub(crate) fn row(&mut self, what: impl Into<String>, measured: String, figures: Value) {
-        self.rows.push(Row { what: what.into(), measured, figures, target: None });
+        self.rows.push(Row { what: what.into(), measured, figures, verdict: None });
     }
 
-    /// A row with one.
+    /// Add a row with a target.
     pub(crate) fn row_to_reach(
         &mut self,
         what: impl Into<String>,
         measured: String,
         figures: Value,
-        target: (&str, bool),
+        verdict: Verdict,
     ) {
-        let target = Some((target.0.to_owned(), target.1));
-        self.rows.push(Row { what: what.into(), measured, figures, target });
+        self.rows.push(Row { what: what.into(), measured, figures, verdict: Some(verdict) });
     }
 
     /// Print it and write it to benches/results/.
@@ -50,11 +66,9 @@ impl Table {
         let width = self.rows.iter().map(|row| row.what.len()).max().unwrap_or(0);
         println!();
         for row in &self.rows {
-            let verdict = match &row.target {
-                Some((target, true)) => format!("  to reach {target}: reached"),
-                Some((target, false)) => format!("  to reach {target}: missed"),
-                None => String::new(),
-            };
+            let verdict = row.verdict.as_ref().map_or_else(String::new, |verdict| {
+                format!("  to reach {}: {}", verdict.target, verdict.word())
+            });
             println!("{:width$}  {}{verdict}", row.what, row.measured);
         }
         let directory = root().join("benches/results");
@@ -67,13 +81,12 @@ impl Table {
 
     fn document(&self) -> Result<Value> {
         let rows = self.rows.iter().map(|row| {
-            let verdict =
-                row.target.as_ref().map(|(_, reached)| if *reached { "reached" } else { "missed" });
+            let verdict = row.verdict.as_ref();
             json!({
                 "what": row.what,
                 "figures": row.figures,
-                "to_reach": row.target.as_ref().map(|(target, _)| target),
-                "verdict": verdict,
+                "to_reach": verdict.map(|verdict| &verdict.target),
+                "verdict": verdict.map(Verdict::word),
             })
         });
         let commit =

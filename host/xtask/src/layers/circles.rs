@@ -11,7 +11,7 @@
 //!   need stand in a file of their own;
 //! - tests do not count: all under `#[cfg(test)]`.
 //!
-//! Methods are not seen: a call of one needs no path to the file that has its `impl`.
+//! Calls of methods do not count, because they need no path to the file with the `impl`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,7 +21,7 @@ use anyhow::Result;
 use super::source::Import;
 use super::tree::{Target, Tree};
 
-/// For each file the files it imports, with a path that does so.
+/// For each file the files that it imports, each with one of the paths by which it does.
 type Imports = BTreeMap<String, BTreeMap<String, String>>;
 
 /// The circles between the files under `source`, the `src` folder of a crate, in words.
@@ -73,7 +73,7 @@ fn add_imports(tree: &Tree, imports: &mut Imports) {
     }
 }
 
-/// The module of which this `use` imports something, if any.
+/// The module whose item this `use` imports, if it imports an item.
 fn imported(tree: &Tree, module: usize, import: &Import) -> Option<usize> {
     let target = match tree.resolve(module, &import.path)? {
         Target::Item(target) => target,
@@ -87,7 +87,7 @@ fn imported(tree: &Tree, module: usize, import: &Import) -> Option<usize> {
     (!is_re_export).then_some(target)
 }
 
-/// The groups of files of which each imports all others, directly or not.
+/// The circles: groups of files in which each imports all others, directly or by way of others.
 fn knots(imports: &Imports) -> Vec<BTreeSet<&str>> {
     let reachable: BTreeMap<&str, BTreeSet<&str>> =
         imports.keys().map(|file| (file.as_str(), reach(imports, file))).collect();

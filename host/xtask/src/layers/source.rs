@@ -69,7 +69,7 @@ fn tokens(text: &str) -> Vec<&str> {
     tokens
 }
 
-/// The length of the comment, which may hold others, that `rest` begins with.
+/// The length of the comment at the start of `rest`. A comment may hold others.
 fn block_comment(rest: &str) -> usize {
     let (mut depth, mut at) = (0, 0);
     while at < rest.len() {
@@ -88,7 +88,7 @@ fn block_comment(rest: &str) -> usize {
     rest.len()
 }
 
-/// The length of the raw text that `rest` begins with, if it does: `r"..."`, `br#"..."#`.
+/// The length of the raw text at the start of `rest`: `r"..."`, `br#"..."#`. None for other text.
 fn raw_text(rest: &str) -> Option<usize> {
     let hashes_at = ["r", "br", "cr"].iter().find(|prefix| rest.starts_with(**prefix))?.len();
     let hashes = rest[hashes_at..].bytes().take_while(|byte| *byte == b'#').count();
@@ -101,7 +101,7 @@ fn raw_text(rest: &str) -> Option<usize> {
     Some(body.map_or(rest.len(), |length| body_at + length + end.len()))
 }
 
-/// The length of the text in `quote`s that `rest` begins with.
+/// The length of the text in `quote`s at the start of `rest`.
 fn quoted(rest: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, character) in rest.char_indices().skip(1) {
@@ -145,7 +145,7 @@ impl<'a> Scanner<'a> {
         self.at.checked_sub(1).map_or("", |at| self.tokens[at])
     }
 
-    /// Read to the end of the module: the `}` that closes it, or the end of the text.
+    /// Read to the end of the module, which is the `}` that closes it or the end of the text.
     fn module(&mut self) -> Source {
         let mut source = Source::default();
         let mut depth = 0;
@@ -164,7 +164,7 @@ impl<'a> Scanner<'a> {
                     self.at += 3;
                     source.inline.push((name, self.module()));
                 }
-                // `impl Trait + use<'a>` is no import.
+                // `impl Trait + use<'a>` is not an import.
                 "use" if self.peek(1) != "<" => {
                     let is_export = matches!(self.before(), "pub" | ")");
                     self.at += 1;
@@ -196,7 +196,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The tree of one `use`, after `prefix`; stops behind it.
+    /// Add the imports of one tree of a `use` to `imports`. `prefix` is the path before the tree.
+    /// Afterwards the scanner stands behind the tree.
     fn imports(&mut self, prefix: &mut Vec<String>, is_export: bool, imports: &mut Vec<Import>) {
         let before = prefix.len();
         loop {
@@ -239,7 +240,8 @@ impl<'a> Scanner<'a> {
         prefix.truncate(before);
     }
 
-    /// Whether an attribute begins here that limits its item to tests; if so, skip both.
+    /// Skip an attribute that limits its item to tests, and the item, if such an attribute begins
+    /// here. Returns whether it does.
     fn skip_test_item(&mut self) -> bool {
         let rest = &self.tokens[self.at..];
         let is_test = rest.starts_with(&["#", "[", "cfg", "(", "test", ")", "]"])
@@ -250,7 +252,7 @@ impl<'a> Scanner<'a> {
         while self.peek(0) == "#" {
             self.skip_to_close();
         }
-        // A field, a variant or an argument ends at its comma; an item may have some in it.
+        // A field, a variant or an argument ends at its comma. An item may contain commas.
         let is_item = matches!(
             self.peek(0),
             "pub"

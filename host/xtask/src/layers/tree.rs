@@ -19,7 +19,7 @@ pub(super) struct Tree {
 }
 
 pub(super) struct Module {
-    /// Relative to the crate's `src`. Inline modules have that of the module around them.
+    /// Relative to the crate's `src`. An inline module has the file of the module around it.
     pub(super) file: String,
     pub(super) source: Source,
     parent: Option<usize>,

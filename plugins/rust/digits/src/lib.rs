@@ -1,6 +1,6 @@
 //! A photo of a handwritten digit in, its label out.
 //!
-//! The model wants 28x28 with bright ink on black, from 0 to 1 (models/digits/README.md).
+//! The model takes 28x28 values from 0 to 1, with bright ink on black (models/digits/README.md).
 
 use gristmill_plugin::image::{self, Filter, Pixels};
 use gristmill_plugin::{Failure, Outputs, Prepared, Processor, Request, Response, Tensor};
@@ -51,7 +51,8 @@ impl Processor for Digits {
     }
 }
 
-/// Bright ink on black, stretched to 0 to 1: paper is bright, so a bright picture is inverted.
+/// Bright ink on black, stretched to 0 to 1. A bright picture shows dark ink on paper and is
+/// inverted.
 fn to_ink(luma: &[u8]) -> Vec<f32> {
     let mut ink: Vec<f32> = luma.iter().map(|value| f32::from(*value) / 255.0).collect();
     let mean = ink.iter().sum::<f32>() / ink.len() as f32;

@@ -1,5 +1,5 @@
-//! `{"items":[{"id":..,"features":[32 numbers]}..]}` in, a tensor [items, 32] out. The ids travel
-//! as state to `ranker-post`.
+//! `{"items":[{"id":..,"features":[32 numbers]}..]}` in, a tensor [items, 32] out. The state for
+//! `ranker-post` has the ids.
 
 use gristmill_plugin::{Failure, Prepared, Preprocessor, Request, Tensor};
 use serde::Deserialize;

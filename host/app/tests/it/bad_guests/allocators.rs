@@ -1,4 +1,4 @@
-//! Allocators of a guest that the host calls.
+//! Guests whose allocator, which the host calls, misbehaves.
 
 use super::deeds::{self, honest_pre};
 use super::run::{case, run};
@@ -29,7 +29,7 @@ fn allocators_that_lie() {
             }),
             TRAPPED,
         ),
-        // The request is written over the name that it has for its input.
+        // The host writes the request over the guest's name of its input.
         case(
             "the same again",
             Guest::pre(honest_pre).realloc(|c| {

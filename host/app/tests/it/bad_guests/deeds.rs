@@ -10,7 +10,7 @@ use crate::support::modules::{
 
 type Sink<'a> = InstructionSink<'a>;
 
-/// One page of memory, and so many that none is left.
+/// One page of memory, and more pages than there are.
 const PAGE_BYTES: i32 = 65_536;
 const ALL_PAGES: i32 = 65_535;
 
@@ -24,7 +24,7 @@ pub(crate) fn honest_post(code: &mut Sink<'_>) {
     code.i32_const(ANSWER);
 }
 
-/// A body of almost all memory, the answer itself included.
+/// A body that takes almost all memory and contains the answer itself.
 pub(crate) fn whole_memory() -> Guest {
     Guest::post(|code| {
         responded(code);
@@ -116,7 +116,7 @@ pub(crate) fn output_dropped_twice() -> Guest {
     })
 }
 
-/// The elements are too few for the shape. The host answers with an error, not with a handle.
+/// There are too few elements for the shape, so the host returns an error and no handle.
 pub(crate) fn error_for_a_tensor() -> Guest {
     Guest::pre(|code| {
         code.i32_const(11).i32_const(SHAPE).i32_const(4);
@@ -127,7 +127,7 @@ pub(crate) fn error_for_a_tensor() -> Guest {
     })
 }
 
-/// A tensor of one dimension, of which neither the elements nor the result are apart.
+/// A tensor of one dimension. Its shape, its elements and the result are at the same address.
 pub(crate) fn shape_in_the_elements() -> Guest {
     Guest::pre(|code| {
         store(code, ZEROS, 2);
@@ -224,7 +224,7 @@ pub(crate) fn fill_beyond(code: &mut Sink<'_>) {
     code.i32_const(ZEROS).i32_const(1).i32_const(-1).memory_fill(0).i32_const(ANSWER);
 }
 
-/// Grow by a page until that fails, and write to each.
+/// Grow the memory by a page until that fails, and write to each page.
 fn grow_memory(code: &mut Sink<'_>) {
     code.loop_(BlockType::Empty).i32_const(1).memory_grow(0).local_tee(PRE_LOCAL);
     code.i32_const(-1).i32_ne().if_(BlockType::Empty);

@@ -1,4 +1,4 @@
-//! Each guest uploaded and called, and a neighbour after each.
+//! Uploading and calling guests, and checking after each that a neighbour is served.
 
 use serde_json::{Value, json};
 
@@ -22,8 +22,8 @@ pub(super) fn case(name: &'static str, guest: Guest, end: End) -> Case {
 /// More than the server and one call's memory, tensors and pictures take together.
 const RESIDENT_BYTES_MAX: usize = 1 << 30;
 
-/// Upload and call each guest, and a neighbour after each. Guests that can share a module do: one
-/// is compiled.
+/// Upload and call each guest, and call a neighbour after each. Guests that can share a module are
+/// compiled as one.
 pub(super) fn run(cases: impl IntoIterator<Item = Case>) {
     let mut server = Server::start();
     server.digits("good");

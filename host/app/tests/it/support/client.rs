@@ -98,7 +98,7 @@ impl Client {
         self.send("POST", path, &headers, Some(&body.bytes))
     }
 
-    /// The answer, where one may not come.
+    /// The answer, or the error if no whole answer comes.
     pub(crate) fn try_send(&self, request: Request<Bytes>) -> Result<Answer, ClientError> {
         let answer = block_on(self.inner.send(request))?;
         let body = answer.body.into();
@@ -107,7 +107,7 @@ impl Client {
 }
 
 impl Answer {
-    /// The header's value; empty where it is missing.
+    /// The header's value. It is empty if the header is missing.
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }

@@ -1,6 +1,6 @@
 //! The deeds of the plugin `hostile`, the ends that each may have, and the pictures for it.
 
-/// How a request ends: a status and a code; no code where the answer is the plugin's.
+/// The end of a request: a status and a code. The code is empty if the plugin answered.
 pub(crate) type End = (u16, &'static str);
 
 pub(crate) const HARMLESS: End = (200, "");
@@ -12,7 +12,7 @@ pub(crate) const FAILED: End = (500, "plugin_failed");
 pub(crate) const INVALID: End = (500, "plugin_invalid_output");
 const INVALID_REQUEST: End = (400, "invalid_request");
 
-/// Every deed, with the ends that it may come to: which limit comes first depends on the machine.
+/// Every deed with the ends that it may have. The machine decides which limit it reaches first.
 const DEEDS: [(&str, &[End]); 62] = [
     ("trap", &[TRAPPED]),
     ("post-trap", &[TRAPPED]),
@@ -78,13 +78,13 @@ const DEEDS: [(&str, &[End]); 62] = [
     ("", &[HARMLESS]),
 ];
 
-/// The ends that a deed may come to.
+/// The ends that a deed may have.
 pub(crate) fn ends_of(deed: &str) -> &'static [End] {
     let known = DEEDS.iter().find(|(known, _)| *known == deed);
     known.unwrap_or_else(|| panic!("there is no deed {deed:?}")).1
 }
 
-/// The header of a BMP of 65,535 x 65,535 pixels, and nothing more.
+/// The header of a BMP of 65,535 x 65,535 pixels, without the pixels.
 pub(crate) fn bomb_picture() -> Vec<u8> {
     bmp(65_535, &[])
 }

@@ -6,7 +6,7 @@ use crate::support::files;
 use crate::support::server::Server;
 
 impl Server {
-    /// The number of a change's release.
+    /// Make a change by `PUT`. Returns the number of its release.
     #[track_caller]
     pub(crate) fn put(&self, path: &str, body: &[u8]) -> u64 {
         self.admin.put(&format!("/admin/v1/{path}"), body).ok()["release"].as_u64().unwrap()
@@ -53,7 +53,7 @@ impl Server {
         self.digits_for(tenant);
     }
 
-    /// The pipeline `digits` for a tenant that is there.
+    /// The pipeline `digits` for an existing tenant.
     #[track_caller]
     pub(crate) fn digits_for(&self, tenant: &str) {
         self.model("digits");
@@ -72,8 +72,8 @@ impl Server {
         self.pipeline(tenant, "ranker", &spec);
     }
 
-    /// An open tenant whose plugin misbehaves: pipeline `hostile` with the limits that a pipeline
-    /// has by itself, `patient` with so much time that only the other limits end a call.
+    /// An open tenant whose plugin misbehaves, with two pipelines: `hostile` has the default
+    /// limits, `patient` has so much time that only the other limits end a call.
     #[track_caller]
     pub(crate) fn hostile(&self, tenant: &str) {
         self.open_tenant(tenant);

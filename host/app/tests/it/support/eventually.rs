@@ -3,19 +3,19 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Longer than any such condition takes, also on a busy machine.
+/// The longest wait: more than any such condition takes on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The pause between two looks: without it the server would have less time for its work.
+/// The pause between two looks, which leaves the processor to the server.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Looks until `is_so` is true; fails with `what` after [`PATIENCE`].
+/// Look until `is_so` is true. Fails with the text `what` after [`PATIENCE`].
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
     eventually_some(what, || is_so().then_some(()));
 }
 
-/// Looks until there is something; fails with `what` after [`PATIENCE`].
+/// Look until `look` finds something. Fails with the text `what` after [`PATIENCE`].
 #[track_caller]
 pub(crate) fn eventually_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();

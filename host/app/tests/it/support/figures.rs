@@ -1,4 +1,4 @@
-//! The kernel's figures of a server's process: its children, its memory, its CPU time.
+//! The kernel's figures of a server's process: its children, its memory and its CPU time.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ impl Server {
             let Some(number) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
                 continue;
             };
-            // A process may end while it is looked at.
+            // The process may have ended.
             let status = fs::read_to_string(entry.path().join("status")).unwrap_or_default();
             let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
             if parent.is_some_and(|parent| parent.trim() == own.to_string()) {
@@ -23,23 +23,23 @@ impl Server {
         found
     }
 
-    /// Its memory just now.
+    /// The memory that it has now.
     pub(crate) fn resident_bytes(&self) -> usize {
         self.memory("VmRSS:")
     }
 
-    /// Let the peak be what it has just now.
+    /// Reset the peak to the memory that it has now.
     pub(crate) fn forget_peak(&self) {
         let path = format!("/proc/{}/clear_refs", self.process.server.child.id());
         fs::write(path, "5").unwrap();
     }
 
-    /// The most memory that it ever had, or since the last [`Self::forget_peak`].
+    /// The most memory that it had since the last [`Self::forget_peak`], or since its start.
     pub(crate) fn peak_resident_bytes(&self) -> usize {
         self.memory("VmHWM:")
     }
 
-    /// What it has of the address space just now, used or not.
+    /// The size of its address space now, used or not.
     pub(crate) fn mapped_bytes(&self) -> usize {
         self.memory("VmSize:")
     }
@@ -49,11 +49,11 @@ impl Server {
         let threads = format!("/proc/{}/task", self.process.server.child.id());
         let mut ticks = 0;
         for own in fs::read_dir(threads).unwrap() {
-            // A thread may end meanwhile.
+            // The thread may have ended.
             let stat = fs::read_to_string(own.unwrap().path().join("stat")).unwrap_or_default();
             let Some((head, fields)) = stat.rsplit_once(')') else { continue };
             if head.split_once('(').is_some_and(|(_, name)| name == thread) {
-                // User and system time are fields 14 and 15; the third comes first here.
+                // User and system time are fields 14 and 15. `fields` begins with the third one.
                 let fields = fields.split_whitespace().skip(11).take(2);
                 ticks += fields.map(|ticks| ticks.parse::<u64>().unwrap()).sum::<u64>();
             }

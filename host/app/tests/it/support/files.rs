@@ -24,11 +24,12 @@ pub(crate) fn plugin(name: &str) -> Vec<u8> {
     read(&plugin_path(name))
 }
 
-/// A plugin of the repository whose memory begins with so many pages of 64 KiB; less than 64.
+/// A plugin of the repository, changed so that its memory begins with `pages` pages of 64 KiB,
+/// fewer than 64.
 pub(crate) fn plugin_that_begins_with(name: &str, pages: u8) -> Vec<u8> {
     let mut plugin = plugin(name);
-    // The memory section: three bytes long, one memory without a maximum. Globals come next, and
-    // code, where the same bytes may stand by chance, later.
+    // The memory section: three bytes long, one memory without a maximum. The section of globals
+    // follows. The first such bytes are it; later ones may be in the code by chance.
     let section =
         |bytes: &[u8]| bytes[..4] == [5, 3, 1, 0] && bytes[4] < 64 && matches!(bytes[5], 6 | 7);
     let found = (0..plugin.len() - 5).find(|at| section(&plugin[*at..at + 6]));
@@ -40,7 +41,10 @@ pub(crate) fn plugin_that_begins_with(name: &str, pages: u8) -> Vec<u8> {
 /// ONNX Runtime's library.
 pub(crate) fn onnxruntime() -> PathBuf {
     let path = std::env::var_os("ORT_DYLIB_PATH").map(PathBuf::from).unwrap_or_default();
-    assert!(path.is_file(), "ORT_DYLIB_PATH is {path:?}, which is no file: run cargo xtask test");
+    assert!(
+        path.is_file(),
+        "ORT_DYLIB_PATH is {path:?}, which is not a file: run cargo xtask test"
+    );
     path
 }
 

@@ -1,21 +1,21 @@
 //! Components that no toolchain makes, and variants of known plugins.
 //!
-//! Those made here export a function `preprocess` that takes nothing: a server refuses them once
-//! they are compiled, because they do not fit the contract.
+//! The components export a function `preprocess` without parameters. A server compiles them and
+//! then refuses them, because they do not fit the contract.
 
 use wasm_encoder::{
     BlockType, CodeSection, ComponentBuilder, ComponentExportKind, ExportKind, ExportSection,
     Function, FunctionSection, Instruction, Module, ModuleArg, TypeSection, ValType,
 };
 
-/// The same plugin in a file of another digest.
+/// The same plugin in a file with another digest.
 pub(crate) fn variant(plugin: &[u8], number: u32) -> Vec<u8> {
-    // A custom section: its length, the length of its name, its name, what it holds.
+    // A custom section: its length, the length of its name, its name, its content.
     let section = [&[0, 6, 1, b'x'][..], &number.to_le_bytes()].concat();
     [plugin, &section].concat()
 }
 
-/// One that takes minutes to compile and is small: loops in loops.
+/// A small component that takes minutes to compile: loops in loops.
 pub(crate) fn bomb() -> Vec<u8> {
     let mut body = Function::new([]);
     for _ in 0..40_000 {
@@ -28,7 +28,7 @@ pub(crate) fn bomb() -> Vec<u8> {
     component(&module(&[body]), 1)
 }
 
-/// One whose compiling takes some seconds and some hundred megabytes of memory.
+/// A component that takes some seconds and some hundred megabytes of memory to compile.
 pub(crate) fn large() -> Vec<u8> {
     let mut bodies = vec![Function::new([])];
     bodies[0].instruction(&Instruction::End);
@@ -49,7 +49,7 @@ pub(crate) fn large() -> Vec<u8> {
     component(&module(&bodies), 1)
 }
 
-/// One whose function does nothing, in so many bytes.
+/// A component whose function does nothing and is `bytes` long.
 pub(crate) fn with_code(bytes: usize) -> Vec<u8> {
     let mut body = Function::new([]);
     for _ in 0..bytes {
@@ -59,14 +59,14 @@ pub(crate) fn with_code(bytes: usize) -> Vec<u8> {
     component(&module(&[body]), 1)
 }
 
-/// One that has so many instances of a core module.
+/// A component with `count` instances of a core module.
 pub(crate) fn with_instances(count: usize) -> Vec<u8> {
     let mut body = Function::new([]);
     body.instruction(&Instruction::End);
     component(&module(&[body]), count)
 }
 
-/// Its functions take nothing and return nothing; the first is exported.
+/// A module of functions without parameters and results. The first one is exported.
 fn module(bodies: &[Function]) -> Module {
     let (mut types, mut functions, mut exports, mut code) =
         (TypeSection::new(), FunctionSection::new(), ExportSection::new(), CodeSection::new());

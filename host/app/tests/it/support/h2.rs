@@ -11,21 +11,21 @@ const PING: u8 = 6;
 pub(crate) const GOAWAY: u8 = 7;
 const WINDOW_UPDATE: u8 = 8;
 
-/// A setting: how much of each stream may come.
+/// The setting for the initial window of each stream.
 const INITIAL_WINDOW_SIZE: u8 = 4;
 
-/// The flags of the last frame of a stream, and of headers that are whole.
+/// The flags of the last frame of a stream, and of the last frame of headers.
 pub(crate) const END_STREAM: u8 = 0x1;
 pub(crate) const END_HEADERS: u8 = 0x4;
 /// The flag of settings and pings that answer others.
 const ACK: u8 = 0x1;
 
-/// A connection that has been opened as HTTP/2 asks for.
+/// An HTTP/2 connection after its opening frames.
 pub(crate) fn connect(address: &str) -> TcpStream {
     connect_with(address, &[])
 }
 
-/// A connection whose client lets nothing of any answer come.
+/// A connection whose client gives no window, so that no data of an answer can come.
 pub(crate) fn connect_without_window(address: &str) -> TcpStream {
     connect_with(address, &[0, INITIAL_WINDOW_SIZE, 0, 0, 0, 0])
 }
@@ -35,7 +35,7 @@ fn connect_with(address: &str, settings: &[u8]) -> TcpStream {
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
     stream.write_all(&frame(SETTINGS, 0, 0, settings)).unwrap();
-    // The windows are the server's once it has told both of them, and knows that they are known.
+    // The server has its own windows when it has sent both of them, and they were acknowledged.
     let mut told = Vec::new();
     while !(told.contains(&(SETTINGS, 0)) && told.contains(&(WINDOW_UPDATE, 0))) {
         let (kind, flags, _) = next(&mut stream).unwrap();
@@ -47,14 +47,14 @@ fn connect_with(address: &str, settings: &[u8]) -> TcpStream {
     stream
 }
 
-/// The kind, the flags and the payload of the next frame, if one comes; pings are answered, not
-/// told.
+/// The kind, the flags and the payload of the next frame, if one comes. Pings are answered and
+/// skipped.
 pub(crate) fn next(stream: &mut TcpStream) -> Option<(u8, u8, Vec<u8>)> {
     let (kind, flags, _, payload) = next_of(stream)?;
     Some((kind, flags, payload))
 }
 
-/// The same with the number of its stream before the payload.
+/// The same, with the number of the stream before the payload.
 fn next_of(stream: &mut TcpStream) -> Option<(u8, u8, u32, Vec<u8>)> {
     loop {
         let mut head = [0; 9];
@@ -76,7 +76,7 @@ pub(crate) fn begin(stream: &mut TcpStream, path: &str) {
     stream.write_all(&frame(HEADERS, END_HEADERS, 1, &headers(path))).unwrap();
 }
 
-/// Give stream 1 an empty message, its only one.
+/// Send an empty message on stream 1, and end the stream.
 pub(crate) fn send_empty(stream: &mut TcpStream) {
     stream.write_all(&frame(DATA, END_STREAM, 1, &[0; 5])).unwrap();
 }
@@ -100,7 +100,7 @@ pub(crate) fn assert_closes(stream: &mut TcpStream) {
     }
 }
 
-/// Make a call whose message is `message`, as fast as the server lets it: true if it is answered.
+/// Call a method with `message`, as fast as the windows allow. Returns whether it is answered.
 pub(crate) fn call(stream: &mut TcpStream, method: &str, message: &[u8]) -> bool {
     const FRAME_BYTES: usize = 16 << 10;
     let headers = headers(&format!("/inference.GRPCInferenceService/{method}"));
@@ -109,7 +109,7 @@ pub(crate) fn call(stream: &mut TcpStream, method: &str, message: &[u8]) -> bool
     }
     let len = (message.len() as u32).to_be_bytes();
     let body = [&[0], &len[..], message].concat();
-    // As the server has told when the connection was opened.
+    // The windows that the server gave when the connection was opened.
     let (mut of_connection, mut of_stream) = (16 << 20, 4 << 20);
     let mut sent = 0;
     loop {
@@ -141,7 +141,7 @@ pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8>
     [&len[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// The headers of a gRPC call: POST, http, and the rest as literals.
+/// The headers of a gRPC call: POST and http as indices, the others as literals.
 pub(crate) fn headers(path: &str) -> Vec<u8> {
     let literal = |index: u8, value: &str| [&[index, value.len() as u8], value.as_bytes()].concat();
     [
@@ -154,7 +154,7 @@ pub(crate) fn headers(path: &str) -> Vec<u8> {
     .concat()
 }
 
-/// A literal whose name is an entry of the static table from 15 on.
+/// A literal whose name is an entry of the static table, 15 or later.
 fn literal_at(entry: u8, value: &str) -> Vec<u8> {
     [&[0x0f, entry - 15, value.len() as u8], value.as_bytes()].concat()
 }

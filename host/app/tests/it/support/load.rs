@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-/// Runs `work` over and over on `threads` threads while `body` runs, which receives what `work`
-/// returns. A thread that panics fails the test; where all have, the receiver ends.
+/// Repeat `work` on `threads` threads while `body` runs. `body` receives the results of `work`. If
+/// a thread panics, the test fails; if all do, the receiver ends.
 pub(crate) fn under_load<T: Send, R>(
     threads: usize,
     work: impl Fn(usize) -> T + Sync,
@@ -26,7 +26,7 @@ pub(crate) fn under_load<T: Send, R>(
 
 fn repeat<T>(index: usize, work: impl Fn(usize) -> T, sender: &Sender<T>, ended: &AtomicBool) {
     while !ended.load(Ordering::Relaxed) {
-        // The receiver goes first only where the test has ended.
+        // Sending fails only when the test has ended.
         let _ = sender.send(work(index));
     }
 }

@@ -1,4 +1,4 @@
-//! A server's process, whose last lines of log are shown where its test fails.
+//! A server's process. If its test fails, the last lines of its log are shown.
 
 use std::fs;
 use std::path::PathBuf;

@@ -8,14 +8,33 @@ use gristmill_client::http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::net::TcpSocket;
 
 use crate::support::client::{Answer, Client};
+use crate::support::setup::ADMIN_TOKEN;
 
 /// Longer than the server takes to answer or to close.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A `POST` up to its body, with these headers.
+/// The head of a `POST` with these headers.
 pub(crate) fn post(path: &str, headers: &[&str]) -> String {
     let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
     format!("POST {path} HTTP/1.1\r\nhost: a\r\n{headers}\r\n")
+}
+
+/// The head of an upload of `len` bytes to this path of the admin API, on a connection that stays
+/// open.
+pub(crate) fn upload(path: &str, len: usize) -> String {
+    upload_with(path, len, "")
+}
+
+/// The head of an upload of `len` bytes, after whose answer the server closes the connection.
+pub(crate) fn last_upload(path: &str, len: usize) -> String {
+    upload_with(path, len, "connection: close\r\n")
+}
+
+fn upload_with(path: &str, len: usize, header: &str) -> String {
+    format!(
+        "PUT /admin/v1/{path} HTTP/1.1\r\nhost: a\r\n{header}\
+         authorization: Bearer {ADMIN_TOKEN}\r\ncontent-length: {len}\r\n\r\n"
+    )
 }
 
 pub(crate) struct Raw(TcpStream);
@@ -26,7 +45,7 @@ impl Raw {
         Self::try_open(client).unwrap()
     }
 
-    /// A connection, where the plane still accepts any.
+    /// A connection to the client's plane, or the error if the plane accepts none.
     pub(crate) fn try_open(client: &Client) -> std::io::Result<Self> {
         let address = client.address().strip_prefix("http://").unwrap();
         let stream = TcpStream::connect(address)?;
@@ -39,8 +58,7 @@ impl Raw {
         Self::open_as(client, |socket| socket.bind((source, 0).into()).unwrap())
     }
 
-    /// A connection on which the kernel takes next to nothing that is not read, however large its
-    /// buffers may otherwise grow.
+    /// A connection with a small receive buffer: the kernel accepts little that is not read.
     pub(crate) fn open_narrow(client: &Client) -> Self {
         const RECEIVE_BYTES: u32 = 16 << 10;
         Self::open_as(client, |socket| socket.set_recv_buffer_size(RECEIVE_BYTES).unwrap())
@@ -72,17 +90,17 @@ impl Raw {
         self.0.write_all(bytes).unwrap();
     }
 
-    /// Write what the server may refuse to take.
+    /// Write bytes that the server may refuse.
     pub(crate) fn try_send(&mut self, bytes: &[u8]) {
         let _ = self.0.write_all(bytes);
     }
 
-    /// Send no more.
+    /// Close the sending side of the connection.
     pub(crate) fn end_sending(&mut self) {
         self.0.shutdown(Shutdown::Write).unwrap();
     }
 
-    /// All that comes until what has come ends with `end`.
+    /// Read until the text read so far ends with `end`. Returns it.
     pub(crate) fn read_until(&mut self, end: &str) -> String {
         let mut read = Vec::new();
         while !read.ends_with(end.as_bytes()) {
@@ -93,8 +111,8 @@ impl Raw {
         String::from_utf8(read).unwrap()
     }
 
-    /// All that comes until the server closes the connection, which may be by a reset where it did
-    /// not read all that was sent.
+    /// Read until the server closes the connection. If the server did not read all bytes that were
+    /// sent, it may close the connection by a reset.
     pub(crate) fn read_to_end(&mut self) -> String {
         let mut read = Vec::new();
         match self.0.read_to_end(&mut read) {
@@ -105,7 +123,7 @@ impl Raw {
         String::from_utf8(read).unwrap()
     }
 
-    /// The one answer of a connection that the server closes after it.
+    /// Read the answer, after which the server must close the connection.
     pub(crate) fn answer(&mut self) -> Answer {
         let text = self.read_to_end();
         let (head, body) =

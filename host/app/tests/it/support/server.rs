@@ -41,12 +41,13 @@ impl Server {
         self.setup.log()
     }
 
-    /// What it wrote to standard output until it listened.
+    /// The lines that it wrote to standard output until it listened.
     pub(crate) fn first_lines(&self) -> &[String] {
         &self.process.server.lines
     }
 
-    /// The log once it holds `text`: a line is written a moment after what it tells of.
+    /// Wait until the log has `text`, because lines are written a moment after their events.
+    /// Returns the log.
     #[track_caller]
     pub(crate) fn log_with(&self, text: &str) -> String {
         eventually_some(&format!("{text:?} in the log"), || {
@@ -72,8 +73,7 @@ impl Server {
         &self.setup
     }
 
-    /// Fails unless the log comes to hold `text`; each look is a request, which writes a line
-    /// itself.
+    /// Wait until the log has `text`. Each look makes a request, which writes a line as well.
     #[track_caller]
     pub(crate) fn logs(&self, text: &str) {
         eventually(&format!("{text:?} in the log"), || {
@@ -106,14 +106,14 @@ impl Server {
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     }
 
-    /// Read the log, which was not read so far, to its end, and wait until it has ended.
+    /// Read the whole log, which nobody has read yet, and wait until the server has ended.
     pub(crate) fn wait_reading_the_log(mut self) -> (String, ExitStatus) {
         let mut log = String::new();
         self.process.server.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
         (log, self.process.server.child.wait().unwrap())
     }
 
-    /// Wait until it has ended: what remained on standard output, and how it ended.
+    /// Wait until it has ended. Returns the unread standard output and the exit status.
     pub(crate) fn wait(mut self) -> (String, ExitStatus, Setup) {
         let mut rest = String::new();
         self.process.server.stdout.read_to_string(&mut rest).unwrap();

@@ -53,7 +53,7 @@ impl Setup {
         self
     }
 
-    /// With `ORT_DYLIB_PATH` being `library`, or not set.
+    /// With `ORT_DYLIB_PATH` set to `library`, or not set.
     pub(crate) fn onnxruntime(self, library: Option<&Path>) -> Self {
         Self { onnxruntime: library.map(Path::to_owned), ..self }
     }
@@ -73,7 +73,7 @@ impl Setup {
         Self { open_files: Some(max), ..self }
     }
 
-    /// Without any further flag given before.
+    /// Without the flags given so far.
     pub(crate) fn without_flags(self) -> Self {
         Self { flags: Vec::new(), ..self }
     }
@@ -113,13 +113,13 @@ impl Setup {
         Server::new(process, self, &addresses)
     }
 
-    /// Start the server where it must refuse to start: returns what it says on standard error.
+    /// Start the server, which must refuse to start. Returns its standard error.
     #[track_caller]
     pub(crate) fn refused(self) -> String {
         self.refuses()
     }
 
-    /// The same, where the directory is used again.
+    /// Like [`Self::refused`], but the directory can be used again.
     #[track_caller]
     pub(crate) fn refuses(&self) -> String {
         let mut process = self.spawn();
@@ -152,7 +152,7 @@ impl Setup {
                 shell
             }
         };
-        // Run where there is no gristmill.toml to be picked up.
+        // The server must not find a gristmill.toml.
         command.current_dir(self.directory.path());
         command.arg("serve").arg("--data-dir").arg(self.data_dir());
         let own = std::env::vars_os().map(|(name, _)| name);
@@ -167,7 +167,7 @@ impl Setup {
             command.args(["--shutdown-delay-s", "0"]);
         }
         command.args(&self.flags).env_remove("ORT_DYLIB_PATH").env("NO_COLOR", "1");
-        // It is the server's own work to set this.
+        // The server must set this itself.
         command.env_remove("ORT_DISABLE_TELEMETRY");
         command.envs(self.onnxruntime.iter().map(|library| ("ORT_DYLIB_PATH", library)));
         command.envs(self.admin_token.iter().map(|token| ("GRISTMILL_ADMIN_TOKEN", token)));

@@ -1,6 +1,6 @@
 //! Checking the texts of messages.
 
-/// Fails unless `said` holds every one of `named`.
+/// Fails unless `said` contains each text of `named`.
 #[track_caller]
 pub(crate) fn assert_names(said: &str, named: &[&str]) {
     for name in named {

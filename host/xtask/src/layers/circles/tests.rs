@@ -17,7 +17,7 @@ fn circles_of(files: &[(&str, &str)]) -> Vec<String> {
 }
 
 #[test]
-fn one_way_imports_are_no_circle() {
+fn one_way_imports_are_not_a_circle() {
     let files = [
         ("lib.rs", "mod a; mod b; mod c; pub use a::A;"),
         ("a.rs", "use crate::b::B; use crate::c;\nfn f() { c::g() }"),
@@ -71,7 +71,7 @@ fn a_child_may_import_a_parent_that_only_re_exports_it() {
 }
 
 #[test]
-fn tests_and_inline_modules_are_no_files_of_their_own() {
+fn tests_and_inline_modules_do_not_count_as_files() {
     let files = [
         ("lib.rs", "mod a; mod b;"),
         ("a.rs", "use crate::b::B; #[cfg(test)] mod tests; #[cfg(test)] mod more;"),

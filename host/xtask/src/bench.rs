@@ -1,0 +1,61 @@
+//! `cargo xtask bench`: benchmarks, given as ratios to a reference that is measured in the same
+//! run.
+//!
+//! Each benchmark is a file with a function `run`. `options` reads the command line, `shipped`
+//! builds the server, `processes` starts it with its peers, and `table` prints and records the
+//! figures. None of these knows a benchmark.
+
+mod batch;
+mod compare;
+mod gpu;
+mod load;
+mod neighbour;
+mod oip;
+mod sandbox;
+
+mod median;
+mod options;
+mod processes;
+mod resnet50;
+mod shipped;
+mod table;
+mod wrk;
+
+pub(crate) use table::{Table, Verdict};
+
+use anyhow::{Result, bail};
+
+use self::options::Options;
+use self::shipped::Shipped;
+
+/// Run the benchmarks that `args` name. Without names, run all but `gpu` and `compare`, which need
+/// more than this machine and the repository.
+pub(crate) fn run(args: &[&str]) -> Result<()> {
+    let options = Options::parse(args)?;
+    type Benchmark = fn(&Shipped, &Options) -> Result<()>;
+    let all: [(&str, Benchmark); 7] = [
+        ("sandbox", |shipped, _| sandbox::run(shipped)),
+        ("batch", |_, _| batch::run()),
+        ("load", |shipped, _| load::run(shipped)),
+        ("oip", |shipped, _| oip::run(shipped)),
+        ("neighbour", neighbour::run),
+        ("compare", compare::run),
+        ("gpu", |shipped, _| gpu::run(shipped)),
+    ];
+    let known = all.map(|(name, _)| name);
+    if let Some(unknown) = options.names.iter().find(|name| !known.contains(&name.as_str())) {
+        bail!("no benchmark {unknown:?}: there are {}", known.join(", "));
+    }
+    if options.has_name("gpu") {
+        // Fail before everything is built.
+        gpu::library()?;
+    }
+    let shipped = Shipped::build(&options)?;
+    for (name, run) in all {
+        let is_default = options.names.is_empty() && !["gpu", "compare"].contains(&name);
+        if options.has_name(name) || is_default {
+            run(&shipped, &options)?;
+        }
+    }
+    Ok(())
+}
