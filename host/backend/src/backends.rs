@@ -107,7 +107,7 @@ impl Backends {
             match probe::warm_up(instances, &info, &self.pool) {
                 // No request could do better.
                 Err(error) if error.kind == ModelErrorKind::OverLimit => {
-                    Err(LoadError::OutOfMemory(error.text))
+                    Err(LoadError::OutOfMemory(error))
                 }
                 warm => Ok(warm.err().map(|error| format!("{kind}: {}", error.text))),
             }

@@ -9,7 +9,7 @@ use tract_onnx::pb::{
 };
 use tract_onnx::prelude::Framework;
 
-use crate::error::LoadError;
+use crate::error::{LoadError, NotOnnx};
 
 /// A file that may be a model.
 pub(crate) struct Inspected {
@@ -71,9 +71,9 @@ pub(crate) fn inspect(onnx: &[u8]) -> Result<Inspected, LoadError> {
     }
     let proto = tract_onnx::onnx().proto_model_for_read(&mut std::io::Cursor::new(onnx));
     let model: ModelProto =
-        proto.map_err(|error| LoadError::NoModel(error.root_cause().to_string()))?;
+        proto.map_err(|error| LoadError::NoModel(NotOnnx::Undecodable(error)))?;
     let Some(graph) = &model.graph else {
-        return Err(LoadError::NoModel("it has no graph".into()));
+        return Err(LoadError::NoModel(NotOnnx::NoGraph));
     };
     let mut found = Found::default();
     found.graph(graph);
@@ -85,7 +85,7 @@ pub(crate) fn inspect(onnx: &[u8]) -> Result<Inspected, LoadError> {
         found.nodes(&function.node);
     }
     let defaults = FunctionDefaults::decode(onnx);
-    let defaults = defaults.map_err(|error| LoadError::NoModel(error.to_string()))?;
+    let defaults = defaults.map_err(|error| LoadError::NoModel(error.into()))?;
     for function in &defaults.functions {
         found.attributes(&function.attributes);
     }

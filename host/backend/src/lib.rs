@@ -31,7 +31,7 @@ mod prove;
 mod tract;
 
 pub use backends::Backends;
-pub use error::{LibraryError, LibraryFault, LoadError, ProviderError, ProviderFailure};
+pub use error::{LibraryError, LibraryFault, LoadError, NotOnnx, ProviderError, ProviderFailure};
 pub use health::ProviderHealth;
 pub use library::LibrarySearch;
 pub use loaded::LoadedModel;

@@ -47,7 +47,7 @@ impl Backends {
             let Some(model) = loaded.instances.first_mut() else { continue };
             match probe::run_once(model.as_mut(), &loaded.info, &self.pool) {
                 Err(error) if error.kind != ModelErrorKind::Failed => {
-                    return Err(LoadError::OutOfMemory(error.text));
+                    return Err(LoadError::OutOfMemory(error));
                 }
                 // Perhaps the model cannot take zeros.
                 Ok(()) | Err(_) => proven.providers.push(kind),

@@ -6,7 +6,6 @@
 //! Invariant: a batch that fails is bisected until the requests that fail by themselves are found;
 //! the others are answered.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gristmill_core::{BufferPool, Model, Name, NamedTensor, Tensor, run_guarded};
@@ -18,6 +17,7 @@ use crate::running::{Instance, Stop};
 use crate::served::{Served, Times};
 use crate::sync::now;
 use crate::ticket::Reply;
+use crate::upkeep::Refusal;
 
 /// A request's tensor for each output, in the model's order.
 type Outputs = Result<Vec<Tensor>, SubmitError>;
@@ -123,7 +123,7 @@ impl Batch {
     }
 
     /// Tell each request that it is not run, and why.
-    pub(crate) fn refuse(&mut self, why: &Arc<str>) {
+    pub(crate) fn refuse(&mut self, why: &Refusal) {
         self.staged.clear();
         for entry in self.taken.batch.drain(..) {
             entry.item.reply.answer(Err(SubmitError::OutOfService(why.clone())));

@@ -3,12 +3,12 @@
 //! [`SubmitError::code`] is what callers decide by. The texts reach clients, so they name no file
 //! and no other tenant.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_core::{ErrorCode, InputError, ModelError, TensorError};
 
 use crate::policy::Full;
+use crate::upkeep::Refusal;
 
 /// Why a request got no outputs.
 #[derive(Debug, thiserror::Error)]
@@ -46,7 +46,7 @@ pub enum SubmitError {
     GivenUp,
     /// The lane refuses all requests, for this reason.
     #[error("the model is out of service: {0}")]
-    OutOfService(Arc<str>),
+    OutOfService(#[source] Refusal),
     /// The lane is closed.
     #[error("the model is being unloaded")]
     Closed,

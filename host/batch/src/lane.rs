@@ -18,7 +18,7 @@ use crate::state::{Arrival, LaneShared, SharedParts};
 use crate::statistics::LaneStatistics;
 use crate::sync::now;
 use crate::ticket::Waiting;
-use crate::upkeep::Upkeep;
+use crate::upkeep::{Refusal, Upkeep};
 use crate::{watch, worker};
 
 /// One request for a lane.
@@ -173,7 +173,7 @@ impl Lane {
     }
 
     /// Why the lane refuses requests, if it does.
-    pub fn refusal(&self) -> Option<Arc<str>> {
+    pub fn refusal(&self) -> Option<Refusal> {
         self.shared.lock().refusal()
     }
 

@@ -53,4 +53,4 @@ pub use lane::{Answered, Lane, LaneParts, Submission};
 pub use policy::Full;
 pub use served::Times;
 pub use statistics::{BatchStatistics, Counters, LaneStatistics, MixedBatch};
-pub use upkeep::{LOST_RUNS_MAX, Replace, Upkeep, refusal};
+pub use upkeep::{LOST_RUNS_MAX, Refusal, Replace, ReplaceError, Upkeep};

@@ -36,7 +36,7 @@ use crate::service_time::ServiceTime;
 use crate::statistics::LaneStatistics;
 use crate::sync::{Condvar, Guard, Mutex};
 use crate::tally::Tally;
-use crate::upkeep::Upkeep;
+use crate::upkeep::{Refusal, Upkeep};
 
 pub(crate) use admission::Arrival;
 #[cfg(test)]
@@ -77,7 +77,7 @@ struct State {
     /// Workers beyond those that are needed: lost ones that came back.
     surplus_workers: usize,
     /// Why requests are refused, if they are.
-    refused: Option<Arc<str>>,
+    refused: Option<Refusal>,
     /// Whether they are refused because of lost runs, which is over when one of these ends.
     has_lost_too_many: bool,
     /// Batches taken early, being staged or waiting for an instance.
@@ -187,7 +187,7 @@ impl LaneShared {
 
 impl LockedState<'_> {
     /// Why requests are refused, if they are.
-    pub(crate) fn refusal(&self) -> Option<Arc<str>> {
+    pub(crate) fn refusal(&self) -> Option<Refusal> {
         self.state.refused.clone()
     }
 

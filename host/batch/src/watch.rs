@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::running::Lost;
 use crate::state::{LaneShared, LockedState};
 use crate::sync::{self, now};
-use crate::upkeep::{LOST_RUNS_MAX, refusal};
+use crate::upkeep::{LOST_RUNS_MAX, Refusal};
 use crate::worker;
 
 /// How often runs are looked at while there are any.
@@ -69,7 +69,7 @@ fn give_up(shared: &Arc<LaneShared>, state: &mut LockedState<'_>, lost: Lost) {
         tracing::error!(model, %error, "cannot start a worker thread");
     }
     if count > LOST_RUNS_MAX {
-        return state.refuse_for_lost(&refusal(count));
+        return state.refuse_for_lost(Refusal::LostRuns(count));
     }
     let own = shared.clone();
     if let Err(error) = sync::spawn(format!("replace-{model}"), move || replace(&own)) {
@@ -87,9 +87,10 @@ fn replace(shared: &LaneShared) {
             tracing::info!(model = &*shared.name, "an instance was replaced");
             state.add_instance(model);
         }
-        Err(why) => {
+        Err(error) => {
+            let why = error.to_string();
             tracing::error!(model = &*shared.name, why, "an instance cannot be replaced");
-            state.refuse_without_instance(&format!("its instance cannot be replaced: {why}"));
+            state.refuse_without_instance(Refusal::NotReplaced(error.into()));
         }
     }
 }

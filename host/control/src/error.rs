@@ -10,8 +10,10 @@ use gristmill_core::{ErrorCode, Name};
 use gristmill_store::StoreError;
 
 use crate::fault::{Fault, Subject};
+use crate::in_use::InUse;
 use crate::load::error::LoadError;
-use crate::release::log_error::LogError;
+use crate::release::gaps::LogGap;
+use crate::release::log_error::{LogEndError, LogError};
 
 /// Why a change was not made, or a log not read.
 #[derive(Debug, thiserror::Error)]
@@ -25,8 +27,8 @@ pub enum ControlError {
     #[error("{}", joined(.0))]
     Refused(Vec<Fault>),
     /// Something else uses what would be deleted.
-    #[error("{0}")]
-    InUse(String),
+    #[error(transparent)]
+    InUse(#[from] InUse),
     #[error("plugin {name:?}: {source}")]
     Plugin { name: String, source: Arc<LoadError> },
     #[error("model {name:?}: {source}")]
@@ -41,11 +43,11 @@ pub enum ControlError {
     Store(#[from] StoreError),
     #[error("release {number} in the log cannot be used: {source}")]
     Log { number: u64, source: LogError },
-    #[error("{0}")]
-    LogGap(String),
+    #[error(transparent)]
+    LogGap(#[from] LogGap),
     /// It ends before the release that it ended with.
-    #[error("{0}")]
-    LogEnd(String),
+    #[error(transparent)]
+    LogEnd(#[from] LogEndError),
     /// The store failed when it was asked to keep the release, which may be in the log all the
     /// same.
     #[error(

@@ -31,6 +31,7 @@ mod admin_api;
 mod desired;
 mod error;
 mod fault;
+mod in_use;
 mod load;
 mod plan;
 mod publish;
@@ -49,14 +50,16 @@ pub use error::ControlError;
 pub use fault::{Fault, Subject};
 pub use gristmill_sandbox::JobStatus;
 pub use gristmill_store::{Incoming, Received};
+pub use in_use::{InUse, PipelineOf, Uses};
 pub use load::error::LoadError;
 pub use load::progress::Progress;
 pub use load::prove::{PROVE_JOB, ProverConfig, prove_model};
 pub use publish::Serving;
 pub use release::change::{Change, Release};
 pub use release::document::{Document, Faults};
+pub use release::gaps::LogGap;
 pub use release::limits::{LimitRange, LimitsSpec, limit_ranges};
-pub use release::log_error::LogError;
+pub use release::log_error::{LogEndError, LogEndFault, LogError};
 pub use release::model_config::{
     GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec,
 };

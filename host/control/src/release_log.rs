@@ -69,7 +69,7 @@ impl ReleaseLog {
             );
         }
         if let Some(gap) = gap_in(&listing) {
-            return Err(ControlError::LogGap(gap));
+            return Err(gap.into());
         }
         let mut replayed = Replayed::default();
         self.read_on(&mut replayed).await?;

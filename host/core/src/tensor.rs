@@ -1,6 +1,7 @@
 //! Tensors: a dtype, a shape, and a range of a shared buffer.
 
 use std::ops::Range;
+use std::str::Utf8Error;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -8,7 +9,7 @@ use smallvec::SmallVec;
 use crate::buffer::Buffer;
 use crate::dtype::Dtype;
 use crate::pool::BufferPool;
-use crate::texts::{TEXT_LENGTH_BYTES, Texts, length_of};
+use crate::texts::{CutShort, TEXT_LENGTH_BYTES, Texts, length_of};
 
 /// Dimensions; the usual few are held in place.
 pub type Shape = SmallVec<[usize; 6]>;
@@ -35,11 +36,49 @@ pub enum TensorError {
         actual: usize,
     },
     /// The shape's product does not fit the address space.
-    #[error("shape {0} overflows")]
-    Overflow(String),
+    #[error("shape {0:?} overflows")]
+    Overflow(Box<[usize]>),
     /// An element that its dtype does not have.
-    #[error("{0}")]
-    Element(String),
+    #[error(transparent)]
+    Element(#[from] ElementError),
+    /// A batch of no parts.
+    #[error("nothing to stack")]
+    NoParts,
+    /// Parts that cannot follow one another in a batch.
+    #[error("parts of a batch differ in dtype or shape")]
+    UnlikeParts,
+}
+
+/// An element that its dtype does not have. Elements are counted from 0, in row-major order.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ElementError {
+    /// A BOOL that is neither 0 nor 1.
+    #[error("element {index} of a BOOL tensor is {value}")]
+    Bool {
+        /// Its place.
+        index: usize,
+        /// Its byte.
+        value: u8,
+    },
+    /// A text without the bytes of its length.
+    #[error("element {0} of a BYTES tensor has no length")]
+    NoLength(usize),
+    /// A text that is longer than the bytes that are left.
+    #[error("element {index} of a BYTES tensor {source}")]
+    CutShort {
+        /// Its place.
+        index: usize,
+        /// What is wrong with it.
+        source: CutShort,
+    },
+    /// A text of other bytes than UTF-8.
+    #[error("element {index} of a BYTES tensor is not UTF-8")]
+    NotUtf8 {
+        /// Its place.
+        index: usize,
+        /// The first bytes that are not UTF-8.
+        source: Utf8Error,
+    },
 }
 
 impl Tensor {
@@ -64,7 +103,7 @@ impl Tensor {
     /// Bytes a tensor of `dtype` and `shape` takes; none for strings, whose lengths differ.
     pub fn size_bytes(dtype: Dtype, shape: &[usize]) -> Result<Option<usize>, TensorError> {
         let count = elements(shape)?;
-        let overflow = || TensorError::Overflow(format!("{shape:?}"));
+        let overflow = || TensorError::Overflow(shape.into());
         dtype.size_bytes().map(|size| count.checked_mul(size).ok_or_else(overflow)).transpose()
     }
 
@@ -164,14 +203,15 @@ impl Tensor {
     /// the other; a single part is returned as it is.
     ///
     /// # Errors
-    /// [`TensorError::Element`] where the parts do not agree or there is none.
+    /// [`TensorError::UnlikeParts`] where the parts do not agree, [`TensorError::NoParts`] where
+    /// there is none.
     pub fn stack<'a>(
         pool: &BufferPool,
         parts: impl Iterator<Item = &'a Self> + Clone,
     ) -> Result<Self, TensorError> {
         let mut rest = parts.clone();
         let Some(first) = rest.next() else {
-            return Err(TensorError::Element("nothing to stack".into()));
+            return Err(TensorError::NoParts);
         };
         if rest.clone().next().is_none() {
             return Ok(first.clone());
@@ -179,7 +219,7 @@ impl Tensor {
         let alike =
             |part: &Self| part.dtype == first.dtype && part.shape.get(1..) == first.shape.get(1..);
         if !rest.all(alike) || first.shape.is_empty() {
-            return Err(TensorError::Element("parts of a batch differ in dtype or shape".into()));
+            return Err(TensorError::UnlikeParts);
         }
         let len = parts.clone().map(|part| part.bytes.len()).sum();
         let mut buffer = pool.begin(len);
@@ -199,7 +239,7 @@ const TEXT_BYTES: usize = 128;
 
 fn elements(shape: &[usize]) -> Result<usize, TensorError> {
     let product = shape.iter().try_fold(1_usize, |product, dim| product.checked_mul(*dim));
-    product.ok_or_else(|| TensorError::Overflow(format!("{shape:?}")))
+    product.ok_or_else(|| TensorError::Overflow(shape.into()))
 }
 
 fn check_elements(dtype: Dtype, bytes: &[u8]) -> Result<(), TensorError> {
@@ -207,9 +247,7 @@ fn check_elements(dtype: Dtype, bytes: &[u8]) -> Result<(), TensorError> {
         return Ok(());
     }
     match bytes.iter().position(|byte| *byte > 1) {
-        Some(at) => {
-            Err(TensorError::Element(format!("element {at} of a BOOL tensor is {}", bytes[at])))
-        }
+        Some(index) => Err(ElementError::Bool { index, value: bytes[index] }.into()),
         None => Ok(()),
     }
 }
@@ -217,11 +255,9 @@ fn check_elements(dtype: Dtype, bytes: &[u8]) -> Result<(), TensorError> {
 fn check_strings(count: usize, bytes: &[u8]) -> Result<(), TensorError> {
     let mut texts = Texts::of(bytes);
     for index in 0..count {
-        let broken =
-            |why: &str| TensorError::Element(format!("element {index} of a BYTES tensor {why}"));
-        let text = texts.next().ok_or_else(|| broken("has no length"))?;
-        let text = text.map_err(|error| broken(&error.to_string()))?;
-        std::str::from_utf8(text).map_err(|_| broken("is not UTF-8"))?;
+        let text = texts.next().ok_or(ElementError::NoLength(index))?;
+        let text = text.map_err(|source| ElementError::CutShort { index, source })?;
+        std::str::from_utf8(text).map_err(|source| ElementError::NotUtf8 { index, source })?;
     }
     let rest = texts.rest().len();
     if rest == 0 {

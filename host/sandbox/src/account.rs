@@ -44,5 +44,5 @@ impl Account {
 }
 
 fn closed(error: AcquireError) -> CallError {
-    CallError::Host(error.to_string())
+    CallError::Host(error.into())
 }

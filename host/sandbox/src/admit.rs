@@ -7,8 +7,8 @@
 use gristmill_core::PluginLimits;
 use serde::{Deserialize, Serialize};
 use wasmparser::{
-    BinaryReaderError, CanonicalFunction, CanonicalOption, ComponentTypeRef, Encoding, Parser,
-    Payload, Validator, WasmFeatures,
+    CanonicalFunction, CanonicalOption, ComponentTypeRef, Encoding, Parser, Payload, Validator,
+    WasmFeatures,
 };
 use wit_component::ComponentEncoder;
 
@@ -84,9 +84,7 @@ pub(crate) fn check_head(file: &[u8]) -> Result<(), AdmitError> {
 pub(crate) fn admit_within(file: &[u8], bounds: &Bounds) -> Result<Admitted, AdmitError> {
     check_head(file)?;
     let component = if Parser::is_component(file) { file.to_vec() } else { encode(file)? };
-    Validator::new_with_features(WasmFeatures::default())
-        .validate_all(&component)
-        .map_err(invalid)?;
+    Validator::new_with_features(WasmFeatures::default()).validate_all(&component)?;
     let (imports, exports) = border_of(&component)?;
     let unknown: Vec<_> =
         imports.iter().filter(|name| !INTERFACES.contains(&name.as_str())).cloned().collect();
@@ -108,7 +106,7 @@ pub(crate) fn admit_within(file: &[u8], bounds: &Bounds) -> Result<Admitted, Adm
 }
 
 fn check_needs(component: &[u8], bounds: &Bounds) -> Result<(), AdmitError> {
-    let needs = needs_of(component).map_err(invalid)?;
+    let needs = needs_of(component)?;
     let compared = [
         ("core module instances", needs.instances, bounds.instances, " (plugin_instances)"),
         ("memories", needs.memories, bounds.memories, ""),
@@ -126,7 +124,7 @@ fn check_needs(component: &[u8], bounds: &Bounds) -> Result<(), AdmitError> {
 /// interruption, and texts that the host would decode character by character.
 fn check_code(component: &[u8]) -> Result<(), AdmitError> {
     for payload in Parser::new(0).parse_all(component) {
-        match payload.map_err(invalid)? {
+        match payload? {
             Payload::CodeSectionEntry(body) if body.range().len() > FUNCTION_BYTES_MAX => {
                 let (found, limit) = (body.range().len(), FUNCTION_BYTES_MAX);
                 return Err(AdmitError::LongFunction { found, limit });
@@ -134,7 +132,7 @@ fn check_code(component: &[u8]) -> Result<(), AdmitError> {
             Payload::ComponentCanonicalSection(section) => {
                 for function in section {
                     let (CanonicalFunction::Lift { options, .. }
-                    | CanonicalFunction::Lower { options, .. }) = function.map_err(invalid)?
+                    | CanonicalFunction::Lower { options, .. }) = function?
                     else {
                         continue;
                     };
@@ -171,13 +169,13 @@ fn encode(module: &[u8]) -> Result<Vec<u8>, AdmitError> {
 fn look_at(module: &[u8]) -> Result<(bool, Vec<String>), AdmitError> {
     let (mut has_type, mut wasi) = (false, Vec::new());
     for payload in Parser::new(0).parse_all(module) {
-        match payload.map_err(invalid)? {
+        match payload? {
             Payload::CustomSection(section) if section.name().starts_with("component-type") => {
                 has_type = true;
             }
             Payload::ImportSection(section) => {
                 for import in section.into_imports() {
-                    let import = import.map_err(invalid)?;
+                    let import = import?;
                     if import.module.starts_with("wasi_") {
                         wasi.push(format!("{}.{}", import.module, import.name));
                     }
@@ -193,12 +191,12 @@ fn look_at(module: &[u8]) -> Result<(bool, Vec<String>), AdmitError> {
 fn border_of(component: &[u8]) -> Result<(Vec<String>, Vec<String>), AdmitError> {
     let (mut imports, mut exports, mut depth) = (Vec::new(), Vec::new(), 0_usize);
     for payload in Parser::new(0).parse_all(component) {
-        match payload.map_err(invalid)? {
+        match payload? {
             Payload::Version { encoding: Encoding::Component | Encoding::Module, .. } => depth += 1,
             Payload::End(_) => depth -= 1,
             Payload::ComponentImportSection(section) if depth == 1 => {
                 for import in section {
-                    let import = import.map_err(invalid)?;
+                    let import = import?;
                     // A type that a world uses is imported too, but nothing has to provide it.
                     if !matches!(import.ty, ComponentTypeRef::Type(_)) {
                         imports.push(import.name.name.to_owned());
@@ -207,17 +205,13 @@ fn border_of(component: &[u8]) -> Result<(Vec<String>, Vec<String>), AdmitError>
             }
             Payload::ComponentExportSection(section) if depth == 1 => {
                 for export in section {
-                    exports.push(export.map_err(invalid)?.name.name.to_owned());
+                    exports.push(export?.name.name.to_owned());
                 }
             }
             _ => {}
         }
     }
     Ok((imports, exports))
-}
-
-fn invalid(error: BinaryReaderError) -> AdmitError {
-    AdmitError::Invalid(error.to_string())
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use gristmill_core::{BufferPool, PluginLimits};
 use wasmtime::component::ResourceTable;
 
+use crate::error::CallLimit;
 use crate::grant::Grant;
 use crate::limiter::{Limited, Limiter};
 use crate::meter::{CpuExhausted, Meter};
@@ -54,7 +55,7 @@ impl<S> CallState<S> {
         let used = self.host_bytes_used.saturating_add(bytes);
         let limit = self.limits.host_memory_bytes;
         if used > limit {
-            return Err(Limited::Call(format!("{limit} bytes of tensors and pictures")));
+            return Err(Limited::Call(CallLimit::HostMemory(limit)));
         }
         self.limiter.held().try_add(bytes)?;
         self.host_bytes_used = used;
@@ -77,8 +78,7 @@ impl<S> CallState<S> {
     pub(crate) async fn before_copying(&mut self, bytes: usize) -> wasmtime::Result<()> {
         let limit = self.limits.memory_bytes;
         if bytes > limit {
-            let limit = format!("{limit} bytes of memory: {bytes} bytes were to be copied into it");
-            return Err(Limited::Call(limit).into());
+            return Err(Limited::Call(CallLimit::Copied { limit, bytes }).into());
         }
         self.before_looking_at(bytes).await?;
         Ok(self.hold(bytes)?)

@@ -4,6 +4,10 @@ use std::fmt::Write;
 
 use gristmill_child::ChildError;
 use gristmill_core::{ErrorCode, OverBudget};
+use tokio::sync::AcquireError;
+use tokio::task::JoinError;
+use wasmparser::BinaryReaderError;
+use wasmtime::component::ResourceTableError;
 
 /// Why an uploaded file is not a plugin.
 #[derive(Debug, thiserror::Error)]
@@ -16,7 +20,7 @@ pub enum AdmitError {
     NotWasm(String),
     /// A component or module that does not validate.
     #[error("not a valid WebAssembly component: {0}")]
-    Invalid(String),
+    Invalid(#[from] BinaryReaderError),
     /// A core module that was not built for a world.
     #[error(
         "a core module without a component type: build it with the SDK, or encode it as a component \
@@ -178,7 +182,7 @@ pub enum CallError {
     Trapped(String),
     /// The plugin reached a limit on memory, tables or handles; names the limit.
     #[error("plugin went over its limit of {0}")]
-    OutOfMemory(String),
+    OutOfMemory(CallLimit),
     /// The plugin used up its CPU time, of so many milliseconds.
     #[error("plugin used up its {0} ms of CPU time")]
     OutOfTime(u128),
@@ -187,13 +191,104 @@ pub enum CallError {
     Busy(#[from] OverBudget),
     /// The plugin's answer goes over a limit or breaks the contract.
     #[error("plugin's answer cannot be used: {0}")]
-    InvalidOutput(String),
+    InvalidOutput(#[source] AnswerFault),
     /// The plugin has no such export.
     #[error("plugin does not export `{0}`")]
     NotExported(&'static str),
     /// A fault of the host.
     #[error("sandbox failed: {0}")]
-    Host(String),
+    Host(#[source] HostFault),
+}
+
+/// A limit on what a call may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallLimit {
+    /// Bytes of linear memory.
+    #[error("{0} bytes of memory")]
+    Memory(usize),
+    /// Bytes of linear memory, which the bytes that the host was to copy into it are over.
+    #[error("{limit} bytes of memory: {bytes} bytes were to be copied into it")]
+    Copied {
+        /// The limit.
+        limit: usize,
+        /// The bytes to be copied.
+        bytes: usize,
+    },
+    /// Elements of tables.
+    #[error("{0} table elements")]
+    TableElements(usize),
+    /// Bytes of one tensor.
+    #[error("{0} bytes for one tensor")]
+    Tensor(usize),
+    /// Bytes that the host holds for the call.
+    #[error("{0} bytes of tensors and pictures")]
+    HostMemory(usize),
+    /// Handles of resources.
+    #[error("{0} handles")]
+    Handles(usize),
+}
+
+/// Why a plugin's answer cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum AnswerFault {
+    /// Its state for `postprocess` is too long.
+    #[error("state of {bytes} bytes is over the limit of {limit}")]
+    State {
+        /// The state's length.
+        bytes: usize,
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// It has too many inputs for a model.
+    #[error("{inputs} inputs are over the limit of {limit}")]
+    Inputs {
+        /// How many it has.
+        inputs: usize,
+        /// How many it may have.
+        limit: usize,
+    },
+    /// An input's name is too long.
+    #[error("an input's name of {bytes} bytes is over the limit of {limit}")]
+    InputName {
+        /// The name's length.
+        bytes: usize,
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// A handle is not that of a tensor.
+    #[error(transparent)]
+    Handle(#[from] ResourceTableError),
+    /// The status is not that of an answer.
+    #[error("status {0} is not one of 200 to 599")]
+    Status(u16),
+    /// The response is too long.
+    #[error("response of {bytes} bytes is over the limit of {limit}")]
+    Response {
+        /// The body's length.
+        bytes: usize,
+        /// The limit, in bytes.
+        limit: usize,
+    },
+}
+
+/// A fault of the host in a call.
+#[derive(Debug, thiserror::Error)]
+pub enum HostFault {
+    /// The places for calls are closed.
+    #[error(transparent)]
+    Closed(#[from] AcquireError),
+    /// The task of a long call ended before the call did.
+    #[error(transparent)]
+    Stopped(#[from] JoinError),
+    /// The call was polled after its end.
+    #[error("the call has ended already")]
+    Ended,
+    /// A parameter cannot be put into the call's table.
+    #[error(transparent)]
+    Table(#[from] ResourceTableError),
+    /// The host's own code panicked, with this text.
+    #[error("panicked: {0}")]
+    Panicked(String),
 }
 
 impl CallError {

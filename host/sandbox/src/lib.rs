@@ -43,7 +43,7 @@ pub use account::Account;
 pub use admit::{Admitted, admit};
 pub use compile::{COMPILE_JOB, Compiler, compile};
 pub use config::SandboxConfig;
-pub use error::{AdmitError, CallError, Failure, LoadError};
+pub use error::{AdmitError, AnswerFault, CallError, CallLimit, Failure, HostFault, LoadError};
 pub use grant::Grant;
 pub use gristmill_child::JobStatus;
 pub use plugin::Plugin;

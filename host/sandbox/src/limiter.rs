@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use gristmill_core::{HeldBytes, OverBudget, PluginLimits};
 use wasmtime::ResourceLimiterAsync;
 
+use crate::error::CallLimit;
 use crate::meter::Meter;
 
 /// Linear memory from which a guest is large: giving it back takes about a millisecond.
@@ -23,7 +24,7 @@ const HUGE_MEMORY_BYTES: usize = 24 << 20;
 pub(crate) enum Limited {
     /// One of the call's own limits.
     #[error("over the limit of {0}")]
-    Call(String),
+    Call(CallLimit),
     /// The owner's calls together hold too much.
     #[error(transparent)]
     Owner(#[from] OverBudget),
@@ -71,7 +72,7 @@ impl Limiter {
     fn grow(&mut self, bytes: usize) -> Result<(), Limited> {
         let total = self.memory_bytes.saturating_add(bytes);
         if total > self.memory_bytes_max {
-            return Err(Limited::Call(format!("{} bytes of memory", self.memory_bytes_max)));
+            return Err(Limited::Call(CallLimit::Memory(self.memory_bytes_max)));
         }
         self.held.try_add(bytes)?;
         self.memory_bytes = total;
@@ -109,7 +110,7 @@ impl ResourceLimiterAsync for Limiter {
     ) -> wasmtime::Result<bool> {
         let total = self.table_elements.saturating_add(desired.saturating_sub(current));
         if total > self.table_elements_max {
-            let limit = format!("{} table elements", self.table_elements_max);
+            let limit = CallLimit::TableElements(self.table_elements_max);
             self.refused = Some(Limited::Call(limit));
             return Ok(false);
         }

@@ -29,7 +29,7 @@ use wasmtime::Store;
 
 use crate::account::Places;
 use crate::capability::StoreData;
-use crate::error::CallError;
+use crate::error::{CallError, HostFault};
 use crate::meter::Meter;
 
 /// CPU time after which a call is long.
@@ -146,7 +146,7 @@ impl LongCalls {
             }
         }
         let place = long_places.acquire_owned().await;
-        let place = place.map_err(|error| CallError::Host(error.to_string()))?;
+        let place = place.map_err(|error| CallError::Host(error.into()))?;
         meter.set_long();
         let running = async move {
             let outcome = poll_fn(|task| call.turn(task)).await;
@@ -162,7 +162,7 @@ impl LongCalls {
         }
         match outcome {
             Ok(outcome) => outcome,
-            Err(error) => Err(CallError::Host(error.to_string())),
+            Err(error) => Err(CallError::Host(error.into())),
         }
     }
 }
@@ -214,7 +214,7 @@ impl<T: Send + 'static> Call<T> {
     /// Poll the call once on the calling thread, and charge it for that time.
     fn turn(&mut self, task: &mut Context<'_>) -> Poll<Result<T, CallError>> {
         let Some((call, _)) = &mut self.instance else {
-            return Poll::Ready(Err(CallError::Host("the call has ended already".into())));
+            return Poll::Ready(Err(CallError::Host(HostFault::Ended)));
         };
         self.meter.resume();
         let polled = catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(task)));
@@ -227,7 +227,7 @@ impl<T: Send + 'static> Call<T> {
             }
             Err(panic) => {
                 self.give_back(());
-                Poll::Ready(Err(CallError::Host(text_of(&*panic))))
+                Poll::Ready(Err(CallError::Host(panicked(&*panic))))
             }
         }
     }
@@ -257,10 +257,10 @@ impl<T: 'static> Call<T> {
 }
 
 /// A panic of the host's own code, as an error of this call alone.
-fn text_of(panic: &(dyn Any + Send)) -> String {
+fn panicked(panic: &(dyn Any + Send)) -> HostFault {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    format!("panicked: {}", text.unwrap_or_default())
+    HostFault::Panicked(text.unwrap_or_default())
 }
 
 #[cfg(test)]

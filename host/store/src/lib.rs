@@ -118,15 +118,12 @@ impl Store {
     /// [`StoreError::Missing`], [`StoreError::Read`], or [`StoreError::Damaged`] if its content has
     /// another digest.
     pub async fn blob(&self, digest: Digest) -> Result<Bytes, StoreError> {
-        let missing = || StoreError::Missing(digest.to_string());
+        let missing = || StoreError::Missing(digest);
         let bytes = self.read(&blob_key(digest)).await?.ok_or_else(missing)?;
         let hashed = bytes.clone();
         let hash = self.worker.run(move || digest_of(&hashed)).await.map_err(StoreError::read)?;
         if hash != digest {
-            return Err(StoreError::Damaged {
-                what: digest.to_string(),
-                why: "its content has another digest".into(),
-            });
+            return Err(StoreError::Damaged(digest));
         }
         Ok(bytes)
     }

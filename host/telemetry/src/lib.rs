@@ -18,12 +18,13 @@ mod plugin;
 mod queue;
 mod text;
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::ParseError;
 use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 
 pub use self::format::LogFormat;
 use self::line::LogLayer;
@@ -45,10 +46,19 @@ pub mod stage {
     pub const POST: &str = "post";
 }
 
-/// A log filter that cannot be read.
+/// Why the log cannot be set up.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct InvalidFilter(String);
+pub enum LogSetupError {
+    /// The filter cannot be read.
+    #[error(transparent)]
+    Filter(#[from] ParseError),
+    /// The writer's thread cannot be started.
+    #[error(transparent)]
+    Thread(#[from] io::Error),
+    /// There is a subscriber already.
+    #[error(transparent)]
+    Subscriber(#[from] TryInitError),
+}
 
 /// The log; clones are the same.
 #[derive(Clone)]
@@ -69,9 +79,9 @@ impl Log {
 /// Check a filter such as `info` or `info,gristmill_http=debug`.
 ///
 /// # Errors
-/// [`InvalidFilter`] in the words of `tracing-subscriber`.
-pub fn check_filter(filter: &str) -> Result<(), InvalidFilter> {
-    EnvFilter::try_new(filter).map(drop).map_err(|error| InvalidFilter(error.to_string()))
+/// The filter cannot be read; in the words of `tracing-subscriber`.
+pub fn check_filter(filter: &str) -> Result<(), ParseError> {
+    EnvFilter::try_new(filter).map(drop)
 }
 
 /// Write log lines that pass `filter` to standard error, with the fields of their spans. Panics
@@ -79,21 +89,20 @@ pub fn check_filter(filter: &str) -> Result<(), InvalidFilter> {
 /// them at will, and other lines cannot take their room. Call this once.
 ///
 /// # Errors
-/// [`InvalidFilter`] where the filter cannot be read, the writer's thread cannot be started, or
-/// there is a subscriber already.
+/// The filter cannot be read, the writer's thread cannot be started, or there is a subscriber
+/// already.
 pub fn init(
     filter: &str,
     format: LogFormat,
     own: &'static [&'static str],
-) -> Result<Log, InvalidFilter> {
-    let invalid = |error: &dyn std::fmt::Display| InvalidFilter(error.to_string());
-    let filter = EnvFilter::try_new(filter).map_err(|error| invalid(&error))?;
+) -> Result<Log, LogSetupError> {
+    let filter = EnvFilter::try_new(filter)?;
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let coloured = format == LogFormat::Text && !plain && std::io::stderr().is_terminal();
-    let queue = Queue::start(std::io::stderr()).map_err(|error| invalid(&error))?;
+    let coloured = format == LogFormat::Text && !plain && io::stderr().is_terminal();
+    let queue = Queue::start(io::stderr())?;
     let layer = LogLayer::new(format, coloured, own, queue.clone());
     let subscriber = tracing_subscriber::registry().with(filter).with(layer);
-    subscriber.try_init().map_err(|error| invalid(&error))?;
+    subscriber.try_init()?;
     // The standard hook writes to standard error at once, which may block.
     std::panic::set_hook(Box::new(|panic| {
         let at = panic.location().map(ToString::to_string).unwrap_or_default();

@@ -2,7 +2,6 @@
 //!
 //! The changes that `watch` makes, and the return of an instance whose run was given up.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -11,6 +10,7 @@ use gristmill_core::Model;
 use super::LockedState;
 use crate::running::{Instance, Lost};
 use crate::sync::{now, spawn};
+use crate::upkeep::Refusal;
 
 impl LockedState<'_> {
     /// The watching thread waits: for a run to begin if nothing runs, else for `time`.
@@ -47,13 +47,13 @@ impl LockedState<'_> {
     }
 
     /// Refuse all requests because of lost runs, until one of these ends.
-    pub(crate) fn refuse_for_lost(&mut self, why: &str) {
+    pub(crate) fn refuse_for_lost(&mut self, why: Refusal) {
         self.state.has_lost_too_many = true;
         self.refuse(why);
     }
 
     /// Refuse all requests if the lane has no instance left, nor a run that may give one back.
-    pub(crate) fn refuse_without_instance(&mut self, why: &str) {
+    pub(crate) fn refuse_without_instance(&mut self, why: Refusal) {
         if self.state.idle.is_empty() && self.state.running.is_empty() {
             self.refuse(why);
         }
@@ -93,8 +93,8 @@ impl LockedState<'_> {
     }
 
     /// Refuse all requests from now on, and answer those that are queued or staged.
-    fn refuse(&mut self, why: &str) {
-        let why: Arc<str> = self.state.refused.get_or_insert_with(|| why.into()).clone();
+    fn refuse(&mut self, why: Refusal) {
+        let why = self.state.refused.get_or_insert(why).clone();
         while let Some(mut batch) = self.take(now()) {
             batch.refuse(&why);
             self.recycle(batch);

@@ -19,7 +19,7 @@ pub(crate) async fn read_blob(store: &Store, digest: Digest) -> Result<Bytes, Lo
     store.blob(digest).await.map_err(|error| {
         tracing::error!(%digest, ?error, "an uploaded file cannot be read");
         match error {
-            damaged @ StoreError::Damaged { .. } => LoadError::Damaged(damaged),
+            damaged @ StoreError::Damaged(_) => LoadError::Damaged(damaged),
             source => LoadError::Unreadable { digest, source },
         }
     })

@@ -6,6 +6,7 @@
 use std::io;
 use std::sync::Arc;
 
+use gristmill_batch::Refusal;
 use gristmill_child::ChildError;
 use gristmill_core::{Digest, ErrorCode};
 use gristmill_sandbox::CallError;
@@ -44,8 +45,8 @@ pub enum LoadError {
     /// The server could not load the model, which the child could.
     #[error("{text}")]
     Backend { text: String, source: gristmill_backend::LoadError },
-    #[error("{}", gristmill_batch::refusal(*.0))]
-    LostRuns(usize),
+    #[error(transparent)]
+    LostRuns(Refusal),
     /// No threads for the model's lane.
     #[error(transparent)]
     Lane(#[from] io::Error),

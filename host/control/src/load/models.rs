@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use gristmill_backend::{Backends, LoadOptions, LoadedModel, ProviderKind};
-use gristmill_batch::{LOST_RUNS_MAX, Lane, LaneParts, Upkeep};
+use gristmill_batch::{LOST_RUNS_MAX, Lane, LaneParts, Refusal, Upkeep};
 use gristmill_child::JobStatus;
 use gristmill_core::{Digest, Dtype, Name, TensorInfo};
 use gristmill_snapshot::{ProviderHealth, ServedModel};
@@ -101,7 +101,7 @@ impl Models {
         let lost_runs = self.lost_runs.lock().entry(*digest).or_default().clone();
         let lost = lost_runs.load(Ordering::Relaxed);
         if lost > LOST_RUNS_MAX {
-            return Err(LoadError::LostRuns(lost));
+            return Err(LoadError::LostRuns(Refusal::LostRuns(lost)));
         }
         let (onnx, proof) = self.proven(model).await?;
         let options = self.options(config, &proof);
@@ -172,10 +172,8 @@ impl Models {
         let runtime = tokio::runtime::Handle::current();
         let (store, backends) = (self.store.clone(), self.backends.clone());
         Box::new(move || {
-            let onnx = runtime.block_on(read_blob(&store, digest));
-            let onnx = onnx.map_err(|error| error.to_string())?;
-            let made = backends.replacement(&onnx, &options, &providers);
-            made.map_err(|error| error.to_string())
+            let onnx = runtime.block_on(read_blob(&store, digest))?;
+            Ok(backends.replacement(&onnx, &options, &providers)?)
         })
     }
 

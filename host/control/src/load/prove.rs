@@ -7,7 +7,7 @@
 //! Invariant: the server loads a model only on the providers that the child loaded it on, and on
 //! GPUs, where there is no child: CUDA reserves far more memory than a limit can allow it.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -224,7 +224,7 @@ fn remembered(file: &Path, subject: &Subject) -> Option<Answer> {
     (proof.subject == *subject).then_some(proof.answer)
 }
 
-fn remember(file: &Path, proof: &Proof) -> std::io::Result<()> {
+fn remember(file: &Path, proof: &Proof) -> io::Result<()> {
     let directory = file.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(directory)?;
     let mut temporary = tempfile::NamedTempFile::new_in(directory)?;
@@ -237,11 +237,10 @@ fn remember(file: &Path, proof: &Proof) -> std::io::Result<()> {
 ///
 /// # Errors
 /// The task cannot be read, or the outcome cannot be written.
-pub fn prove_model(task: &Task, out: &mut impl Write) -> Result<(), String> {
+pub fn prove_model(task: &Task, out: &mut impl Write) -> io::Result<()> {
     // If memory runs short, the kernel kills this process first.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
-    let question: Question =
-        serde_json::from_slice(&task.document).map_err(|error| error.to_string())?;
+    let question: Question = serde_json::from_slice(&task.document)?;
     let search = LibrarySearch { configured: question.library, data_directory: None };
     // The process itself is limited.
     let answer = match Backends::open(&search, BufferPool::new(0), usize::MAX) {
@@ -255,8 +254,8 @@ pub fn prove_model(task: &Task, out: &mut impl Write) -> Result<(), String> {
         },
         Err(error) => Answer { host: Some(error.to_string()), ..Answer::default() },
     };
-    serde_json::to_writer(&mut *out, &answer).map_err(|error| error.to_string())?;
-    out.flush().map_err(|error| error.to_string())
+    serde_json::to_writer(&mut *out, &answer)?;
+    out.flush()
 }
 
 #[cfg(test)]

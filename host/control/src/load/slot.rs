@@ -23,14 +23,16 @@ pub(crate) struct Slot {
 
 #[derive(Default)]
 struct Known {
-    served: Option<Served>,
+    /// Each with the settings that were asked for.
+    lanes: Vec<KnownLane>,
     /// Kept so that it is not tried again with every other change.
     failed: Option<Failed>,
 }
 
-struct Served {
-    /// Lanes over the same queue, with the settings that were asked for.
-    lanes: Vec<(LaneConfig, Weak<Lane>)>,
+/// A lane that serves for as long as others hold it.
+struct KnownLane {
+    settings: LaneConfig,
+    lane: Weak<Lane>,
     providers: Arc<[ProviderHealth]>,
     warnings: Arc<[String]>,
 }
@@ -45,26 +47,23 @@ impl Slot {
     /// settings: loading the model anew may mend it.
     pub(crate) fn served(&self, settings: &LaneConfig) -> Option<ServedModel> {
         let mut known = self.known.lock();
-        let Served { lanes, providers, warnings } = known.served.as_mut()?;
-        lanes.retain(|(_, lane)| lane.strong_count() > 0);
-        let alive: Vec<_> =
-            lanes.iter().filter_map(|(own, lane)| Some((own, lane.upgrade()?))).collect();
-        let (providers, warnings) = (providers.clone(), warnings.clone());
-        if let Some((_, lane)) = alive.iter().find(|(own, _)| *own == settings) {
-            return Some(ServedModel { lane: lane.clone(), providers, warnings });
+        known.lanes.retain(KnownLane::is_alive);
+        let same = known.lanes.iter().find(|lane| lane.settings == *settings);
+        if let Some(served) = same.and_then(KnownLane::served) {
+            return Some(served);
         }
-        let (_, like) = alive.first().filter(|(_, lane)| lane.refusal().is_none())?;
-        let lane = Arc::new(like.with_config(settings.clone()));
+        let mut alive = known.lanes.iter().filter_map(KnownLane::served);
+        let like = alive.find(|served| served.lane.refusal().is_none())?;
         drop(alive);
-        lanes.push((settings.clone(), Arc::downgrade(&lane)));
-        Some(ServedModel { lane, providers, warnings })
+        let served =
+            ServedModel { lane: Arc::new(like.lane.with_config(settings.clone())), ..like };
+        known.lanes.push(KnownLane::of(&served, settings.clone()));
+        Some(served)
     }
 
     /// Whether the model is loaded, with any settings.
     pub(crate) fn is_served(&self) -> bool {
-        let known = self.known.lock();
-        let mut lanes = known.served.iter().flat_map(|served| &served.lanes);
-        lanes.any(|(_, lane)| lane.strong_count() > 0)
+        self.known.lock().lanes.iter().any(KnownLane::is_alive)
     }
 
     /// Why it could not be loaded, where that was tried at `since` or later.
@@ -76,20 +75,35 @@ impl Slot {
             .map(|failed| failed.fault.clone())
     }
 
-    /// Remember what loading it with these settings came to.
+    /// Remember the outcome of loading it with these settings. Lanes that were loaded before stay
+    /// known: the change that loaded it anew may be refused.
     pub(crate) fn note(&self, settings: LaneConfig, outcome: &Loaded<ServedModel>) {
         let mut known = self.known.lock();
         match outcome {
             Ok(served) => {
-                let ServedModel { lane, providers, warnings } = served.clone();
-                let lanes = vec![(settings, Arc::downgrade(&lane))];
-                known.served = Some(Served { lanes, providers, warnings });
+                known.lanes.push(KnownLane::of(served, settings));
                 known.failed = None;
             }
             Err(fault) => {
                 known.failed = Some(Failed { at: Instant::now(), fault: fault.clone() });
             }
         }
+    }
+}
+
+impl KnownLane {
+    fn of(served: &ServedModel, settings: LaneConfig) -> Self {
+        let ServedModel { lane, providers, warnings } = served.clone();
+        Self { settings, lane: Arc::downgrade(&lane), providers, warnings }
+    }
+
+    fn is_alive(&self) -> bool {
+        self.lane.strong_count() > 0
+    }
+
+    fn served(&self) -> Option<ServedModel> {
+        let (providers, warnings) = (self.providers.clone(), self.warnings.clone());
+        Some(ServedModel { lane: self.lane.upgrade()?, providers, warnings })
     }
 }
 

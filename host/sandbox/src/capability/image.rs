@@ -11,6 +11,7 @@ use wasmtime::component::{HasSelf, Linker, Resource};
 
 use super::tensors::dtype_of;
 use crate::call::CallState;
+use crate::error::CallLimit;
 use crate::grant::Grant;
 use crate::limiter::Limited;
 use crate::meter::CpuExhausted;
@@ -246,7 +247,7 @@ impl<S: Send> wit::HostPixels for CallState<S> {
         let bytes = pixels.data().len().saturating_mul(4);
         let limit = self.limits.tensor_bytes;
         if bytes > limit {
-            return Err(Limited::Call(format!("{limit} bytes for one tensor")).into());
+            return Err(Limited::Call(CallLimit::Tensor(limit)).into());
         }
         let cost = pixels.to_tensor_cost(&options);
         self.native(cost, |work| pixels.to_tensor(work, &options)).await

@@ -92,9 +92,9 @@ impl<S: Send> CallState<S> {
             Err(error @ TensorError::Overflow(_)) => {
                 Ok(Err(wit::TensorError::TooLarge(error.to_string())))
             }
-            Err(error @ TensorError::Element(_)) => {
-                Ok(Err(wit::TensorError::InvalidElement(error.to_string())))
-            }
+            Err(
+                error @ (TensorError::Element(_) | TensorError::NoParts | TensorError::UnlikeParts),
+            ) => Ok(Err(wit::TensorError::InvalidElement(error.to_string()))),
         }
     }
 
