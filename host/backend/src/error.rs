@@ -27,10 +27,10 @@ pub enum LoadError {
          supported"
     )]
     TooLarge(usize),
-    /// It runs out of the memory that its first run may have.
+    /// Its first run needs more memory than a run may take.
     #[error("its first run needs more memory than it may have: {}", .0.text)]
     OutOfMemory(#[source] ModelError),
-    /// No provider takes it; each says why.
+    /// No provider can load it; each gives its reason.
     #[error("no backend can run this model (opset {opset}): {}", joined(.reasons))]
     Unusable {
         /// Version of the standard operators that the model asks for.

@@ -1,4 +1,4 @@
-//! First runs of a model: on zeros and short texts, dimensions that may vary being 1.
+//! First runs of a model, on zeros and short texts. Dimensions that may vary are 1.
 //!
 //! A first run costs more than later ones, so models run once before they serve. It also shows
 //! faults that do not depend on the inputs.
@@ -12,10 +12,10 @@ use gristmill_core::{
     run_guarded,
 };
 
-/// Inputs of more than this are not made up.
+/// The most bytes of the inputs that are made up for a first run.
 const INPUT_BYTES_MAX: usize = 64 << 20;
 
-/// Texts that are made up, at most.
+/// The most texts that are made up for an input.
 const TEXTS_MAX: usize = 1 << 16;
 
 /// The longest time of a first run in the server.
@@ -31,7 +31,7 @@ pub(crate) fn warm_up(
     instances.iter_mut().try_for_each(|model| run_within(model.as_mut(), &one, RUN_TIME_MAX))
 }
 
-/// Run the model once with one row, for as long as it takes.
+/// Run the model once with one row, without a limit on its time.
 pub(crate) fn run_once(
     model: &mut dyn Model,
     info: &ModelInfo,
@@ -41,7 +41,7 @@ pub(crate) fn run_once(
     model.run(&inputs).map(drop)
 }
 
-/// Run it once, within `time` where it can be ended.
+/// Run it once. If the model's runs can be ended, this one ends after `time`.
 fn run_within(model: &mut dyn Model, inputs: &[Tensor], time: Duration) -> Result<(), ModelError> {
     let interrupt = model.interrupt();
     let (outcome, ended) = std::thread::scope(|scope| {

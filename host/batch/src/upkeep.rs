@@ -1,5 +1,7 @@
-//! Living with runs that do not end: replacing their instances, and refusing a model that has too
-//! many of them. The maker of a lane passes this in; `watch` and `state::recovery` use it.
+//! What a lane needs to deal with runs that do not end: a way to replace their instances, and the
+//! reason for which a model with too many of them is refused.
+//!
+//! The maker of a lane passes this in; `watch` and `state::recovery` use it.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -7,7 +9,8 @@ use std::sync::atomic::AtomicUsize;
 
 use gristmill_core::Model;
 
-/// Runs of one model's file that may be lost at the same time; with one more the model is refused.
+/// The most runs of one model's file that may be lost at the same time. With one more the model is
+/// refused.
 pub const LOST_RUNS_MAX: usize = 2;
 
 /// Makes an instance in place of a lost one. Blocks until it is made.
@@ -22,7 +25,7 @@ pub type ReplaceError = Box<dyn Error + Send + Sync>;
 pub struct Upkeep {
     /// Makes an instance in place of a lost one. None: a lost instance is not replaced.
     pub replace: Option<Replace>,
-    /// Lost runs of the model's file that still go on, over all of its lanes.
+    /// The number of lost runs of the model's file that still go on, over all of its lanes.
     pub lost_runs: Arc<AtomicUsize>,
 }
 

@@ -1,9 +1,10 @@
-//! From what was asked to a release, as far as the desired state decides it. Pure functions.
+//! Planning a release: from the requested changes and the desired state to the release's changes
+//! and the next state. Pure functions.
 //!
-//! These are the rules for new changes. Replaying the log knows none of them: what an older version
-//! took in stays. `users` finds what uses a thing, `tenant` and `pipeline` hold what people wrote
-//! against the state, `fit` and `signature` hold what is loaded against its users, `needs` lists
-//! what a state needs to be loaded.
+//! These are the rules for new changes. Replaying the log does not apply them, so changes that an
+//! older version accepted stay. `users` finds the users of a thing. `tenant` and `pipeline` check
+//! documents against the state, `fit` and `signature` check loaded things against their users.
+//! `needs` lists what must be loaded for a state.
 
 pub(crate) mod fit;
 pub(crate) mod names;
@@ -26,18 +27,18 @@ use crate::release::change::Change;
 /// A release that is planned.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// The requested changes, and before them those that follow from them.
+    /// The requested changes. Changes that follow from one stand before it.
     pub(crate) changes: Vec<Change>,
     /// The state after the changes.
     pub(crate) desired: Desired,
 }
 
-/// Plan release `number`, which does what `asked` asks of `desired`. Things in use are deleted only
-/// with `cascade`, together with their users.
+/// Plan release `number`, which makes the changes `asked` to `desired`. Things in use are deleted
+/// only with `cascade`, together with their users.
 ///
 /// # Errors
-/// A change names something that is not there, deletes what is in use, or breaks a rule for new
-/// changes.
+/// A change names something that does not exist, deletes something that is in use, or breaks a rule
+/// for new changes.
 pub(crate) fn plan(
     desired: &Desired,
     number: u64,
@@ -50,7 +51,7 @@ pub(crate) fn plan(
     Ok(Plan { changes, desired: next })
 }
 
-/// The changes that do what `asked` asks of `desired`.
+/// The requested changes, with those that follow from them.
 fn changes(
     desired: &Desired,
     asked: &[Change],
@@ -113,7 +114,7 @@ fn changes(
     Ok(changes)
 }
 
-/// The subjects of the changes, which must be whole afterwards.
+/// The subjects of the changes, which must not have faults afterwards.
 pub(crate) fn subjects(changes: &[Change]) -> Vec<Subject> {
     let subject = |change: &Change| {
         Some(match change {

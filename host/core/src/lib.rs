@@ -1,4 +1,4 @@
-//! The words every other crate speaks: names, digests, tensors, the [`Model`] trait, limits,
+//! The types that every other crate uses: names, digests, tensors, the [`Model`] trait, limits,
 //! deadlines and error codes.
 //!
 //! Refuses to know I/O, async runtimes and the formats of any edge (JSON, WIT, protobuf).
@@ -36,8 +36,8 @@ pub use error::{ClientError, ErrorCode};
 pub use free_blocks::POISON;
 pub use limits::{PipelineLimits, PluginLimits};
 pub use model::{
-    InputError, Interrupt, Model, ModelError, ModelErrorKind, ModelInfo, NamedTensor, TensorInfo,
-    run_guarded,
+    ExpectedRows, InputError, Interrupt, Model, ModelError, ModelErrorKind, ModelInfo, NamedTensor,
+    TensorInfo, run_guarded,
 };
 pub use name::{InvalidName, Name};
 pub use pool::BufferPool;

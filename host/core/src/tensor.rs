@@ -11,7 +11,7 @@ use crate::dtype::Dtype;
 use crate::pool::BufferPool;
 use crate::texts::{CutShort, TEXT_LENGTH_BYTES, Texts, length_of};
 
-/// Dimensions; the usual few are held in place.
+/// Dimensions. Up to six are held without an allocation.
 pub type Shape = SmallVec<[usize; 6]>;
 
 /// An immutable, dense, row-major, little-endian n-dimensional array. Cheap to clone: clones and
@@ -27,7 +27,7 @@ pub struct Tensor {
 /// Bytes that are not a tensor of the dtype and shape given.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TensorError {
-    /// Another length than dtype and shape ask for.
+    /// The data's length does not fit dtype and shape.
     #[error("data is {actual} bytes long, but dtype and shape need {expected}")]
     Length {
         /// Bytes that dtype and shape ask for.
@@ -85,8 +85,7 @@ impl Tensor {
     /// A tensor of all of `buffer`.
     ///
     /// # Errors
-    /// [`TensorError`] where the buffer is not as long as dtype and shape ask for, the shape's
-    /// product overflows, or an element is not one of the dtype.
+    /// [`TensorError::Length`], [`TensorError::Overflow`] or [`TensorError::Element`].
     pub fn new(dtype: Dtype, shape: Shape, buffer: Arc<Buffer>) -> Result<Self, TensorError> {
         let bytes = buffer.as_bytes();
         match Self::size_bytes(dtype, &shape)? {
@@ -100,15 +99,16 @@ impl Tensor {
         Ok(Self { dtype, shape, buffer, bytes: range })
     }
 
-    /// Bytes a tensor of `dtype` and `shape` takes; none for strings, whose lengths differ.
+    /// The bytes of a tensor of `dtype` and `shape`; none for strings, whose lengths differ.
     pub fn size_bytes(dtype: Dtype, shape: &[usize]) -> Result<Option<usize>, TensorError> {
         let count = elements(shape)?;
         let overflow = || TensorError::Overflow(shape.into());
         dtype.size_bytes().map(|size| count.checked_mul(size).ok_or_else(overflow)).transpose()
     }
 
-    /// The bytes that a backend holds beside a tensor of `bytes` bytes while it runs: of texts
-    /// three copies and their descriptions, of other elements nothing.
+    /// The bytes that a backend holds for a tensor of `bytes` bytes during a run, besides the
+    /// tensor itself. For texts these are three copies and their descriptions; for other elements
+    /// 0.
     pub fn run_bytes(dtype: Dtype, shape: &[usize], bytes: usize) -> usize {
         if dtype != Dtype::String {
             return 0;
@@ -138,7 +138,7 @@ impl Tensor {
         &self.buffer.as_bytes()[self.bytes.clone()]
     }
 
-    /// The elements, where the dtype is [`Dtype::Float32`].
+    /// The elements; none unless the dtype is [`Dtype::Float32`].
     pub fn as_f32(&self) -> Option<&[f32]> {
         if self.dtype != Dtype::Float32 {
             return None;
@@ -146,7 +146,7 @@ impl Tensor {
         bytemuck::try_cast_slice(self.as_bytes()).ok()
     }
 
-    /// The elements, where the dtype is [`Dtype::String`].
+    /// The elements; none unless the dtype is [`Dtype::String`].
     pub fn strings(&self) -> Option<impl Iterator<Item = &str>> {
         let texts = Texts::of(self.as_bytes()).map_while(Result::ok);
         // They were checked when the tensor was made.
@@ -169,13 +169,13 @@ impl Tensor {
         Self::new(Dtype::String, shape, buffer.freeze())
     }
 
-    /// Whether it keeps much more memory alive than its own bytes take: it is a few rows of a large
-    /// buffer.
+    /// Whether it keeps much more memory alive than its own bytes need, because it is a few rows of
+    /// a large buffer.
     pub fn is_small_part(&self) -> bool {
         self.buffer.as_bytes().len() > self.bytes.len().saturating_mul(2)
     }
 
-    /// The rows in `range`, sharing this tensor's buffer; none where they are out of range.
+    /// The rows in `range`, which share this tensor's buffer; none if they are out of range.
     pub fn slice_rows(&self, range: Range<usize>) -> Option<Self> {
         let rows = self.rows();
         if range.start > range.end || range.end > rows || self.shape.is_empty() {
@@ -199,12 +199,12 @@ impl Tensor {
         Some(Self { dtype: self.dtype, shape, buffer: self.buffer.clone(), bytes })
     }
 
-    /// The rows of all `parts`, which agree in dtype and every dimension but the first, one after
-    /// the other; a single part is returned as it is.
+    /// A tensor of the rows of all `parts`, one part after the other. The parts must agree in dtype
+    /// and in every dimension but the first. A single part is returned without a copy.
     ///
     /// # Errors
-    /// [`TensorError::UnlikeParts`] where the parts do not agree, [`TensorError::NoParts`] where
-    /// there is none.
+    /// [`TensorError::UnlikeParts`] if the parts do not agree, [`TensorError::NoParts`] if there is
+    /// none.
     pub fn stack<'a>(
         pool: &BufferPool,
         parts: impl Iterator<Item = &'a Self> + Clone,

@@ -9,7 +9,7 @@ use crate::error::{CallError, CallLimit, Failure};
 use crate::limiter::Limited;
 use crate::meter::CpuExhausted;
 
-/// The longest text of a failure that is passed on, in bytes.
+/// The longest text of a failure or trap that is passed on, in bytes.
 const FAILURE_TEXT_MAX: usize = 4 << 10;
 
 /// The failure that a guest returned.

@@ -1,4 +1,4 @@
-//! Errors of plugins: when one is uploaded, loaded, or called.
+//! Errors of uploading, loading and calling plugins.
 
 use std::fmt::Write;
 
@@ -52,7 +52,7 @@ pub enum AdmitError {
         found: u64,
         /// How many it may have.
         limit: u64,
-        /// The server's setting for the limit, in brackets; empty where there is none.
+        /// The server's setting for the limit, in brackets; empty if there is none.
         setting: &'static str,
     },
     /// One of its functions is too long to be interrupted in time.
@@ -66,7 +66,7 @@ pub enum AdmitError {
         /// The most code of a function, in bytes.
         limit: usize,
     },
-    /// Its strings cross the border in UTF-16.
+    /// It passes strings in UTF-16.
     #[error("its texts are in UTF-16: build it with string encoding utf8")]
     NotUtf8,
     /// It exports none of the functions of a world; lists its exports.
@@ -77,13 +77,13 @@ pub enum AdmitError {
     NoWorld(String),
 }
 
-/// How each tool builds without WASI.
+/// How to build without WASI, for each tool.
 const CURE: &str = "Build it without: componentize-py with `--stub-wasi`; componentize-js with \
     `disableFeatures: ['random', 'stdio', 'clocks', 'http', 'fetch-event']`; Rust for \
     `wasm32-unknown-unknown` with `gristmill plugin build`; C without functions that need the system \
     (no stdio, no files, no clock)";
 
-/// The first few of the names, and how many more there are.
+/// The first few names, and the number of the others.
 fn shortened(names: &[String]) -> String {
     const SHOWN: usize = 8;
     let more = names.len().saturating_sub(SHOWN);
@@ -97,7 +97,7 @@ pub enum LoadError {
     /// The file is not a plugin.
     #[error(transparent)]
     Admit(#[from] AdmitError),
-    /// The child that was to compile it refused the file; holds the child's words.
+    /// The child that should compile it refused the file; holds the child's text.
     #[error("{0}")]
     Refused(String),
     /// wasmtime cannot compile or map it.
@@ -109,10 +109,10 @@ pub enum LoadError {
     /// Its imports or exports are not those of the contract.
     #[error("does not fit the contract: {0:#}")]
     Contract(wasmtime::Error),
-    /// It begins with more memory or larger tables than a place of the pool has.
+    /// Its initial memory or tables are larger than those of a place in the pool.
     #[error("does not fit the contract: {what} is over the host's limit of {limit}")]
     TooLarge {
-        /// What it begins with.
+        /// The initial memory or table.
         what: String,
         /// The limit, in bytes or elements.
         limit: usize,
@@ -120,7 +120,7 @@ pub enum LoadError {
     /// An instance of it cannot be made.
     #[error("cannot be instantiated: {0}")]
     Instantiate(#[source] CallError),
-    /// Compiling did not end, for a reason that is not the plugin's.
+    /// Compiling failed because of the host.
     #[error("cannot be compiled just now: {0}")]
     Compiler(#[source] ChildError),
     /// A fault of the disk. The text names no path of this host; [`LoadError::in_full`] does.
@@ -140,7 +140,7 @@ impl LoadError {
         }
     }
 
-    /// The text with those of all its sources, for the log.
+    /// The text, and the texts of all its sources, for the log.
     pub fn in_full(&self) -> String {
         let mut text = self.to_string();
         let mut source = std::error::Error::source(self);
@@ -171,7 +171,7 @@ pub enum Failure {
     Internal(String),
 }
 
-/// Why a call gave no answer. Concerns this call alone.
+/// Why a call gave no answer. It concerns only this call.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// The plugin returned a failure.
@@ -180,13 +180,13 @@ pub enum CallError {
     /// The plugin trapped.
     #[error("plugin trapped: {0}")]
     Trapped(String),
-    /// The plugin reached a limit on memory, tables or handles; names the limit.
+    /// The plugin reached a limit on memory, tables or handles.
     #[error("plugin went over its limit of {0}")]
     OutOfMemory(CallLimit),
-    /// The plugin used up its CPU time, of so many milliseconds.
+    /// The plugin used up its CPU time; holds the limit in milliseconds.
     #[error("plugin used up its {0} ms of CPU time")]
     OutOfTime(u128),
-    /// The calls of its owner hold too much memory together.
+    /// All calls of its owner together hold too much memory.
     #[error(transparent)]
     Busy(#[from] OverBudget),
     /// The plugin's answer goes over a limit or breaks the contract.
@@ -206,7 +206,7 @@ pub enum CallLimit {
     /// Bytes of linear memory.
     #[error("{0} bytes of memory")]
     Memory(usize),
-    /// Bytes of linear memory, which the bytes that the host was to copy into it are over.
+    /// Bytes of linear memory. The host was asked to copy more bytes than this limit into it.
     #[error("{limit} bytes of memory: {bytes} bytes were to be copied into it")]
     Copied {
         /// The limit.
@@ -255,10 +255,10 @@ pub enum AnswerFault {
         /// The limit, in bytes.
         limit: usize,
     },
-    /// A handle is not that of a tensor.
+    /// A handle is not a tensor's.
     #[error(transparent)]
     Handle(#[from] ResourceTableError),
-    /// The status is not that of an answer.
+    /// The status is not one that an answer can have.
     #[error("status {0} is not one of 200 to 599")]
     Status(u16),
     /// The response is too long.

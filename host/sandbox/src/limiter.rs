@@ -12,11 +12,11 @@ use wasmtime::ResourceLimiterAsync;
 use crate::error::CallLimit;
 use crate::meter::Meter;
 
-/// Linear memory from which a guest is large: giving it back takes about a millisecond.
+/// A guest with this much linear memory is large: giving it back takes about a millisecond.
 const LARGE_MEMORY_BYTES: usize = 8 << 20;
 
-/// Linear memory that a guest does not get on a serving thread. One instruction can write to all
-/// of it, cannot be interrupted, and takes about 10 ms where the pages are new.
+/// A guest gets this much linear memory only off the serving threads. A single instruction can
+/// write to all of it. It cannot be interrupted and takes about 10 ms if the pages are new.
 const HUGE_MEMORY_BYTES: usize = 24 << 20;
 
 /// The call reached a limit on what the host holds for it. Ends the guest like a trap.
@@ -40,7 +40,7 @@ pub(crate) struct Limiter {
     meter: Arc<Meter>,
     /// The bytes that the call holds of its owner's budget.
     held: HeldBytes,
-    /// The first refusal: the trap that follows is then the limit's, not the guest's own.
+    /// The last refusal. A trap after it is due to the limit and not to the guest's code.
     refused: Option<Limited>,
 }
 

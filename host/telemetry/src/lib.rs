@@ -1,11 +1,11 @@
-//! Names of spans and stages, the set-up of `tracing`, and the log: how a line looks and how it is
-//! written.
+//! Names of spans and stages, the set-up of `tracing`, and the log: the format of its lines and
+//! their writer.
 //!
-//! Refuses to know what it is measuring.
+//! Refuses to know the subject of what it measures.
 //!
 //! Invariants:
-//! - logging never blocks: a line goes into a bounded queue, and is dropped and counted where that
-//!   is full;
+//! - logging never blocks: a line goes into a bounded queue. If the queue is full, the line is
+//!   dropped and counted;
 //! - a text in a line is cut and escaped, so that neither clients nor plugins can flood or forge
 //!   lines.
 
@@ -65,12 +65,12 @@ pub enum LogSetupError {
 pub struct Log(Arc<Queue>);
 
 impl Log {
-    /// How many lines were dropped because standard error took no more.
+    /// The number of lines that were dropped because standard error took no more.
     pub fn dropped(&self) -> u64 {
         self.0.dropped()
     }
 
-    /// Wait a moment for the lines that are not written yet. For the end of the process.
+    /// Wait a moment for the lines that are not written yet. Call this at the end of the process.
     pub fn flush(&self) {
         self.0.flush();
     }
@@ -85,8 +85,8 @@ pub fn check_filter(filter: &str) -> Result<(), ParseError> {
 }
 
 /// Write log lines that pass `filter` to standard error, with the fields of their spans. Panics
-/// become such lines, too. Lines of the modules `own` are the server's own: requests cannot provoke
-/// them at will, and other lines cannot take their room. Call this once.
+/// become log lines, too. Modules in `own` log only what requests cannot provoke at will; room in
+/// the queue is reserved for their lines. Call this once.
 ///
 /// # Errors
 /// The filter cannot be read, the writer's thread cannot be started, or there is a subscriber

@@ -1,8 +1,8 @@
 //! The record of one model that is loaded, may be loaded or failed to load.
 //!
 //! The lane belongs to the snapshots that serve it and to changes under way; a slot only remembers
-//! it. Two configurations that load a model in the same way share its instances and its queue: each
-//! has a lane of its own settings over them.
+//! it. Two configurations that load a model in the same way share its instances and its queue. Each
+//! has its own lane over them, with its own settings.
 
 use std::sync::{Arc, Weak};
 use std::time::Instant;
@@ -17,19 +17,19 @@ use crate::load::error::{LoadError, Loaded};
 #[derive(Default)]
 pub(crate) struct Slot {
     known: Mutex<Known>,
-    /// Held by the one who loads it.
+    /// Held by the caller that loads it.
     pub(crate) turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Default)]
 struct Known {
-    /// Each with the settings that were asked for.
+    /// The known lanes, each with the requested settings.
     lanes: Vec<KnownLane>,
-    /// Kept so that it is not tried again with every other change.
+    /// The last failure. It is kept so that other changes do not try again.
     failed: Option<Failed>,
 }
 
-/// A lane that serves for as long as others hold it.
+/// A lane, which serves while others hold it.
 struct KnownLane {
     settings: LaneConfig,
     lane: Weak<Lane>,
@@ -43,8 +43,8 @@ struct Failed {
 }
 
 impl Slot {
-    /// The model with these settings, if it is loaded. A lane that refuses requests gets no other
-    /// settings: loading the model anew may mend it.
+    /// The model with these settings, if it is loaded. A lane that refuses requests is not used for
+    /// other settings, because loading the model again may mend it.
     pub(crate) fn served(&self, settings: &LaneConfig) -> Option<ServedModel> {
         let mut known = self.known.lock();
         known.lanes.retain(KnownLane::is_alive);
@@ -66,7 +66,7 @@ impl Slot {
         self.known.lock().lanes.iter().any(KnownLane::is_alive)
     }
 
-    /// Why it could not be loaded, where that was tried at `since` or later.
+    /// Why it could not be loaded, if that was tried at `since` or later.
     pub(crate) fn failed(&self, since: Option<Instant>) -> Option<Arc<LoadError>> {
         let known = self.known.lock();
         let failed = known.failed.as_ref();
@@ -75,8 +75,8 @@ impl Slot {
             .map(|failed| failed.fault.clone())
     }
 
-    /// Remember the outcome of loading it with these settings. Lanes that were loaded before stay
-    /// known: the change that loaded it anew may be refused.
+    /// Remember the outcome of loading it with these settings. Earlier lanes stay known, because
+    /// the change that loaded the model again may be refused: then they still serve.
     pub(crate) fn note(&self, settings: LaneConfig, outcome: &Loaded<ServedModel>) {
         let mut known = self.known.lock();
         match outcome {

@@ -1,4 +1,4 @@
-//! Files that are missing in the release log, in words for the operator.
+//! Finding files that are missing in the release log, and the message for the operator.
 
 use std::fmt;
 use std::ops::RangeInclusive;

@@ -1,9 +1,10 @@
 //! The end of the log, recorded beside it.
 //!
-//! The chain of digests finds a gap and an edit. It cannot find that the newest releases are gone:
-//! the rest is a whole log. So the last release's number and digest are kept in a file of their
-//! own, which is written after each append. A crash between the two leaves the file one release
-//! behind, so that a log may go beyond it, but must hold the release that it names.
+//! The chain of digests finds a gap and an edit. It cannot find that the newest releases are gone,
+//! because the rest is a complete log. So the last release's number and digest are kept in a
+//! separate file, which is written after each append. A crash between the two leaves the file one
+//! release behind. So a log may have more releases than the file says, but must have the release
+//! that the file names.
 
 use gristmill_core::Digest;
 use gristmill_store::{Store, digest_of};
@@ -17,9 +18,9 @@ use crate::release::log_error::{LogEndError, LogEndFault};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LogEnd {
-    /// Of the last release.
+    /// The number of the last release.
     number: u64,
-    /// Of its document's bytes.
+    /// The digest of its document.
     digest: Digest,
 }
 
@@ -50,7 +51,8 @@ pub(crate) async fn check(store: &Store, log: &Head) -> Result<(), ControlError>
     Ok(())
 }
 
-/// Remember where the log ends. Without the file the server is as good, and only finds less.
+/// Record where the log ends. If that fails, the server goes on: it only cannot detect missing
+/// releases.
 pub(crate) async fn note(store: &Store, log: &Head) {
     let noted = match serde_json::to_vec(&LogEnd::of(log)) {
         Ok(text) => store.put_log_end(text.into()).await.map_err(|error| format!("{error:?}")),

@@ -25,12 +25,12 @@ pub enum LogError {
     Changed,
     #[error("it does not follow release {before}: one of the two was replaced")]
     Replaced { before: u64 },
-    /// Its changes do not fit the state that the releases before it add up to.
+    /// Its changes do not fit the state after the releases before it.
     #[error(transparent)]
     Unfit(Box<dyn Error + Send + Sync>),
 }
 
-/// Why a log is not taken for the one that ended with the recorded release.
+/// Why a log does not match the record of its end.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{fault}; put the files of the release log back as they were. To serve the state of release \
@@ -41,7 +41,7 @@ pub enum LogError {
 pub struct LogEndError {
     /// The last release of the log.
     pub last: u64,
-    /// What is wrong. Its text is part of this error's, so it is not a source.
+    /// The fault. Its text is part of this error's text, so it is not also a source.
     pub fault: LogEndFault,
 }
 

@@ -166,7 +166,8 @@ fn a_leader_leaves_the_rest_to_a_worker() {
     });
 }
 
-/// When a request of 20 parts is dropped, its parts stay in the queue: they are too few for a sweep.
+/// When a request of 20 parts is dropped, its parts stay in the queue, because they are too few for
+/// a sweep.
 #[test]
 fn all_threads_end_when_a_lane_with_queued_requests_is_dropped() {
     check(|| {
