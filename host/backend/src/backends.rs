@@ -29,12 +29,12 @@ struct Candidates {
 }
 
 impl Backends {
-    /// Look for ONNX Runtime: where the configuration says, in `ORT_DYLIB_PATH`, in the data
-    /// directory. Without it tract serves, and a warning says so. The runs of one instance may take
-    /// `run_memory_bytes` of the host's memory besides the model's weights.
+    /// Look for ONNX Runtime in the configured place, then in `ORT_DYLIB_PATH`, then in the data
+    /// directory. If it is not found, tract serves, and a warning says so. The runs of one instance
+    /// may take `run_memory_bytes` of host memory besides the model's weights.
     ///
     /// # Errors
-    /// [`LibraryError`] where the library that the configuration names cannot be used.
+    /// [`LibraryError`] if the configured library cannot be used.
     pub fn open(
         search: &LibrarySearch,
         pool: BufferPool,
@@ -74,12 +74,12 @@ impl Backends {
         Ok(Arc::new(Self { library, onnxruntime, pool }))
     }
 
-    /// The library that was found and can be used.
+    /// The ONNX Runtime library that is used, if one was found.
     pub fn library(&self) -> Option<&Path> {
         self.library.as_deref()
     }
 
-    /// The libraries and their versions, on which it depends how a model is loaded.
+    /// The libraries and their versions. Loading a model depends on them.
     pub fn version(&self) -> String {
         let onnxruntime = self.onnxruntime.as_ref().map_or("none", Runtime::version);
         format!("gristmill {}, onnxruntime {onnxruntime}", env!("CARGO_PKG_VERSION"))
@@ -94,7 +94,9 @@ impl Backends {
     /// Load an ONNX file and run it once. Takes long: call this off the request threads.
     ///
     /// # Errors
-    /// [`LoadError`] where the file is not a model, or no provider can run it.
+    /// [`LoadError::NoModel`], [`LoadError::ExternalData`] or [`LoadError::TooLarge`] if the file
+    /// is not a usable model; [`LoadError::Unusable`] if no provider can run it;
+    /// [`LoadError::OutOfMemory`] if its first run goes over the memory limit.
     pub fn load(&self, onnx: &[u8], options: &LoadOptions) -> Result<LoadedModel, LoadError> {
         let inspected = inspect(onnx)?;
         let Candidates { loaded, failures } = self.candidates(onnx, options, &inspected);
@@ -105,9 +107,9 @@ impl Backends {
         let mut warnings: Vec<_> = failures.iter().map(ToString::to_string).collect();
         let warm_up = |kind: ProviderKind, instances: &mut [Box<dyn Model>]| {
             match probe::warm_up(instances, &info, &self.pool) {
-                // No request could do better.
+                // A request would need at least as much memory.
                 Err(error) if error.kind == ModelErrorKind::OverLimit => {
-                    Err(LoadError::OutOfMemory(error.text))
+                    Err(LoadError::OutOfMemory(error))
                 }
                 warm => Ok(warm.err().map(|error| format!("{kind}: {}", error.text))),
             }
@@ -138,7 +140,8 @@ impl Backends {
     /// One more instance of a model that is loaded on `providers`. Takes long.
     ///
     /// # Errors
-    /// [`LoadError`] as of [`load`](Self::load), and where one of the providers does not load it.
+    /// As for [`load`](Self::load), and [`LoadError::Unusable`] if one of the providers cannot load
+    /// it.
     pub fn replacement(
         &self,
         onnx: &[u8],
@@ -156,11 +159,13 @@ impl Backends {
         Ok(Box::new(Fallback::new(chain, providers.clone())))
     }
 
-    /// Load the model on each provider that can, the best first, and say why others cannot.
+    /// Load the model on each provider that can load it, the best first, and collect the failures
+    /// of the others.
     fn candidates(&self, onnx: &[u8], options: &LoadOptions, inspected: &Inspected) -> Candidates {
         let (mut loaded, mut failures) = (Vec::<(ProviderKind, Loaded)>::new(), Vec::new());
         for kind in self.wanted(&options.providers) {
-            // Without a list tract is for what ONNX Runtime cannot load, not beside it.
+            // Without a configured list, tract is used only for models that ONNX Runtime cannot
+            // load.
             if options.providers.is_empty() && kind == ProviderKind::Tract && !loaded.is_empty() {
                 break;
             }
@@ -172,7 +177,7 @@ impl Backends {
         Candidates { loaded, failures }
     }
 
-    /// The providers to try, in order: those `named`, or all that there are.
+    /// The providers to try, in order: those in `named`, or all if it is empty.
     pub fn wanted(&self, named: &[ProviderKind]) -> Vec<ProviderKind> {
         if !named.is_empty() {
             return named.to_vec();

@@ -1,8 +1,8 @@
-//! The circuit breaker of a provider. It knows no clock: its callers bring the time.
+//! The circuit breaker of a provider. It has no clock: its callers pass the time.
 
 use std::time::{Duration, Instant};
 
-/// Faults in a row that open the breaker.
+/// The number of faults in a row that opens the breaker.
 pub(crate) const FAULTS_MAX: u32 = 3;
 
 /// How long a breaker stays open at first. The time doubles each time the probe fails, up to the
@@ -29,7 +29,7 @@ impl Breaker {
         self.open.is_none_or(|open| open.until <= now)
     }
 
-    /// Whether it is left alone for a while.
+    /// Whether the breaker is open: the provider is not tried for a while.
     pub(crate) fn is_open(&self) -> bool {
         self.open.is_some()
     }
@@ -39,7 +39,7 @@ impl Breaker {
         *self = Self::default();
     }
 
-    /// The provider failed at `now` where another did not.
+    /// The provider failed at `now` on a batch that another provider ran.
     pub(crate) fn failed(&mut self, now: Instant) {
         self.faults += 1;
         let time = match self.open {

@@ -7,7 +7,8 @@ pub(crate) fn unsupported(dtype: Dtype) -> String {
     format!("{dtype} tensors are not supported yet")
 }
 
-/// Run `$body` with `$type` being the Rust type of `$dtype`'s elements; `$other` for those without.
+/// Run `$body` with `$type` as the Rust type of `$dtype`'s elements. Dtypes without such a type run
+/// `$other`.
 macro_rules! with_element_type {
     ($dtype:expr, $type:ident => $body:expr, $other:pat => $fallback:expr) => {
         match $dtype {

@@ -3,7 +3,8 @@
 use std::num::ParseIntError;
 use std::path::PathBuf;
 
-use gristmill_core::{Dtype, ErrorCode};
+use gristmill_core::{Dtype, ErrorCode, ModelError};
+use prost::DecodeError;
 use tract_onnx::prelude::TractError;
 
 use crate::options::ProviderKind;
@@ -13,7 +14,7 @@ use crate::options::ProviderKind;
 pub enum LoadError {
     /// The file is not an ONNX model.
     #[error("the file is not an ONNX model: {0}")]
-    NoModel(String),
+    NoModel(#[source] NotOnnx),
     /// Its weights lie in other files.
     #[error(
         "the model keeps weights in external files ({}): upload one file that holds them, of at most \
@@ -26,10 +27,10 @@ pub enum LoadError {
          supported"
     )]
     TooLarge(usize),
-    /// It runs out of the memory that its first run may have.
-    #[error("its first run needs more memory than it may have: {0}")]
-    OutOfMemory(String),
-    /// No provider takes it; each says why.
+    /// Its first run needs more memory than a run may take.
+    #[error("its first run needs more memory than it may have: {}", .0.text)]
+    OutOfMemory(#[source] ModelError),
+    /// No provider can load it; each gives its reason.
     #[error("no backend can run this model (opset {opset}): {}", joined(.reasons))]
     Unusable {
         /// Version of the standard operators that the model asks for.
@@ -44,6 +45,20 @@ impl LoadError {
     pub fn code(&self) -> ErrorCode {
         ErrorCode::InvalidModel
     }
+}
+
+/// Why a file is not an ONNX model.
+#[derive(Debug, thiserror::Error)]
+pub enum NotOnnx {
+    /// It cannot be decoded.
+    #[error("{}", .0.root_cause())]
+    Undecodable(TractError),
+    /// It describes no computation.
+    #[error("it has no graph")]
+    NoGraph,
+    /// The defaults of its functions' attributes cannot be decoded.
+    #[error(transparent)]
+    Functions(#[from] DecodeError),
 }
 
 fn joined(failures: &[ProviderFailure]) -> String {

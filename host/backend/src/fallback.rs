@@ -1,9 +1,10 @@
 //! Providers in order of preference: the best one that works runs the batch.
 //!
 //! A run that fails on one provider is repeated on the next. If that succeeds, the first provider
-//! was at fault. After some such faults in a row its circuit breaker opens: it is left alone for a
-//! while, then one batch probes it. If every provider fails, the input was at fault, and no breaker
-//! counts it: a tenant's bad input cannot take a provider out of service.
+//! was at fault. After some such faults in a row its circuit breaker opens: the provider is not
+//! tried for a while, then one batch probes it. If every provider fails, the input was at fault,
+//! and no breaker counts the failure. So a tenant's bad input cannot take a provider out of
+//! service.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,7 +48,7 @@ pub(crate) struct Fallback {
 }
 
 impl Fallback {
-    /// `models` are on the providers of `health`, in that order.
+    /// An instance from `models`, which are on the providers of `health`, in that order.
     pub(crate) fn new(models: Vec<Box<dyn Model>>, health: Arc<[ProviderHealth]>) -> Self {
         let interrupts = models.iter().filter_map(|model| model.interrupt()).collect();
         let stop = FallbackStop { ordered: AtomicBool::new(false), links: interrupts };
@@ -65,7 +66,7 @@ impl Model for Fallback {
         let last = self.links.len().saturating_sub(1);
         for index in 0..self.links.len() {
             let link = &mut self.links[index];
-            // The last one is tried even where its breaker is open.
+            // The last provider is tried even if its breaker is open.
             if index < last && !link.breaker.admits(now) {
                 continue;
             }
@@ -84,7 +85,7 @@ impl Model for Fallback {
                     return Ok(outputs);
                 }
                 Err(error) if self.stop.ordered.load(Ordering::Acquire) => return Err(error),
-                // The input asked for it, and the next provider need not have a limit.
+                // The input caused it, and the next provider may have no limit.
                 Err(error) if error.kind == ModelErrorKind::OverLimit => return Err(error),
                 Err(error) => {
                     failed.push(index);
@@ -105,7 +106,7 @@ impl Model for Fallback {
 }
 
 impl Fallback {
-    /// The provider failed where another did not.
+    /// The provider failed on a batch that another provider ran.
     fn fault(&mut self, index: usize, now: Instant, error: Option<&ModelError>) {
         let (health, breaker) = (&self.health[index], &mut self.links[index].breaker);
         breaker.failed(now);

@@ -27,12 +27,12 @@ impl ProviderHealth {
         self.runs.load(Ordering::Relaxed)
     }
 
-    /// Batches that failed on it and were run by another.
+    /// Batches that failed on it and that another provider ran.
     pub fn faults(&self) -> u64 {
         self.faults.load(Ordering::Relaxed)
     }
 
-    /// Whether it is not tried for now because of its faults.
+    /// Whether its circuit breaker is open: it is not tried for now.
     pub fn is_open(&self) -> bool {
         self.open.load(Ordering::Relaxed)
     }

@@ -1,4 +1,5 @@
-//! Reads an ONNX file before any backend does: its opset, its operators, where its weights lie.
+//! Reads an ONNX file before any backend does: its opset, its operators, and whether its weights
+//! lie in other files.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +10,13 @@ use tract_onnx::pb::{
 };
 use tract_onnx::prelude::Framework;
 
-use crate::error::LoadError;
+use crate::error::{LoadError, NotOnnx};
 
 /// A file that may be a model.
 pub(crate) struct Inspected {
     /// Version of the standard operators.
     pub(crate) opset: i64,
-    /// Operators used, with their domain where it is not the standard one.
+    /// Operators used, with their domain if it is not the standard one.
     pub(crate) operators: BTreeSet<String>,
     /// Whether operators run graphs of their own, as loops do.
     pub(crate) has_subgraphs: bool,
@@ -50,7 +51,7 @@ const UNSTEADY: [&str; 24] = [
 ];
 
 impl Inspected {
-    /// Whether the sizes of its inputs determine how much work a run is, as far as operators tell.
+    /// Whether the sizes of its inputs determine the work of a run, judged by its operators.
     pub(crate) fn is_steady(&self) -> bool {
         let steady = |name: &String| {
             let name = name.strip_prefix("ai.onnx.ml.").unwrap_or(name);
@@ -63,17 +64,17 @@ impl Inspected {
 /// Read a file.
 ///
 /// # Errors
-/// [`LoadError::TooLarge`], [`LoadError::NoModel`], or [`LoadError::ExternalData`] where its
-/// weights lie in other files: a runtime would read them from the host.
+/// [`LoadError::TooLarge`], [`LoadError::NoModel`], or [`LoadError::ExternalData`] if its weights
+/// lie in other files, which a runtime would read from the host.
 pub(crate) fn inspect(onnx: &[u8]) -> Result<Inspected, LoadError> {
     if onnx.len() > i32::MAX as usize {
         return Err(LoadError::TooLarge(onnx.len()));
     }
     let proto = tract_onnx::onnx().proto_model_for_read(&mut std::io::Cursor::new(onnx));
     let model: ModelProto =
-        proto.map_err(|error| LoadError::NoModel(error.root_cause().to_string()))?;
+        proto.map_err(|error| LoadError::NoModel(NotOnnx::Undecodable(error)))?;
     let Some(graph) = &model.graph else {
-        return Err(LoadError::NoModel("it has no graph".into()));
+        return Err(LoadError::NoModel(NotOnnx::NoGraph));
     };
     let mut found = Found::default();
     found.graph(graph);
@@ -85,7 +86,7 @@ pub(crate) fn inspect(onnx: &[u8]) -> Result<Inspected, LoadError> {
         found.nodes(&function.node);
     }
     let defaults = FunctionDefaults::decode(onnx);
-    let defaults = defaults.map_err(|error| LoadError::NoModel(error.to_string()))?;
+    let defaults = defaults.map_err(|error| LoadError::NoModel(error.into()))?;
     for function in &defaults.functions {
         found.attributes(&function.attributes);
     }
@@ -185,7 +186,7 @@ mod tests {
         ModelProto { graph: Some(graph), ..Default::default() }
     }
 
-    /// A model is handed to runtimes that would read any file of the host which it names.
+    /// The runtimes would read any file of the host that a model names.
     #[test]
     fn weights_in_other_files_are_found_wherever_a_model_names_them() {
         let empty = GraphProto::default;

@@ -1,5 +1,5 @@
-//! Loading and running models: ONNX Runtime where its library is found, tract where it is not or
-//! cannot run the model. The only crate that names `ort` or tract.
+//! Loading and running models: on ONNX Runtime if its library is found, else, or if it cannot run
+//! the model, on tract. The only crate that names `ort` or tract.
 //!
 //! Refuses to know batching, tenants and files other than the ONNX Runtime library: a model comes
 //! in as bytes and goes out as [`Model`](gristmill_core::Model) instances.
@@ -9,8 +9,8 @@
 //! runs it a first time; `fallback` runs each batch on the best provider that works, `breaker` says
 //! which may be tried. `prove` does the same in a child process.
 //!
-//! Invariant: no `ort` value is ever cloned, nor bound as an input, which may clone it. In
-//! 2.0.0-rc.15 a clone deadlocks in its identity session.
+//! Invariant: an `ort` value is never cloned, and never bound as an input, because binding may
+//! clone it. In 2.0.0-rc.15 a clone deadlocks in `ort`'s identity session.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -31,7 +31,7 @@ mod prove;
 mod tract;
 
 pub use backends::Backends;
-pub use error::{LibraryError, LibraryFault, LoadError, ProviderError, ProviderFailure};
+pub use error::{LibraryError, LibraryFault, LoadError, NotOnnx, ProviderError, ProviderFailure};
 pub use health::ProviderHealth;
 pub use library::LibrarySearch;
 pub use loaded::LoadedModel;

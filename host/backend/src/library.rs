@@ -1,8 +1,8 @@
-//! Where the ONNX Runtime library lies.
+//! Finding the ONNX Runtime library.
 
 use std::path::{Path, PathBuf};
 
-/// Where the ONNX Runtime library may lie.
+/// The places where the ONNX Runtime library may be.
 #[derive(Clone, Debug, Default)]
 pub struct LibrarySearch {
     /// The library that the configuration names. If it cannot be used, that is an error.

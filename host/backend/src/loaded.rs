@@ -12,14 +12,14 @@ pub struct LoadedModel {
     pub info: ModelInfo,
     /// Its instances, each for a thread of its own.
     pub instances: Vec<Box<dyn Model>>,
-    /// Differences from what was asked for, and what else the uploader should know.
+    /// Warnings for the uploader, such as differences from the configuration.
     pub warnings: Vec<String>,
-    /// Whether the sizes of its inputs say how much work a run is, as far as operators tell.
+    /// Whether the sizes of its inputs determine the work of a run, judged by its operators.
     pub is_steady: bool,
     /// The providers that run it, the best first.
     pub providers: Arc<[ProviderHealth]>,
-    /// The pool in which batches are best put together: of memory that the device reads directly,
-    /// where there is a device, else the pool of the backends.
+    /// The pool in which batches should be copied together. For a GPU it has memory that the GPU
+    /// reads directly; else it is the pool of the backends.
     pub staging: BufferPool,
 }
 
@@ -27,6 +27,6 @@ pub struct LoadedModel {
 pub(crate) struct Loaded {
     pub(crate) info: ModelInfo,
     pub(crate) instances: Vec<Box<dyn Model>>,
-    /// As of [`LoadedModel`], where the provider has memory of its own for it.
+    /// As in [`LoadedModel`]; none if the provider has no memory of its own for it.
     pub(crate) staging: Option<BufferPool>,
 }

@@ -1,4 +1,9 @@
-//! ONNX Runtime, on the processor or on CUDA, through `ort`, its library loaded at run time.
+//! Models on ONNX Runtime, on the processor or on CUDA. `ort` loads its library at run time.
+//!
+//! `run` limits and ends the runs of a session, `pinned` gives CUDA memory to stage batches in.
+//! Refuses to know other providers: `fallback` does.
+//!
+//! Invariant: an output never lies in memory that an input's owner may use again.
 
 mod pinned;
 mod run;
@@ -31,8 +36,8 @@ use crate::inspect::Inspected;
 use crate::loaded::Loaded;
 use crate::options::{GraphOptimization, LoadOptions, ONNXRUNTIME, ProviderKind};
 
-/// The library reads this variable when it is set up. Where the variable is not set, 1.31 opens a
-/// database and writes a device id under the home directory, whatever `with_telemetry` says.
+/// The library reads this variable when it is set up. If it is not set, version 1.31 opens a
+/// database and writes a device id under the home directory, even with `with_telemetry(false)`.
 const NO_TELEMETRY: &str = "ORT_DISABLE_TELEMETRY";
 
 pub(crate) struct Runtime {
@@ -89,7 +94,7 @@ impl Runtime {
             outputs: outputs.iter().map(describe).collect::<Result<_, _>>()?,
         };
         let memory = match provider {
-            // A run with outputs bound cannot be ended, and loops may need that.
+            // A run with bound outputs cannot be interrupted, and a run with loops may have to be.
             ProviderKind::Cuda if inspected.has_subgraphs => None,
             ProviderKind::Cuda => Some(pinned::memory(options)?),
             ProviderKind::Cpu | ProviderKind::Tract => None,
@@ -99,8 +104,8 @@ impl Runtime {
         let mut instances: Vec<Box<dyn Model>> = Vec::with_capacity(options.instances);
         let mut next = Some(first);
         while instances.len() < options.instances {
-            // Each instance has a session of its own, and so a stream of its own on CUDA: a session
-            // makes one (`cudaStreamCreateWithFlags`, non-blocking) for each of its runs at a time.
+            // Each instance has its own session, so that on CUDA each has its own stream: a session
+            // makes one stream (`cudaStreamCreateWithFlags`, non-blocking) for each concurrent run.
             let (session, memory) = match next.take() {
                 Some(session) => session,
                 None => self.session(onnx, options, provider)?,
@@ -136,7 +141,7 @@ impl Runtime {
             GraphOptimization::All => GraphOptimizationLevel::All,
         };
         let parallel = options.inter_op_threads > 1;
-        // Errors of the builder carry it along; `ort::Error` is the error alone.
+        // The builder's error type contains the builder; `ort::Error` does not.
         let configured = || -> ort::Result<SessionBuilder> {
             Ok(Session::builder(&self.environment)?
                 .with_thread_manager(Threads(memory.clone()))?
@@ -151,14 +156,14 @@ impl Runtime {
                 .with_execution_providers(execution_providers(provider, options))?)
         };
         let session = configured()?.commit_from_memory(onnx)?;
-        // Weights are bounded by the proof.
+        // The proof in the child has bounded the weights; only the runs count from here.
         memory.reset();
         Ok((session, memory))
     }
 }
 
-/// The execution providers of a session. An accelerator that cannot be used is an error: to fall
-/// back is this crate's work, which warns of it.
+/// The execution providers of a session. An accelerator that cannot be used is an error: this crate
+/// itself falls back to another provider, and warns.
 fn execution_providers(
     provider: ProviderKind,
     options: &LoadOptions,
@@ -230,8 +235,8 @@ impl Model for Instance {
     }
 }
 
-/// The output, copied where it lies in an input's memory. That happens where the model names one
-/// tensor as both, and an input's memory is not kept for as long as an answer is.
+/// The output, copied if it lies in an input's memory. That happens if the model names one tensor
+/// as input and output. An answer can outlive the memory of its inputs.
 fn unaliased(output: Tensor, inputs: &[Tensor], pool: &BufferPool) -> Result<Tensor, ModelError> {
     let start = output.as_bytes().as_ptr();
     if !inputs.iter().any(|input| input.as_bytes().as_ptr_range().contains(&start)) {
@@ -241,8 +246,8 @@ fn unaliased(output: Tensor, inputs: &[Tensor], pool: &BufferPool) -> Result<Ten
     Tensor::new(output.dtype(), output.shape().into(), buffer).map_err(failed)
 }
 
-// A run returns when its stream is done and outputs are copied to the host: ONNX Runtime
-// synchronizes it by default (`disable_synchronize_execution_providers`).
+// A run returns only when its stream is done and the outputs are on the host: ONNX Runtime
+// synchronizes by default (`disable_synchronize_execution_providers`).
 impl Instance {
     fn run_on(
         &mut self,
@@ -254,8 +259,8 @@ impl Instance {
         }
         self.run_bound(values, rows).or_else(|error| {
             let outputs = self.run_unbound(values)?;
-            // The binding was at fault: an output has another shape than the model says, or memory
-            // is short.
+            // The run works without the binding. So either an output has another shape than the
+            // model says, or pinned memory is short.
             self.pinned = None;
             tracing::warn!(
                 %error,
@@ -290,8 +295,8 @@ impl Instance {
     }
 }
 
-/// The tensor as a value of ONNX Runtime. Strings are copied, because it wants its own; other
-/// elements are not.
+/// The tensor as a value of ONNX Runtime. Strings are copied, because ONNX Runtime needs strings
+/// of its own. Other elements are not copied.
 fn view(tensor: &Tensor) -> Result<SessionInputValue<'_>, ModelError> {
     if let Some(strings) = tensor.strings() {
         let shape: Vec<i64> = tensor.shape().iter().map(|dim| *dim as i64).collect();
@@ -311,18 +316,18 @@ where
 {
     let shape: Vec<i64> = tensor.shape().iter().map(|dim| *dim as i64).collect();
     let data: &[T] = match tensor.as_bytes() {
-        // Of no particular alignment.
+        // An empty slice may have any alignment, which the cast would refuse.
         [] => &[],
         bytes => bytemuck::checked::try_cast_slice(bytes).map_err(failed)?,
     };
     Ok(TensorRef::from_array_view((shape, data)).map_err(failed)?.into())
 }
 
-/// Where outputs are read to.
+/// The memory for outputs.
 #[derive(Clone, Copy)]
 struct Target<'a> {
     pool: &'a BufferPool,
-    /// Outputs may stay where they lie, held by this.
+    /// If set, large outputs stay in the session's memory, and each holds this.
     pin: Option<&'a Pin>,
 }
 
@@ -335,7 +340,8 @@ fn read_all(
     values.map(|((_, value), output)| read(value, output.dtype, target)).collect()
 }
 
-/// An output as a tensor: in its own memory where that is large and may be kept, else a copy.
+/// An output as a tensor. A large output stays in the session's memory if it may; others are
+/// copied.
 fn read(value: DynValue, dtype: Dtype, target: Target<'_>) -> Result<Tensor, ModelError> {
     with_element_type!(dtype, Element => read_of::<Element>(value, dtype, target), other => match other {
         Dtype::Bfloat16 => read_of::<half::bf16>(value, dtype, target),
@@ -348,7 +354,8 @@ fn read(value: DynValue, dtype: Dtype, target: Target<'_>) -> Result<Tensor, Mod
     })
 }
 
-/// Copying less than this costs less than keeping the runtime's own value.
+/// The smallest output that is kept in the session's memory, in bytes. Copying a smaller one costs
+/// less.
 const KEPT_BYTES_MIN: usize = 16 << 10;
 
 fn read_of<T>(
@@ -372,7 +379,7 @@ where
     Tensor::new(dtype, shape, buffer).map_err(failed)
 }
 
-/// A value of ONNX Runtime, of elements `T`, in memory that the processor reaches.
+/// A value of ONNX Runtime with elements `T`, in memory that the processor can read.
 struct Output<T> {
     value: DynValue,
     element: PhantomData<fn() -> T>,
@@ -381,7 +388,7 @@ struct Output<T> {
 
 impl<T: PrimitiveTensorElementType + NoUninit> AsRef<[u8]> for Output<T> {
     fn as_ref(&self) -> &[u8] {
-        // It was read as this type before.
+        // This cannot fail: `read_of` has read the value as this type.
         self.value.try_extract_tensor::<T>().map_or(&[], |(_, data)| bytemuck::cast_slice(data))
     }
 }

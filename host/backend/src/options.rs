@@ -21,7 +21,7 @@ pub enum ProviderKind {
 }
 
 impl ProviderKind {
-    /// As configured and reported.
+    /// The name in the configuration and in reports.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Cuda => "cuda",
@@ -58,9 +58,9 @@ pub enum GraphOptimization {
 /// How a model is loaded.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LoadOptions {
-    /// Providers in order of preference. The first that can load the model serves, the others that
-    /// can stand by. Where it is empty, the best provider serves, and ONNX Runtime on the processor
-    /// stands by behind a GPU.
+    /// Providers in order of preference. The first one that can load the model serves; the others
+    /// that can load it stand by. If the list is empty, the best provider serves, and behind a GPU
+    /// ONNX Runtime on the processor stands by.
     pub providers: Vec<ProviderKind>,
     /// Options of the CUDA provider, by ONNX Runtime's names.
     pub cuda_options: BTreeMap<String, String>,
@@ -79,7 +79,7 @@ pub struct LoadOptions {
 }
 
 impl fmt::Display for ProviderKind {
-    /// The library and the device, for people.
+    /// The library and the device, for display.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Cuda => "onnxruntime on cuda",

@@ -18,12 +18,11 @@ pub struct Proven {
 }
 
 impl Backends {
-    /// Load a model on the processor and run it once, within limits that this process has set
-    /// itself.
+    /// Load a model on the processor and run it once. The process must have set its own limits
+    /// before.
     ///
     /// # Errors
-    /// [`LoadError`] where the file is not a model, no provider can run it, or its first run needs
-    /// more memory than there is.
+    /// As for [`load`](Self::load).
     pub fn prove(&self, onnx: &[u8], options: &LoadOptions) -> Result<Proven, LoadError> {
         let inspected = inspect(onnx)?;
         let mut providers = self.wanted(&options.providers);
@@ -33,7 +32,8 @@ impl Backends {
         let one = LoadOptions { instances: 1, threads: 1, inter_op_threads: 1, ..options.clone() };
         let (mut proven, mut failures) = (Proven::default(), Vec::new());
         for kind in providers {
-            // Without a list tract is for models that ONNX Runtime cannot load.
+            // Without a configured list, tract is used only for models that ONNX Runtime cannot
+            // load.
             if options.providers.is_empty() && !proven.providers.is_empty() {
                 break;
             }
@@ -47,9 +47,9 @@ impl Backends {
             let Some(model) = loaded.instances.first_mut() else { continue };
             match probe::run_once(model.as_mut(), &loaded.info, &self.pool) {
                 Err(error) if error.kind != ModelErrorKind::Failed => {
-                    return Err(LoadError::OutOfMemory(error.text));
+                    return Err(LoadError::OutOfMemory(error));
                 }
-                // Perhaps the model cannot take zeros.
+                // A model may fail on zeros and still serve real inputs.
                 Ok(()) | Err(_) => proven.providers.push(kind),
             }
         }

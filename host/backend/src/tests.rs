@@ -1,4 +1,4 @@
-//! The same goldens on every backend that is there.
+//! Runs the same goldens on every available backend.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,7 +13,7 @@ pub(crate) fn models() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../models")
 }
 
-/// One for all tests, as one process has one.
+/// One for all tests, because a process has only one.
 pub(crate) fn backends() -> &'static Backends {
     static BACKENDS: OnceLock<Arc<Backends>> = OnceLock::new();
     BACKENDS.get_or_init(|| {
@@ -93,7 +93,7 @@ fn a_provider_behind_the_first_stands_by() {
     let providers = vec![ProviderKind::Cuda, ProviderKind::Cpu, ProviderKind::Tract];
     let options = LoadOptions { providers, instances: 2, ..LoadOptions::default() };
     let model = backends().load(&onnx, &options).unwrap();
-    // There is no CUDA in this library, so the next one serves.
+    // This library has no CUDA, so the next provider serves.
     let names: Vec<_> = model.providers.iter().map(|provider| provider.name).collect();
     assert_eq!(names, ["cpu", "tract"]);
     assert_eq!(model.instances.len(), 2);

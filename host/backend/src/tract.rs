@@ -1,4 +1,5 @@
-//! tract: a backend in pure Rust, which is always there and several times slower.
+//! tract: a backend in pure Rust. It is always available, and several times slower than ONNX
+//! Runtime.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::inspect::Inspected;
 use crate::loaded::Loaded;
 use crate::options::{LoadOptions, TRACT};
 
-/// The newest opset that `cargo xtask conformance` runs. tract itself reads any.
+/// The newest opset that `cargo xtask conformance` runs. tract itself accepts any opset.
 const OPSET_MAX: i64 = 28;
 
 pub(crate) fn load(
@@ -35,7 +36,8 @@ pub(crate) fn load(
     if !unknown.is_empty() {
         return Err(ProviderError::Operators(unknown));
     }
-    // tract is known to panic on some malformed graphs; that must not take the host along.
+    // tract panics on some malformed graphs, which must not end the host. This is not a model's
+    // run, which `run_guarded` guards.
     let loading = std::panic::catch_unwind(|| load_plan(onnx));
     let (plan, info) = loading.unwrap_or(Err(ProviderError::Panicked))?;
     let instance = || {
@@ -79,7 +81,7 @@ fn load_plan(onnx: &[u8]) -> Result<(Plan, ModelInfo), ProviderError> {
     Ok((model.into_runnable().map_err(why)?, info))
 }
 
-/// The input's fact with a symbol for every dimension that the file leaves open without a name.
+/// The input's fact. Each dimension that the file leaves open without a name gets a symbol.
 fn with_symbols(
     model: &tract_onnx::prelude::InferenceModel,
     index: usize,

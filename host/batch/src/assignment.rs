@@ -1,4 +1,5 @@
-//! A batch and the instance that runs it, from the start of the run until both are free again.
+//! A batch and the instance that runs it, from the start of the run until the instance is free
+//! again.
 //!
 //! Knows nothing of the queue: `state` makes assignments and takes back what they used.
 
@@ -12,11 +13,11 @@ use crate::statistics::CountedBatch;
 use crate::sync;
 use crate::tally::Tally;
 
-/// Batches shorter than this are answered by the thread that ran them: waking another worker costs
-/// as much.
+/// Batches shorter than this are answered by the thread that ran them, because waking another
+/// worker would cost as much.
 const HANDED_OVER_TIME_MIN: Duration = Duration::from_millis(1);
 
-/// A batch that is to run now, and where.
+/// A batch that is to run now, and the instance that runs it.
 pub(crate) struct Assignment {
     pub(crate) batch: Batch,
     pub(crate) place: Place,
@@ -31,21 +32,22 @@ pub(crate) struct Place {
     pub(crate) led: bool,
 }
 
-/// A batch that ran and is not answered yet, and its instance, not put back yet.
+/// A batch that has run but is not answered yet, and its instance, which is not put back yet.
 pub(crate) struct Finished {
     pub(crate) batch: Batch,
     pub(crate) rows: usize,
     pub(crate) place: Place,
-    /// The figures of the run from which the lane learns. None once it has learned, or if nothing
-    /// ran.
+    /// The figures of the run from which the lane learns. None if it has learned from them already,
+    /// or if nothing ran.
     pub(crate) ran: Option<Ran>,
-    /// Whether the instance waits for the clients of this batch, as decided when it was learned
-    /// from.
+    /// Whether the instance waits for the clients of this batch. Decided when the lane learns from
+    /// it.
     pub(crate) should_wait: bool,
 }
 
 impl Assignment {
-    /// Run the batch, and count it: a client that sees its answer sees it counted, too.
+    /// Run the batch and count it. It is counted before it is answered, so that a client with an
+    /// answer sees it counted.
     pub(crate) fn run(self, pool: &BufferPool, tally: &Tally) -> Finished {
         let Self { mut batch, mut place } = self;
         let ran = batch.run(&mut place.instance, pool);
@@ -59,7 +61,7 @@ impl Assignment {
 }
 
 impl Finished {
-    /// Whether it ran for so short that handing it to another thread does not pay.
+    /// Whether it was so short that handing it to another thread would not pay.
     pub(crate) fn is_short(&self) -> bool {
         self.ran.as_ref().is_none_or(|ran| ran.times.total() < HANDED_OVER_TIME_MIN)
     }

@@ -1,12 +1,11 @@
 //! One batch: staged, run, taken apart.
 //!
-//! A batch of one request is that request's tensors themselves; a larger one is copied together
-//! once, into pooled buffers. Outputs are row ranges of the batch's outputs, not copies.
+//! A batch of one request uses that request's tensors. The tensors of a larger batch are copied
+//! together once, into pooled buffers. Outputs are row ranges of the batch's outputs, not copies.
 //!
-//! Invariant: a batch that fails is bisected until the requests that fail by themselves are found;
-//! the others are answered.
+//! Invariant: a batch that fails is bisected until the requests at fault are found. The others are
+//! answered.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gristmill_core::{BufferPool, Model, Name, NamedTensor, Tensor, run_guarded};
@@ -18,30 +17,32 @@ use crate::running::{Instance, Stop};
 use crate::served::{Served, Times};
 use crate::sync::now;
 use crate::ticket::Reply;
+use crate::upkeep::Refusal;
 
 /// A request's tensor for each output, in the model's order.
 type Outputs = Result<Vec<Tensor>, SubmitError>;
 
-/// A request, or a part of one, for the model.
+/// The inputs of a request, or of a part of one.
 pub(crate) struct Job {
     pub(crate) inputs: Vec<NamedTensor>,
     pub(crate) reply: Reply,
 }
 
-/// Requests on their way through an instance. An emptied batch is used again for its allocations.
+/// Requests on their way through an instance. An emptied batch is used again, to save allocations.
 #[derive(Default)]
 pub(crate) struct Batch {
     pub(crate) taken: Taken<Job>,
-    /// The inputs of all requests as of [`stage`](Self::stage); empty where not staged.
+    /// The inputs of all requests together ([`stage`](Self::stage)); empty if the batch is not
+    /// staged.
     staged: Vec<Tensor>,
-    /// How long each request was queued, once the batch runs.
+    /// How long each request was queued. Set when the batch runs.
     queued: Vec<Duration>,
     outcomes: Vec<Outputs>,
     /// The provider that ran it.
     provider: Option<&'static str>,
     /// Its times.
     times: Times,
-    /// How long it took to copy it together, where that was done ahead of the run.
+    /// How long it took to copy the requests together, if that was done ahead of the run.
     staging_time: Duration,
 }
 
@@ -49,11 +50,11 @@ pub(crate) struct Batch {
 #[derive(Default)]
 pub(crate) struct Ran {
     pub(crate) times: Times,
-    /// How often it was cut in half because it failed.
+    /// The number of times that it was cut in half because it failed.
     pub(crate) bisections: u64,
     pub(crate) failed: usize,
     pub(crate) requests: usize,
-    /// How long it took to copy the requests together, whenever that was.
+    /// How long it took to copy the requests together, ahead of the run or in it.
     pub(crate) staging_time: Duration,
 }
 
@@ -87,19 +88,19 @@ impl Batch {
     pub(crate) fn stage(&mut self, pool: &BufferPool) {
         let started = now();
         let Self { taken, staged, .. } = self;
-        // An error is met again, and answered for, when the batch runs.
+        // The same error occurs again when the batch runs, and is answered then.
         let _ = stage(&taken.batch, staged, pool);
         self.staging_time = now() - started;
     }
 
-    /// Run all requests whose submitters still wait; none if no submitter does.
+    /// Run all requests whose submitters still wait. Returns none if no submitter waits.
     pub(crate) fn run(&mut self, instance: &mut Instance, pool: &BufferPool) -> Option<Ran> {
         let started = now();
         let before = self.taken.batch.len();
         self.taken.batch.retain(|entry| entry.item.reply.take());
         let requests = &self.taken.batch;
         if requests.len() != before {
-            // Staged with the rows of requests that are gone.
+            // The staged rows include those of requests that are gone.
             self.staged.clear();
         }
         if requests.is_empty() {
@@ -123,7 +124,7 @@ impl Batch {
     }
 
     /// Tell each request that it is not run, and why.
-    pub(crate) fn refuse(&mut self, why: &Arc<str>) {
+    pub(crate) fn refuse(&mut self, why: &Refusal) {
         self.staged.clear();
         for entry in self.taken.batch.drain(..) {
             entry.item.reply.answer(Err(SubmitError::OutOfService(why.clone())));
@@ -146,7 +147,7 @@ struct Run<'a> {
     model: &'a mut dyn Model,
     stop: &'a Stop,
     pool: &'a BufferPool,
-    /// Inputs staged already; empty where not.
+    /// The staged inputs; empty if the batch is not staged.
     staged: &'a mut Vec<Tensor>,
     outcomes: &'a mut Vec<Outputs>,
     ran: Ran,
@@ -173,7 +174,7 @@ impl Run<'_> {
         }
     }
 
-    /// Run `requests` in one; pushes an outcome for each of them, or none and fails.
+    /// Run `requests` together. Pushes an outcome for each of them; if it fails, it pushes none.
     fn together(&mut self, requests: &[Entry<Job>]) -> Result<(), SubmitError> {
         if self.stop.is_ordered() {
             return Err(SubmitError::GivenUp);
@@ -200,7 +201,7 @@ impl Run<'_> {
     }
 }
 
-/// The inputs of all `requests` together into `staged`, which is empty.
+/// Copy the inputs of all `requests` together into `staged`, which must be empty.
 fn stage(
     requests: &[Entry<Job>],
     staged: &mut Vec<Tensor>,

@@ -1,40 +1,41 @@
-//! The configuration of batching. Names of Triton's `dynamic_batching` mean the same here.
+//! The configuration of batching. Names that Triton's `dynamic_batching` has mean the same as
+//! there.
 
 use std::time::Duration;
 
-/// The limits of a lane and the rules for its batches. Its maker validates it: sizes and limits are
-/// at least 1, preferred sizes ascend and are at most the maximum.
+/// The limits of a lane and the rules for its batches. The caller validates it: sizes and limits
+/// must be at least 1, and preferred sizes must ascend and be at most the maximum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaneConfig {
     /// The most rows in a batch.
     pub max_batch_size: usize,
-    /// Sizes worth waiting for, ascending; the largest that the queue fills is taken.
+    /// Preferred sizes, ascending. A batch gets the largest of them that the queue fills.
     pub preferred_batch_sizes: Vec<usize>,
-    /// How long a request may wait for others while an instance is idle; zero: not at all.
+    /// How long a request may wait for others while an instance is idle. Zero: it does not wait.
     pub max_queue_delay: Duration,
-    /// One queue policy for each priority level, the first for the highest; at least one.
+    /// One queue policy for each priority level, at least one. The first is for the highest level.
     pub levels: Vec<QueuePolicy>,
-    /// The level of requests that name none, from 0.
+    /// The level of requests that name no level, counted from 0.
     pub default_level: usize,
-    /// After so long in a level a request moves up by one, so that none starves.
+    /// After this time in a level a request moves up by one level, so that no request starves.
     pub ageing: Duration,
-    /// The most that waits.
+    /// The limits of the whole queue.
     pub queue: QueueLimits,
-    /// The most of one tenant that waits.
+    /// The limits of one tenant's requests in the queue.
     pub tenant_queue: QueueLimits,
-    /// Whether submitting tasks may run short batches themselves. Not where a batch's rows say
-    /// little about how long it takes.
+    /// Whether submitting tasks may run short batches themselves. Must be false if the number of
+    /// rows says little about a batch's time.
     pub leads: bool,
-    /// How long after the last deadline of its requests a run is told to end.
+    /// The time from the last deadline of a run's requests until the run is told to end.
     pub run_grace: Duration,
-    /// How long after that its instance is given up, if it goes on.
+    /// The time from then until its instance is given up, if the run goes on.
     pub lost_after: Duration,
 }
 
-/// An operator that takes longer than this by itself holds up an instance for too long.
+/// The default of [`LaneConfig::lost_after`]: a single operator should not take longer.
 pub const LOST_AFTER: Duration = Duration::from_secs(10);
 
-/// The most that may wait; further requests are refused.
+/// The most that may be queued. Further requests are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueLimits {
     /// The most rows.
@@ -46,7 +47,7 @@ pub struct QueueLimits {
 /// The queueing of one priority level.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueuePolicy {
-    /// The most requests in this level; none: only [`QueueLimits`] count.
+    /// The most requests in this level. None: only [`QueueLimits`] apply.
     pub max_requests: Option<usize>,
     /// The longest time in the queue. None means until the deadline.
     pub timeout: Option<Duration>,
@@ -62,7 +63,7 @@ pub enum TimeoutAction {
     /// It fails.
     #[default]
     Reject,
-    /// It waits on, behind everything else in its level.
+    /// It stays queued, behind all other requests of its level.
     Delay,
 }
 

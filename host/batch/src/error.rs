@@ -1,14 +1,14 @@
 //! Why a request got no outputs: the errors of this crate, with their sources.
 //!
-//! [`SubmitError::code`] is what callers decide by. The texts reach clients, so they name no file
-//! and no other tenant.
+//! Callers decide by [`SubmitError::code`]. The texts reach clients, so they name no file and no
+//! other tenant.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_core::{ErrorCode, InputError, ModelError, TensorError};
 
 use crate::policy::Full;
+use crate::upkeep::Refusal;
 
 /// Why a request got no outputs.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +32,7 @@ pub enum SubmitError {
     /// The request would not have been answered before its deadline, so it was not queued.
     #[error("the model is too busy to answer in time: expected in {} ms", .expected.as_millis())]
     TooBusy {
-        /// When an answer is expected, from now.
+        /// The time from now until the expected answer.
         expected: Duration,
     },
     /// The deadline or the queue timeout passed before a batch took the request.
@@ -46,7 +46,7 @@ pub enum SubmitError {
     GivenUp,
     /// The lane refuses all requests, for this reason.
     #[error("the model is out of service: {0}")]
-    OutOfService(Arc<str>),
+    OutOfService(#[source] Refusal),
     /// The lane is closed.
     #[error("the model is being unloaded")]
     Closed,
@@ -69,7 +69,7 @@ pub enum RunError {
         /// Rows of one of its outputs.
         rows_out: usize,
     },
-    /// An output has no rows that could be given to the requests.
+    /// An output has no rows, so it cannot be divided among the requests.
     #[error("model failed: an output cannot be split by rows")]
     Indivisible,
 }

@@ -1,4 +1,4 @@
-//! A lane: where requests for one model version queue up. The public face of this crate.
+//! A lane: the queue and the instances of one model version. The public interface of this crate.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use crate::state::{Arrival, LaneShared, SharedParts};
 use crate::statistics::LaneStatistics;
 use crate::sync::now;
 use crate::ticket::Waiting;
-use crate::upkeep::Upkeep;
+use crate::upkeep::{Refusal, Upkeep};
 use crate::{watch, worker};
 
 /// One request for a lane.
@@ -26,15 +26,16 @@ use crate::{watch, worker};
 pub struct Submission {
     /// The sender. Requests of one tenant queue among themselves.
     pub tenant: Name,
-    /// The tenant's share of contended batches, against the weights of others; at least 1.
+    /// The tenant's share of contended batches, relative to the weights of others; at least 1.
     pub weight: u32,
-    /// Priority level, 1 being served first. None, or a level that the lane lacks: its default.
+    /// Priority level; 1 is served first. None, or a level that the lane does not have, means its
+    /// default.
     pub priority: Option<u32>,
-    /// How long it may be queued, where the level lets requests say so.
+    /// How long it may be queued, if the level lets requests set a timeout.
     pub timeout: Option<Duration>,
     /// A tensor for each of the model's inputs, in any order.
     pub inputs: Vec<NamedTensor>,
-    /// When the request reached the host: its duration is counted from here.
+    /// When the request reached the host. Its duration counts from then.
     pub arrived: Instant,
     /// When its submitter stops waiting.
     pub deadline: Deadline,
@@ -43,15 +44,15 @@ pub struct Submission {
 /// The answer to a request.
 #[derive(Debug)]
 pub struct Answered {
-    /// In the model's order, with the request's own rows.
+    /// The outputs in the model's order, with the request's own rows.
     pub outputs: Vec<NamedTensor>,
     /// How long it was queued.
     pub queued: Duration,
-    /// The provider that ran it, where the model has several.
+    /// The provider that ran it, if the model has several.
     pub provider: Option<&'static str>,
 }
 
-/// The queue and the worker threads of one model version, with the settings of requests that are
+/// The queue and the worker threads of one model version, with settings for the requests that are
 /// submitted through it. When the last lane over a queue is dropped, the workers finish the
 /// requests that are queued, and end.
 pub struct Lane {
@@ -67,11 +68,11 @@ struct Closing(Arc<LaneShared>);
 
 /// The parts of a lane.
 pub struct LaneParts<'a> {
-    /// The model's name, for people.
+    /// The model's name, for the log.
     pub name: &'a str,
     /// The model's inputs and outputs.
     pub info: ModelInfo,
-    /// As many batches run at the same time.
+    /// The instances. Each runs one batch at a time.
     pub instances: Vec<Box<dyn Model>>,
     /// How batches are formed.
     pub config: LaneConfig,
@@ -121,7 +122,7 @@ impl Lane {
     pub fn open(parts: LaneParts<'_>) -> std::io::Result<Self> {
         let LaneParts { name, info, instances, mut config, pool, upkeep } = parts;
         if !info.rows_are_dynamic() {
-            // A request is a whole batch, independent of its dimension 0.
+            // Each request is a batch of its own, whatever its dimension 0 is.
             config.max_batch_size = 1;
             config.preferred_batch_sizes.clear();
         }
@@ -173,7 +174,7 @@ impl Lane {
     }
 
     /// Why the lane refuses requests, if it does.
-    pub fn refusal(&self) -> Option<Arc<str>> {
+    pub fn refusal(&self) -> Option<Refusal> {
         self.shared.lock().refusal()
     }
 
@@ -183,9 +184,9 @@ impl Lane {
         self.shared.statistics()
     }
 
-    /// Forget the figures and the shares of tenants that are not to be kept. A tenant that has a
-    /// request queued keeps its share, and one that has a request under way is counted again when
-    /// that ends, both until the next call.
+    /// Forget the figures and the shares of tenants that are not to be kept. A tenant with a queued
+    /// request keeps its share until the next call. A tenant with a request under way is counted
+    /// again when that request ends.
     pub fn retain_tenants(&self, keep: impl Fn(&Name) -> bool) {
         self.shared.retain_tenants(keep);
     }
@@ -213,7 +214,8 @@ impl Lane {
         mut inputs: Vec<NamedTensor>,
     ) -> Result<Served, SubmitError> {
         let rows = self.info.arrange(&mut inputs)?;
-        // Before anything is done for each row: rows of no bytes cost the client nothing.
+        // Checked before any work for each row, because a client can send rows of 0 bytes at no
+        // cost.
         let max = self.config.queue.rows.min(self.config.tenant_queue.rows);
         if rows > max {
             return Err(SubmitError::TooManyRows { rows, max });
@@ -236,7 +238,7 @@ impl Lane {
         let mut queued = self.enqueue(&arrival, parts)?;
         if queued.gathers {
             tokio::task::yield_now().await;
-            // If it was answered meanwhile, another task led.
+            // If it was answered meanwhile, another task has led.
             if !queued.waiting[0].is_answered() {
                 lead(&self.shared);
             }
@@ -256,8 +258,8 @@ impl Lane {
         }
     }
 
-    /// Queue all parts of a request, or none. Run them here if that is quick and no other request
-    /// is expected to join; else wake a worker.
+    /// Queue all parts of a request, or none. If running them is quick and no other request is
+    /// expected to join, run them here; else wake a worker.
     fn enqueue(
         &self,
         arrival: &Arrival<'_>,

@@ -1,15 +1,15 @@
 //! Leading: a submitting task runs short batches itself, its own request among them.
 //!
 //! Handing a short batch to a worker and back would cost as much again as running it. A leader
-//! leaves after a few batches, so that its own client has its answer.
+//! stops after a few batches, so that its own client gets its answer.
 
 use crate::state::{LaneShared, Runner};
 use crate::sync::now;
 
-/// How many batches a leader runs before it leaves the rest to a worker.
+/// The most batches that a leader runs before it leaves the rest to a worker.
 pub(crate) const LED_BATCHES_MAX: usize = 4;
 
-/// Run the queued requests for as long as that is short; a worker runs what is left.
+/// Run queued requests as long as batches are short, up to the maximum. A worker runs the rest.
 pub(crate) fn lead(shared: &LaneShared) {
     let mut state = shared.lock();
     for _ in 0..LED_BATCHES_MAX {

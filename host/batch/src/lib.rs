@@ -5,14 +5,16 @@
 //! which backend runs the model and which protocol a request came by.
 //!
 //! Files import each other downwards only:
-//! - `lane` is the public face; `worker`, `leader` and `watch` are the threads and tasks that act;
-//! - `state` is what they share: each change of it, and who is woken for it;
+//! - `lane` is the public interface; `worker`, `leader` and `watch` are the threads and tasks that
+//!   act;
+//! - `state` is what they share, with each change of it and the wake-up that follows;
 //! - `policy` decides which requests share a batch, and knows no clock, thread or tensor;
 //!   `service_time` learns how long batches take; `running` lists the batches that run now;
 //! - `assignment` is a batch on an instance; `batch` runs, bisects and answers it; `split` cuts
-//!   requests that are larger than a batch; `ticket` brings the answer back;
-//! - `tally` counts, `statistics` are its figures, `pending` counts a request however it ends;
-//! - `sync` has the locks, threads and the clock, so that tests can run them in many orders.
+//!   requests that are larger than a batch; `ticket` carries the answer back;
+//! - `tally` counts, `statistics` are its figures, `pending` counts each request when it ends;
+//! - `sync` has the locks, the threads and the clock, so that tests can run the threads in many
+//!   orders.
 //!
 //! Invariants:
 //! - every submitted request gets exactly one answer, or its submitter is gone;
@@ -22,7 +24,7 @@
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
-// Tests measure real time. What ships is compiled, and checked, without them.
+// Tests measure real time. Clippy checks the crate without its tests as well.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod assignment;
@@ -53,4 +55,4 @@ pub use lane::{Answered, Lane, LaneParts, Submission};
 pub use policy::Full;
 pub use served::Times;
 pub use statistics::{BatchStatistics, Counters, LaneStatistics, MixedBatch};
-pub use upkeep::{LOST_RUNS_MAX, Replace, Upkeep, refusal};
+pub use upkeep::{LOST_RUNS_MAX, Refusal, Replace, ReplaceError, Upkeep};

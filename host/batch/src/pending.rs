@@ -1,4 +1,4 @@
-//! Counts a request once, however it ends.
+//! Counts each request once, in whatever way it ends.
 //!
 //! Invariant: each request that was submitted is counted once, in the totals and for its tenant,
 //! before its submitter sees how it ended.
@@ -36,7 +36,7 @@ impl<'a> Pending<'a> {
     }
 }
 
-/// Refused, failed or dropped by the client.
+/// The request was refused, failed, or was dropped by its client.
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
         self.count(None);

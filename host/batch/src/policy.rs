@@ -1,17 +1,17 @@
 //! Which requests share the next batch. Pure: time comes in as a parameter, requests are opaque.
 //!
-//! A request waits in a tier: each priority level has two, one for requests as they came and one
-//! for those that overstayed their queue timeout and wait on behind the rest. Tiers are served in
-//! strict order; ageing moves up what waits long. Within a tier the least served tenant goes first
-//! (`fair_queue`). A batch has one shape: that of the request that begins it; others keep their
-//! place.
+//! A request waits in a tier. Each priority level has two tiers: one for requests as they came, and
+//! behind it one for delayed requests, whose queue timeout has passed. Tiers are served in strict
+//! order, and ageing moves requests up after a long wait. Within a tier the least served tenant
+//! goes first (`fair_queue`). A batch has one shape, that of its first request. Requests of other
+//! shapes keep their place in the queue.
 //!
-//! `limits` bounds what is queued, `closed_loop` and `gather` wait a moment for requests that are
-//! expected (each gives up where that does not pay, by a `trial`), `shape` says which requests fit
-//! one batch.
+//! `limits` bounds the queue. `closed_loop` and `gather` wait a moment for expected requests; if
+//! that does not pay, a `trial` decides when they try again. `shape` decides which requests fit one
+//! batch.
 //!
-//! Invariants: a request that went in comes out once, in a batch, as expired or as gone; no batch
-//! has more rows than the maximum; order is kept within tenant, level and shape.
+//! Invariants: a queued request comes out once: in a batch, as expired or as gone. A batch never
+//! has more rows than the maximum. Requests of one tenant, level and shape keep their order.
 
 mod closed_loop;
 mod entry;
@@ -45,7 +45,8 @@ pub(crate) enum Due {
     Never,
 }
 
-/// The most shapes that a tenant may have queued in a level: each is looked at for each batch.
+/// The most shapes that a tenant may have queued in a level. Taking a batch costs time for each of
+/// them.
 const TENANT_SHAPES_MAX: usize = 256;
 
 /// The queue of a lane.
@@ -70,8 +71,8 @@ impl<T> Policy<T> {
         Self { config, usage: Usage::default(), tiers, closed_loop: ClosedLoop::default() }
     }
 
-    /// Follow other settings; returns whether they differ from those before. Requests in a level
-    /// that no longer exists wait on in the lowest one.
+    /// Apply other settings. Returns whether they differ from those before. Requests in a level
+    /// that no longer exists move to the lowest level.
     pub(crate) fn configure(&mut self, config: &LaneConfig, now: Instant) -> bool {
         if self.config == *config {
             return false;
@@ -89,13 +90,13 @@ impl<T> Policy<T> {
         true
     }
 
-    /// How long after the last deadline of its requests a run is told to end.
+    /// The time from the last deadline of a run's requests until the run is told to end.
     pub(crate) fn run_grace(&self) -> Duration {
         self.config.run_grace
     }
 
-    /// The level in which a request of `level` waits: its submitter may know more levels than there
-    /// are by now.
+    /// The level in which a request of `level` waits. There may be fewer levels now than its
+    /// submitter knows.
     fn level(&self, level: usize) -> usize {
         level.min(self.config.levels.len() - 1)
     }
@@ -125,7 +126,7 @@ impl<T> Policy<T> {
         self.usage.admits(tenant, size, &self.config)
     }
 
-    /// Stop waiting for requests to come: all that is queued is due.
+    /// Stop waiting for further requests: all queued requests are due.
     pub(crate) fn close(&mut self) {
         self.config.max_queue_delay = Duration::ZERO;
         self.closed_loop = ClosedLoop::default();
@@ -163,7 +164,7 @@ impl<T> Policy<T> {
     }
 
     /// Whether to answer a batch of `rows` rows before the next one is taken, and then to
-    /// [wait](Self::wait_for_clients) for its clients, which may be back in a moment.
+    /// [wait](Self::wait_for_clients) for its clients.
     pub(crate) fn should_wait_after(&mut self, rows: usize, service: &ServiceTime) -> bool {
         let batch_time = service.of(rows).unwrap_or_default();
         self.closed_loop.should_wait(self.rows_after(rows), batch_time)
@@ -179,9 +180,8 @@ impl<T> Policy<T> {
         QueueRows { answered, queued: self.usage.rows(), max: self.config.max_batch_size }
     }
 
-    /// Take the next batch at `now` into `taken`, which is empty. Entries that `gone` says are
-    /// gone, that expired or that would expire before the batch is done are left out: they cost no
-    /// compute.
+    /// Take the next batch at `now` into `taken`, which is empty. Entries are left out if `gone`
+    /// says so, or if they have expired or would expire before the batch is done.
     pub(crate) fn take(
         &mut self,
         now: Instant,
@@ -194,8 +194,8 @@ impl<T> Policy<T> {
         let (ready, room_of) = self.ready_shapes(now);
         let Self { config, usage, tiers, .. } = self;
         let verdict = |entry: &Entry<T>, queued_rows: usize| {
-            // One that waits alone is served in any case, or a batch that was slow once would be
-            // the last that was learned from.
+            // A request that waits alone is served in any case. If it were not, the lane would
+            // never learn that batches became faster after a slow one.
             let alone = queued_rows <= entry.rows;
             let takes = service.of(entry.rows).filter(|_| !alone).unwrap_or_default();
             entry.verdict(config, now, takes, &gone)
@@ -213,7 +213,7 @@ impl<T> Policy<T> {
         };
         for index in 0..tiers.len() {
             tiers[index].fill(&mut forming);
-            // Only tiers of requests as they came delay, so there is a next one.
+            // Only the first tier of a level delays requests, so there is a next tier.
             for mut queued in forming.delayed.drain(..) {
                 (queued.entry.timeout, queued.since) = (None, now);
                 tiers[index + 1].push(queued);
@@ -221,7 +221,7 @@ impl<T> Policy<T> {
         }
     }
 
-    /// Take out all entries that are gone or expired; returns the expired. Costs time for each
+    /// Remove all entries that are gone or expired. Returns the expired ones. Takes time for each
     /// queued request.
     pub(crate) fn sweep(&mut self, now: Instant, gone: impl Fn(&T) -> bool) -> Vec<Entry<T>> {
         let mut expired = Vec::new();
@@ -233,9 +233,9 @@ impl<T> Policy<T> {
         expired
     }
 
-    /// How many rows are served before a request of `tenant` that arrives in `level` now: the rows
-    /// of the levels above, the tenant's own rows in this level, and of each other tenant no more
-    /// than its share against those.
+    /// The number of rows that are served before a request of `tenant` that arrives in `level` now.
+    /// These are the rows of the levels above, the tenant's own rows in this level, and rows of
+    /// each other tenant in proportion to its weight.
     pub(crate) fn rows_ahead(&self, tenant: &Name, weight: u32, level: usize) -> usize {
         let (above, rest) = self.tiers.split_at(self.level(level) * 2);
         let above: usize = above.iter().map(FairQueue::rows).sum();
@@ -250,7 +250,7 @@ impl<T> Policy<T> {
         }
     }
 
-    /// Move up by one level the entries that waited for the ageing time in their tier.
+    /// Move entries that waited for the ageing time in their tier up by one level.
     fn promote(&mut self, now: Instant) {
         for index in 1..self.tiers.len() {
             if self.tiers[index].requests() == 0 {
@@ -264,8 +264,8 @@ impl<T> Policy<T> {
         }
     }
 
-    /// The shapes that may be taken at `now`, none standing for any; and the room of a batch of
-    /// each shape: the largest preferred size that the queued rows fill, else the maximum.
+    /// The shapes that may be taken at `now` (none means all), and the size of a batch of each
+    /// shape: the largest preferred size that the queued rows fill, else the maximum.
     fn ready_shapes(&self, now: Instant) -> (Option<Vec<u64>>, impl Fn(u64) -> usize + use<T>) {
         let LaneConfig { max_batch_size, preferred_batch_sizes, max_queue_delay, .. } =
             &self.config;
@@ -287,8 +287,8 @@ impl<T> Policy<T> {
         (ready, room_of)
     }
 
-    /// When a batch of this shape may go to an idle instance: at once if it fills a preferred size,
-    /// else when its oldest request has waited for the queue delay.
+    /// The time at which a batch of this shape may go to an idle instance: at once if it fills a
+    /// preferred size, else when its oldest request has waited for the queue delay.
     fn ready_at(&self, shape: &ShapeRows) -> Instant {
         let LaneConfig { max_batch_size, preferred_batch_sizes, max_queue_delay, .. } =
             &self.config;

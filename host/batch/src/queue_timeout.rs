@@ -1,7 +1,7 @@
-//! How long a request may be queued, and telling it when that time is over.
+//! How long a request may be queued, and its answer when that time is over.
 //!
-//! The submitter watches the clock for its own request, so that it is told at once although nothing
-//! runs. A batch that takes the request in the same moment wins.
+//! The submitter itself watches the time of its request, so that the answer comes on time even if
+//! no batch runs. If a batch takes the request at the same moment, the batch wins.
 
 use std::time::Duration;
 
@@ -12,8 +12,7 @@ use crate::sync;
 use crate::tally::Tally;
 use crate::ticket::Waiting;
 
-/// How long a request that names a timeout of its `own` may be queued in a level; none: until its
-/// deadline.
+/// How long a request with the timeout `own` may be queued in a level. None: until its deadline.
 pub(crate) fn timeout_of(level: &QueuePolicy, own: Option<Duration>) -> Option<Duration> {
     match (level.timeout, own.filter(|_| level.allow_timeout_override)) {
         (Some(default), Some(own)) => Some(default.min(own)),
@@ -21,8 +20,8 @@ pub(crate) fn timeout_of(level: &QueuePolicy, own: Option<Duration>) -> Option<D
     }
 }
 
-/// When the submitter tells itself that its request was queued for too long. None in a level that
-/// delays: there it waits on.
+/// The time after which the submitter takes its request as expired. None in a level that delays
+/// requests.
 pub(crate) fn expires_at(
     level: &QueuePolicy,
     timeout: Option<Duration>,
@@ -34,8 +33,7 @@ pub(crate) fn expires_at(
 /// The answer to a request, or to one part of it.
 ///
 /// # Errors
-/// Fails with [`SubmitError::Expired`] if no batch took the request by `until`, and as its batch
-/// does.
+/// [`SubmitError::Expired`] if no batch took the request by `until`; else the error of its batch.
 pub(crate) async fn answer_of(
     mut waiting: Waiting,
     until: Option<tokio::time::Instant>,
@@ -48,7 +46,7 @@ pub(crate) async fn answer_of(
                 tally.recent().expired += 1;
                 return Err(SubmitError::Expired);
             }
-            // A batch has it already.
+            // A batch has taken it already.
             Err(_) => {}
         }
     }

@@ -1,11 +1,11 @@
-//! The batches that run now: until when each may run, and how it is ended.
+//! The batches that run now: the time until which each may run, and how a run is ended.
 //!
 //! A run that goes on for too long after the last deadline of its requests is told to end
-//! (`core::Interrupt`). If it goes on all the same it is lost: its thread and its instance are
-//! counted and left to themselves, and others take their place (`watch`).
+//! (`core::Interrupt`). If it still goes on, it is lost: its thread and its instance are counted
+//! and no longer used, and others replace them (`watch`).
 //!
-//! Invariant: a run is told to end only while it is on this list, under the lane's lock, so that
-//! the order never reaches the run after it.
+//! Invariant: a run is told to end only under the lane's lock and while it is on this list. So the
+//! order never reaches the instance's next run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,7 +29,7 @@ impl Instance {
 /// The order to end a run.
 pub(crate) struct Stop {
     ordered: AtomicBool,
-    /// None where the model cannot be interrupted.
+    /// None if the model cannot be interrupted.
     interrupt: Option<Arc<dyn Interrupt>>,
 }
 
@@ -61,7 +61,7 @@ struct Run {
     until: Instant,
     /// When it is told to end.
     give_up_at: Instant,
-    /// Since when it is told to.
+    /// When it was told to end. None before.
     told_at: Option<Instant>,
     /// Whether a submitting task runs it, not a worker.
     led: bool,
@@ -81,11 +81,11 @@ pub(crate) struct Begun<'a> {
 pub(crate) struct Running {
     runs: Vec<Run>,
     next: u64,
-    /// Runs that did not end when told to, and go on.
+    /// Runs that were told to end, did not end, and still go on.
     lost: usize,
 }
 
-/// A run that was given up although it goes on.
+/// A run that was given up and still goes on.
 pub(crate) struct Lost {
     pub(crate) led: bool,
 }
@@ -100,7 +100,7 @@ impl Running {
         id
     }
 
-    /// The run is over. False where it was lost: its instance is not to be used again.
+    /// The run is over. Returns false if it was lost: then its instance must not be used again.
     pub(crate) fn end(&mut self, id: u64) -> bool {
         let Some(at) = self.runs.iter().position(|run| run.id == id) else {
             self.lost -= 1;
@@ -115,12 +115,12 @@ impl Running {
         self.runs.iter().map(|run| run.until).min()
     }
 
-    /// Whether there is nothing to watch.
+    /// Whether no batch runs.
     pub(crate) fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
 
-    /// Runs that are not over, lost ones among them.
+    /// The number of runs that are not over, including lost ones.
     pub(crate) fn len(&self) -> usize {
         self.runs.len() + self.lost
     }

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use gristmill_core::Tensor;
 
-/// The outputs of one request and how they came about.
+/// The outputs of one request, with the times and the provider of its batch.
 #[derive(Default)]
 pub(crate) struct Served {
-    /// In the model's order.
+    /// The outputs in the model's order.
     pub(crate) outputs: Vec<Tensor>,
     pub(crate) queued: Duration,
     /// The times of the batch.
     pub(crate) times: Times,
-    /// The provider that ran the batch, where the model has several.
+    /// The provider that ran the batch, if the model has several.
     pub(crate) provider: Option<&'static str>,
 }
 
@@ -31,7 +31,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// All of it.
+    /// The sum of all times.
     pub fn total(&self) -> Duration {
         self.input + self.infer + self.output
     }

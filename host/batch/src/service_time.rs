@@ -1,15 +1,15 @@
 //! How long a batch of n rows takes: s(n) = a + b n, learned from the batches that ran. Pure.
 //!
-//! Least squares in which each batch counts a little less than the one after it, so that a model
-//! that slows down is noticed after some dozens of batches.
+//! A least-squares fit in which a batch counts a little less than the next one. So if a model
+//! becomes slower, the estimate follows after some dozens of batches.
 
 use std::time::Duration;
 
-/// The weight of a batch after the next one.
+/// The factor by which a batch's weight is reduced at each later batch.
 const DECAY: f64 = 0.95;
 
-/// A batch that takes longer than so many times the usual counts as this many: a stall is not a
-/// trend.
+/// The most that one batch counts, as a multiple of the usual time: a single stall must not change
+/// the estimate much.
 const STALL: f64 = 8.0;
 
 /// The learned service time of a lane.
@@ -38,8 +38,8 @@ impl ServiceTime {
         }
     }
 
-    /// The learned a and b, in seconds, neither negative; none before batches of different sizes
-    /// ran.
+    /// The learned a and b in seconds; neither is negative. None until batches of different sizes
+    /// have run.
     pub(crate) fn line(&self) -> Option<(f64, f64)> {
         let (mean_rows, mean_seconds) = self.mean()?;
         let variance = self.rows_squared / self.weight - mean_rows * mean_rows;
@@ -51,8 +51,8 @@ impl ServiceTime {
         Some((mean_seconds - slope * mean_rows, slope))
     }
 
-    /// s(`rows`); none before the first batch. Where all batches were of about the same size,
-    /// smaller ones are taken to last as long, and larger ones in proportion.
+    /// s(`rows`); none before the first batch. If all batches so far had about the same size, a
+    /// smaller batch is assumed to take as long, and a larger one longer in proportion.
     pub(crate) fn of(&self, rows: usize) -> Option<Duration> {
         let (mean_rows, mean_seconds) = self.mean()?;
         let seconds = match self.line() {
@@ -103,7 +103,7 @@ mod tests {
 
     const MAX_ROWS: usize = 64;
 
-    /// Batches of any size, each up to a tenth faster or slower than the line says.
+    /// Batches of any size, each up to a tenth faster or slower than s(n).
     fn noisy_batches() -> impl Strategy<Value = Vec<(usize, f64)>> {
         prop::collection::vec((1..=MAX_ROWS, 0.9..1.1_f64), 200..220)
     }
@@ -111,8 +111,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-        /// Some 100,000 batches: after 200 of them the line is known, to an eighth of the longest
-        /// batch, and after 200 that follow another line, that one.
+        /// About 100,000 batches. After 200 of them the estimate is within an eighth of the longest
+        /// batch. After 200 batches with another s(n), the estimate has followed.
         #[test]
         fn any_line_is_learned_from_noisy_batches_and_learned_anew(
             lines in prop::array::uniform2((50.0..2000.0_f64, 1.0..100.0_f64)),

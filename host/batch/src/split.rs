@@ -1,6 +1,7 @@
 //! Requests with more rows than a batch holds: split on their way in, joined on their way out.
 //!
-//! Invariant: parts share the request's buffers, and come together in the order they were cut.
+//! Invariant: parts share the request's buffers, and are joined in the order in which they were
+//! cut.
 
 use gristmill_core::{BufferPool, NamedTensor, Tensor};
 use smallvec::{SmallVec, smallvec};
@@ -16,8 +17,8 @@ pub(crate) struct Part {
 
 pub(crate) type Parts = SmallVec<[Part; 1]>;
 
-/// Parts of at most `max` rows each, sharing the request's buffers; the request itself if it is not
-/// larger than that.
+/// Parts of at most `max` rows each, which share the request's buffers. A request that is not
+/// larger is returned unchanged.
 ///
 /// # Errors
 /// Fails if the inputs cannot be split by rows.
@@ -41,7 +42,7 @@ pub(crate) fn split(
     parts.ok_or(SubmitError::TooManyRows { rows, max })
 }
 
-/// The answer to a request from those to its parts, each of which has `outputs` tensors.
+/// Join the answers to a request's parts into its answer. Each has `outputs` tensors.
 ///
 /// # Errors
 /// Fails if the tensors of the parts do not fit together.
@@ -76,7 +77,7 @@ mod tests {
 
     use super::*;
 
-    /// A tensor of two columns and one of texts of different lengths.
+    /// A tensor of two columns, and a tensor of texts of different lengths.
     fn inputs(pool: &BufferPool, rows: usize) -> Vec<NamedTensor> {
         let numbers: Vec<u8> = (0..2 * rows).map(|at| at as u8).collect();
         let numbers = Tensor::new(Dtype::Uint8, smallvec![rows, 2], pool.copy_from(&numbers));
@@ -89,8 +90,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
-        /// Some 115,000 requests: each comes apart into full parts and a rest, in order, and
-        /// together again into the same bytes.
+        /// About 115,000 requests. Each is split into full parts and a rest, in order, and joined
+        /// into the same bytes again.
         #[test]
         fn parts_are_full_and_come_together_again(
             requests in prop::collection::vec((1..=60_usize, 1..=16_usize), 200..250),

@@ -1,13 +1,13 @@
 //! The state that the tasks and threads of a lane share: the queue, the instances, and the waiters.
 //!
-//! [`LaneShared::lock`] gives a [`LockedState`]; each change of the state is a method of it, which
-//! also wakes the threads that can go on because of the change. `admission` puts requests into the
+//! [`LaneShared::lock`] gives a [`LockedState`]; each change of the state is one of its methods,
+//! which also wakes the threads that can go on after the change. `admission` puts requests into the
 //! queue, `schedule` gives batches to instances, `staging` prepares batches ahead, `recovery` deals
 //! with runs that do not end.
 //!
 //! The wake-up protocol, which `lane::tests::orders` runs in many orders:
 //! - a worker without work waits for `work`. Each change that makes a batch runnable wakes one
-//!   worker, unless as many were woken as can go on (`wake_worker`); a worker that takes a batch
+//!   worker, unless enough workers were woken already (`wake_worker`); a worker that takes a batch
 //!   wakes the next one if there is more;
 //! - a worker with a staged batch waits for `freed`, which each instance that is put back signals;
 //! - the watching thread waits for `begun` while nothing runs.
@@ -36,7 +36,7 @@ use crate::service_time::ServiceTime;
 use crate::statistics::LaneStatistics;
 use crate::sync::{Condvar, Guard, Mutex};
 use crate::tally::Tally;
-use crate::upkeep::Upkeep;
+use crate::upkeep::{Refusal, Upkeep};
 
 pub(crate) use admission::Arrival;
 #[cfg(test)]
@@ -49,9 +49,10 @@ pub(crate) struct LaneShared {
     pub(crate) pool: BufferPool,
     pub(crate) instances: usize,
     pub(crate) upkeep: Upkeep,
-    /// A separate lock, so that counting never waits for the queue. Taken alone, or after `state`.
+    /// A separate lock, so that counting never waits for the queue. It is locked alone, or after
+    /// `state`.
     pub(crate) tally: Tally,
-    /// How long after being told to end a run is lost.
+    /// The time after which a run that was told to end is lost.
     pub(crate) lost_after: Duration,
     max_batch_size: usize,
     /// Whether submitting tasks may run short batches themselves.
@@ -61,7 +62,8 @@ pub(crate) struct LaneShared {
     work: Condvar,
     /// Signalled when an instance is free for a staged batch.
     freed: Condvar,
-    /// Signalled when an unwatched run begins, and when the lane is closed.
+    /// Signalled when a run begins while the watching thread waits for one, and when the lane is
+    /// closed.
     begun: Condvar,
 }
 
@@ -69,37 +71,37 @@ struct State {
     policy: Policy<Job>,
     service: ServiceTime,
     gather: Gather,
-    /// Instances that run nothing now.
+    /// Idle instances.
     idle: Vec<Instance>,
     running: Running,
     /// Whether the watching thread waits for a run to begin.
     unwatched: bool,
-    /// Workers beyond those that are needed: lost ones that came back.
+    /// The number of workers that are not needed any more, because lost ones came back.
     surplus_workers: usize,
     /// Why requests are refused, if they are.
-    refused: Option<Arc<str>>,
-    /// Whether they are refused because of lost runs, which is over when one of these ends.
+    refused: Option<Refusal>,
+    /// Whether requests are refused because of lost runs. This ends when a lost run ends.
     has_lost_too_many: bool,
-    /// Batches taken early, being staged or waiting for an instance.
+    /// The number of batches that are being staged or wait staged for an instance.
     staged: usize,
-    /// How long it takes to copy a batch together, recency-weighted.
+    /// How long it takes to copy a batch together: an average in which recent batches weigh more.
     staging_time: Duration,
-    /// Batches that ran and that any free worker answers.
+    /// Batches that have run and wait for any free worker to answer them.
     unanswered: Vec<Batch>,
     /// The earliest time at which a waiting worker wakes up by itself.
     timed: Option<Instant>,
     swept_at: Option<Instant>,
-    /// Requests dropped since dead entries were last taken out of the queue.
+    /// The number of requests dropped since dead entries were last removed from the queue.
     dropped: usize,
     closed: bool,
     waiting_workers: usize,
-    /// Of those, how many were woken and are on their way.
+    /// The number of waiting workers that were woken and have not started yet.
     woken_workers: usize,
-    /// Emptied batches, kept for their allocations.
+    /// Emptied batches, kept to save allocations.
     spare: Vec<Batch>,
 }
 
-/// The state of a lane while a thread has its lock.
+/// The state of a lane while a thread holds its lock.
 pub(crate) struct LockedState<'a> {
     lane: &'a LaneShared,
     state: Guard<'a, State>,
@@ -159,8 +161,9 @@ impl LaneShared {
         LockedState { lane: self, state: self.state.lock() }
     }
 
-    /// Answer the requests of a batch, then put its instance back. Where batches are short this is
-    /// the one time that the lock is taken for a batch: submitters hold it often.
+    /// Answer the requests of a batch, then put its instance back. For short batches this is the
+    /// only time that the lock is taken for a batch. That matters, because submitters often hold
+    /// the lock.
     pub(crate) fn answer(&self, mut finished: Finished) -> LockedState<'_> {
         finished.batch.answer();
         let mut state = self.lock();
@@ -168,7 +171,7 @@ impl LaneShared {
         state
     }
 
-    /// All figures, those of this moment among them.
+    /// All figures, including the current ones of the queue.
     pub(crate) fn statistics(&self) -> LaneStatistics {
         let locked = self.lock();
         let State { policy, running, service, .. } = &*locked.state;
@@ -178,7 +181,7 @@ impl LaneShared {
         LaneStatistics { queued_rows, running, service_time, ..self.tally.read() }
     }
 
-    /// Forget the tenants that are not to be kept, but for what they have queued.
+    /// Forget the tenants that are not to be kept, except those with queued requests.
     pub(crate) fn retain_tenants(&self, keep: impl Fn(&Name) -> bool) {
         self.lock().state.policy.retain_tenants(&keep);
         self.tally.retain_tenants(keep);
@@ -187,11 +190,11 @@ impl LaneShared {
 
 impl LockedState<'_> {
     /// Why requests are refused, if they are.
-    pub(crate) fn refusal(&self) -> Option<Arc<str>> {
+    pub(crate) fn refusal(&self) -> Option<Refusal> {
         self.state.refused.clone()
     }
 
-    /// Take no more time than needed: no request comes any more.
+    /// Close the lane: no request comes any more, so no batch waits for one.
     pub(crate) fn close(&mut self) {
         self.state.closed = true;
         self.state.policy.close();
@@ -199,7 +202,7 @@ impl LockedState<'_> {
         self.lane.begun.notify_all();
     }
 
-    /// Follow other settings. A batch may be due earlier then.
+    /// Apply other settings. They may make a batch due earlier.
     pub(crate) fn configure(&mut self, config: &LaneConfig, now: Instant) {
         if self.state.policy.configure(config, now) {
             self.lane.work.notify_all();

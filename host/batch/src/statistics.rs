@@ -1,6 +1,6 @@
-//! The figures of a lane. Plain numbers: knows neither batches nor locks.
+//! The figures of a lane, as plain numbers. Refuses to know batches and locks.
 //!
-//! Figures of two spans of time can be added, which `tally` does.
+//! Figures of two periods can be added; `tally` does that.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, SystemTime};
@@ -9,15 +9,15 @@ use gristmill_core::Name;
 
 use crate::served::{Served, Times};
 
-/// How many of the latest batches with rows of several tenants are remembered.
+/// The number of recent batches with rows of several tenants that are remembered.
 const RECENT_MIXED: usize = 8;
 
 /// A lane's counters since it was loaded.
 #[derive(Clone, Debug, Default)]
 pub struct LaneStatistics {
-    /// Of all requests.
+    /// The counters of all requests.
     pub total: Counters,
-    /// Of each tenant's requests.
+    /// The counters of each tenant's requests.
     pub tenants: BTreeMap<Name, Counters>,
     /// Requests that expired in the queue.
     pub expired: u64,
@@ -25,15 +25,16 @@ pub struct LaneStatistics {
     pub refused: u64,
     /// Requests refused because they could not have been answered in time.
     pub refused_early: u64,
-    /// How often a batch that failed was cut in half.
+    /// The number of times that a failed batch was cut in half.
     pub bisections: u64,
-    /// Runs that were told to end, because they went on after the last deadline of their requests.
+    /// Runs that were told to end, because they went on too long after the last deadline of their
+    /// requests.
     pub given_up: u64,
-    /// Of these, how many went on: their instances were given up.
+    /// How many of these did not end, so that their instances were given up.
     pub lost: u64,
     /// Batches that held rows of more than one tenant.
     pub mixed_batches: u64,
-    /// The latest of them.
+    /// The most recent of them.
     pub recent_mixed: VecDeque<MixedBatch>,
     /// Rows queued now.
     pub queued_rows: usize,
@@ -58,7 +59,7 @@ pub struct Counters {
     pub last_run: Option<SystemTime>,
     /// Rows run.
     pub rows: u64,
-    /// Batches by their number of rows; of a tenant, by the number of its own.
+    /// Batches by their number of rows; for a tenant, by the number of its own rows.
     pub batches: BTreeMap<usize, BatchStatistics>,
     /// Time requests were queued, summed over the requests answered.
     pub queue: Duration,
@@ -71,7 +72,7 @@ pub struct Counters {
 pub struct BatchStatistics {
     /// Batches run.
     pub count: u64,
-    /// Summed over batches.
+    /// The times, summed over the batches.
     pub times: Times,
 }
 
@@ -143,9 +144,9 @@ pub(crate) struct CountedBatch<'a> {
 /// A request that ended, to be counted.
 pub(crate) struct CountedRequest<'a> {
     pub(crate) tenant: &'a Name,
-    /// None: it got no answer.
+    /// None if the request got no answer.
     pub(crate) served: Option<&'a Served>,
-    /// Since it arrived at the host.
+    /// The time since it arrived at the host.
     pub(crate) time: Duration,
 }
 

@@ -1,10 +1,10 @@
 //! Locks, condition variables, threads and the clock that the wake-up protocol of a lane uses.
 //!
-//! They are parking_lot's and the standard library's (`native`). In tests they are, within
-//! [`explore`](checked::explore), those of a scheduler that runs the threads of a lane in many
-//! orders (`checked`), and else the same.
+//! They are those of parking_lot and the standard library (`native`). Within
+//! [`explore`](checked::explore), tests replace them by those of a scheduler that runs the threads
+//! of a lane in many orders (`checked`).
 //!
-//! Code that takes part in the protocol takes them from here and from nowhere else.
+//! Code that takes part in the protocol must take them from here.
 
 #[cfg(test)]
 pub(crate) mod checked;

@@ -1,14 +1,14 @@
 //! The counters of a lane. Their locks are separate, so that reading them delays no request.
 //!
-//! Each request and each batch adds to `recent`. Reading takes that away in one step, adds it to
-//! `earlier`, which only readers lock, and copies there.
+//! Each request and each batch adds to `recent`. A reader takes these figures away in one step,
+//! adds them to `earlier`, which only readers lock, and copies the sum.
 
 use gristmill_core::Name;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::statistics::LaneStatistics;
 
-/// The figures of a lane. Its locks are taken last, and held shortly.
+/// The figures of a lane. Its locks are taken after all others, and held only for a short time.
 #[derive(Default)]
 pub(crate) struct Tally {
     recent: Mutex<LaneStatistics>,
@@ -16,7 +16,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// The figures to add to. They are not the whole.
+    /// The figures since the last reading, to add to.
     pub(crate) fn recent(&self) -> MutexGuard<'_, LaneStatistics> {
         self.recent.lock()
     }
@@ -26,7 +26,7 @@ impl Tally {
         self.collected().clone()
     }
 
-    /// Forget the figures of tenants that are not to be kept. The totals keep them.
+    /// Forget the figures of tenants that are not to be kept. The totals still include them.
     pub(crate) fn retain_tenants(&self, keep: impl Fn(&Name) -> bool) {
         self.collected().tenants.retain(|tenant, _| keep(tenant));
     }
@@ -60,7 +60,7 @@ mod tests {
         }
     }
 
-    /// However often it is read in between, the figures are the same.
+    /// Reading in between does not change the figures, however often.
     #[test]
     fn reading_changes_no_figure() {
         let [a, b]: [Name; 2] = ["a", "b"].map(|name| name.parse().unwrap());

@@ -1,4 +1,5 @@
-//! Joins a submitter and the batch that its request is in: one allocation, one small lock.
+//! Connects a submitter with the batch of its request. A ticket is one allocation with one small
+//! lock.
 //!
 //! Invariant: a ticket is answered once, or its submitter is gone. A [`Reply`] that is dropped
 //! unanswered answers that the lane is closed.
@@ -16,10 +17,10 @@ pub(crate) type Answer = Result<Served, SubmitError>;
 
 enum Progress {
     Queued(Option<Waker>),
-    /// In a batch: can no longer be withdrawn.
+    /// In a batch. The request can no longer be withdrawn.
     Taken(Option<Waker>),
     Answered(Answer),
-    /// The submitter has its answer, or wants none.
+    /// The submitter has its answer, or has left.
     Gone,
 }
 
@@ -43,7 +44,7 @@ impl Reply {
         matches!(*self.0.0.lock(), Progress::Gone)
     }
 
-    /// The request goes into a batch now; false if the submitter is gone.
+    /// Note that the request goes into a batch now. Returns false if the submitter is gone.
     pub(crate) fn take(&self) -> bool {
         let mut progress = self.0.0.lock();
         match &mut *progress {

@@ -1,7 +1,7 @@
-//! The thread of a lane that gives up runs which do not end.
+//! The thread of a lane that watches for runs that do not end, and gives them up.
 //!
-//! While nothing runs it waits. While something runs it looks ten times a second, so that beginning
-//! and ending a run wakes no thread.
+//! While nothing runs, it waits. While something runs, it checks ten times a second, so that the
+//! begin and the end of a run need not wake it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,10 +10,10 @@ use std::time::Duration;
 use crate::running::Lost;
 use crate::state::{LaneShared, LockedState};
 use crate::sync::{self, now};
-use crate::upkeep::{LOST_RUNS_MAX, refusal};
+use crate::upkeep::{LOST_RUNS_MAX, Refusal};
 use crate::worker;
 
-/// How often runs are looked at while there are any.
+/// The time between two checks while a batch runs.
 const INTERVAL: Duration = Duration::from_millis(100);
 
 /// Start the watching thread.
@@ -25,7 +25,7 @@ pub(crate) fn spawn(shared: &Arc<LaneShared>) -> std::io::Result<()> {
     sync::spawn(format!("watch-{}", shared.name), move || watch(&own))
 }
 
-/// Watch until the lane is closed and nothing of it runs.
+/// Watch until the lane is closed and none of its batches runs.
 fn watch(shared: &Arc<LaneShared>) {
     let mut state = shared.lock();
     loop {
@@ -54,7 +54,7 @@ fn watch(shared: &Arc<LaneShared>) {
     }
 }
 
-/// Live without a run's thread and instance.
+/// Go on without the thread and the instance of a lost run.
 fn give_up(shared: &Arc<LaneShared>, state: &mut LockedState<'_>, lost: Lost) {
     let model = &*shared.name;
     let count = shared.upkeep.lost_runs.fetch_add(1, Ordering::Relaxed) + 1;
@@ -69,7 +69,7 @@ fn give_up(shared: &Arc<LaneShared>, state: &mut LockedState<'_>, lost: Lost) {
         tracing::error!(model, %error, "cannot start a worker thread");
     }
     if count > LOST_RUNS_MAX {
-        return state.refuse_for_lost(&refusal(count));
+        return state.refuse_for_lost(Refusal::LostRuns(count));
     }
     let own = shared.clone();
     if let Err(error) = sync::spawn(format!("replace-{model}"), move || replace(&own)) {
@@ -87,9 +87,10 @@ fn replace(shared: &LaneShared) {
             tracing::info!(model = &*shared.name, "an instance was replaced");
             state.add_instance(model);
         }
-        Err(why) => {
+        Err(error) => {
+            let why = error.to_string();
             tracing::error!(model = &*shared.name, why, "an instance cannot be replaced");
-            state.refuse_without_instance(&format!("its instance cannot be replaced: {why}"));
+            state.refuse_without_instance(Refusal::NotReplaced(error.into()));
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The worker threads of a lane: each runs batch after batch for as long as there is one.
+//! The worker threads of a lane. Each runs one batch after the other while there are any.
 //!
 //! There is one worker more than instances: while the instances are busy, it answers the batch
-//! before and, where batches are long, stages the one after.
+//! before and, if copying a batch takes long, stages the next one.
 //!
 //! Invariants: an instance runs on one thread at a time, and that thread puts it back, unless it
 //! was given up meanwhile; one request's failure is not another's.
@@ -39,7 +39,7 @@ fn run(shared: &LaneShared) {
         } else if state.may_stage() {
             state = stage_and_run(shared, state);
         } else if state.is_drained() {
-            // Others may wait for the work that this worker just took.
+            // Another worker may still be needed for the rest of the work.
             state.wake_all_workers();
             return;
         } else {
@@ -48,7 +48,7 @@ fn run(shared: &LaneShared) {
     }
 }
 
-/// Run a batch, and the next ones for as long as there are any and another worker can answer.
+/// Run a batch, and further ones while there are any and another worker can answer.
 fn run_batches(shared: &LaneShared, mut assignment: Assignment) -> LockedState<'_> {
     loop {
         let mut finished = assignment.run(&shared.pool, &shared.tally);
@@ -57,7 +57,7 @@ fn run_batches(shared: &LaneShared, mut assignment: Assignment) -> LockedState<'
         }
         let mut state = shared.lock();
         state.learn(&mut finished);
-        // Where its clients may be back in time for the next batch, answering goes first.
+        // If its clients may be back in time for the next batch, answering goes first.
         if finished.should_wait || !state.has_waiting_worker() {
             drop(state);
             return shared.answer(finished);
@@ -73,7 +73,7 @@ fn run_batches(shared: &LaneShared, mut assignment: Assignment) -> LockedState<'
     }
 }
 
-/// Take and stage the next batch, wait for an instance, run it.
+/// Take and stage the next batch, wait for an instance, and run the batch.
 fn stage_and_run<'a>(shared: &'a LaneShared, mut state: LockedState<'a>) -> LockedState<'a> {
     let Some(mut batch) = state.take_to_stage() else { return state };
     drop(state);

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 
 use crate::{ChildError, ChildLimits};
 
-/// The bytes that are kept of a child's standard error.
+/// The most bytes of a child's standard error that are kept.
 const SAID_BYTES_MAX: usize = 4 << 10;
 
 /// A child that can be killed from any thread, before its start and until it is reaped. Afterwards
@@ -36,8 +36,8 @@ impl Victim {
         if matches!(*state, State::Over) {
             return Err(io::ErrorKind::Interrupted.into());
         }
-        // A process group of its own, so that processes that it starts are killed with it: a
-        // remaining process would hold the pipes open.
+        // In its own process group, so that processes that it starts are killed with it. If one
+        // remained, it would hold the pipes open.
         let mut child = command.process_group(0).spawn()?;
         let pipes = Pipes {
             stdin: child.stdin.take(),
@@ -72,7 +72,8 @@ impl Victim {
         if waitid(WaitId::Pid(pid), options)?.is_none() {
             return Ok(None);
         }
-        // Until it is reaped its number is its group's: the processes that it started end with it.
+        // Until the child is reaped, its number belongs to its group. So the processes that it
+        // started end with it.
         let _ = kill_process_group(pid, Signal::KILL);
         let status = child.try_wait()?;
         *state = State::Over;

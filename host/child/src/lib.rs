@@ -1,4 +1,4 @@
-//! Running work that may take any time and any memory in a child process, within limits.
+//! Running work in a child process, within limits on its time and memory.
 //!
 //! The server hands such work (compiling a plugin, running a model for the first time) to a child
 //! process of the same binary: `runner` starts it, feeds it, waits for it and ends it; `task` is
@@ -13,8 +13,8 @@
 //! Invariants:
 //! - a child sets its limits before it reads anything of the job;
 //! - a child does not outlive the call that runs it, nor its parent;
-//! - a child has no descriptor that the parent opened but its standard streams, none of its
-//!   environment, and `/` as its working directory.
+//! - a child has no descriptors of the parent except its standard streams, none of the parent's
+//!   environment variables, and `/` as its working directory.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

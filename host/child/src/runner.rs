@@ -42,7 +42,7 @@ impl RunnerConfig {
     /// Children of this process's own binary, one at a time.
     pub fn new(arguments: &[&str]) -> Self {
         Self {
-            // This path is the running program, even if its file was replaced meanwhile.
+            // This path leads to the running program, even if its file was replaced meanwhile.
             program: "/proc/self/exe".into(),
             arguments: arguments.iter().map(Into::into).collect(),
             environment: Vec::new(),
@@ -57,7 +57,7 @@ impl RunnerConfig {
 pub struct Job {
     /// The kind of work, as the child knows it.
     pub job: &'static str,
-    /// The subject of the work, for people.
+    /// The subject of the work, for the log and the status.
     pub subject: String,
     /// The job's own description of the work.
     pub document: Vec<u8>,
@@ -83,7 +83,7 @@ pub enum Output {
 pub struct JobStatus {
     /// The kind of work.
     pub job: &'static str,
-    /// The subject of the work, for people.
+    /// The subject of the work, for the log and the status.
     pub subject: String,
     /// The time since it came.
     pub waited: Duration,

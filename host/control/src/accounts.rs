@@ -1,8 +1,8 @@
 //! The parts of a tenant that stay the same from snapshot to snapshot: its quota of the host, and
 //! the counters of its pipelines.
 //!
-//! Invariant: for as long as the desired state has a tenant, it has one quota, and a pipeline one
-//! set of counters.
+//! Invariant: while the desired state has a tenant, the tenant has one quota, and each of its
+//! pipelines one set of counters.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use crate::desired::Desired;
 
-/// Plugin calls of one tenant that run at the same time, for each core.
+/// The plugin calls of one tenant that may run at the same time, for each core.
 const SLOTS_PER_CORE: usize = 8;
 
 /// The quotas and counters of all tenants.
@@ -33,18 +33,18 @@ impl Accounts {
         Self { quotas, statistics, tenant_bytes_max, concurrent_calls }
     }
 
-    /// A quota that no tenant has.
+    /// A quota that belongs to no tenant.
     pub(crate) fn new_quota(&self) -> TenantQuota {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        // However many cores there are, the pool has places for others.
+        // With any number of cores, the pool has places left for other tenants.
         let pool = self.concurrent_calls;
         let calls = (cores * SLOTS_PER_CORE).min(pool / 2).max(1);
         let bytes = ByteBudget::new(self.tenant_bytes_max);
         TenantQuota { calls: Account::new(calls, cores.min(calls), bytes.clone()), bytes }
     }
 
-    /// The tenant's quota of the host. Guests are bound by the processor, so a few for each core
-    /// keep it busy; more would only let one tenant's runaway plugins crowd out the others.
+    /// The tenant's quota of the host. Guests are limited by the processor, so a few for each core
+    /// keep it busy. More would only let one tenant's runaway plugins displace those of others.
     pub(crate) fn quota(&self, tenant: &Name) -> Arc<TenantQuota> {
         let new = || Arc::new(self.new_quota());
         self.quotas.lock().entry(tenant.clone()).or_insert_with(new).clone()

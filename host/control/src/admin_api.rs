@@ -1,10 +1,9 @@
-//! The control plane as admin handlers see it: what it is made of, how it starts, and what it can
-//! be asked for.
+//! The control plane as admin handlers see it: its parts, its start, and its methods.
 //!
-//! Methods about plugins are in `plugins`, those about models in `models`: both load what a change
+//! Methods for plugins are in `plugins`, those for models in `models`: both load what a change
 //! brings before its release is made (`releases`). Refuses to know HTTP.
 //!
-//! Invariant: what a method acknowledges is in the log on stable storage, and serves.
+//! Invariant: a change that a method acknowledges is in the log on stable storage, and serves.
 
 pub(crate) mod models;
 mod plugins;
@@ -119,10 +118,10 @@ impl Control {
         jobs
     }
 
-    /// Put a tenant whose document has these `faults`.
+    /// Put a tenant. `faults` are those of its document.
     ///
     /// # Errors
-    /// The document has faults: all of them and all else that is wrong; or as for
+    /// [`ControlError::Refused`] names all faults of the document and of the tenant; or as for
     /// [`Self::release`].
     pub async fn put_tenant(
         &self,
@@ -138,11 +137,11 @@ impl Control {
         self.release(vec![Change::PutTenant { tenant: tenant.clone(), spec }]).await
     }
 
-    /// Put the pipeline that `document` is.
+    /// Put the pipeline that `document` describes.
     ///
     /// # Errors
-    /// There is no such tenant; the document has faults: all of them and all else that is wrong; or
-    /// as for [`Self::release`].
+    /// There is no such tenant; the document has faults, which are all named; or as for
+    /// [`Self::release`].
     pub async fn put_pipeline(
         &self,
         tenant: &Name,
@@ -163,7 +162,7 @@ impl Control {
         self.release(vec![Change::PutPipeline { tenant, pipeline, spec }]).await
     }
 
-    /// Delete what `change` deletes; with `cascade` also what uses it.
+    /// Make the deletion `change`. With `cascade`, also delete what uses the thing.
     ///
     /// # Errors
     /// It is not there, or in use; or as for [`Self::release`].
@@ -171,7 +170,7 @@ impl Control {
         self.releases.run(Asked { cascade, ..Asked::of(vec![change]) }).await
     }
 
-    /// A file arrives, of a plugin or a model.
+    /// Begin to receive a file of a plugin or a model.
     ///
     /// # Errors
     /// The store cannot be written to.

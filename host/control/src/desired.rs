@@ -1,8 +1,8 @@
-//! The desired state: what the releases so far add up to. Pure data, pure functions.
+//! The desired state: the result of all releases so far. Pure data, pure functions.
 //!
-//! It says what should serve, by names and digests. Refuses to know whether any of it can be
-//! loaded, and which changes are wise: that is `plan`'s. Replaying the log applies every change
-//! that an earlier version has made.
+//! It says what should serve, by names and digests. Refuses to know whether it can be loaded, and
+//! which changes are allowed: `plan` decides that. Replaying the log applies each change that an
+//! earlier version has made.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ impl Desired {
     ///
     /// # Errors
     /// A change names something that is not there, or a configuration is out of its ranges. The
-    /// state is half changed then: use a copy.
+    /// state is then partly changed, so apply changes to a copy.
     pub fn apply(&mut self, number: u64, changes: &[Change]) -> Result<(), ControlError> {
         changes.iter().try_for_each(|change| self.apply_one(number, change))
     }

@@ -10,28 +10,30 @@ use gristmill_core::{ErrorCode, Name};
 use gristmill_store::StoreError;
 
 use crate::fault::{Fault, Subject};
+use crate::in_use::InUse;
 use crate::load::error::LoadError;
-use crate::release::log_error::LogError;
+use crate::release::gaps::LogGap;
+use crate::release::log_error::{LogEndError, LogError};
 
-/// Why a change was not made, or a log not read.
+/// Why a change was not made, or the log could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     #[error("no {what} {name:?}")]
     NotFound { what: &'static str, name: String },
-    /// Every fault at once.
+    /// All faults of a document.
     #[error("{}", joined(.0))]
     Invalid(Vec<String>),
     /// Parts that would no longer be served, or not at all.
     #[error("{}", joined(.0))]
     Refused(Vec<Fault>),
     /// Something else uses what would be deleted.
-    #[error("{0}")]
-    InUse(String),
+    #[error(transparent)]
+    InUse(#[from] InUse),
     #[error("plugin {name:?}: {source}")]
     Plugin { name: String, source: Arc<LoadError> },
     #[error("model {name:?}: {source}")]
     Model { name: String, source: Arc<LoadError> },
-    /// Its new version does not fit those who use it.
+    /// The model's new version does not fit its users.
     #[error(
         "model {name:?} would no longer fit ({}) its users: {}; ?force=true replaces it anyway",
         .why.join("; "), .users.join(", ")
@@ -41,11 +43,11 @@ pub enum ControlError {
     Store(#[from] StoreError),
     #[error("release {number} in the log cannot be used: {source}")]
     Log { number: u64, source: LogError },
-    #[error("{0}")]
-    LogGap(String),
-    /// It ends before the release that it ended with.
-    #[error("{0}")]
-    LogEnd(String),
+    #[error(transparent)]
+    LogGap(#[from] LogGap),
+    /// The log lacks the release that it ended with, or has another one in its place.
+    #[error(transparent)]
+    LogEnd(#[from] LogEndError),
     /// The store failed when it was asked to keep the release, which may be in the log all the
     /// same.
     #[error(
@@ -56,7 +58,7 @@ pub enum ControlError {
     /// A release cannot be written as JSON.
     #[error(transparent)]
     Encode(#[from] serde_json::Error),
-    /// Other changes were quicker each time. The client can try again.
+    /// Other changes were made first, each time. The client can try again.
     #[error("other changes keep replacing plugins or models that this change needs: try again")]
     Overtaken,
 }

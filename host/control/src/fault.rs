@@ -41,15 +41,14 @@ impl fmt::Display for Fault {
 }
 
 impl Fault {
-    /// Whether it may be the consequence of another: a pipeline fails with its plugins and its
-    /// model.
+    /// Whether it may follow from another fault: a pipeline fails if its plugins or its model fail.
     fn is_consequence(&self) -> bool {
         matches!(self.subject, Subject::Pipeline { .. })
     }
 }
 
-/// Those of `faults` for which a change is refused: of subjects that were whole, or that the change
-/// itself is about. Faults that only follow from others are left out.
+/// The faults for which a change is refused: those of subjects without a fault before, and those of
+/// the change's own subjects. Faults that only follow from others are left out.
 pub(crate) fn refusing(
     faults: Vec<Fault>,
     known: &BTreeSet<Subject>,

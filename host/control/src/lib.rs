@@ -1,28 +1,29 @@
 //! The control plane: plan, load, append, publish.
 //!
-//! [`Control`] is what admin handlers call. A change is planned on a copy of the desired state, the
-//! plugins and models it brings are loaded, and only when all of that went well is it appended to
-//! the release log and the new snapshot published. Start-up replays the log through the same code,
-//! so there is one way for state to appear. Refuses to know HTTP.
+//! [`Control`] is what admin handlers call. A change is planned on a copy of the desired state, and
+//! the plugins and models that it brings are loaded. Only if all of that succeeds, it is appended
+//! to the release log and the new snapshot is published. Start-up replays the log through the same
+//! code, so there is only one way to build a state. Refuses to know HTTP.
 //!
 //! The steps, in the order in which a change takes them:
 //!
-//! 1. `release` says what the log holds and how people write it; `desired` is what that adds up to;
-//! 2. `plan` turns what was asked into the changes of a release, and the state into the next one;
+//! 1. `release` defines the content of the log and the documents that people write; `desired` is
+//!    the resulting state;
+//! 2. `plan` turns a request into the changes of a release, and the state into the next one;
 //! 3. `load` loads the plugins and models that the next state names;
 //! 4. `snapshot_builder` turns the state and what is loaded into a snapshot;
 //! 5. `release_log` appends the release, and reads those of others;
 //! 6. `publish` serves the snapshot.
 //!
 //! `releases` takes these steps under a lock, `admin_api` is the way in. `uploads` keeps the files,
-//! `accounts` what tenants keep from snapshot to snapshot. `fault` says what of a state is not
-//! served, `error` why a change was not made.
+//! `accounts` the quotas and counters of tenants from snapshot to snapshot. A `fault` is a part of
+//! a state that is not served, an `error` the reason why a change was not made.
 //!
 //! Invariants:
-//! - what was acknowledged is in the log, and the log replayed gives the same desired state;
+//! - an acknowledged change is in the log, and replaying the log gives the same desired state;
 //! - a log that was changed, or has a gap, is refused as a whole;
 //! - a change that cannot be loaded is refused and changes nothing;
-//! - what fails to load at start-up is unavailable and says why; everything else serves.
+//! - a part that fails to load at start-up is unavailable, with the reason; everything else serves.
 
 #![forbid(unsafe_code)]
 
@@ -31,6 +32,7 @@ mod admin_api;
 mod desired;
 mod error;
 mod fault;
+mod in_use;
 mod load;
 mod plan;
 mod publish;
@@ -49,14 +51,16 @@ pub use error::ControlError;
 pub use fault::{Fault, Subject};
 pub use gristmill_sandbox::JobStatus;
 pub use gristmill_store::{Incoming, Received};
+pub use in_use::{InUse, PipelineOf, Uses};
 pub use load::error::LoadError;
 pub use load::progress::Progress;
 pub use load::prove::{PROVE_JOB, ProverConfig, prove_model};
 pub use publish::Serving;
 pub use release::change::{Change, Release};
 pub use release::document::{Document, Faults};
+pub use release::gaps::LogGap;
 pub use release::limits::{LimitRange, LimitsSpec, limit_ranges};
-pub use release::log_error::LogError;
+pub use release::log_error::{LogEndError, LogEndFault, LogError};
 pub use release::model_config::{
     GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec,
 };

@@ -1,12 +1,13 @@
-//! Loading what the desired state names: plugins by `plugins`, models by `models` after `prove` has
-//! had a child load them. `at_hand` holds both for a change; `progress` says how far a start is.
+//! Loading the plugins and models that the desired state names. `plugins` loads plugins. `models`
+//! loads models, after a child process has loaded them once (`prove`). `at_hand` holds both for a
+//! change; `progress` tells how far a start has come.
 //!
 //! Loading is slow, so it is done before the control plane's lock is taken. Refuses to know changes
 //! and the log.
 //!
 //! Invariants:
-//! - a plugin and a model are loaded once for all who ask at the same time;
-//! - few are loaded side by side, whatever the desired state names.
+//! - a plugin or a model is loaded once for all callers that ask at the same time;
+//! - only a few are loaded side by side.
 
 pub(crate) mod at_hand;
 pub(crate) mod blob;

@@ -1,12 +1,13 @@
-//! From what was asked to a release, as far as the desired state decides it. Pure functions.
+//! Planning a release: from the requested changes and the desired state to the release's changes
+//! and the next state. Pure functions.
 //!
-//! These are the rules for new changes. Replaying the log knows none of them: what an older version
-//! took in stays. `users` finds what uses a thing, `tenant` and `pipeline` hold what people wrote
-//! against the state, `fit` and `signature` hold what is loaded against its users, `needs` lists
-//! what a state needs to be loaded.
+//! These are the rules for new changes. Replaying the log does not apply them, so changes that an
+//! older version accepted stay. `users` finds the users of a thing. `tenant` and `pipeline` check
+//! documents against the state, `fit` and `signature` check loaded things against their users.
+//! `needs` lists what must be loaded for a state.
 
 pub(crate) mod fit;
-mod names;
+pub(crate) mod names;
 pub(crate) mod needs;
 pub(crate) mod pipeline;
 pub(crate) mod signature;
@@ -18,7 +19,7 @@ use gristmill_core::Name;
 use crate::desired::{Desired, Tenant};
 use crate::error::ControlError;
 use crate::fault::Subject;
-use crate::plan::names::list;
+use crate::in_use::InUse;
 use crate::plan::tenant::tenant_faults;
 use crate::plan::users::Users;
 use crate::release::change::Change;
@@ -26,18 +27,18 @@ use crate::release::change::Change;
 /// A release that is planned.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// The requested changes, and before them those that follow from them.
+    /// The requested changes. Changes that follow from one stand before it.
     pub(crate) changes: Vec<Change>,
     /// The state after the changes.
     pub(crate) desired: Desired,
 }
 
-/// Plan release `number`, which does what `asked` asks of `desired`. Things in use are deleted only
-/// with `cascade`, together with their users.
+/// Plan release `number`, which makes the changes `asked` to `desired`. Things in use are deleted
+/// only with `cascade`, together with their users.
 ///
 /// # Errors
-/// A change names something that is not there, deletes what is in use, or breaks a rule for new
-/// changes.
+/// A change names something that does not exist, deletes something that is in use, or breaks a rule
+/// for new changes.
 pub(crate) fn plan(
     desired: &Desired,
     number: u64,
@@ -50,7 +51,7 @@ pub(crate) fn plan(
     Ok(Plan { changes, desired: next })
 }
 
-/// The changes that do what `asked` asks of `desired`.
+/// The requested changes, with those that follow from them.
 fn changes(
     desired: &Desired,
     asked: &[Change],
@@ -58,53 +59,54 @@ fn changes(
 ) -> Result<Vec<Change>, ControlError> {
     let mut changes = Vec::new();
     for change in asked {
-        let (users, what) = match change {
+        let users = match change {
             Change::PutTenant { tenant, spec } => {
                 let faults = tenant_faults(desired, tenant, spec);
                 if !faults.is_empty() {
                     return Err(ControlError::refused(Subject::Tenant(tenant.clone()), &faults));
                 }
-                (Users::default(), String::new())
+                Users::default()
             }
             Change::DeleteTenant { tenant } => {
                 let owner = find(desired, tenant)?;
-                if !cascade && let Some(owns) = owned_by(owner) {
-                    return Err(ControlError::InUse(format!(
-                        "tenant {:?} has {owns}: delete these first, or all of it with \
-                         ?cascade=true",
-                        tenant.as_str()
-                    )));
+                let is_empty = owner.pipelines.is_empty() && owner.plugins.is_empty();
+                if !cascade && !is_empty {
+                    let pipelines = owner.pipelines.keys().cloned().collect();
+                    let plugins = owner.plugins.keys().cloned().collect();
+                    let tenant = tenant.clone();
+                    return Err(InUse::Owner { tenant, pipelines, plugins }.into());
                 }
-                (Users::default(), String::new())
+                Users::default()
             }
             Change::DeletePlugin { tenant, plugin } => {
                 let owner = find(desired, tenant)?;
                 let known = owner.plugins.contains_key(plugin);
                 known.then_some(()).ok_or_else(|| ControlError::not_found("plugin", plugin))?;
-                (Users::of_plugin(desired, tenant, plugin), named("plugin", plugin))
+                Users::of_plugin(desired, tenant, plugin)
             }
             Change::DeletePipeline { tenant, pipeline } => {
                 let owner = find(desired, tenant)?;
                 let known = owner.pipelines.contains_key(pipeline);
                 known.then_some(()).ok_or_else(|| ControlError::not_found("pipeline", pipeline))?;
-                (Users::of_pipeline(tenant, owner, pipeline), named("pipeline", pipeline))
+                Users::of_pipeline(tenant, owner, pipeline)
             }
             Change::DeleteModel { model } => {
                 let known = desired.models.contains_key(model);
                 known.then_some(()).ok_or_else(|| ControlError::not_found("model", model))?;
-                (Users::of_model(desired, model), named("model", model))
+                Users::of_model(desired, model)
             }
             Change::PutPlugin { .. }
             | Change::PutPipeline { .. }
             | Change::PutModel { .. }
             | Change::PutModelConfig { .. }
             | Change::LoadModel { .. }
-            | Change::UnloadModel { .. } => (Users::default(), String::new()),
+            | Change::UnloadModel { .. } => Users::default(),
         };
-        if !cascade && let Some(users) = users.described() {
-            return Err(ControlError::InUse(format!(
-                "{what} is {users}: change these first, or delete them as well with ?cascade=true"
-            )));
+        if !cascade
+            && !users.uses.is_empty()
+            && let Some((kind, name)) = deleted(change)
+        {
+            return Err(InUse::Used { kind, name: name.clone(), uses: users.uses }.into());
         }
         changes.extend(users.removal(desired));
         changes.push(change.clone());
@@ -112,7 +114,7 @@ fn changes(
     Ok(changes)
 }
 
-/// The subjects of the changes, which must be whole afterwards.
+/// The subjects of the changes, which must not have faults afterwards.
 pub(crate) fn subjects(changes: &[Change]) -> Vec<Subject> {
     let subject = |change: &Change| {
         Some(match change {
@@ -136,21 +138,18 @@ pub(crate) fn subjects(changes: &[Change]) -> Vec<Subject> {
     changes.iter().filter_map(subject).collect()
 }
 
-/// "the pipelines digits, ranker and the plugins digits"; none where it has nothing.
-fn owned_by(tenant: &Tenant) -> Option<String> {
-    let (pipelines, plugins) = (list(tenant.pipelines.keys()), list(tenant.plugins.keys()));
-    let kinds = [("pipelines", pipelines), ("plugins", plugins)];
-    let own = kinds.into_iter().filter(|(_, names)| !names.is_empty());
-    let own: Vec<_> = own.map(|(kind, names)| format!("the {kind} {names}")).collect();
-    (!own.is_empty()).then(|| own.join(" and "))
-}
-
 fn find<'a>(desired: &'a Desired, tenant: &Name) -> Result<&'a Tenant, ControlError> {
     desired.tenants.get(tenant).ok_or_else(|| ControlError::not_found("tenant", tenant))
 }
 
-fn named(what: &str, name: &Name) -> String {
-    format!("{what} {:?}", name.as_str())
+/// The kind and the name of the thing that a change deletes and that others can use.
+fn deleted(change: &Change) -> Option<(&'static str, &Name)> {
+    match change {
+        Change::DeletePlugin { plugin, .. } => Some(("plugin", plugin)),
+        Change::DeletePipeline { pipeline, .. } => Some(("pipeline", pipeline)),
+        Change::DeleteModel { model } => Some(("model", model)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

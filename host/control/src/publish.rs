@@ -1,7 +1,7 @@
-//! The one cell of what serves: a snapshot, and the state that it was built from.
+//! The one cell with the serving snapshot and the state that it was built from.
 //!
 //! Both are replaced at once, so that no reader sees parts of two releases. The data plane's cell
-//! is a view of the same.
+//! is a view of this cell.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(crate) struct Publisher {
 }
 
 impl Default for Publisher {
-    /// One that serves nothing yet.
+    /// A cell with an empty snapshot.
     fn default() -> Self {
         let current = Arc::new(ArcSwap::<Serving>::default());
         let viewed = current.clone();
@@ -49,8 +49,8 @@ impl Publisher {
         self.current.load_full()
     }
 
-    /// Serve this from now on. Requests under way keep what they began with, but for the settings
-    /// of models' queues, which hold for all requests at once.
+    /// Serve this from now on. Requests under way keep their snapshot. Only the settings of models'
+    /// queues apply to all requests at once.
     pub(crate) fn publish(&self, serving: Serving) {
         let tenants = &serving.snapshot.tenants;
         let before = self.current.load();
@@ -59,7 +59,7 @@ impl Publisher {
         let models = serving.snapshot.models.values();
         for served in models.filter_map(|model| model.served.as_ref().ok()) {
             served.lane.put_in_force();
-            // It takes time for each tenant, under the lock of the queue.
+            // This takes time for each tenant, under the lock of the queue.
             if is_one_gone {
                 served.lane.retain_tenants(|tenant| tenants.contains_key(tenant));
             }

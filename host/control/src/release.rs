@@ -1,12 +1,12 @@
 //! The content of the release log, and the documents that people write: tenants, pipelines and
 //! models.
 //!
-//! `change` lists what a release can do; `tenant`, `pipeline`, `limits` and `model_config` are what
-//! the changes carry; `document` reads the same from JSON that people write. `format` turns
-//! releases into the bytes of the log and back, `log_end` remembers where the log ends, and `gaps`
-//! finds missing files. Refuses to know what the releases add up to, and what of it is loaded.
+//! `change` has the changes of a release; `tenant`, `pipeline`, `limits` and `model_config` are
+//! their contents; `document` reads these from JSON that people write. `format` turns releases into
+//! the bytes of the log and back, `log_end` records where the log ends, and `gaps` finds missing
+//! files. Refuses to know the state that results from releases, and what is loaded.
 //!
-//! Invariant: what an earlier version wrote to the log is read by every later one.
+//! Invariant: every later version can read a log that an earlier version wrote.
 
 pub(crate) mod change;
 pub(crate) mod document;

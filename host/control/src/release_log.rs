@@ -1,11 +1,12 @@
 //! The release log in the store: reading it, and appending to it.
 //!
-//! Refuses to know plugins and models that are loaded: it ends where the desired state is known.
+//! Refuses to know loaded plugins and models: its result is the desired state.
 //!
 //! Invariants:
 //! - a log that has a gap, or that was changed, is refused as a whole;
-//! - where an append fails, the log decides whether the release is there, never the error;
-//! - nothing is said to be kept before it is on stable storage.
+//! - if an append fails, the content of the log decides whether the release was made, not the
+//!   error;
+//! - a release is acknowledged only when it is on stable storage.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -25,7 +26,7 @@ use crate::uploads::Uploads;
 /// The log of one data directory.
 pub(crate) struct ReleaseLog {
     pub(crate) store: Arc<Store>,
-    /// Told which files releases name.
+    /// Learns which files releases name.
     pub(crate) uploads: Arc<Uploads>,
     pub(crate) progress: Progress,
 }
@@ -44,12 +45,13 @@ pub(crate) enum Outcome {
     Kept,
     /// Another writer was first.
     Lost,
-    /// The log has it, but may lose it: it serves, and nothing is acknowledged.
+    /// The log has the release, but it may not be on stable storage: it serves, but is not
+    /// acknowledged.
     Unconfirmed(ControlError),
 }
 
 impl Default for Replayed {
-    /// Nothing of the log.
+    /// The position before the first release.
     fn default() -> Self {
         Self { head: Head::default(), is_confirmed: true, desired: Desired::default() }
     }
@@ -69,7 +71,7 @@ impl ReleaseLog {
             );
         }
         if let Some(gap) = gap_in(&listing) {
-            return Err(ControlError::LogGap(gap));
+            return Err(gap.into());
         }
         let mut replayed = Replayed::default();
         self.read_on(&mut replayed).await?;
@@ -78,8 +80,8 @@ impl ReleaseLog {
         Ok(replayed)
     }
 
-    /// Read what the log has beyond `replayed`. Reads document by document, so that an error leaves
-    /// the state of the last good one.
+    /// Read the log from `replayed` to its end. After an error, `replayed` is at the last document
+    /// that could be read.
     ///
     /// # Errors
     /// The store cannot be read, or a document does not follow the one before it.
@@ -98,8 +100,8 @@ impl ReleaseLog {
         }
     }
 
-    /// See that the log's last release is on stable storage, where that is not known. Before that
-    /// nothing is acknowledged that builds on it.
+    /// Sync the log's last release, unless it is known to be on stable storage. Later releases are
+    /// acknowledged only after that.
     ///
     /// # Errors
     /// [`ControlError::Unconfirmed`]: the store cannot sync it.
@@ -114,11 +116,12 @@ impl ReleaseLog {
         Ok(())
     }
 
-    /// Append a release of `changes`, which lead to `desired`. Where the log has it afterwards,
-    /// `replayed` does, too.
+    /// Append a release of `changes`, which lead to `desired`. If the log has it afterwards,
+    /// `replayed` includes it.
     ///
     /// # Errors
-    /// The log does not have the release, or it is not known: [`ControlError::Unconfirmed`].
+    /// [`ControlError::Store`] if the log does not have the release, [`ControlError::Unconfirmed`]
+    /// if that is not known.
     pub(crate) async fn append(
         &self,
         replayed: &mut Replayed,
@@ -143,8 +146,8 @@ impl ReleaseLog {
                     Ok(Outcome::Unconfirmed(ControlError::Unconfirmed { number, source }))
                 }
                 unknown => {
-                    // The next change reads the log anew. Until the next start the files stay that
-                    // the release may name.
+                    // The next change reads the log again. Files that the release may name stay
+                    // until the next start.
                     tracing::error!(release = number, there = ?unknown.map(|there| there.is_some()),
                         "it is not known whether the log has this release");
                     self.uploads.name(changes.iter().filter_map(Change::blob));
@@ -160,7 +163,7 @@ impl ReleaseLog {
         tracing::info!(release, changes = texts.join(", "), "published");
     }
 
-    /// Remove what killed processes and refused uploads left in the store.
+    /// Remove files that killed processes and refused uploads left in the store.
     pub(crate) async fn remove_leftovers(&self) {
         let named = self.uploads.named();
         let removing = self.store.remove_leftovers(move |digest| named.contains(digest));
@@ -171,7 +174,7 @@ impl ReleaseLog {
                 bytes = removed.bytes,
                 "removed files of interrupted writes and refused uploads from the store"
             ),
-            // The server can do without.
+            // The server works in spite of this.
             Err(error) => tracing::warn!(?error, "cannot remove leftovers from the store"),
         }
     }

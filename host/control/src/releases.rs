@@ -1,15 +1,16 @@
 //! The one place where releases are made.
 //!
 //! A change is made under a lock, so that the state does not change meanwhile: it is planned, a
-//! snapshot is built, the release is appended to the log, and the snapshot is published. What the
-//! new state names must be loaded by then. Where it is not, the lock is left, the missing parts are
-//! loaded, and the change is planned anew from the state as it is then.
+//! snapshot is built, the release is appended to the log, and the snapshot is published. For this,
+//! everything that the new state names must be loaded. If something is missing, the lock is
+//! released, the missing parts are loaded, and the change is planned again from the state at that
+//! time.
 //!
 //! Invariants:
-//! - under the lock nothing is compiled, proven or loaded, so that no change waits for what another
-//!   one loads;
-//! - what is done under the lock is brought to its end, also where the client leaves: a release in
-//!   the log is a release that serves.
+//! - under the lock nothing is compiled, proven or loaded, so that a change never waits for the
+//!   loading of another one;
+//! - work under the lock runs to its end, even if the client leaves: a release in the log always
+//!   serves.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -31,8 +32,8 @@ use crate::release_log::{Outcome, ReleaseLog, Replayed};
 use crate::snapshot_builder::{Built, Parts, build};
 use crate::uploads::Upload;
 
-/// The most times that a change is planned: each time other changes may have brought new
-/// combinations to load.
+/// The most times that a change is planned. Each time, other changes may have made it necessary to
+/// load more.
 const ROUNDS_MAX: usize = 8;
 
 /// Makes releases.
@@ -55,16 +56,16 @@ pub struct Published {
 /// The request for a release.
 pub(crate) struct Asked {
     pub(crate) changes: Vec<Change>,
-    /// Whether what uses a thing may be deleted with it.
+    /// Whether the users of a thing may be deleted with it.
     pub(crate) cascade: bool,
-    /// Whether a model may be replaced by one that does not fit those who use it.
+    /// Whether a model may be replaced by one that does not fit its users.
     pub(crate) force: bool,
-    /// Kept until the release is made, also where the client leaves.
+    /// Kept until the release is made, even if the client leaves.
     pub(crate) _upload: Option<Upload>,
 }
 
 impl Asked {
-    /// These changes, and nothing that they do not say.
+    /// These changes, without `cascade` and `force`.
     pub(crate) fn of(changes: Vec<Change>) -> Self {
         Self { changes, cascade: false, force: false, _upload: None }
     }
@@ -73,7 +74,7 @@ impl Asked {
 /// The outcome of planning a change once.
 enum Step {
     Made(Published),
-    /// This state is to be served, and some of what it names is not loaded.
+    /// This state is to be served, but some plugins or models that it names are not loaded.
     Load(Desired),
 }
 
@@ -136,7 +137,7 @@ impl Releases {
                 return Ok(Step::Load(desired));
             }
             if desired == replayed.desired {
-                // Nothing to append; but what failed to load may be whole again.
+                // There is nothing to append. But a part that failed to load may be loaded now.
                 if !self.publisher.serving().faulty.is_empty() {
                     let built = self.build(serves, &desired, at_hand);
                     self.publish(built, desired);
@@ -165,7 +166,8 @@ impl Releases {
         }
     }
 
-    /// Serve what the log says, where that is not served yet; not where something is not at hand.
+    /// Serve the state of the log, unless it is served already. Returns false if something that it
+    /// needs is not at hand.
     fn serve_log(&self, replayed: &Replayed, at_hand: &mut AtHand) -> bool {
         let release = replayed.head.number;
         if self.publisher.serving().snapshot.release == release {
@@ -182,7 +184,7 @@ impl Releases {
         true
     }
 
-    /// Refuse models that those who use them could use no more.
+    /// Refuse models that do not fit their users any more.
     fn check_fit(
         &self,
         asked: &Asked,
@@ -220,7 +222,7 @@ impl Releases {
         self.publisher.publish(Serving { snapshot, desired, faulty });
     }
 
-    /// Let go of what `desired` no longer names; requests under way keep what they hold.
+    /// Forget what `desired` does not name. Requests under way keep what they hold.
     fn retain(&self, desired: &Desired) {
         self.loader.retain(desired);
         self.accounts.retain(desired);

@@ -1,11 +1,11 @@
-//! From the desired state and what is loaded of it to a snapshot.
+//! Building a snapshot from the desired state and the loaded plugins and models.
 //!
-//! Everything that a request would have to look up is resolved here. It takes no time: what is
-//! loaded is at hand. A tenant that a release does not touch is the same one as in the snapshot
+//! Everything that a request would have to look up is resolved here. Building is quick, because
+//! everything is loaded before. A tenant that a release does not touch is taken from the snapshot
 //! before (`reuse`).
 //!
-//! Invariant: what is not served is unavailable in the snapshot and listed as a fault, with the
-//! same reason.
+//! Invariant: a part that cannot be served is unavailable in the snapshot and listed as a fault,
+//! with the same reason.
 
 mod reuse;
 mod tenant;
@@ -24,7 +24,7 @@ use crate::publish::Serving;
 use crate::snapshot_builder::reuse::Sources;
 use crate::snapshot_builder::tenant::{TenantBuilder, plugins_of};
 
-/// A snapshot, and what of the desired state is not served by it.
+/// A snapshot, and the parts of the desired state that it does not serve.
 pub(crate) struct Built {
     pub(crate) snapshot: Snapshot,
     pub(crate) faults: Vec<Fault>,
@@ -63,7 +63,7 @@ pub(crate) fn build(parts: &Parts<'_>, release: u64, desired: &Desired) -> Built
     Built { snapshot: Snapshot { release, tenants, keys, models }, faults }
 }
 
-/// The tenant as it was before, where nothing that it is made from has changed.
+/// The tenant of the snapshot before, if nothing that it is made from has changed.
 fn untouched(before: &Serving, name: &Name, new: &Sources<'_>) -> Option<Arc<Tenant>> {
     let tenant = before.snapshot.tenants.get(name)?;
     let own = before.desired.tenants.get(name)?;
@@ -123,7 +123,7 @@ fn faults_of(
     faults
 }
 
-/// The tenant that each key opens; none where it would open two.
+/// The tenant that each key opens. A key that would open two tenants opens none.
 fn tenants_by_key(desired: &Desired, faults: &mut Vec<Fault>) -> HashMap<Digest, Name> {
     let mut keys = HashMap::<Digest, Name>::new();
     let mut shared = Vec::new();

@@ -1,7 +1,8 @@
-//! Which uploaded files are needed, so that those of refused uploads can be removed.
+//! Keeps account of the uploaded files that are needed, so that files of refused uploads can be
+//! removed.
 //!
-//! A file is needed while an upload of it is under way, and for good once a release of the log
-//! names it, although a later one may have deleted what it was.
+//! A file is needed while an upload of it is under way. When a release of the log names it, it is
+//! needed for ever, even if a later release deletes the plugin or model.
 
 use std::collections::{HashMap, HashSet};
 use std::panic::resume_unwind;
@@ -17,16 +18,16 @@ use tokio::sync::OnceCell;
 pub(crate) struct Uploads {
     store: Arc<Store>,
     needed: Mutex<Needed>,
-    /// Held while a file is removed and while an upload begins: a file that is being removed is not
-    /// taken for one that is there.
+    /// Held while a file is removed and while an upload begins, so that an upload does not rely on
+    /// a file that is being removed.
     removing: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
 struct Needed {
-    /// By releases.
+    /// Files that releases name.
     named: HashSet<Digest>,
-    /// By uploads.
+    /// Files with uploads under way.
     under_way: HashMap<Digest, UnderWay>,
 }
 
@@ -54,7 +55,7 @@ impl Uploads {
         Self { store, needed: Mutex::default(), removing: tokio::sync::Mutex::default() }
     }
 
-    /// From now on releases name these files.
+    /// Note that releases name these files.
     pub(crate) fn name(&self, digests: impl IntoIterator<Item = Digest>) {
         self.needed.lock().named.extend(digests);
     }
@@ -64,7 +65,7 @@ impl Uploads {
         self.needed.lock().named.clone()
     }
 
-    /// An upload begins, of a file that need not be there yet.
+    /// Begin an upload. Its file need not exist yet.
     pub(crate) async fn begin(self: &Arc<Self>, digest: Digest) -> Upload {
         let _removing = self.removing.lock().await;
         let mut needed = self.needed.lock();
@@ -74,14 +75,14 @@ impl Uploads {
         Upload(Arc::new(Place { uploads: self.clone(), digest, kept }))
     }
 
-    /// The upload is over. Its file is gone when this returns, where nothing needs it.
+    /// End the upload. If nothing needs its file, the file is removed when this returns.
     pub(crate) async fn end(self: &Arc<Self>, upload: Upload) {
         let digest = upload.digest();
         drop(upload);
         finished(tokio::spawn(self.clone().remove_unneeded(digest))).await;
     }
 
-    /// Runs to its end once it has begun: meanwhile the file must not be uploaded anew.
+    /// Runs to its end once it has begun. The file must not be uploaded again meanwhile.
     async fn remove_unneeded(self: Arc<Self>, digest: Digest) {
         let _removing = self.removing.lock().await;
         if self.is_needed(digest) {
@@ -89,7 +90,7 @@ impl Uploads {
         }
         match self.store.remove_blob(digest).await {
             Ok(true) => tracing::info!(%digest, "removed the file of a refused upload"),
-            // Refused before it was kept, or removed already.
+            // The upload was refused before its file was kept, or the file is removed already.
             Ok(false) => {}
             Err(error) => {
                 tracing::warn!(%digest, ?error, "the file of a refused upload stays");
@@ -131,7 +132,7 @@ impl Drop for Place {
             }
         }
         drop(needed);
-        // Where the runtime has ended, the next start does it.
+        // If the runtime has ended, the next start removes the file.
         if let Ok(runtime) = Handle::try_current()
             && !self.uploads.is_needed(self.digest)
         {

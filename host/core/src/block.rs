@@ -4,7 +4,7 @@
 //! Blocks come in size classes, powers of two from 4 KiB on. All of them are aligned to
 //! [`ALIGNMENT`].
 
-/// Alignment of every buffer, in bytes: a cache line, and what ONNX Runtime's kernels like best.
+/// Alignment of every buffer, in bytes: a cache line. ONNX Runtime's kernels are fastest with it.
 pub(crate) const ALIGNMENT: usize = 64;
 
 /// The smallest size class, in lines: 4 KiB.
@@ -16,9 +16,9 @@ pub(crate) struct Line(pub(crate) [u8; ALIGNMENT]);
 
 pub(crate) type Lines = Box<[Line]>;
 
-/// Where a pool has its memory from, if not from the allocator.
+/// A source of memory for a pool, in place of the allocator.
 pub trait MemorySource: Send + Sync {
-    /// A block of exactly `len` bytes, aligned to 64. Where there is none to be had, the pool takes
+    /// A block of exactly `len` bytes, aligned to 64. If the source has none, the pool takes
     /// ordinary memory.
     fn allocate(&self, len: usize) -> Option<Box<dyn MemoryBlock>>;
 }
@@ -28,7 +28,7 @@ pub trait MemoryBlock: AsRef<[u8]> + AsMut<[u8]> + Send + Sync {}
 
 impl<T: AsRef<[u8]> + AsMut<[u8]> + Send + Sync> MemoryBlock for T {}
 
-/// A pool's own memory, or its source's.
+/// Memory of the pool itself, or of its source.
 pub(crate) enum Block {
     Own(Lines),
     Sourced(Box<dyn MemoryBlock>),

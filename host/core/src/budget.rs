@@ -22,7 +22,7 @@ pub struct HeldBytes {
     bytes: AtomicUsize,
 }
 
-/// Memory for bytes that are on their way, which does not count as held.
+/// Memory that is set aside for bytes that have not arrived yet. It does not count as held.
 #[derive(Debug)]
 pub struct PromisedBytes {
     budget: Arc<ByteBudget>,
@@ -56,15 +56,15 @@ impl ByteBudget {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Hold `bytes` that are in memory already, even beyond the budget. Later ones are refused
-    /// then.
+    /// Hold `bytes` that are in memory already, even beyond the budget. Later bytes are then
+    /// refused.
     pub fn hold(self: &Arc<Self>, bytes: usize) -> HeldBytes {
         self.held.fetch_add(bytes, Ordering::Relaxed);
         HeldBytes { budget: self.clone(), bytes: AtomicUsize::new(bytes) }
     }
 
-    /// Set memory aside for `bytes` that are on their way, unless that made more than a quarter of
-    /// the budget: what is only said to come must not keep out what is there.
+    /// Set memory aside for `bytes` that have not arrived yet. At most a quarter of the budget can
+    /// be set aside, so that announced bytes do not keep out bytes that have arrived.
     pub fn promise(self: &Arc<Self>, bytes: usize) -> Option<PromisedBytes> {
         let more = |promised: usize| promised.checked_add(bytes).filter(|all| *all <= self.max / 4);
         self.promised.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok()?;
@@ -82,7 +82,7 @@ impl HeldBytes {
     /// Hold `bytes` more.
     ///
     /// # Errors
-    /// [`OverBudget`] where the budget has fewer left; nothing changes then.
+    /// [`OverBudget`] if the budget has fewer left. Nothing changes then.
     pub fn try_add(&self, bytes: usize) -> Result<(), OverBudget> {
         let ByteBudget { held, max, .. } = &*self.budget;
         let wanted = held.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);

@@ -1,8 +1,8 @@
 //! Buffers: bytes while they are written, and bytes that never change again.
 //!
-//! Invariant: no reader sees bytes of an earlier owner, whatever the writer does. A [`BufferMut`]
-//! shows only what was written into it since it was taken from the pool. Foreign code (a decoder, a
-//! runtime) gets zeroed bytes only, and freezing zeroes the rest.
+//! Invariant: a reader never sees bytes of an earlier owner, even if the writer is faulty. A
+//! [`BufferMut`] shows only what was written into it since it was taken from the pool. Foreign code
+//! (a decoder, a runtime) gets zeroed bytes only, and freezing zeroes the rest.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::free_blocks::{FreeBlocks, Taken};
 
 /// A pooled buffer while it is written, from its beginning to its end.
 ///
-/// Its memory may hold an earlier owner's bytes. It shows only bytes that were written since
-/// it was taken, by us or as zeros.
+/// Its memory may hold an earlier owner's bytes. It shows only bytes that were written since the
+/// memory was taken, by its writer or as zeros.
 pub struct BufferMut {
     block: Block,
     len: usize,
     /// The bytes up to here were written since the block was taken.
     written: usize,
-    /// Whether the bytes from `written` on are zeros. Otherwise they may be an earlier owner's.
+    /// Whether the bytes from `written` on are zeros. If not, they may be an earlier owner's.
     is_zero: bool,
     free: Arc<FreeBlocks>,
 }
@@ -47,7 +47,7 @@ impl BufferMut {
 
     /// Write `values` after the bytes written before, as far as there is room.
     pub fn extend<T: Pod>(&mut self, values: impl IntoIterator<Item = T>) {
-        // An iterator that panics leaves values behind that do not count as written.
+        // If the iterator panics, the values so far do not count as written.
         let was_zero = std::mem::replace(&mut self.is_zero, false);
         let rest = &mut self.block.bytes_mut()[self.written..self.len];
         let whole = rest.len() / size_of::<T>() * size_of::<T>();
@@ -108,7 +108,7 @@ impl Drop for BufferMut {
 }
 
 /// Immutable bytes. Those from a pool are aligned to 64, and their memory returns to the pool when
-/// they are dropped. Adopted ones lie where their owner has them.
+/// they are dropped. Adopted bytes stay where their owner has them.
 pub struct Buffer(Memory);
 
 enum Memory {
@@ -133,7 +133,7 @@ impl Buffer {
 
 #[cfg(test)]
 impl Buffer {
-    /// Whether its memory is a [`MemorySource`](crate::MemorySource)'s.
+    /// Whether its memory came from a [`MemorySource`](crate::MemorySource).
     pub(crate) fn is_sourced(&self) -> bool {
         matches!(&self.0, Memory::Pooled(BufferMut { block: Block::Sourced(_), .. }))
     }

@@ -1,14 +1,14 @@
 //! The free blocks of a pool: taken when a buffer begins, given back when its last reader drops it.
 //!
 //! A fresh 600 KB allocation costs a mmap and 150 page faults, several times the arithmetic done on
-//! it, so blocks are kept for the next buffer of their size, up to a limit. In debug builds a block
-//! that comes back is poisoned, so that tests find leftovers.
+//! it, so blocks are kept for the next buffer of their size, up to a limit. Debug builds overwrite
+//! a block that comes back ([`POISON`]), so that tests find bytes of an earlier owner.
 
 use parking_lot::Mutex;
 
 use crate::block::{ALIGNMENT, Block, MemorySource, bytes_of, class_of};
 
-/// Debug builds fill a buffer that comes back to its pool with repetitions of this.
+/// Debug builds fill a buffer with repetitions of these bytes when it comes back to its pool.
 pub const POISON: [u8; 8] = *b"\xa5poison\xa5";
 
 /// The free blocks of a pool, shared with its buffers.
@@ -52,7 +52,7 @@ impl FreeBlocks {
         let sourced = self.source.as_ref().and_then(|source| source.allocate(bytes));
         match sourced.map(Block::Sourced) {
             Some(block) if block.is_aligned_of(bytes) => Taken { block, is_zero: false },
-            // Fresh pages of the system cost nothing until they are written.
+            // Fresh pages from the system cost nothing until they are written.
             _ => {
                 let block = Block::Own(bytemuck::zeroed_slice_box(bytes / ALIGNMENT));
                 Taken { block, is_zero: true }

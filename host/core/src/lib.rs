@@ -1,4 +1,4 @@
-//! The words every other crate speaks: names, digests, tensors, the [`Model`] trait, limits,
+//! The types that every other crate uses: names, digests, tensors, the [`Model`] trait, limits,
 //! deadlines and error codes.
 //!
 //! Refuses to know I/O, async runtimes and the formats of any edge (JSON, WIT, protobuf).
@@ -36,11 +36,11 @@ pub use error::{ClientError, ErrorCode};
 pub use free_blocks::POISON;
 pub use limits::{PipelineLimits, PluginLimits};
 pub use model::{
-    InputError, Interrupt, Model, ModelError, ModelErrorKind, ModelInfo, NamedTensor, TensorInfo,
-    run_guarded,
+    ExpectedRows, InputError, Interrupt, Model, ModelError, ModelErrorKind, ModelInfo, NamedTensor,
+    TensorInfo, run_guarded,
 };
 pub use name::{InvalidName, Name};
 pub use pool::BufferPool;
 pub use receipt::{Outcome, Receipt, Record, Sink, Stages};
-pub use tensor::{Shape, Tensor, TensorError};
+pub use tensor::{ElementError, Shape, Tensor, TensorError};
 pub use texts::{CutShort, TEXT_LENGTH_BYTES, Texts, push_text};

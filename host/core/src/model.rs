@@ -1,4 +1,4 @@
-//! Models, as everything above the backends sees them.
+//! Models, as all crates above the backends see them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -9,28 +9,29 @@ use crate::tensor::Tensor;
 /// One loaded instance of a model. Owned by one thread at a time; several instances run side by
 /// side.
 pub trait Model: Send {
-    /// Run one batch: a tensor for each of [`ModelInfo::inputs`], in that order, dimension 0 being
-    /// rows; returns one for each of [`ModelInfo::outputs`], in that order.
+    /// Run one batch. Takes a tensor for each of [`ModelInfo::inputs`], in that order, and returns
+    /// one for each of [`ModelInfo::outputs`], in that order. Dimension 0 is rows.
     fn run(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError>;
 
-    /// The provider that ran the last batch, where a model has several.
+    /// The provider that ran the last batch, if the model has several.
     fn provider(&self) -> Option<&'static str> {
         None
     }
 
-    /// The handle that ends a run from another thread; none where nothing can.
+    /// The handle with which another thread ends a run. None if the model's runs cannot be ended.
     fn interrupt(&self) -> Option<Arc<dyn Interrupt>> {
         None
     }
 }
 
-/// Run one batch; a panic of the model is an error of this run. The model may be used on after it.
+/// Run one batch. A panic of the model becomes an error of this run, and the model can be used
+/// again.
 ///
-/// This is the one place that catches a model's panics: a caller that has something to lose besides
-/// the run calls this and not [`Model::run`].
+/// This is the only place that catches a model's panics. Call this in place of [`Model::run`] if a
+/// panic would lose more than the run.
 ///
 /// # Errors
-/// Fails where the model fails or panics.
+/// The model failed or panicked.
 pub fn run_guarded(model: &mut dyn Model, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
     catch_unwind(AssertUnwindSafe(|| model.run(inputs)))
         .unwrap_or_else(|_| Err(ModelError::new("panicked")))
@@ -38,10 +39,10 @@ pub fn run_guarded(model: &mut dyn Model, inputs: &[Tensor]) -> Result<Vec<Tenso
 
 /// Ends a model's runs from another thread.
 pub trait Interrupt: Send + Sync {
-    /// Let the run under way fail soon, and each later one at once, until [`rearm`](Self::rearm).
+    /// Make the current run fail soon, and each later run at once, until [`rearm`](Self::rearm).
     fn interrupt(&self);
 
-    /// Let runs go on again.
+    /// Allow runs again.
     fn rearm(&self);
 }
 
@@ -55,7 +56,7 @@ pub struct ModelError {
     pub text: String,
 }
 
-/// What a failed run is a sign of.
+/// The kind of fault that a failed run shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelErrorKind {
     /// The model failed on its inputs, or the provider failed.
@@ -91,7 +92,7 @@ pub struct TensorInfo {
     pub name: Arc<str>,
     /// Element type.
     pub dtype: Dtype,
-    /// Dimensions; none where it may differ from call to call. Dimension 0 is rows.
+    /// Dimensions; none for a dimension that may differ from call to call. Dimension 0 is rows.
     pub dims: Vec<Option<usize>>,
 }
 
@@ -116,17 +117,17 @@ impl NamedTensor {
     }
 }
 
-/// Inputs that do not fit a model. It has no error code: whether a plugin or a client is at fault,
-/// only the caller knows.
+/// Inputs that do not fit a model. This error has no code, because only its caller knows whether a
+/// plugin or a client is at fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
-    /// A name the model does not have.
-    #[error("unknown input {name:?}: the model's inputs are {expected}")]
+    /// A name that the model does not have.
+    #[error("unknown input {name:?}: the model's inputs are {expected:?}")]
     UnknownName {
         /// The name given.
         name: String,
         /// The model's names.
-        expected: String,
+        expected: Vec<Arc<str>>,
     },
     /// An input is missing.
     #[error("input {0:?} is missing")]
@@ -144,17 +145,17 @@ pub enum InputError {
         /// The one that the model wants.
         expected: Dtype,
     },
-    /// A shape the model does not take.
-    #[error("input {name:?} has shape {actual}, but the model needs {expected}")]
+    /// A shape that the model does not take.
+    #[error("input {name:?} has shape {actual:?}, but the model needs {expected:?}")]
     WrongShape {
         /// The input.
         name: String,
         /// The one that was given.
-        actual: String,
-        /// The one that the model wants, -1 standing for any size.
-        expected: String,
+        actual: Vec<usize>,
+        /// The one that the model wants. -1 stands for any size.
+        expected: Vec<i64>,
     },
-    /// A text with a NUL: for a runtime the text would end there.
+    /// A text with a NUL byte. A runtime would take it as the text's end.
     #[error(
         "input {name:?}: element {element} has a NUL byte, which texts for a model cannot contain"
     )]
@@ -171,18 +172,34 @@ pub enum InputError {
         name: String,
         /// Its rows.
         actual: usize,
-        /// The number that is expected, and why.
-        expected: String,
+        /// The number that is expected.
+        expected: ExpectedRows,
+    },
+}
+
+/// The number of rows that an input should have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExpectedRows {
+    /// Any number but 0.
+    #[error("at least one is needed")]
+    Any,
+    /// As many as another input has.
+    #[error("input {input:?} has {rows}")]
+    As {
+        /// The other input.
+        input: String,
+        /// Its rows.
+        rows: usize,
     },
 }
 
 impl TensorInfo {
-    /// The dimensions, -1 standing for any size.
+    /// The dimensions. -1 stands for any size.
     pub fn signed_dims(&self) -> Vec<i64> {
         self.dims.iter().map(|dim| dim.map_or(-1, |size| size as i64)).collect()
     }
 
-    /// The shape as text, -1 standing for any size.
+    /// The shape as text. -1 stands for any size.
     pub fn shape_text(&self) -> String {
         format!("{:?}", self.signed_dims())
     }
@@ -201,17 +218,16 @@ impl ModelInfo {
     }
 
     /// Put the inputs `given` in the model's order, and check that each has the right dtype and
-    /// shape and, where [rows are dynamic](Self::rows_are_dynamic), all have the same number of
-    /// rows. Returns that number, or 1 where rows are not dynamic.
+    /// shape. If [rows are dynamic](Self::rows_are_dynamic), also check that all have the same
+    /// number of rows. Returns that number, or 1 if rows are not dynamic.
     ///
     /// # Errors
     /// [`InputError`] names the first input that does not fit, and why.
     pub fn arrange(&self, given: &mut [NamedTensor]) -> Result<usize, InputError> {
         let known = |name: &str| self.inputs.iter().any(|info| *info.name == *name);
         if let Some(unknown) = given.iter().find(|input| !known(&input.name)) {
-            let names: Vec<_> = self.inputs.iter().map(|info| &info.name).collect();
-            let (name, expected) = (unknown.name.to_string(), format!("{names:?}"));
-            return Err(InputError::UnknownName { name, expected });
+            let expected = self.inputs.iter().map(|info| info.name.clone()).collect();
+            return Err(InputError::UnknownName { name: unknown.name.to_string(), expected });
         }
         if let Some(twice) = (1..given.len())
             .find(|at| given[..*at].iter().any(|other| other.name == given[*at].name))
@@ -234,8 +250,8 @@ fn rows_of(inputs: &[NamedTensor]) -> Result<usize, InputError> {
     let rows = inputs.first().map_or(0, |first| first.tensor.rows());
     for input in inputs {
         let expected = match input.tensor.rows() {
-            0 => "at least one is needed".to_owned(),
-            own if own != rows => format!("input {:?} has {rows}", inputs[0].name),
+            0 => ExpectedRows::Any,
+            own if own != rows => ExpectedRows::As { input: inputs[0].name.to_string(), rows },
             _ => continue,
         };
         let (name, actual) = (input.name.to_string(), input.tensor.rows());
@@ -251,7 +267,7 @@ fn check(info: &TensorInfo, tensor: &Tensor) -> Result<(), InputError> {
         return Err(InputError::WrongDtype { name: name(), actual, expected });
     }
     if !info.takes(tensor.shape()) {
-        let (actual, expected) = (format!("{:?}", tensor.shape()), info.shape_text());
+        let (actual, expected) = (tensor.shape().to_vec(), info.signed_dims());
         return Err(InputError::WrongShape { name: name(), actual, expected });
     }
     let mut texts = tensor.strings().into_iter().flatten();

@@ -1,7 +1,8 @@
-//! Pools of tensor buffers: aligned memory that is used again, or memory of others, kept alive.
+//! Pools of tensor buffers: aligned memory that is used again, or memory of other owners that is
+//! kept alive.
 //!
-//! Bytes that lie in memory already, a request's body or a runtime's output, are adopted as they
-//! are.
+//! Bytes that are in memory already, such as a request's body or a runtime's output, are adopted
+//! without a copy.
 
 use std::sync::Arc;
 
@@ -61,8 +62,8 @@ impl BufferPool {
         bytes_of(class_of(len))
     }
 
-    /// A buffer of the bytes of `owner`. They stay where they are, kept alive, if they are aligned
-    /// to `alignment` bytes there; otherwise the buffer is a copy.
+    /// A buffer of the bytes of `owner`. If they are aligned to `alignment` bytes, they stay where
+    /// they are and `owner` is kept alive. If not, the buffer is a copy.
     pub fn adopt(
         &self,
         owner: impl AsRef<[u8]> + Send + Sync + 'static,

@@ -1,7 +1,7 @@
 //! The record of one request: its times, sizes and outcome.
 //!
-//! A [`Receipt`] is opened when a request arrives and travels with its work. However the request
-//! ends, its receipt is closed once: by its owner, or when it is dropped because the client left.
+//! A [`Receipt`] is opened when a request arrives and travels with its work. The receipt is closed
+//! exactly once: by its owner when the request ends, or when it is dropped because the client left.
 //!
 //! Invariant: a receipt reaches each of its sinks exactly once.
 
@@ -22,7 +22,7 @@ pub struct Stages {
     pub pre: Option<Duration>,
     /// In the model's queue.
     pub queue: Option<Duration>,
-    /// In the model, with copying its batch together and taking it apart.
+    /// In the model. This includes copying its batch together and taking it apart.
     pub infer: Option<Duration>,
     /// In the postprocessor.
     pub post: Option<Duration>,
@@ -61,15 +61,15 @@ pub struct Record {
 
 /// Takes the records of requests that ended.
 pub trait Sink: Send + Sync {
-    /// A request has ended, `took` after it was charged to this sink. Called on a serving thread, so
-    /// it must be quick.
+    /// Take the record of a request that has ended, `took` after it was charged to this sink. This
+    /// runs on a serving thread, so it must be quick.
     fn record(&self, record: &Record, took: Duration);
 }
 
 /// The record of a request under way. Dropping it closes it.
 pub struct Receipt {
     record: Record,
-    /// Where the record goes, and since when.
+    /// The destinations of the record, and since when each is charged.
     sinks: SmallVec<[(Arc<dyn Sink>, Instant); 2]>,
 }
 
@@ -93,8 +93,8 @@ impl Receipt {
         self.sinks.push((sink, Instant::now()));
     }
 
-    /// Take the receipt, so that it can travel with its work. The one that is left behind has no
-    /// sink.
+    /// Take the receipt, so that it can travel with its work. The receipt that is left behind has
+    /// no sink.
     pub fn take(&mut self) -> Self {
         let arrived = self.record.arrived;
         std::mem::replace(self, Self::open(arrived))

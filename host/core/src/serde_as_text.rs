@@ -1,6 +1,6 @@
 //! Serialising a type as its text.
 
-/// Let `$type` serialise as the text that it displays, and deserialise by parsing that text.
+/// Make `$type` serialise as its `Display` text, and deserialise by parsing that text.
 macro_rules! serde_as_text {
     ($type:ident) => {
         impl serde::Serialize for $type {

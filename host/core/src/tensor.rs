@@ -1,6 +1,7 @@
 //! Tensors: a dtype, a shape, and a range of a shared buffer.
 
 use std::ops::Range;
+use std::str::Utf8Error;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -8,9 +9,9 @@ use smallvec::SmallVec;
 use crate::buffer::Buffer;
 use crate::dtype::Dtype;
 use crate::pool::BufferPool;
-use crate::texts::{TEXT_LENGTH_BYTES, Texts, length_of};
+use crate::texts::{CutShort, TEXT_LENGTH_BYTES, Texts, length_of};
 
-/// Dimensions; the usual few are held in place.
+/// Dimensions. Up to six are held without an allocation.
 pub type Shape = SmallVec<[usize; 6]>;
 
 /// An immutable, dense, row-major, little-endian n-dimensional array. Cheap to clone: clones and
@@ -26,7 +27,7 @@ pub struct Tensor {
 /// Bytes that are not a tensor of the dtype and shape given.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TensorError {
-    /// Another length than dtype and shape ask for.
+    /// The data's length does not fit dtype and shape.
     #[error("data is {actual} bytes long, but dtype and shape need {expected}")]
     Length {
         /// Bytes that dtype and shape ask for.
@@ -35,19 +36,56 @@ pub enum TensorError {
         actual: usize,
     },
     /// The shape's product does not fit the address space.
-    #[error("shape {0} overflows")]
-    Overflow(String),
+    #[error("shape {0:?} overflows")]
+    Overflow(Box<[usize]>),
     /// An element that its dtype does not have.
-    #[error("{0}")]
-    Element(String),
+    #[error(transparent)]
+    Element(#[from] ElementError),
+    /// A batch of no parts.
+    #[error("nothing to stack")]
+    NoParts,
+    /// Parts that cannot follow one another in a batch.
+    #[error("parts of a batch differ in dtype or shape")]
+    UnlikeParts,
+}
+
+/// An element that its dtype does not have. Elements are counted from 0, in row-major order.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ElementError {
+    /// A BOOL that is neither 0 nor 1.
+    #[error("element {index} of a BOOL tensor is {value}")]
+    Bool {
+        /// Its place.
+        index: usize,
+        /// Its byte.
+        value: u8,
+    },
+    /// A text without the bytes of its length.
+    #[error("element {0} of a BYTES tensor has no length")]
+    NoLength(usize),
+    /// A text that is longer than the bytes that are left.
+    #[error("element {index} of a BYTES tensor {source}")]
+    CutShort {
+        /// Its place.
+        index: usize,
+        /// What is wrong with it.
+        source: CutShort,
+    },
+    /// A text of other bytes than UTF-8.
+    #[error("element {index} of a BYTES tensor is not UTF-8")]
+    NotUtf8 {
+        /// Its place.
+        index: usize,
+        /// The first bytes that are not UTF-8.
+        source: Utf8Error,
+    },
 }
 
 impl Tensor {
     /// A tensor of all of `buffer`.
     ///
     /// # Errors
-    /// [`TensorError`] where the buffer is not as long as dtype and shape ask for, the shape's
-    /// product overflows, or an element is not one of the dtype.
+    /// [`TensorError::Length`], [`TensorError::Overflow`] or [`TensorError::Element`].
     pub fn new(dtype: Dtype, shape: Shape, buffer: Arc<Buffer>) -> Result<Self, TensorError> {
         let bytes = buffer.as_bytes();
         match Self::size_bytes(dtype, &shape)? {
@@ -61,15 +99,16 @@ impl Tensor {
         Ok(Self { dtype, shape, buffer, bytes: range })
     }
 
-    /// Bytes a tensor of `dtype` and `shape` takes; none for strings, whose lengths differ.
+    /// The bytes of a tensor of `dtype` and `shape`; none for strings, whose lengths differ.
     pub fn size_bytes(dtype: Dtype, shape: &[usize]) -> Result<Option<usize>, TensorError> {
         let count = elements(shape)?;
-        let overflow = || TensorError::Overflow(format!("{shape:?}"));
+        let overflow = || TensorError::Overflow(shape.into());
         dtype.size_bytes().map(|size| count.checked_mul(size).ok_or_else(overflow)).transpose()
     }
 
-    /// The bytes that a backend holds beside a tensor of `bytes` bytes while it runs: of texts
-    /// three copies and their descriptions, of other elements nothing.
+    /// The bytes that a backend holds for a tensor of `bytes` bytes during a run, besides the
+    /// tensor itself. For texts these are three copies and their descriptions; for other elements
+    /// 0.
     pub fn run_bytes(dtype: Dtype, shape: &[usize], bytes: usize) -> usize {
         if dtype != Dtype::String {
             return 0;
@@ -99,7 +138,7 @@ impl Tensor {
         &self.buffer.as_bytes()[self.bytes.clone()]
     }
 
-    /// The elements, where the dtype is [`Dtype::Float32`].
+    /// The elements; none unless the dtype is [`Dtype::Float32`].
     pub fn as_f32(&self) -> Option<&[f32]> {
         if self.dtype != Dtype::Float32 {
             return None;
@@ -107,7 +146,7 @@ impl Tensor {
         bytemuck::try_cast_slice(self.as_bytes()).ok()
     }
 
-    /// The elements, where the dtype is [`Dtype::String`].
+    /// The elements; none unless the dtype is [`Dtype::String`].
     pub fn strings(&self) -> Option<impl Iterator<Item = &str>> {
         let texts = Texts::of(self.as_bytes()).map_while(Result::ok);
         // They were checked when the tensor was made.
@@ -130,13 +169,13 @@ impl Tensor {
         Self::new(Dtype::String, shape, buffer.freeze())
     }
 
-    /// Whether it keeps much more memory alive than its own bytes take: it is a few rows of a large
-    /// buffer.
+    /// Whether it keeps much more memory alive than its own bytes need, because it is a few rows of
+    /// a large buffer.
     pub fn is_small_part(&self) -> bool {
         self.buffer.as_bytes().len() > self.bytes.len().saturating_mul(2)
     }
 
-    /// The rows in `range`, sharing this tensor's buffer; none where they are out of range.
+    /// The rows in `range`, which share this tensor's buffer; none if they are out of range.
     pub fn slice_rows(&self, range: Range<usize>) -> Option<Self> {
         let rows = self.rows();
         if range.start > range.end || range.end > rows || self.shape.is_empty() {
@@ -160,18 +199,19 @@ impl Tensor {
         Some(Self { dtype: self.dtype, shape, buffer: self.buffer.clone(), bytes })
     }
 
-    /// The rows of all `parts`, which agree in dtype and every dimension but the first, one after
-    /// the other; a single part is returned as it is.
+    /// A tensor of the rows of all `parts`, one part after the other. The parts must agree in dtype
+    /// and in every dimension but the first. A single part is returned without a copy.
     ///
     /// # Errors
-    /// [`TensorError::Element`] where the parts do not agree or there is none.
+    /// [`TensorError::UnlikeParts`] if the parts do not agree, [`TensorError::NoParts`] if there is
+    /// none.
     pub fn stack<'a>(
         pool: &BufferPool,
         parts: impl Iterator<Item = &'a Self> + Clone,
     ) -> Result<Self, TensorError> {
         let mut rest = parts.clone();
         let Some(first) = rest.next() else {
-            return Err(TensorError::Element("nothing to stack".into()));
+            return Err(TensorError::NoParts);
         };
         if rest.clone().next().is_none() {
             return Ok(first.clone());
@@ -179,7 +219,7 @@ impl Tensor {
         let alike =
             |part: &Self| part.dtype == first.dtype && part.shape.get(1..) == first.shape.get(1..);
         if !rest.all(alike) || first.shape.is_empty() {
-            return Err(TensorError::Element("parts of a batch differ in dtype or shape".into()));
+            return Err(TensorError::UnlikeParts);
         }
         let len = parts.clone().map(|part| part.bytes.len()).sum();
         let mut buffer = pool.begin(len);
@@ -199,7 +239,7 @@ const TEXT_BYTES: usize = 128;
 
 fn elements(shape: &[usize]) -> Result<usize, TensorError> {
     let product = shape.iter().try_fold(1_usize, |product, dim| product.checked_mul(*dim));
-    product.ok_or_else(|| TensorError::Overflow(format!("{shape:?}")))
+    product.ok_or_else(|| TensorError::Overflow(shape.into()))
 }
 
 fn check_elements(dtype: Dtype, bytes: &[u8]) -> Result<(), TensorError> {
@@ -207,9 +247,7 @@ fn check_elements(dtype: Dtype, bytes: &[u8]) -> Result<(), TensorError> {
         return Ok(());
     }
     match bytes.iter().position(|byte| *byte > 1) {
-        Some(at) => {
-            Err(TensorError::Element(format!("element {at} of a BOOL tensor is {}", bytes[at])))
-        }
+        Some(index) => Err(ElementError::Bool { index, value: bytes[index] }.into()),
         None => Ok(()),
     }
 }
@@ -217,11 +255,9 @@ fn check_elements(dtype: Dtype, bytes: &[u8]) -> Result<(), TensorError> {
 fn check_strings(count: usize, bytes: &[u8]) -> Result<(), TensorError> {
     let mut texts = Texts::of(bytes);
     for index in 0..count {
-        let broken =
-            |why: &str| TensorError::Element(format!("element {index} of a BYTES tensor {why}"));
-        let text = texts.next().ok_or_else(|| broken("has no length"))?;
-        let text = text.map_err(|error| broken(&error.to_string()))?;
-        std::str::from_utf8(text).map_err(|_| broken("is not UTF-8"))?;
+        let text = texts.next().ok_or(ElementError::NoLength(index))?;
+        let text = text.map_err(|source| ElementError::CutShort { index, source })?;
+        std::str::from_utf8(text).map_err(|source| ElementError::NotUtf8 { index, source })?;
     }
     let rest = texts.rest().len();
     if rest == 0 {

@@ -2,7 +2,7 @@
 //!
 //! Reads and writes this one format; its reader checks whether a text is UTF-8.
 
-/// The bytes of the length that stands before each text.
+/// The size of the length before each text, in bytes.
 pub const TEXT_LENGTH_BYTES: usize = 4;
 
 /// Append `text` with its length.
@@ -11,19 +11,19 @@ pub fn push_text(bytes: &mut Vec<u8>, text: &[u8]) {
     bytes.extend(text);
 }
 
-/// The length of `text`, as it stands before it.
+/// The bytes of the length that is written before `text`.
 pub(crate) fn length_of(text: &[u8]) -> [u8; TEXT_LENGTH_BYTES] {
     (text.len() as u32).to_le_bytes()
 }
 
-/// Walks over texts with their lengths. Ends where fewer bytes are left than a length takes, or
+/// Iterates over texts with their lengths. Ends when fewer bytes are left than a length needs, or
 /// after a text that is cut short.
 #[derive(Clone, Debug)]
 pub struct Texts<'a> {
     rest: &'a [u8],
 }
 
-/// A text whose length says more bytes than are left.
+/// A text whose length is more than the bytes that are left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("is cut short")]
 pub struct CutShort;
@@ -34,7 +34,7 @@ impl<'a> Texts<'a> {
         Self { rest: bytes }
     }
 
-    /// The bytes that were not walked over.
+    /// The bytes that were not read yet.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }

@@ -1,9 +1,9 @@
 //! From a file's bytes to pixels.
 //!
-//! Our own code reads a picture's [`Header`] and foresees from it what decoding will cost; the
-//! decoder proper is bound to that. JPEG, the format that matters for speed, goes straight to
-//! zune-jpeg and into a pooled buffer. PNG and GIF go row by row, so that only a few rows lie in
-//! between.
+//! Our own code reads a picture's [`Header`] and estimates from it the cost of decoding, which the
+//! decoder itself must then keep. JPEG is the format whose speed matters most: zune-jpeg decodes it
+//! directly into a pooled buffer. PNG and GIF are decoded row by row, so that only a few rows are
+//! held besides the result.
 
 mod bytes;
 mod canvas;
@@ -40,13 +40,13 @@ pub struct Encoded<'a> {
 impl<'a> Encoded<'a> {
     /// Read the header.
     ///
-    /// Some headers are as long as their file. So `check` is called after each 64 KiB or so that
-    /// were read, and not before.
+    /// Some headers are as long as their file. So `check` is called after about each 64 KiB of the
+    /// header, and not before the first.
     ///
     /// # Errors
-    /// [`ImageError::Stopped`] where `check` refuses, [`ImageError::TooLarge`] where the picture is
-    /// over the limits, and [`ImageError::UnknownFormat`] or [`ImageError::Malformed`] for other
-    /// files.
+    /// [`ImageError::Stopped`] if `check` refuses, [`ImageError::TooLarge`] if the picture is over
+    /// the limits, [`ImageError::UnknownFormat`] or [`ImageError::Malformed`] if the header cannot
+    /// be read.
     pub fn read(
         bytes: &'a [u8],
         options: DecodeOptions,
@@ -64,8 +64,8 @@ impl<'a> Encoded<'a> {
     /// Decode the picture.
     ///
     /// # Errors
-    /// [`ImageError::Malformed`] where the decoder refuses it, [`ImageError::Stopped`] where the
-    /// check of `work` does.
+    /// [`ImageError::Malformed`] if the decoder refuses it, [`ImageError::Stopped`] if the check of
+    /// `work` does.
     pub fn decode(&self, work: Work<'_>) -> Result<Pixels, ImageError> {
         (work.check)()?;
         let decoded = || self.header.decode(work, self.bytes, self.options);

@@ -1,4 +1,4 @@
-//! A decoded picture, and cutting a part out of it.
+//! A decoded picture, and cropping it.
 
 use std::sync::Arc;
 
@@ -26,17 +26,17 @@ pub struct Rect {
     pub size: Size,
 }
 
-/// About how many bytes are copied between two checks.
+/// The bytes that are copied between two checks, about.
 const COPIED_BYTES: usize = 1 << 20;
 
-/// Nanoseconds to copy 1 KiB that no cache holds.
+/// Nanoseconds to copy 1 KiB that is not in a cache.
 const COPY_NS_PER_KIB: u64 = 300;
 
 impl Pixels {
     /// A picture of `data`, which must be width * height * channels long.
     ///
     /// # Errors
-    /// [`ImageError::Malformed`] where it has another length, or a side is 0.
+    /// [`ImageError::Malformed`] if it has another length, or a side is 0.
     pub fn new(size: Size, gray: bool, data: Arc<Buffer>) -> Result<Self, ImageError> {
         let pixels = Self { size, gray, data };
         let expected = size.pixels() * pixels.channels() as u64;
@@ -83,7 +83,7 @@ impl Pixels {
     /// The cost of [`crop`](Self::crop).
     ///
     /// # Errors
-    /// [`ImageError::InvalidArgument`] where the part is empty or not within the picture.
+    /// [`ImageError::InvalidArgument`] if the part is empty or not within the picture.
     pub fn crop_cost(&self, part: Rect) -> Result<Cost, ImageError> {
         let fits = |start: u32, len: u32, side: u32| {
             len > 0 && start.checked_add(len).is_some_and(|end| end <= side)
@@ -106,7 +106,7 @@ impl Pixels {
     /// A part of the picture.
     ///
     /// # Errors
-    /// As [`crop_cost`](Self::crop_cost), and [`ImageError::Stopped`] where the check of `work`
+    /// As for [`crop_cost`](Self::crop_cost), and [`ImageError::Stopped`] if the check of `work`
     /// refuses.
     pub fn crop(&self, work: Work<'_>, part: Rect) -> Result<Self, ImageError> {
         self.crop_cost(part)?;

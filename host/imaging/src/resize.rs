@@ -1,14 +1,14 @@
 //! Resizing, in bands of rows.
 //!
-//! `fast_image_resize` goes over a picture vertically first: on the way it holds the source's width
-//! times the target's height, and a table of weights for each target row and column. Sides are
-//! bounded, which bounds the tables; the target is made in bands, which bounds what lies between
-//! and gives the caller a word in between. Where one row takes long, because much of the source
-//! goes into it, it is put together from strips. Most pictures are one band.
+//! `fast_image_resize` resizes vertically first. Meanwhile it holds a picture of the source's width
+//! and the target's height, and a table of weights for each target row and column. The limit on
+//! sides bounds the tables. The target is made in bands of rows, which bounds the picture between
+//! the passes, and between two bands the caller is asked whether to go on. If one row takes long,
+//! because it depends on much of the source, it is made in strips. Most pictures are one band.
 //!
-//! `fast_image_resize` is generic, and some thousand functions of it are compiled for each pair of
-//! types: so there is one pair for each kind of pixel, and its `resize`, which takes any of
-//! thirteen kinds, is not called.
+//! `fast_image_resize` is generic: about a thousand functions are compiled for each pair of types.
+//! So there is one pair for each kind of pixel, and its `resize` is not called, which would bring
+//! in all thirteen kinds.
 
 use fast_image_resize::images::{TypedImage, TypedImageRef};
 use fast_image_resize::pixels::{U8, U8x3};
@@ -19,7 +19,8 @@ use crate::error::ImageError;
 use crate::pixels::Pixels;
 use crate::work::{Cost, Limits, Size, Work};
 
-/// How resizing weighs source pixels. All but `Nearest` are antialiased when shrinking.
+/// How resizing weighs source pixels. All filters except `Nearest` are antialiased when a picture
+/// shrinks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Filter {
     /// The nearest pixel.
@@ -42,7 +43,8 @@ impl Filter {
         }
     }
 
-    /// How many source pixels to each side a target pixel of a picture that grows is made of.
+    /// The number of source pixels to each side that a target pixel depends on, if the picture
+    /// grows.
     fn support(self) -> u64 {
         match self {
             Self::Nearest => 0,
@@ -52,7 +54,7 @@ impl Filter {
         }
     }
 
-    /// The most source pixels that one target pixel is made of, along one side.
+    /// The most source pixels that one target pixel depends on, along one side.
     fn taps(self, from: u32, to: u32) -> u64 {
         let (from, to) = (u64::from(from), u64::from(to));
         if self == Self::Nearest || from == to {
@@ -62,22 +64,22 @@ impl Filter {
     }
 }
 
-/// The cost of a band: nanoseconds, and bytes between its passes.
+/// The cost of a band: its nanoseconds, and the bytes between its two passes.
 const BAND_NS: u64 = 1_500_000;
 const BAND_BYTES: u64 = 4 << 20;
 
 /// The cost of a band whose tables are large.
 const TABLES_BAND_NS: u64 = 6_000_000;
 
-/// A weight while it is computed (`f64`) and as it is used (`i16`), and the table's entry for each
-/// target pixel.
+/// The bytes of a weight while it is computed (`f64`) and as it is used (`i16`), and of the table's
+/// entry for each target pixel.
 const WEIGHT_BYTES: u64 = 8 + 2;
 const ENTRY_BYTES: u64 = 64;
 
 /// Nanoseconds to compute a weight.
 const WEIGHT_NS: u64 = 12;
 
-/// Nanoseconds for 64 channels of a pixel times one weight, and for each pixel of the target.
+/// Nanoseconds to multiply 64 channel values by a weight, and for each pixel of the target.
 const TAP_NS_PER_64: u64 = 8;
 const PIXEL_NS: u64 = 5;
 
@@ -90,7 +92,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// Nanoseconds for the tables of weights, which are made anew for each band.
+    /// Nanoseconds for the tables of weights, which are made again for each band.
     fn tables_ns(&self) -> u64 {
         self.weights().sum::<u64>() * WEIGHT_NS
     }
@@ -103,7 +105,7 @@ impl Plan {
         sides.into_iter().map(move |(from, to)| filter.taps(from, to) * u64::from(to))
     }
 
-    /// Nanoseconds for one row as the vertical pass makes it.
+    /// Nanoseconds for one row of the vertical pass.
     fn down_ns(&self) -> u64 {
         let taps = self.filter.taps(self.source.height, self.target.height);
         let is_passed = self.filter != Filter::Nearest && self.source.height != self.target.height;
@@ -118,21 +120,21 @@ impl Plan {
         self.down_ns() + width * (taps * self.channels * TAP_NS_PER_64 / 64 + PIXEL_NS)
     }
 
-    /// For how long a band may be worked on. Tables are made for each, so that a short one would
-    /// cost more than it is worth.
+    /// The longest time for one band. Each band needs its own tables, so very short bands would be
+    /// wasteful.
     fn band_ns(&self) -> u64 {
         let tables = self.tables_ns();
         (tables * 8).min(TABLES_BAND_NS).max(tables).max(BAND_NS)
     }
 
-    /// How many rows of the target make a band.
+    /// The number of target rows in a band.
     fn band_rows(&self) -> u32 {
         let by_time = self.band_ns() / self.row_ns().max(1);
         let by_bytes = BAND_BYTES / (u64::from(self.source.width) * self.channels).max(1);
         by_time.min(by_bytes).clamp(1, self.target.height.into()) as u32
     }
 
-    /// How many columns of the source are worked on at a time.
+    /// The number of source columns that are processed at a time.
     fn strip_columns(&self) -> u32 {
         let width = u64::from(self.source.width);
         let strips = self.down_ns().div_ceil(self.band_ns());
@@ -194,7 +196,7 @@ impl Pixels {
     /// The cost of [`resize`](Self::resize).
     ///
     /// # Errors
-    /// [`ImageError::InvalidArgument`] or [`ImageError::TooLarge`] where the target is empty or
+    /// [`ImageError::InvalidArgument`] if the target is empty, [`ImageError::TooLarge`] if it is
     /// over the limits.
     pub fn resize_cost(
         &self,
@@ -205,11 +207,11 @@ impl Pixels {
         Ok(self.resize_plan(target, filter, limits)?.cost())
     }
 
-    /// The picture at another size, its aspect not kept.
+    /// The picture at another size. The aspect ratio may change.
     ///
     /// # Errors
-    /// As [`resize_cost`](Self::resize_cost), and [`ImageError::Stopped`] where the check of `work`
-    /// refuses.
+    /// As for [`resize_cost`](Self::resize_cost), and [`ImageError::Stopped`] if the check of
+    /// `work` refuses.
     pub fn resize(
         &self,
         work: Work<'_>,
@@ -231,7 +233,7 @@ impl Pixels {
     }
 }
 
-/// Rows of the target, one band after the other.
+/// Iterates over the rows of the target, one band after the other.
 struct Band<'a, P> {
     work: Work<'a>,
     plan: &'a Plan,
@@ -273,8 +275,8 @@ impl<P: PixelTrait> Band<'_, P> {
         self.resizer.resize_typed(&between, &mut target, &options).map_err(failed)
     }
 
-    /// The part of the source that the next `rows` of the target are made of. Weights reach over
-    /// its edge, so that bands join without a seam.
+    /// The part of the source for the next `rows` of the target. Weights use pixels beyond its
+    /// edge, so that bands join without a seam.
     fn part(&self, rows: u32) -> CropBox {
         let Plan { source, target, .. } = self.plan;
         let height = f64::from(source.height);

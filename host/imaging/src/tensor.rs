@@ -32,7 +32,7 @@ pub enum Channels {
 /// How pixels become numbers: `(value * scale - mean[c]) / std[c]`.
 #[derive(Clone, Debug)]
 pub struct TensorOptions {
-    /// `Float32` or `Uint8`; the latter only with scale 1, no mean and no std.
+    /// `Float32` or `Uint8`. `Uint8` needs scale 1, no mean and no std.
     pub dtype: Dtype,
     /// Order of the dimensions.
     pub layout: Layout,
@@ -46,7 +46,7 @@ pub struct TensorOptions {
     pub std: Vec<f32>,
 }
 
-/// About how many values are written between two checks.
+/// The values that are written between two checks, about.
 const PART_VALUES: usize = 256 << 10;
 
 /// Nanoseconds to write 64 values, and to weigh 64 pixels into luma.
@@ -101,7 +101,7 @@ impl Pixels {
     /// The cost of [`to_tensor`](Self::to_tensor).
     ///
     /// # Errors
-    /// [`ImageError::InvalidArgument`] where the options do not fit one another or the picture.
+    /// [`ImageError::InvalidArgument`] if the options do not fit one another or the picture.
     pub fn to_tensor_cost(&self, options: &TensorOptions) -> Result<Cost, ImageError> {
         let plan = self.tensor_plan(options)?;
         let pixels = self.size().pixels();
@@ -115,7 +115,7 @@ impl Pixels {
     /// The picture as [1, c, h, w] or [1, h, w, c].
     ///
     /// # Errors
-    /// As [`to_tensor_cost`](Self::to_tensor_cost), and [`ImageError::Stopped`] where the check of
+    /// As for [`to_tensor_cost`](Self::to_tensor_cost), and [`ImageError::Stopped`] if the check of
     /// `work` refuses.
     pub fn to_tensor(&self, work: Work<'_>, options: &TensorOptions) -> Result<Tensor, ImageError> {
         let plan = self.tensor_plan(options)?;
@@ -166,7 +166,7 @@ fn maps(options: &TensorOptions, channels: usize) -> Result<Vec<Map>, ImageError
     Ok((0..channels).map(map).collect())
 }
 
-/// ITU-R BT.601 luma of a pixel, rounded.
+/// The ITU-R BT.601 luma of a pixel, rounded.
 pub(crate) fn luma(rgb: [u8; 3]) -> u8 {
     let [red, green, blue] = rgb.map(u32::from);
     ((red * 299 + green * 587 + blue * 114 + 500) / 1000) as u8

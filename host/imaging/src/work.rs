@@ -6,12 +6,12 @@ use gristmill_core::BufferPool;
 
 use crate::error::{Bound, ImageError, Stopped};
 
-/// The means of an operation.
+/// The memory of an operation, and the caller's check.
 #[derive(Clone, Copy)]
 pub struct Work<'a> {
-    /// The pool of its results.
+    /// The pool for its result.
     pub pool: &'a BufferPool,
-    /// Called about every millisecond of work. Where it refuses, the operation ends with
+    /// Called about every millisecond of work. If it refuses, the operation ends with
     /// [`ImageError::Stopped`].
     pub check: &'a dyn Fn() -> Result<(), Stopped>,
 }
@@ -19,10 +19,11 @@ pub struct Work<'a> {
 /// The cost of an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Upper bound on the bytes that it holds at a time, its result and all intermediates included,
-    /// its input not.
+    /// An upper bound on the bytes that it holds at a time. They include its result and all
+    /// intermediates, but not its input.
     pub bytes: usize,
-    /// About how long it keeps a processor busy; the estimate is rather too high.
+    /// The estimated time for which it keeps a processor busy. The estimate is rather too high than
+    /// too low.
     pub cpu: Duration,
 }
 
@@ -43,7 +44,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The longest side that is allowed where nothing else is said: the most that a JPEG can have.
+    /// The default limit on a side: the longest side that a JPEG can have.
     pub const SIDE_MAX: u32 = 65_535;
 
     /// At most `pixels_max` pixels, with sides of at most [`SIDE_MAX`](Self::SIDE_MAX).

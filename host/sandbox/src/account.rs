@@ -10,9 +10,9 @@ use crate::error::CallError;
 /// The places and the memory that the calls of one owner share. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Account {
-    /// Calls at a time, running or waiting for a turn.
+    /// The places for calls, which run or wait for a turn.
     places: Arc<Semaphore>,
-    /// Long calls that run at a time; further ones wait with their instance.
+    /// The places for long calls that run. Further long calls wait and keep their instance.
     pub(crate) long_places: Arc<Semaphore>,
     /// The budget that tensors, pictures and linear memory count against.
     pub(crate) bytes: Arc<ByteBudget>,
@@ -44,5 +44,5 @@ impl Account {
 }
 
 fn closed(error: AcquireError) -> CallError {
-    CallError::Host(error.to_string())
+    CallError::Host(error.into())
 }

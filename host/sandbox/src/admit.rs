@@ -1,14 +1,14 @@
-//! From an uploaded file to a component, or to a sentence that says what is wrong with it.
+//! Checks an uploaded file: the result is a component, or a sentence that says what is wrong.
 //!
-//! Takes a component as it is, and a core module that carries its component type, which it encodes.
-//! Looks only at the file: nothing is compiled and nothing runs here. A server does this in the
-//! child that compiles the file as well; only its first bytes are looked at before.
+//! Accepts a component, or a core module with its component type, which it encodes as a component.
+//! It only reads the file: nothing is compiled and nothing runs here. A server does this in the
+//! child that compiles the file; the server itself looks only at the file's first bytes.
 
 use gristmill_core::PluginLimits;
 use serde::{Deserialize, Serialize};
 use wasmparser::{
-    BinaryReaderError, CanonicalFunction, CanonicalOption, ComponentTypeRef, Encoding, Parser,
-    Payload, Validator, WasmFeatures,
+    CanonicalFunction, CanonicalOption, ComponentTypeRef, Encoding, Parser, Payload, Validator,
+    WasmFeatures,
 };
 use wit_component::ComponentEncoder;
 
@@ -17,11 +17,11 @@ use crate::count::needs_of;
 use crate::error::AdmitError;
 use crate::worlds::Roles;
 
-/// Memories that an instance of a plugin may have. Not a setting, as tables are not: each reserves
-/// address space in every place of the pool, and toolchains make one.
+/// The most memories of a plugin's instance. This and the number of tables are not settings: each
+/// memory reserves address space in every place of the pool, and toolchains make only one.
 pub(crate) const MEMORIES_PER_CALL: u32 = 2;
 
-/// Tables that an instance of a plugin may have.
+/// The most tables of a plugin's instance.
 pub(crate) const TABLES_PER_CALL: u32 = 8;
 
 /// The most code of one function, in bytes. A function of that size without a loop runs for some
@@ -70,7 +70,7 @@ pub fn admit(file: &[u8]) -> Result<Admitted, AdmitError> {
     admit_within(file, &Bounds::new(PluginLimits::default().instances as u32))
 }
 
-/// Check that the file begins as one that can be a plugin.
+/// Check that the file begins like a component or a core module.
 pub(crate) fn check_head(file: &[u8]) -> Result<(), AdmitError> {
     if Parser::is_component(file) || Parser::is_core_wasm(file) {
         return Ok(());
@@ -84,9 +84,7 @@ pub(crate) fn check_head(file: &[u8]) -> Result<(), AdmitError> {
 pub(crate) fn admit_within(file: &[u8], bounds: &Bounds) -> Result<Admitted, AdmitError> {
     check_head(file)?;
     let component = if Parser::is_component(file) { file.to_vec() } else { encode(file)? };
-    Validator::new_with_features(WasmFeatures::default())
-        .validate_all(&component)
-        .map_err(invalid)?;
+    Validator::new_with_features(WasmFeatures::default()).validate_all(&component)?;
     let (imports, exports) = border_of(&component)?;
     let unknown: Vec<_> =
         imports.iter().filter(|name| !INTERFACES.contains(&name.as_str())).cloned().collect();
@@ -108,7 +106,7 @@ pub(crate) fn admit_within(file: &[u8], bounds: &Bounds) -> Result<Admitted, Adm
 }
 
 fn check_needs(component: &[u8], bounds: &Bounds) -> Result<(), AdmitError> {
-    let needs = needs_of(component).map_err(invalid)?;
+    let needs = needs_of(component)?;
     let compared = [
         ("core module instances", needs.instances, bounds.instances, " (plugin_instances)"),
         ("memories", needs.memories, bounds.memories, ""),
@@ -122,11 +120,11 @@ fn check_needs(component: &[u8], bounds: &Bounds) -> Result<(), AdmitError> {
     }
 }
 
-/// Refuse code that would hold a serving thread: functions that run for long without an
-/// interruption, and texts that the host would decode character by character.
+/// Refuse code that would hold up a serving thread: functions that run long without an
+/// interruption, and texts that the host would have to decode character by character.
 fn check_code(component: &[u8]) -> Result<(), AdmitError> {
     for payload in Parser::new(0).parse_all(component) {
-        match payload.map_err(invalid)? {
+        match payload? {
             Payload::CodeSectionEntry(body) if body.range().len() > FUNCTION_BYTES_MAX => {
                 let (found, limit) = (body.range().len(), FUNCTION_BYTES_MAX);
                 return Err(AdmitError::LongFunction { found, limit });
@@ -134,7 +132,7 @@ fn check_code(component: &[u8]) -> Result<(), AdmitError> {
             Payload::ComponentCanonicalSection(section) => {
                 for function in section {
                     let (CanonicalFunction::Lift { options, .. }
-                    | CanonicalFunction::Lower { options, .. }) = function.map_err(invalid)?
+                    | CanonicalFunction::Lower { options, .. }) = function?
                     else {
                         continue;
                     };
@@ -167,17 +165,17 @@ fn encode(module: &[u8]) -> Result<Vec<u8>, AdmitError> {
         .map_err(|error| AdmitError::Encode(format!("{error:#}")))
 }
 
-/// Whether a core module carries its component type, and what it imports of WASI.
+/// Whether a core module has its component type, and its imports of WASI.
 fn look_at(module: &[u8]) -> Result<(bool, Vec<String>), AdmitError> {
     let (mut has_type, mut wasi) = (false, Vec::new());
     for payload in Parser::new(0).parse_all(module) {
-        match payload.map_err(invalid)? {
+        match payload? {
             Payload::CustomSection(section) if section.name().starts_with("component-type") => {
                 has_type = true;
             }
             Payload::ImportSection(section) => {
                 for import in section.into_imports() {
-                    let import = import.map_err(invalid)?;
+                    let import = import?;
                     if import.module.starts_with("wasi_") {
                         wasi.push(format!("{}.{}", import.module, import.name));
                     }
@@ -193,13 +191,13 @@ fn look_at(module: &[u8]) -> Result<(bool, Vec<String>), AdmitError> {
 fn border_of(component: &[u8]) -> Result<(Vec<String>, Vec<String>), AdmitError> {
     let (mut imports, mut exports, mut depth) = (Vec::new(), Vec::new(), 0_usize);
     for payload in Parser::new(0).parse_all(component) {
-        match payload.map_err(invalid)? {
+        match payload? {
             Payload::Version { encoding: Encoding::Component | Encoding::Module, .. } => depth += 1,
             Payload::End(_) => depth -= 1,
             Payload::ComponentImportSection(section) if depth == 1 => {
                 for import in section {
-                    let import = import.map_err(invalid)?;
-                    // A type that a world uses is imported too, but nothing has to provide it.
+                    let import = import?;
+                    // A type that a world uses is an import, too, but the host need not provide it.
                     if !matches!(import.ty, ComponentTypeRef::Type(_)) {
                         imports.push(import.name.name.to_owned());
                     }
@@ -207,17 +205,13 @@ fn border_of(component: &[u8]) -> Result<(Vec<String>, Vec<String>), AdmitError>
             }
             Payload::ComponentExportSection(section) if depth == 1 => {
                 for export in section {
-                    exports.push(export.map_err(invalid)?.name.name.to_owned());
+                    exports.push(export?.name.name.to_owned());
                 }
             }
             _ => {}
         }
     }
     Ok((imports, exports))
-}
-
-fn invalid(error: BinaryReaderError) -> AdmitError {
-    AdmitError::Invalid(error.to_string())
 }
 
 #[cfg(test)]

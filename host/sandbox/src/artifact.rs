@@ -1,14 +1,14 @@
 //! Compiled code, cached on disk by the component's digest and the engine's compatibility hash.
 //!
-//! A cached file is what the compiler answered (`compile`), and a keyed checksum over all of it,
-//! with a key that was made in this cache directory. A program that can write to the directory can
-//! run native code in the host, which is why nothing uploaded ever lands there; the checksum is
+//! A cached file is the compiler's answer (`compile`), followed by a keyed checksum over all of it.
+//! The key was made in this cache directory. A program that can write to the directory can run
+//! native code in the host, so uploaded files are never written there. The checksum protects
 //! against damage, files under a wrong name, and files from other machines.
 //!
 //! Invariants:
-//! - a file appears under its final name only whole (written under a unique temporary name, synced,
-//!   renamed), and is never written again: to replace it is to rename another one over it;
-//! - code is mapped from the very file that was verified, not from its name.
+//! - a file under its final name is complete: it is written under a unique temporary name, synced
+//!   and renamed. It is never written again; another file may be renamed over it;
+//! - code is mapped from the open file that was verified, not by its name.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
@@ -41,7 +41,7 @@ const CHECKSUM_BYTES: u64 = 32;
 
 pub(crate) struct ArtifactCache {
     directory: PathBuf,
-    /// Of the engine that its code is for.
+    /// The hash of the engine that the code is for.
     engine: String,
     key: [u8; 32],
     /// Locked shared while this cache is open, so that no other process removes the directory.
@@ -59,12 +59,12 @@ impl ArtifactCache {
         Ok(Self { directory, engine, key, _in_use: in_use })
     }
 
-    /// Of the engine that its code is for.
+    /// The hash of the engine that the code is for.
     pub(crate) fn engine(&self) -> &str {
         &self.engine
     }
 
-    /// The component's code, where it is cached and whole.
+    /// The component's code, if it is cached and undamaged.
     pub(crate) fn get(&self, engine: &Engine, wanted: &CompileRequest) -> Option<Cached> {
         let file = match File::open(self.path(wanted.digest)) {
             Ok(file) => file,
@@ -85,7 +85,8 @@ impl ArtifactCache {
         }
     }
 
-    /// Where an answer is to be written. It is gone when dropped, unless it is [kept](Self::keep).
+    /// A temporary file for an answer. It is removed when it is dropped, unless it is
+    /// [kept](Self::keep).
     pub(crate) fn temporary(&self) -> io::Result<NamedTempFile> {
         temporary_in(&self.directory)
     }
@@ -103,7 +104,7 @@ impl ArtifactCache {
         temporary.as_file_mut().seek(io::SeekFrom::End(0))?;
         temporary.as_file_mut().write_all(&checksum)?;
         temporary.as_file().sync_all()?;
-        // Opened anew for reading only: no open file can write to the code that is mapped.
+        // Opened again for reading only, so that no open file can write to the mapped code.
         let file = File::open(temporary.path())?;
         temporary.persist(self.path(wanted.digest)).map_err(|error| error.error)?;
         File::open(&self.directory)?.sync_all()?;
@@ -156,7 +157,7 @@ impl ArtifactCache {
     }
 }
 
-/// Code that is mapped, and what it is of.
+/// Mapped code, and the properties of its component.
 pub(crate) struct Cached {
     pub(crate) component: Component,
     pub(crate) about: About,
@@ -193,7 +194,7 @@ fn hmac(key: &[u8; 32], message: &mut impl Read, len: u64) -> io::Result<[u8; 32
 
 #[allow(unsafe_code)]
 fn deserialize(engine: &Engine, file: &File) -> wasmtime::Result<Component> {
-    // The open file and no other: its name may mean another one by now.
+    // Maps the open file: its name may belong to another file by now.
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     // SAFETY: `map` has just found this file's keyed checksum right, so that `keep` has written it
     // from the output of `precompile_component` for this engine and component. This host never
@@ -213,8 +214,8 @@ fn lock_file(directory: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).truncate(false).write(true).open(directory.join(LOCK))
 }
 
-/// Make the directory and say that it is in use, for as long as the returned file is open. The
-/// first of all processes that use it removes what was left behind by ones that were killed.
+/// Make the directory and mark it as in use while the returned file is open. The first process that
+/// uses it removes the leftovers of processes that were killed.
 fn use_directory(directory: &Path) -> io::Result<File> {
     loop {
         fs::create_dir_all(directory)?;
@@ -236,7 +237,7 @@ fn use_directory(directory: &Path) -> io::Result<File> {
     }
 }
 
-/// Remove what a process that was killed had begun to write, and what earlier versions wrote.
+/// Remove incomplete files of processes that were killed, and files of earlier versions.
 fn remove_leftovers(directory: &Path) {
     for path in entries(directory) {
         let name = path.to_string_lossy();
@@ -265,7 +266,7 @@ fn remove_other_engines(root: &Path, own: &Path) {
     }
 }
 
-/// The key of the cache under `root`: made by the process that needs it first, in `directory`.
+/// The key of the cache under `root`. The first process that needs it makes it, in `directory`.
 fn key_in(root: &Path, directory: &Path) -> io::Result<[u8; 32]> {
     let path = root.join("key");
     loop {
@@ -282,13 +283,13 @@ fn key_in(root: &Path, directory: &Path) -> io::Result<[u8; 32]> {
         }
         let mut key = [0; 32];
         getrandom::fill(&mut key).map_err(io::Error::other)?;
-        // Only its owner can read it, as is so of all temporary files.
+        // Only its owner can read it, like all temporary files.
         let mut file = temporary_in(directory)?;
         file.write_all(&key)?;
         file.as_file().sync_all()?;
         match file.persist_noclobber(&path) {
             Ok(_) => return Ok(key),
-            // Another process was first: its key is the one.
+            // Another process was first, so its key is used.
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error.error),
         }

@@ -1,10 +1,10 @@
-//! The state of one call: what all of its capabilities share.
+//! The state of one call that all of its capabilities share.
 //!
-//! Refuses to know which capabilities there are: their per-call states are one field, `states`,
+//! Refuses to know which capabilities there are: their per-call states are in one field, `states`,
 //! whose type the caller chooses (`capability::States` in the server).
 //!
-//! Invariant: what the host holds for a call is counted before it is allocated, against the call's
-//! own limit and the budget of its owner.
+//! Invariant: memory that the host holds for a call is counted before it is allocated, against the
+//! call's own limit and its owner's budget.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,12 +12,13 @@ use std::sync::Arc;
 use gristmill_core::{BufferPool, PluginLimits};
 use wasmtime::component::ResourceTable;
 
+use crate::error::CallLimit;
 use crate::grant::Grant;
 use crate::limiter::{Limited, Limiter};
 use crate::meter::{CpuExhausted, Meter};
 
-/// Bytes that a host function copies, or elements that it looks at, on a serving thread: about half
-/// a millisecond.
+/// The most bytes that a host function copies, or elements that it reads, on a serving thread:
+/// about half a millisecond of work.
 const INLINE_BYTES_MAX: usize = 1 << 20;
 
 /// The data of a call's store, with the per-call states `S` of its capabilities.
@@ -32,7 +33,7 @@ pub(crate) struct CallState<S> {
 }
 
 impl<S> CallState<S> {
-    /// The state of a call that may use what `grant` says.
+    /// The state of a call with this grant.
     pub(crate) fn new(grant: Grant<'_>, meter: Arc<Meter>, pool: BufferPool, states: S) -> Self {
         let Grant { limits, account, .. } = grant;
         let mut table = ResourceTable::new();
@@ -48,26 +49,27 @@ impl<S> CallState<S> {
         }
     }
 
-    /// Count `bytes` that the host is about to hold for this call, until the call ends. Cumulative:
-    /// freeing a resource gives nothing back, so that a loop of creating and dropping ends, too.
+    /// Count `bytes` that the host is about to hold for this call, until the call ends. The count
+    /// only grows: freeing a resource gives nothing back, so that a loop of creating and dropping
+    /// resources ends at the limit, too.
     pub(crate) fn hold(&mut self, bytes: usize) -> Result<(), Limited> {
         let used = self.host_bytes_used.saturating_add(bytes);
         let limit = self.limits.host_memory_bytes;
         if used > limit {
-            return Err(Limited::Call(format!("{limit} bytes of tensors and pictures")));
+            return Err(Limited::Call(CallLimit::HostMemory(limit)));
         }
         self.limiter.held().try_add(bytes)?;
         self.host_bytes_used = used;
         Ok(())
     }
 
-    /// Give back `bytes` of what [`hold`](Self::hold) counted: memory of an operation that is over.
+    /// Give back `bytes` that [`hold`](Self::hold) counted: memory of an operation that has ended.
     pub(crate) fn give_back(&mut self, bytes: usize) {
         self.host_bytes_used = self.host_bytes_used.saturating_sub(bytes);
         self.limiter.held().give_back(bytes);
     }
 
-    /// An error where the CPU budget is used up: host functions ask when their work is done.
+    /// An error if the CPU budget is used up. Host functions call this when their work is done.
     pub(crate) fn check_cpu(&self) -> Result<(), CpuExhausted> {
         if self.meter.is_exhausted() { Err(CpuExhausted) } else { Ok(()) }
     }
@@ -77,15 +79,14 @@ impl<S> CallState<S> {
     pub(crate) async fn before_copying(&mut self, bytes: usize) -> wasmtime::Result<()> {
         let limit = self.limits.memory_bytes;
         if bytes > limit {
-            let limit = format!("{limit} bytes of memory: {bytes} bytes were to be copied into it");
-            return Err(Limited::Call(limit).into());
+            return Err(Limited::Call(CallLimit::Copied { limit, bytes }).into());
         }
         self.before_looking_at(bytes).await?;
         Ok(self.hold(bytes)?)
     }
 
-    /// Prepare to look at `bytes`. Other calls go on first where this call's turn was long. Many
-    /// bytes are looked at off the serving threads.
+    /// Prepare to read `bytes`. If this call's turn was long, other calls go on first. Many bytes
+    /// are read off the serving threads.
     pub(crate) async fn before_looking_at(&mut self, bytes: usize) -> Result<(), CpuExhausted> {
         self.meter.take_turns().await?;
         if bytes > INLINE_BYTES_MAX {
@@ -94,7 +95,7 @@ impl<S> CallState<S> {
         Ok(())
     }
 
-    /// Whether work in parts may go on.
+    /// Whether work that is done in parts may go on.
     pub(crate) fn may_go_on(&self) -> Result<(), CpuExhausted> {
         self.meter.check().map_err(|_| CpuExhausted)
     }

@@ -1,18 +1,18 @@
 //! The capabilities of plugins: one module for each interface of `wit/`.
 //!
-//! A capability owns its interface in all three lifetimes: `link` adds its functions to the linker,
-//! once a process; `grant` makes its [state](States) from what a call was granted; its functions
-//! use that state and what all share ([`CallState`]) while the call runs. It refuses to know the
-//! others, but for those whose types its interface uses.
+//! A capability owns its interface in three phases. `link` adds its functions to the linker, once
+//! in a process. `grant` makes its per-call [state](States) from the call's grant. Its functions
+//! use that state, and the state that all capabilities share ([`CallState`]), while the call runs.
+//! It refuses to know other capabilities, except those whose types its interface uses.
 //!
-//! Every function here runs within the call's turn, so its CPU time is charged to the call. One
-//! that takes more than a few hundred nanoseconds first lets other calls go on where the turn was
-//! long (`Meter::take_turns`). Large work goes off the serving threads first
-//! (`Meter::off_serving_threads`), asks between its parts whether it may go on, and counts its
-//! memory before it is allocated.
+//! Every function here runs within the call's turn, so its CPU time is charged to the call. A
+//! function that takes more than a few hundred nanoseconds must first let other calls go on if the
+//! turn was long (`Meter::take_turns`). Large work must first leave the serving threads
+//! (`Meter::off_serving_threads`), ask between its parts whether it may go on, and count its memory
+//! before allocating it.
 //!
-//! To add an interface: its module, its `mod` line, and its name in the list `capabilities!`. The
-//! list says what admission lets plugins import, too.
+//! To add an interface, add its module, its `mod` line, and its name in the list `capabilities!`.
+//! Plugins may import the interfaces in this list.
 
 pub(crate) mod image;
 pub(crate) mod log;
@@ -39,7 +39,7 @@ macro_rules! capabilities {
         }
 
         impl States {
-            /// The states of a call that may use what `grant` says.
+            /// The states of a call with this grant.
             pub(crate) fn new(grant: &Grant<'_>) -> Self {
                 Self { $($name: $name::grant(grant)),* }
             }

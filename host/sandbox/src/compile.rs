@@ -1,9 +1,9 @@
-//! From an uploaded file to machine code. A child process does all of it, from the first look at
-//! the file to the last byte of code.
+//! From an uploaded file to machine code. A child process does all of it, from reading the file to
+//! writing the code.
 //!
-//! The child answers with one file: the code, a JSON document with what the server has to know of
-//! the component ([`Verdict`]), and the lengths of both ([`Lengths`]). The server reads only this
-//! document, as data. It never parses the uploaded bytes.
+//! The child answers with one file: the code, a JSON document with the properties of the component
+//! that the server needs ([`Verdict`]), and the lengths of both ([`Lengths`]). The server reads
+//! only this document, as data. It never parses the uploaded bytes.
 
 use std::collections::hash_map::DefaultHasher;
 use std::fs::File;
@@ -25,7 +25,7 @@ use crate::worlds::Roles;
 /// The name of the job that [`compile`] does.
 pub const COMPILE_JOB: &str = "compile-plugin";
 
-/// The longest document: a refusal quotes what the file says.
+/// The longest document. It is not short, because a refusal quotes the file.
 const VERDICT_BYTES_MAX: u64 = 64 << 10;
 
 /// Where plugins are compiled.
@@ -38,7 +38,7 @@ pub enum Compiler {
         /// The limits of one compilation.
         limits: ChildLimits,
     },
-    /// In this process, without limits: for benchmarks and tests, with files of one's own.
+    /// In this process, without limits. Only for benchmarks and tests, with trusted files.
     InProcess,
 }
 
@@ -46,9 +46,9 @@ pub enum Compiler {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CompileRequest {
-    /// Of the file.
+    /// The digest of the file.
     pub(crate) digest: Digest,
-    /// Of the engine that is to run the code.
+    /// The hash of the engine that will run the code.
     pub(crate) engine: String,
     pub(crate) bounds: Bounds,
 }
@@ -61,13 +61,13 @@ pub(crate) enum Verdict {
     Refused(String),
 }
 
-/// The properties of a component that the server has to know.
+/// The properties of a component that the server needs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct About {
-    /// Of the file that was compiled.
+    /// The digest of the compiled file.
     pub(crate) digest: Digest,
-    /// Of the engine that it was compiled for.
+    /// The hash of the engine that it was compiled for.
     pub(crate) engine: String,
     pub(crate) imports: Vec<String>,
     pub(crate) pre: bool,
@@ -80,7 +80,7 @@ impl About {
     }
 }
 
-/// The last bytes of an answer: how long the parts before it are.
+/// The last bytes of an answer: the lengths of the parts before them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lengths {
     pub(crate) code: u64,
@@ -131,7 +131,7 @@ fn compile_file(request: &CompileRequest, file: &[u8]) -> Result<(Vec<u8>, Verdi
         Err(error) => return refused(error.to_string()),
     };
     let mut config = compile_config();
-    // One core of low priority: the others serve requests.
+    // Uses one core, at low priority: the other cores serve requests.
     config.parallel_compilation(false);
     let engine = Engine::new(&config).map_err(LoadError::Compile)?;
     let own = hash_of(&engine);

@@ -1,4 +1,4 @@
-//! How large the sandbox is, and where it keeps and compiles code.
+//! The size of the sandbox, and where it compiles and keeps code.
 
 use std::path::PathBuf;
 
@@ -10,14 +10,14 @@ use crate::compile::Compiler;
 /// The size of the pool.
 #[derive(Clone, Debug)]
 pub struct SandboxConfig {
-    /// Calls running at the same time; further ones wait.
+    /// The most calls at the same time. Further calls wait.
     pub concurrent_calls: u32,
     /// The largest linear memory of any plugin, in bytes.
     pub memory_bytes_max: usize,
     /// The largest table of any plugin.
     pub table_elements_max: usize,
-    /// How many bytes of a memory are reset by writing instead of by giving its pages back; at
-    /// least a guest's initial memory, or each call pays for page faults.
+    /// The bytes of a memory that are reset by writing zeros and not by giving pages back. This
+    /// should be at least a guest's initial memory, or each call pays for page faults.
     pub keep_resident_bytes: usize,
     /// The most core modules that an instance of a plugin may have.
     pub instances_max: u32,

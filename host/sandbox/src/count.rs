@@ -1,11 +1,11 @@
-//! How many core instances, memories and tables an instance of a component has, read from the file
+//! Counts the core instances, memories and tables of a component's instance, from the file and
 //! before anything is compiled.
 //!
-//! Looks at what a component instantiates, over all its nested components. The numbers saturate: a
-//! component that instantiates another one twice, which does the same again, and so on, has more
-//! instances than it has bytes. A module or component that another instance hands in is not
-//! followed: it counts as one instance and as none. The limits of compiling and of calls hold all
-//! the same; this check refuses early and names the number.
+//! Counts what a component instantiates, including all nested components. The numbers saturate:
+//! nested components that each instantiate the next one twice have more instances than the file has
+//! bytes. Modules and components that come from another instance are not followed: such a module
+//! counts as one instance, such a component as none. That is safe, because the limits of compiling
+//! and of calls apply anyway; this check refuses early and names the number.
 
 use wasmparser::{
     BinaryReaderError, ComponentAlias, ComponentExternalKind, ComponentInstance,
@@ -17,9 +17,9 @@ use wasmparser::{
 pub(crate) struct Needs {
     /// Instances of core modules.
     pub(crate) instances: u64,
-    /// Memories that those define.
+    /// Memories that they define.
     pub(crate) memories: u64,
-    /// Tables that those define.
+    /// Tables that they define.
     pub(crate) tables: u64,
 }
 
@@ -39,7 +39,7 @@ impl Needs {
 struct Frame {
     is_module: bool,
     needs: Needs,
-    /// The index spaces, as what an instance of each needs.
+    /// The index spaces. Each entry is the needs of one instance.
     modules: Vec<Needs>,
     components: Vec<Needs>,
 }
@@ -146,7 +146,7 @@ fn read(frame: &mut Frame, payload: Payload<'_>) -> Result<(), BinaryReaderError
                     ComponentExternalKind::Module => Some(frame.module(export.index)),
                     _ => Some(frame.component(export.index)),
                 };
-                // An export is a further name of what it exports.
+                // An export is another name for the thing that it exports.
                 frame.name(export.kind, own);
             }
         }

@@ -5,11 +5,11 @@ use wasmtime::component::ResourceTableError;
 
 use crate::call::CallState;
 use crate::capability::types::wit;
-use crate::error::{CallError, Failure};
+use crate::error::{CallError, CallLimit, Failure};
 use crate::limiter::Limited;
 use crate::meter::CpuExhausted;
 
-/// The longest text of a failure that is passed on, in bytes.
+/// The longest text of a failure or trap that is passed on, in bytes.
 const FAILURE_TEXT_MAX: usize = 4 << 10;
 
 /// The failure that a guest returned.
@@ -31,7 +31,7 @@ pub(crate) fn trap<S>(error: &wasmtime::Error, state: &CallState<S>) -> CallErro
         return over(limited);
     }
     if let Some(ResourceTableError::Full) = error.downcast_ref() {
-        return CallError::OutOfMemory(format!("{} handles", state.limits.handles));
+        return CallError::OutOfMemory(CallLimit::Handles(state.limits.handles));
     }
     if let Some(refused) = state.limiter.refused() {
         return over(refused);
@@ -45,7 +45,7 @@ pub(crate) fn trap<S>(error: &wasmtime::Error, state: &CallState<S>) -> CallErro
 
 fn over(limited: &Limited) -> CallError {
     match limited {
-        Limited::Call(limit) => CallError::OutOfMemory(limit.clone()),
+        Limited::Call(limit) => CallError::OutOfMemory(*limit),
         Limited::Owner(over) => CallError::Busy(*over),
     }
 }
@@ -79,8 +79,8 @@ mod tests {
         let state = CallState::new(grant, meter, BufferPool::new(0), ());
         let told = |error: wasmtime::Error| trap(&error, &state).to_string();
         assert_eq!(told(CpuExhausted.into()), "plugin used up its 250 ms of CPU time");
-        let limited = Limited::Call("7 bytes".into());
-        assert_eq!(told(limited.into()), "plugin went over its limit of 7 bytes");
+        let limited = Limited::Call(CallLimit::Memory(7));
+        assert_eq!(told(limited.into()), "plugin went over its limit of 7 bytes of memory");
         let handles = "plugin went over its limit of 10000 handles";
         assert_eq!(told(ResourceTableError::Full.into()), handles);
         assert!(matches!(

@@ -1,7 +1,7 @@
 //! The engine that runs plugins: one for the process, with its pool of instances and its clock.
 //!
-//! Owns all that a call needs besides its plugin: the linker, the pool's permits, the threads for
-//! long calls and the thread that ticks. Refuses to know files and compiling.
+//! Owns what each call needs besides its plugin: the linker, the pool's permits, the threads for
+//! long calls, and the thread that ticks. Refuses to know files and compiling.
 //!
 //! Invariant: a store's epoch deadline is set before anything is instantiated in it, because start
 //! functions run there.
@@ -29,10 +29,10 @@ use crate::grant::Grant;
 use crate::long_calls::LongCalls;
 use crate::meter::{CpuExhausted, Meter};
 
-/// How often a running guest yields, and how often its CPU budget is checked.
+/// The time after which a running guest yields and its CPU budget is checked.
 const TICK: Duration = Duration::from_millis(1);
 
-/// How often the host is looked at for swap that was turned on after the start.
+/// The interval at which the host is checked for swap that was turned on after the start.
 const TICKS_BETWEEN_LOOKS_AT_SWAP: u64 = 5_000;
 
 /// Runs the calls of all plugins.
@@ -50,8 +50,8 @@ impl PluginEngine {
     /// An engine with its pool, and the thread that ticks its clock.
     ///
     /// # Errors
-    /// [`LoadError::Compile`] where wasmtime does not take the configuration, [`LoadError::Cache`]
-    /// where a thread cannot be started.
+    /// [`LoadError::Compile`] if wasmtime refuses the configuration, [`LoadError::Cache`] if a
+    /// thread cannot be started.
     pub(crate) fn new(config: &SandboxConfig, pool: BufferPool) -> Result<Arc<Self>, LoadError> {
         let engine = Engine::new(&engine_config(config)).map_err(LoadError::Compile)?;
         let mut linker = Linker::new(&engine);
@@ -86,7 +86,7 @@ impl PluginEngine {
         &self.long_calls
     }
 
-    /// A store for one call, its limits and its clock set.
+    /// A store for one call, with its limits and its deadline set.
     pub(crate) fn store(&self, grant: Grant<'_>, meter: Arc<Meter>) -> Store<StoreData> {
         let limits = grant.limits;
         let state = CallState::new(grant, meter, self.pool.clone(), States::new(&grant));
@@ -129,8 +129,8 @@ fn engine_config(sandbox: &SandboxConfig) -> Config {
         .linear_memory_keep_resident(sandbox.keep_resident_bytes)
         .table_keep_resident(64 << 10)
         .max_unused_warm_slots(calls);
-    // Halves a fresh call, but in wasmtime 48 a page that was swapped out dirty can reach the next
-    // instance: only where nothing can be swapped out.
+    // This halves the time of a fresh call. But in wasmtime 48 a dirty page that was swapped out
+    // can reach the next instance. So it is used only if nothing can be swapped out.
     if host_has_no_swap() {
         pool.pagemap_scan(Enabled::Auto);
     }
@@ -140,7 +140,7 @@ fn engine_config(sandbox: &SandboxConfig) -> Config {
 }
 
 fn host_has_no_swap() -> bool {
-    // A header line, then a line for each swap area.
+    // The first line is a header; each further line is a swap area.
     std::fs::read_to_string("/proc/swaps").is_ok_and(|text| text.lines().count() <= 1)
 }
 

@@ -1,9 +1,13 @@
-//! Errors of plugins: when one is uploaded, loaded, or called.
+//! Errors of uploading, loading and calling plugins.
 
 use std::fmt::Write;
 
 use gristmill_child::ChildError;
 use gristmill_core::{ErrorCode, OverBudget};
+use tokio::sync::AcquireError;
+use tokio::task::JoinError;
+use wasmparser::BinaryReaderError;
+use wasmtime::component::ResourceTableError;
 
 /// Why an uploaded file is not a plugin.
 #[derive(Debug, thiserror::Error)]
@@ -16,7 +20,7 @@ pub enum AdmitError {
     NotWasm(String),
     /// A component or module that does not validate.
     #[error("not a valid WebAssembly component: {0}")]
-    Invalid(String),
+    Invalid(#[from] BinaryReaderError),
     /// A core module that was not built for a world.
     #[error(
         "a core module without a component type: build it with the SDK, or encode it as a component \
@@ -48,7 +52,7 @@ pub enum AdmitError {
         found: u64,
         /// How many it may have.
         limit: u64,
-        /// The server's setting for the limit, in brackets; empty where there is none.
+        /// The server's setting for the limit, in brackets; empty if there is none.
         setting: &'static str,
     },
     /// One of its functions is too long to be interrupted in time.
@@ -62,7 +66,7 @@ pub enum AdmitError {
         /// The most code of a function, in bytes.
         limit: usize,
     },
-    /// Its strings cross the border in UTF-16.
+    /// It passes strings in UTF-16.
     #[error("its texts are in UTF-16: build it with string encoding utf8")]
     NotUtf8,
     /// It exports none of the functions of a world; lists its exports.
@@ -73,13 +77,13 @@ pub enum AdmitError {
     NoWorld(String),
 }
 
-/// How each tool builds without WASI.
+/// How to build without WASI, for each tool.
 const CURE: &str = "Build it without: componentize-py with `--stub-wasi`; componentize-js with \
     `disableFeatures: ['random', 'stdio', 'clocks', 'http', 'fetch-event']`; Rust for \
     `wasm32-unknown-unknown` with `gristmill plugin build`; C without functions that need the system \
     (no stdio, no files, no clock)";
 
-/// The first few of the names, and how many more there are.
+/// The first few names, and the number of the others.
 fn shortened(names: &[String]) -> String {
     const SHOWN: usize = 8;
     let more = names.len().saturating_sub(SHOWN);
@@ -93,7 +97,7 @@ pub enum LoadError {
     /// The file is not a plugin.
     #[error(transparent)]
     Admit(#[from] AdmitError),
-    /// The child that was to compile it refused the file; holds the child's words.
+    /// The child that should compile it refused the file; holds the child's text.
     #[error("{0}")]
     Refused(String),
     /// wasmtime cannot compile or map it.
@@ -105,10 +109,10 @@ pub enum LoadError {
     /// Its imports or exports are not those of the contract.
     #[error("does not fit the contract: {0:#}")]
     Contract(wasmtime::Error),
-    /// It begins with more memory or larger tables than a place of the pool has.
+    /// Its initial memory or tables are larger than those of a place in the pool.
     #[error("does not fit the contract: {what} is over the host's limit of {limit}")]
     TooLarge {
-        /// What it begins with.
+        /// The initial memory or table.
         what: String,
         /// The limit, in bytes or elements.
         limit: usize,
@@ -116,7 +120,7 @@ pub enum LoadError {
     /// An instance of it cannot be made.
     #[error("cannot be instantiated: {0}")]
     Instantiate(#[source] CallError),
-    /// Compiling did not end, for a reason that is not the plugin's.
+    /// Compiling failed because of the host.
     #[error("cannot be compiled just now: {0}")]
     Compiler(#[source] ChildError),
     /// A fault of the disk. The text names no path of this host; [`LoadError::in_full`] does.
@@ -136,7 +140,7 @@ impl LoadError {
         }
     }
 
-    /// The text with those of all its sources, for the log.
+    /// The text, and the texts of all its sources, for the log.
     pub fn in_full(&self) -> String {
         let mut text = self.to_string();
         let mut source = std::error::Error::source(self);
@@ -167,7 +171,7 @@ pub enum Failure {
     Internal(String),
 }
 
-/// Why a call gave no answer. Concerns this call alone.
+/// Why a call gave no answer. It concerns only this call.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
     /// The plugin returned a failure.
@@ -176,24 +180,115 @@ pub enum CallError {
     /// The plugin trapped.
     #[error("plugin trapped: {0}")]
     Trapped(String),
-    /// The plugin reached a limit on memory, tables or handles; names the limit.
+    /// The plugin reached a limit on memory, tables or handles.
     #[error("plugin went over its limit of {0}")]
-    OutOfMemory(String),
-    /// The plugin used up its CPU time, of so many milliseconds.
+    OutOfMemory(CallLimit),
+    /// The plugin used up its CPU time; holds the limit in milliseconds.
     #[error("plugin used up its {0} ms of CPU time")]
     OutOfTime(u128),
-    /// The calls of its owner hold too much memory together.
+    /// All calls of its owner together hold too much memory.
     #[error(transparent)]
     Busy(#[from] OverBudget),
     /// The plugin's answer goes over a limit or breaks the contract.
     #[error("plugin's answer cannot be used: {0}")]
-    InvalidOutput(String),
+    InvalidOutput(#[source] AnswerFault),
     /// The plugin has no such export.
     #[error("plugin does not export `{0}`")]
     NotExported(&'static str),
     /// A fault of the host.
     #[error("sandbox failed: {0}")]
-    Host(String),
+    Host(#[source] HostFault),
+}
+
+/// A limit on what a call may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallLimit {
+    /// Bytes of linear memory.
+    #[error("{0} bytes of memory")]
+    Memory(usize),
+    /// Bytes of linear memory. The host was asked to copy more bytes than this limit into it.
+    #[error("{limit} bytes of memory: {bytes} bytes were to be copied into it")]
+    Copied {
+        /// The limit.
+        limit: usize,
+        /// The bytes to be copied.
+        bytes: usize,
+    },
+    /// Elements of tables.
+    #[error("{0} table elements")]
+    TableElements(usize),
+    /// Bytes of one tensor.
+    #[error("{0} bytes for one tensor")]
+    Tensor(usize),
+    /// Bytes that the host holds for the call.
+    #[error("{0} bytes of tensors and pictures")]
+    HostMemory(usize),
+    /// Handles of resources.
+    #[error("{0} handles")]
+    Handles(usize),
+}
+
+/// Why a plugin's answer cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum AnswerFault {
+    /// Its state for `postprocess` is too long.
+    #[error("state of {bytes} bytes is over the limit of {limit}")]
+    State {
+        /// The state's length.
+        bytes: usize,
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// It has too many inputs for a model.
+    #[error("{inputs} inputs are over the limit of {limit}")]
+    Inputs {
+        /// How many it has.
+        inputs: usize,
+        /// How many it may have.
+        limit: usize,
+    },
+    /// An input's name is too long.
+    #[error("an input's name of {bytes} bytes is over the limit of {limit}")]
+    InputName {
+        /// The name's length.
+        bytes: usize,
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// A handle is not a tensor's.
+    #[error(transparent)]
+    Handle(#[from] ResourceTableError),
+    /// The status is not one that an answer can have.
+    #[error("status {0} is not one of 200 to 599")]
+    Status(u16),
+    /// The response is too long.
+    #[error("response of {bytes} bytes is over the limit of {limit}")]
+    Response {
+        /// The body's length.
+        bytes: usize,
+        /// The limit, in bytes.
+        limit: usize,
+    },
+}
+
+/// A fault of the host in a call.
+#[derive(Debug, thiserror::Error)]
+pub enum HostFault {
+    /// The places for calls are closed.
+    #[error(transparent)]
+    Closed(#[from] AcquireError),
+    /// The task of a long call ended before the call did.
+    #[error(transparent)]
+    Stopped(#[from] JoinError),
+    /// The call was polled after its end.
+    #[error("the call has ended already")]
+    Ended,
+    /// A parameter cannot be put into the call's table.
+    #[error(transparent)]
+    Table(#[from] ResourceTableError),
+    /// The host's own code panicked, with this text.
+    #[error("panicked: {0}")]
+    Panicked(String),
 }
 
 impl CallError {

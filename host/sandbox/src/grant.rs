@@ -4,7 +4,7 @@ use gristmill_core::{Name, PluginLimits};
 
 use crate::account::Account;
 
-/// The limits of a call, and the account that pays for it.
+/// The limits of a call, and the account that it counts against.
 #[derive(Clone, Copy)]
 pub struct Grant<'a> {
     /// The limits of this call.

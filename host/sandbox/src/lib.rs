@@ -4,17 +4,18 @@
 //! pool, with a store and limits of its own. The instance is dropped when the call returns, so the
 //! next request can see nothing of an earlier one. Refuses to know tenants, HTTP and models.
 //!
-//! In reading order: [`Sandbox`] turns an uploaded file into a [`Plugin`]: `admit` looks at the
-//! file and says what is wrong with it, `compile` compiles it in a child process, `artifact` keeps
-//! the code on disk. `engine` runs the calls: `worlds` says how each export is called, `call` is
-//! the state of one call, `capability` has one module for each interface that a plugin may import,
-//! `limiter` and `meter` count memory and CPU time, [`Account`] is what the calls of one owner
-//! share, `long_calls` decides on which threads a call runs, `diagnose` says why it gave no answer.
+//! In reading order: [`Sandbox`] turns an uploaded file into a [`Plugin`]: `admit` checks the file
+//! and says what is wrong with it, `compile` compiles it in a child process, `artifact` keeps the
+//! code on disk. `engine` runs the calls: `worlds` knows how each export is called, `call` is the
+//! state of one call, `capability` has one module for each interface that a plugin may import,
+//! `limiter` and `meter` count memory and CPU time, [`Account`] has the places and the memory that
+//! the calls of one owner share, `long_calls` decides on which threads a call runs, `diagnose` says
+//! why it gave no answer.
 //!
 //! Invariants:
 //! - the epoch deadline is set before instantiation, because start functions run there;
-//! - compiled code is only ever loaded from files that this host wrote itself, and verified;
-//! - a server parses no uploaded bytes: its children do, and answer with plain data;
+//! - compiled code is loaded only from files that this host wrote and has verified;
+//! - a server does not parse uploaded bytes: its children do, and answer with plain data;
 //! - a guest's misbehaviour is a [`CallError`], never a panic and never an error of another call.
 
 #![deny(missing_docs)]
@@ -43,7 +44,7 @@ pub use account::Account;
 pub use admit::{Admitted, admit};
 pub use compile::{COMPILE_JOB, Compiler, compile};
 pub use config::SandboxConfig;
-pub use error::{AdmitError, CallError, Failure, LoadError};
+pub use error::{AdmitError, AnswerFault, CallError, CallLimit, Failure, HostFault, LoadError};
 pub use grant::Grant;
 pub use gristmill_child::JobStatus;
 pub use plugin::Plugin;

@@ -9,13 +9,14 @@ use async_trait::async_trait;
 use gristmill_core::{HeldBytes, OverBudget, PluginLimits};
 use wasmtime::ResourceLimiterAsync;
 
+use crate::error::CallLimit;
 use crate::meter::Meter;
 
-/// Linear memory from which a guest is large: giving it back takes about a millisecond.
+/// A guest with this much linear memory is large: giving it back takes about a millisecond.
 const LARGE_MEMORY_BYTES: usize = 8 << 20;
 
-/// Linear memory that a guest does not get on a serving thread. One instruction can write to all
-/// of it, cannot be interrupted, and takes about 10 ms where the pages are new.
+/// A guest gets this much linear memory only off the serving threads. A single instruction can
+/// write to all of it. It cannot be interrupted and takes about 10 ms if the pages are new.
 const HUGE_MEMORY_BYTES: usize = 24 << 20;
 
 /// The call reached a limit on what the host holds for it. Ends the guest like a trap.
@@ -23,7 +24,7 @@ const HUGE_MEMORY_BYTES: usize = 24 << 20;
 pub(crate) enum Limited {
     /// One of the call's own limits.
     #[error("over the limit of {0}")]
-    Call(String),
+    Call(CallLimit),
     /// The owner's calls together hold too much.
     #[error(transparent)]
     Owner(#[from] OverBudget),
@@ -39,7 +40,7 @@ pub(crate) struct Limiter {
     meter: Arc<Meter>,
     /// The bytes that the call holds of its owner's budget.
     held: HeldBytes,
-    /// The first refusal: the trap that follows is then the limit's, not the guest's own.
+    /// The last refusal. A trap after it is due to the limit and not to the guest's code.
     refused: Option<Limited>,
 }
 
@@ -71,7 +72,7 @@ impl Limiter {
     fn grow(&mut self, bytes: usize) -> Result<(), Limited> {
         let total = self.memory_bytes.saturating_add(bytes);
         if total > self.memory_bytes_max {
-            return Err(Limited::Call(format!("{} bytes of memory", self.memory_bytes_max)));
+            return Err(Limited::Call(CallLimit::Memory(self.memory_bytes_max)));
         }
         self.held.try_add(bytes)?;
         self.memory_bytes = total;
@@ -109,7 +110,7 @@ impl ResourceLimiterAsync for Limiter {
     ) -> wasmtime::Result<bool> {
         let total = self.table_elements.saturating_add(desired.saturating_sub(current));
         if total > self.table_elements_max {
-            let limit = format!("{} table elements", self.table_elements_max);
+            let limit = CallLimit::TableElements(self.table_elements_max);
             self.refused = Some(Limited::Call(limit));
             return Ok(false);
         }

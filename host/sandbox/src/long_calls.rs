@@ -1,14 +1,15 @@
-//! Where a call runs: short ones on the serving threads, long ones on threads of their own.
+//! Chooses the threads of a call: short calls run on the serving threads, long calls on separate
+//! ones.
 //!
 //! A call begins on the thread of its request. When it has used [`LONG_AFTER`] of CPU time, when it
 //! is about to do large native work, or when its memory has grown large, it moves to a runtime
-//! whose threads have a lower priority, and the request only waits for it. There an owner runs a
+//! whose threads have a lower priority, and the request only waits for it. There each owner runs a
 //! bounded number of calls at a time, and running guests take turns each millisecond. So a short
-//! request never queues behind a long call, whichever plugin made it.
+//! request never waits behind a long call of any plugin.
 //!
 //! Invariants:
-//! - a call's places are given back only when its instance is gone, although its request
-//!   may have left long before;
+//! - a call's places are given back only when its instance is gone, even if its request has left
+//!   long before;
 //! - memory of large guests is reset on the threads for long calls.
 
 use std::any::Any;
@@ -29,14 +30,14 @@ use wasmtime::Store;
 
 use crate::account::Places;
 use crate::capability::StoreData;
-use crate::error::CallError;
+use crate::error::{CallError, HostFault};
 use crate::meter::Meter;
 
 /// CPU time after which a call is long.
 const LONG_AFTER: Duration = Duration::from_millis(3);
 
-/// An export's long calls may use a hundredth of one serving thread: each second of CPU time that
-/// they use is made up for in this many seconds.
+/// An export's long calls may use a hundredth of one serving thread: for each second of CPU time
+/// that they use, the export counts as long for up to this many seconds.
 const TIMES_AS_LONG: u32 = 100;
 
 /// CPU time that long calls may use at once, before the export counts as long. A virtual machine's
@@ -58,7 +59,7 @@ pub(crate) struct LongCalls {
     started: Instant,
 }
 
-/// The time at which a plugin's export has made up for the CPU time that its long calls used on
+/// The time until which a plugin's export is in debt for the CPU time that its long calls used on
 /// serving threads, in nanoseconds since the sandbox started.
 #[derive(Debug, Default)]
 pub(crate) struct Pace(AtomicU64);
@@ -102,7 +103,7 @@ fn nanos(time: Duration) -> u64 {
 pub(crate) type CallFuture<T> =
     Pin<Box<dyn Future<Output = (Store<StoreData>, Result<T, CallError>)> + Send>>;
 
-/// A call to be run, and what decides on which threads.
+/// A call to be run, and the data that decide on which threads.
 pub(crate) struct Work<'a, T> {
     pub(crate) call: CallFuture<T>,
     pub(crate) meter: Arc<Meter>,
@@ -146,14 +147,14 @@ impl LongCalls {
             }
         }
         let place = long_places.acquire_owned().await;
-        let place = place.map_err(|error| CallError::Host(error.to_string()))?;
+        let place = place.map_err(|error| CallError::Host(error.into()))?;
         meter.set_long();
         let running = async move {
             let outcome = poll_fn(|task| call.turn(task)).await;
             drop((call, place));
             outcome
         };
-        // In the request's span: what the guest logs is found there.
+        // In the request's span, so that the guest's log lines have its fields.
         let running = self.handle.spawn(running.in_current_span());
         let mut waiting = Waiting { running, meter };
         let outcome = (&mut waiting.running).await;
@@ -162,7 +163,7 @@ impl LongCalls {
         }
         match outcome {
             Ok(outcome) => outcome,
-            Err(error) => Err(CallError::Host(error.to_string())),
+            Err(error) => Err(CallError::Host(error.into())),
         }
     }
 }
@@ -200,7 +201,7 @@ struct Call<T: 'static> {
 
 impl<T: Send + 'static> Call<T> {
     /// Poll the call until it ends or is to be moved. It is moved for its own CPU time, or because
-    /// its export became long. Returns no outcome where it is to be moved.
+    /// its export became long. Returns none if it must be moved.
     async fn run_while_short(&mut self, moves: impl Fn() -> bool) -> Option<Result<T, CallError>> {
         poll_fn(|task| match self.turn(task) {
             Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
@@ -214,7 +215,7 @@ impl<T: Send + 'static> Call<T> {
     /// Poll the call once on the calling thread, and charge it for that time.
     fn turn(&mut self, task: &mut Context<'_>) -> Poll<Result<T, CallError>> {
         let Some((call, _)) = &mut self.instance else {
-            return Poll::Ready(Err(CallError::Host("the call has ended already".into())));
+            return Poll::Ready(Err(CallError::Host(HostFault::Ended)));
         };
         self.meter.resume();
         let polled = catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(task)));
@@ -227,7 +228,7 @@ impl<T: Send + 'static> Call<T> {
             }
             Err(panic) => {
                 self.give_back(());
-                Poll::Ready(Err(CallError::Host(text_of(&*panic))))
+                Poll::Ready(Err(CallError::Host(panicked(&*panic))))
             }
         }
     }
@@ -240,8 +241,8 @@ impl<T> Drop for Call<T> {
 }
 
 impl<T: 'static> Call<T> {
-    /// Drop the instance and its `store`, then its places; off the serving threads where its
-    /// memory is large.
+    /// Drop the instance and its `store`, then give its places back. If its memory is large, this
+    /// happens off the serving threads.
     fn give_back(&mut self, store: impl Send + 'static) {
         let Some((call, places)) = self.instance.take() else { return };
         if self.meter.is_large() && !self.meter.is_long() {
@@ -257,10 +258,10 @@ impl<T: 'static> Call<T> {
 }
 
 /// A panic of the host's own code, as an error of this call alone.
-fn text_of(panic: &(dyn Any + Send)) -> String {
+fn panicked(panic: &(dyn Any + Send)) -> HostFault {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
-    format!("panicked: {}", text.unwrap_or_default())
+    HostFault::Panicked(text.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! The CPU time of one call, and whether the call may go on.
 //!
-//! Time is the CPU time of the thread that runs the call, so it counts guest code, host functions
-//! and the lifting of results alike, and not the time that a busy machine makes the call wait.
+//! It counts the CPU time of the thread that runs the call. So guest code, host functions and the
+//! lifting of results all count, but not the time for which the call waits on a busy machine.
 //!
-//! The thread's CPU clock is a system call, as expensive as a short call's instance. So a turn of
-//! up to [`SHORT_TURN`] is charged the time that passed, and the clock at the begin of a turn may
-//! have been read up to [`SAMPLE_AGE`] before: a turn is charged at most that much too much.
+//! Reading the thread's CPU clock is a system call, which costs as much as the instance of a short
+//! call. So a turn of up to [`SHORT_TURN`] is charged the real time that passed. And the reading
+//! for the begin of a turn may be up to [`SAMPLE_AGE`] old, so a turn may be charged that much too
+//! much.
 //!
 //! Invariant: between [`Meter::resume`] and [`Meter::pause`] one thread runs the call, and only
 //! that thread reads [`Meter::used`].
@@ -19,13 +20,14 @@ use std::time::Duration;
 use gristmill_imaging::Stopped;
 use rustix::time::{ClockId, clock_gettime};
 
-/// A turn of up to this is charged the time that passed, in nanoseconds.
+/// The longest turn that is charged by real time, in nanoseconds.
 const SHORT_TURN: u64 = 200_000;
 
-/// How old a reading of the thread's CPU clock may be at the begin of a turn, in nanoseconds.
+/// The greatest age of the CPU clock's reading at the begin of a turn, in nanoseconds.
 const SAMPLE_AGE: u64 = 1_000_000;
 
-/// A turn after which others go on, in nanoseconds: as long as that of a guest that loops.
+/// The length of a turn after which other calls go on, in nanoseconds: the same as for a guest that
+/// loops.
 const LONG_TURN: u64 = 1_000_000;
 
 /// A reading of both clocks on one thread, in nanoseconds.
@@ -146,8 +148,8 @@ impl Meter {
         }
     }
 
-    /// Let other calls go on where this call's turn was long, before a host function begins. A
-    /// guest that calls the host again and again without a loop has no other end of its turn.
+    /// Let other calls go on if this call's turn was long, before a host function begins. A guest
+    /// that calls the host again and again without a loop would not yield otherwise.
     pub(crate) async fn take_turns(&self) -> Result<(), CpuExhausted> {
         if self.turn() < LONG_TURN {
             return Ok(());
@@ -174,7 +176,8 @@ impl Meter {
     pub(crate) fn off_serving_threads(&self) -> impl Future<Output = ()> + Send {
         poll_fn(|_| {
             self.ask_to_move();
-            // Else the call's own future ends its turn now, and is polled again where it moved to.
+            // Otherwise the call's future ends its turn now, and is polled again on the other
+            // threads.
             if self.is_long() { Poll::Ready(()) } else { Poll::Pending }
         })
     }
@@ -242,7 +245,7 @@ mod tests {
             burn(Duration::from_millis(30));
             meter.pause();
         }
-        // Burnt between turns, by others.
+        // CPU time that others use between the turns.
         burn(Duration::from_millis(100));
         meter.resume();
         assert!(meter.spent() >= Duration::from_millis(60));
@@ -258,7 +261,7 @@ mod tests {
         let meter = Meter::new(Duration::from_millis(100));
         meter.resume();
         let (sender, receiver) = std::sync::mpsc::channel::<()>();
-        // Blocks this thread for 200 ms and uses no CPU.
+        // Blocks this thread for 200 ms without using CPU time.
         let _ = receiver.recv_timeout(Duration::from_millis(200));
         drop(sender);
         meter.pause();

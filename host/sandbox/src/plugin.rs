@@ -47,8 +47,8 @@ impl Plugin {
     /// Check a compiled component against the contract and the engine's limits.
     ///
     /// # Errors
-    /// [`LoadError::Contract`] where an import or an export does not fit, [`LoadError::TooLarge`]
-    /// where a size does not, [`LoadError::Compile`] where its memory cannot be mapped.
+    /// [`LoadError::Contract`] if an import or an export does not fit, [`LoadError::TooLarge`] if a
+    /// size does not fit, [`LoadError::Compile`] if its memory cannot be mapped.
     pub(crate) fn load(engine: Arc<PluginEngine>, compiled: Compiled) -> Result<Self, LoadError> {
         let Compiled { component, roles, imports } = compiled;
         let instance = engine.linker().instantiate_pre(&component).map_err(LoadError::Contract)?;
@@ -70,11 +70,11 @@ impl Plugin {
         Ok(plugin)
     }
 
-    /// Instantiate once within `grant`, and drop the instance. A start function that traps, or a
-    /// memory over the limit, is then found when a plugin is deployed and not by its first request.
+    /// Instantiate once within `grant`, and drop the instance. So a start function that traps, or a
+    /// memory over the limit, is found when the plugin is deployed and not at its first request.
     ///
     /// # Errors
-    /// As a call's.
+    /// As for [`preprocess`](Self::preprocess).
     pub async fn probe(self: &Arc<Self>, grant: Grant<'_>) -> Result<(), CallError> {
         let plugin = self.clone();
         let call = |mut store: Store<StoreData>| -> CallFuture<()> {
@@ -108,8 +108,8 @@ impl Plugin {
     /// Call `preprocess` in a fresh instance.
     ///
     /// # Errors
-    /// Each [`CallError`] concerns this call alone: the plugin failed, trapped, went over a limit,
-    /// or answered with something that cannot be used.
+    /// Each [`CallError`] concerns only this call: the plugin failed, trapped, went over a limit,
+    /// or gave an answer that cannot be used.
     pub async fn preprocess(
         self: &Arc<Self>,
         request: Request,
@@ -121,7 +121,7 @@ impl Plugin {
     /// Call `postprocess` in a fresh instance.
     ///
     /// # Errors
-    /// As [`preprocess`](Self::preprocess).
+    /// As for [`preprocess`](Self::preprocess).
     pub async fn postprocess(
         self: &Arc<Self>,
         outputs: Vec<NamedTensor>,
@@ -175,7 +175,7 @@ impl Plugin {
             let instance = self.instance.instantiate_async(&mut *store).await?;
             let function = instance.get_typed_func::<W::Params, W::Results>(&mut *store, index)?;
             let results = function.call_async(&mut *store, params).await?;
-            // Lifting the results takes time, too.
+            // Lifting the results takes CPU time, too.
             store.data().check_cpu()?;
             Ok(results)
         };

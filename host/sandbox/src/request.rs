@@ -25,11 +25,11 @@ pub struct Request {
 /// A part of a multipart request.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// The form field's name; empty where the part has none.
+    /// The form field's name; empty if the part has none.
     pub name: String,
-    /// The file's name, where the part gives one.
+    /// The file's name, if the part has one.
     pub filename: Option<String>,
-    /// The part's own content type, where it gives one.
+    /// The part's own content type, if it has one.
     pub content_type: Option<String>,
     /// The part's bytes.
     pub body: Bytes,

@@ -24,7 +24,7 @@ pub struct Sandbox {
 /// The answer of the cache.
 enum Lookup {
     Found(Result<Plugin, LoadError>),
-    /// The file in which the compiler is to write its answer.
+    /// The file for the compiler's answer.
     Missing(tempfile::NamedTempFile),
 }
 
@@ -32,16 +32,16 @@ impl Sandbox {
     /// An engine with its pool, and its cache of compiled code.
     ///
     /// # Errors
-    /// [`LoadError::Compile`] where wasmtime does not take the configuration, [`LoadError::Cache`]
-    /// where the cache's directory cannot be used.
+    /// [`LoadError::Compile`] if wasmtime refuses the configuration, [`LoadError::Cache`] if the
+    /// cache's directory cannot be used.
     pub fn new(config: &SandboxConfig, pool: BufferPool) -> Result<Arc<Self>, LoadError> {
         let engine = PluginEngine::new(config, pool)?;
         let cache = ArtifactCache::open(&config.cache_directory, engine.engine())?;
         Ok(Arc::new(Self { engine, cache }))
     }
 
-    /// Load an uploaded file: from the cache, else admitted and compiled; then checked against the
-    /// contract.
+    /// Load an uploaded file. Its code comes from the cache if it is there; if not, the file is
+    /// admitted and compiled. Then the code is checked against the contract.
     ///
     /// # Errors
     /// [`LoadError::code`] tells a faulty file from a fault of this host.
@@ -92,7 +92,7 @@ impl Sandbox {
     /// theirs.
     ///
     /// # Errors
-    /// [`LoadError::Cache`] where the cache's directory cannot be read.
+    /// [`LoadError::Cache`] if the cache's directory cannot be read.
     pub async fn retain_compiled(self: &Arc<Self>, keep: HashSet<Digest>) -> Result<(), LoadError> {
         let sandbox = self.clone();
         blocking(move || Ok(sandbox.cache.retain(&keep)?)).await

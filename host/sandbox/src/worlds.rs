@@ -18,7 +18,7 @@ pub struct Roles {
 }
 
 impl Roles {
-    /// The roles of a component that exports these names; none where it has no role.
+    /// The roles of a component that exports these names; none if it has no role.
     pub(crate) fn of_exports(exports: &[String]) -> Option<Self> {
         let exported = |name: &str| exports.iter().any(|export| export == name);
         let roles = Self { pre: exported(Preprocess::EXPORT), post: exported(Postprocess::EXPORT) };

@@ -28,7 +28,7 @@ impl Access {
     }
 }
 
-/// Whether two keys are the same, by their digests. Takes the same time for every key.
+/// Whether two digests are equal. Takes the same time for all digests.
 pub fn same_key(a: Digest, b: Digest) -> bool {
     same(a, b).into()
 }

@@ -9,8 +9,8 @@ use crate::picture::Snapshot;
 pub struct SnapshotCell(Box<dyn Fn() -> Arc<Snapshot> + Send + Sync>);
 
 impl SnapshotCell {
-    /// A cell whose snapshot is what `current` returns at the time of a [`load`](Self::load). It is
-    /// called for each request, so it must be quick and must not block.
+    /// A cell over `current`, which returns the current snapshot. Each request calls `current`, so
+    /// it must be quick and must not block.
     pub fn viewing(current: impl Fn() -> Arc<Snapshot> + Send + Sync + 'static) -> Self {
         Self(Box::new(current))
     }

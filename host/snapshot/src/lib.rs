@@ -5,8 +5,8 @@
 //! snapshot is built.
 //!
 //! Invariants:
-//! - a snapshot never changes: a change makes a new one, which shares the tenants that stay as they
-//!   were;
+//! - a snapshot never changes: a change makes a new one, which shares the tenants that it did not
+//!   touch;
 //! - a request holds an owned `Arc` of one snapshot from its first look-up to its answer, never an
 //!   ArcSwap guard, so everything that it uses stays loaded until it is done.
 

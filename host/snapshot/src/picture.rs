@@ -13,7 +13,7 @@ use crate::tenant::Tenant;
 pub struct Snapshot {
     /// The number of the release; 0 before the first.
     pub release: u64,
-    /// A tenant that a release does not touch is the same one in the next snapshot.
+    /// The tenants by name. The next snapshot shares the tenants that its release does not touch.
     pub tenants: HashMap<Name, Arc<Tenant>>,
     /// The tenant that a key opens, by the key's digest.
     pub keys: HashMap<Digest, Name>,

@@ -33,6 +33,6 @@ pub struct Route {
     pub limits: PipelineLimits,
     /// The tenant's quota, shared by all of its pipelines.
     pub quota: Arc<TenantQuota>,
-    /// The same in every snapshot.
+    /// The pipeline's counters, which are the same in every snapshot.
     pub statistics: Arc<PipelineStatistics>,
 }

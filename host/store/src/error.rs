@@ -6,20 +6,20 @@
 use std::error::Error;
 use std::io;
 
-use gristmill_core::ErrorCode;
+use gristmill_core::{Digest, ErrorCode};
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error("the server has no file {0}")]
-    Missing(String),
+    Missing(Digest),
     #[error("the server cannot read its storage")]
     Read(#[source] Box<dyn Error + Send + Sync>),
     #[error("the server cannot write to its storage: the change is not made")]
     Write(#[source] Box<dyn Error + Send + Sync>),
     #[error("the server's disk is full: the change is not made")]
     Full(#[source] Box<dyn Error + Send + Sync>),
-    #[error("{what} is damaged: {why}")]
-    Damaged { what: String, why: String },
+    #[error("{0} is damaged: its content has another digest")]
+    Damaged(Digest),
 }
 
 impl StoreError {
@@ -35,7 +35,7 @@ impl StoreError {
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Full(_) => ErrorCode::InsufficientStorage,
-            Self::Missing(_) | Self::Read(_) | Self::Write(_) | Self::Damaged { .. } => {
+            Self::Missing(_) | Self::Read(_) | Self::Write(_) | Self::Damaged(_) => {
                 ErrorCode::Internal
             }
         }

@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::StoreError;
 
-/// What is to fail.
+/// The faults to come.
 #[derive(Debug, Default)]
 pub struct Faults {
     after_append: AtomicBool,
 }
 
 impl Faults {
-    /// Let the next append fail when its document is there already, as a folder does that cannot be
+    /// Make the next append fail after its document was written, as if its folder could not be
     /// synced.
     pub fn fail_after_next_append(&self) {
         self.after_append.store(true, Ordering::Relaxed);

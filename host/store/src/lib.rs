@@ -54,7 +54,7 @@ pub struct Store {
     faults: Faults,
 }
 
-/// Whether a document became the log's next.
+/// The outcome of appending a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Appended {
     Yes,
@@ -95,14 +95,14 @@ impl Store {
         incoming.map_err(StoreError::write)
     }
 
-    /// Keep a file as a blob. Keeping it again writes nothing, but replaces a damaged blob.
+    /// Keep a file as a blob. If the blob exists, nothing is written, unless the blob is damaged.
     ///
     /// # Errors
     /// [`StoreError::Write`], or [`StoreError::Full`] if the disk is full.
     pub async fn keep(&self, received: Received) -> Result<(), StoreError> {
         let digest = received.digest();
         match self.blob(digest).await {
-            // The call that wrote it may have failed to sync it.
+            // The call that wrote the blob may have failed to sync it.
             Ok(_) => return self.sync(BLOBS, digest.hex()).await,
             Err(StoreError::Missing(_)) => {}
             Err(_) => tracing::warn!(%digest, "a damaged blob is replaced"),
@@ -118,15 +118,12 @@ impl Store {
     /// [`StoreError::Missing`], [`StoreError::Read`], or [`StoreError::Damaged`] if its content has
     /// another digest.
     pub async fn blob(&self, digest: Digest) -> Result<Bytes, StoreError> {
-        let missing = || StoreError::Missing(digest.to_string());
+        let missing = || StoreError::Missing(digest);
         let bytes = self.read(&blob_key(digest)).await?.ok_or_else(missing)?;
         let hashed = bytes.clone();
         let hash = self.worker.run(move || digest_of(&hashed)).await.map_err(StoreError::read)?;
         if hash != digest {
-            return Err(StoreError::Damaged {
-                what: digest.to_string(),
-                why: "its content has another digest".into(),
-            });
+            return Err(StoreError::Damaged(digest));
         }
         Ok(bytes)
     }
@@ -197,8 +194,8 @@ impl Store {
     /// Append `document` as `number`, which the caller found to be the next.
     ///
     /// # Errors
-    /// [`StoreError::Write`] or [`StoreError::Full`]. The log may contain the document or not: read
-    /// it again.
+    /// [`StoreError::Write`] or [`StoreError::Full`]. Then it is unknown whether the log contains
+    /// the document: read the log again.
     pub async fn append(&self, number: u64, document: Bytes) -> Result<Appended, StoreError> {
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
         let payload = PutPayload::from_bytes(document);

@@ -6,7 +6,7 @@ use std::{io, thread};
 use gristmill_thread::{Job, do_jobs};
 use tokio::sync::oneshot;
 
-/// A thread of low priority, which does one thing after the other. It ends once this is dropped.
+/// A thread of low priority that does one job after the other. It ends when this is dropped.
 #[derive(Clone, Debug)]
 pub(crate) struct Worker(Sender<Job>);
 
@@ -28,7 +28,7 @@ impl Worker {
         outcome.await.map_err(|_| io::Error::other("work on a file failed"))
     }
 
-    /// Do `work` some time.
+    /// Do `work` later, without waiting for it.
     pub(crate) fn spawn(&self, work: impl FnOnce() + Send + 'static) {
         // The thread lives for as long as this does. A job that cannot be sent is dropped, which
         // its caller notices.

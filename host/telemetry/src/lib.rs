@@ -1,11 +1,11 @@
-//! Names of spans and stages, the set-up of `tracing`, and the log: how a line looks and how it is
-//! written.
+//! Names of spans and stages, the set-up of `tracing`, and the log: the format of its lines and
+//! their writer.
 //!
-//! Refuses to know what it is measuring.
+//! Refuses to know the subject of what it measures.
 //!
 //! Invariants:
-//! - logging never blocks: a line goes into a bounded queue, and is dropped and counted where that
-//!   is full;
+//! - logging never blocks: a line goes into a bounded queue. If the queue is full, the line is
+//!   dropped and counted;
 //! - a text in a line is cut and escaped, so that neither clients nor plugins can flood or forge
 //!   lines.
 
@@ -18,12 +18,13 @@ mod plugin;
 mod queue;
 mod text;
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::ParseError;
 use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 
 pub use self::format::LogFormat;
 use self::line::LogLayer;
@@ -45,22 +46,31 @@ pub mod stage {
     pub const POST: &str = "post";
 }
 
-/// A log filter that cannot be read.
+/// Why the log cannot be set up.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct InvalidFilter(String);
+pub enum LogSetupError {
+    /// The filter cannot be read.
+    #[error(transparent)]
+    Filter(#[from] ParseError),
+    /// The writer's thread cannot be started.
+    #[error(transparent)]
+    Thread(#[from] io::Error),
+    /// There is a subscriber already.
+    #[error(transparent)]
+    Subscriber(#[from] TryInitError),
+}
 
 /// The log; clones are the same.
 #[derive(Clone)]
 pub struct Log(Arc<Queue>);
 
 impl Log {
-    /// How many lines were dropped because standard error took no more.
+    /// The number of lines that were dropped because standard error took no more.
     pub fn dropped(&self) -> u64 {
         self.0.dropped()
     }
 
-    /// Wait a moment for the lines that are not written yet. For the end of the process.
+    /// Wait a moment for the lines that are not written yet. Call this at the end of the process.
     pub fn flush(&self) {
         self.0.flush();
     }
@@ -69,31 +79,30 @@ impl Log {
 /// Check a filter such as `info` or `info,gristmill_http=debug`.
 ///
 /// # Errors
-/// [`InvalidFilter`] in the words of `tracing-subscriber`.
-pub fn check_filter(filter: &str) -> Result<(), InvalidFilter> {
-    EnvFilter::try_new(filter).map(drop).map_err(|error| InvalidFilter(error.to_string()))
+/// The filter cannot be read; in the words of `tracing-subscriber`.
+pub fn check_filter(filter: &str) -> Result<(), ParseError> {
+    EnvFilter::try_new(filter).map(drop)
 }
 
 /// Write log lines that pass `filter` to standard error, with the fields of their spans. Panics
-/// become such lines, too. Lines of the modules `own` are the server's own: requests cannot provoke
-/// them at will, and other lines cannot take their room. Call this once.
+/// become log lines, too. Modules in `own` log only what requests cannot provoke at will; room in
+/// the queue is reserved for their lines. Call this once.
 ///
 /// # Errors
-/// [`InvalidFilter`] where the filter cannot be read, the writer's thread cannot be started, or
-/// there is a subscriber already.
+/// The filter cannot be read, the writer's thread cannot be started, or there is a subscriber
+/// already.
 pub fn init(
     filter: &str,
     format: LogFormat,
     own: &'static [&'static str],
-) -> Result<Log, InvalidFilter> {
-    let invalid = |error: &dyn std::fmt::Display| InvalidFilter(error.to_string());
-    let filter = EnvFilter::try_new(filter).map_err(|error| invalid(&error))?;
+) -> Result<Log, LogSetupError> {
+    let filter = EnvFilter::try_new(filter)?;
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let coloured = format == LogFormat::Text && !plain && std::io::stderr().is_terminal();
-    let queue = Queue::start(std::io::stderr()).map_err(|error| invalid(&error))?;
+    let coloured = format == LogFormat::Text && !plain && io::stderr().is_terminal();
+    let queue = Queue::start(io::stderr())?;
     let layer = LogLayer::new(format, coloured, own, queue.clone());
     let subscriber = tracing_subscriber::registry().with(filter).with(layer);
-    subscriber.try_init().map_err(|error| invalid(&error))?;
+    subscriber.try_init()?;
     // The standard hook writes to standard error at once, which may block.
     std::panic::set_hook(Box::new(|panic| {
         let at = panic.location().map(ToString::to_string).unwrap_or_default();

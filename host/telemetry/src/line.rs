@@ -1,4 +1,4 @@
-//! How a log line looks: one line, flat, as text or as a JSON object.
+//! The format of a log line: one flat line, as text or as a JSON object.
 //!
 //! ```text
 //! 2026-11-01T10:00:00Z  WARN gristmill_serve::pipeline: plugin failed stage=pre request_id=7f ..
@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Spans have no names here: they carry fields, and a line has all fields of the spans around it.
-//! Clients and plugins bring some of the texts. Each text is cut, and escaped so that it ends
-//! neither its field nor its line; a plugin's message is quoted as a field's value is.
+//! Some of the texts come from clients and plugins. So each text is cut, and is escaped so that it
+//! cannot end its field or its line. A plugin's message is quoted like a field's value.
 
 use std::fmt::{Debug, Write as _};
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use crate::text::{CutText, Escape, is_plain};
 const MESSAGE_BYTES_MAX: usize = 8 << 10;
 const TEXT_BYTES_MAX: usize = 1 << 10;
 
-/// The target of records of the `log` crate, and the fields that they come with.
+/// The target of records of the `log` crate, and the names of their fields.
 const FOREIGN_TARGET: &str = "log";
 const FOREIGN_PREFIX: &str = "log.";
 
@@ -42,7 +42,7 @@ pub(crate) struct LogLayer {
     queue: Arc<Queue>,
 }
 
-/// A span's fields, as they stand in a line.
+/// A span's fields, in the form that a line has.
 struct SpanFields(String);
 
 impl LogLayer {
@@ -150,13 +150,13 @@ where
 struct Fields<'a> {
     line: &'a mut String,
     format: LogFormat,
-    /// Whether a plugin's line: its message is quoted, and its field `fields` is an object already,
-    /// in JSON.
+    /// Whether a plugin wrote the line. Then its message is quoted, and in JSON its field `fields`
+    /// is an object already.
     is_plugins: bool,
 }
 
 impl Fields<'_> {
-    /// Begin a field; false where the line is not to have it.
+    /// Begin a field. Returns false if the line must not have it.
     fn begin(&mut self, name: &str) -> bool {
         if name.starts_with(FOREIGN_PREFIX) {
             return false;
@@ -172,7 +172,8 @@ impl Fields<'_> {
             LogFormat::Json => {
                 let start = self.line.len();
                 let _ = write!(self.line, ",\"{name}\":");
-                // A span had it: quotes within values are escaped, so that this finds names only.
+                // An inner span has this field already. Quotes within values are escaped, so this
+                // search finds names only.
                 let (before, own) = self.line.split_at(start);
                 if before.contains(&own[1..]) {
                     self.line.truncate(start);
@@ -256,7 +257,7 @@ impl Visit for Fields<'_> {
     }
 }
 
-/// The target that a record of the `log` crate had.
+/// The original target of a record of the `log` crate.
 struct ForeignTarget(Option<String>);
 
 impl Visit for ForeignTarget {

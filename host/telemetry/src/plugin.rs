@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use crate::text::{CutText, Escape};
 
-/// The target of plugins' lines. Only in them the field `fields` is a [`PluginFields`]' text: an
-/// object in the line.
+/// The target of plugins' lines. In these lines, and in no others, the field `fields` is the text
+/// of [`PluginFields`], which becomes an object in the line.
 pub const PLUGIN_TARGET: &str = "plugin";
 
 /// The longest name, and the longest value, of a field, in bytes before they are escaped.
@@ -25,7 +25,7 @@ impl Default for PluginFields {
 }
 
 impl PluginFields {
-    /// Add a field, cut where it is too long. Returns false where the object has no room for it.
+    /// Add a field, cut if it is too long. Returns false if the object has no room for it.
     pub fn push(&mut self, name: &str, value: &str) -> bool {
         let before = self.0.len();
         self.0.truncate(before - 1);

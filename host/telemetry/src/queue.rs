@@ -1,10 +1,10 @@
 //! Lines on their way to standard error.
 //!
-//! Logging only appends to a buffer in memory; a separate thread writes the buffer out. While
-//! standard error is not read, that thread stands still, the buffer fills, and further lines are
-//! dropped and counted. Plugins' lines fill at most half of the buffer, with those that clients
-//! provoke at most three quarters of it: what the server has to say of itself, and of its
-//! operators, always finds the rest.
+//! Logging only appends to a buffer in memory; a separate thread writes the buffer out. If nobody
+//! reads standard error, that thread blocks, the buffer fills, and further lines are dropped and
+//! counted. Plugins' lines fill at most half of the buffer; together with lines that clients
+//! provoke they fill at most three quarters. So there is always room for lines about the server
+//! itself and its operators.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use parking_lot::{Condvar, Mutex};
 /// The most bytes of lines that wait to be written.
 const WAITING_BYTES_MAX: usize = 1 << 20;
 
-/// The memory of a buffer that is kept when it has been written, in bytes.
+/// The most memory of a written buffer that is kept for the next lines, in bytes.
 const KEPT_BYTES_MAX: usize = 64 << 10;
 
-/// How long the end of the process waits for the last lines.
+/// The longest time that the end of the process waits for the last lines.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(crate) struct Queue {
     state: Mutex<State>,
-    /// Lines have come, or have been written.
+    /// Signalled when lines have come or have been written.
     changed: Condvar,
 }
 
@@ -31,24 +31,24 @@ pub(crate) struct Queue {
 struct State {
     waiting: Vec<u8>,
     writing: bool,
-    /// Lines dropped in all, and those that no line has told of.
+    /// The number of dropped lines, and how many of them no line has reported yet.
     dropped: u64,
     untold: u64,
 }
 
-/// The origin of a line: who can cause it.
+/// Who can cause a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// The server itself and its operators.
     Own,
-    /// Anyone who sends requests.
+    /// Any client.
     Client,
-    /// A plugin writes it.
+    /// A plugin.
     Plugin,
 }
 
 impl Origin {
-    /// How full the buffer may be with such a line.
+    /// The most bytes in the buffer after such a line is added.
     fn bytes_max(self) -> usize {
         match self {
             Self::Own => WAITING_BYTES_MAX,
@@ -59,7 +59,7 @@ impl Origin {
 }
 
 impl Queue {
-    /// A queue whose lines a thread of its own writes to `output`.
+    /// A queue with a thread that writes its lines to `output`.
     pub(crate) fn start(output: impl Write + Send + 'static) -> io::Result<Arc<Self>> {
         let queue = Arc::new(Self { state: Mutex::default(), changed: Condvar::new() });
         let own = queue.clone();
@@ -67,7 +67,7 @@ impl Queue {
         Ok(queue)
     }
 
-    /// Take a line, or drop and count it.
+    /// Queue a line, or drop and count it.
     pub(crate) fn push(&self, line: &str, origin: Origin) {
         let mut state = self.state.lock();
         if state.waiting.len() + line.len() > origin.bytes_max() {
@@ -103,7 +103,7 @@ impl Queue {
             std::mem::swap(&mut state.waiting, &mut taken);
             state.writing = true;
             drop(state);
-            // If nothing can be written, the error cannot be reported either.
+            // There is no other place where this error could be reported.
             let _ = output.write_all(&taken);
             taken.clear();
             taken.shrink_to(KEPT_BYTES_MAX);
@@ -127,7 +127,7 @@ mod tests {
 
     use super::{Origin, Queue, WAITING_BYTES_MAX};
 
-    /// Says that it was asked to write, and does so once it may.
+    /// Signals `begun` when it is asked to write, and writes after `may`.
     struct Slow {
         begun: Sender<Vec<u8>>,
         may: Receiver<()>,

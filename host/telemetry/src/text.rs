@@ -1,4 +1,4 @@
-//! Texts of others: cut, and escaped.
+//! Cutting and escaping texts that clients and plugins wrote.
 
 use std::fmt::{self, Write};
 
@@ -8,15 +8,15 @@ const CUT: &str = " [cut]";
 /// The characters that are escaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Escape {
-    /// Characters that would end the line, or look like others than they are.
+    /// Characters that would end the line, or that look like other characters.
     Controls,
     /// Quotes and backslashes, too.
     Quoted,
-    /// The same as JSON has it.
+    /// As JSON requires it.
     Json,
 }
 
-/// Takes a text up to a length; who writes more is told to stop.
+/// Collects a text up to a length. Writing more is an error, so that the writer stops.
 pub(crate) struct CutText<'a> {
     line: &'a mut String,
     left: usize,
@@ -30,7 +30,7 @@ impl<'a> CutText<'a> {
         Self { line, left: most, escape, is_cut: false }
     }
 
-    /// Say where it was cut.
+    /// Append the mark if the text was cut.
     pub(crate) fn end(self) {
         if self.is_cut {
             self.line.push_str(CUT);
@@ -73,7 +73,7 @@ impl Write for CutText<'_> {
     }
 }
 
-/// Whether a field's value is told from what follows without quotes.
+/// Whether a field's value needs no quotes to be told from the next field.
 pub(super) fn is_plain(text: &str) -> bool {
     let plain = |byte: &u8| {
         byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b':' | b'/' | b'+' | b'-')

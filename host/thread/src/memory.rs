@@ -1,9 +1,9 @@
 //! The memory that native libraries allocate for one owner, counted and bounded.
 //!
-//! ONNX Runtime takes the memory of a session from the C library, aligned, and has no limit for it:
-//! from `aligned_alloc` since 1.31 (by way of C++'s `operator new`), before from `posix_memalign`.
-//! This module defines both for the whole process: the linker prefers a program's own symbol to the
-//! C library's, also for libraries that are loaded later. An allocation is counted if the calling
+//! ONNX Runtime takes the memory of a session from the C library and cannot limit it. It calls
+//! `aligned_alloc` since 1.31 (through C++'s `operator new`), and `posix_memalign` before. This
+//! module defines both for the whole process: the linker prefers a program's own symbol to the C
+//! library's, also for libraries that are loaded later. An allocation is counted if the calling
 //! thread works for an owner, and refused if it exceeds the owner's limit; the library turns that
 //! into an error of its own. Freed memory is not subtracted: the owner knows when all of it is
 //! free, and resets the count ([`NativeMemory::reset`]).
@@ -61,7 +61,7 @@ impl NativeMemory {
                 OWNER.set(self.0);
             }
         }
-        // Also where `work` panics, so that the pointer does not outlive the borrow.
+        // Also if `work` panics, so that the pointer does not outlive the borrow.
         let _restore = Restore(OWNER.replace(self));
         work()
     }
@@ -125,7 +125,7 @@ fn allocate(alignment: usize, bytes: usize) -> *mut c_void {
 mod tests {
     use super::*;
 
-    /// Allocates both ways, gives back, and says whether there was memory.
+    /// Allocates in both ways and frees again. Returns whether there was memory.
     fn allocates(bytes: usize) -> bool {
         let mut memory = ptr::null_mut();
         // SAFETY: a place for a pointer, and an alignment that is allowed.

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// on a kernel with 250 ticks a second. Older kernels ignore the slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// Threads that serve requests: the process's own priority, at once.
+    /// Threads that serve requests: the process's own priority, without a wait after they wake up.
     Serving,
     /// Long work: a tenth of a serving thread's share.
     Long,
@@ -53,7 +53,7 @@ fn set(nice: i32, slice: Duration) -> io::Result<()> {
         flags: u64,
         nice: i32,
         priority: u32,
-        /// Of an ordinary thread: its slice.
+        /// The slice of an ordinary thread.
         runtime_ns: u64,
         deadline_ns: u64,
         period_ns: u64,

@@ -1,4 +1,4 @@
-//! Failures injected at the border to the session.
+//! Failures that are injected in place of a session's.
 
 use std::cell::Cell;
 
@@ -9,7 +9,7 @@ use super::*;
 use crate::breaker::{FAULTS_MAX, OPEN_MAX, OPEN_MIN};
 use crate::options::ProviderKind;
 
-/// Fails while told to, and counts how often it was asked.
+/// Fails while it is told to, and counts its runs.
 #[derive(Clone, Default)]
 struct Scripted {
     fails: Arc<AtomicBool>,
@@ -81,7 +81,7 @@ fn the_next_provider_runs_what_the_best_one_fails_and_the_breaker_opens_and_prob
     assert_eq!(chain.provider(), Some("cuda"));
 }
 
-/// Panics whenever it is asked.
+/// Panics in each run.
 struct Panicking;
 
 impl Model for Panicking {

@@ -1,15 +1,17 @@
-//! Pinned memory, for CUDA: host memory that a session's device copies to and from directly.
+//! Pinned memory for CUDA: host memory that the GPU reads and writes directly.
 //!
-//! Batches are staged in it and outputs are bound to it. So both cross the bus at full speed, in
-//! the order of the session's stream, and nothing is copied a second time on the host.
+//! Batches are staged in pinned memory, and outputs are bound to it. Both are then copied at the
+//! full speed of the bus, in the order of the session's CUDA stream, and the host makes no second
+//! copy.
 //!
-//! Inputs are given to the run as they lie, and are not bound with `ort`'s `IoBinding`. For ONNX
-//! Runtime both are the same: it copies from pinned memory with `cudaMemcpyAsync` on the run's
-//! stream. But `ort` 2.0.0-rc.15 clones a borrowed tensor when it binds it to an input that the
-//! session wants on the processor, and that clone deadlocks. `ort` does not tell which inputs these
-//! are. Owned tensors would be safe, at the price of copying each batch again.
+//! Inputs are passed to the run as plain tensors. They are not bound with `ort`'s `IoBinding`,
+//! although ONNX Runtime would do the same with bound inputs: it copies from pinned memory with
+//! `cudaMemcpyAsync` on the run's stream. The reason is a fault in `ort` 2.0.0-rc.15. If the
+//! session wants an input on the processor, `ort` clones the borrowed tensor that is bound to it,
+//! and that clone deadlocks. `ort` does not say which inputs a session wants on the processor.
+//! Binding owned tensors would be safe, but would copy each batch once more.
 //!
-//! Not run on a GPU yet; the tests bind outputs to ordinary memory, through the same code.
+//! This code has not run on a GPU yet. The tests run it with ordinary memory.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -24,10 +26,10 @@ use crate::element_type::{unsupported, with_element_type};
 use crate::error::ProviderError;
 use crate::options::LoadOptions;
 
-/// Staging memory that a model keeps, at most: a few of its largest batches.
+/// The most staging memory that a model keeps: enough for a few of its largest batches.
 const RETAINED_BYTES_MAX: usize = 1 << 30;
 
-/// Pinned memory of the GPU that `options` name.
+/// Describes the pinned memory of the GPU in `options`.
 pub(super) fn memory(options: &LoadOptions) -> Result<MemoryInfo<'static>, ProviderError> {
     let device = match options.cuda_options.get("device_id") {
         Some(id) => {
@@ -39,7 +41,7 @@ pub(super) fn memory(options: &LoadOptions) -> Result<MemoryInfo<'static>, Provi
     Ok(MemoryInfo::new(AllocationDevice::CUDA_PINNED, device, kind, memory)?)
 }
 
-/// An allocator of such memory. Where there is no such memory, a warning says so.
+/// An allocator of `memory`. If it cannot allocate, this logs a warning and returns none.
 pub(super) fn allocator(session: &Session, memory: &MemoryInfo<'_>) -> Option<Allocator> {
     let tried = Allocator::new(session, memory.to_owned()).and_then(|allocator| {
         Tensor::<u8>::new(&allocator, [1_usize])?.try_extract_tensor::<u8>()?;
@@ -52,7 +54,7 @@ fn warn(error: &ort::Error) {
     tracing::warn!(%error, "no pinned memory: batches go to the device by way of ordinary memory");
 }
 
-/// A pool to stage batches in.
+/// A pool of buffers in which batches are staged.
 pub(super) fn staging(allocator: Allocator) -> BufferPool {
     let source = Source { allocator: Mutex::new(allocator), warned: AtomicBool::new(false) };
     BufferPool::of(source, RETAINED_BYTES_MAX)
@@ -92,9 +94,9 @@ impl AsMut<[u8]> for Block {
     }
 }
 
-/// Options for one run that bind each output whose shape is known beforehand. `rows` are the
-/// batch's, where the model's rows are dynamic. Each run binds anew, because the reader of an
-/// output keeps its memory.
+/// Options for one run. They bind each output whose shape is known before the run. `rows` is the
+/// batch's number of rows if the model's rows are dynamic, else none. Each run needs new options,
+/// because an output's memory belongs to its reader after the run.
 pub(super) fn bind(
     session: &Session,
     outputs: &[TensorInfo],
@@ -116,7 +118,8 @@ pub(super) fn bind(
     Ok(RunOptions::new()?.with_outputs(bound))
 }
 
-/// Zero memory that may hold earlier outputs: a model need not write all of it.
+/// Fill `memory` with zeros. It may hold earlier outputs, and a model may leave parts of it
+/// unwritten.
 fn zero(memory: &mut DynTensor, dtype: Dtype) -> ort::Result<()> {
     with_element_type!(dtype, Element => zero_of::<Element>(memory), other => match other {
         Dtype::Bfloat16 => zero_of::<half::bf16>(memory),

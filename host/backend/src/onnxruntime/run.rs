@@ -1,11 +1,13 @@
-//! The limit on the host's memory that the runs of one session take, and how a run is ended.
+//! The limit on the host memory that the runs of one session take, and how a run is ended.
 //!
-//! A session allocates from an arena of its own, which grows and is kept for the next run. ONNX
-//! Runtime has no limit for it, so its growth is counted where it reaches the C library
-//! ([`NativeMemory`]). Where a run finds no room although parts of the arena are unused, the arena
-//! gives these back, the count begins anew, and the run is repeated once. A part of the arena stays
-//! as long as an output lies in it; so outputs are taken out of the arena (copied) where their size
-//! is not bounded by the sizes of the inputs, or where half of the limit is taken.
+//! A session allocates from its own arena, which grows and is kept for the next run. ONNX Runtime
+//! cannot limit an arena, so its growth is counted where it calls the C library's allocator
+//! ([`NativeMemory`]). If a run goes over the limit, unused parts of the arena may be the reason.
+//! So the arena gives them back, the count starts again, and the run is repeated once.
+//!
+//! A part of the arena cannot be given back while an output lies in it. So outputs are copied out
+//! of the arena if the sizes of the inputs do not bound their size, or if half of the limit is
+//! taken.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -16,14 +18,13 @@ use gristmill_thread::NativeMemory;
 use ort::environment::ThreadManager;
 use ort::session::RunOptions;
 
-/// The run option of ONNX Runtime that names the arena which gives its free memory back when the
-/// run ends.
+/// A run option of ONNX Runtime: the named arena gives its free memory back when the run ends.
 const SHRINKAGE: (&str, &str) = ("memory.enable_memory_arena_shrinkage", "cpu:0");
 
 /// How a session's runs are limited.
 pub(super) struct Runs {
     keeping: RunOptions,
-    /// Options whose runs shrink the arena; none where the session has no arena.
+    /// Options with which a run shrinks the arena; none if the session has no arena.
     shrinking: Option<RunOptions>,
     is_steady: bool,
     memory: Arc<NativeMemory>,
@@ -31,15 +32,15 @@ pub(super) struct Runs {
     adopted: Pin,
 }
 
-/// Keeps an output in the session's memory. The session counts them.
+/// An output that lies in the session's memory holds one. Their number says whether any is left.
 #[derive(Clone, Default)]
 pub(super) struct Pin(Arc<()>);
 
-/// Properties on which it depends what a session keeps.
+/// Properties of a session that decide how much memory it keeps.
 pub(super) struct Keeping {
     /// Whether the session has an arena.
     pub(super) arena: bool,
-    /// Whether the sizes of its inputs say how much a run takes.
+    /// Whether the sizes of the inputs bound the memory of a run.
     pub(super) is_steady: bool,
 }
 
@@ -58,14 +59,14 @@ impl Runs {
         Ok(Self { keeping, shrinking, is_steady, memory, adopted })
     }
 
-    /// One run, through `attempt`, which gets the run's options and may keep outputs where they lie
-    /// if it is given a pin.
+    /// Run `attempt` within the limit, up to three times. It gets the options of the run. If it
+    /// gets a pin, it may leave outputs in the session's memory.
     pub(super) fn limited<T>(
         &self,
         mut attempt: impl FnMut(&RunOptions, Option<&Pin>) -> Result<T, ModelError>,
     ) -> Result<T, ModelError> {
         let Some(shrinking) = &self.shrinking else {
-            // Each allocation is given back by itself, so that only one run's count.
+            // Without an arena each allocation is freed by itself, so the count starts at each run.
             self.memory.reset();
             return self.counted(|| attempt(&self.keeping, Some(&self.adopted)));
         };
@@ -76,7 +77,7 @@ impl Runs {
         if !is_over_limit(&first) || !may_shrink {
             return first;
         }
-        // It most likely fails again. But a run with these options gives memory back when it ends.
+        // This run most likely fails, too. But with these options it gives memory back at its end.
         let second = self.counted(|| attempt(shrinking, None));
         self.memory.reset();
         if !is_over_limit(&second) {
@@ -85,7 +86,7 @@ impl Runs {
         self.counted(|| attempt(&self.keeping, None))
     }
 
-    /// A run whose options are its own: nothing is given back.
+    /// Run once within the limit, with options of the caller's choice.
     pub(super) fn counted<T>(
         &self,
         run: impl FnOnce() -> Result<T, ModelError>,
@@ -113,7 +114,7 @@ fn is_over_limit<T>(outcome: &Result<T, ModelError>) -> bool {
     outcome.as_ref().is_err_and(|error| error.kind == ModelErrorKind::OverLimit)
 }
 
-/// ONNX Runtime checks the flag before each operator, in loops in each turn.
+/// ONNX Runtime checks the flag before each operator, and in loops before each iteration.
 impl Interrupt for Runs {
     fn interrupt(&self) {
         for options in [Some(&self.keeping), self.shrinking.as_ref()].into_iter().flatten() {
@@ -132,7 +133,8 @@ impl Interrupt for Runs {
     }
 }
 
-/// An error of ONNX Runtime. It has no code for a lack of memory: only the texts tell.
+/// An error of ONNX Runtime. The runtime has no code for a lack of memory, so this one decision
+/// has to look at the text.
 pub(super) fn failed(error: impl Display) -> ModelError {
     let lacks =
         ["Failed to allocate memory", "bad_alloc", "bad allocation", "bad array new length"];
@@ -143,7 +145,7 @@ pub(super) fn failed(error: impl Display) -> ModelError {
     error
 }
 
-/// Makes the threads of a session. Their allocations count as the session's.
+/// Starts the threads of a session. What they allocate counts as the session's memory.
 pub(super) struct Threads(pub(super) Arc<NativeMemory>);
 
 impl ThreadManager for Threads {

@@ -1,5 +1,5 @@
-//! Bound outputs against ordinary ones, in ordinary memory: the code that CUDA takes with pinned
-//! memory.
+//! Compares bound outputs with those of ordinary runs. This is CUDA's code with ordinary memory in
+//! place of pinned memory.
 
 use ort::memory::MemoryInfo;
 
@@ -10,8 +10,7 @@ fn model(name: &str) -> Vec<u8> {
     std::fs::read(models().join(format!("{name}/{name}.onnx"))).unwrap()
 }
 
-/// An instance whose outputs are bound to what CUDA would have pinned, and a pool of the same
-/// memory.
+/// An instance whose outputs are bound to ordinary memory, and a pool of the same memory.
 fn bound(name: &str) -> (Instance, BufferPool) {
     let runtime = backends().onnxruntime.as_ref().unwrap();
     let cpu = ProviderKind::Cpu;
@@ -41,8 +40,7 @@ fn bound_outputs_are_those_of_an_ordinary_run_and_stay_so() {
             backends().load(&model(name), &options(ProviderKind::Cpu)).unwrap().instances.remove(0);
         let (mut instance, staging) = bound(name);
         let info = describe(&instance.session.inputs()[0]).unwrap();
-        // Of a few bytes, which are copied, and of many, which are kept; larger after smaller and
-        // back.
+        // Small batches are copied and large ones are kept; both orders occur.
         let batches = [1, 7, 5000, 3, 5000, 600, 2].into_iter().enumerate();
         let answers: Vec<_> = batches
             .map(|(seed, rows)| {
@@ -54,7 +52,7 @@ fn bound_outputs_are_those_of_an_ordinary_run_and_stay_so() {
             })
             .collect();
         assert!(instance.pinned.is_some(), "{name}: was not bound");
-        // Only now, when later batches had the chance to overwrite earlier ones.
+        // Compared at the end, because later batches could have overwritten earlier answers.
         for (bound, expected) in answers {
             assert!(bound.as_bytes() == expected.as_bytes(), "{name}, {} rows", bound.rows());
         }
@@ -65,7 +63,7 @@ fn bound_outputs_are_those_of_an_ordinary_run_and_stay_so() {
 fn outputs_of_other_shapes_than_the_model_says_are_not_bound() {
     let (mut instance, pool) = bound("ranker");
     let input_info = describe(&instance.session.inputs()[0]).unwrap();
-    // It is 1.
+    // The real dimension is 1.
     instance.outputs[0].dims[1] = Some(2);
     let outputs = instance.run(&[input(&pool, &input_info, 4, 0)]).unwrap();
     assert_eq!(outputs[0].shape(), [4, 1]);
@@ -85,7 +83,7 @@ fn an_input_handed_back_is_not_the_inputs_memory() {
     let mut model =
         backends().load(&onnx, &options(ProviderKind::Cpu)).unwrap().instances.remove(0);
     let pool = BufferPool::new(1 << 20);
-    // Of as many bytes as are kept, not copied, otherwise.
+    // Large enough that outputs are kept and not copied, if they are not an input's.
     let run = |value: f32, model: &mut Box<dyn Model>| {
         let values = vec![value; 64 * 128];
         let buffer = pool.copy_from(bytemuck::cast_slice(&values));

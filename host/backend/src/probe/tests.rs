@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 
-/// Remembers the shapes it was run on, and fails where told to.
+/// Remembers the shapes of its inputs, and fails if it is told to.
 struct Seen {
     shapes: Arc<Mutex<Vec<Vec<usize>>>>,
     fails: bool,

@@ -1,4 +1,4 @@
-//! The lane with models whose pace the test controls.
+//! Tests of the lane with models whose pace the test controls.
 
 mod endless;
 mod limits;
@@ -18,8 +18,8 @@ use gristmill_core::{
 use super::{Answered, Lane, Submission};
 use crate::{Full, LaneConfig, QueuePolicy, SubmitError};
 
-/// Doubles its input, but fails at -1 and panics at -2. Says how many rows each run has, and waits
-/// for leave to finish it.
+/// Doubles its input, but fails on -1 and panics on -2. Reports the rows of each run, and waits for
+/// permission to finish it.
 struct Gated {
     pool: BufferPool,
     started: Sender<usize>,
@@ -41,7 +41,7 @@ impl Model for Gated {
     }
 }
 
-/// A lane over one such model. What it is sent it does when told to.
+/// A lane over one such model. Each run ends when the test permits it.
 struct Bench {
     lane: Arc<Lane>,
     started: Receiver<usize>,
@@ -53,7 +53,7 @@ fn bench(max_batch_size: usize, queue_rows: usize) -> Bench {
     bench_with(LaneConfig::new(max_batch_size, queue_rows))
 }
 
-/// One input, one output, each of any size.
+/// A model with one input and one output, each of any size.
 fn info() -> ModelInfo {
     let info = |name: &str| TensorInfo {
         name: name.into(),
@@ -129,7 +129,7 @@ impl Bench {
         task
     }
 
-    /// The same for any submission, with all of its answer.
+    /// The same for any submission. Returns the whole answer.
     async fn enqueue(
         &self,
         submission: Submission,
@@ -220,7 +220,7 @@ async fn a_batch_that_fails_is_cut_in_half_until_only_the_guilty_fail() {
         good.push(bench.queue("a", &[value]).await);
     }
     let bad = bench.queue("b", &[-1.0]).await;
-    // The first run; all four, two and two, and the failing two by themselves.
+    // The runs: the first one; then all four, each half, and the failing two one by one.
     bench.finish(6);
     first.await.unwrap().unwrap();
     for (task, value) in good.into_iter().zip([2.0, 4.0, 6.0]) {
@@ -282,7 +282,7 @@ async fn deleted_tenants_are_forgotten_but_what_they_queued_is_answered() {
     assert_eq!(tenants().collect::<Vec<_>>(), ["first"]);
     let total = bench.lane.statistics().total;
     assert_eq!((total.success, total.rows), (2, 2));
-    // One of the same name is a newcomer.
+    // A new tenant of the same name starts afresh.
     bench.finish(1);
     let again = bench.submission("deleted", &[3.0], Duration::from_secs(60));
     bench.lane.submit(again).await.unwrap();
@@ -303,7 +303,7 @@ async fn a_request_that_cannot_be_answered_in_time_is_refused_at_the_door() {
     first.await.unwrap().unwrap();
     patient.await.unwrap().unwrap();
     assert_eq!(bench.lane.statistics().refused_early, 1);
-    // Nothing is in its way now: whatever was learned, it is tried.
+    // The instance is idle now, so the request is tried in spite of the estimate.
     bench.lane.shared.lock().forget_service_time();
     bench.lane.shared.lock().observe(1, Duration::from_secs(1));
     until("the instance is idle", || bench.lane.shared.lock().idle_instances() > 0).await;
@@ -311,7 +311,7 @@ async fn a_request_that_cannot_be_answered_in_time_is_refused_at_the_door() {
     bench.lane.submit(hurried()).await.unwrap();
 }
 
-/// The instance is busy throughout, so nothing but the timeout can answer.
+/// The instance is busy all the time, so only the timeout can answer.
 #[tokio::test(start_paused = true)]
 async fn what_is_queued_for_longer_than_its_timeout_is_told_at_once() {
     let level = QueuePolicy {
@@ -345,7 +345,7 @@ async fn higher_levels_go_first_and_unknown_ones_are_the_default() {
     let low = [submit(None, &[1.0]), submit(Some(3), &[1.0])];
     let urgent = submit(Some(1), &[2.0, 3.0]);
     until("four rows are queued", || bench.lane.statistics().queued_rows == 4).await;
-    // The first, then the two rows that are urgent.
+    // The first request runs, then the two urgent rows.
     bench.finish(3);
     urgent.await.unwrap().unwrap();
     assert!(low.iter().all(|low| !low.is_finished()));
@@ -360,7 +360,7 @@ async fn higher_levels_go_first_and_unknown_ones_are_the_default() {
 async fn a_full_batch_is_staged_while_the_instance_is_busy() {
     let bench = bench(2, 64);
     let first = bench.occupy().await;
-    // Long enough to be worth it.
+    // Long enough for staging to pay.
     bench.lane.shared.lock().set_staging_time(Duration::from_millis(1));
     let a = bench.queue("a", &[1.0]).await;
     let (lane, submission) =
@@ -368,16 +368,16 @@ async fn a_full_batch_is_staged_while_the_instance_is_busy() {
     let b = tokio::spawn(async move { lane.submit(submission).await });
     until("a batch is staged", || bench.lane.shared.lock().staged() > 0).await;
     assert_eq!(bench.lane.statistics().queued_rows, 0);
-    // One that is staged leaves: the other runs alone.
+    // The client of a staged request leaves: the other request runs alone.
     b.abort();
     assert!(b.await.unwrap_err().is_cancelled());
     bench.finish(2);
     first.await.unwrap().unwrap();
     assert_eq!(a.await.unwrap().unwrap(), [2.0]);
-    assert_eq!(bench.started.recv().unwrap(), 1, "whoever left cost no compute");
+    assert_eq!(bench.started.recv().unwrap(), 1, "a request whose client left costs no compute");
 }
 
-/// Echoes its input and says on which thread it ran.
+/// Returns its input and reports the thread on which it ran.
 struct Named {
     ran_on: Sender<Option<String>>,
 }
@@ -397,11 +397,11 @@ async fn short_batches_are_run_by_the_submitting_task() {
         Lane::new("named", info(), vec![Box::new(Named { ran_on })], config, pool.clone()).unwrap();
     let own = std::thread::current().name().map(str::to_owned);
     let run = || lane.submit(submission(&pool, "a", &[1.0], Duration::from_secs(60)));
-    // The first batch goes to the worker: how long it takes is not known yet.
+    // The first batch goes to the worker, because its time is not known yet.
     run().await.unwrap();
     assert_eq!(threads.recv().unwrap().as_deref(), Some("model-named"));
     until("the instance is idle", || lane.shared.lock().idle_instances() > 0).await;
-    // However long that took on this machine, it is learned that batches are short.
+    // Whatever time that took on this machine, the lane learns here that batches are short.
     lane.shared.lock().forget_service_time();
     lane.shared.lock().observe(1, Duration::from_micros(1));
     run().await.unwrap();

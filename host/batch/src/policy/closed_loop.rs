@@ -1,32 +1,35 @@
-//! Waiting a moment for clients that were just answered. Pure.
+//! Waiting a moment after a batch for the clients that it answered. Pure.
 //!
-//! Clients that send one request after the other come back right after their answer. If the
-//! instance took the few requests queued at that moment, it would run a small batch, a large one
-//! would form meanwhile, and so on by turns: half the throughput. So after a batch an instance
-//! waits for up to a tenth of that batch's time until as many rows are queued as were answered.
-//! Where that does not pay (others send at random), it is tried only now and then.
+//! A client in a closed loop sends its next request right after each answer. Suppose that an
+//! instance starts its next batch at once: then the batch is small, because the answered clients
+//! are not back yet. Their requests form a large batch meanwhile, then a small one follows, and so
+//! on. Throughput is halved. So an instance waits after a batch until the answered rows are queued
+//! again, but at most a tenth of the batch's time.
+//!
+//! If clients do not come back (they send at random times), waiting does not pay. It is then tried
+//! only once in a number of batches.
 
 use std::time::{Duration, Instant};
 
 use super::trial::Trial;
 
-/// Batches shorter than this do not wait: clients take about so long to come back.
+/// No waiting after batches that are shorter than this: clients take about this long to come back.
 const BATCH_TIME_MIN: Duration = Duration::from_micros(500);
 
-/// The part of a batch's time that is waited at most.
+/// The wait is at most the batch's time divided by this.
 const PART: u32 = 10;
 
-/// Below this part of the expected rows it did not pay.
+/// Waiting pays if at least this part of the expected rows came.
 const GAIN_MIN: f64 = 0.25;
 
-/// If it does not pay, it is tried again after this many batches.
+/// If waiting does not pay, it is tried again after this many batches.
 const TRY_EVERY: u32 = 32;
 
-/// Whether to wait for clients to come back, and the wait that goes on.
+/// Decides whether to wait for clients to come back, and holds the current wait.
 #[derive(Debug)]
 pub(super) struct ClosedLoop {
-    now: Option<Wait>,
-    /// The part of the expected rows that came, recency-weighted.
+    current: Option<Wait>,
+    /// The part of the expected rows that came: an average in which recent waits weigh more.
     gain: f64,
     trial: Trial,
 }
@@ -38,19 +41,20 @@ struct Wait {
     rows_expected: usize,
 }
 
-/// Rows around a batch that is about to be answered.
+/// Numbers of rows when a batch is about to be answered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct QueueRows {
-    /// Of the batch.
+    /// Rows of the batch.
     pub(super) answered: usize,
+    /// Rows in the queue.
     pub(super) queued: usize,
-    /// The most in a batch.
+    /// The most rows of a batch.
     pub(super) max: usize,
 }
 
 impl QueueRows {
-    /// The rows that are queued once the clients of the batch are back, as far as a batch takes
-    /// them.
+    /// The rows that will be queued when all clients of the batch are back, at most those of one
+    /// batch.
     fn expected(self) -> usize {
         self.max.min(self.queued + self.answered)
     }
@@ -58,36 +62,36 @@ impl QueueRows {
 
 impl Default for ClosedLoop {
     fn default() -> Self {
-        Self { now: None, gain: 1.0, trial: Trial::new(TRY_EVERY) }
+        Self { current: None, gain: 1.0, trial: Trial::new(TRY_EVERY) }
     }
 }
 
 impl ClosedLoop {
-    /// Whether to wait after a batch that takes `batch_time`. Asked once a batch: where it does not
-    /// pay, these are counted until it is tried again.
+    /// Whether to wait after a batch that takes `batch_time`. Call this once for each batch: it
+    /// counts the batches until waiting is tried again.
     pub(super) fn should_wait(&mut self, rows: QueueRows, batch_time: Duration) -> bool {
         let may_pay = batch_time >= BATCH_TIME_MIN && rows.expected() > rows.queued;
         may_pay && self.trial.should_try(self.gain >= GAIN_MIN)
     }
 
-    /// The batch was answered: wait. A wait that goes on already is not prolonged.
+    /// Begin a wait, because the batch was answered. If a wait is under way, it stays as it is.
     pub(super) fn begin(&mut self, now: Instant, rows: QueueRows, batch_time: Duration) {
         let (rows_before, rows_expected) = (rows.queued, rows.expected());
-        if self.now.is_none() && rows_expected > rows_before {
+        if self.current.is_none() && rows_expected > rows_before {
             self.trial.begin();
             let until = now + batch_time / PART;
-            self.now = Some(Wait { until, rows_before, rows_expected });
+            self.current = Some(Wait { until, rows_before, rows_expected });
         }
     }
 
-    /// Until when to wait while `queued` rows wait; none if there is no reason to.
+    /// The end of the wait while `queued` rows are queued; none if there is nothing to wait for.
     pub(super) fn until(&self, queued: usize) -> Option<Instant> {
-        self.now.filter(|wait| queued < wait.rows_expected).map(|wait| wait.until)
+        self.current.filter(|wait| queued < wait.rows_expected).map(|wait| wait.until)
     }
 
-    /// A batch is taken from `queued` rows.
+    /// End the wait, because the next batch is taken from `queued` rows.
     pub(super) fn end(&mut self, queued: usize) {
-        if let Some(wait) = self.now.take() {
+        if let Some(wait) = self.current.take() {
             let came = queued.saturating_sub(wait.rows_before) as f64;
             let expected = (wait.rows_expected - wait.rows_before) as f64;
             self.gain = 0.75 * self.gain + 0.25 * (came / expected).min(1.0);
@@ -108,8 +112,8 @@ mod tests {
         QueueRows { answered, queued, max: MAX }
     }
 
-    /// A batch of 8 rows is answered while `before` rows wait, and the next one is taken from
-    /// `after`: whether it was waited for.
+    /// A batch of 8 rows is answered while `before` rows are queued. The next batch is taken from
+    /// `after` queued rows. Returns whether there was a wait between them.
     fn waited(closed_loop: &mut ClosedLoop, before: usize, after: usize) -> bool {
         let waits = closed_loop.should_wait(rows(8, before), BATCH_TIME);
         if waits {
@@ -120,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenth_of_the_batchs_time_is_waited_until_as_many_are_back() {
+    fn it_waits_at_most_a_tenth_of_the_batchs_time_until_all_are_back() {
         let (mut closed_loop, now) = (ClosedLoop::default(), Instant::now());
         assert_eq!(closed_loop.until(0), None);
         assert!(closed_loop.should_wait(rows(8, 2), BATCH_TIME));
@@ -135,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_a_batch_takes_is_not_waited_for_nor_anything_after_a_short_batch() {
+    fn it_waits_neither_for_more_than_a_batch_nor_after_a_short_batch() {
         let (mut closed_loop, now) = (ClosedLoop::default(), Instant::now());
         assert!(closed_loop.should_wait(rows(8, MAX - 1), BATCH_TIME_MIN));
         assert!(!closed_loop.should_wait(rows(8, MAX), BATCH_TIME));
@@ -148,19 +152,19 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_comes_back_it_is_given_up_and_tried_now_and_then() {
+    fn if_nobody_comes_back_waiting_is_only_tried_again_from_time_to_time() {
         let mut closed_loop = ClosedLoop::default();
         let began = (0..100).take_while(|_| waited(&mut closed_loop, 2, 2)).count();
         assert!((1..20).contains(&began), "given up after {began}");
         let tried = (0..10 * TRY_EVERY).filter(|_| waited(&mut closed_loop, 2, 2)).count();
         assert!((9..=10).contains(&tried), "{tried}");
-        // One that pays is enough to take it up again.
+        // One wait that pays is enough to wait after each batch again.
         while !waited(&mut closed_loop, 2, 10) {}
         assert!((0..100).all(|_| waited(&mut closed_loop, 2, 10)));
     }
 
     #[test]
-    fn it_pays_where_a_part_comes_back() {
+    fn waiting_pays_if_enough_rows_come_back() {
         let mut closed_loop = ClosedLoop::default();
         assert!((0..100).all(|_| waited(&mut closed_loop, 0, 4)), "half of those answered");
         let mut closed_loop = ClosedLoop::default();

@@ -1,4 +1,4 @@
-//! A queued request as the policy sees it, and what becomes of it.
+//! A queued request as the policy sees it, and the decision about it.
 //!
 //! The request itself is opaque: the policy only passes it on.
 
@@ -8,17 +8,17 @@ use gristmill_core::Name;
 
 use crate::config::{LaneConfig, TimeoutAction};
 
-/// A queued request: what the policy needs to know of it, and the request itself.
+/// A queued request, with all that the policy needs to know about it.
 #[derive(Debug)]
 pub(crate) struct Entry<T> {
     pub(crate) tenant: Name,
-    /// The tenant's share of contended batches, against the weights of others.
+    /// The tenant's share of contended batches, relative to the weights of others.
     pub(crate) weight: u32,
     /// Its priority: 0 is served first.
     pub(crate) level: usize,
     pub(crate) rows: usize,
     pub(crate) bytes: usize,
-    /// Requests of equal keys fit one batch.
+    /// Requests with equal keys fit one batch.
     pub(crate) shape_key: u64,
     pub(crate) arrived: Instant,
     /// When its submitter stops waiting.
@@ -38,7 +38,7 @@ impl<T> Entry<T> {
         gone: &impl Fn(&T) -> bool,
     ) -> Verdict {
         let overstayed = self.timeout.is_some_and(|timeout| timeout <= now);
-        // There may be fewer levels by now than when it was queued, and ageing moved it up.
+        // There may be fewer levels now than when it was queued, and ageing may have moved it up.
         let level = self.level.min(config.levels.len() - 1);
         match config.levels[level].timeout_action {
             _ if gone(&self.item) => Verdict::Gone,

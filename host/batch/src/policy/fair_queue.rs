@@ -1,14 +1,15 @@
 //! One tier of the queue: fair queueing over tenants, by rows and weight. Pure.
 //!
-//! Each tenant has a virtual time: the rows it was served so far, over its weight. The least served
-//! tenant goes first. A tenant that comes back after a pause starts where the least served is: it
-//! has nothing saved up and goes first at once; one that took much and left comes back with what it
-//! took. (Start-time fair queueing. Deficit round robin, its better known kin, makes a newcomer
-//! wait for credit that others hold, and lets a request as large as a batch wait for one credit
-//! after the other.)
+//! Each tenant has a virtual time: the number of its served rows, divided by its weight. The tenant
+//! with the least virtual time goes first. A tenant that comes back after a pause starts at the
+//! least virtual time of the others, if its own is less. So it goes first at once, but cannot save
+//! up rows during the pause. A tenant that took much before its pause keeps its own virtual time.
 //!
-//! The least served tenant begins a batch and thereby decides its shape; the others add to it what
-//! has that shape and fits.
+//! This is start-time fair queueing. Deficit round robin is better known, but there a newcomer
+//! waits for the credit of others, and a request as large as a batch waits for several credits.
+//!
+//! The least served tenant begins a batch, and its request decides the shape. The other tenants add
+//! requests that have this shape and fit.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -17,21 +18,22 @@ use std::time::Instant;
 use super::entry::{Entry, QueuedEntry, Taken, Verdict};
 use super::limits::Usage;
 
-/// Empty queues of so many shapes a tenant are kept, so that a steady flow allocates nothing.
+/// The number of empty queues (one for each shape) that are kept for each tenant, so that a steady
+/// flow allocates nothing.
 const IDLE_SHAPES_MAX: usize = 4;
 
-/// What a row adds to the virtual time of a tenant of weight 1.
+/// The virtual time that one row adds to a tenant of weight 1.
 const ROW_TIME: u64 = 1_000_000;
 
-/// A batch that is being put together.
+/// A batch that is being formed.
 pub(super) struct Forming<'a, T> {
-    /// Its shape, once a request has begun it.
+    /// Its shape; none until its first request.
     pub(super) shape: Option<u64>,
-    /// Rows for which it still has room.
+    /// The rows that it still has room for.
     pub(super) room: usize,
-    /// Shapes that may begin it; none standing for any.
+    /// The shapes that may begin it. None means all.
     pub(super) ready: &'a Option<Vec<u64>>,
-    /// The rows a batch of a shape takes.
+    /// The most rows of a batch of a shape.
     pub(super) room_of: &'a dyn Fn(u64) -> usize,
     pub(super) usage: &'a mut Usage,
     /// Decides about an entry, given the rows queued in all.
@@ -39,7 +41,7 @@ pub(super) struct Forming<'a, T> {
     pub(super) taken: &'a mut Taken<T>,
     /// Tenants whose next request did not fit. Their requests in lower tiers must not overtake it.
     pub(super) blocked: Vec<usize>,
-    /// Entries that overstayed their timeout and go to the next tier.
+    /// Entries whose timeout has passed and that go to the next tier.
     pub(super) delayed: Vec<QueuedEntry<T>>,
 }
 
@@ -52,13 +54,13 @@ pub(super) struct FairQueue<T> {
     active: Vec<usize>,
     /// The virtual time of the tenant that was served last.
     now: u64,
-    /// Tenants that can add to the batch that is being put together, the least served first.
+    /// Tenants that can add to the batch that is being formed, the least served first.
     adding: BinaryHeap<Reverse<Precedence>>,
     requests: usize,
     rows: usize,
 }
 
-/// Which tenant goes first: the smallest, compared field by field.
+/// The rank of a tenant: the smallest goes first, compared field by field.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Precedence {
     /// Virtual time.
@@ -73,8 +75,8 @@ struct Share<T> {
     weight: u64,
     /// Its virtual time.
     served: u64,
-    /// Whether it was served since it last had nothing queued. Among equals one that was not goes
-    /// first.
+    /// Whether it was served since it last had nothing queued. Of tenants with equal virtual time,
+    /// one that was not served goes first.
     seen: bool,
     queues: Vec<ShapeQueue<T>>,
     rows: usize,
@@ -119,8 +121,8 @@ impl<T> FairQueue<T> {
         self.shares.get(tenant).map_or(0, |share| share.rows)
     }
 
-    /// How many rows are served before the next that the tenant queues here: its own, and of each
-    /// other tenant as many as its weight is worth against those.
+    /// The number of rows that are served before the next row that the tenant queues here: its own
+    /// rows, and rows of each other tenant in proportion to its weight.
     pub(super) fn rows_before(&self, tenant: usize, weight: u32) -> usize {
         let own = self.rows_of(tenant);
         let others = self.active.iter().filter(|index| **index != tenant).map(|index| {
@@ -131,7 +133,7 @@ impl<T> FairQueue<T> {
         own + others.sum::<usize>()
     }
 
-    /// How many shapes the tenant has queued here, but for `key`.
+    /// The number of shapes that the tenant has queued here, without `key`.
     pub(super) fn shapes_beside(&self, tenant: usize, key: u64) -> usize {
         let Some(share) = self.shares.get(tenant).filter(|share| share.queues.len() > 1) else {
             return 0;
@@ -165,7 +167,7 @@ impl<T> FairQueue<T> {
         share.push(queued);
     }
 
-    /// Add entries of this tier to the batch, as far as it has room.
+    /// Add entries of this tier to the batch until it has no more room.
     pub(super) fn fill(&mut self, forming: &mut Forming<'_, T>) {
         if self.requests == 0 {
             return;
@@ -179,7 +181,7 @@ impl<T> FairQueue<T> {
                 self.offer(self.active[index], shape, forming);
             }
             while let Some(Reverse(Precedence { tenant, .. })) = self.adding.pop() {
-                // The room may have shrunk since it was offered.
+                // The room may have become smaller since the tenant was put on the list.
                 if self.shares[tenant].cost(shape).is_some_and(|rows| rows <= forming.room) {
                     self.serve(tenant, shape, forming);
                 }
@@ -189,7 +191,8 @@ impl<T> FairQueue<T> {
         self.forget_idle();
     }
 
-    /// Find the least served tenant with something that may begin a batch, and begin it.
+    /// Find the least served tenant with a request that may begin a batch, and begin the batch with
+    /// it.
     fn begin(&mut self, forming: &mut Forming<'_, T>) {
         self.adding.clear();
         let shares = &self.shares;
@@ -211,7 +214,7 @@ impl<T> FairQueue<T> {
         }
     }
 
-    /// Let the tenant add to the batch, if it has something that fits.
+    /// Add the tenant's next request to the batch, if one fits.
     fn offer(&mut self, tenant: usize, shape: u64, forming: &mut Forming<'_, T>) {
         if forming.room == 0 || forming.blocked.contains(&tenant) {
             return;
@@ -236,7 +239,7 @@ impl<T> FairQueue<T> {
         }
     }
 
-    /// Take out the entries before the tenant's next request of `shape` that are not to be served.
+    /// Remove the entries that must not be served before the tenant's next request of `shape`.
     fn drop_dead(&mut self, tenant: usize, shape: u64, forming: &mut Forming<'_, T>) {
         while let Some(queued) = self.shares[tenant].head(shape) {
             match (forming.verdict)(&queued.entry, forming.usage.rows()) {
@@ -269,8 +272,8 @@ impl<T> FairQueue<T> {
         Some(queued)
     }
 
-    /// Take out the entries that are in this tier since `before` or longer, in the order of each
-    /// queue.
+    /// Remove the entries that have been in this tier since `before` or longer, in the order of
+    /// each queue.
     pub(super) fn take_older(&mut self, before: Instant) -> Vec<QueuedEntry<T>> {
         let mut older = Vec::new();
         for index in 0..self.active.len() {
@@ -287,7 +290,7 @@ impl<T> FairQueue<T> {
         older
     }
 
-    /// Take out every entry that is not to be served; the expired ones go to `expired`.
+    /// Remove all entries that must not be served. The expired ones go to `expired`.
     pub(super) fn sweep(
         &mut self,
         verdict: &impl Fn(&Entry<T>) -> Verdict,
@@ -319,14 +322,14 @@ impl<T> FairQueue<T> {
         self.forget_idle();
     }
 
-    /// Forget what the tenant was served. It has nothing queued.
+    /// Forget the tenant's virtual time. It must have nothing queued.
     pub(super) fn forget(&mut self, tenant: usize) {
         if let Some(share) = self.shares.get_mut(tenant) {
             *share = Share::default();
         }
     }
 
-    /// How many tenants have a place here, forgotten ones among them.
+    /// The number of tenants with a place here, including forgotten ones.
     #[cfg(test)]
     pub(super) fn shares_known(&self) -> usize {
         self.shares.len()
@@ -376,7 +379,7 @@ impl<T> Share<T> {
         self.head(key).map(|queued| queued.entry.rows)
     }
 
-    /// The shape of the request that waits longest, of those that may begin a batch.
+    /// The shape of the oldest request that may begin a batch.
     fn oldest(&self, ready: impl Fn(u64) -> bool) -> Option<u64> {
         let heads = self.queues.iter().filter(|queue| ready(queue.key));
         let heads =

@@ -1,18 +1,18 @@
-//! Letting others join before a submitting task runs a short batch itself. Pure.
+//! Letting other requests join before a submitting task runs a short batch itself. Pure.
 //!
-//! Requests come in bursts: one look at the sockets brings several, whose tasks then run one after
-//! the other on the same thread. If each ran its own rows at once there would be no batches. So a
-//! task that may lead lets the runtime's other tasks go first, once: requests that they submit join
-//! its batch. If no request joins, that is tried only now and then.
+//! Requests come in bursts: reading the sockets once brings several requests, whose tasks then run
+//! one after the other on the same thread. If each task ran its own rows at once, there would be no
+//! batches. So a task that may lead first yields once to the runtime's other tasks. Requests that
+//! they submit join its batch. If no requests join, this is tried only from time to time.
 
 use std::time::{Duration, Instant};
 
 use super::trial::Trial;
 
-/// After this many times without a joining request it does not pay.
+/// After this many times in a row without a joining request, gathering does not pay.
 const ALONE_MAX: u32 = 4;
 
-/// If it does not pay, it is tried once in this many requests.
+/// If gathering does not pay, it is tried once in this many requests.
 const TRY_EVERY: u32 = 64;
 
 /// If the gathering task is delayed longer than this, the next submitter leads.
@@ -24,7 +24,7 @@ pub(crate) struct Gather {
     /// The number of consecutive times without a joining request.
     alone: u32,
     trial: Trial,
-    /// Since when a task lets others go first.
+    /// The time since which a task has let others go first.
     since: Option<Instant>,
 }
 

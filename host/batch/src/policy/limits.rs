@@ -1,6 +1,6 @@
-//! The limits of the queue, and what is queued: in all and by tenant.
+//! The limits of the queue, and the queued rows and bytes, in all and for each tenant.
 //!
-//! Invariant: a tenant's index means that tenant for as long as it has something queued.
+//! Invariant: an index belongs to the same tenant as long as that tenant has requests queued.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::config::{LaneConfig, QueueLimits};
 /// The limit that keeps a request out of the queue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Full {
-    /// That of the whole queue.
+    /// The limit of the whole queue.
     #[error("the model's queue is full: {queued} of {max} {unit}")]
     Lane {
         /// What is queued.
@@ -22,7 +22,7 @@ pub enum Full {
         /// The unit: rows, bytes or shapes.
         unit: &'static str,
     },
-    /// That of one tenant.
+    /// The limit of one tenant.
     #[error("the tenant's part of the model's queue is full: {queued} of {max} {unit}")]
     Tenant {
         /// What is queued.
@@ -32,7 +32,7 @@ pub enum Full {
         /// The unit: rows, bytes or shapes.
         unit: &'static str,
     },
-    /// That of one priority level.
+    /// The limit of one priority level.
     #[error("the queue of this priority level is full: {requests} of {max} requests")]
     Level {
         /// Requests queued.
@@ -42,13 +42,13 @@ pub enum Full {
     },
 }
 
-/// Rows and bytes queued. Tenants have an index, which they keep until they are forgotten.
+/// The queued rows and bytes. Each tenant has an index, which it keeps until it is forgotten.
 #[derive(Debug, Default)]
 pub(super) struct Usage {
     all: Load,
     by_name: HashMap<Name, usize>,
     tenants: Vec<Load>,
-    /// Indices that no tenant has.
+    /// Indices that belong to no tenant.
     free: Vec<usize>,
 }
 
@@ -115,8 +115,8 @@ impl Usage {
         index
     }
 
-    /// Forget the tenants that are not to be kept and have nothing queued; returns their indices,
-    /// which others may get.
+    /// Forget the tenants that are not to be kept and have nothing queued. Returns their indices,
+    /// which other tenants may get.
     pub(super) fn retain(&mut self, keep: impl Fn(&Name) -> bool) -> Vec<usize> {
         let Self { by_name, tenants, free, .. } = self;
         let mut forgotten = Vec::new();

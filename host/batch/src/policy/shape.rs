@@ -1,7 +1,7 @@
 //! Which requests fit one batch.
 //!
-//! The rest of the policy knows a shape only by its key. Two shapes with equal keys would meet in
-//! one batch, which fails to be copied together and is bisected.
+//! The rest of the policy knows a shape only by its key. If two shapes had equal keys, they could
+//! come into one batch. Copying that batch together would fail, and it would be bisected.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};

@@ -1,4 +1,5 @@
-//! Properties over random arrivals in simulated time. Each property sees at least 10^5 arrivals.
+//! Properties of the policy over random arrivals in simulated time. Each is checked with at least
+//! 10^5 arrivals.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -47,7 +48,7 @@ fn arrival() -> impl Strategy<Value = Arrival> {
     )
 }
 
-/// Some 250 arrivals a case.
+/// About 250 arrivals for each case.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         5 => arrival().prop_map(Step::Push),
@@ -63,7 +64,7 @@ struct Item {
     gone: bool,
 }
 
-/// The level that delays what overstays; the others reject it.
+/// The level that delays requests after their timeout. The other levels reject them.
 const DELAYING: usize = 1;
 
 fn config() -> LaneConfig {
@@ -116,9 +117,13 @@ fn rows(entries: &[Entry<Item>]) -> usize {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
-    /// Every request that is admitted comes out exactly once, in a batch in time, as expired, or
-    /// not at all where nobody waits; batches have one shape and at most the maximum's rows; order
-    /// is kept within tenant, level and shape but for what overstayed; the queue's limits hold.
+    /// The rules for requests and batches:
+    /// - an admitted request comes out exactly once: in a batch before its deadline, or as expired;
+    ///   it may be dropped if its client is gone;
+    /// - a batch has one shape and at most `max_batch_size` rows;
+    /// - requests of one tenant, level and shape keep their order, except those that were delayed
+    ///   after their timeout;
+    /// - the queue's limits hold.
     #[test]
     fn nothing_is_lost_and_batches_keep_the_rules(steps in steps()) {
         let config = config();
@@ -176,8 +181,8 @@ proptest! {
         }
     }
 
-    /// A sweep takes out what is gone or expired, and nothing else; what stays comes out in
-    /// batches.
+    /// A sweep removes the requests that are gone or expired, and no others. The others come out in
+    /// batches later.
     #[test]
     fn a_sweep_takes_out_the_dead_only(
         arrivals in prop::collection::vec(arrival(), 200..260), ms in 1..80_u64,
@@ -215,8 +220,8 @@ proptest! {
         prop_assert_eq!(served, alive);
     }
 
-    /// Tenants that always have something queued get rows in the ratio of their weights, whatever
-    /// the sizes of their requests.
+    /// Tenants that always have requests queued get rows in proportion to their weights. The sizes
+    /// of their requests do not matter.
     #[test]
     fn backlogged_tenants_share_by_weight(
         weights in prop::array::uniform3(1..=4_u32),
@@ -252,8 +257,9 @@ proptest! {
         }
     }
 
-    /// However much others have queued, a tenant that had nothing queued is in the next batch,
-    /// whatever its shape, or in the one after where another was served as little.
+    /// The first request of a tenant with nothing queued is in one of the next two batches. It does
+    /// not matter how much others have queued, or which shape it has. It may miss the next batch
+    /// only if another tenant was served as little.
     #[test]
     fn a_flood_delays_nobody(
         flood in prop::collection::vec((0..2_usize, 1..=16_usize, 0..2_u64), 200..250),
@@ -280,8 +286,8 @@ proptest! {
         prop_assert!(served(&mut policy) || served(&mut policy));
     }
 
-    /// A higher level is served first, and ageing lets every level be served in the end, although
-    /// the highest never runs dry.
+    /// A higher level is served first. Because of ageing, each level is served in the end, even if
+    /// the highest level always has requests.
     #[test]
     fn levels_are_strict_but_none_starves(arrivals in prop::collection::vec(1..LEVELS, 20..40)) {
         let mut policy = Policy::new(LaneConfig {
@@ -316,10 +322,11 @@ proptest! {
         }
     }
 
-    /// With a queue delay a batch is due exactly when a preferred size is filled or its oldest
-    /// request has waited for the delay, for each shape by itself; and it is the largest preferred
-    /// size that the queue fills. What is gone fills its place until it is met; it is never in a
-    /// batch, and nobody waits longer for it.
+    /// With a queue delay, a batch is due exactly when the queue fills a preferred size, or when
+    /// its oldest request has waited for the delay. Each shape is judged by itself. The batch has
+    /// the largest preferred size that the queue fills. A request whose client is gone counts as
+    /// queued until the policy looks at it. It is never in a batch, and no other request waits
+    /// longer because of it.
     #[test]
     fn delays_are_exact_and_preferred_sizes_win(
         gaps in prop::collection::vec((0..400_u64, 0..2_u64, prop::bool::weighted(0.2)), 200..260),
@@ -334,7 +341,7 @@ proptest! {
         });
         let start = Instant::now();
         let at = |us: u64| start + Duration::from_micros(us);
-        // When each arrived, and whether it is gone.
+        // Of each request: its arrival in microseconds, and whether its client is gone.
         let mut queued: [VecDeque<(u64, bool)>; 2] = Default::default();
         let drop_gone = |queue: &mut VecDeque<(u64, bool)>| {
             while queue.pop_front_if(|(_, gone)| *gone).is_some() {}
@@ -342,7 +349,7 @@ proptest! {
         let mut now_us = 0;
         for (id, (gap_us, shape, gone)) in gaps.iter().enumerate() {
             let until = now_us + gap_us;
-            // Everything that falls due before the next arrival.
+            // Take all batches that are due before the next arrival.
             loop {
                 let due_us = queued.iter().filter_map(|queue| {
                     let (oldest, _) = queue.front()?;
@@ -362,7 +369,7 @@ proptest! {
                             let fits = PREFERRED.iter().rev().find(|size| **size <= queue.len());
                             *fits.unwrap_or(&max)
                         });
-                        // The first of each shape is looked at to begin the batch.
+                        // To begin a batch, the policy looks at the first request of each shape.
                         queued.iter_mut().for_each(drop_gone);
                         if let Some(first) = batch.first() {
                             let shape = first.shape_key as usize;
@@ -398,8 +405,8 @@ proptest! {
     }
 }
 
-/// What waits ahead of a request, as it is estimated, never leaves out what its level and those
-/// above hold of its own tenant, nor counts more than is there.
+/// The estimate of the rows ahead of a request counts all rows of its own tenant in its level and
+/// above. It never counts more rows of others than are queued.
 #[test]
 fn rows_ahead_are_the_tenants_share() {
     let levels = vec![QueuePolicy::default(); 2];
@@ -433,7 +440,8 @@ fn rows_ahead_are_the_tenants_share() {
     assert_eq!(policy.rows_ahead(&tenant(1), 1, 0), 0);
 }
 
-/// A tenant that is not kept is forgotten once it has nothing queued, and another takes its place.
+/// A tenant that is not retained is forgotten when it has nothing queued. Another tenant then uses
+/// its place in the tables.
 #[test]
 fn tenants_that_are_not_kept_are_forgotten_and_their_places_used_again() {
     let mut policy = Policy::new(LaneConfig::new(4, 100_000));
@@ -455,7 +463,7 @@ fn tenants_that_are_not_kept_are_forgotten_and_their_places_used_again() {
         push(&mut policy, 2 * round, &deleted, 4);
         push(&mut policy, 2 * round + 1, "stays", 1);
         policy.retain_tenants(|name| name.as_str() == "stays");
-        assert_eq!(policy.usage.known(), 2, "what has something queued is not forgotten");
+        assert_eq!(policy.usage.known(), 2, "a tenant with queued requests is not forgotten");
         take(&mut policy, now);
         take(&mut policy, now);
         assert_eq!(policy.queued_rows(), 0);
@@ -466,7 +474,7 @@ fn tenants_that_are_not_kept_are_forgotten_and_their_places_used_again() {
 }
 
 #[test]
-fn what_is_queued_stays_queued_under_other_settings() {
+fn queued_requests_stay_queued_when_the_settings_change() {
     let now = Instant::now();
     for levels in [1, 2, 5] {
         let mut policy = Policy::new(config());
@@ -490,7 +498,7 @@ fn what_is_queued_stays_queued_under_other_settings() {
         let fewer = LaneConfig { levels: vec![QueuePolicy::default(); levels], ..config() };
         assert!(policy.configure(&fewer, now));
         assert!(!policy.configure(&fewer, now), "nothing differs");
-        // A submitter that knows three levels.
+        // A submitter that still knows three levels.
         push(&mut policy, LEVELS - 1, 6);
         let size = Size { rows: 1, bytes: 1, shape_key: 0 };
         assert_eq!(policy.admits(&tenant(0), LEVELS - 1, &size), Ok(()));
@@ -503,7 +511,7 @@ fn what_is_queued_stays_queued_under_other_settings() {
 }
 
 #[test]
-fn other_limits_hold_for_what_is_queued_already() {
+fn changed_limits_apply_at_once() {
     let now = Instant::now();
     let mut policy = Policy::<usize>::new(LaneConfig::new(4, 100));
     let size = Size { rows: 3, bytes: 1, shape_key: 0 };
@@ -513,7 +521,7 @@ fn other_limits_hold_for_what_is_queued_already() {
 }
 
 #[test]
-fn what_aged_into_a_higher_level_is_served_under_fewer_levels() {
+fn requests_that_aged_into_a_higher_level_are_served_when_there_are_fewer_levels() {
     let now = Instant::now();
     let mut policy = Policy::new(config());
     for item in 0..6 {
@@ -530,7 +538,7 @@ fn what_aged_into_a_higher_level_is_served_under_fewer_levels() {
             item,
         });
     }
-    // Two batches of one row, each after the ageing time: the rest moves up.
+    // After each ageing time one row is taken, and the rest moves up one level.
     let one = LaneConfig { max_batch_size: 1, ..config() };
     policy.configure(&one, now);
     let mut taken = Taken::default();

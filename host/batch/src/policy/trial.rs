@@ -1,9 +1,9 @@
-//! When to try again what did not pay. Pure.
+//! When to try again something that did not pay. Pure.
 //!
-//! `gather` and `closed_loop` each wait for requests that may come. Each measures by itself whether
-//! that pays, and asks here whether to try although it does not.
+//! `gather` and `closed_loop` each wait for requests that may come. Each measures whether that
+//! pays. If it does not, this decides when to try again.
 
-/// Counts how often something that does not pay was left out since it was last tried.
+/// Counts how often something was left out since the last trial, because it does not pay.
 #[derive(Debug)]
 pub(super) struct Trial {
     every: u32,
@@ -11,19 +11,20 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// While it does not pay, try once after `every` times that it was left out.
+    /// While it does not pay, try once after it was left out `every` times.
     pub(super) fn new(every: u32) -> Self {
         Self { every, skipped: 0 }
     }
 
-    /// Whether to try now: while it `pays`, and else now and then. Counts the times it is left out.
+    /// Whether to try now: always while it `pays`, else once in a number of times. Counts the times
+    /// that it is left out.
     pub(super) fn should_try(&mut self, pays: bool) -> bool {
         let tries = pays || self.skipped >= self.every;
         self.skipped += u32::from(!tries);
         tries
     }
 
-    /// It is tried now: count anew.
+    /// Start to count again, because it is tried now.
     pub(super) fn begin(&mut self) {
         self.skipped = 0;
     }

@@ -5,7 +5,7 @@ use gristmill_core::{ModelError, Tensor};
 
 use super::*;
 
-/// Counts what it is told.
+/// Counts the orders that it gets.
 #[derive(Default)]
 struct Told {
     interrupted: AtomicUsize,

@@ -1,6 +1,6 @@
-//! Requests on their way into the queue, and out of it if their submitters are gone.
+//! Putting requests into the queue, and removing those whose submitters are gone.
 //!
-//! A request that could not be answered before its deadline is refused here and not queued.
+//! A request that cannot be answered before its deadline is refused here and not queued.
 
 use std::time::{Duration, Instant};
 
@@ -14,11 +14,11 @@ use crate::policy::{Entry, Size};
 use crate::split::{Part, Parts};
 use crate::ticket::{Waiting, ticket};
 
-/// A full queue is searched for dead entries at most this often.
+/// The least time between two searches of a full queue for dead entries.
 const SWEEP_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Up to one in so many of the queued requests may be dropped, and still count, before the queue is
-/// searched.
+/// The queue is searched for dead entries when at least one in this many of its requests was
+/// dropped.
 const DROPPED_SHARE: usize = 8;
 
 /// A request that arrives at the queue.
@@ -28,7 +28,7 @@ pub(crate) struct Arrival<'a> {
     pub(crate) level: usize,
     /// How long it may be queued.
     pub(crate) timeout: Option<Duration>,
-    /// Of all its parts.
+    /// The rows of all parts.
     pub(crate) size: Size,
     pub(crate) at: Instant,
     pub(crate) deadline: Instant,
@@ -69,8 +69,8 @@ impl LockedState<'_> {
         Ok(waiting)
     }
 
-    /// A submitter dropped its request, or got an error for a part of it: take dead entries out
-    /// once there are enough of them, and wake a worker where the submitting task was to lead.
+    /// A submitter dropped its request, or got an error for a part of it. Remove dead entries if
+    /// there are enough of them. If the submitting task was going to lead, wake a worker.
     pub(crate) fn forget_dropped(&mut self, now: Instant) {
         self.state.dropped += 1;
         if self.state.dropped * DROPPED_SHARE >= self.state.policy.queued_requests() {
@@ -79,7 +79,7 @@ impl LockedState<'_> {
         self.wake_worker(now);
     }
 
-    /// Check whether the request may wait and can be answered in time; count it if not.
+    /// Check whether the request may wait and can be answered in time. If not, count it as refused.
     fn admit(&mut self, arrival: &Arrival<'_>) -> Result<(), SubmitError> {
         let mut admitted = self.check(arrival);
         let may_sweep = self.state.swept_at.is_none_or(|at| arrival.at - at >= SWEEP_INTERVAL);
@@ -105,8 +105,8 @@ impl LockedState<'_> {
         }
     }
 
-    /// When a request that arrives now is expected to be answered. None if nothing was learned yet,
-    /// or if it would be served at once: then it is always worth trying.
+    /// The expected time of the answer to a request that arrives now. None if nothing was learned
+    /// yet, or if an instance would take it at once: then it is always admitted.
     fn expected(&self, arrival: &Arrival<'_>) -> Option<Duration> {
         let Arrival { tenant, weight, level, size: Size { rows, .. }, at, .. } = *arrival;
         let max = self.lane.max_batch_size;
@@ -126,7 +126,7 @@ impl LockedState<'_> {
         Some(until_idle + full + last)
     }
 
-    /// Take dead entries out of the queue. Costs time for each queued request.
+    /// Remove dead entries from the queue. Takes time for each queued request.
     fn sweep(&mut self, now: Instant) {
         (self.state.swept_at, self.state.dropped) = (Some(now), 0);
         let expired = self.state.policy.sweep(now, |job| job.reply.is_gone());

@@ -1,6 +1,6 @@
-//! What tests look at and set in a lane's state.
+//! Access for tests to a lane's state.
 //!
-//! Only in tests, so that the fields stay private to `state`.
+//! Compiled only for tests, so that the fields stay private to `state`.
 
 use std::time::{Duration, Instant};
 
@@ -48,8 +48,8 @@ impl LockedState<'_> {
         self.check(arrival)
     }
 
-    /// Take the next batch at `now` and an idle instance for it, which is busy until the time that
-    /// `end` says; none if nothing is queued or no instance is idle.
+    /// Take the next batch at `now` and an idle instance for it. The instance is busy until the
+    /// time that `end` returns. None if nothing is queued or no instance is idle.
     pub(crate) fn simulate(
         &mut self,
         now: Instant,

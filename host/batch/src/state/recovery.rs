@@ -2,7 +2,6 @@
 //!
 //! The changes that `watch` makes, and the return of an instance whose run was given up.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -11,11 +10,13 @@ use gristmill_core::Model;
 use super::LockedState;
 use crate::running::{Instance, Lost};
 use crate::sync::{now, spawn};
+use crate::upkeep::Refusal;
 
 impl LockedState<'_> {
-    /// The watching thread waits: for a run to begin if nothing runs, else for `time`.
+    /// Let the watching thread wait: until a run begins if nothing runs, else for `time`.
     pub(crate) fn wait_to_watch(mut self, time: Duration) -> Self {
-        // In a closed lane the rest of the queue may be dropped without ever running.
+        // In a closed lane the rest of the queue may be dropped and never run, so the thread must
+        // not wait for it.
         let is_idle = self.state.running.is_empty() && !self.state.closed;
         self.state.unwatched = is_idle;
         let Self { lane, state } = self;
@@ -25,7 +26,7 @@ impl LockedState<'_> {
         Self { lane, state }
     }
 
-    /// Whether nothing runs that could be given up.
+    /// Whether no batch runs.
     pub(crate) fn is_idle(&self) -> bool {
         self.state.running.is_empty()
     }
@@ -47,13 +48,13 @@ impl LockedState<'_> {
     }
 
     /// Refuse all requests because of lost runs, until one of these ends.
-    pub(crate) fn refuse_for_lost(&mut self, why: &str) {
+    pub(crate) fn refuse_for_lost(&mut self, why: Refusal) {
         self.state.has_lost_too_many = true;
         self.refuse(why);
     }
 
     /// Refuse all requests if the lane has no instance left, nor a run that may give one back.
-    pub(crate) fn refuse_without_instance(&mut self, why: &str) {
+    pub(crate) fn refuse_without_instance(&mut self, why: Refusal) {
         if self.state.idle.is_empty() && self.state.running.is_empty() {
             self.refuse(why);
         }
@@ -66,7 +67,7 @@ impl LockedState<'_> {
         self.wake_worker(now());
     }
 
-    /// Whether this worker is not needed any more: a lost one came back. Then it ends.
+    /// Whether this worker must end, because a lost worker came back and there is one too many.
     pub(crate) fn leave_surplus(&mut self) -> bool {
         if self.state.surplus_workers == 0 {
             return false;
@@ -76,25 +77,26 @@ impl LockedState<'_> {
         true
     }
 
-    /// A run that was lost has ended after all.
+    /// Take back the instance of a lost run that has ended.
     pub(super) fn return_lost(&mut self, instance: Instance, led: bool) {
         self.lane.upkeep.lost_runs.fetch_sub(1, Ordering::Relaxed);
         self.state.surplus_workers += usize::from(!led);
         tracing::warn!(model = &*self.lane.name, "a run that was lost has ended after all");
         if std::mem::take(&mut self.state.has_lost_too_many) {
-            // Nothing took its place: the model serves again.
+            // No other instance replaced it, so the model serves again.
             self.state.refused = None;
             self.state.idle.push(instance);
             self.lane.freed.notify_all();
             return;
         }
-        // Its place is taken. Dropping it takes long: not under the lane's lock.
+        // Another instance replaced it. Dropping it takes long, so that happens outside the lane's
+        // lock.
         let _ = spawn(format!("drop-{}", self.lane.name), move || drop(instance));
     }
 
     /// Refuse all requests from now on, and answer those that are queued or staged.
-    fn refuse(&mut self, why: &str) {
-        let why: Arc<str> = self.state.refused.get_or_insert_with(|| why.into()).clone();
+    fn refuse(&mut self, why: Refusal) {
+        let why = self.state.refused.get_or_insert(why).clone();
         while let Some(mut batch) = self.take(now()) {
             batch.refuse(&why);
             self.recycle(batch);

@@ -1,7 +1,7 @@
-//! Scheduling: the runner and the instance of the next batch, and the waiting worker to wake for
-//! it.
+//! Scheduling: which thread and which instance run the next batch, and which waiting worker is
+//! woken for it.
 //!
-//! `policy` decides which requests are in the batch and whether it is due; this decides the rest.
+//! `policy` decides which requests are in the batch and whether it is due.
 
 use std::time::{Duration, Instant};
 
@@ -13,12 +13,12 @@ use crate::policy::Due;
 use crate::running::{Begun, Instance};
 use crate::sync::now;
 
-/// Batches shorter than this are run by the task that submits, if an instance is idle: handing them
-/// to a worker and back would cost as much again. Far below a time that would hold up a runtime
-/// thread.
+/// Batches shorter than this are run by the submitting task, if an instance is idle. Handing them
+/// to a worker and back would double their cost. The time is far too short to hold up a thread of
+/// the runtime.
 const LED_BATCH_TIME_MAX: Duration = Duration::from_micros(100);
 
-/// Emptied batches that are kept.
+/// The most emptied batches that are kept.
 const SPARE_MAX: usize = 8;
 
 /// Which kind of thread runs a batch.
@@ -40,7 +40,7 @@ impl LockedState<'_> {
         let instance = self.state.idle.pop()?;
         self.state.gather.taken(batch.requests().len());
         let assignment = self.assign(batch, instance, runner, now);
-        // `enqueue` woke only one worker; wake another for the rest.
+        // `enqueue` woke only one worker. Wake another one for the rest.
         self.wake_worker(now);
         Some(assignment)
     }
@@ -71,7 +71,7 @@ impl LockedState<'_> {
         finished.should_wait = idle.is_empty() && policy.should_wait_after(finished.rows, service);
     }
 
-    /// A batch ran and is answered: learn from it and put its instance back.
+    /// Learn from a batch that was answered, and put its instance back.
     pub(super) fn complete(&mut self, mut finished: Finished) {
         self.learn(&mut finished);
         if finished.should_wait {
@@ -82,19 +82,19 @@ impl LockedState<'_> {
         self.recycle(finished.batch);
     }
 
-    /// A batch ran: put its instance back and leave answering to another worker.
+    /// Put the instance of a batch back, and leave answering the batch to another worker.
     pub(crate) fn hand_over(&mut self, finished: Finished) {
         self.put_back(finished.place);
         self.state.unanswered.push(finished.batch);
         self.wake_any_worker();
     }
 
-    /// A batch that ran and that another worker left to be answered.
+    /// The next batch that another worker left to be answered.
     pub(crate) fn next_unanswered(&mut self) -> Option<Batch> {
         self.state.unanswered.pop()
     }
 
-    /// Keep an emptied batch for its allocations.
+    /// Keep an emptied batch, to save allocations.
     pub(crate) fn recycle(&mut self, batch: Batch) {
         if self.state.spare.len() < SPARE_MAX {
             self.state.spare.push(batch);
@@ -113,17 +113,17 @@ impl LockedState<'_> {
         self.lane.work.notify_all();
     }
 
-    /// Whether a worker waits that was not woken yet.
+    /// Whether a worker waits and was not woken yet.
     pub(crate) fn has_waiting_worker(&self) -> bool {
         self.state.waiting_workers > self.state.woken_workers
     }
 
-    /// A worker waits until there may be work for it.
+    /// Let a worker wait until there may be work for it.
     pub(crate) fn wait_for_work(mut self) -> Self {
         let now = now();
         let next = self.work_at(0, now);
         if next.is_some_and(|at| at <= now) {
-            // There is work since it was last looked for.
+            // Work has come since the worker last looked.
             return self;
         }
         self.state.waiting_workers += 1;
@@ -142,8 +142,7 @@ impl LockedState<'_> {
         Self { lane, state }
     }
 
-    /// Whether an instance is idle beyond those that staged batches and `reserved` workers will
-    /// take.
+    /// Whether more instances are idle than staged batches and `reserved` workers will take.
     pub(super) fn has_free_instance(&self, reserved: usize) -> bool {
         self.state.idle.len() > self.state.staged + reserved
     }
@@ -167,7 +166,7 @@ impl LockedState<'_> {
         Assignment { batch, place: Place { instance, run, led } }
     }
 
-    /// Take the next batch off the queue, and tell the requests that are too late for it.
+    /// Take the next batch off the queue, and answer the requests that are too late.
     pub(super) fn take(&mut self, now: Instant) -> Option<Batch> {
         let State { policy, service, spare, .. } = &mut *self.state;
         let mut batch = spare.pop().unwrap_or_default();
@@ -203,14 +202,14 @@ impl LockedState<'_> {
         }
     }
 
-    /// Whether another worker has something to do, or has to wait for the time at which it has.
+    /// Whether another worker is needed: there is work now, or there will be at a known time.
     fn has_work(&self, now: Instant) -> bool {
         // Each worker that was woken takes an instance, too.
         let at = self.work_at(self.state.woken_workers, now);
         at.is_some_and(|at| at <= now || self.state.timed.is_none_or(|timed| at < timed))
     }
 
-    /// The earliest time at which a worker could run or stage a batch, or none. `reserved`
+    /// The earliest time at which a worker could run or stage a batch, if there is one. `reserved`
     /// instances belong to other workers.
     fn work_at(&self, reserved: usize, now: Instant) -> Option<Instant> {
         let free = self.has_free_instance(reserved);

@@ -1,8 +1,8 @@
-//! The same for tests: within [`explore`] a scheduler decides which thread runs on, at each lock,
-//! wait and notification, and fails the test where none can.
+//! The same interface for tests. Within [`explore`] a scheduler decides at each lock, wait and
+//! notification which thread continues. If no thread can, it fails the test.
 //!
-//! Time is made up there: each look at the clock takes a microsecond, and a wait with a timeout
-//! ends by it, at once. So a notification that only shortens such a wait is not checked.
+//! Time is simulated there. Reading the clock takes a microsecond, and a wait with a timeout ends
+//! at once by its timeout. So a missing notification is not found if it only shortens such a wait.
 
 use std::cell::Cell;
 use std::ops::{Deref, DerefMut};
@@ -27,7 +27,7 @@ thread_local! {
 /// Run `scenario`, and the threads it starts, in as many orders as `scheduler` makes.
 ///
 /// # Panics
-/// Where a scenario panics, or its threads all wait for one another.
+/// If a scenario panics, or if all of its threads wait for one another.
 pub(crate) fn explore(
     scheduler: impl Scheduler + 'static,
     scenario: impl Fn() + Send + Sync + 'static,

@@ -1,8 +1,8 @@
 //! The locks, threads and clocks of a lane that serves. No other file of this crate reads a clock:
 //! clippy refuses it (`.clippy.toml`).
 //!
-//! A panic does not poison a lock: the next thread uses it on. What a lock guards is changed in
-//! steps that cannot panic half-way.
+//! A panic does not poison a lock: other threads go on using it. That is sound, because guarded
+//! data change in steps that cannot panic half-way.
 
 #![allow(clippy::disallowed_methods)]
 

@@ -91,7 +91,7 @@ async fn what_a_child_has_started_is_ended_with_it() {
     let limits = ChildLimits { wall: Duration::from_millis(50), ..limits() };
     let error = soon(runner.run(Job { limits, ..job() })).await.unwrap_err();
     assert!(matches!(error, ChildError::TimedOut(_)), "{error}");
-    // Also where the child ends first.
+    // Also if the child ends first.
     let runner = ChildRunner::new(shell("sleep 3600 2>/dev/null & echo yes"));
     assert_eq!(soon(runner.run(job())).await.unwrap(), b"yes\n");
 }
@@ -108,12 +108,12 @@ async fn an_answer_can_go_to_a_file() {
     assert_eq!(text, "yes\n");
 }
 
-/// Fails, rather than hang, where the future never comes to an end.
+/// Fails if the future does not end, so that the test does not hang.
 async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), future).await.expect("does not come to an end")
 }
 
-/// Until the runner's status is as wanted.
+/// Wait until the runner's status is as wanted.
 async fn until(runner: &ChildRunner, wanted: impl Fn(&[JobStatus]) -> bool) {
     let wait = async {
         while !wanted(&runner.status()) {
@@ -141,7 +141,7 @@ async fn jobs_wait_for_their_turn_and_are_seen() {
     assert_eq!(status[1].subject, "second");
     let third = runner.run(job()).await;
     assert!(matches!(third, Err(ChildError::Busy(2))), "{third:?}");
-    // Whose caller leaves makes room.
+    // A job whose caller leaves makes room.
     first.abort();
     until(&runner, |jobs| jobs.len() == 1 && jobs[0].running.is_some()).await;
     runner.stop();

@@ -17,13 +17,13 @@ use crate::uploads::Upload;
 pub struct PublishedModel {
     pub digest: Digest,
     pub published: Published,
-    /// What serves it; none while it is unloaded.
+    /// The model with its lane; none while it is unloaded.
     pub served: Option<ServedModel>,
 }
 
 impl Control {
-    /// Keep a model's file, having loaded it. One that does not fit those who use it is refused,
-    /// unless `force` is set.
+    /// Load a model's file, and keep it. A model that does not fit its users is refused, unless
+    /// `force` is set.
     ///
     /// # Errors
     /// The model cannot be loaded, or does not fit; or as for [`Self::release`].
@@ -56,7 +56,8 @@ impl Control {
         let changes = vec![Change::PutModel { model: model.clone(), digest }];
         let asked = Asked { force, _upload: Some(upload.clone()), ..Asked::of(changes) };
         let published = self.releases.run(asked).await?;
-        // Unchanged content makes no release, so that it could be one that still fails to load.
+        // Unchanged content makes no release, so nothing has checked whether it still fails to
+        // load.
         let serving = self.serving();
         let is_unloaded = serving.desired.models.get(model).is_some_and(|model| model.unloaded);
         match serving.snapshot.models.get(model).map(|state| &state.served) {
@@ -67,8 +68,8 @@ impl Control {
         }
     }
 
-    /// Configure a model, having loaded it so where it is in service. A configuration that changes
-    /// only how requests queue loads nothing.
+    /// Configure a model. If it is in service, it is first loaded with the new configuration. A
+    /// configuration that changes only how requests queue loads nothing.
     ///
     /// # Errors
     /// There is no such model, the configuration has faults, or the model cannot be loaded with it;
@@ -91,7 +92,7 @@ impl Control {
         Ok(PublishedModel { digest: model.digest, published, served })
     }
 
-    /// Serve a model that was taken out of service, having loaded it.
+    /// Load a model that was taken out of service, and serve it.
     ///
     /// # Errors
     /// There is no such model, or it cannot be loaded; or as for [`Self::release`].
@@ -104,8 +105,8 @@ impl Control {
         self.release(vec![Change::LoadModel { model: name.clone() }]).await
     }
 
-    /// The model as it will be with this content. Hold it until the release is made. A model that
-    /// is unloaded is only proven.
+    /// Load the model with its future content. Hold the result until the release is made. A model
+    /// that is out of service is only proven.
     async fn with_content(
         &self,
         name: &Name,

@@ -1,4 +1,4 @@
-//! Plugins that are put: loaded once before their release is made.
+//! Putting plugins: each is loaded once before its release is made.
 
 use gristmill_core::{Digest, Name};
 use gristmill_store::Received;
@@ -10,7 +10,7 @@ use crate::releases::{Asked, Published};
 use crate::uploads::Upload;
 
 impl Control {
-    /// Keep a plugin's file, having loaded it once.
+    /// Load a plugin's file, and keep it.
     ///
     /// # Errors
     /// There is no such tenant; the plugin cannot be loaded; or as for [`Self::release`].
@@ -38,8 +38,8 @@ impl Control {
         upload: &Upload,
         change: Change,
     ) -> Result<Published, ControlError> {
-        // A file that is not a plugin is not even stored. It is compiled before the lock is taken,
-        // so that other changes need not wait, and held until a release has it.
+        // A file that is not a plugin is not even stored. A plugin is compiled before the lock is
+        // taken, so that other changes need not wait, and is held until a release names it.
         let loaded = self.loader.plugins.new_file(&file).await;
         let _held = loaded.map_err(|error| ControlError::plugin(plugin, error))?;
         upload.keep(file).await?;

@@ -1,4 +1,5 @@
-//! A store that fails at the last moment of an append: the release is there, and may stay or not.
+//! Tests with a store that fails at the end of an append: the release is in the log, but may not
+//! stay there.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -63,7 +64,7 @@ async fn a_release_whose_append_failed_serves_where_the_log_has_it_and_is_no_suc
     assert_eq!(control.cell().load().release, 1);
     assert!(control.cell().load().tenants.contains_key(&acme()));
     assert_eq!(store.log_end().await.unwrap(), None, "nobody knows that it stays");
-    // Asked again, it is a success only once it is known to be on stable storage.
+    // The same change succeeds only when its release is known to be on stable storage.
     let again = control.release(put_acme()).await.unwrap();
     assert_eq!(again, Published { release: 1 });
     assert!(store.log_end().await.unwrap().is_some());
@@ -71,7 +72,7 @@ async fn a_release_whose_append_failed_serves_where_the_log_has_it_and_is_no_suc
     store.faults().fail_after_next_append();
     let other = vec![Change::DeleteTenant { tenant: acme() }];
     assert_unconfirmed(&control.release(other).await.unwrap_err(), 2);
-    // The release that follows it in the log confirms it.
+    // The next release in the log confirms it.
     assert_eq!(control.release(put_acme()).await.unwrap(), Published { release: 3 });
     drop(control);
     let (_, control) = open(directory.path()).await;

@@ -1,8 +1,8 @@
 //! The plugins and models of a state that a change has at hand: loaded, or known to fail.
 //!
-//! A look-up is quick and waits for nothing, so it is done under the control plane's lock. Loading
-//! is slow, so it is not. What is at hand stays loaded, and what failed is not tried again, until
-//! the change is made.
+//! A look-up is quick and does not wait, so it is done under the control plane's lock. Loading is
+//! slow, so it is done outside the lock. Until the change is made, plugins and models at hand stay
+//! loaded, and those that failed are not tried again.
 //!
 //! Invariant: a change loads at most [`MODELS_AT_ONCE`] models and [`PLUGINS_AT_ONCE`] plugins side
 //! by side.
@@ -21,14 +21,15 @@ use crate::load::loader::Loader;
 use crate::plan::needs::Needs;
 use crate::release::model_config::ModelConfig;
 
-/// Models that are loaded side by side. Each is in memory several times meanwhile.
+/// The most models that are loaded side by side. While a model is loaded, it is in memory several
+/// times.
 const MODELS_AT_ONCE: usize = 2;
 
-/// Plugins that are loaded side by side. Those that have to be compiled take turns (`sandbox`); for
-/// the others it is their checksums that take time.
+/// The most plugins that are loaded side by side. Plugins that have to be compiled take turns
+/// (`sandbox`); for the others only verifying the checksum takes time.
 const PLUGINS_AT_ONCE: usize = 4;
 
-/// Models and plugins, each with the reason where it is not loaded.
+/// Models and plugins, each loaded or with the reason why it is not.
 #[derive(Default)]
 pub(crate) struct AtHand {
     models: HashMap<ModelKey, Loaded<ServedModel>>,
@@ -39,8 +40,8 @@ pub(crate) struct AtHand {
 type ModelKey = (Name, Digest, ModelConfig);
 
 impl AtHand {
-    /// Take what is known of all that `desired` names; returns whether nothing of it is missing
-    /// then.
+    /// Take all that is known about the models and plugins of `desired`. Returns whether all of
+    /// them are at hand then.
     pub(crate) fn look_up(&mut self, loader: &Loader, desired: &Desired) -> bool {
         let Needs { models, plugins } = Needs::of(desired);
         let mut is_whole = true;
@@ -61,7 +62,7 @@ impl AtHand {
         is_whole
     }
 
-    /// Load what `desired` names and is not at hand.
+    /// Load the models and plugins of `desired` that are not at hand.
     pub(crate) async fn load(&mut self, loader: &Loader, desired: &Desired) {
         let needs = Needs::of(desired);
         let progress = &loader.progress;

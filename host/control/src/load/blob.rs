@@ -1,4 +1,4 @@
-//! The files that are loaded, read whole.
+//! Reading whole files, to load them.
 
 use bytes::Bytes;
 use gristmill_core::Digest;
@@ -14,12 +14,12 @@ pub(crate) async fn read_upload(file: &Received) -> Result<Bytes, LoadError> {
     })
 }
 
-/// A file that the store keeps. Tenants need not know where it was looked for.
+/// A file that the store keeps. The error's text does not say where the store looked for it.
 pub(crate) async fn read_blob(store: &Store, digest: Digest) -> Result<Bytes, LoadError> {
     store.blob(digest).await.map_err(|error| {
         tracing::error!(%digest, ?error, "an uploaded file cannot be read");
         match error {
-            damaged @ StoreError::Damaged { .. } => LoadError::Damaged(damaged),
+            damaged @ StoreError::Damaged(_) => LoadError::Damaged(damaged),
             source => LoadError::Unreadable { digest, source },
         }
     })

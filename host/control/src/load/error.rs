@@ -1,11 +1,12 @@
 //! Why a plugin or a model is not loaded.
 //!
-//! The texts are for those who deployed it and name no path of the host; sources are kept for the
-//! log. Snapshots and the status show the text.
+//! The texts are for the people who deployed it, so they name no path of the host. The sources are
+//! for the log. Snapshots and the status show the text.
 
 use std::io;
 use std::sync::Arc;
 
+use gristmill_batch::Refusal;
 use gristmill_child::ChildError;
 use gristmill_core::{Digest, ErrorCode};
 use gristmill_sandbox::CallError;
@@ -41,11 +42,11 @@ pub enum LoadError {
     /// The child could not load or run the model.
     #[error("{0}")]
     Unproven(String),
-    /// The server could not load the model, which the child could.
+    /// The server could not load the model, although the child could.
     #[error("{text}")]
     Backend { text: String, source: gristmill_backend::LoadError },
-    #[error("{}", gristmill_batch::refusal(*.0))]
-    LostRuns(usize),
+    #[error(transparent)]
+    LostRuns(Refusal),
     /// No threads for the model's lane.
     #[error(transparent)]
     Lane(#[from] io::Error),
@@ -56,7 +57,7 @@ pub enum LoadError {
     Unloaded,
     #[error("it is not loaded")]
     NotLoaded,
-    /// The release that brought it serves, but not this part of it.
+    /// The release that brought it serves without it, for this reason.
     #[error("{0}")]
     NotServed(String),
 }
@@ -65,7 +66,7 @@ pub enum LoadError {
 pub(crate) type Loaded<T> = Result<T, Arc<LoadError>>;
 
 impl LoadError {
-    /// The code for clients, where `own` is that for a fault of the file or of its configuration.
+    /// The code for clients. `own` is the code for a fault of the file or of its configuration.
     pub(crate) fn code(&self, own: ErrorCode) -> ErrorCode {
         match self {
             Self::Plugin(error) => match error.code() {

@@ -1,4 +1,4 @@
-//! All that loads: plugins, models, and how far that is.
+//! The loaders of plugins and models, and their progress.
 
 use crate::desired::Desired;
 use crate::load::models::Models;
@@ -13,7 +13,8 @@ pub(crate) struct Loader {
 }
 
 impl Loader {
-    /// Let go of what `desired` no longer names; requests under way keep what they hold.
+    /// Forget plugins and models that `desired` does not name. Requests under way keep what they
+    /// hold.
     pub(crate) fn retain(&self, desired: &Desired) {
         self.plugins.retain(desired);
         self.models.retain(desired);

@@ -1,11 +1,11 @@
 //! From a model's file to its running lane, loaded once.
 //!
-//! A lane belongs to the snapshots that serve it and to changes under way; when the last of them
-//! lets go it ends. All who ask for the same model at the same time wait for one attempt. Nothing
-//! here needs the control plane's lock: a change loads its models before it takes that.
+//! A lane belongs to the snapshots that serve it and to changes under way. It ends when the last of
+//! them drops it. All callers that ask for the same model at the same time wait for one attempt.
+//! Nothing here needs the control plane's lock: a change loads its models before it takes the lock.
 //!
-//! Invariant: a configuration that differs only in how requests queue takes the loaded instances
-//! over.
+//! Invariant: a configuration that differs only in how requests queue uses the instances that are
+//! loaded, unless their lane refuses requests (`slot`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use gristmill_backend::{Backends, LoadOptions, LoadedModel, ProviderKind};
-use gristmill_batch::{LOST_RUNS_MAX, Lane, LaneParts, Upkeep};
+use gristmill_batch::{LOST_RUNS_MAX, Lane, LaneParts, Refusal, Upkeep};
 use gristmill_child::JobStatus;
 use gristmill_core::{Digest, Dtype, Name, TensorInfo};
 use gristmill_snapshot::{ProviderHealth, ServedModel};
@@ -36,7 +36,7 @@ pub(crate) struct Models {
     backends: Arc<Backends>,
     prover: Prover,
     slots: Mutex<HashMap<LoadKey, Arc<Slot>>>,
-    /// Runs that do not end, by the model's file.
+    /// The number of runs that do not end, by the model's file.
     lost_runs: Mutex<HashMap<Digest, Arc<AtomicUsize>>>,
 }
 
@@ -62,13 +62,14 @@ impl Models {
         }
     }
 
-    /// The model with its lane, or why there is none, as far as that is known. Never waits.
+    /// The model with its lane, or the reason why it is not loaded. None if neither is known. Never
+    /// waits.
     pub(crate) fn known(&self, name: &Name, model: &Model) -> Option<Loaded<ServedModel>> {
         let slot = self.slots.lock().get(&key_of(name, model))?.clone();
         slot.served(&model.config.lane()).map(Ok).or_else(|| slot.failed(None).map(Err))
     }
 
-    /// The model with its lane, which serves for as long as the caller holds it. All who ask at the
+    /// The model with its lane, which serves while the caller holds it. All callers that ask at the
     /// same time share one attempt to load it.
     pub(crate) async fn get(&self, name: &Name, model: &Model) -> Loaded<ServedModel> {
         let asked_at = Instant::now();
@@ -90,7 +91,7 @@ impl Models {
         outcome
     }
 
-    /// `turn` is held for as long as the model is being loaded, whether or not the caller leaves.
+    /// `turn` is held until loading has ended, even if the caller leaves.
     async fn load(
         &self,
         name: &Name,
@@ -101,7 +102,7 @@ impl Models {
         let lost_runs = self.lost_runs.lock().entry(*digest).or_default().clone();
         let lost = lost_runs.load(Ordering::Relaxed);
         if lost > LOST_RUNS_MAX {
-            return Err(LoadError::LostRuns(lost));
+            return Err(LoadError::LostRuns(Refusal::LostRuns(lost)));
         }
         let (onnx, proof) = self.proven(model).await?;
         let options = self.options(config, &proof);
@@ -130,7 +131,7 @@ impl Models {
         Ok(ServedModel { lane: Arc::new(lane), providers, warnings: warnings.into() })
     }
 
-    /// Have a child load the model and run it once: its file, and what came of it.
+    /// Have a child load the model and run it once. Returns the file and the child's answer.
     async fn proven(&self, model: &Model) -> Result<(Bytes, Answer), LoadError> {
         let onnx = read_blob(&self.store, model.digest).await?;
         let proof = self.prover.prove(model.digest, onnx.clone(), &model.config).await?;
@@ -145,12 +146,12 @@ impl Models {
         self.proven(model).await.map(drop).map_err(Arc::new)
     }
 
-    /// A library's text without the place where the library lies.
+    /// A library's text without the library's folder.
     fn without_paths(&self, text: &str) -> String {
         without_folder(text, self.backends.library())
     }
 
-    /// The providers that were proven, and GPUs, in the order that is configured.
+    /// The load options with only the proven providers and GPUs, in the configured order.
     fn options(&self, config: &ModelConfig, proof: &Answer) -> LoadOptions {
         let mut options = config.load_options();
         let mut providers = self.backends.wanted(&options.providers);
@@ -162,7 +163,7 @@ impl Models {
         options
     }
 
-    /// Makes one more instance, without keeping the file in memory.
+    /// A function that makes one more instance. It does not keep the file in memory.
     fn replace(
         &self,
         digest: Digest,
@@ -172,14 +173,12 @@ impl Models {
         let runtime = tokio::runtime::Handle::current();
         let (store, backends) = (self.store.clone(), self.backends.clone());
         Box::new(move || {
-            let onnx = runtime.block_on(read_blob(&store, digest));
-            let onnx = onnx.map_err(|error| error.to_string())?;
-            let made = backends.replacement(&onnx, &options, &providers);
-            made.map_err(|error| error.to_string())
+            let onnx = runtime.block_on(read_blob(&store, digest))?;
+            Ok(backends.replacement(&onnx, &options, &providers)?)
         })
     }
 
-    /// Let go of what is known of models that `desired` does not name.
+    /// Forget models that `desired` does not name.
     pub(crate) fn retain(&self, desired: &Desired) {
         let named = |key: &LoadKey| {
             let model = desired.models.get(&key.name);
@@ -212,8 +211,9 @@ fn key_of(name: &Name, model: &Model) -> LoadKey {
     LoadKey { name: name.clone(), digest: *digest, options, max_batch_size }
 }
 
-/// A submitting task may run a batch itself only where rows say how long that takes: no dimension
-/// but the first is open, and no input has texts, which are of any length.
+/// Whether a submitting task may run a batch itself. It may only if the number of rows determines
+/// the batch's time: all dimensions except the first are fixed, and no input has texts, which can
+/// have any length.
 fn may_lead(model: &LoadedModel) -> bool {
     let is_fixed = |input: &TensorInfo| {
         input.dtype != Dtype::String && input.dims.iter().skip(1).all(Option::is_some)
@@ -221,7 +221,7 @@ fn may_lead(model: &LoadedModel) -> bool {
     model.is_steady && model.info.inputs.iter().all(is_fixed)
 }
 
-/// Warnings for the operator who put the model.
+/// Warnings for the operator who uploaded the model.
 fn warnings(config: &ModelConfig, proof: Answer, model: &LoadedModel) -> Vec<String> {
     let mut warnings = proof.failed;
     warnings.extend(model.warnings.iter().cloned());

@@ -1,9 +1,9 @@
-//! Texts of libraries without the folder that the libraries lie in.
+//! Removing a library's folder from its texts.
 
 use std::path::Path;
 
-/// `text` with the names of files beside `library` as mere names: providers are libraries of their
-/// own, which ONNX Runtime names by their paths where it cannot load them.
+/// `text` with paths of files beside `library` replaced by file names. ONNX Runtime names its
+/// providers' libraries by their paths when it cannot load them.
 pub(crate) fn without_folder(text: &str, library: Option<&Path>) -> String {
     let folder = library.and_then(Path::parent).and_then(Path::to_str);
     match folder.filter(|folder| folder.len() > 1) {

@@ -14,7 +14,7 @@ use crate::desired::Desired;
 use crate::load::blob::{read_blob, read_upload};
 use crate::load::error::{LoadError, Loaded};
 
-/// Loads plugins. One that fails says why, in words for its deployer.
+/// Loads plugins. Errors are written for the person who deployed the plugin.
 pub(crate) struct Plugins {
     store: Arc<Store>,
     sandbox: Arc<Sandbox>,
@@ -24,14 +24,15 @@ pub(crate) struct Plugins {
     probe_limits: PluginLimits,
 }
 
-/// The record of a plugin. It is held by the snapshots that serve it and by changes under way.
+/// The record of a plugin. The plugin itself is held by the snapshots that serve it and by changes
+/// under way.
 #[derive(Default)]
 struct PluginSlot {
     loaded: Weak<Plugin>,
-    /// All who ask for it at the same time wait for one attempt, whose end they share.
+    /// All callers that ask for it at the same time wait for one attempt and share its result.
     loading: Weak<OnceCell<Loaded<Arc<Plugin>>>>,
-    /// Why it could not be loaded when a release asked for it. Further releases do not try again,
-    /// which may take a minute each time; an upload does.
+    /// The reason why it could not be loaded for a release. Later releases do not try again,
+    /// because an attempt may take a minute. Uploading the plugin again does.
     failed: Option<Arc<LoadError>>,
 }
 
@@ -50,7 +51,8 @@ impl Plugins {
         self.sandbox.jobs()
     }
 
-    /// The plugin of this digest, or why there is none, as far as that is known. Never waits.
+    /// The plugin of this digest, or the reason why it is not loaded. None if neither is known.
+    /// Never waits.
     pub(crate) fn known(&self, digest: Digest) -> Option<Loaded<Arc<Plugin>>> {
         let slots = self.slots.lock();
         let slot = slots.get(&digest)?;
@@ -66,13 +68,13 @@ impl Plugins {
         loaded
     }
 
-    /// The plugin in this file; to be held until a release names it.
+    /// The plugin in this file. Hold it until a release names it.
     pub(crate) async fn new_file(&self, file: &Received) -> Loaded<Arc<Plugin>> {
         self.load_once(file.digest(), Some(file)).await
     }
 
-    /// Load the plugin, once for all who ask at the same time. Where the one who tries leaves, the
-    /// next one tries.
+    /// Load the plugin, once for all callers that ask at the same time. If the caller that loads it
+    /// leaves, the next caller tries.
     async fn load_once(&self, digest: Digest, file: Option<&Received>) -> Loaded<Arc<Plugin>> {
         let loading = {
             let mut slots = self.slots.lock();
@@ -94,7 +96,7 @@ impl Plugins {
                 let slot = slots.entry(digest).or_default();
                 (slot.loaded, slot.failed) = (Arc::downgrade(plugin), None);
             }
-            // A failure is not kept: who asks later tries anew.
+            // A failure is not kept: a later caller tries again.
             Err(_) => {
                 drop(loading);
                 slots.retain(|_, slot| slot.is_of_use());
@@ -103,7 +105,7 @@ impl Plugins {
         loaded
     }
 
-    /// Compile the plugin where its code is not cached, and instantiate it once.
+    /// Compile the plugin if its code is not cached, and instantiate it once.
     async fn load(
         &self,
         digest: Digest,
@@ -114,7 +116,7 @@ impl Plugins {
             None => read_blob(&self.store, digest).await?,
         };
         let plugin = Arc::new(self.sandbox.load(digest, file).await?);
-        // On an account of its own: a tenant that is busy can deploy all the same.
+        // On a separate account, so that a busy tenant can deploy, too.
         let quota = self.accounts.new_quota();
         let grant = Grant { limits: &self.probe_limits, account: &quota.calls, plugin: None };
         plugin.probe(grant).await.map_err(LoadError::Probe)?;
@@ -136,7 +138,7 @@ impl Plugins {
         }
     }
 
-    /// Let go of what `desired` no longer names; requests under way keep what they hold.
+    /// Forget plugins that `desired` does not name. Requests under way keep what they hold.
     pub(crate) fn retain(&self, desired: &Desired) {
         let named = |digest: &Digest| {
             let mut tenants = desired.tenants.values();

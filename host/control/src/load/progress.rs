@@ -12,7 +12,7 @@ pub struct Progress(Arc<Counters>);
 struct Counters {
     release: AtomicU64,
     loaded: AtomicUsize,
-    /// Plugins and models that are to be loaded, once that is known.
+    /// The number of plugins and models to load; 0 until it is known.
     wanted: AtomicUsize,
 }
 
@@ -27,7 +27,7 @@ impl Progress {
         self.0.wanted.store(wanted, Ordering::Relaxed);
     }
 
-    /// So many more of them are, or cannot be.
+    /// So many more of them are loaded or have failed.
     pub(crate) fn loaded(&self, names: usize) {
         self.0.loaded.fetch_add(names, Ordering::Relaxed);
     }

@@ -1,13 +1,14 @@
-//! Loading a model for the first time, in a child process.
+//! Proving a model: loading it for the first time, in a child process.
 //!
-//! A model of a few bytes can ask for any memory and any time when it is loaded or run. So a child
-//! loads it and runs it once, within limits, before the server loads it. The outcome is remembered
-//! in a file, so that a restart does not prove again. Refuses to know what a release is.
+//! A model of a few bytes can need any amount of memory and time when it is loaded or run. So a
+//! child loads it and runs it once, within limits, before the server loads it. The outcome is
+//! remembered in a file, so that a restart does not prove again. Refuses to know what a release is.
 //!
-//! Invariant: the server loads a model only on the providers that the child loaded it on, and on
-//! GPUs, where there is no child: CUDA reserves far more memory than a limit can allow it.
+//! Invariant: the server loads a model only on the providers on which the child loaded it, and on
+//! GPUs. For GPUs there is no proof, because CUDA reserves far more address space than a child's
+//! limits could allow.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -23,10 +24,10 @@ use crate::load::error::LoadError;
 use crate::load::paths::without_folder;
 use crate::release::model_config::{GraphOptimizationSpec, ModelConfig, ProviderName};
 
-/// The job's name, as the child is told it.
+/// The name of the job that [`prove_model`] does.
 pub const PROVE_JOB: &str = "prove-model";
 
-/// A model is held several times while it is loaded: as it came, taken apart, and packed for the
+/// A model is in memory several times while it is loaded: as a file, parsed, and packed for the
 /// kernels.
 const COPIES: u64 = 4;
 
@@ -34,7 +35,7 @@ const COPIES: u64 = 4;
 /// it gets a tenth of a core.
 const WALL_PER_CPU: u32 = 10;
 
-/// The longest answer: names and reasons.
+/// The longest answer, which has names and reasons.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
 
 /// The configuration of proofs.
@@ -42,9 +43,9 @@ pub struct ProverConfig {
     pub runner: Arc<ChildRunner>,
     /// The folder of remembered proofs.
     pub directory: PathBuf,
-    /// Processor time that loading a model and running it once may take.
+    /// The processor time that loading a model and running it once may take.
     pub timeout: Duration,
-    /// Memory that it may take, beyond four times the file.
+    /// The memory that it may take in addition to four times the file.
     pub memory_bytes: u64,
 }
 
@@ -57,7 +58,7 @@ pub(crate) struct Prover {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Subject {
     model: Digest,
-    /// Of the libraries.
+    /// The versions of the libraries.
     version: String,
     library: Option<Library>,
     providers: Vec<ProviderName>,
@@ -66,7 +67,7 @@ struct Subject {
     memory_pattern: bool,
 }
 
-/// A library's file, as it was.
+/// The identity of a library's file at the time of the proof.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Library {
     path: PathBuf,
@@ -85,10 +86,10 @@ struct Question {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Answer {
     pub(crate) providers: Vec<ProviderName>,
-    /// Why others did not.
+    /// Why other providers did not.
     pub(crate) failed: Vec<String>,
     refused: Option<String>,
-    /// Why the child could not even try, which is the host's fault: for the log.
+    /// Why the child could not try at all. This is the host's fault and goes to the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     host: Option<String>,
 }
@@ -159,7 +160,7 @@ impl Prover {
         Ok(serde_json::from_slice(&answer)?)
     }
 
-    /// A library's text without the place where the library lies.
+    /// A library's text without the library's folder.
     fn without_paths(&self, text: &str) -> String {
         without_folder(text, self.backends.library())
     }
@@ -218,13 +219,13 @@ impl Library {
     }
 }
 
-/// A file that is damaged, or about something else, is as good as none.
+/// The remembered answer. None if the file is damaged or has another subject.
 fn remembered(file: &Path, subject: &Subject) -> Option<Answer> {
     let proof: Proof = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
     (proof.subject == *subject).then_some(proof.answer)
 }
 
-fn remember(file: &Path, proof: &Proof) -> std::io::Result<()> {
+fn remember(file: &Path, proof: &Proof) -> io::Result<()> {
     let directory = file.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(directory)?;
     let mut temporary = tempfile::NamedTempFile::new_in(directory)?;
@@ -237,13 +238,12 @@ fn remember(file: &Path, proof: &Proof) -> std::io::Result<()> {
 ///
 /// # Errors
 /// The task cannot be read, or the outcome cannot be written.
-pub fn prove_model(task: &Task, out: &mut impl Write) -> Result<(), String> {
+pub fn prove_model(task: &Task, out: &mut impl Write) -> io::Result<()> {
     // If memory runs short, the kernel kills this process first.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
-    let question: Question =
-        serde_json::from_slice(&task.document).map_err(|error| error.to_string())?;
+    let question: Question = serde_json::from_slice(&task.document)?;
     let search = LibrarySearch { configured: question.library, data_directory: None };
-    // The process itself is limited.
+    // The process itself has limits.
     let answer = match Backends::open(&search, BufferPool::new(0), usize::MAX) {
         Ok(backends) => match backends.prove(&task.file, &question.config.load_options()) {
             Ok(proven) => Answer {
@@ -255,8 +255,8 @@ pub fn prove_model(task: &Task, out: &mut impl Write) -> Result<(), String> {
         },
         Err(error) => Answer { host: Some(error.to_string()), ..Answer::default() },
     };
-    serde_json::to_writer(&mut *out, &answer).map_err(|error| error.to_string())?;
-    out.flush().map_err(|error| error.to_string())
+    serde_json::to_writer(&mut *out, &answer)?;
+    out.flush()
 }
 
 #[cfg(test)]

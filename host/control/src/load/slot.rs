@@ -1,8 +1,8 @@
 //! The record of one model that is loaded, may be loaded or failed to load.
 //!
 //! The lane belongs to the snapshots that serve it and to changes under way; a slot only remembers
-//! it. Two configurations that load a model in the same way share its instances and its queue: each
-//! has a lane of its own settings over them.
+//! it. Two configurations that load a model in the same way share its instances and its queue. Each
+//! has its own lane over them, with its own settings.
 
 use std::sync::{Arc, Weak};
 use std::time::Instant;
@@ -17,20 +17,22 @@ use crate::load::error::{LoadError, Loaded};
 #[derive(Default)]
 pub(crate) struct Slot {
     known: Mutex<Known>,
-    /// Held by the one who loads it.
+    /// Held by the caller that loads it.
     pub(crate) turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Default)]
 struct Known {
-    served: Option<Served>,
-    /// Kept so that it is not tried again with every other change.
+    /// The known lanes, each with the requested settings.
+    lanes: Vec<KnownLane>,
+    /// The last failure. It is kept so that other changes do not try again.
     failed: Option<Failed>,
 }
 
-struct Served {
-    /// Lanes over the same queue, with the settings that were asked for.
-    lanes: Vec<(LaneConfig, Weak<Lane>)>,
+/// A lane, which serves while others hold it.
+struct KnownLane {
+    settings: LaneConfig,
+    lane: Weak<Lane>,
     providers: Arc<[ProviderHealth]>,
     warnings: Arc<[String]>,
 }
@@ -41,33 +43,30 @@ struct Failed {
 }
 
 impl Slot {
-    /// The model with these settings, if it is loaded. A lane that refuses requests gets no other
-    /// settings: loading the model anew may mend it.
+    /// The model with these settings, if it is loaded. A lane that refuses requests is not used for
+    /// other settings, because loading the model again may mend it.
     pub(crate) fn served(&self, settings: &LaneConfig) -> Option<ServedModel> {
         let mut known = self.known.lock();
-        let Served { lanes, providers, warnings } = known.served.as_mut()?;
-        lanes.retain(|(_, lane)| lane.strong_count() > 0);
-        let alive: Vec<_> =
-            lanes.iter().filter_map(|(own, lane)| Some((own, lane.upgrade()?))).collect();
-        let (providers, warnings) = (providers.clone(), warnings.clone());
-        if let Some((_, lane)) = alive.iter().find(|(own, _)| *own == settings) {
-            return Some(ServedModel { lane: lane.clone(), providers, warnings });
+        known.lanes.retain(KnownLane::is_alive);
+        let same = known.lanes.iter().find(|lane| lane.settings == *settings);
+        if let Some(served) = same.and_then(KnownLane::served) {
+            return Some(served);
         }
-        let (_, like) = alive.first().filter(|(_, lane)| lane.refusal().is_none())?;
-        let lane = Arc::new(like.with_config(settings.clone()));
+        let mut alive = known.lanes.iter().filter_map(KnownLane::served);
+        let like = alive.find(|served| served.lane.refusal().is_none())?;
         drop(alive);
-        lanes.push((settings.clone(), Arc::downgrade(&lane)));
-        Some(ServedModel { lane, providers, warnings })
+        let served =
+            ServedModel { lane: Arc::new(like.lane.with_config(settings.clone())), ..like };
+        known.lanes.push(KnownLane::of(&served, settings.clone()));
+        Some(served)
     }
 
     /// Whether the model is loaded, with any settings.
     pub(crate) fn is_served(&self) -> bool {
-        let known = self.known.lock();
-        let mut lanes = known.served.iter().flat_map(|served| &served.lanes);
-        lanes.any(|(_, lane)| lane.strong_count() > 0)
+        self.known.lock().lanes.iter().any(KnownLane::is_alive)
     }
 
-    /// Why it could not be loaded, where that was tried at `since` or later.
+    /// Why it could not be loaded, if that was tried at `since` or later.
     pub(crate) fn failed(&self, since: Option<Instant>) -> Option<Arc<LoadError>> {
         let known = self.known.lock();
         let failed = known.failed.as_ref();
@@ -76,20 +75,35 @@ impl Slot {
             .map(|failed| failed.fault.clone())
     }
 
-    /// Remember what loading it with these settings came to.
+    /// Remember the outcome of loading it with these settings. Earlier lanes stay known, because
+    /// the change that loaded the model again may be refused: then they still serve.
     pub(crate) fn note(&self, settings: LaneConfig, outcome: &Loaded<ServedModel>) {
         let mut known = self.known.lock();
         match outcome {
             Ok(served) => {
-                let ServedModel { lane, providers, warnings } = served.clone();
-                let lanes = vec![(settings, Arc::downgrade(&lane))];
-                known.served = Some(Served { lanes, providers, warnings });
+                known.lanes.push(KnownLane::of(served, settings));
                 known.failed = None;
             }
             Err(fault) => {
                 known.failed = Some(Failed { at: Instant::now(), fault: fault.clone() });
             }
         }
+    }
+}
+
+impl KnownLane {
+    fn of(served: &ServedModel, settings: LaneConfig) -> Self {
+        let ServedModel { lane, providers, warnings } = served.clone();
+        Self { settings, lane: Arc::downgrade(&lane), providers, warnings }
+    }
+
+    fn is_alive(&self) -> bool {
+        self.lane.strong_count() > 0
+    }
+
+    fn served(&self) -> Option<ServedModel> {
+        let (providers, warnings) = (self.providers.clone(), self.warnings.clone());
+        Some(ServedModel { lane: self.lane.upgrade()?, providers, warnings })
     }
 }
 

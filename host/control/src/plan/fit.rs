@@ -1,4 +1,4 @@
-//! Whether what a pipeline names is there, and can be used as the pipeline asks. Pure.
+//! Checks whether the plugins and the model of a pipeline exist and can be used by it. Pure.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ enum Role {
 }
 
 impl Role {
-    /// As a pipeline's document names it.
+    /// The key of the role in a pipeline's document.
     fn as_str(self) -> &'static str {
         match self {
             Self::Pre => "pre",
@@ -26,7 +26,7 @@ impl Role {
     }
 }
 
-/// The names and limits of a pipeline, as far as its document could be read.
+/// The names and limits of a pipeline; none if its document could not be read there.
 pub(crate) struct Wanted<'a> {
     pub(crate) pre: Option<&'a Name>,
     pub(crate) model: Option<&'a Name>,
@@ -37,8 +37,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// Everything that is wrong with it, where these are the tenant's plugins and the host's
-    /// models.
+    /// All faults of the pipeline, given the tenant's plugins and the host's models.
     pub(crate) fn faults(
         &self,
         plugins: &BTreeMap<Name, PluginState>,
@@ -65,7 +64,7 @@ impl Wanted<'_> {
         faults
     }
 
-    /// Why the plugin cannot have this role, or the memory that it begins with.
+    /// Why the plugin cannot have this role, or its initial memory.
     fn plugin_fault(&self, role: Role, name: &str, plugin: &Plugin) -> Option<String> {
         let (roles, key) = (plugin.roles(), role.as_str());
         let has_role = match role {

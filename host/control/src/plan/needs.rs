@@ -11,7 +11,7 @@ use crate::desired::{Desired, Model};
 pub(crate) struct Needs<'a> {
     /// The models that are in service.
     pub(crate) models: BTreeMap<&'a Name, &'a Model>,
-    /// The plugins, each once, with the number of names that stand for it.
+    /// The plugins, each with the number of names that it has.
     pub(crate) plugins: BTreeMap<Digest, usize>,
 }
 

@@ -17,8 +17,8 @@ pub(crate) struct RefusedPipeline<'a> {
     pub(crate) document: PipelineDocument,
 }
 
-/// All faults of a pipeline: those of its document, names of things that do not exist, and misfits
-/// with the things that serve.
+/// All faults of a pipeline: those of its document, names of things that do not exist, and things
+/// that do not fit it.
 pub(crate) fn pipeline_fault(
     serving: &Snapshot,
     host: &PipelineLimits,

@@ -1,4 +1,4 @@
-//! Whether a model's new version still fits those who use the one before. Pure.
+//! Checks whether a model's new version fits the users of the version before. Pure.
 
 use gristmill_core::{ModelInfo, Name, TensorInfo};
 use gristmill_snapshot::{ServedModel, Snapshot};
@@ -6,8 +6,8 @@ use gristmill_snapshot::{ServedModel, Snapshot};
 use crate::desired::Desired;
 use crate::error::ControlError;
 
-/// Refuse a `new` version of the model that its users in `desired` could not use any more. The
-/// version that serves is what they use now; where none serves, anything fits.
+/// Refuse a `new` version of the model that its users in `desired` could not use. It is compared
+/// with the version that serves now. If none serves, every version fits.
 ///
 /// # Errors
 /// [`ControlError::Misfit`] with every reason and every user.
@@ -29,8 +29,8 @@ pub(crate) fn check_users(
 
 /// Why the users of `old` cannot use `new`: every reason.
 ///
-/// An input takes at least what it took; an output is what it was, where its size was known; more
-/// outputs are no misfit.
+/// An input must accept at least what it accepted before. An output must have the same type and the
+/// same known sizes. Further outputs are allowed.
 fn misfits(old: &ModelInfo, new: &ModelInfo) -> Vec<String> {
     let mut misfits = Vec::new();
     for input in &old.inputs {

@@ -16,7 +16,7 @@ pub struct Release {
     pub number: u64,
     /// Milliseconds since the Unix epoch.
     pub published_at_ms: u64,
-    /// The SHA-256 of the log's document before this one; of nothing for the first. None in a
+    /// The SHA-256 of the log's document before this one; for the first, of no bytes. None in a
     /// document of format 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Digest>,
@@ -85,7 +85,7 @@ impl Change {
     }
 }
 
-/// For the log lines: what, but not the content.
+/// For log lines: the kind of the change and its names, without the content.
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

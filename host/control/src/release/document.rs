@@ -1,9 +1,9 @@
-//! Reading a JSON object that people write. Every fault is named at once, in words for its author.
+//! Reading a JSON object that people write. All faults are named at once, in words for its author.
 //!
-//! A reader asks a [`Document`] for each key it knows. A missing key or `null` is not given; a
-//! value of the wrong kind is a fault, and so is each key that the reader does not ask for. Checks
-//! of values run on [`Faults`], which knows the keys that are faulty already, so that no fault
-//! follows from another.
+//! A reader asks a [`Document`] for each key it knows. A key that is missing or `null` is not
+//! given. A value of the wrong kind is a fault, and so is each key that the reader does not ask
+//! for. Checks of values use [`Faults`], which knows the keys that are faulty already, so that no
+//! fault is reported that only follows from another.
 
 use std::ops::RangeInclusive;
 
@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 /// The most bytes of a wrong value that an error repeats.
 const VALUE_BYTES_MAX: usize = 60;
 
-/// The most faults that are kept: a person reads no more.
+/// The most faults that are kept. More would not help a reader.
 const FAULTS_MAX: usize = 100;
 
 /// The faults of a document.
@@ -21,14 +21,14 @@ const FAULTS_MAX: usize = 100;
 pub struct Faults(Vec<(String, String)>);
 
 impl Faults {
-    /// `text` is wrong with `key`; the text names the key.
+    /// Add a fault of `key`. `text` must name the key.
     pub fn add(&mut self, key: impl Into<String>, text: impl Into<String>) {
         if self.0.len() < FAULTS_MAX {
             self.0.push((key.into(), text.into()));
         }
     }
 
-    /// Whether something is wrong with the key, or with anything in it.
+    /// Whether the key, or a key in its value, has a fault.
     pub fn has(&self, key: &str) -> bool {
         let of = |fault: &str| {
             let rest = fault.strip_prefix(key);
@@ -69,7 +69,7 @@ impl Document {
         Self { at: String::new(), keys, known: Vec::new(), faults: Faults::default() }
     }
 
-    /// The value of a key, where it is given.
+    /// The value of a key, if it is given.
     pub fn value(&mut self, key: &'static str) -> Option<Value> {
         self.known.push(key);
         self.keys.remove(key).filter(|value| !value.is_null())
@@ -126,7 +126,7 @@ impl Document {
         }
     }
 
-    /// A list. `read` reads each item, or says what the item must be.
+    /// A list. `read` reads an item; its error says what the item must be.
     pub fn list<T>(
         &mut self,
         key: &'static str,
@@ -143,7 +143,7 @@ impl Document {
         (!self.faults.has(&format!("{}{key}", self.at))).then_some(list)
     }
 
-    /// Read the object that the key has; an empty one where it is not given.
+    /// Read the object under the key; an empty one if the key is not given.
     pub fn nested<T>(&mut self, key: &'static str, read: impl FnOnce(&mut Self) -> T) -> T {
         let at = format!("{}{key}.", self.at);
         let keys = self.object(key).unwrap_or_default();
@@ -163,7 +163,7 @@ impl Document {
         value
     }
 
-    /// That the key is given, where nothing else is wrong with it.
+    /// Require the key, unless it has another fault.
     pub fn require<T>(&mut self, key: &str, value: Option<T>) -> Option<T> {
         if value.is_none() && !self.faults.has(&format!("{}{key}", self.at)) {
             self.fault(key, " is missing");
@@ -171,7 +171,7 @@ impl Document {
         value
     }
 
-    /// All that is wrong with it; also each key that the reader did not ask for.
+    /// All faults, including a fault for each key that the reader did not ask for.
     pub fn finish(mut self) -> Faults {
         let known = self.known.join(", ");
         for key in self.keys.keys().take(FAULTS_MAX) {
@@ -184,7 +184,7 @@ impl Document {
     }
 }
 
-/// The one of `known` whose name the value is.
+/// The variant of `known` with the value's name.
 pub(crate) fn named<T: Copy>(value: &Value, known: &[(&str, T)]) -> Option<T> {
     let text = value.as_str()?;
     known.iter().find(|(name, _)| *name == text).map(|(_, known)| *known)
@@ -196,7 +196,7 @@ pub(crate) fn one_of<T>(known: &[(&str, T)]) -> String {
     format!("one of {}", names.join(", "))
 }
 
-/// The value as a message repeats it.
+/// The value, as it is quoted in a message.
 pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::Array(_) => "a list".into(),

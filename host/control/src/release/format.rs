@@ -1,15 +1,16 @@
 //! The bytes of the release log: how a release becomes a document, and a document a release.
 //!
 //! A document is `{"format": 2, "digest": ..., "release": {...}}`. The digest is the SHA-256 of the
-//! release's bytes as they stand there, so that a change inside a document is found. A release
-//! carries its number, which its file's name must match, and the SHA-256 of the whole document
-//! before it, so that a document that was swapped, replaced or made anew is found by the next.
+//! release's bytes in this document, so that a change inside a document is found. A release
+//! contains its number, which its file's name must match, and the SHA-256 of the whole document
+//! before it. So a document that was swapped, replaced or written again does not match the next
+//! one.
 //!
 //! Format 1 is a bare release without digests and without the field `format`. The chain begins at
-//! the first document of format 2; after it nothing is read that is not part of the chain. A
-//! document of a later format is refused by its number, before anything else in it is read. A
-//! change that this version could not read, such as a new kind of change or a new key, takes a new
-//! format.
+//! the first document of format 2; every later document must be part of it. A document of a later
+//! format is refused because of its format number, before anything else in it is read. A version
+//! that adds something to releases that this version cannot read, such as a new kind of change or a
+//! new key, must use a new format.
 
 use bytes::Bytes;
 use gristmill_core::Digest;
@@ -23,7 +24,7 @@ use crate::release::log_error::LogError;
 /// The format that is written.
 const FORMAT: u32 = 2;
 
-/// Up to where the log was read.
+/// The end of the part of the log that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     /// The last document's number; 0 before the first.
@@ -60,7 +61,8 @@ impl Head {
         self.digest
     }
 
-    /// The release that `document` holds, where it is the next of this log, and the log's new head.
+    /// Read the release in `document`, which must be the next of this log. Also returns the log's
+    /// new head.
     pub(crate) fn read(&self, document: &[u8]) -> Result<(Release, Self), LogError> {
         let Probe { format } = parsed(document)?;
         let release = match format {
@@ -96,7 +98,7 @@ impl Head {
         Ok(release)
     }
 
-    /// The document of the next release, and the head of a log that has it.
+    /// The document of the next release, and the head of the log with it.
     pub(crate) fn write(
         &self,
         published_at_ms: u64,

@@ -1,55 +1,73 @@
-//! Files that are missing in the release log, in words for the operator.
+//! Finding files that are missing in the release log, and the message for the operator.
+
+use std::fmt;
+use std::ops::RangeInclusive;
 
 use gristmill_store::{LOG_END, LogListing};
 
 /// The most files or ranges that a message names.
 const NAMED_MAX: usize = 10;
 
-/// The gaps of a log with these files: the numbers must be 1, 2, 3 and so on.
-pub(crate) fn gap_in(listing: &LogListing) -> Option<String> {
+/// A log with gaps: its numbers must be 1, 2, 3 and so on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the release log has a gap: {} missing, {} there; put the missing files back, or move the files \
+     behind the gap out of the log's folder, and {LOG_END} beside it away, to serve the state of \
+     release {whole} (keep a copy of the data directory: files that no release names are removed)",
+    Ranges(.missing), Ranges(.found)
+)]
+pub struct LogGap {
+    /// The last release before the first gap.
+    pub whole: u64,
+    /// The releases that are missing.
+    pub missing: Vec<RangeInclusive<u64>>,
+    /// The releases behind the first gap.
+    pub found: Vec<RangeInclusive<u64>>,
+}
+
+/// The gaps of a log with these files.
+pub(crate) fn gap_in(listing: &LogListing) -> Option<LogGap> {
     let numbers = &listing.numbers;
     let whole = (1..).zip(numbers).take_while(|(expected, number)| expected == *number).count();
     let behind = &numbers[whole..];
     if behind.is_empty() {
         return None;
     }
+    let whole = whole as u64;
     let mut missing = Vec::new();
-    let mut next = whole as u64 + 1;
+    let mut next = whole + 1;
     for number in behind {
         if *number > next {
-            missing.push((next, number - 1));
+            missing.push(next..=number - 1);
         }
         next = number.saturating_add(1);
     }
-    let found: Vec<_> = behind.chunk_by(|one, other| one + 1 == *other).collect();
-    let found = found.iter().filter_map(|run| run.first().copied().zip(run.last().copied()));
-    Some(format!(
-        "the release log has a gap: {} missing, {} there; put the missing files back, or move the \
-         files behind the gap out of the log's folder, and {LOG_END} beside it away, to serve the state \
-         of release {whole} (keep a copy of the data directory: files that no release names are \
-         removed)",
-        named(missing.into_iter()),
-        named(found),
-    ))
+    let found = behind.chunk_by(|one, other| one + 1 == *other);
+    let found = found.filter_map(|run| Some(*run.first()?..=*run.last()?)).collect();
+    Some(LogGap { whole, missing, found })
 }
 
-/// "releases 2 and 4 to 6 are".
-fn named(ranges: impl Iterator<Item = (u64, u64)>) -> String {
-    let ranges: Vec<_> = ranges.collect();
-    if let [(one, last)] = ranges[..]
-        && one == last
-    {
-        return format!("release {one} is");
+/// "releases 2, 4 to 6 are".
+struct Ranges<'a>(&'a [RangeInclusive<u64>]);
+
+impl fmt::Display for Ranges<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ranges = self.0;
+        if let [range] = ranges
+            && range.start() == range.end()
+        {
+            return write!(f, "release {} is", range.start());
+        }
+        let text = |range: &RangeInclusive<u64>| match (range.start(), range.end()) {
+            (first, last) if first == last => first.to_string(),
+            (first, last) => format!("{first} to {last}"),
+        };
+        let mut texts: Vec<_> = ranges.iter().take(NAMED_MAX).map(text).collect();
+        if ranges.len() > NAMED_MAX {
+            texts.push(format!("{} more ranges", ranges.len() - NAMED_MAX));
+        }
+        write!(f, "releases {} are", texts.join(", "))
     }
-    let text = |(first, last): &(u64, u64)| match last - first {
-        0 => first.to_string(),
-        _ => format!("{first} to {last}"),
-    };
-    let mut texts: Vec<_> = ranges.iter().take(NAMED_MAX).map(text).collect();
-    if ranges.len() > NAMED_MAX {
-        texts.push(format!("{} more ranges", ranges.len() - NAMED_MAX));
-    }
-    format!("releases {} are", texts.join(", "))
 }
 
 #[cfg(test)]

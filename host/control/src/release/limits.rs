@@ -1,4 +1,4 @@
-//! The limits of a pipeline's requests: what may be asked for, and what follows for a host.
+//! The limits of a pipeline's requests: their ranges, and their values on a host.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::release::document::{Document, Faults};
 
-/// The least memory that a pipeline's plugin calls may be given.
+/// The least memory limit for a pipeline's plugin calls.
 const MEMORY_BYTES_MIN: u64 = 1 << 20;
 
-/// The least CPU time: guests are stopped at a clock that ticks every millisecond.
+/// The least limit on CPU time. Guests are stopped by a clock that ticks every millisecond.
 const CPU_MS_MIN: u64 = 5;
 
 /// The limits of a pipeline's requests. A limit that is not given is the host's default.
@@ -32,11 +32,11 @@ pub struct LimitsSpec {
     pub log_bytes: Option<usize>,
 }
 
-/// One limit: what is asked for, and what may be.
+/// One limit: the requested value, and its range.
 struct Range {
     key: &'static str,
     asked: Option<u64>,
-    /// Checked for new documents only. Limits that an older version accepted still serve.
+    /// Checked only for new documents. Limits that an older version accepted stay in force.
     min: u64,
     max: u64,
     default: u64,
@@ -97,7 +97,7 @@ impl LimitsSpec {
         ]
     }
 
-    /// Add what is out of the range that `host` allows to `faults`.
+    /// Add a fault for each limit that is out of the range that `host` allows.
     pub(crate) fn check(&self, host: &PipelineLimits, faults: &mut Faults) {
         for Range { key, asked, min, max, .. } in self.ranges(host) {
             if let Some(asked) = asked {
@@ -106,7 +106,7 @@ impl LimitsSpec {
         }
     }
 
-    /// The limits, each within what `host` allows; every fault at once.
+    /// Resolve the limits, each at most what `host` allows.
     pub(crate) fn resolve(&self, host: &PipelineLimits) -> Result<PipelineLimits, Vec<String>> {
         let mut faults = Faults::default();
         let values = self.ranges(host).map(|Range { key, asked, max, default, .. }| {

@@ -1,24 +1,26 @@
 //! The end of the log, recorded beside it.
 //!
-//! The chain of digests finds a gap and an edit. It cannot find that the newest releases are gone:
-//! the rest is a whole log. So the last release's number and digest are kept in a file of their
-//! own, which is written after each append. A crash between the two leaves the file one release
-//! behind, so that a log may go beyond it, but must hold the release that it names.
+//! The chain of digests finds a gap and an edit. It cannot find that the newest releases are gone,
+//! because the rest is a complete log. So the last release's number and digest are kept in a
+//! separate file, which is written after each append. A crash between the two leaves the file one
+//! release behind. So a log may have more releases than the file says, but must have the release
+//! that the file names.
 
 use gristmill_core::Digest;
-use gristmill_store::{LOG_END, Store, digest_of};
+use gristmill_store::{Store, digest_of};
 use serde::{Deserialize, Serialize};
 
 use crate::error::ControlError;
 use crate::release::format::Head;
+use crate::release::log_error::{LogEndError, LogEndFault};
 
 /// The content of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LogEnd {
-    /// Of the last release.
+    /// The number of the last release.
     number: u64,
-    /// Of its document's bytes.
+    /// The digest of its document.
     digest: Digest,
 }
 
@@ -29,38 +31,28 @@ impl LogEnd {
 }
 
 /// Refuse a `log` that does not hold the release that it ended with. A directory without the file
-/// is from an earlier version, or was told to forget.
+/// is from an earlier version, or the operator removed the file.
+///
+/// # Errors
+/// [`ControlError::LogEnd`], or [`ControlError::Store`] where the store cannot be read.
 pub(crate) async fn check(store: &Store, log: &Head) -> Result<(), ControlError> {
-    let refused = |what: String| {
-        ControlError::LogEnd(format!(
-            "{what}; put the files of the release log back as they were. To serve the state of \
-             release {} instead, as after an older copy of the log was restored, remove the file \
-             {LOG_END} beside the log's folder (keep a copy of the data directory: files that no \
-             release names are removed)",
-            log.number
-        ))
-    };
+    let last = log.number;
+    let refused = |fault| LogEndError { last, fault };
     let Some(text) = store.log_end().await? else { return Ok(()) };
-    let LogEnd { number, digest } = serde_json::from_slice(&text)
-        .map_err(|error| refused(format!("{LOG_END} is damaged: {error}")))?;
-    if number > log.number {
-        let first = log.number + 1;
-        let missing = match number - first {
-            0 => format!("release {number} is missing"),
-            _ => format!("releases {first} to {number} are missing"),
-        };
-        let what = "the release log is shorter than it was";
-        return Err(refused(format!("{what}: it ends with release {}, and {missing}", log.number)));
+    let LogEnd { number, digest } =
+        serde_json::from_slice(&text).map_err(|error| refused(LogEndFault::Damaged(error)))?;
+    if number > last {
+        return Err(refused(LogEndFault::Shorter { last, recorded: number }).into());
     }
     let document = store.document(number).await?.unwrap_or_default();
     if digest_of(&document) != digest {
-        let what = "in the log is not the one that this server wrote";
-        return Err(refused(format!("release {number} {what}")));
+        return Err(refused(LogEndFault::Replaced(number)).into());
     }
     Ok(())
 }
 
-/// Remember where the log ends. Without the file the server is as good, and only finds less.
+/// Record where the log ends. If that fails, the server goes on: it only cannot detect missing
+/// releases.
 pub(crate) async fn note(store: &Store, log: &Head) {
     let noted = match serde_json::to_vec(&LogEnd::of(log)) {
         Ok(text) => store.put_log_end(text.into()).await.map_err(|error| format!("{error:?}")),

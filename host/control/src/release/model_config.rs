@@ -1,9 +1,9 @@
 //! A model's configuration as it is logged.
 //!
-//! Where Triton has a word for something it is used, in its meaning; times end in `_us` or `_ms`.
-//! `read` reads it from what people write, `check` holds it against its ranges, `meaning` says what
-//! the batcher and the backends make of it. Its enums mirror theirs, because the log's spelling is
-//! kept for ever and must not follow a rename in another crate.
+//! Names that Triton has mean the same here; names of times end in `_us` or `_ms`. `read` reads a
+//! configuration from a document, `check` checks its ranges, and `meaning` turns it into settings
+//! of the batcher and the backends. Its enums mirror those of the backends and the batcher, because
+//! the spelling in the log must never change, not even if another crate renames something.
 
 mod check;
 mod meaning;
@@ -39,42 +39,42 @@ pub enum GraphOptimizationSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelConfig {
-    /// The most rows in a batch. A request of more is run in several.
+    /// The most rows in a batch. A larger request runs in several batches.
     pub max_batch_size: usize,
-    /// Sizes worth waiting for; the largest that the queue fills is taken.
+    /// Preferred sizes. A batch gets the largest of them that the queue fills.
     pub preferred_batch_sizes: Vec<usize>,
     /// How long a request may wait for others while an instance is idle.
     pub max_queue_delay_us: u64,
     /// Priority levels, 1 being served first.
     pub priority_levels: u32,
-    /// The level of requests that name none; 0: the middle one.
+    /// The level of requests that name no level. 0 means the middle level.
     pub default_priority_level: u32,
-    /// After so long in a level a request moves up by one.
+    /// After this time in a level a request moves up by one level.
     pub priority_ageing_ms: u64,
     /// The queueing of each level, unless `priority_queue_policies` says otherwise.
     pub default_queue_policy: QueuePolicySpec,
-    /// By level.
+    /// The queueing of single levels, by level.
     pub priority_queue_policies: BTreeMap<u32, QueuePolicySpec>,
     /// The most rows waiting; further requests get 429.
     pub max_queue_rows: usize,
     /// The most bytes of inputs waiting.
     pub max_queue_bytes: usize,
-    /// The most rows of one tenant waiting; not given: half of all.
+    /// The most rows of one tenant waiting. If it is not given: half of all.
     pub max_tenant_queue_rows: Option<usize>,
-    /// The most bytes of one tenant waiting; not given: half of all.
+    /// The most bytes of one tenant waiting. If it is not given: half of all.
     pub max_tenant_queue_bytes: Option<usize>,
-    /// A run is told to end so long after the last deadline of its requests.
+    /// The time from the last deadline of a run's requests until the run is told to end.
     pub run_grace_ms: u64,
     /// Instances, each run by one thread at a time.
     pub instances: usize,
     /// Threads that one run may use inside an operator.
     pub threads: usize,
-    /// Threads that run independent operators side by side; 1: one after the other.
+    /// Threads that run independent operators side by side. With 1 they run one after the other.
     pub inter_op_threads: usize,
-    /// In order of preference: the first that can load the model serves, the others stand by.
-    /// Empty: the best there is.
+    /// The providers in order of preference. The first one that can load the model serves; the
+    /// others stand by. An empty list means the best available provider.
     pub providers: Vec<ProviderName>,
-    /// By provider, in ONNX Runtime's own words, `device_id` for example.
+    /// Options by provider, with ONNX Runtime's names, for example `device_id`.
     pub provider_options: BTreeMap<ProviderName, BTreeMap<String, String>>,
     pub graph_optimization: GraphOptimizationSpec,
     /// Whether ONNX Runtime keeps memory between runs.
@@ -87,7 +87,7 @@ pub struct ModelConfig {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct QueuePolicySpec {
-    /// The most requests in the level; 0: only the limits on rows and bytes count.
+    /// The most requests in the level. 0: only the limits on rows and bytes apply.
     pub max_queue_size: usize,
     /// The longest time in the queue; 0 means until the deadline.
     pub default_timeout_us: u64,
@@ -103,7 +103,7 @@ pub enum TimeoutActionSpec {
     /// It fails.
     #[default]
     Reject,
-    /// It waits on, behind everything else in its level.
+    /// It stays queued, behind all other requests of its level.
     Delay,
 }
 

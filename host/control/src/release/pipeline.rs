@@ -1,4 +1,4 @@
-//! A pipeline as a release has it, and as people write it.
+//! A pipeline in a release, and the document that people write.
 
 use gristmill_core::{Name, PipelineLimits};
 use serde::{Deserialize, Serialize};
@@ -25,8 +25,8 @@ pub struct PipelineSpec {
     pub settings: Map<String, Value>,
     #[serde(default)]
     pub limits: LimitsSpec,
-    /// The model's priority level for its requests, 1 being served first; not given: the model's
-    /// default.
+    /// The model's priority level for its requests; 1 is served first. If it is not given: the
+    /// model's default.
     #[serde(default)]
     pub priority: Option<u32>,
 }
@@ -35,7 +35,7 @@ fn no_settings() -> Map<String, Value> {
     Map::new()
 }
 
-/// A pipeline's document, read as far as it can be.
+/// The readable parts of a pipeline's document, and its faults.
 pub(crate) struct PipelineDocument {
     pub(crate) pre: Option<Name>,
     pub(crate) model: Option<Name>,
@@ -47,7 +47,7 @@ pub(crate) struct PipelineDocument {
 }
 
 impl PipelineDocument {
-    /// The document that `keys` are; the limits held against what `host` allows.
+    /// Read a document with these `keys`. Limits are checked against what `host` allows.
     pub(crate) fn read(keys: Map<String, Value>, host: &PipelineLimits) -> Self {
         let mut document = Document::new(keys);
         let mut name = |key| {
@@ -70,7 +70,7 @@ impl PipelineDocument {
         Self { pre, model, post, settings, limits, priority, faults }
     }
 
-    /// The pipeline, where nothing is wrong with the document.
+    /// The pipeline, if the document has no faults.
     pub(crate) fn into_spec(self) -> Result<PipelineSpec, Box<Self>> {
         match self {
             Self { pre: Some(pre), model: Some(model), post: Some(post), .. }

@@ -1,4 +1,4 @@
-//! A tenant as a release has it.
+//! A tenant in a release.
 
 use std::collections::BTreeSet;
 
@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TenantSpec {
-    /// Whether anyone may, without a key.
+    /// Whether anyone may call them without a key.
     pub open: bool,
     /// Digests of the keys.
     pub keys: Vec<Digest>,
-    /// Which pipeline `/v1/{tenant}/infer` runs; where it is not named, the tenant's only one.
+    /// The pipeline that `/v1/{tenant}/infer` runs. If it is not given: the tenant's only pipeline.
     pub default_pipeline: Option<Name>,
-    /// The tenant's share of contended batches, against the weights of others; 1 to 1000.
+    /// The tenant's share of contended batches, relative to the weights of others; 1 to 1000.
     pub weight: u32,
     /// The models it may run directly, over the Open Inference Protocol.
     pub models: BTreeSet<Name>,

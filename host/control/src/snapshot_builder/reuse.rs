@@ -1,4 +1,4 @@
-//! Which tenants stay as they were. Pure.
+//! Decides which tenants can be taken from the snapshot before. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,15 +12,16 @@ use crate::desired;
 pub(super) struct Sources<'a> {
     pub(super) own: &'a desired::Tenant,
     pub(super) plugins: &'a BTreeMap<Name, PluginState>,
-    /// All of the host; what counts is those that the tenant names.
+    /// All models of the host. Only those that the tenant names are compared.
     pub(super) models: &'a BTreeMap<Name, ModelState>,
 }
 
 impl Sources<'_> {
-    /// Whether both make the same tenant: the same wishes, the same loaded plugins, and the same
-    /// lanes for the same models; or the same reasons where one of them is not loaded.
+    /// Whether both make the same tenant: the desired state, the loaded plugins and the lanes of
+    /// its models are the same. For a plugin or model that is not loaded, the reasons must be
+    /// equal.
     pub(super) fn are_the_same(&self, other: &Sources<'_>) -> bool {
-        // Equal wishes name the same models.
+        // Equal desired states name the same models.
         self.own == other.own
             && same_plugins(self.plugins, other.plugins)
             && self.named_models().into_iter().all(|name| {

@@ -13,7 +13,7 @@ use crate::load::at_hand::AtHand;
 use crate::plan::fit::Wanted;
 use crate::release::pipeline::PipelineSpec;
 
-/// The tenant's plugins, each loaded or with the reason where it is not.
+/// The tenant's plugins, each loaded or with the reason why it is not.
 pub(super) fn plugins_of(at_hand: &AtHand, own: &desired::Tenant) -> BTreeMap<Name, PluginState> {
     let state = |(name, digest): (&Name, &Digest)| {
         let plugin = at_hand.plugin(*digest).map_err(|error| error.to_string());
@@ -57,7 +57,7 @@ impl TenantBuilder<'_> {
         }
     }
 
-    /// The pipeline with everything resolved, or everything that is wrong with it.
+    /// The pipeline with everything resolved, or unavailable because of all its faults.
     fn route(&self, name: &Name, spec: &PipelineSpec) -> Result<Route, Vec<String>> {
         let limits = spec.limits.resolve(self.limits);
         let wanted = Wanted {

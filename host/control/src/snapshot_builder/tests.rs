@@ -94,7 +94,7 @@ fn model(served: Result<ServedModel, String>) -> BTreeMap<Name, ModelState> {
     BTreeMap::from([(name("m"), state)])
 }
 
-/// Whether a tenant with a pipeline on the model `m` is the same with the one and with the other.
+/// Whether a tenant with a pipeline on the model `m` stays the same between the two.
 fn same_with(old: &BTreeMap<Name, ModelState>, new: &BTreeMap<Name, ModelState>) -> bool {
     let mut desired = Desired::default();
     desired.apply(1, &[put_tenant("acme", true), put_pipeline("acme", 1)]).unwrap();

@@ -49,12 +49,12 @@ fn a_buffer_that_is_given_up_while_it_is_written_returns_too() {
     assert_eq!(again.as_bytes(), [2; 6000]);
 }
 
-/// A pool whose next buffer of that size was another's, and the bytes of that one.
+/// A pool whose next buffer of that size had another owner before, and the bytes of that owner.
 fn used(len: usize) -> (BufferPool, Vec<u8>) {
     let pool = BufferPool::new(1 << 20);
     let secret: Vec<u8> = (0..len).map(|i| (i % 251) as u8 | 1).collect();
     drop(pool.copy_from(&secret));
-    // As a build without debug assertions leaves it.
+    // Builds without debug assertions leave the bytes in place.
     for block in pool.free.lists.lock().classes.iter_mut().flatten() {
         assert!(block.bytes().starts_with(&POISON));
         block.bytes_mut()[..len].copy_from_slice(&secret);

@@ -1,9 +1,9 @@
 //! Numbers in a file's bytes.
 
-/// The most chunks of a file that are searched for what its header does not say.
+/// The most chunks of a file that are searched for data that are not in its header.
 pub(super) const CHUNKS_MAX: usize = 1000;
 
-/// The `N` bytes from `start` on, where they are all there.
+/// The `N` bytes from `start` on, if the file has all of them.
 pub(super) fn at<const N: usize>(bytes: &[u8], start: usize) -> Option<[u8; N]> {
     bytes.get(start..)?.first_chunk().copied()
 }

@@ -1,4 +1,5 @@
-//! Where decoders' rows are put: colours or luma, transparency over black.
+//! The picture into which decoders write their rows: as colours or luma, and with transparent
+//! pixels over black.
 
 use std::ops::Range;
 
@@ -10,7 +11,7 @@ use crate::pixels::Pixels;
 use crate::tensor::luma;
 use crate::work::{Size, Work};
 
-/// How a decoder gives a pixel.
+/// The format of a decoder's pixels.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Format {
     Gray,
@@ -46,7 +47,7 @@ impl Place {
     }
 }
 
-/// A picture that is being decoded; what is not written is black.
+/// A picture that is being decoded. Pixels that are not written are black.
 pub(super) struct Canvas {
     size: Size,
     gray: bool,
@@ -59,12 +60,12 @@ impl Canvas {
         Self { size, gray: options.gray, data: work.pool.zeroed(len) }
     }
 
-    /// Write pixels of a row, as far as it reaches.
+    /// Write pixels of a row, up to its end.
     pub(super) fn write(&mut self, place: Place, format: Format, row: &[u8]) {
         let over_black =
             |[value, alpha]: [u8; 2]| ((u16::from(value) * u16::from(alpha) + 127) / 255) as u8;
         match format {
-            // Their own luma.
+            // Gray pixels are luma already.
             Format::Gray if self.gray => self.store(place, row.as_chunks::<1>().0.iter().copied()),
             Format::Gray => self.store(place, row.iter().map(|value| [*value; 3])),
             Format::GrayAlpha => {
@@ -84,7 +85,7 @@ impl Canvas {
         }
     }
 
-    /// Write colours to pixels of a row, as far as it reaches.
+    /// Write colours to pixels of a row, up to its end.
     pub(super) fn put(&mut self, place: Place, pixels: impl Iterator<Item = [u8; 3]>) {
         if self.gray {
             self.store(place, pixels.map(|pixel| [luma(pixel)]));
@@ -93,7 +94,7 @@ impl Canvas {
         }
     }
 
-    /// Write pixels as the picture has them.
+    /// Write pixels that are in the picture's own format.
     fn store<const CHANNELS: usize>(
         &mut self,
         place: Place,
@@ -103,7 +104,7 @@ impl Canvas {
         let Some(row) = self.data.as_mut().get_mut(range) else { return };
         let slots = row.as_chunks_mut().0.get_mut(place.x..).unwrap_or_default();
         if place.step == 1 {
-            // Without steps the compiler copies many pixels at a time.
+            // If the step is 1, the compiler copies many pixels at a time.
             slots.iter_mut().zip(pixels).for_each(|(slot, pixel)| *slot = pixel);
         } else {
             slots.iter_mut().step_by(place.step).zip(pixels).for_each(|(slot, p)| *slot = p);

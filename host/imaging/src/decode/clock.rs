@@ -1,20 +1,20 @@
-//! A word of the caller's in the middle of a decoder.
+//! Asking the caller, in the middle of a decoder, whether to go on.
 
 use std::panic::resume_unwind;
 use std::time::{Duration, Instant};
 
 use crate::work::Work;
 
-/// How long a decoder may work between two checks.
+/// The longest work of a decoder between two checks.
 const BETWEEN: Duration = Duration::from_micros(500);
 
-/// After how many bytes of pixels it is time to read the clock. A row counts as [`ROW_BYTES`] more.
+/// The clock is read after this many bytes of pixels. Each row counts as [`ROW_BYTES`] more.
 const READ_AFTER_BYTES: usize = 16 << 10;
 
-/// A row of one pixel takes about as long as these bytes of a long one.
+/// A row of one pixel takes about as long as this many bytes of a long row.
 const ROW_BYTES: usize = 256;
 
-/// Says when the next check is due, and makes it.
+/// Decides when the next check is due, and makes it.
 pub(super) struct Clock<'a> {
     work: Work<'a>,
     checked: Instant,
@@ -27,7 +27,8 @@ impl<'a> Clock<'a> {
         Self { work, checked: Instant::now(), bytes: 0 }
     }
 
-    /// A row of so many bytes is next: [look](Self::look), where enough of them were made.
+    /// A row of so many bytes is next. [Look](Self::look) if enough bytes were made since the last
+    /// time.
     pub(super) fn look_before_row(&mut self, bytes: usize) {
         self.bytes += bytes + ROW_BYTES;
         if self.bytes >= READ_AFTER_BYTES {
@@ -36,8 +37,8 @@ impl<'a> Clock<'a> {
         }
     }
 
-    /// Check, where it is time to. Where the caller says stop, the decoder is unwound, up to
-    /// [`decode`](super::decode): some decoders take no error for an answer.
+    /// Check if it is time to. If the caller refuses, this panics, and [`decode`](super::decode)
+    /// catches the panic, because some decoders cannot be ended by an error.
     pub(super) fn look(&mut self) {
         if self.checked.elapsed() < BETWEEN {
             return;

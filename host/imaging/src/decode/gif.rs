@@ -1,4 +1,4 @@
-//! GIF: its first frame on its screen, row by row.
+//! GIF: decodes its first frame onto its screen, row by row.
 
 use std::io::Read;
 use std::ops::Range;
@@ -14,28 +14,28 @@ use crate::error::{ImageError, Stopped};
 use crate::pixels::Pixels;
 use crate::work::{Size, Work};
 
-/// Codes, palettes and a reader's buffer.
+/// The bytes of codes, palettes and a reader's buffer.
 const DECODER_BYTES: u64 = 256 << 10;
 
-/// Where the parts of the file are that make the first frame.
+/// The places of the file's parts that make up the first frame.
 pub(super) struct Parts {
     pub(super) screen: Size,
     pub(super) frame: Size,
     /// The screen's description and palette.
     head: Range<usize>,
-    /// The extension that says what is transparent, if there is one.
+    /// The extension with the transparent colour, if there is one.
     control: Range<usize>,
     /// Where the frame begins.
     start: usize,
 }
 
-/// Bytes between the file and the result.
+/// The bytes that decoding holds besides the file and the result.
 pub(super) fn bytes(frame: Size) -> u64 {
     DECODER_BYTES + u64::from(frame.width)
 }
 
 impl Parts {
-    /// Find the first frame behind at most `blocks_max` extensions.
+    /// Find the first frame, after at most `blocks_max` extensions.
     pub(super) fn find(
         bytes: &[u8],
         blocks_max: usize,
@@ -70,7 +70,7 @@ impl Parts {
     ) -> Result<Pixels, ImageError> {
         let part = |range: Range<usize>| bytes.get(range).unwrap_or_default();
         let control = part(self.control.clone());
-        // One that is longer than such extensions are is none.
+        // An extension of another length is not of this kind.
         let control = if control.len() <= 8 { control } else { &[] };
         let frame = Reader::new(part(self.start..bytes.len()), work);
         let stream = part(self.head.clone()).chain(control).chain(frame);
@@ -84,7 +84,7 @@ impl Parts {
             return Err(malformed("the header can be read in two ways"));
         }
         let palette = decoder.palette().map_err(malformed)?.as_chunks::<3>().0.to_vec();
-        // Transparent pixels and those without a colour are black, as the screen is.
+        // Transparent pixels, and pixels without a colour, stay black like the screen.
         let color = |index: &u8| match palette.get(usize::from(*index)) {
             Some(color) if frame.transparent != Some(*index) => *color,
             _ => [0; 3],
@@ -116,7 +116,7 @@ fn size(bytes: &[u8], start: usize) -> Option<Size> {
     Some(Size { width: two(start)?, height: two(start + 2)? })
 }
 
-/// The screen's size, and where its description and palette are.
+/// The screen's size, and the place of its description and palette.
 fn screen(bytes: &[u8]) -> Option<(Size, Range<usize>)> {
     let flags = *bytes.get(10)?;
     let palette = if flags & 0x80 == 0 { 0 } else { 6 << (flags & 7) };
@@ -128,7 +128,7 @@ fn screen(bytes: &[u8]) -> Option<(Size, Range<usize>)> {
 /// The cost of a block, in steps of a walk: the next block may not be in a cache.
 const BLOCK_STEPS: usize = 8;
 
-/// Where an extension ends: behind its label are blocks, up to an empty one.
+/// The end of an extension: after its label come blocks, up to an empty one.
 fn extension_end(
     bytes: &[u8],
     start: usize,

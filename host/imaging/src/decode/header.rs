@@ -16,10 +16,10 @@ use crate::error::ImageError;
 use crate::pixels::Pixels;
 use crate::work::{Cost, Limits, Size, Work};
 
-/// A picture before it is decoded.
+/// The header of a picture.
 pub(super) struct Header {
     pub(super) size: Size,
-    /// The orientation that the EXIF data give, where it is not upright.
+    /// The orientation in the EXIF data, if it is not upright.
     pub(super) orientation: Option<Orientation>,
     kind: Kind,
 }
@@ -27,7 +27,7 @@ pub(super) struct Header {
 /// A header before it is checked against the limits.
 struct Found {
     size: Size,
-    /// Where the EXIF data are in the file.
+    /// The place of the EXIF data in the file.
     exif: Option<Range<usize>>,
     kind: Kind,
 }
@@ -113,13 +113,13 @@ impl Header {
 const PICTURE_NS: u64 = 20_000;
 const BYTE_NS: u64 = 15;
 
-/// Nanoseconds for a row, however short. An interlaced picture has nearly twice as many rows as its
+/// Nanoseconds for a row of any length. An interlaced picture has nearly twice as many rows as its
 /// height.
 const ROW_NS: u64 = 150;
 const ROWS_PER_HEIGHT: u64 = 2;
 
 impl Kind {
-    /// Bytes between the file and the result, and nanoseconds.
+    /// The bytes that decoding holds besides the file and the result, and its nanoseconds.
     fn cost(&self, size: Size, file: u64) -> (u64, u64) {
         let pixels = size.pixels();
         let rows = |size: Size| u64::from(size.height) * ROWS_PER_HEIGHT * ROW_NS;
@@ -133,7 +133,7 @@ impl Kind {
                 let time = (pixels + 2 * parts.frame.pixels()) * 4 + file * BYTE_NS;
                 (gif::bytes(parts.frame), time + rows(parts.frame))
             }
-            // Not compressed, or in runs.
+            // The pixels are not compressed, or coded in runs.
             Self::Bmp => (whole::bmp_bytes(size), pixels * 8 + file + rows(size)),
             Self::WebP(webp) => (webp.bytes(size, file), webp.nanoseconds(size, file)),
         };
@@ -145,7 +145,7 @@ fn cut_short() -> ImageError {
     malformed("the header is damaged or cut short")
 }
 
-/// `IHDR` comes first; `eXIf` somewhere.
+/// `IHDR` comes first; `eXIf` may come anywhere.
 fn png_header(bytes: &[u8]) -> Option<Found> {
     let size = Size { width: big_u32(bytes, 16)?, height: big_u32(bytes, 20)? };
     let [depth, color] = at(bytes, 24)?;

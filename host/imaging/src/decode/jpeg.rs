@@ -1,10 +1,9 @@
-//! JPEG, through zune-jpeg, which is handed only what it needs.
+//! JPEG, through zune-jpeg, which gets only the parts of a file that it needs.
 //!
-//! zune-jpeg forgives much: a file that ends early, data that do not fill the picture. And it
-//! collects profiles and other data that are not needed. So the file is split here ([`Frame`],
-//! [`stream`]): the decoder is given the tables, the scans and an end that it cannot read past
-//! unnoticed ([`Source`]). What is refused is what Pillow refuses, and data that end before the
-//! picture is full.
+//! zune-jpeg accepts files that end early and data that do not fill the picture, and it collects
+//! profiles and other data that are not needed. So the file is split here ([`Frame`], [`stream`]).
+//! The decoder gets the tables and the scans, and reading past their end is noticed ([`Source`]).
+//! Files that Pillow refuses are refused, and so are data that end before the picture is full.
 
 mod frame;
 mod source;
@@ -29,14 +28,14 @@ use crate::work::Work;
 const DECODER_BYTES: u64 = 128 << 10;
 
 /// Nanoseconds for a picture of any size, for each byte of data, and for each sample of a pixel and
-/// component: decoded at once, and by way of coefficients.
+/// component: if it is decoded at once, and if its coefficients are stored first.
 const PICTURE_NS: u64 = 20_000;
 const BYTE_NS: u64 = 12;
 const SAMPLE_NS: u64 = 3;
 const KEPT_SAMPLE_NS: u64 = 8;
 
 impl Frame {
-    /// Bytes between the file and the result, and nanoseconds.
+    /// The bytes that decoding holds besides the file and the result, and its nanoseconds.
     pub(super) fn cost(&self, file: u64, options: DecodeOptions) -> (u64, u64) {
         let samples = self.samples();
         let kept = if self.is_one_scan() { 0 } else { self.coefficient_bytes(options.gray) };
@@ -67,7 +66,8 @@ impl Frame {
         if decoder.output_buffer_size() != Some(expected) {
             return Err(malformed("the header can be read in two ways"));
         }
-        // It may leave parts of a picture unwritten, and say that it is done.
+        // The decoder may leave parts of a picture unwritten and still report success, so the
+        // buffer is zeroed.
         let mut target = work.pool.zeroed(expected);
         let decode = AssertUnwindSafe(|| decoder.decode_into(target.as_mut()));
         match catch_unwind(decode) {

@@ -1,4 +1,4 @@
-//! How a picture is decoded, and the error of one that cannot be.
+//! How a picture is decoded, and the error of one that cannot be decoded.
 
 use crate::error::ImageError;
 use crate::work::Limits;
@@ -25,7 +25,7 @@ impl DecodeOptions {
     }
 }
 
-/// The error of a picture that a decoder does not take.
+/// The error of a picture that a decoder refuses.
 pub(super) fn malformed(error: impl std::fmt::Display) -> ImageError {
     ImageError::Malformed(error.to_string())
 }

@@ -1,4 +1,4 @@
-//! PNG, row by row. Texts and profiles, which can be bombs, are not inflated.
+//! PNG, row by row. Texts and profiles are not inflated, because they can be decompression bombs.
 
 use png::{BitDepth, ColorType, Decoder, Limits, Transformations};
 
@@ -13,12 +13,13 @@ use crate::work::{Size, Work};
 /// The most bytes of the decoder's chunks.
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// Bytes for inflating, and for rows read ahead.
+/// The bytes for inflating and for rows that are read ahead.
 const INFLATING_BYTES: u64 = 512 << 10;
 
-/// Bytes between the file and the result, for a picture of `bits` a pixel.
+/// The bytes that decoding holds besides the file and the result, for a picture of `bits` bits for
+/// each pixel.
 pub(super) fn bytes(size: Size, bits: u64) -> u64 {
-    // A palette's index becomes up to four bytes, a row is there as it was and as it becomes.
+    // A palette's index becomes up to four bytes. A row is held before and after it is expanded.
     let row = u64::from(size.width) * bits.max(32).div_ceil(8);
     CHUNK_BYTES + INFLATING_BYTES + 6 * row
 }
@@ -81,7 +82,7 @@ pub(super) fn decode(
             canvas.write(Place { y, x, step }, format, row);
         }
     }
-    // Reads what is left of the data, and their checksum.
+    // Reads the rest of the data and their checksum.
     match reader.read_row(&mut row) {
         Ok(None) => canvas.finish(),
         _ if options.lenient => canvas.finish(),

@@ -1,23 +1,22 @@
-//! A file in memory for decoders that read it as a stream, with a look at the clock now and then.
+//! A file in memory for decoders that read it as a stream. It looks at the clock from time to time.
 
 use std::io::{BufRead, Error, ErrorKind, Read, Result, Seek, SeekFrom};
 
 use super::clock::Clock;
 use crate::work::Work;
 
-/// How much is given to a decoder at a time. Of compressed data a thousand times as much can
-/// become.
+/// The bytes that a decoder gets at a time. Compressed data can become a thousand times as large.
 const PIECE_BYTES: usize = 512;
 
-/// How often a decoder may ask for more between two looks at the clock: it may use up no byte for a
-/// run of pixels.
+/// How often a decoder may ask for data between two looks at the clock. It may ask many times
+/// without using up a byte, for a run of pixels.
 const ASKED_MAX: usize = 64;
 
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],
     /// The next byte to be read.
     position: usize,
-    /// Where the next look is due.
+    /// The position at which the next look is due.
     window: usize,
     /// How often a decoder asked since the last look.
     asked: usize,
@@ -80,7 +79,7 @@ impl Seek for Reader<'_> {
         };
         let to = from.checked_add_signed(offset).and_then(|to| usize::try_from(to).ok());
         self.position = to.ok_or_else(|| Error::from(ErrorKind::InvalidInput))?;
-        // The way back is new work as well.
+        // Reading the same bytes again is new work, too.
         self.window = 0;
         Ok(self.position as u64)
     }

@@ -6,10 +6,11 @@ use crate::error::ImageError;
 use crate::pixels::Pixels;
 use crate::work::{Size, Work};
 
-/// About how many pixels are moved between two checks: one may be far from the next.
+/// The pixels that are moved between two checks. They are few, because the place of a pixel can be
+/// far from that of the next, which is slow.
 const MOVED_PIXELS: usize = 128 << 10;
 
-/// The picture as it is to be seen.
+/// The picture in its upright orientation.
 pub(super) fn turn(
     work: Work<'_>,
     pixels: &Pixels,
@@ -45,8 +46,8 @@ where
     };
     let mut turned = work.pool.begin(pixels.data().len());
     let mut unchecked = 0;
-    // Line and place along it of the result are row and column of the source, or the other way
-    // round.
+    // A line of the result, and a position on it, are a row and a column of the source, or a column
+    // and a row.
     let (lines, places) = if is_swapped { (columns, rows) } else { (rows, columns) };
     for line in 0..lines {
         turned.extend((0..places).map(|place| {

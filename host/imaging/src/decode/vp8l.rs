@@ -1,13 +1,14 @@
 //! Measures the codes of a lossless WebP, before a decoder makes tables of them.
 //!
-//! A picture has groups of five prefix codes, as many as its entropy image names, and up to 65,536:
-//! a file of a few hundred KB can ask for gigabytes of tables. `image-webp` tells nobody how many
-//! there are. So this reads all that stands before the pixels: transforms and the entropy image, of
-//! which only the largest number of a group matters, and each group's code lengths. It keeps no
-//! pixels: copies and the colour cache repeat colours that stood there as literals, so none of them
-//! names a group that no literal names.
+//! A picture has groups of five prefix codes. Its entropy image names up to 65,536 groups, so a
+//! file of a few hundred KB can need gigabytes of tables. `image-webp` does not report the number
+//! of groups. So this reads all that comes before the pixels: the transforms, the entropy image and
+//! each group's code lengths. Of the entropy image only the largest group number matters. No pixels
+//! are kept: copies and the colour cache only repeat colours that came as literals before, so they
+//! cannot name a further group.
 //!
-//! It may take for whole what the decoder refuses, never the other way round.
+//! It may accept a file that the decoder refuses, but never refuses a file that the decoder
+//! accepts.
 
 use super::options::malformed;
 use super::walk::Walk;
@@ -20,41 +21,42 @@ const ALPHABETS: [usize; 5] = [LITERALS + LENGTHS, 256, 256, 256, 40];
 const LITERALS: usize = 256;
 const LENGTHS: usize = 24;
 
-/// In which order the lengths of the code of code lengths come.
+/// The order in which the lengths of the code for code lengths come.
 const LENGTHS_ORDER: [usize; 19] =
     [17, 18, 0, 1, 2, 3, 4, 5, 16, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
 
-/// The longest code.
+/// The length of the longest code.
 const CODE_BITS_MAX: usize = 15;
 
 /// The cost of a pixel, in steps of a walk.
 const PIXEL_STEPS: usize = 16;
 
-/// How the decoder keeps a code: a table of four bytes an entry for the first ten bits, and for
-/// each symbol with more bits two nodes of sixteen bytes. The allocator's own loss is added.
+/// The memory in which the decoder holds a code: a table for the first ten bits with entries of
+/// four bytes, and two nodes of sixteen bytes for each symbol with more bits. The allocator's
+/// overhead is added.
 const TABLE_BITS: usize = 10;
 const ENTRY_BYTES: u64 = 4;
 const NODES_BYTES: u64 = 2 * 16;
 const ALLOCATION_BYTES: u64 = 64;
 
-/// A group without its tables, in a list that doubles when it is full.
+/// The memory of a group without its tables, in a list that doubles when it is full.
 const GROUP_BYTES: u64 = 3 * 280;
 
-/// The header of a stream, all that stands before its pixels.
+/// The header of a stream: all that comes before its pixels.
 pub(super) struct Stream<'a> {
     pub(super) data: &'a [u8],
     pub(super) size: Size,
-    /// Whether it begins with a header of its own; that of an alpha channel does not.
+    /// Whether it begins with its own header. The stream of an alpha channel does not.
     pub(super) has_header: bool,
 }
 
 impl Stream<'_> {
-    /// Upper bound on the bytes that the decoder keeps of its codes.
+    /// An upper bound on the bytes that the decoder holds for its codes.
     pub(super) fn code_bytes(&self, walk: &mut Walk<'_>) -> Result<u64, ImageError> {
         let mut reader = Reader { data: self.data, bit: 0, walk };
         if self.has_header {
-            // Signature, sides, whether there is alpha, version: known already, or checked by the
-            // decoder.
+            // Signature, sides, presence of alpha, and version are known already, or the decoder
+            // checks them.
             reader.bits(8)?;
             reader.bits(32)?;
         }
@@ -62,9 +64,9 @@ impl Stream<'_> {
     }
 }
 
-/// A prefix code, and what the decoder keeps of it.
+/// A prefix code, and the bytes that the decoder holds for it.
 struct Code {
-    /// How many symbols have codes of each length.
+    /// The number of symbols with codes of each length.
     counts: [u16; CODE_BITS_MAX + 1],
     /// The symbols, by length, then by value.
     symbols: Vec<u16>,
@@ -76,7 +78,7 @@ impl Code {
         Self { counts: [0; CODE_BITS_MAX + 1], symbols: vec![symbol], bytes: 0 }
     }
 
-    /// The code with these lengths; none where they make no code.
+    /// The code with these lengths; none if they are not those of a code.
     fn of(lengths: &[u8]) -> Option<Self> {
         let mut counts = [0; CODE_BITS_MAX + 1];
         lengths.iter().for_each(|length| counts[usize::from(*length)] += 1);
@@ -106,7 +108,7 @@ impl Code {
     }
 }
 
-/// Reads a stream's bits, the lowest of a byte first.
+/// Reads a stream's bits, from the lowest bit of each byte.
 struct Reader<'a, 'w> {
     data: &'a [u8],
     /// The next bit.
@@ -150,7 +152,7 @@ impl Reader<'_, '_> {
         Err(malformed("a code that does not exist"))
     }
 
-    /// All that stands before the pixels of a picture.
+    /// Read all that comes before the pixels of a picture.
     fn all_codes(&mut self, size: Size) -> Result<u64, ImageError> {
         let mut width = size.width;
         let mut seen = [false; 4];
@@ -165,7 +167,8 @@ impl Reader<'_, '_> {
                     self.blocks(Size { width, ..size })?;
                 }
                 2 => {}
-                // A palette, with whose help several pixels can share one.
+                // A palette. With a small one, a pixel of the stream holds several pixels of the
+                // picture.
                 _ => {
                     let colors = self.bits(8)? + 1;
                     self.image(Size { width: colors, height: 1 })?;
@@ -190,14 +193,14 @@ impl Reader<'_, '_> {
         Ok(bytes)
     }
 
-    /// A picture with a pixel for each block of one of `size`. Returns the largest group that it
-    /// names.
+    /// Read a picture with one pixel for each block of a picture of `size`. Returns the largest
+    /// group number in it.
     fn blocks(&mut self, size: Size) -> Result<u32, ImageError> {
         let side = 4 << self.bits(3)?;
         self.image(Size { width: size.width.div_ceil(side), height: size.height.div_ceil(side) })
     }
 
-    /// A picture within the picture. Returns the largest group that it names.
+    /// Read a picture within the picture. Returns the largest group number in it.
     fn image(&mut self, size: Size) -> Result<u32, ImageError> {
         let cached = self.color_cache()?;
         let [green, red, blue, alpha, distance] = self.group(cached)?;
@@ -232,7 +235,7 @@ impl Reader<'_, '_> {
         Ok(offset + u64::from(self.bits(extra)?) + 1)
     }
 
-    /// How many colours the cache has.
+    /// The number of colours in the cache.
     fn color_cache(&mut self) -> Result<usize, ImageError> {
         if !self.flag()? {
             return Ok(0);

@@ -1,17 +1,17 @@
-//! A walk over a file's header, with a word of the caller's now and then.
+//! A walk over a file's header that asks the caller from time to time whether to go on.
 
 use crate::error::Stopped;
 
-/// How many bytes, or steps of about the same cost, are walked between two checks.
+/// The bytes, or steps of about the same cost, between two checks.
 pub(crate) const BETWEEN: usize = 64 << 10;
 
-/// How many bytes are searched at a time.
+/// The bytes that are searched at a time.
 const WINDOW_BYTES: usize = 16 << 10;
 
 /// The cost of a search that finds something at once.
 const SEARCH_STEPS: usize = 8;
 
-/// Counts steps, and checks where [`BETWEEN`] of them were taken. Nothing is checked before.
+/// Counts steps, and checks after each [`BETWEEN`] steps, but not before the first.
 pub(super) struct Walk<'a> {
     check: &'a dyn Fn() -> Result<(), Stopped>,
     /// Steps until the next check.
@@ -36,7 +36,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Where `byte` is next, from `start` on.
+    /// The next position of `byte`, from `start` on.
     pub(super) fn find(
         &mut self,
         bytes: &[u8],
@@ -46,7 +46,7 @@ impl<'a> Walk<'a> {
         self.search(bytes, start, |window| memchr::memchr(byte, window))
     }
 
-    /// Where a byte other than `byte` is next, from `start` on.
+    /// The next position of another byte than `byte`, from `start` on.
     pub(super) fn find_other(
         &mut self,
         bytes: &[u8],

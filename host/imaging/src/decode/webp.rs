@@ -1,4 +1,4 @@
-//! WebP: which of its chunks make the picture, what they take, and decoding them.
+//! WebP: finding the chunks that make up the picture, estimating their cost, and decoding them.
 
 use std::ops::Range;
 
@@ -15,47 +15,48 @@ use crate::error::ImageError;
 use crate::pixels::Pixels;
 use crate::work::{Size, Work};
 
-/// What a frame's coded data may claim to take before the file is found to be too short for them,
-/// and tables.
+/// The bytes that a frame's coded data may claim before the decoder finds that the file is too
+/// short, and those of tables.
 const LOSSY_BYTES: u64 = 18 << 20;
 const LOSSLESS_BYTES: u64 = 1 << 20;
 
-/// Nanoseconds for a lossless picture's pixel and byte, and for a KiB of its codes' tables.
+/// Nanoseconds for each pixel and each byte of a lossless picture, and for each KiB of its codes'
+/// tables.
 const LOSSLESS_PIXEL_NS: u64 = 65;
 const LOSSLESS_BYTE_NS: u64 = 15;
 const CODE_NS_PER_KIB: u64 = 500;
 
-/// Nanoseconds for a lossy picture's pixel, and for its coefficients. A decoder cannot be stopped
-/// in the midst of them, so this is what files made for it take: one bit and a little stands for a
-/// coefficient of six decisions, until each coefficient has one; further bits make them larger, up
-/// to the largest. Photos take half of it.
+/// Nanoseconds for a lossy picture's pixel, and for its coefficients. The decoder cannot be stopped
+/// in the middle of them, so the figures are those of the worst files. In such a file a little more
+/// than one bit makes a coefficient of six decisions, until all coefficients are used; further bits
+/// make the coefficients larger, up to the maximum. Photos take half of this time.
 const LOSSY_PIXEL_NS: u64 = 55;
 const FIRST_PIXELS_PER_BYTE: u64 = 5;
 const FIRST_BYTE_NS: u64 = 300;
 const FURTHER_BYTE_NS: u64 = 120;
 const COEFFICIENTS_NS_MAX: u64 = 210;
 
-/// Nanoseconds for a pixel's transparency, beside a lossy picture.
+/// Nanoseconds for the transparency of each pixel of a lossy picture.
 const ALPHA_PIXEL_NS: u64 = 45;
 
 /// Nanoseconds to lay a pixel of an animation's frame on its canvas.
 const FRAME_PIXEL_NS: u64 = 15;
 
-/// A WebP, as far as it has to be known to decode it.
+/// The properties of a WebP that decoding depends on.
 pub(super) struct WebP {
     is_lossy: bool,
     is_animated: bool,
     has_alpha: bool,
-    /// The bytes that the decoder keeps of lossless codes.
+    /// The bytes that the decoder holds for lossless codes.
     code_bytes: u64,
 }
 
 impl WebP {
-    /// Bytes between the file and the result.
+    /// The bytes that decoding holds besides the file and the result.
     pub(super) fn bytes(&self, size: Size, file: u64) -> u64 {
-        // Lossy: planes of brightness and colour, and their borders. Lossless: pixels of four
-        // channels, once more as the decoder's client sees them, and what transforms and codes are
-        // picked by.
+        // Lossy: planes of brightness and colour, with their borders. Lossless: pixels of four
+        // channels, a copy of them for the decoder's caller, and the images that choose transforms
+        // and codes.
         let samples = if self.is_lossy { 2 } else { 4 + 2 };
         let fixed = if self.is_lossy { LOSSY_BYTES } else { LOSSLESS_BYTES };
         let animated = if self.is_animated { 8 } else { 0 };
@@ -92,7 +93,7 @@ impl WebP {
     }
 }
 
-/// Where the parts of a file are.
+/// The places of a file's parts.
 pub(super) struct Layout<'a> {
     pub(super) canvas: Size,
     pub(super) exif: Option<Range<usize>>,
@@ -103,7 +104,7 @@ pub(super) struct Layout<'a> {
     lossless: Vec<Stream<'a>>,
 }
 
-/// Chunks from which a picture is made.
+/// The chunks that a picture is made from.
 #[derive(Default)]
 struct Found<'a> {
     /// Size of the picture, and whether it is lossy.
@@ -113,10 +114,10 @@ struct Found<'a> {
 }
 
 impl<'a> Layout<'a> {
-    /// One of three: lossy or lossless alone, or a canvas with chunks. Of several chunks of a kind
-    /// the first counts.
+    /// There are three kinds of files: a lossy picture, a lossless picture, or a canvas with
+    /// chunks. Of several chunks of one kind the first one counts.
     pub(super) fn find(bytes: &'a [u8]) -> Option<Self> {
-        // The decoder does not look whether all is there that it need not read.
+        // The decoder does not check that parts which it need not read are complete.
         bytes.get(8..8 + little_u32(bytes, 4)? as usize)?;
         let first = Chunk::at(bytes, 12)?;
         let mut found = Found::default();
@@ -136,7 +137,7 @@ impl<'a> Layout<'a> {
             let Some(chunk) = Chunk::at(bytes, next) else { break };
             next = chunk.end;
             if seen == CHUNKS_MAX {
-                // An animation may have as many frames as it likes.
+                // An animation may have any number of frames.
                 if is_animated && found.picture.is_some() {
                     break;
                 }
@@ -151,25 +152,25 @@ impl<'a> Layout<'a> {
                     let part = Chunk::at(bytes, start + 16)?;
                     found.take(bytes, &part)?;
                     if &part.name == b"ALPH" {
-                        // The decoder treats it as lossy under any name.
+                        // The decoder treats it as lossy whatever the chunk's name is.
                         let part = Chunk::at(bytes, part.end)?;
                         found.take(bytes, &part).filter(|()| &part.name == b"VP8 ")?;
                     }
                 }
-                // The decoder would take a frame's chunks for the picture's.
+                // The decoder would take the chunks of a frame for those of the picture.
                 b"ANMF" if !is_animated => return None,
                 _ if !is_animated => found.take(bytes, &chunk)?,
                 _ => {}
             }
         }
         let (size, is_lossy) = found.picture?;
-        // The decoder decodes it before it sees that it does not fit.
+        // The decoder decodes it before it finds that it does not fit.
         let fits = |size: Size| size.width <= canvas.width && size.height <= canvas.height;
         if !fits(size) || !fits(frame_size) {
             return None;
         }
         let mut lossless = found.lossless;
-        // The method is in its first byte: as it is, or lossless.
+        // The method is in its first byte: uncompressed or lossless.
         if let Some([method, data @ ..]) = found.alpha
             && method & 3 == 1
         {
@@ -179,7 +180,7 @@ impl<'a> Layout<'a> {
         Some(Self { canvas, exif, is_lossy, is_animated, has_alpha, lossless })
     }
 
-    /// Find out what the codes take.
+    /// Measure the memory of the codes.
     pub(super) fn measure(&self, walk: &mut Walk<'_>) -> Result<WebP, ImageError> {
         let mut code_bytes = 0;
         for stream in &self.lossless {
@@ -191,7 +192,7 @@ impl<'a> Layout<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// Take a chunk, if it is the first of its kind. None where it is cut short.
+    /// Take a chunk, if it is the first of its kind. None if it is cut short.
     fn take(&mut self, bytes: &'a [u8], chunk: &Chunk) -> Option<()> {
         let data = bytes.get(chunk.data.start..chunk.data.end.min(bytes.len()))?;
         match &chunk.name {
@@ -222,7 +223,7 @@ fn lossless_size(data: &[u8]) -> Option<Size> {
 struct Chunk {
     name: [u8; 4],
     data: Range<usize>,
-    /// Where the next one begins.
+    /// The position of the next chunk.
     end: usize,
 }
 

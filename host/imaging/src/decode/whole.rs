@@ -1,4 +1,4 @@
-//! BMP, and what it shares with WebP: decoders that write a whole picture.
+//! BMP, and the code that it shares with WebP: both decoders write a whole picture at once.
 
 use image::ImageDecoder;
 use image::codecs::bmp::BmpDecoder;
@@ -14,7 +14,8 @@ use crate::work::{Size, Work};
 /// A BMP decoder's tables and rows.
 const BMP_BYTES: u64 = 256 << 10;
 
-/// Bytes between a BMP and the result: a picture of up to four channels.
+/// The bytes that decoding a BMP holds besides the file and the result: a picture of up to four
+/// channels.
 pub(super) fn bmp_bytes(size: Size) -> u64 {
     BMP_BYTES + 4 * size.pixels() + 16 * u64::from(size.width)
 }

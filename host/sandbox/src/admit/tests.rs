@@ -12,7 +12,7 @@ const NONE: [(&str, ModuleArg); 0] = [];
 const NO_PARAMS: [(&str, ComponentValType); 0] = [];
 const BOUNDS: Bounds = Bounds { instances: 2, memories: 2, tables: 8 };
 
-/// A core module that exports a function `f` of so many bytes of code.
+/// A core module that exports a function `f` with so many bytes of code.
 fn module(code_bytes: usize) -> Module {
     let (mut types, mut functions) = (TypeSection::new(), FunctionSection::new());
     let (mut exports, mut codes) = (ExportSection::new(), CodeSection::new());
@@ -30,7 +30,7 @@ fn module(code_bytes: usize) -> Module {
     module
 }
 
-/// What a component of a test has.
+/// The parts of a test's component.
 #[derive(Clone, Copy, Default)]
 struct Made<'a> {
     imports: &'a [&'a str],

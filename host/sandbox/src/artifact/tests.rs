@@ -16,7 +16,7 @@ fn the_checksum_is_hmac_sha_256() {
     assert!(hmac(&key, &mut &b"Hi"[..], 8).is_err(), "shorter than it was");
 }
 
-/// A component of nothing: the preamble alone.
+/// An empty component: only the preamble.
 const EMPTY: &[u8] = b"\0asm\x0d\0\x01\0";
 
 struct Fixture {
@@ -40,7 +40,7 @@ impl Fixture {
         CompileRequest { digest, engine: hash_of(&self.engine), bounds }
     }
 
-    /// What a child answers to this request.
+    /// The answer of a child to this request.
     fn answer(&self, request: &CompileRequest, change: impl FnOnce(&mut About)) -> Vec<u8> {
         let code = self.engine.precompile_component(EMPTY).unwrap();
         let (digest, engine) = (request.digest, request.engine.clone());
@@ -131,7 +131,7 @@ fn a_directory_in_use_is_left_alone() {
     drop(fixture.cache());
     assert!(!free.exists() && used.exists());
     drop(lock);
-    // As a process that is killed leaves it.
+    // The leftover of a process that was killed.
     let temporary = temporary.into_temp_path().keep().unwrap();
     drop((own, second));
     drop(fixture.cache());

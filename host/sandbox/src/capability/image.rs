@@ -1,4 +1,5 @@
-//! `image`: native work on pictures. Its memory is held and its time is foreseen before it begins.
+//! `image`: native work on pictures. Before it begins, its memory is counted and its time is
+//! estimated.
 
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use wasmtime::component::{HasSelf, Linker, Resource};
 
 use super::tensors::dtype_of;
 use crate::call::CallState;
+use crate::error::CallLimit;
 use crate::grant::Grant;
 use crate::limiter::Limited;
 use crate::meter::CpuExhausted;
@@ -41,14 +43,14 @@ use self::bindings::gristmill::plugin::image as wit;
 /// The interface's name.
 pub(crate) const INTERFACE: &str = "gristmill:plugin/image@0.1.0";
 
-/// Work that takes longer is not done on a serving thread.
+/// The longest work that is done on a serving thread.
 const INLINE_CPU_MAX: Duration = Duration::from_millis(2);
 
-/// How far the foreseen time may exceed what is left of the budget: the estimate is rather too
+/// How far the estimated time may exceed the rest of the budget, because estimates are rather too
 /// high.
 const OVERRUN_MAX: Duration = Duration::from_millis(50);
 
-/// Nothing: pictures lie in the call's table and count against its limits.
+/// Empty: pictures are in the call's table and count against its limits.
 pub(crate) struct State;
 
 pub(crate) fn grant(_: &Grant<'_>) -> State {
@@ -80,7 +82,7 @@ impl Made for Tensor {
 }
 
 impl<S: Send> CallState<S> {
-    /// Do `work`, whose cost is foreseen as `cost`, and put what it makes into the call's table.
+    /// Do `work`, whose estimated cost is `cost`, and put its result into the call's table.
     async fn native<T: Made + Send + 'static>(
         &mut self,
         cost: Result<Cost, ImageError>,
@@ -108,8 +110,8 @@ impl<S: Send> CallState<S> {
         }
     }
 
-    /// The reason why work of this cost is refused, if it is. Some decoders cannot be stopped, so
-    /// work that would take longer than the call may is not begun.
+    /// The reason for which work of this cost is refused, if it is. Some decoders cannot be
+    /// stopped, so work does not begin if it would take longer than the rest of the call's budget.
     fn refuses(&self, cost: Cost) -> Option<String> {
         let (limit, left) = (self.limits.host_memory_bytes, self.meter.left());
         if cost.bytes > limit {
@@ -144,7 +146,7 @@ impl<S: Send> CallState<S> {
             lenient,
             limits: self.picture_limits(),
         };
-        // A serving thread looks at no more than the beginning of a header.
+        // A serving thread reads only the beginning of a header.
         let picture = match Encoded::read(&data, options, &|| Err(Stopped)) {
             Err(ImageError::Stopped(_)) => {
                 self.meter.off_serving_threads().await;
@@ -246,7 +248,7 @@ impl<S: Send> wit::HostPixels for CallState<S> {
         let bytes = pixels.data().len().saturating_mul(4);
         let limit = self.limits.tensor_bytes;
         if bytes > limit {
-            return Err(Limited::Call(format!("{limit} bytes for one tensor")).into());
+            return Err(Limited::Call(CallLimit::Tensor(limit)).into());
         }
         let cost = pixels.to_tensor_cost(&options);
         self.native(cost, |work| pixels.to_tensor(work, &options)).await

@@ -1,8 +1,8 @@
 //! `log`: lines in the request's span, within the call's log budget.
 //!
-//! The budget counts what reaches the log: the escaped text and what the host puts around it. A
-//! plugin's fields form an object of their own in the line. So neither they nor the message can be
-//! mistaken for the host's own words.
+//! The budget counts the bytes that reach the log: the escaped text and what the host adds. A
+//! plugin's fields are in a separate object in the line. So neither they nor the message can be
+//! mistaken for text of the host.
 
 use gristmill_core::Name;
 use gristmill_telemetry::{PLUGIN_TARGET, PluginFields, escaped_len};
@@ -29,15 +29,15 @@ pub(crate) const INTERFACE: &str = "gristmill:plugin/log@0.1.0";
 /// The cost of a line beside its text, in bytes: time, level, span.
 const LINE_BYTES: usize = 256;
 
-/// The longest message that is looked at, and the longest name or value of a field. The log cuts
-/// them further.
+/// The longest message that is read, and the longest name or value of a field. The log cuts them
+/// further.
 const MESSAGE_BYTES_MAX: usize = 8 << 10;
 const FIELD_BYTES_MAX: usize = 2 << 10;
 
 /// The bytes that the host reads of one field's name and value together; a longer field is dropped.
 const FIELD_FUEL: usize = 64 << 10;
 
-/// Fields of one line; further ones are dropped.
+/// The most fields of a line. Further ones are dropped.
 const FIELDS_MAX: usize = 32;
 
 /// The log budget of a call.
@@ -45,7 +45,7 @@ pub(crate) struct State {
     /// The plugin's name in the lines.
     plugin: Option<Name>,
     limit_bytes: usize,
-    /// None once the budget was too small for a line.
+    /// None after the budget was too small for a line.
     left_bytes: Option<usize>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct State {
 struct Line<'a> {
     message: &'a str,
     fields: &'a PluginFields,
-    /// How many fields were dropped.
+    /// The number of dropped fields.
     dropped: usize,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn grant(grant: &Grant<'_>) -> State {
     State::new(grant.plugin.cloned(), grant.limits.log_bytes)
 }
 
-/// `write` is linked by hand: it reads no more of the guest's memory than it logs.
+/// `write` is linked by hand, so that it reads only as much of the guest's memory as it logs.
 pub(crate) fn link<S: AsMut<State> + Send + 'static>(
     linker: &mut Linker<CallState<S>>,
 ) -> wasmtime::Result<()> {
@@ -80,7 +80,7 @@ pub(crate) fn link<S: AsMut<State> + Send + 'static>(
             return Ok(());
         }
         let message = message.to_str(&store)?;
-        // A message costs what it made the host read, not only what is kept of it.
+        // A message costs all that the host read of it, not only the part that is logged.
         let read_bytes = message.len();
         let message = cut(&message, MESSAGE_BYTES_MAX).to_owned();
         let mut object = PluginFields::default();

@@ -20,7 +20,7 @@ pub use self::bindings::gristmill::plugin::prepare as wit;
 /// The interface's name.
 pub(crate) const INTERFACE: &str = "gristmill:plugin/prepare@0.1.0";
 
-/// Nothing.
+/// Empty: there are no functions.
 pub(crate) struct State;
 
 pub(crate) fn grant(_: &Grant<'_>) -> State {

@@ -1,4 +1,4 @@
-//! `tensors`: made from a guest's memory with one copy, read into it with one more.
+//! `tensors`: making tensors from a guest's memory, and reading them into it, each with one copy.
 
 mod bindings;
 mod rows;
@@ -18,19 +18,19 @@ use self::rows::{Rows, largest};
 /// The interface's name.
 pub(crate) const INTERFACE: &str = "gristmill:plugin/tensors@0.1.0";
 
-/// Dimensions of a tensor.
+/// The most dimensions of a tensor.
 const DIMENSIONS_MAX: usize = 32;
 
 type Created = Result<Resource<Tensor>, wit::TensorError>;
 
-/// Nothing: tensors lie in the call's table and count against its limits.
+/// Empty: tensors are in the call's table and count against its limits.
 pub(crate) struct State;
 
 pub(crate) fn grant(_: &Grant<'_>) -> State {
     State
 }
 
-/// `create` is linked by hand, over the generated one: it reads the guest's memory in place, where
+/// `create` is linked by hand and replaces the generated one. It reads the guest's memory in place;
 /// the generated one would copy it into a `Vec` first.
 pub(crate) fn link<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {
     wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)?;
@@ -92,13 +92,13 @@ impl<S: Send> CallState<S> {
             Err(error @ TensorError::Overflow(_)) => {
                 Ok(Err(wit::TensorError::TooLarge(error.to_string())))
             }
-            Err(error @ TensorError::Element(_)) => {
-                Ok(Err(wit::TensorError::InvalidElement(error.to_string())))
-            }
+            Err(
+                error @ (TensorError::Element(_) | TensorError::NoParts | TensorError::UnlikeParts),
+            ) => Ok(Err(wit::TensorError::InvalidElement(error.to_string()))),
         }
     }
 
-    /// The tensor, when the call runs where all of its bytes may be looked at.
+    /// The tensor. Returns when the call is on a thread where all of its bytes may be read.
     async fn inspected(&mut self, tensor: &Resource<Tensor>) -> wasmtime::Result<Tensor> {
         let tensor = self.table.get(tensor)?.clone();
         self.before_looking_at(tensor.as_bytes().len()).await?;
@@ -165,7 +165,7 @@ impl<S: Send> wit::HostTensor for CallState<S> {
         let Some(rows) = Rows::of(&tensor) else { return Ok(Vec::new()) };
         let Some(row) = rows.row(row as usize) else { return Ok(Vec::new()) };
         let k = (k as usize).min(row.len());
-        // The heap that selects, and the list that is returned.
+        // Memory for the heap that selects, and for the list that is returned.
         self.before_copying(k * 2 * size_of::<wit::Scored>()).await?;
         Ok(largest(row, k, || self.may_go_on())?)
     }
@@ -190,7 +190,7 @@ impl<S: Send> wit::HostTensor for CallState<S> {
     }
 }
 
-/// The contract's dtypes as core's and the other way round, from one list.
+/// Conversions between the contract's dtypes and core's, from one list.
 macro_rules! dtypes {
     ($($wit:ident = $core:ident),* $(,)?) => {
         pub(super) fn dtype_of(dtype: wit::Dtype) -> Dtype {

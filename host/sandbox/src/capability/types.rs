@@ -1,4 +1,4 @@
-//! `types`: blobs, the bytes of a request, and the records that the worlds' exports speak in.
+//! `types`: blobs (the bytes of a request), and the records that the worlds' exports use.
 
 use bytes::Bytes;
 use wasmtime::component::{HasSelf, Linker, Resource};
@@ -23,7 +23,7 @@ pub use self::bindings::gristmill::plugin::types as wit;
 /// The interface's name.
 pub(crate) const INTERFACE: &str = "gristmill:plugin/types@0.1.0";
 
-/// Nothing: blobs lie in the call's table.
+/// Empty: blobs are in the call's table.
 pub(crate) struct State;
 
 pub(crate) fn grant(_: &Grant<'_>) -> State {

@@ -33,7 +33,7 @@ fn module() -> Module {
     module
 }
 
-/// A component that instantiates the module so often.
+/// A component that instantiates the module so many times.
 fn leaf(times: usize) -> ComponentBuilder {
     let mut component = ComponentBuilder::default();
     let module = component.core_module(None, &module());
@@ -60,7 +60,7 @@ fn nested_components_count_as_often_as_they_are_instantiated() {
     let inner = outer.component(None, leaf(2));
     outer.instantiate(None, inner, NO_ITEMS);
     outer.instantiate(None, inner, NO_ITEMS);
-    // One that is not instantiated counts for nothing; one under a further name counts.
+    // A module that is not instantiated does not count. A module under a second name counts.
     let named = outer.component(None, leaf(5));
     let named = outer.export("named", ComponentExportKind::Component, named, None);
     outer.component(None, leaf(100));

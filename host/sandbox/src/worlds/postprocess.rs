@@ -8,7 +8,7 @@ use super::world::{World, push};
 use crate::call::CallState;
 use crate::capability::{tensors, types};
 use crate::diagnose;
-use crate::error::CallError;
+use crate::error::{AnswerFault, CallError};
 use crate::request::{Response, Results};
 
 /// The export of the worlds `postprocessor` and `processor`.
@@ -37,13 +37,11 @@ impl World for Postprocess {
 
 fn check(response: types::wit::Response, limits: &PluginLimits) -> Result<Response, CallError> {
     if !(200..=599).contains(&response.status) {
-        let message = format!("status {} is not one of 200 to 599", response.status);
-        return Err(CallError::InvalidOutput(message));
+        return Err(CallError::InvalidOutput(AnswerFault::Status(response.status)));
     }
     if response.body.len() > limits.response_bytes {
-        let (len, limit) = (response.body.len(), limits.response_bytes);
-        let message = format!("response of {len} bytes is over the limit of {limit}");
-        return Err(CallError::InvalidOutput(message));
+        let (bytes, limit) = (response.body.len(), limits.response_bytes);
+        return Err(CallError::InvalidOutput(AnswerFault::Response { bytes, limit }));
     }
     let headers = response.headers.into_iter().map(|field| (field.name, field.value)).collect();
     let types::wit::Response { status, content_type, body, .. } = response;

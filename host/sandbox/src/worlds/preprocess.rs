@@ -6,7 +6,7 @@ use super::world::{World, push};
 use crate::call::CallState;
 use crate::capability::{prepare, types};
 use crate::diagnose;
-use crate::error::CallError;
+use crate::error::{AnswerFault, CallError};
 use crate::request::{Part, Prepared, Request};
 
 /// The most inputs that a preprocessor may give a model.
@@ -51,10 +51,8 @@ impl World for Preprocess {
         let prepared = answer.map_err(diagnose::failure)?;
         check(&prepared, &state.limits)?;
         let inputs = prepared.inputs.into_iter().map(|input| {
-            let tensor = state
-                .table
-                .delete(input.tensor)
-                .map_err(|error| CallError::InvalidOutput(error.to_string()))?;
+            let tensor = state.table.delete(input.tensor);
+            let tensor = tensor.map_err(|error| CallError::InvalidOutput(error.into()))?;
             Ok(NamedTensor { name: input.name.into(), tensor })
         });
         Ok(Prepared { inputs: inputs.collect::<Result<_, CallError>>()?, state: prepared.state })
@@ -62,20 +60,18 @@ impl World for Preprocess {
 }
 
 fn check(prepared: &prepare::wit::Prepared, limits: &PluginLimits) -> Result<(), CallError> {
-    let invalid = |message| Err(CallError::InvalidOutput(message));
-    let (state, state_max) = (prepared.state.len(), limits.response_bytes);
-    if state > state_max {
-        return invalid(format!("state of {state} bytes is over the limit of {state_max}"));
+    let invalid = |fault| Err(CallError::InvalidOutput(fault));
+    let (bytes, limit) = (prepared.state.len(), limits.response_bytes);
+    if bytes > limit {
+        return invalid(AnswerFault::State { bytes, limit });
     }
     let inputs = prepared.inputs.len();
     if inputs > INPUTS_MAX {
-        return invalid(format!("{inputs} inputs are over the limit of {INPUTS_MAX}"));
+        return invalid(AnswerFault::Inputs { inputs, limit: INPUTS_MAX });
     }
     let long = prepared.inputs.iter().map(|input| input.name.len());
-    if let Some(len) = long.filter(|len| *len > INPUT_NAME_MAX).max() {
-        return invalid(format!(
-            "an input's name of {len} bytes is over the limit of {INPUT_NAME_MAX}"
-        ));
+    if let Some(bytes) = long.filter(|len| *len > INPUT_NAME_MAX).max() {
+        return invalid(AnswerFault::InputName { bytes, limit: INPUT_NAME_MAX });
     }
     Ok(())
 }

@@ -41,5 +41,5 @@ pub(super) fn push<S, T: Send + 'static>(
     state: &mut CallState<S>,
     value: T,
 ) -> Result<Resource<T>, CallError> {
-    state.table.push(value).map_err(|error| CallError::Host(error.to_string()))
+    state.table.push(value).map_err(|error| CallError::Host(error.into()))
 }

@@ -90,7 +90,7 @@ fn no_text_forges_a_line_or_a_field() {
 
 #[test]
 fn texts_are_cut_before_they_are_made() {
-    /// Would never end.
+    /// Its text never ends.
     struct Endless;
     impl std::fmt::Display for Endless {
         fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use gristmill_core::Interrupt;
 
 use super::*;
-use crate::{LOST_RUNS_MAX, LaneParts, Upkeep};
+use crate::{LOST_RUNS_MAX, LaneParts, Refusal, Upkeep};
 
-/// Answers at once, but runs on a negative input until it may go on.
+/// Answers at once. On a negative input it runs until the gate is open.
 #[derive(Clone, Default)]
 struct Endless {
     gate: Arc<Gate>,
-    /// Whether it heeds the order to end.
+    /// Whether it obeys the order to end.
     heeds: bool,
 }
 
@@ -81,8 +81,8 @@ async fn run(lane: &Lane, values: &[f32], patience: Duration) -> Result<Vec<f32>
     Ok(outputs[0].tensor.as_f32().unwrap().to_vec())
 }
 
-/// Send requests that do not end, until a run is lost: on a busy machine one may expire before it
-/// runs.
+/// Send requests that do not end until a run is lost. On a busy machine a request may expire before
+/// it runs, so one may not be enough.
 async fn lose_run(lane: &Arc<Lane>) -> tokio::task::JoinHandle<Result<Vec<f32>, SubmitError>> {
     let before = lane.statistics().lost;
     let send = || {
@@ -119,7 +119,7 @@ async fn a_run_past_its_deadline_is_ended_and_the_instance_serves_on() {
     assert_eq!(lost_runs.load(Ordering::Relaxed), 0);
 }
 
-// Each lost run may hold a thread: it is led.
+// The runs are led, so a lost run holds a thread of the runtime.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_run_that_cannot_be_ended_costs_its_instance_and_too_many_the_model() {
     let model = Endless::default();
@@ -127,14 +127,16 @@ async fn a_run_that_cannot_be_ended_costs_its_instance_and_too_many_the_model() 
     let mut stuck = Vec::new();
     for _ in 0..LOST_RUNS_MAX {
         stuck.push(lose_run(&lane).await);
-        // Served by the instance that takes the place of the lost one.
+        // The instance in place of the lost one serves this request.
         assert_eq!(run(&lane, &[1.0], LONG).await.unwrap(), [1.0]);
     }
     assert!(lane.refusal().is_none());
     stuck.push(lose_run(&lane).await);
     until("the model is refused", || lane.refusal().is_some()).await;
     let refused = run(&lane, &[1.0], LONG).await;
-    assert!(matches!(&refused, Err(SubmitError::OutOfService(why)) if why.contains("do not end")));
+    assert!(
+        matches!(&refused, Err(SubmitError::OutOfService(why)) if matches!(why, Refusal::LostRuns(_)))
+    );
     assert_eq!(lost_runs.load(Ordering::Relaxed), LOST_RUNS_MAX + 1);
 
     model.gate.set(true);

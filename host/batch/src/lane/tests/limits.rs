@@ -1,4 +1,4 @@
-//! What a full queue refuses, by which limit, and what it takes all the same.
+//! The requests that a full queue refuses, by which limit, and those that it still takes.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ impl Bench {
     }
 }
 
-/// A row is four bytes: both limits are of four rows in all and of three of one tenant.
+/// A row has four bytes. Both limits allow four rows in all and three rows of one tenant.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tenants_part_is_full_before_the_queue_is_in_rows_and_in_bytes() {
     let limits = |rows, bytes| QueueLimits { rows, bytes };
@@ -33,7 +33,7 @@ async fn a_tenants_part_is_full_before_the_queue_is_in_rows_and_in_bytes() {
         let a = bench.queue("a", &[1.0; 3]).await;
         let (own, all) = (3 * size, 4 * size);
         assert_eq!(bench.full("a", 1).await, Full::Tenant { queued: own, max: own, unit });
-        // More than is left for all, of a tenant that has nothing queued.
+        // The tenant has nothing queued, but the whole queue has too little room.
         assert_eq!(bench.full("b", 2).await, Full::Lane { queued: own, max: all, unit });
         let b = bench.queue("b", &[2.0]).await;
         assert_eq!(bench.full("c", 1).await, Full::Lane { queued: all, max: all, unit });
@@ -42,7 +42,7 @@ async fn a_tenants_part_is_full_before_the_queue_is_in_rows_and_in_bytes() {
         first.await.unwrap().unwrap();
         assert_eq!(a.await.unwrap().unwrap(), [2.0; 3]);
         assert_eq!(b.await.unwrap().unwrap(), [4.0]);
-        // What was taken out of the queue leaves room.
+        // A batch was taken out of the queue, so there is room.
         bench.finish(1);
         bench.lane.submit(bench.submission("a", &[1.0; 3], PATIENCE)).await.unwrap();
     }
@@ -54,7 +54,7 @@ async fn a_full_level_refuses_and_the_other_levels_do_not() {
     let levels = vec![QueuePolicy::default(), small];
     let bench = bench_with(LaneConfig { levels, default_level: 1, ..LaneConfig::new(8, 64) });
     let first = bench.occupy().await;
-    // Requests count, whatever their rows and tenants.
+    // This limit counts requests of all tenants; their rows do not matter.
     let a = bench.queue("a", &[1.0; 3]).await;
     let b = bench.queue("b", &[2.0]).await;
     assert_eq!(bench.full("a", 1).await, Full::Level { requests: 2, max: 2 });
@@ -96,7 +96,7 @@ async fn other_settings_hold_once_they_are_in_force_and_lose_no_request() {
     assert_eq!((statistics.total.success, statistics.refused), (4, 1), "the counters go on");
 }
 
-/// The queue delay is a minute: nothing but the settings makes the request due.
+/// The queue delay is a minute, so only the new settings make the request due.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_request_that_waits_for_others_is_due_at_once_without_a_queue_delay() {
     let patient = LaneConfig { max_queue_delay: PATIENCE, ..LaneConfig::new(8, 64) };

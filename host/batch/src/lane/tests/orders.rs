@@ -1,5 +1,6 @@
-//! The wake-up protocol in many orders of its threads: whatever the order, each request is answered
-//! and each thread ends. A wake-up that is missing is found as threads that all wait.
+//! Runs the wake-up protocol with many orders of its threads. In each order, every request must be
+//! answered and every thread must end. If a wake-up is missing, all threads wait, and the test
+//! fails.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -21,23 +22,23 @@ use crate::{Lane, LaneConfig, LaneParts, Submission, SubmitError, Upkeep};
 
 const SEED: u64 = 12;
 
-/// Orders that are tried of each scenario, by each scheduler.
+/// The number of orders that each scheduler tries for each scenario.
 const ORDERS: usize = 1000;
 
-/// Longer than any time that is made up.
+/// Longer than any simulated time.
 const PATIENCE: Duration = Duration::from_secs(1 << 30);
 
-/// Above the time up to which a batch is short, and below it.
+/// Batch times: `LONG` ones are run by workers, `SHORT` ones may be led by submitting tasks.
 const LONG: Duration = Duration::from_millis(10);
 const SHORT: Duration = Duration::ZERO;
 
-/// Run `scenario` in random orders, and in orders with few changes between threads.
+/// Run `scenario` in random orders, and in orders with few switches between threads.
 fn check(scenario: fn()) {
     explore(RandomScheduler::new_from_seed(SEED, ORDERS), scenario);
     explore(PctScheduler::new_from_seed(SEED, 3, ORDERS), scenario);
 }
 
-/// Returns its input after `takes`.
+/// Returns its input after the simulated time `takes`.
 struct Paced {
     takes: Duration,
 }
@@ -95,7 +96,7 @@ fn ask_and_leave(lane: &Lane, value: u8) {
     }));
 }
 
-/// Clients that each ask twice, at the same time.
+/// Run `count` clients at the same time. Each asks twice.
 fn clients(lane: &Arc<Lane>, count: u8) {
     let clients: Vec<_> = (0..count)
         .map(|client| {
@@ -112,11 +113,11 @@ fn long_batches_are_run_by_workers_and_answered_by_others() {
 }
 
 #[test]
-fn two_instances_are_both_woken_for() {
+fn requests_wake_both_instances() {
     check(|| clients(&lane(2, LONG, 1), 3));
 }
 
-/// Answers once the other instance runs, too.
+/// Answers only when both instances run at the same time.
 struct Meets {
     here: Arc<AtomicUsize>,
 }
@@ -131,7 +132,7 @@ impl Model for Meets {
     }
 }
 
-/// One wake-up for a request of two batches is enough for two workers.
+/// A request of two batches wakes one worker, which must wake the second one.
 #[test]
 fn a_worker_wakes_the_next_one_for_the_rest() {
     check(|| {
@@ -153,7 +154,7 @@ fn short_batches_are_led_by_submitting_tasks() {
     });
 }
 
-/// More batches than a leader runs.
+/// The request has more batches than a leader runs.
 #[test]
 fn a_leader_leaves_the_rest_to_a_worker() {
     check(|| {
@@ -165,9 +166,10 @@ fn a_leader_leaves_the_rest_to_a_worker() {
     });
 }
 
-/// A request of many parts leaves them in the queue when it is dropped: too few to look for.
+/// When a request of 20 parts is dropped, its parts stay in the queue, because they are too few for
+/// a sweep.
 #[test]
-fn all_threads_of_a_lane_end_that_is_dropped_with_requests_in_its_queue() {
+fn all_threads_end_when_a_lane_with_queued_requests_is_dropped() {
     check(|| {
         let lane = lane(1, LONG, 1);
         let mut request = Box::pin(lane.submit(submission_of(&[1; 20], PATIENCE)));
@@ -180,7 +182,7 @@ fn all_threads_of_a_lane_end_that_is_dropped_with_requests_in_its_queue() {
 }
 
 #[test]
-fn requests_that_are_dropped_leave_nobody_waiting() {
+fn dropped_requests_do_not_keep_others_waiting() {
     for takes in [SHORT, LONG] {
         let scenario = move || {
             let lane = lane(1, takes, 2);
@@ -211,7 +213,7 @@ fn staged_batches_are_run() {
     });
 }
 
-/// Its runs do not end before they may.
+/// Each run ends only after `may_end` is set.
 struct Stuck {
     may_end: Arc<AtomicBool>,
 }
@@ -244,7 +246,7 @@ fn a_lost_run_is_replaced_and_its_thread_ends() {
         while lane.statistics().lost == 0 && !may_end.load(Ordering::SeqCst) {
             thread::yield_now();
         }
-        // By the instance that took the place of the lost one.
+        // The new instance answers this request.
         ask(&lane, 2);
         may_end.store(true, Ordering::SeqCst);
         first.join().unwrap();

@@ -1,4 +1,5 @@
-//! Properties of a whole lane over random arrivals: when it refuses early, and that rows come back.
+//! Properties of a whole lane over random arrivals: early refusals are right, and each request gets
+//! its own rows back.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,8 +14,7 @@ use crate::policy::{Entry, Size};
 use crate::state::{Arrival, LockedState, Simulated};
 use crate::ticket::ticket;
 
-/// Instances of a model that take exactly as long as was learned, and requests for them, which all
-/// have the same size.
+/// Simulated instances whose time is exactly the learned one, and requests of one size for them.
 #[derive(Clone, Debug)]
 struct Server {
     fixed_us: u64,
@@ -22,7 +22,7 @@ struct Server {
     max_batch_size: usize,
     request_rows: usize,
     instances: usize,
-    /// What arrives on average, of what can be served.
+    /// The mean load, as a part of what the instances can serve.
     load_percent: u32,
 }
 
@@ -55,7 +55,7 @@ impl Server {
     }
 }
 
-/// Stands for an instance that is simulated.
+/// Stands for a simulated instance.
 struct NeverRuns;
 
 impl Model for NeverRuns {
@@ -64,7 +64,7 @@ impl Model for NeverRuns {
     }
 }
 
-/// A lane in simulated time. Its workers do nothing meanwhile: they cannot get at its state.
+/// A lane in simulated time. Its workers do nothing, because they cannot get its lock.
 struct Simulation<'a> {
     state: LockedState<'a>,
     server: &'a Server,
@@ -104,8 +104,8 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Whether a request with this deadline is refused. It is queued in any case, and waits for as
-    /// long as it takes: so it shows what would have become of it.
+    /// Whether a request with this deadline is refused. It is queued in any case and waits without
+    /// a limit, to show when it would have been answered.
     fn arrive(&mut self, now: Instant, deadline: Instant) -> bool {
         let tenant: Name = "a".parse().unwrap();
         let size = Size { rows: self.server.request_rows, bytes: 0, shape_key: 0 };
@@ -141,15 +141,16 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// For the arithmetic of floating point numbers.
+/// Tolerance for rounding of floating point numbers.
 const ROUNDING: Duration = Duration::from_micros(10);
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
-    /// Some 115,000 requests for a server without noise: what is admitted is late by a batch at
-    /// most, and what is refused would have been late. With several instances the estimate is off
-    /// by a part of a batch either way, as it takes them to end their batches at even distances.
+    /// About 115,000 requests to a simulated server without noise. An admitted request is late by
+    /// one batch at most, and a refused one would have been late. With several instances the
+    /// estimate is wrong by a part of a batch either way, because it assumes that their batches end
+    /// at even intervals.
     #[test]
     fn what_is_refused_early_would_have_been_late_and_nothing_else(
         server in server(),
@@ -180,7 +181,7 @@ proptest! {
     }
 }
 
-/// Gives back its input.
+/// Returns its input.
 struct Echo;
 
 impl Model for Echo {
@@ -192,8 +193,8 @@ impl Model for Echo {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
-    /// Some 200,000 rows, in requests of any size beside each other: cut into parts, put into
-    /// batches, taken apart and joined, each request has its own rows back.
+    /// About 200,000 rows in concurrent requests of any size. They are cut into parts, batched,
+    /// taken apart and joined, and each request gets its own rows back.
     #[test]
     fn rows_come_back_to_whoever_sent_them(
         max_batch_size in 1..=64_usize, instances in 1..=2_usize,

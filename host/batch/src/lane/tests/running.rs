@@ -14,8 +14,8 @@ use crate::ticket::ticket;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Echoes its input after three times as long as a submitting task may run a batch for, and says on
-/// which thread it ran.
+/// Returns its input after three times the longest batch that a submitting task may run, and
+/// reports the thread on which it ran.
 struct Long(Named);
 
 impl Model for Long {
@@ -42,7 +42,7 @@ async fn long_batches_are_never_run_by_the_submitting_task() {
     assert_eq!(threads.try_iter().filter(on_workers).count(), REQUESTS);
 }
 
-/// However much is queued, a leader runs a few batches and leaves the rest to a worker.
+/// With a long queue, too, a leader runs only a few batches and leaves the rest to a worker.
 #[tokio::test]
 async fn a_leader_does_not_lead_for_ever() {
     const QUEUED: usize = 100;
@@ -50,7 +50,7 @@ async fn a_leader_does_not_lead_for_ever() {
     let (config, pool) = (LaneConfig::new(1, 1000), BufferPool::new(1 << 20));
     let models: Vec<Box<dyn Model>> = vec![Box::new(Named { ran_on })];
     let lane = Lane::new("named", info(), models, config, pool.clone()).unwrap();
-    // From here on the workers do nothing before they are woken.
+    // From here on the workers do nothing until they are woken.
     until("both workers wait", || lane.shared.lock().waiting_workers() == 2).await;
     let mut flood = Vec::new();
     {
@@ -86,7 +86,7 @@ async fn a_leader_does_not_lead_for_ever() {
     assert!((1..=LED_BATCHES_MAX).contains(&led), "the submitting task ran {led} batches");
 }
 
-/// Says that it is in, and answers once the other one is in, too.
+/// Reports that it runs, and answers when the other instance runs, too.
 struct Meets {
     here: Sender<()>,
     there: Receiver<()>,
@@ -127,7 +127,7 @@ async fn the_answers_of_a_batch_are_rows_of_one_buffer() {
     assert_eq!(bench.started.recv().unwrap(), 3, "one batch");
     let [a, b] = answers.each_ref().map(|answer| &answer.outputs[0].tensor);
     assert_eq!((a.as_f32().unwrap(), b.as_f32().unwrap()), (&[2.0, 4.0][..], &[6.0][..]));
-    // Copies would lie in buffers of their own, which begin where the pool aligns them.
+    // Copies would be in separate buffers, whose start is aligned by the pool.
     let mut places = [a, b].map(|tensor| tensor.as_bytes().as_ptr_range());
     places.sort_by_key(|place| place.start);
     assert_eq!(places[0].end, places[1].start);
@@ -139,7 +139,7 @@ async fn a_model_that_panics_fails_that_request_and_the_lane_goes_on() {
     let first = bench.occupy().await;
     let good = bench.queue("a", &[1.0]).await;
     let bad = bench.queue("b", &[-2.0]).await;
-    // The first run, both together, each by itself.
+    // The runs: the first one, both together, each by itself.
     bench.finish(4);
     first.await.unwrap().unwrap();
     assert_eq!(good.await.unwrap().unwrap(), [2.0]);

@@ -1,14 +1,22 @@
+use gristmill_batch::Refusal;
+
 use super::*;
 use crate::testing::echo_lane;
 
-/// A slot that knows a lane with queues of ten rows, and who serves it.
-fn loaded() -> (Slot, ServedModel) {
-    let config = LaneConfig::new(4, 10);
+/// Load a model with queues of so many rows, and note it in `slot`.
+fn load(slot: &Slot, rows: usize) -> ServedModel {
+    let config = LaneConfig::new(4, rows);
     let lane = echo_lane(config.clone());
     let served =
         ServedModel { lane: Arc::new(lane), providers: Vec::new().into(), warnings: [].into() };
-    let slot = Slot::default();
     slot.note(config, &Ok(served.clone()));
+    served
+}
+
+/// A slot that knows a lane with queues of ten rows, and the model that it serves.
+fn loaded() -> (Slot, ServedModel) {
+    let slot = Slot::default();
+    let served = load(&slot, 10);
     (slot, served)
 }
 
@@ -35,10 +43,21 @@ fn any_lane_keeps_the_model_loaded_and_the_last_one_lets_it_go() {
 }
 
 #[test]
+fn a_model_that_was_loaded_anew_leaves_the_lane_before_it_known() {
+    let (slot, served) = loaded();
+    let anew = load(&slot, 20);
+    let at = |rows: usize| slot.served(&LaneConfig::new(4, rows)).unwrap().lane;
+    assert!(Arc::ptr_eq(&at(10), &served.lane) && Arc::ptr_eq(&at(20), &anew.lane));
+    // As if the change that loaded it anew were refused.
+    drop(anew);
+    assert!(Arc::ptr_eq(&at(10), &served.lane), "nothing is loaded once more");
+}
+
+#[test]
 fn a_failure_is_remembered_until_it_is_loaded() {
     let (slot, settings) = (Slot::default(), LaneConfig::new(4, 10));
     let before = Instant::now();
-    slot.note(settings.clone(), &Err(LoadError::LostRuns(3).into()));
+    slot.note(settings.clone(), &Err(LoadError::LostRuns(Refusal::LostRuns(3)).into()));
     assert!(slot.failed(Some(before)).is_some() && slot.failed(None).is_some());
     assert!(slot.failed(Some(Instant::now() + std::time::Duration::from_secs(1))).is_none());
     let (_, served) = loaded();

@@ -3,7 +3,7 @@ use serde_json::{Map, Value, json};
 use super::{Document, Faults};
 
 fn document(value: Value) -> Document {
-    let Value::Object(keys) = value else { panic!("{value} is no object") };
+    let Value::Object(keys) = value else { panic!("{value} is not an object") };
     Document::new(keys)
 }
 

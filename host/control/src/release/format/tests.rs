@@ -18,7 +18,7 @@ fn log(len: u64) -> Vec<Bytes> {
     (1..=len).map(write).collect::<Result<_, _>>().unwrap()
 }
 
-/// Read all of them: the last head, or the number of the one that is refused, and why.
+/// Read all documents. Returns the last head, or the number of the refused document and the error.
 fn read<D: AsRef<[u8]>>(documents: &[D]) -> Result<Head, (u64, String)> {
     documents.iter().try_fold(Head::default(), |head, document| {
         let read = head.read(document.as_ref()).map_err(|why| (head.number + 1, why.to_string()));
@@ -89,7 +89,7 @@ fn a_log_of_an_older_version_goes_on_with_digests() {
     let (third, _) = head.write(7, change("new")).unwrap();
     let documents = [old[0].clone(), old[1].clone(), third.clone()];
     assert_eq!(read(&documents).unwrap().number, 3);
-    // From the third on all of them carry digests, and the third holds the second fast.
+    // From the third on all documents have digests, and the third has the digest of the second.
     let stripped = [documents[0].clone(), documents[1].clone(), third.clone(), bare(4)];
     refused(&stripped, 4, "it has no digest");
     let edited = String::from_utf8(old[1].to_vec()).unwrap().replace("old", "odd");

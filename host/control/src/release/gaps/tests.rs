@@ -7,15 +7,17 @@ fn gaps_are_named() {
     let gap = |numbers: &[u64]| gap_in(&LogListing { numbers: numbers.to_vec(), foreign: vec![] });
     assert_eq!(gap(&[]), None);
     assert_eq!(gap(&[1, 2, 3]), None);
-    let said = gap(&[1, 3, 4]).unwrap();
+    let found = gap(&[1, 3, 4]).unwrap();
+    assert_eq!((found.whole, found.missing.as_slice()), (1, &[2..=2][..]));
+    let said = found.to_string();
     assert!(said.contains("release 2 is missing, releases 3 to 4 are there"), "{said}");
     assert!(said.contains("the state of release 1 "), "{said}");
-    let said = gap(&[2]).unwrap();
+    let said = gap(&[2]).unwrap().to_string();
     assert!(said.contains("release 1 is missing, release 2 is there"), "{said}");
-    let said = gap(&[1, 2, 5, 7, 8]).unwrap();
+    let said = gap(&[1, 2, 5, 7, 8]).unwrap().to_string();
     assert!(said.contains("releases 3 to 4, 6 are missing, releases 5, 7 to 8 are"), "{said}");
     let odd: Vec<_> = (0..100).map(|half| half * 2 + 1).collect();
-    let said = gap(&odd).unwrap();
+    let said = gap(&odd).unwrap().to_string();
     assert!(said.contains("89 more ranges are") && said.len() < 500, "{said}");
     assert!(gap(&[u64::MAX]).is_some());
 }

@@ -6,7 +6,7 @@ use crate::release::model_config::{ModelConfig, ProviderName, QueuePolicySpec};
 /// The most priority levels.
 const LEVELS_MAX: u32 = 64;
 
-/// The most rows of a batch, and rows and bytes in a queue.
+/// The most rows of a batch, and the most rows and bytes in a queue.
 const BATCH_SIZE_MAX: u64 = 65_536;
 const ROWS_MAX: u64 = 10_000_000;
 const BYTES_MAX: u64 = 1 << 40;
@@ -19,7 +19,7 @@ impl ModelConfig {
         faults.into_texts()
     }
 
-    /// Add what is wrong with it to `faults`, of which none follows from another.
+    /// Add its faults to `faults`, without faults that only follow from others.
     pub(super) fn check(&self, faults: &mut Faults) {
         let batch = self.max_batch_size as u64;
         faults.within("max_batch_size", batch, 1..=BATCH_SIZE_MAX);

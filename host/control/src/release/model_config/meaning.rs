@@ -1,7 +1,7 @@
 //! Turning a model's configuration into the settings of the batcher and the backends.
 //!
-//! Invariant: what [`ModelConfig::load_options`] returns, together with the file, is all that
-//! loading a model depends on; a change of the rest loads nothing.
+//! Invariant: loading a model depends only on its file, [`ModelConfig::load_options`] and
+//! `max_batch_size`. A change of other settings loads nothing.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ impl ModelConfig {
         let mut preferred = self.preferred_batch_sizes.clone();
         preferred.sort_unstable();
         preferred.dedup();
-        // A tenant may always queue what fills a batch.
+        // A tenant may always queue enough rows to fill a batch.
         let half = (self.max_queue_rows / 2).max(self.max_batch_size);
         LaneConfig {
             max_batch_size: self.max_batch_size,

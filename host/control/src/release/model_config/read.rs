@@ -25,10 +25,10 @@ const TIMEOUT_ACTIONS: [(&str, TimeoutActionSpec); 2] =
     [("reject", TimeoutActionSpec::Reject), ("delay", TimeoutActionSpec::Delay)];
 
 impl ModelConfig {
-    /// The configuration that the document of these `keys` is.
+    /// Read the configuration from a document with these `keys`.
     ///
     /// # Errors
-    /// [`ControlError::Invalid`] with every fault at once: unknown keys, values of the wrong type
+    /// [`ControlError::Invalid`] names all faults at once: unknown keys, values of the wrong type
     /// or out of range.
     pub fn read(keys: Map<String, Value>) -> Result<Self, ControlError> {
         let mut document = Document::new(keys);
@@ -110,7 +110,7 @@ fn read_policies(read: &mut Document) -> BTreeMap<u32, QueuePolicySpec> {
     policies
 }
 
-/// The options by provider, all of them texts.
+/// The options by provider. All values are texts.
 fn read_provider_options(read: &mut Document) -> BTreeMap<ProviderName, BTreeMap<String, String>> {
     let key = "provider_options";
     let mut all = BTreeMap::new();

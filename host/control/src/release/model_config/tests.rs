@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{ModelConfig, ProviderName, TimeoutActionSpec};
 
 fn keys(value: Value) -> Map<String, Value> {
-    let Value::Object(keys) = value else { panic!("{value} is no object") };
+    let Value::Object(keys) = value else { panic!("{value} is not an object") };
     keys
 }
 
@@ -20,7 +20,7 @@ fn assert_faults(document: Value, expected: &[&str]) {
     assert_eq!(faults.len(), expected.len(), "{faults:#?}");
 }
 
-/// A key that is in the log's format must also be accepted in documents.
+/// Each key of the log's format must be accepted in documents, too.
 #[test]
 fn a_document_is_read_as_the_log_reads_it() {
     let default = keys(serde_json::to_value(ModelConfig::default()).unwrap());

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use super::{PipelineDocument, PipelineSpec};
 
 fn keys(value: Value) -> Map<String, Value> {
-    let Value::Object(keys) = value else { panic!("{value} is no object") };
+    let Value::Object(keys) = value else { panic!("{value} is not an object") };
     keys
 }
 

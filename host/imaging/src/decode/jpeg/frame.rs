@@ -8,7 +8,7 @@ use crate::error::ImageError;
 use crate::error::Stopped;
 use crate::work::Size;
 
-/// The most segments, tables or not, that a header, or what stands between two scans, may have.
+/// The most segments in a header, or between two scans, including tables.
 pub(super) const SEGMENTS_MAX: usize = 2000;
 
 /// The first bytes of EXIF data.
@@ -17,11 +17,11 @@ const EXIF: &[u8] = b"Exif\0\0";
 /// A header.
 pub(crate) struct Frame {
     pub(crate) size: Size,
-    /// Where the EXIF data are in the file.
+    /// The place of the EXIF data in the file.
     pub(crate) exif: Option<Range<usize>>,
     pub(super) is_progressive: bool,
     pub(super) components: Vec<Component>,
-    /// How many components are in the first scan.
+    /// The number of components in the first scan.
     first_scan: usize,
 }
 
@@ -36,14 +36,14 @@ pub(super) struct Component {
 /// A marker and what belongs to it.
 pub(super) struct Segment {
     pub(super) marker: u8,
-    /// From the marker's first byte on.
+    /// All bytes, from the marker's first byte on.
     pub(super) range: Range<usize>,
     /// Its content, without marker and length.
     pub(super) data: Range<usize>,
 }
 
 impl Segment {
-    /// The segment that begins at `start`, or behind what stands between two segments.
+    /// The segment that begins at `start`, or after bytes there that belong to no segment.
     pub(super) fn find(
         bytes: &[u8],
         start: usize,
@@ -52,7 +52,7 @@ impl Segment {
         let mut from = start;
         loop {
             let Some(found) = walk.find(bytes, from, 0xff)? else { return Ok(None) };
-            // A marker may be filled up with 0xff.
+            // Any number of 0xff bytes may stand before a marker's second byte.
             let Some(at) = walk.find_other(bytes, found + 1, 0xff)? else { return Ok(None) };
             if bytes[at] != marker::STUFFED {
                 return Ok(Self::of(bytes, at));
@@ -154,7 +154,7 @@ impl Frame {
         Some(Self { size, exif: None, is_progressive, components, first_scan: 0 })
     }
 
-    /// Whether each row can be finished as it is read: all components come in one scan, once.
+    /// Whether each row is complete when it is read, because all components come in a single scan.
     pub(super) fn is_one_scan(&self) -> bool {
         !self.is_progressive && self.first_scan == self.components.len()
     }
@@ -170,7 +170,7 @@ impl Frame {
         (across.unwrap_or(1), down.unwrap_or(1))
     }
 
-    /// The bytes that zune-jpeg keeps of the components' samples while it works on one row of
+    /// The bytes of the components' samples that zune-jpeg holds while it works on one row of
     /// blocks.
     pub(super) fn row_bytes(&self) -> u64 {
         let (across, down) = self.max();
@@ -178,7 +178,7 @@ impl Frame {
         let mut bytes = 0;
         for component in &self.components {
             so_far = so_far.max(component.across);
-            // In the order in which the decoder goes over them.
+            // In the order in which the decoder processes them.
             let stride = component.across * u64::from(self.size.width).div_ceil(8 * so_far) * 8;
             let grown = (across / component.across).max(1) * (down / component.down).max(1);
             let samples = stride
@@ -192,7 +192,7 @@ impl Frame {
         bytes
     }
 
-    /// The bytes of all coefficients, which are kept where they come in several scans.
+    /// The bytes of all coefficients, which the decoder stores if they come in several scans.
     pub(super) fn coefficient_bytes(&self, gray: bool) -> u64 {
         let (across, down) = self.max();
         let blocks = |side: u32, factor: u64| u64::from(side).div_ceil(8 * factor);

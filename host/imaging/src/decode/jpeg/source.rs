@@ -1,8 +1,7 @@
-//! The source that zune-jpeg reads from: bytes in memory. It asks the caller now and then whether
-//! to go on.
+//! The bytes in memory that zune-jpeg reads. From time to time it asks the caller whether to go on.
 //!
-//! zune-jpeg cannot be interrupted, but it reads all the time. So the bytes lie in a window that
-//! ends where the next look at the clock is due.
+//! zune-jpeg cannot be interrupted, but it reads all the time. So it is shown the bytes only up to
+//! the place where the next look at the clock is due.
 
 use std::panic::resume_unwind;
 
@@ -12,12 +11,12 @@ use super::stream::Stream;
 use crate::decode::clock::Clock;
 use crate::work::Work;
 
-/// How many bytes are read between two looks at the clock: some 10 us of decoding. A scan of a
-/// progressive picture can say with two bytes that 32,767 blocks stay as they are.
+/// The bytes that are read between two looks at the clock: about 10 us of decoding. They are few
+/// because two bytes in a scan of a progressive picture can stand for 32,767 unchanged blocks.
 const WINDOW_BYTES: usize = 256;
 const SCAN_WINDOW_BYTES: usize = 32;
 
-/// How many bytes of padding may be read ahead: eight of ones, stuffed.
+/// The bytes of padding that may be read ahead: eight bytes of ones, each with its stuffing byte.
 const READ_AHEAD_BYTES: usize = 16;
 
 pub(super) struct Source<'a> {
@@ -26,14 +25,14 @@ pub(super) struct Source<'a> {
     position: usize,
     /// Where the next check is due.
     window: usize,
-    /// Where bits are taken that the data do not have.
+    /// The position from which on the bits are not the data's own.
     padding: usize,
     window_bytes: usize,
     clock: Clock<'a>,
 }
 
-/// The decoder took more bits than the data have. It is unwound with this: it would go on through
-/// the whole picture without reading.
+/// The decoder took more bits than the data have. This is the payload of the panic that ends it: it
+/// would otherwise go through the whole picture without reading.
 pub(super) struct Overrun;
 
 impl<'a> Source<'a> {
@@ -48,7 +47,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Open the next window, as far as there are bytes.
+    /// Show the next bytes, if there are any.
     #[cold]
     fn open(&mut self) {
         self.clock.look();

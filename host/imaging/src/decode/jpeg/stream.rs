@@ -1,8 +1,7 @@
-//! The part of a JPEG that makes its picture, put together for the decoder.
+//! The parts of a JPEG that make up its picture, assembled for the decoder.
 //!
-//! Tables and scans are kept, in their order; profiles, comments and what stands between are left
-//! out. Behind the last scan, or the only one, stands a padding of ones, which no valid code is
-//! made of.
+//! Tables and scans are kept in their order. Profiles, comments and bytes between segments are left
+//! out. After the last scan comes a padding of ones, which is not a valid code.
 
 use super::frame::{Frame, SEGMENTS_MAX, Segment, marker};
 use crate::decode::options::malformed;
@@ -11,10 +10,10 @@ use crate::error::ImageError;
 use crate::error::Stopped;
 use crate::work::Work;
 
-/// The most scans of one picture. Encoders make at most some twenty.
+/// The most scans of one picture. Encoders make about twenty at most.
 pub(super) const SCANS_MAX: usize = 100;
 
-/// Ones, stuffed as such bytes are in a scan.
+/// Ones, each byte with its stuffing byte, as in a scan.
 const PADDING: [u8; 64] = {
     let mut padding = [0; 64];
     let mut at = 0;
@@ -25,20 +24,20 @@ const PADDING: [u8; 64] = {
     padding
 };
 
-/// The largest segment that is kept and is not a table: `APP0` and `APP14` say how colours are to
-/// be read.
+/// The largest segment that is kept and is not a table. `APP0` and `APP14` say how colours are
+/// coded.
 const HINT_BYTES_MAX: usize = 64;
 
 /// The bytes that the decoder reads.
 pub(super) struct Stream {
     pub(super) bytes: Vec<u8>,
-    /// Where the padding begins.
+    /// The position of the padding.
     pub(super) padding: usize,
     /// Whether it has one scan, with all components.
     pub(super) is_one_scan: bool,
 }
 
-/// The most bytes that a stream takes that is made of `file` bytes.
+/// The most bytes of a stream that is made of a file of `file` bytes.
 pub(super) fn len_max(file: u64) -> u64 {
     file + PADDING.len() as u64 + 4
 }
@@ -106,7 +105,7 @@ pub(super) fn assemble(
         return Err(malformed("the file is cut short"));
     }
     if !has_ended && !frame.is_one_scan() {
-        // The scans before this one make a picture, too.
+        // The scans before this one also make a picture.
         stream.truncate(last_scan);
         scans -= 1;
     }
@@ -114,7 +113,7 @@ pub(super) fn assemble(
         return Err(malformed("a component has no scan"));
     }
     let padding = stream.len();
-    // Behind its first scan the decoder wants a marker at once.
+    // The decoder needs a marker directly after the first scan.
     let is_one_progressive_scan = frame.is_progressive && scans == 1;
     if !is_one_progressive_scan {
         stream.extend(PADDING);
@@ -143,8 +142,8 @@ fn note(frame: &Frame, seen: &mut [bool], scan: &[u8]) {
     }
 }
 
-/// Where the coded data end that begin at `start`: at a marker that is none of theirs, or with the
-/// file.
+/// The end of the coded data that begin at `start`: the next marker that is not part of them, or
+/// the end of the file.
 fn scan_end(bytes: &[u8], start: usize, walk: &mut Walk<'_>) -> Result<usize, Stopped> {
     let mut from = start;
     while let Some(at) = walk.find(bytes, from, 0xff)? {

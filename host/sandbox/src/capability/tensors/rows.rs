@@ -1,6 +1,7 @@
 //! Arithmetic on the rows of a tensor: the largest elements and the softmax.
 //!
-//! All of it works in parts and asks between them whether it may go on. Knows no call and no limit.
+//! The work is done in parts, and asks between them whether it may go on. Refuses to know calls and
+//! limits.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,17 +10,17 @@ use gristmill_core::Tensor;
 
 use super::bindings::wit::Scored;
 
-/// Elements that are looked at between two questions whether the call may go on.
+/// The elements that are read between two such questions.
 const ELEMENTS_PER_PART: usize = 64 << 10;
 
-/// The rows of a float32 tensor: all dimensions after the first taken as one.
+/// The rows of a float32 tensor. All dimensions after the first count as one.
 pub(super) struct Rows<'a> {
     values: &'a [f32],
     width: usize,
 }
 
 impl<'a> Rows<'a> {
-    /// The tensor's rows; none where it is not float32 or its rows are empty.
+    /// The tensor's rows; none if it is not float32 or its rows are empty.
     pub(super) fn of(tensor: &'a Tensor) -> Option<Self> {
         let values = tensor.as_f32()?;
         let width = values.len().checked_div(tensor.rows())?;
@@ -31,7 +32,7 @@ impl<'a> Rows<'a> {
         self.values.chunks_exact(self.width).nth(index)
     }
 
-    /// The largest element of each row, the first of equals.
+    /// The index of the largest element of each row; of equal elements, the first.
     pub(super) fn argmax<E>(
         &self,
         may_go_on: impl Fn() -> Result<(), E>,
@@ -78,7 +79,8 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// A value by rank: a larger value is greater, of equal ones that with the smaller index.
+/// A value with its rank: a larger value ranks higher; of equal values, the one with the smaller
+/// index.
 struct Ranked(f32, Reverse<u32>);
 
 impl Ord for Ranked {
