@@ -1,4 +1,4 @@
-//! The answer of a resource: JSON that ends in a newline, so that it reads well in a terminal.
+//! The answer of a resource: a JSON document.
 
 use bytes::Bytes;
 use gristmill_control::{ControlError, Published};
@@ -33,19 +33,20 @@ pub(crate) struct Released {
 }
 
 impl Answer {
-    /// An answer of which the log names nothing.
+    /// An answer without parts for the log.
     pub(crate) fn of(document: &impl Serialize) -> Outcome {
         Self::noted(document, Noted::default())
     }
 
-    /// An answer of which the log names `noted`.
+    /// An answer. The log names the parts in `noted`.
     pub(crate) fn noted(document: &impl Serialize, noted: Noted) -> Outcome {
         let body = serde_json::to_vec(document);
         let body = body.map_err(|error| Problem::new(ErrorCode::Internal, error.to_string()))?;
         Ok(Self { body, noted })
     }
 
-    /// The answer to a change that made a release; with the digest of the file that it put, if any.
+    /// The answer to a change that made a release. If the change put a file, `digest` is the
+    /// file's.
     pub(crate) fn released(published: Published, digest: Option<Digest>) -> Outcome {
         let release = published.release;
         Self::noted(&Released { release, digest }, Noted { release: Some(release), digest })
@@ -64,7 +65,7 @@ impl Answer {
 pub(crate) fn refused(error: ControlError) -> Problem {
     let code = error.code();
     if matches!(code, ErrorCode::Internal | ErrorCode::InsufficientStorage) {
-        // The sources name files of this host: they are for the log only.
+        // The sources name files of this host. They are for the log only.
         tracing::error!(?error, "change failed");
     }
     Problem::new(code, error.to_string())

@@ -1,7 +1,7 @@
 //! A line in the log for each call of the admin plane.
 //!
-//! Each call with the admin token is a line. Anyone can make calls without it, so their lines are
-//! bounded: a few in each interval, with the number of those left out.
+//! Each call with the admin token is a line. Anyone can make calls without the token, so only a few
+//! lines are written for them in each interval, with the number of lines that were left out.
 
 use std::time::Instant;
 
@@ -26,7 +26,7 @@ pub(crate) struct Call<'a> {
     pub(crate) noted: Noted,
 }
 
-/// Writes the lines.
+/// Writes the log lines of calls.
 #[derive(Default)]
 pub(crate) struct Audit {
     refused: Mutex<LineRate>,

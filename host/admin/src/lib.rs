@@ -1,10 +1,10 @@
 //! The admin plane: uploads and changes under `/admin/v1`, and the status.
 //!
-//! In reading order: `plane` answers a request, `routes` says which resource a path leads to,
-//! `resource` has one file for each of them, `receive` reads the bodies of requests, `answer` is
-//! the answer of a resource, `audit` writes a line of the log for each call.
+//! In reading order: `plane` answers a request, `routes` finds the resource at a path, `resource`
+//! has one file for each resource, `receive` reads the bodies of requests, `answer` is the answer
+//! of a resource, `audit` writes a line of the log for each call.
 //!
-//! Refuses to know how a change is made: `control` does that.
+//! Refuses to know how a change is made: `control` makes it.
 //!
 //! Invariant: no body is read before the request's admin token was checked.
 

@@ -28,8 +28,14 @@ pub struct AdminPlane {
     audit: Arc<Audit>,
 }
 
+/// The answer to a request, and the parts of it that the log names.
+struct Answered {
+    response: Response<Bytes>,
+    noted: Noted,
+}
+
 impl AdminPlane {
-    /// The handler. `token` is the digest of the admin token; the status has figures of the `log`.
+    /// The handler. `token` is the digest of the admin token. The status shows figures of `log`.
     pub fn new(control: Arc<Control>, token: Digest, limits: UploadLimits, log: Log) -> Self {
         let state = Arc::new(State { control, token, limits, log });
         Self { state, request_ids: Arc::default(), audit: Arc::default() }
@@ -42,21 +48,21 @@ impl AdminPlane {
         let (head, body) = request.into_parts();
         let outcome = self.answer(&head, body).await;
         let (status, code, noted) = match &outcome {
-            Ok((answer, noted)) => (answer.status(), None, noted.clone()),
+            Ok(answered) => (answered.response.status(), None, answered.noted.clone()),
             Err(problem) => (status_of(problem.code), Some(problem.code), Noted::default()),
         };
         let path = head.uri.path_and_query().map_or("", |path| path.as_str());
         let method = head.method.as_str();
         self.audit.write(&Call { method, path, id: &id, status, code, noted });
         let answer = match outcome {
-            Ok((answer, _)) => answer,
+            Ok(answered) => answered.response,
             Err(problem) => problem.into_response(&id),
         };
         let mut answer = ended(answer);
-        if let Ok(id) = HeaderValue::from_str(&id) {
+        if let Ok(id) = HeaderValue::try_from(id) {
             answer.headers_mut().insert(REQUEST_ID, id);
         }
-        // Otherwise the unread rest of a body would be taken for the next request.
+        // The rest of a body may be unread. On an open connection it would be read as a request.
         let unread = matches!(answer.status().as_u16(), 401 | 403..=405 | 408 | 413);
         if has_body && unread {
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -64,21 +70,17 @@ impl AdminPlane {
         answer
     }
 
-    async fn answer(
-        &self,
-        head: &Parts,
-        body: Incoming,
-    ) -> Result<(Response<Bytes>, Noted), Problem> {
+    async fn answer(&self, head: &Parts, body: Incoming) -> Result<Answered, Problem> {
         self.authorise(head)?;
         let resource = resource_at(head.uri.path())?;
         let allowed = resource.allowed();
         if let Checked::Options = allowed.check(&head.method)? {
-            return Ok((allowed.options(), Noted::default()));
+            return Ok(Answered { response: allowed.options(), noted: Noted::default() });
         }
         let received = Received { query: head.uri.query(), body };
         let answer = resource.answer(&self.state, &head.method, received).await?;
         let noted = answer.noted.clone();
-        Ok((answer.into_response(), noted))
+        Ok(Answered { response: answer.into_response(), noted })
     }
 
     fn authorise(&self, head: &Parts) -> Result<(), Problem> {
@@ -94,7 +96,7 @@ impl AdminPlane {
     }
 }
 
-/// The answer as it is sent: with a newline at its end.
+/// The answer with a newline at the end of its body, so that it reads well in a terminal.
 fn ended(answer: Response<Bytes>) -> Response<Full<Bytes>> {
     answer.map(|body| {
         let mut text = Vec::from(body);

@@ -23,11 +23,13 @@ const DOCUMENT_BYTES_MAX: usize = 1 << 20;
 /// The longest time for a JSON document to arrive.
 const DOCUMENT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A client that sends nothing for this long is refused.
+/// The longest time for which a client may send nothing.
 const STALL: Duration = Duration::from_secs(30);
 
-/// The most bytes of a refused body that are read and dropped, and the longest time for it.
+/// The most bytes of a refused body that are read and dropped.
 const DROPPED_BYTES_MAX: usize = 8 << 20;
+
+/// The longest time for which a refused body is read and dropped.
 const DROPPED_TIME: Duration = Duration::from_secs(2);
 
 /// Bounds on reading a body.
@@ -39,14 +41,17 @@ struct Bounds {
     timeout: Duration,
 }
 
-/// An authorised request whose body was not read yet.
+/// The query and the unread body of an authorised request.
 pub(crate) struct Received<'a> {
     pub(crate) query: Option<&'a str>,
     pub(crate) body: Incoming,
 }
 
 impl Received<'_> {
-    /// An uploaded file, written to the store as it arrives.
+    /// Read an uploaded file, and write it to the store as it arrives.
+    ///
+    /// # Errors
+    /// The body is too large, does not arrive in time, cannot be read, or cannot be written.
     pub(crate) async fn upload(self, state: &State) -> Result<File, Problem> {
         let bounds = Bounds {
             bytes: state.limits.upload_bytes_max,
@@ -62,7 +67,10 @@ impl Received<'_> {
         incoming.finish().await.map_err(failed)
     }
 
-    /// A JSON object. Its media type does not matter.
+    /// Read a JSON object, whatever media type the request names.
+    ///
+    /// # Errors
+    /// The body is too large, does not arrive in time, or is not a JSON object.
     pub(crate) async fn document(
         self,
         limits: &UploadLimits,
@@ -118,7 +126,7 @@ async fn drop_some(mut body: impl Body<Data = Bytes> + Unpin) {
     let _ = tokio::time::timeout(DROPPED_TIME, reading).await;
 }
 
-/// All of a body. For small bodies only.
+/// Read all of a small body.
 async fn read<B>(body: B, bounds: Bounds) -> Result<Bytes, Problem>
 where
     B: Body<Data = Bytes, Error: Display> + Unpin,
@@ -135,6 +143,7 @@ where
 struct Pieces<B> {
     body: B,
     bounds: Bounds,
+    /// The time by which all of it must have arrived.
     until: Instant,
     /// The bytes that arrived so far.
     len: usize,

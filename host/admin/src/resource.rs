@@ -32,7 +32,7 @@ pub(crate) trait Resource: Send {
     async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome;
 }
 
-/// A name from the path.
+/// A name in the path. `what` is named in the error.
 fn name(what: &str, text: &str) -> Result<Name, Problem> {
     text.parse()
         .map_err(|error| Problem::new(ErrorCode::InvalidRequest, format!("{what}: {error}")))

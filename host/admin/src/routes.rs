@@ -8,7 +8,7 @@ use percent_encoding::percent_decode_str;
 
 use crate::resource::{Model, ModelConfig, Pipeline, Plugin, Resource, Status, Tenant};
 
-/// The beginning of all paths.
+/// The prefix of all paths.
 const PREFIX: &str = "/admin/v1/";
 
 /// The resource at `path`.

@@ -20,7 +20,7 @@ pub(crate) fn json(document: &impl Serialize) -> Answer {
     answer("application/json", serde_json::to_vec(document).unwrap_or_default())
 }
 
-/// The answer of a server that lives.
+/// The answer that says that the server is alive.
 pub(crate) fn live() -> Answer {
     answer("text/plain", Bytes::from_static(b"live"))
 }
@@ -32,7 +32,7 @@ pub(crate) fn empty(status: StatusCode) -> Answer {
     answer
 }
 
-/// The API key of a request, if it brings credentials at all.
+/// The API key of a request, if it has credentials.
 pub(crate) fn key_of(headers: &HeaderMap) -> Option<Key> {
     let token = credentials::bearer(headers)?;
     Some(Key { digest: credentials::digest(token), is_bearer: !token.is_empty() })

@@ -1,8 +1,8 @@
 //! The protocol over gRPC: `inference.GRPCInferenceService` and `grpc.health.v1.Health`.
 //!
-//! `plane` takes a call up to its method. `metered` counts its bytes, `inflated` decompresses its
-//! messages, `service` has the methods, `call` has the parts that they share, `stream` runs the
-//! requests of a stream, `status` maps errors to gRPC's statuses.
+//! `plane` handles a call up to its method. `metered` counts the call's bytes, and `inflated`
+//! decompresses its messages. `service` has the methods, `call` has the parts that they share,
+//! `stream` runs the requests of a stream, and `status` maps errors to gRPC's statuses.
 
 mod call;
 mod inflated;

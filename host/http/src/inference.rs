@@ -2,9 +2,9 @@
 //! protocol's clients see them.
 //!
 //! In reading order: `models` describes models (once, as gRPC's messages, which serialise to the
-//! JSON of HTTP), `run` runs a model or a pipeline, `tensors` makes its inputs, `pipeline` is a
-//! pipeline as a model of one text, `repository` loads and unloads models, `decode` undoes a body's
-//! Content-Encoding.
+//! JSON of HTTP), `run` runs a model or a pipeline, `tensors` makes a model's inputs, `pipeline`
+//! shows a pipeline as a model of one text, `repository` loads and unloads models, `decode`
+//! decompresses bodies.
 
 mod decode;
 pub(crate) mod models;
@@ -23,6 +23,7 @@ use gristmill_snapshot::Snapshot;
 use gristmill_transport::{Offload, RequestIds, Shutdown};
 
 pub(crate) use self::decode::Encoded;
+pub(crate) use self::repository::RepositoryChange;
 pub(crate) use self::run::{Asked, Ran};
 
 /// Why shared memory is not offered.
@@ -33,10 +34,10 @@ pub(crate) const NO_SHARED_MEMORY: &str = "shared memory is not supported: a reg
 pub struct InferenceConfig {
     /// The tenant used for calls without an API key.
     pub open_tenant: Option<Name>,
-    /// The admin token's digest: its holder may load and unload models.
+    /// The digest of the admin token, which may load and unload models.
     pub admin_token: Digest,
-    /// The most bytes of a request, of its body after it was decompressed, and of its tensors where
-    /// they are made of JSON or of typed contents.
+    /// The most bytes of a request. It also bounds the request's decompressed body, and its tensors
+    /// if they are made of JSON or of typed contents.
     pub message_bytes_max: usize,
     /// From a request's arrival to its answer, if the client does not ask for less.
     pub timeout: Duration,
@@ -61,7 +62,7 @@ struct Shared {
 }
 
 impl Inference {
-    /// A server of `control`'s snapshots. Tensors lie in memory of `pool`.
+    /// Serve the snapshots of `control`, with tensors in memory of `pool`.
     pub fn new(
         control: Arc<Control>,
         shutdown: Shutdown,

@@ -2,16 +2,16 @@
 //! over gRPC, and health.
 //!
 //! In reading order: `plane` answers an HTTP request, `path` is its router, `v1` and `v2` are the
-//! two protocols over HTTP, `grpc` is the third, `inference` is the part that `v2` and `grpc`
-//! share. `loading` answers until the state is loaded.
+//! two protocols over HTTP, `grpc` is the third, and `inference` is the part that `v2` and `grpc`
+//! share. `loading` answers requests until the state is loaded.
 //!
-//! Refuses to know wasmtime, ONNX Runtime and the store. It does not decide who may call or how a
-//! request runs: `serve` does.
+//! Refuses to know wasmtime, ONNX Runtime and the store. `serve` decides who may call and how a
+//! request runs.
 //!
 //! Invariants:
 //! - a body is read only after its caller was admitted, and never past the limit;
 //! - every error becomes a `Problem`, and each protocol has one function that writes it;
-//! - a request sees one snapshot, and its key is checked once.
+//! - a request sees one snapshot, and its caller is found once.
 
 #![forbid(unsafe_code)]
 

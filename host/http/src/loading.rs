@@ -1,5 +1,5 @@
-//! The planes' answers while the state is loaded: `/livez` says that the server lives, everything
-//! else that it is loading.
+//! The planes' answers while the state is loaded: `/livez` answers that the server is alive, and
+//! all other paths answer that it is loading.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct Loading {
 }
 
 impl Loading {
-    /// A stand-in whose answers have the text of `progress`.
+    /// A handler whose answers contain the text of `progress`.
     pub fn new(progress: impl Fn() -> String + Send + Sync + 'static) -> Self {
         Self { request_ids: Arc::default(), progress: Arc::new(progress) }
     }
@@ -51,7 +51,7 @@ impl Loading {
             None => problem().into_response(&id),
         };
         let headers = answer.headers_mut();
-        if let Ok(id) = HeaderValue::from_str(&id) {
+        if let Ok(id) = HeaderValue::try_from(id) {
             headers.insert(REQUEST_ID, id);
         }
         if !request.body().is_end_stream() {

@@ -10,30 +10,32 @@ pub(crate) enum Path<'a> {
     V2(v2::PathBelowV2<'a>),
 }
 
+/// The most segments that are told apart. The last one is all of a longer path's rest.
+const SEGMENTS_MAX: usize = 5;
+
 /// The edge and resource at `path`. None if nothing is served there.
 pub(crate) fn path_of(path: &str) -> Option<Path<'_>> {
     let path = path.strip_prefix('/')?;
-    if let Some(below) = strip_segment(path, "v2") {
-        return Some(Path::V2(v2::PathBelowV2 { path: below, tenant: None }));
+    // An array, because this runs for each request and should not allocate.
+    let (mut segments, mut len) = ([""; SEGMENTS_MAX], 0);
+    for segment in path.splitn(SEGMENTS_MAX, '/') {
+        segments[len] = segment;
+        len += 1;
     }
-    let mut segments = path.split('/');
-    let found = match (segments.next()?, segments.next(), segments.next(), segments.next()) {
-        ("livez", None, ..) => v1::Path::Live,
-        ("readyz", None, ..) => v1::Path::Ready,
-        ("v1", Some(tenant), None, _) => v1::Path::Tenant(tenant),
-        ("v1", Some(tenant), Some("infer"), pipeline) => v1::Path::Infer { tenant, pipeline },
-        ("v1", Some(tenant), Some("v2"), _) => {
-            let below = &path["v1//v2".len() + tenant.len()..];
-            return Some(Path::V2(v2::PathBelowV2 { path: below, tenant: Some(tenant) }));
+    let v1 = |path| Some(Path::V1(path));
+    let v2 = |path, tenant| Some(Path::V2(v2::PathBelowV2 { path, tenant }));
+    match segments[..len] {
+        ["livez"] => v1(v1::Path::Live),
+        ["readyz"] => v1(v1::Path::Ready),
+        ["v1", tenant] => v1(v1::Path::Tenant(tenant)),
+        ["v1", tenant, "infer"] => v1(v1::Path::Infer { tenant, pipeline: None }),
+        ["v1", tenant, "infer", pipeline] => {
+            v1(v1::Path::Infer { tenant, pipeline: Some(pipeline) })
         }
-        _ => return None,
-    };
-    segments.next().is_none().then_some(Path::V1(found))
-}
-
-/// The rest of `path` after `segment`, if that is its first segment.
-fn strip_segment<'a>(path: &'a str, segment: &str) -> Option<&'a str> {
-    path.strip_prefix(segment).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+        ["v1", tenant, "v2", ..] => v2(&path["v1//v2".len() + tenant.len()..], Some(tenant)),
+        ["v2", ..] => v2(&path["v2".len()..], None),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -53,11 +55,14 @@ mod tests {
             ("/v1/acme/infer", infer("acme", None)),
             ("/v1/acme/infer/digits", infer("acme", Some("digits"))),
             ("/v1/acme/infer/digits/more", None),
+            ("/v1/acme/infer/digits/more/and/more", None),
             ("/v1/acme/other", None),
             ("/v2", below("", None)),
-            ("/v2/models/m/infer", below("/models/m/infer", None)),
+            ("/v2/", below("/", None)),
+            ("/v2/models/m/versions/1/infer", below("/models/m/versions/1/infer", None)),
             ("/v1/acme/v2", below("", Some("acme"))),
-            ("/v1/acme/v2/health/live", below("/health/live", Some("acme"))),
+            ("/v1/acme/v2/models/m/infer", below("/models/m/infer", Some("acme"))),
+            ("/v1//v2", below("", Some(""))),
             ("/v21", None),
             ("/v1/acme/v21", None),
             ("/", None),

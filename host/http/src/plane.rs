@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use gristmill_core::{ErrorCode, Receipt, Record};
-use gristmill_snapshot::{Snapshot, SnapshotCell};
+use gristmill_snapshot::SnapshotCell;
 use gristmill_transport::body::{self, Answer, ResponseBody};
 use gristmill_transport::{Problem, REQUEST_ID, RequestIds};
 use http::header::{CONNECTION, EXPECT};
@@ -34,7 +34,7 @@ struct Shared {
 }
 
 impl DataPlane {
-    /// The handler of the snapshots in `cell`.
+    /// A handler that serves each request from the current snapshot of `cell`.
     pub fn new(cell: Arc<SnapshotCell>, inference: Inference) -> Self {
         let shared = Shared { cell, inference, request_ids: RequestIds::default() };
         Self { shared: Arc::new(shared) }
@@ -48,9 +48,15 @@ impl DataPlane {
         let snapshot = self.shared.cell.load();
         let path = path_of(head.uri.path());
         let is_protocol = matches!(path, Some(Path::V2(_)));
-        let call = Call { snapshot: &snapshot, head: &head, id: &id };
+        let call = Call {
+            snapshot: &snapshot,
+            head: &head,
+            body: &mut body,
+            id: &id,
+            receipt: &mut receipt,
+        };
         // Boxed, because it is large and this future is moved several times before it is polled.
-        let outcome = Box::pin(self.answer(path, call, &mut body, &mut receipt)).await;
+        let outcome = Box::pin(self.answer(path, call)).await;
         let (mut answer, record) = match outcome {
             Ok(answer) => {
                 let bytes = answer.body().size_hint().lower() as usize;
@@ -67,24 +73,18 @@ impl DataPlane {
             }
         };
         let is_reusable = is_reusable(&head, &mut body, answer.status()).await;
-        add_headers(&mut answer, &id, (&snapshot, &record));
+        add_headers(&mut answer, id, snapshot.release, &record);
         if !is_reusable {
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         answer
     }
 
-    async fn answer(
-        &self,
-        path: Option<Path<'_>>,
-        call: Call<'_>,
-        body: &mut Incoming,
-        receipt: &mut Receipt,
-    ) -> Result<Answer, Problem> {
+    async fn answer(&self, path: Option<Path<'_>>, call: Call<'_>) -> Result<Answer, Problem> {
         let inference = &self.shared.inference;
         match path {
-            Some(Path::V2(below)) => v2::answer(inference, below, call, (body, receipt)).await,
-            Some(Path::V1(path)) => v1::answer(inference, path, call, (body, receipt)).await,
+            Some(Path::V2(below)) => v2::answer(inference, below, call).await,
+            Some(Path::V1(path)) => v1::answer(inference, path, call).await,
             None => {
                 let detail = format!("nothing is served at {:?}", call.head.uri.path());
                 Err(Problem::new(ErrorCode::NotFound, detail))
@@ -93,8 +93,8 @@ impl DataPlane {
     }
 }
 
-/// Whether the connection can be reused for the next request, although some of `body` may be
-/// unread.
+/// Read the rest of `body` if it is short. Returns whether the connection can be reused for the
+/// next request.
 async fn is_reusable(head: &Parts, body: &mut Incoming, answer: StatusCode) -> bool {
     if body.is_end_stream() {
         return true;
@@ -108,14 +108,14 @@ async fn is_reusable(head: &Parts, body: &mut Incoming, answer: StatusCode) -> b
     !gives_up && body::drain(body).await
 }
 
-fn add_headers(answer: &mut Answer, id: &str, (snapshot, record): (&Snapshot, &Record)) {
+fn add_headers(answer: &mut Answer, id: String, release: u64, record: &Record) {
     let headers = answer.headers_mut();
-    if let Ok(id) = HeaderValue::from_str(id) {
+    if let Ok(id) = HeaderValue::try_from(id) {
         headers.insert(REQUEST_ID, id);
     }
     // A caller that was not admitted must not learn when something is changed.
     if record.stages.auth.is_some() {
-        headers.insert(RELEASE, snapshot.release.into());
+        headers.insert(RELEASE, release.into());
     }
     if let Some(provider) = record.provider {
         headers.insert(PROVIDER, HeaderValue::from_static(provider));
@@ -125,7 +125,7 @@ fn add_headers(answer: &mut Answer, id: &str, (snapshot, record): (&Snapshot, &R
     }
 }
 
-/// Other errors were logged where they happened.
+/// Log an internal error. Errors of other kinds were logged where they happened.
 fn log_internal(problem: &Problem, request_id: &str) {
     if problem.code == ErrorCode::Internal {
         tracing::error!(request_id, detail = problem.detail, "internal error");

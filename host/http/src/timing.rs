@@ -1,6 +1,5 @@
 //! The header `Server-Timing`: how long the stages of a request took.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use gristmill_core::Stages;
@@ -9,25 +8,53 @@ use http::{HeaderName, HeaderValue};
 
 pub(crate) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
-/// The header's value, in milliseconds. None for a request whose caller was not admitted. A request of a
-/// pipeline that began has all of the pipeline's stages, 0 for those that it did not reach.
+/// The bytes that the text takes in most answers.
+const TEXT_BYTES: usize = 128;
+
+/// The header's value. Times are in milliseconds with three decimals. None if the caller was not
+/// admitted. If a pipeline began to run, all of its stages are named; a stage that was not reached
+/// has 0.
 pub(crate) fn server_timing(stages: &Stages) -> Option<HeaderValue> {
     stages.auth?;
     let Stages { auth, pre, queue, infer, post } = *stages;
     let of_pipeline =
         |stage: Option<Duration>| stage.or_else(|| pre.is_some().then_some(Duration::ZERO));
-    let mut text = String::with_capacity(96);
+    let mut text = Vec::with_capacity(TEXT_BYTES);
     let mut add = |name: &str, took: Option<Duration>| {
         let Some(took) = took else { return };
-        let separator = if text.is_empty() { "" } else { ", " };
-        let _ = write!(text, "{separator}{name};dur={:.3}", took.as_secs_f64() * 1e3);
+        if !text.is_empty() {
+            text.extend_from_slice(b", ");
+        }
+        text.extend_from_slice(name.as_bytes());
+        text.extend_from_slice(b";dur=");
+        push_millis(&mut text, took);
     };
     add(stage::AUTH, auth);
     add(stage::PRE, pre);
     add(stage::QUEUE, of_pipeline(queue));
     add(stage::INFER, of_pipeline(infer));
     add(stage::POST, of_pipeline(post));
-    HeaderValue::from_str(&text).ok()
+    HeaderValue::from_bytes(&text).ok()
+}
+
+/// Append `took` in milliseconds with three decimals, rounded to the nearest microsecond. This runs
+/// several times for each request, and formatting a float takes much longer.
+fn push_millis(text: &mut Vec<u8>, took: Duration) {
+    let micros = (took.subsec_nanos() + 500) / 1000;
+    let mut left = took.as_secs().saturating_mul(1_000_000).saturating_add(micros.into());
+    // Written from its end: a u64 has up to 20 digits, and there is the point.
+    let mut digits = [b'0'; 21];
+    let mut begin = digits.len();
+    while left > 0 || digits.len() - begin < "0.000".len() {
+        begin -= 1;
+        if digits.len() - begin == ".000".len() {
+            digits[begin] = b'.';
+        } else {
+            digits[begin] = b'0' + (left % 10) as u8;
+            left /= 10;
+        }
+    }
+    text.extend_from_slice(&digits[begin..]);
 }
 
 #[cfg(test)]
@@ -45,5 +72,32 @@ mod tests {
         let failed = Stages { auth: ms(1), pre: ms(2), ..Stages::default() };
         let all = "auth;dur=1.000, pre;dur=2.000, queue;dur=0.000, infer;dur=0.000, post;dur=0.000";
         assert_eq!(server_timing(&failed).unwrap(), all);
+    }
+
+    #[test]
+    fn times_are_milliseconds_rounded_to_microseconds() {
+        for (nanos, expected) in [
+            (0, "0.000"),
+            (499, "0.000"),
+            (501, "0.001"),
+            (9_999, "0.010"),
+            (123_456, "0.123"),
+            (999_499, "0.999"),
+            (999_501, "1.000"),
+            (12_345_678, "12.346"),
+            (999_999_501, "1000.000"),
+            (61_002_003_004, "61002.003"),
+            (86_400_000_000_000, "86400000.000"),
+        ] {
+            let took = Duration::from_nanos(nanos);
+            let mut text = Vec::new();
+            push_millis(&mut text, took);
+            assert_eq!(str::from_utf8(&text), Ok(expected));
+            // As a float is formatted, except for halves of a microsecond.
+            assert_eq!(format!("{:.3}", took.as_secs_f64() * 1e3), expected);
+        }
+        let mut text = Vec::new();
+        push_millis(&mut text, Duration::MAX);
+        assert_eq!(text, b"18446744073709551.615");
     }
 }

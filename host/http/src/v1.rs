@@ -7,15 +7,13 @@ mod response;
 
 use std::sync::Arc;
 
-use gristmill_core::{Deadline, Receipt};
+use gristmill_core::Deadline;
 use gristmill_serve::{
     PipelineAnswer, Queueing, Work, admitted, find_pipeline, readiness, request_span,
 };
 use gristmill_snapshot::Route;
 use gristmill_transport::body::{self, Answer, ReadPlan};
 use gristmill_transport::{Allowed, Checked, Problem};
-use http::request::Parts;
-use hyper::body::Incoming;
 use serde_json::{Value, json};
 use tracing::Instrument;
 
@@ -37,18 +35,17 @@ pub(crate) enum Path<'a> {
     },
 }
 
-/// Answer one request, and note its bytes, rows and times in its receipt.
+/// Answer one request.
 pub(crate) async fn answer(
     inference: &Inference,
     path: Path<'_>,
     call: Call<'_>,
-    (body, receipt): (&mut Incoming, &mut Receipt),
 ) -> Result<Answer, Problem> {
     let allowed = match path {
         Path::Infer { .. } => Allowed::Post,
         _ => Allowed::Get,
     };
-    let Call { snapshot, head, id } = call;
+    let (snapshot, head) = (call.snapshot, call.head);
     if let Checked::Options = allowed.check(&head.method)? {
         return Ok(allowed.options());
     }
@@ -63,27 +60,27 @@ pub(crate) async fn answer(
             Ok(answers::json(&document))
         }
         Path::Tenant(name) => {
-            let (name, tenant) = admitted(snapshot, name, key_of(&head.headers))?;
-            receipt.admitted();
-            Ok(describe::describe(name, tenant, snapshot.release))
+            let tenant = admitted(snapshot, name, key_of(&head.headers))?;
+            call.receipt.admitted();
+            Ok(describe::describe(tenant, snapshot.release))
         }
         Path::Infer { tenant, pipeline } => {
             let tenant = admitted(snapshot, tenant, key_of(&head.headers))?;
-            receipt.admitted();
+            call.receipt.admitted();
             let route = find_pipeline(tenant, pipeline)?;
-            let work = infer(inference, route, (head, body), receipt);
-            work.instrument(request_span(route, id)).await
+            let span = request_span(route, call.id);
+            infer(inference, route, call).instrument(span).await
         }
     }
 }
 
-/// Read the body, run the pipeline, shape the response.
+/// Read the body, run the pipeline, and make the answer of the plugin's response.
 async fn infer(
     inference: &Inference,
     route: &Arc<Route>,
-    (head, body): (&Parts, &mut Incoming),
-    receipt: &mut Receipt,
+    call: Call<'_>,
 ) -> Result<Answer, Problem> {
+    let Call { head, body, receipt, .. } = call;
     let budget = &route.quota.bytes;
     let deadline = Deadline::at(receipt.record().arrived + route.limits.timeout);
     let bytes = route.limits.body_bytes;

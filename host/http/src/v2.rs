@@ -6,20 +6,20 @@ mod path;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use gristmill_core::{ErrorCode, Receipt};
-use gristmill_serve::{Caller, readiness};
+use gristmill_core::ErrorCode;
+use gristmill_serve::{Caller, NamedModel, readiness};
+use gristmill_snapshot::Snapshot;
 use gristmill_transport::body::{self, Answer, ReadPlan};
 use gristmill_transport::{Checked, Problem, status_of};
 use http::StatusCode;
-use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
 use serde_json::json;
 
 use self::infer::infer;
-use self::path::{CallerPath, Model, OpenPath, Path, path_of};
+use self::path::{CallerPath, OpenPath, Path, path_of};
 use crate::answers::{empty, json, key_of};
 use crate::call::Call;
-use crate::inference::{Asked, Encoded, Inference, models};
+use crate::inference::{Encoded, Inference, RepositoryChange, models};
 
 /// A path of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,12 +30,11 @@ pub(crate) struct PathBelowV2<'a> {
     pub(crate) tenant: Option<&'a str>,
 }
 
-/// Answer one request below `/v2`, and note its bytes, rows and times in its receipt.
+/// Answer one request below `/v2`.
 pub(crate) async fn answer(
     inference: &Inference,
     below: PathBelowV2<'_>,
     call: Call<'_>,
-    (body, receipt): (&mut Incoming, &mut Receipt),
 ) -> Result<Answer, Problem> {
     let segments = below.path.split('/').filter(|part| !part.is_empty());
     let segments: Vec<_> =
@@ -49,26 +48,25 @@ pub(crate) async fn answer(
         return Ok(allowed.options());
     }
     let path = match path {
-        Path::Open(path) => return answer_unauthenticated(inference, path, call),
+        Path::Open(path) => return answer_unauthenticated(inference, path, call.snapshot),
         Path::Caller(path) => path,
     };
     let key = key_of(&call.head.headers);
     let caller = inference.gate().caller(call.snapshot, key, below.tenant)?;
-    receipt.admitted();
-    let asking = Asking { inference, call, caller };
-    asking.answer(path, (body, receipt)).await
+    call.receipt.admitted();
+    Asking { inference, call, caller }.answer(path).await
 }
 
 fn answer_unauthenticated(
     inference: &Inference,
     path: OpenPath,
-    call: Call<'_>,
+    snapshot: &Snapshot,
 ) -> Result<Answer, Problem> {
     Ok(match path {
         OpenPath::Server => json(&models::server()),
         OpenPath::Live => json(&json!({ "live": true })),
         OpenPath::Ready => {
-            let ready = readiness(call.snapshot, inference.is_shutting_down()).is_ok();
+            let ready = readiness(snapshot, inference.is_shutting_down()).is_ok();
             let mut answer = json(&json!({ "ready": ready }));
             if !ready {
                 *answer.status_mut() = StatusCode::BAD_REQUEST;
@@ -80,7 +78,6 @@ fn answer_unauthenticated(
 }
 
 /// A request whose caller is known.
-#[derive(Clone, Copy)]
 struct Asking<'a> {
     inference: &'a Inference,
     call: Call<'a>,
@@ -88,14 +85,9 @@ struct Asking<'a> {
 }
 
 impl Asking<'_> {
-    async fn answer(
-        self,
-        path: CallerPath<'_>,
-        (body, receipt): (&mut Incoming, &mut Receipt),
-    ) -> Result<Answer, Problem> {
-        let Self { inference, call, caller } = self;
-        let snapshot = call.snapshot;
-        let find = |Model { name, version }| caller.find(snapshot, name, version);
+    async fn answer(self, path: CallerPath<'_>) -> Result<Answer, Problem> {
+        let (snapshot, caller) = (self.call.snapshot, self.caller);
+        let find = |model: NamedModel<'_>| caller.find(snapshot, model);
         Ok(match path {
             CallerPath::Models => {
                 let visible = caller.models(snapshot).into_iter();
@@ -130,43 +122,32 @@ impl Asking<'_> {
                     #[serde(default)]
                     ready: bool,
                 }
-                let IndexBody { ready } = document(&self.read(body, receipt).await?)?;
+                let IndexBody { ready } = document(&self.read().await?)?;
                 json(&models::index(caller, snapshot, ready).models)
             }
-            CallerPath::Load(model) => {
-                Box::pin(self.set_loaded((model, true), (body, receipt))).await?
-            }
-            CallerPath::Unload(model) => {
-                Box::pin(self.set_loaded((model, false), (body, receipt))).await?
-            }
-            CallerPath::Infer(Model { name, version }) => {
-                let deadline = inference.deadline(receipt.record().arrived);
-                let asked = Asked { caller, model: name, version, id: call.id, deadline };
-                infer(inference, &asked, call, (body, receipt)).await?
-            }
+            CallerPath::Change(change) => Box::pin(self.change(change)).await?,
+            CallerPath::Infer(model) => infer(self.inference, caller, model, self.call).await?,
         })
     }
 
-    async fn set_loaded(
-        self,
-        change: (&str, bool),
-        (body, receipt): (&mut Incoming, &mut Receipt),
-    ) -> Result<Answer, Problem> {
+    async fn change(self, change: RepositoryChange<'_>) -> Result<Answer, Problem> {
         self.caller.operates()?;
         #[derive(Default, serde::Deserialize)]
         struct LoadBody {
             #[serde(default)]
             parameters: BTreeMap<String, serde::de::IgnoredAny>,
         }
-        let LoadBody { parameters } = document(&self.read(body, receipt).await?)?;
+        let (inference, caller) = (self.inference, self.caller);
+        let LoadBody { parameters } = document(&self.read().await?)?;
         let parameters = parameters.keys().map(String::as_str);
-        self.inference.set_loaded(self.caller, change, parameters).await?;
+        inference.change_model(caller, change, parameters).await?;
         Ok(json(&json!({})))
     }
 
     /// The whole body of a request that is not an inference.
-    async fn read(self, body: &mut Incoming, receipt: &mut Receipt) -> Result<Bytes, Problem> {
+    async fn read(self) -> Result<Bytes, Problem> {
         let Self { inference, call, caller } = self;
+        let Call { head, body, receipt, .. } = call;
         let (bytes, budget) = (inference.message_bytes_max(), caller.budget());
         let deadline = inference.deadline(receipt.record().arrived);
         let pool = inference.pool();
@@ -174,7 +155,7 @@ impl Asking<'_> {
         let body = body::read(body, plan).await?;
         receipt.note().request_bytes = body.len();
         let encoded = Encoded { body, limit: bytes, tenant: caller.name(), budget };
-        inference.decoded(&call.head.headers, encoded).await
+        inference.decoded(&head.headers, encoded).await
     }
 }
 
@@ -188,7 +169,7 @@ fn document<T: Default + serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, 
     })
 }
 
-/// An error in the protocol's form. The protocol has 400 in place of 422.
+/// An error as the protocol writes it. The protocol uses status 400 in place of 422.
 pub(crate) fn error_answer(problem: Problem) -> Answer {
     let status = match status_of(problem.code) {
         StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST,

@@ -1,5 +1,5 @@
-//! Lists and texts of a request's JSON, refused while they are read: nothing longer than its bound
-//! is built.
+//! Lists and texts of a request's JSON. One that is longer than its bound is refused while it is
+//! read, so that it is never in memory.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display, Write};
@@ -9,18 +9,18 @@ use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, SeqAccess, Unexpec
 
 use crate::limits::TEXT_BYTES_MAX;
 
-/// The bytes that are kept of an error's text, which may quote the body.
+/// The bytes that are kept of the beginning of an error's text. Such a text may quote the body.
 const ERROR_BYTES_MAX: usize = 1 << 10;
 
 /// An item of a list.
 pub(crate) trait Part {
     /// The most items of a list.
     const MAX: usize;
-    /// Their name in messages.
+    /// The name of such items in messages.
     const WHAT: &'static str;
 }
 
-/// A list of at most [`Part::MAX`].
+/// A list of at most [`Part::MAX`] items.
 pub(crate) struct List<T>(pub(crate) Vec<T>);
 
 impl<'de, T: Part + Deserialize<'de>> Deserialize<'de> for List<T> {
@@ -38,7 +38,7 @@ impl<'de, T: Part + Deserialize<'de>> Visitor<'de> for ListVisitor<T> {
         write!(f, "a list of {}", T::WHAT)
     }
 
-    /// An error that does not quote it: it may be long.
+    /// The error does not quote the text, which may be long.
     fn visit_str<E: Error>(self, _: &str) -> Result<List<T>, E> {
         Err(E::invalid_type(Unexpected::Other("a text"), &self))
     }
@@ -104,10 +104,10 @@ fn bounded<E: Error>(text: &str) -> Result<&str, E> {
     Err(E::custom(detail))
 }
 
-/// Bytes that are kept of the end of a long error.
+/// The bytes that are kept of its end.
 const ERROR_END: usize = 200;
 
-/// The text of `error`, without its middle where it is long. Its end says what was expected.
+/// The text of `error`. A long text loses its middle: its end says what was expected.
 pub(crate) fn cut(error: &impl Display) -> String {
     #[derive(Default)]
     struct Cut {

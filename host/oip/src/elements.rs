@@ -13,7 +13,7 @@ use crate::error::ParseError;
 use crate::out::{Out, json};
 use crate::room::Room;
 
-/// How deep `data` may be nested.
+/// The deepest nesting of arrays.
 const DEPTH_MAX: usize = 32;
 
 /// The input whose elements are read.
@@ -24,8 +24,12 @@ pub(crate) struct Asked<'a> {
     pub(crate) shape: &'a [usize],
 }
 
-/// The elements of `data` as a binary tensor has them. They are no more than the shape asks for,
-/// and their memory is taken from `room` before they are read.
+/// Read the elements of `data` into the bytes of a binary tensor. The memory is taken from `room`
+/// before they are read.
+///
+/// # Errors
+/// There are more elements than the shape needs, one is not of the datatype, JSON cannot hold the
+/// datatype, or there is no room.
 pub(crate) fn read(
     asked: &Asked<'_>,
     data: &RawValue,
@@ -36,12 +40,13 @@ pub(crate) fn read(
         return Err(ParseError::BinaryOnly { name: name.into(), datatype });
     }
     let expected = shape.iter().try_fold(1_usize, |product, size| product.checked_mul(*size));
-    // An element takes two characters and more.
+    // An element takes at least two characters.
     let len = data.get().len();
     let most = expected.unwrap_or(usize::MAX).min(len / 2 + 1);
     let bytes = match datatype.size_bytes() {
         Some(size) => most.saturating_mul(size),
-        // A text is at most as long as in JSON with its quotes, and its length takes four bytes.
+        // A text is not longer than in JSON. Its length takes four bytes, of which two are there
+        // already: the quotes.
         None => len + 2 * most,
     };
     let mut reserved = room.reserve(name, bytes)?;
@@ -54,7 +59,7 @@ pub(crate) fn read(
     }
 }
 
-/// The bytes of a BYTES tensor of these texts.
+/// The bytes of a BYTES tensor with these texts.
 pub fn from_texts<T: AsRef<[u8]>>(texts: &[T]) -> Vec<u8> {
     let mut bytes =
         Vec::with_capacity(texts.iter().map(|text| TEXT_LENGTH_BYTES + text.as_ref().len()).sum());
@@ -62,12 +67,13 @@ pub fn from_texts<T: AsRef<[u8]>>(texts: &[T]) -> Vec<u8> {
     bytes
 }
 
-/// Appends what it reads to `bytes`.
+/// Reads elements and appends them to `bytes`.
 struct Elements<'a> {
     datatype: Dtype,
     bytes: &'a mut Vec<u8>,
-    /// How many more there may be.
+    /// The number of elements that may still come.
     left: &'a mut usize,
+    /// The number of arrays that may still be nested.
     depth: usize,
 }
 
@@ -142,7 +148,7 @@ impl<'de> Visitor<'de> for Elements<'_> {
 }
 
 impl Elements<'_> {
-    /// One more of them.
+    /// Count one more element.
     fn count<E: Error>(&mut self) -> Result<(), E> {
         let more = || E::custom("more elements than the shape needs");
         *self.left = self.left.checked_sub(1).ok_or_else(more)?;
@@ -182,16 +188,16 @@ impl Elements<'_> {
     }
 }
 
-/// How many elements are written before their bytes are counted.
+/// The number of elements that are written before their bytes are counted.
 const COUNTED_ELEMENTS: usize = 4096;
 
-/// How much of a text is written before its bytes are counted.
+/// The bytes of a text that are written before they are counted.
 const COUNTED_TEXT_BYTES: usize = 64 << 10;
 
 /// Write the elements in `bytes` as a flat JSON array.
 ///
 /// # Errors
-/// [`ParseError::NotJson`] for elements that JSON cannot hold, [`ParseError::OverBudget`] where the
+/// [`ParseError::NotJson`] for elements that JSON cannot hold, [`ParseError::OverBudget`] if the
 /// budget has no room for the JSON.
 pub(crate) fn write(
     out: &mut Out<'_>,
@@ -269,7 +275,7 @@ pub(crate) fn write(
     out.count()
 }
 
-/// A text; a long one in pieces, as it may become six times as long.
+/// Write a text. A long one is written in pieces, because JSON may make it six times as long.
 fn write_text(out: &mut Out<'_>, text: &str) -> Result<(), ParseError> {
     if text.len() <= COUNTED_TEXT_BYTES {
         json(&mut out.bytes, &text);

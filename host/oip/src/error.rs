@@ -1,27 +1,27 @@
-//! Why bytes cannot be read as a request, or an answer cannot be written.
+//! Errors of reading a request and of writing an answer.
 
 use gristmill_core::{ClientError, Dtype, ErrorCode, OverBudget, TensorError};
 
 use crate::limits::DIMENSIONS_MAX;
 
-/// Why a body is not an inference request, or an answer cannot be written.
+/// The reason why a request cannot be read, or an answer cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
-    /// The JSON part is not JSON, or not a request; holds the JSON reader's words.
+    /// The JSON part is not JSON, or not a request; holds the text of the JSON reader's error.
     #[error("the request's JSON cannot be read: {0}")]
     Json(String),
-    /// The JSON part is said to be longer than the body.
+    /// The header gives the JSON part a length that is longer than the body.
     #[error(
         "Inference-Header-Content-Length is {header}, the body has {body} bytes: it must be the \
          length of the JSON part"
     )]
     HeaderLength {
-        /// Bytes that the JSON part is said to have.
+        /// The length of the JSON part that the header gives, in bytes.
         header: usize,
-        /// Bytes of the body.
+        /// The length of the body, in bytes.
         body: usize,
     },
-    /// A negative size.
+    /// A shape with a negative size.
     #[error("input {name:?}: shape {shape:?} is not a list of sizes")]
     Shape {
         /// The input.
@@ -29,20 +29,20 @@ pub enum ParseError {
         /// Its shape.
         shape: Vec<i64>,
     },
-    /// More dimensions than are read.
+    /// A shape with too many dimensions.
     #[error("input {name:?}: its shape has {count} dimensions: the limit is {DIMENSIONS_MAX}")]
     Dimensions {
         /// The input.
         name: String,
-        /// Its dimensions.
+        /// The number of its dimensions.
         count: usize,
     },
-    /// An element type that does not exist, or not the one that is wanted.
+    /// An unknown element type, or another one than is needed.
     #[error("input {name:?}: {why}")]
     Datatype {
         /// The input.
         name: String,
-        /// What is wrong with its datatype.
+        /// The fault of its datatype.
         why: String,
     },
     /// Neither JSON nor binary elements.
@@ -57,12 +57,12 @@ pub enum ParseError {
         /// The input.
         name: String,
     },
-    /// Elements that are not of the element type or not as many as the shape asks for.
+    /// Elements of another type than the input's, or more or fewer than the shape needs.
     #[error("input {name:?}: data: {why}")]
     Data {
         /// The input.
         name: String,
-        /// What is wrong with its elements.
+        /// The fault of its elements.
         why: String,
     },
     /// An element type that JSON cannot hold.
@@ -73,16 +73,16 @@ pub enum ParseError {
         /// Its element type.
         datatype: Dtype,
     },
-    /// Fewer bytes than a binary tensor is said to have.
+    /// A binary tensor that is longer than the rest of the body.
     #[error(
         "input {name:?}: binary_data_size is {size}, but only {rest} bytes are left of the body"
     )]
     TooShort {
         /// The input.
         name: String,
-        /// Bytes that it is said to have.
+        /// The length that the request gives it, in bytes.
         size: u64,
-        /// Bytes that are left of the body.
+        /// The bytes that are left of the body.
         rest: usize,
     },
     /// Bytes that belong to no tensor.
@@ -93,7 +93,7 @@ pub enum ParseError {
     Tensor {
         /// The input.
         name: String,
-        /// What is wrong with its bytes.
+        /// The fault of its bytes.
         #[source]
         error: TensorError,
     },
@@ -105,24 +105,24 @@ pub enum ParseError {
     TooLarge {
         /// The input.
         name: String,
-        /// Bytes that its elements take.
+        /// The bytes that its elements take.
         bytes: usize,
-        /// Bytes that are left of the request's limit.
+        /// The bytes that are left of the request's limit.
         left: usize,
     },
     /// The tenant's budget has no room for the elements.
     #[error(transparent)]
     OverBudget(#[from] OverBudget),
-    /// Another number of texts than the shape asks for.
+    /// Another number of elements than the shape needs.
     #[error("input {name:?}: {} elements, but shape {shape:?} needs {expected}", .count)]
     Count {
         /// The input.
         name: String,
-        /// Its texts.
+        /// The number of its elements.
         count: usize,
         /// Its shape.
         shape: Vec<usize>,
-        /// Texts that the shape asks for.
+        /// The number of elements that the shape needs.
         expected: usize,
     },
     /// A raw body for a model that does not take one.
@@ -134,7 +134,7 @@ pub enum ParseError {
          would be open to every tenant"
     )]
     SharedMemory(String),
-    /// An output that is to be classified.
+    /// A request for the classification of an output.
     #[error("output {0:?}: classification is not supported: a pipeline's postprocessing does that")]
     Classification(String),
     /// An output that JSON cannot hold.
@@ -145,7 +145,7 @@ pub enum ParseError {
     NotJson {
         /// The output.
         name: String,
-        /// What it has.
+        /// The content that JSON cannot hold.
         what: &'static str,
     },
     /// A parameter that must be a number.
@@ -159,9 +159,9 @@ pub enum ParseError {
     /// Another number of raw contents than of inputs.
     #[error("{inputs} inputs are given and {contents} raw_input_contents")]
     RawContents {
-        /// The request's inputs.
+        /// The number of the request's inputs.
         inputs: usize,
-        /// Its raw contents.
+        /// The number of its raw contents.
         contents: usize,
     },
 }

@@ -1,8 +1,8 @@
-//! The protocol as gRPC has it: its messages, bounded before they are decoded, and the requests and
-//! tensors in them.
+//! The protocol over gRPC: its messages, which are checked before they are decoded, and the
+//! requests and tensors in them.
 //!
-//! `codec` looks through a message before prost decodes it, `contents` reads typed tensors,
-//! `messages` takes a request apart, `names` are the words of enumerations in JSON.
+//! `codec` checks a message before prost decodes it, `contents` reads typed tensors, `messages`
+//! converts requests and answers, `names` has the words of enumerations in JSON.
 
 mod codec;
 mod contents;

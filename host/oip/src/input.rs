@@ -1,4 +1,4 @@
-//! An input tensor, as either encoding of the protocol brings it.
+//! An input tensor of a request, in either encoding of the protocol.
 
 use bytes::Bytes;
 use gristmill_core::{BufferPool, Dtype, Shape, Tensor, TensorError, Texts};
@@ -19,12 +19,16 @@ pub struct Input {
     pub datatype: Dtype,
     /// Dimensions.
     pub shape: Shape,
-    /// Little-endian elements, as a binary tensor has them.
+    /// The bytes of a binary tensor: little-endian elements.
     pub data: Bytes,
 }
 
 impl Input {
-    /// Read an input of the JSON part; binary elements are taken from the front of `binary`.
+    /// Read an input of the JSON part. Binary elements are taken from the front of `binary`.
+    ///
+    /// # Errors
+    /// The input has no elements, has them twice, or they cannot be read; or its datatype or shape
+    /// is not valid.
     pub(crate) fn from_wire(
         wire: WireInput<'_>,
         binary: &mut Bytes,
@@ -55,8 +59,8 @@ impl Input {
     /// The datatype and the shape of the input called `name`.
     ///
     /// # Errors
-    /// [`ParseError::Datatype`] where there is no such datatype, [`ParseError::Shape`] or
-    /// [`ParseError::Dimensions`] where the shape has a negative size or too many of them.
+    /// [`ParseError::Datatype`] for an unknown datatype, [`ParseError::Shape`] for a negative size,
+    /// [`ParseError::Dimensions`] for too many sizes.
     pub fn described(
         name: &str,
         datatype: &str,
@@ -78,13 +82,13 @@ impl Input {
         }
     }
 
-    /// Whether its tensor can be where its bytes lie.
+    /// Whether its bytes are aligned, so that its tensor needs no copy of them.
     pub fn is_aligned(&self) -> bool {
         let size = self.datatype.size_bytes().unwrap_or(1);
         self.data.is_empty() || (self.data.as_ptr() as usize).is_multiple_of(size)
     }
 
-    /// The bytes that a backend holds beside its own while it runs ([`Tensor::run_bytes`]).
+    /// The bytes that a backend holds for it during a run, besides its own ([`Tensor::run_bytes`]).
     pub fn run_bytes(&self) -> usize {
         Tensor::run_bytes(self.datatype, &self.shape, self.data.len())
     }
@@ -95,10 +99,10 @@ impl Input {
         matches!(self.datatype, Dtype::Bool | Dtype::String) || !self.is_aligned()
     }
 
-    /// The tensor. It keeps the input's memory if that is aligned, else it is a copy.
+    /// The tensor. It shares the input's memory if that is aligned; otherwise it is a copy.
     ///
     /// # Errors
-    /// [`ParseError::Tensor`] where the bytes are not a tensor of the datatype and shape.
+    /// [`ParseError::Tensor`] if the bytes are not a tensor of the datatype and shape.
     pub fn tensor(&self, pool: &BufferPool) -> Result<Tensor, ParseError> {
         let failed = |error| ParseError::Tensor { name: self.name.clone(), error };
         let size = Tensor::size_bytes(self.datatype, &self.shape).map_err(failed)?;
@@ -117,8 +121,8 @@ impl Input {
     /// The elements of a BYTES tensor, which need not be UTF-8.
     ///
     /// # Errors
-    /// [`ParseError::Datatype`] for another datatype, [`ParseError::Count`] or [`ParseError::Data`]
-    /// where the elements are not as many as the shape asks for, or one is cut short.
+    /// [`ParseError::Datatype`] for another datatype, [`ParseError::Count`] for another number of
+    /// elements than the shape needs, [`ParseError::Data`] for an element that is cut short.
     pub fn texts(&self) -> Result<Vec<Bytes>, ParseError> {
         let name = || self.name.clone();
         if self.datatype != Dtype::String {

@@ -1,18 +1,21 @@
 //! The Open Inference Protocol in both encodings: inference requests and responses as JSON with the
 //! binary tensor extension, and as gRPC's messages.
 //!
-//! Refuses to know connections, tenants and models: a body comes in as bytes and goes out as names,
-//! shapes and elements, and the other way round.
+//! Refuses to know connections, tenants and models. It turns the bytes of a body into names, shapes
+//! and elements, and the other way round.
 //!
-//! `grpc` has gRPC's messages. Of JSON, `request` reads a body: `wire` is its JSON, `input` one of
-//! its tensors. `response` writes a body through `out`. `elements` are a tensor's elements in JSON,
-//! `bounded` are the lists and texts of a body, `room` is the memory that its tensors may take.
+//! `grpc` has gRPC's messages. For JSON, `request` reads a body: `wire` has its JSON, and `input`
+//! is one of its tensors. `response` writes a body through `out`. `elements` reads and writes the
+//! elements of a tensor in JSON, `bounded` reads lists and texts, and `room` counts the memory of
+//! tensors.
 //!
 //! Invariants:
-//! - reading any bytes ends with a request or an error that names the fault, and allocates in
-//!   proportion to the bytes there are, never to what they claim: lists and names are refused while
-//!   they are read, and tensors are made only of memory that was taken from a [`Room`] before;
-//! - binary tensors are slices of the body they came in, and go out as they lie in memory.
+//! - reading any bytes ends with a request, or with an error that names the fault;
+//! - reading allocates in proportion to the bytes that are there, never to the sizes that they
+//!   claim: long lists and names are refused while they are read, and the memory of a tensor is
+//!   taken from a [`Room`] before it is made;
+//! - binary tensors are not copied: they are slices of the request's body, and an answer sends them
+//!   from where they are in memory.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

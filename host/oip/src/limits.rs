@@ -1,4 +1,4 @@
-//! Bounds on lists and texts, in either encoding of the protocol.
+//! Bounds on lists and texts, for both encodings of the protocol.
 
 /// The most dimensions of a shape.
 pub const DIMENSIONS_MAX: usize = 32;

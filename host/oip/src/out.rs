@@ -1,14 +1,14 @@
-//! JSON while it is written.
+//! The memory into which JSON is written.
 
 use bytes::Bytes;
 use gristmill_core::HeldBytes;
 
 use crate::error::ParseError;
 
-/// How much JSON is written into one piece of memory.
+/// The bytes of JSON that are written into one piece of memory.
 const PART_BYTES: usize = 256 << 10;
 
-/// JSON while it is written, piece by piece. Each full piece counts against the budget.
+/// JSON that is being written, piece by piece. Each full piece counts against the budget.
 pub(crate) struct Out<'a> {
     pub(crate) parts: Vec<Bytes>,
     pub(crate) bytes: Vec<u8>,
@@ -16,15 +16,15 @@ pub(crate) struct Out<'a> {
 }
 
 impl<'a> Out<'a> {
-    /// No JSON yet; what is much of it is added to `held`.
+    /// Nothing is written yet. Full pieces will be added to `held`.
     pub(crate) fn new(held: Option<&'a HeldBytes>) -> Self {
         Self { parts: Vec::new(), bytes: Vec::with_capacity(256), held }
     }
 
-    /// Begin a new piece where the last one is full, and count the full one.
+    /// If the current piece is full, count it and begin a new one.
     ///
     /// # Errors
-    /// [`ParseError::OverBudget`] where the budget has no room for it.
+    /// [`ParseError::OverBudget`] if the budget has no room for it.
     pub(crate) fn count(&mut self) -> Result<(), ParseError> {
         if self.bytes.len() < PART_BYTES {
             return Ok(());
@@ -38,8 +38,8 @@ impl<'a> Out<'a> {
     }
 }
 
-/// Append `value`, which JSON can hold.
+/// Append `value`: a scalar, a text or a list.
 pub(crate) fn json(out: &mut Vec<u8>, value: &impl serde::Serialize) {
-    // Neither a scalar nor a vector fails.
+    // Such values and writing to a vector do not fail.
     let _ = serde_json::to_writer(out, value);
 }

@@ -16,17 +16,17 @@ use crate::wire::{WireOutput, WireOutputParameters, WireParameters, WireRequest}
 /// A request to run a model.
 #[derive(Debug, Default)]
 pub struct InferRequest {
-    /// The client's id of the request, which comes back with the answer.
+    /// The client's id of the request. The answer repeats it.
     pub id: Option<String>,
     /// In the body's order.
     pub inputs: Vec<Input>,
-    /// The outputs that are wanted; all where it is empty.
+    /// The requested outputs. Empty if all outputs are wanted.
     pub outputs: Vec<RequestedOutput>,
-    /// Whether outputs that do not say otherwise come back binary.
+    /// Whether outputs are sent as binary data, unless [`RequestedOutput::binary`] says otherwise.
     pub binary_output: bool,
-    /// Priority level; 0 is the model's default.
+    /// The priority level. 0 stands for the model's default.
     pub priority: u32,
-    /// How long it may be queued.
+    /// The longest time in the queue.
     pub timeout: Option<Duration>,
 }
 
@@ -35,14 +35,14 @@ pub struct InferRequest {
 pub struct RequestedOutput {
     /// The model's name for it.
     pub name: String,
-    /// Whether it comes back binary; [`InferRequest::binary_output`] where it is none.
+    /// Whether it is sent as binary data. If none, [`InferRequest::binary_output`] applies.
     pub binary: Option<bool>,
 }
 
 impl InferRequest {
-    /// Read `body`: JSON of `header_len` bytes, then the binary tensors in the JSON's order. All of
-    /// the body is JSON where no length is given. The memory of tensors of JSON is taken from
-    /// `room`.
+    /// Read `body`: JSON of `header_len` bytes, and then the binary tensors in the JSON's order.
+    /// Without a length, all of the body is JSON. The memory for tensors that are sent as JSON is
+    /// taken from `room`.
     ///
     /// # Errors
     /// [`ParseError`] names the input or output and what is wrong with it.
@@ -81,11 +81,12 @@ impl InferRequest {
         })
     }
 
-    /// A body that is one raw tensor: the model's only input, one row of it where rows are free.
-    /// All outputs come back binary.
+    /// A body that is one raw tensor: the model's only input. If the number of rows is not fixed,
+    /// it is one row. All outputs are sent as binary data.
     ///
     /// # Errors
-    /// [`ParseError::Raw`] where the model has several inputs, or the bytes are not one row.
+    /// [`ParseError::Raw`] if the model does not have exactly one input, or the bytes are not one
+    /// row.
     pub fn raw(
         inputs: &[TensorInfo],
         rows_are_dynamic: bool,

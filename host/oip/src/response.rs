@@ -10,8 +10,8 @@ use crate::error::ParseError;
 use crate::out::{Out, json};
 use crate::request::InferRequest;
 
-/// Binary tensors that take less than this in all are copied behind the JSON, so that the response
-/// is one write.
+/// If all binary tensors together take fewer bytes, they are copied behind the JSON, so that the
+/// response is one write.
 const COPIED_BYTES_MAX: usize = 16 << 10;
 
 /// An inference response.
@@ -23,7 +23,7 @@ pub struct InferResponse<'a> {
     pub model_version: u64,
     /// The request's id.
     pub id: Option<&'a str>,
-    /// In the model's order.
+    /// The outputs, in the order in which they are sent.
     pub outputs: Vec<Output>,
 }
 
@@ -40,21 +40,21 @@ pub struct Output {
     pub data: OutputData,
 }
 
-/// An output's elements, as a binary tensor has them.
+/// The bytes of an output's elements.
 #[derive(Debug)]
 pub enum OutputData {
     /// A tensor that a model made.
     Tensor(Tensor),
-    /// Bytes that are elements already.
+    /// The bytes of a binary tensor.
     Bytes(Bytes),
 }
 
 /// A response's body.
 #[derive(Debug)]
 pub struct Written {
-    /// The body, in parts that follow one another.
+    /// The parts of the body, in order.
     pub parts: Vec<Bytes>,
-    /// The bytes of JSON before the binary tensors; none where all of the body is JSON.
+    /// The bytes of JSON before the binary tensors. None if all of the body is JSON.
     pub header_len: Option<usize>,
 }
 
@@ -67,8 +67,8 @@ impl OutputData {
         }
     }
 
-    /// The bytes where they lie. A few rows of a large batch are copied instead: otherwise a slow
-    /// client would keep all of the batch in memory.
+    /// The elements' bytes, without a copy. Only a few rows of a large batch are copied: otherwise
+    /// a slow client would keep all of the batch in memory.
     pub fn into_bytes(self) -> Bytes {
         struct Owner(Tensor);
         impl AsRef<[u8]> for Owner {
@@ -87,7 +87,7 @@ impl OutputData {
 }
 
 impl InferResponse<'_> {
-    /// How many bytes of elements are written as JSON in the answer to `request`.
+    /// The bytes of the elements that the answer to `request` has as JSON.
     pub fn json_bytes(&self, request: &InferRequest) -> usize {
         let written = self.outputs.iter().filter(|output| !output.is_binary(request));
         written.map(|output| output.data.as_slice().len()).sum()
@@ -97,8 +97,8 @@ impl InferResponse<'_> {
     /// written.
     ///
     /// # Errors
-    /// [`ParseError::NotJson`] where an output cannot be written as JSON,
-    /// [`ParseError::OverBudget`] where the budget has no room for the JSON.
+    /// [`ParseError::NotJson`] if an output cannot be written as JSON,
+    /// [`ParseError::OverBudget`] if the budget has no room for the JSON.
     pub fn write(
         self,
         request: &InferRequest,
@@ -160,7 +160,7 @@ impl InferResponse<'_> {
 }
 
 impl Output {
-    /// Whether it goes as binary data in the answer to `request`.
+    /// Whether the answer to `request` has it as binary data.
     fn is_binary(&self, request: &InferRequest) -> bool {
         let asked = request.outputs.iter().find(|asked| *asked.name == *self.name);
         asked.and_then(|asked| asked.binary).unwrap_or(request.binary_output)

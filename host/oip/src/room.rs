@@ -1,4 +1,4 @@
-//! The memory that a request's tensors may take, beside the body they came in.
+//! The memory that a request's tensors may take, besides the request's body.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -11,31 +11,31 @@ use crate::error::ParseError;
 /// Tensors of fewer bytes do not count against a budget.
 const COUNTED_BYTES_MIN: usize = 4 << 10;
 
-/// The memory that a request's tensors may still take. Tensors of JSON or of typed contents take
-/// from it before they are made.
+/// The memory that a request's tensors may still take. A tensor that is made from JSON or from
+/// typed contents takes its memory from here before it is made.
 pub struct Room<'a> {
     budget: Option<&'a Arc<ByteBudget>>,
     left: Cell<usize>,
 }
 
-/// Memory for one tensor, to be filled. It counts from now on.
+/// The memory for one tensor. It counts against the budget although it is not filled yet.
 pub struct Reserved {
-    /// Empty, with room for as many bytes as were reserved.
+    /// Empty, with capacity for the reserved bytes.
     pub bytes: Vec<u8>,
     held: Option<HeldBytes>,
 }
 
 impl<'a> Room<'a> {
-    /// Room for one request: `bytes` for all its tensors, which count against `budget`.
+    /// Room for one request: `bytes` for all of its tensors. They count against `budget`.
     pub fn new(budget: Option<&'a Arc<ByteBudget>>, bytes: usize) -> Self {
         Self { budget, left: Cell::new(bytes) }
     }
 
-    /// Memory for `bytes` bytes of the input called `name`.
+    /// Reserve `bytes` for the input called `name`.
     ///
     /// # Errors
-    /// [`ParseError::TooLarge`] where the request's room has fewer left, [`ParseError::OverBudget`]
-    /// where the tenant's budget has.
+    /// [`ParseError::TooLarge`] if the request's room has fewer bytes left,
+    /// [`ParseError::OverBudget`] if the tenant's budget has no room for them.
     pub fn reserve(&self, name: &str, bytes: usize) -> Result<Reserved, ParseError> {
         let left = self.left.get();
         let Some(rest) = left.checked_sub(bytes) else {
@@ -59,7 +59,7 @@ impl Default for Room<'_> {
 }
 
 impl Reserved {
-    /// The bytes, which count until they are dropped.
+    /// The bytes. They count until they are dropped.
     pub fn into_bytes(self) -> Bytes {
         let Self { bytes, held } = self;
         match held {

@@ -37,7 +37,7 @@ fn json_elements_are_read_flat_and_nested() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn faults_are_named() {
     let binary = |size: u64| {
         json!({ "inputs": [{ "name": "x", "datatype": "FP32", "shape": [1],
                              "parameters": { "binary_data_size": size } }] })
@@ -136,7 +136,7 @@ fn elements_take_room_before_they_are_read() {
     drop(request);
     let error = read(json!([COUNT]), COUNT, 8 * COUNT - 1).unwrap_err().to_string();
     assert!(error.contains("8000 bytes of memory, but only 7999 are left"), "{error}");
-    // A shape claims; it is the text that there is.
+    // Memory is taken for the elements in the text, not for those that the shape claims.
     read(json!([1_u64 << 40]), COUNT, 9 * COUNT).unwrap();
     let error = read(json!([COUNT - 1]), COUNT, 8 * COUNT).unwrap_err().to_string();
     assert!(error.contains("more elements than the shape needs"), "{error}");
@@ -159,7 +159,7 @@ fn a_raw_body_takes_the_shape_of_its_length() {
 }
 
 #[test]
-fn binary_tensors_are_not_copied_where_they_are_aligned() {
+fn aligned_binary_tensors_are_not_copied() {
     let pool = BufferPool::new(0);
     let header = json!({ "inputs": [{ "name": "x", "datatype": "UINT8", "shape": [4],
                                       "parameters": { "binary_data_size": 4 } }] });
@@ -210,7 +210,7 @@ fn outputs_are_written_as_asked_for() {
 }
 
 #[test]
-fn large_binary_outputs_are_sent_from_where_they_lie() {
+fn large_binary_outputs_are_not_copied() {
     let large = floats(&vec![1.0; 10_000]);
     let place = large.as_bytes().as_ptr();
     let request = InferRequest { binary_output: true, ..InferRequest::default() };
@@ -222,7 +222,7 @@ fn large_binary_outputs_are_sent_from_where_they_lie() {
 }
 
 #[test]
-fn much_json_counts_while_it_is_written() {
+fn long_json_counts_while_it_is_written() {
     let request = InferRequest::default();
     let budget = ByteBudget::new(1 << 20);
     // Each of its characters takes six in JSON.

@@ -2,18 +2,18 @@
 
 use crate::error::ParseError;
 
-/// Refuse the tensor called `name` where it is to lie in shared memory.
+/// Refuse shared memory for the tensor called `name`.
 ///
 /// # Errors
-/// [`ParseError::SharedMemory`] where it is `wanted`.
+/// [`ParseError::SharedMemory`] if it is `wanted`.
 pub fn no_shared_memory(name: &str, wanted: bool) -> Result<(), ParseError> {
     if wanted { Err(ParseError::SharedMemory(name.into())) } else { Ok(()) }
 }
 
-/// Refuse the output called `name` where it is to be classified.
+/// Refuse classification of the output called `name`.
 ///
 /// # Errors
-/// [`ParseError::Classification`] where that is `asked`.
-pub fn no_classification(name: &str, asked: bool) -> Result<(), ParseError> {
-    if asked { Err(ParseError::Classification(name.into())) } else { Ok(()) }
+/// [`ParseError::Classification`] if it is `wanted`.
+pub fn no_classification(name: &str, wanted: bool) -> Result<(), ParseError> {
+    if wanted { Err(ParseError::Classification(name.into())) } else { Ok(()) }
 }

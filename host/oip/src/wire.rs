@@ -1,4 +1,4 @@
-//! The JSON of a request, as serde reads it.
+//! The types into which serde reads the JSON of a request.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;

@@ -23,18 +23,29 @@ pub struct Gate {
     pub admin_token: Digest,
 }
 
+/// A tenant and its name.
+#[derive(Clone, Copy)]
+pub struct NamedTenant<'a> {
+    pub name: &'a Name,
+    pub tenant: &'a Arc<Tenant>,
+}
+
 /// The caller of a request.
 #[derive(Clone, Copy)]
 pub enum Caller<'a> {
-    Tenant {
-        name: &'a Name,
-        tenant: &'a Tenant,
-    },
+    Tenant(NamedTenant<'a>),
     /// The holder of the admin token: sees, loads and unloads every model, but runs none.
     Operator,
 }
 
-/// Why a caller may not do what it asks for.
+/// A [`Caller`] that does not borrow from the snapshot in which it was found.
+#[derive(Clone)]
+pub enum OwnedCaller {
+    Tenant { name: Name, tenant: Arc<Tenant> },
+    Operator,
+}
+
+/// The reason why a caller is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AccessError {
     #[error("an API key is needed: Authorization: Bearer <key>")]
@@ -72,22 +83,29 @@ pub fn admitted<'a>(
     snapshot: &'a Snapshot,
     name: &str,
     key: Option<Key>,
-) -> Result<(&'a Name, &'a Tenant), AccessError> {
-    let found = snapshot.tenants.get_key_value(name).map(|(name, tenant)| (name, &**tenant));
-    let opens = match (found, key) {
-        (Some((_, Tenant { access: Access::Open, .. })), _) => true,
+) -> Result<NamedTenant<'a>, AccessError> {
+    let found = named(snapshot, name);
+    let access = found.map(|found| &found.tenant.access);
+    let opens = match (access, key) {
+        (Some(Access::Open), _) => true,
         (_, None) => false,
-        (Some((_, tenant)), Some(key)) => tenant.access.admits(key.digest),
+        (Some(access), Some(key)) => access.admits(key.digest),
         (None, Some(key)) => same_key(Digest::from_bytes([0; 32]), key.digest),
     };
     found.filter(|_| opens).ok_or_else(|| AccessError::KeyOfTenantNeeded(name.into()))
 }
 
+fn named<'a>(snapshot: &'a Snapshot, name: &str) -> Option<NamedTenant<'a>> {
+    let (name, tenant) = snapshot.tenants.get_key_value(name)?;
+    Some(NamedTenant { name, tenant })
+}
+
 impl Gate {
-    /// The caller with this key, calling the tenant that the path names, if it names one.
+    /// Find the caller with this key. If the path names a `tenant`, the key must be one of its
+    /// keys, or the tenant must be open.
     ///
     /// # Errors
-    /// The key is missing, or belongs to no tenant.
+    /// The key is missing, or it is not a key of the tenant or of any tenant.
     pub fn caller<'a>(
         &self,
         snapshot: &'a Snapshot,
@@ -98,8 +116,7 @@ impl Gate {
             return Ok(Caller::Operator);
         }
         if let Some(named) = tenant {
-            let (name, tenant) = admitted(snapshot, named, key)?;
-            return Ok(Caller::Tenant { name, tenant });
+            return Ok(Caller::Tenant(admitted(snapshot, named, key)?));
         }
         let name = match (key, &self.open_tenant) {
             (Some(key), _) => snapshot.keys.get(&key.digest).ok_or(match key.is_bearer {
@@ -109,9 +126,8 @@ impl Gate {
             (None, Some(open)) => open,
             (None, None) => return Err(AccessError::KeyNeeded),
         };
-        let found = snapshot.tenants.get_key_value(name.as_str());
-        let (name, tenant) = found.ok_or_else(|| AccessError::NoTenant(name.to_string()))?;
-        Ok(Caller::Tenant { name, tenant })
+        let found = named(snapshot, name.as_str());
+        Ok(Caller::Tenant(found.ok_or_else(|| AccessError::NoTenant(name.to_string()))?))
     }
 
     fn is_operator(&self, key: Option<Key>) -> bool {
@@ -120,13 +136,13 @@ impl Gate {
 }
 
 impl<'a> Caller<'a> {
-    /// The tenant, which runs models.
+    /// The tenant. Only tenants run models.
     ///
     /// # Errors
     /// The caller is the operator.
-    pub fn tenant(self) -> Result<(&'a Name, &'a Tenant), AccessError> {
+    pub fn tenant(self) -> Result<NamedTenant<'a>, AccessError> {
         match self {
-            Self::Tenant { name, tenant } => Ok((name, tenant)),
+            Self::Tenant(tenant) => Ok(tenant),
             Self::Operator => Err(AccessError::OperatorRunsNothing),
         }
     }
@@ -138,18 +154,38 @@ impl<'a> Caller<'a> {
     pub fn operates(self) -> Result<(), AccessError> {
         match self {
             Self::Operator => Ok(()),
-            Self::Tenant { .. } => Err(AccessError::OperatorOnly),
+            Self::Tenant(_) => Err(AccessError::OperatorOnly),
         }
     }
 
     /// The tenant's name, if the caller is a tenant.
     pub fn name(self) -> Option<&'a Name> {
-        self.tenant().ok().map(|(name, _)| name)
+        self.tenant().ok().map(|own| own.name)
     }
 
-    /// The budget that the bytes of its requests count against.
+    /// The budget for the bytes of its requests, if the caller is a tenant.
     pub fn budget(self) -> Option<&'a Arc<ByteBudget>> {
-        self.tenant().ok().map(|(_, tenant)| &tenant.quota.bytes)
+        self.tenant().ok().map(|own| &own.tenant.quota.bytes)
+    }
+
+    /// The same caller, without a borrow of the snapshot.
+    pub fn owned(self) -> OwnedCaller {
+        match self {
+            Self::Tenant(NamedTenant { name, tenant }) => {
+                OwnedCaller::Tenant { name: name.clone(), tenant: tenant.clone() }
+            }
+            Self::Operator => OwnedCaller::Operator,
+        }
+    }
+}
+
+impl OwnedCaller {
+    /// The caller.
+    pub fn get(&self) -> Caller<'_> {
+        match self {
+            Self::Tenant { name, tenant } => Caller::Tenant(NamedTenant { name, tenant }),
+            Self::Operator => Caller::Operator,
+        }
     }
 }
 

@@ -1,14 +1,14 @@
 //! The data plane: it decides who may call what, and runs a request through a pipeline or a model.
 //!
-//! In reading order: `access` finds the caller of a request, `target` what the caller may call,
+//! In reading order: `access` finds the caller of a request, `target` the model or pipeline to run,
 //! `pipeline` runs plugins around a model, `model` runs a model alone, `submit` passes a request to
 //! a lane, `readiness` says whether the server can serve.
 //!
-//! Refuses to know the store, the backends, the admin API and every protocol: it sees what the
-//! snapshot resolved, and its errors are typed; the protocols' edges turn them into answers.
+//! Refuses to know the store, the backends, the admin API and every protocol. It sees the routes
+//! and models of a snapshot. Its errors are typed; the protocols' edges turn them into answers.
 //!
 //! Invariants:
-//! - at its deadline a request is over: all its work runs under one timeout, and dropping the work
+//! - a request ends at its deadline: all its work runs under one timeout, and dropping the work
 //!   drops the guest and takes the request out of the batcher's queue;
 //! - a caller sees the models granted to its tenant and that tenant's pipelines, and cannot detect
 //!   others;
@@ -23,8 +23,8 @@ mod readiness;
 mod submit;
 mod target;
 
-pub use access::{AccessError, Caller, Gate, Key, admitted};
+pub use access::{AccessError, Caller, Gate, Key, NamedTenant, OwnedCaller, admitted};
 pub use model::{ModelAnswer, ModelError, ModelWork};
 pub use pipeline::{InferError, PipelineAnswer, Queueing, Work, request_span};
 pub use readiness::{NotReady, Unavailable, readiness};
-pub use target::{ModelOrPipeline, NotFound, PIPELINE_VERSION, Target, find_pipeline};
+pub use target::{ModelOrPipeline, NamedModel, NotFound, PIPELINE_VERSION, Target, find_pipeline};

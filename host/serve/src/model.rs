@@ -24,7 +24,7 @@ pub struct ModelAnswer {
     pub receipt: Receipt,
 }
 
-/// Why a model gave no answer to a client that made the tensors itself.
+/// The reason why a model did not answer a client that made the tensors itself.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
     #[error(transparent)]
@@ -55,7 +55,7 @@ impl ClientError for ModelError {
 }
 
 impl ModelWork {
-    /// Run the request, to be done by its deadline. The caller logs a failure.
+    /// Run the request within its deadline. The caller logs a failure.
     pub async fn run(self) -> ModelAnswer {
         let Self { lane, submission, mut receipt } = self;
         let deadline = submission.deadline;

@@ -10,6 +10,7 @@ use gristmill_core::{ClientError, Deadline, ErrorCode, NamedTensor, OverBudget, 
 use gristmill_sandbox::{CallError, Failure, Grant, Request, Response};
 use gristmill_snapshot::Route;
 use gristmill_telemetry::stage;
+use tokio::time::timeout_at;
 use tracing::{Instrument, Span, debug_span, error_span};
 
 use crate::submit::{retry_after, submit, time_given};
@@ -39,7 +40,7 @@ pub struct PipelineAnswer {
     pub receipt: Receipt,
 }
 
-/// Why a request got no answer. Its text is for the client.
+/// The reason why a request was not answered. Its text is for the client.
 #[derive(Debug)]
 pub enum InferError {
     /// A plugin failed in this stage.
@@ -50,6 +51,7 @@ pub enum InferError {
     Model(SubmitError),
     /// The deadline passed; holds the time from the request's arrival to the deadline.
     DeadlineExceeded(Duration),
+    /// The tenant's budget has no room for the tensors.
     TenantBusy(OverBudget),
 }
 
@@ -124,15 +126,16 @@ pub fn request_span(route: &Route, id: &str) -> Span {
 }
 
 impl Work {
-    /// Run the request, within its deadline. From here on it counts for its pipeline, however it
-    /// ends. Log lines belong to the caller's span ([`request_span`]).
+    /// Run the request within its deadline. The pipeline counts it from here on, even if it fails
+    /// or its client leaves. Log lines belong to the caller's span ([`request_span`]).
     pub async fn run(self) -> PipelineAnswer {
         let Self { route, request, deadline, queueing, mut receipt } = self;
         receipt.charge_to(route.statistics.clone());
         let done = {
+            let run = PipelineRun { route: &route, deadline, queueing, receipt: &mut receipt };
             // Pinned here, because the timeout would move it.
-            let work = pin!(stages(&route, request, (deadline, queueing), &mut receipt));
-            tokio::time::timeout_at(deadline.instant().into(), work).await
+            let stages = pin!(run.stages(request));
+            timeout_at(deadline.instant().into(), stages).await
         };
         let outcome = match done {
             Ok(outcome) => outcome,
@@ -166,46 +169,55 @@ fn plugin_of<'a>(stage: &str, route: &'a Route) -> &'a str {
     if stage == stage::PRE { route.pre_name.as_str() } else { route.post_name.as_str() }
 }
 
-async fn stages(
-    route: &Route,
-    request: Request,
-    (deadline, queueing): (Deadline, Queueing),
-    receipt: &mut Receipt,
-) -> Result<Response, InferError> {
-    let (limits, account) = (&route.limits.plugin, &route.quota.calls);
-    let grant = |plugin| Grant { limits, account, plugin: Some(plugin) };
-    let failed = |stage| {
-        move |error| match error {
-            CallError::Busy(over) => InferError::TenantBusy(over),
-            error => InferError::Plugin { stage, error },
-        }
-    };
+/// One run of a pipeline, apart from its request.
+struct PipelineRun<'a> {
+    route: &'a Route,
+    deadline: Deadline,
+    queueing: Queueing,
+    receipt: &'a mut Receipt,
+}
 
-    let started = Instant::now();
-    let prepared =
-        route.pre.preprocess(request, grant(&route.pre_name)).instrument(debug_span!("pre")).await;
-    receipt.note().stages.pre = Some(started.elapsed());
-    let prepared = prepared.map_err(failed(stage::PRE))?;
-    let held = route.quota.bytes.hold(0);
-    held.try_add(NamedTensor::bytes_of(&prepared.inputs) + prepared.state.len())?;
+impl PipelineRun<'_> {
+    async fn stages(self, request: Request) -> Result<Response, InferError> {
+        let Self { route, deadline, queueing, receipt } = self;
+        let (limits, account) = (&route.limits.plugin, &route.quota.calls);
+        let grant = |plugin| Grant { limits, account, plugin: Some(plugin) };
+        let failed = |stage| {
+            move |error| match error {
+                CallError::Busy(over) => InferError::TenantBusy(over),
+                error => InferError::Plugin { stage, error },
+            }
+        };
 
-    let submission = Submission {
-        tenant: route.tenant.clone(),
-        weight: route.weight,
-        priority: queueing.priority.or(route.priority),
-        timeout: queueing.timeout,
-        inputs: prepared.inputs,
-        arrived: Instant::now(),
-        deadline,
-    };
-    let submitting = submit(&route.model, submission, receipt);
-    let outputs = submitting.instrument(debug_span!("infer")).await?;
-    held.release();
-    held.try_add(NamedTensor::bytes_of(&outputs) + prepared.state.len())?;
+        let started = Instant::now();
+        let prepared = route
+            .pre
+            .preprocess(request, grant(&route.pre_name))
+            .instrument(debug_span!("pre"))
+            .await;
+        receipt.note().stages.pre = Some(started.elapsed());
+        let prepared = prepared.map_err(failed(stage::PRE))?;
+        let held = route.quota.bytes.hold(0);
+        held.try_add(NamedTensor::bytes_of(&prepared.inputs) + prepared.state.len())?;
 
-    let started = Instant::now();
-    let post = route.post.postprocess(outputs, prepared.state, grant(&route.post_name));
-    let response = post.instrument(debug_span!("post")).await;
-    receipt.note().stages.post = Some(started.elapsed());
-    response.map_err(failed(stage::POST))
+        let submission = Submission {
+            tenant: route.tenant.clone(),
+            weight: route.weight,
+            priority: queueing.priority.or(route.priority),
+            timeout: queueing.timeout,
+            inputs: prepared.inputs,
+            arrived: Instant::now(),
+            deadline,
+        };
+        let submitting = submit(&route.model, submission, receipt);
+        let outputs = submitting.instrument(debug_span!("infer")).await?;
+        held.release();
+        held.try_add(NamedTensor::bytes_of(&outputs) + prepared.state.len())?;
+
+        let started = Instant::now();
+        let post = route.post.postprocess(outputs, prepared.state, grant(&route.post_name));
+        let response = post.instrument(debug_span!("post")).await;
+        receipt.note().stages.post = Some(started.elapsed());
+        response.map_err(failed(stage::POST))
+    }
 }

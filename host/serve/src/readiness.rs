@@ -1,20 +1,20 @@
 //! Whether the server can serve, and if not, why.
 //!
-//! Anyone may ask, so the answer counts the parts that do not serve and names none of them; the
+//! Anyone may ask. So the answer counts the parts that do not serve, but does not name them; the
 //! admin status names them.
 
 use gristmill_core::{ClientError, ErrorCode};
 use gristmill_snapshot::{Pipeline, Snapshot};
 use serde::Serialize;
 
-/// The number of parts of a ready server that do not serve.
+/// The numbers of pipelines and models that do not serve.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Unavailable {
     pub pipelines: usize,
     pub models: usize,
 }
 
-/// Why a server is not ready.
+/// The reason why a server is not ready.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotReady {
     #[error("the server is shutting down")]

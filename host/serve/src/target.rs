@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use gristmill_core::{ClientError, ErrorCode, Name};
-use gristmill_snapshot::{ModelState, Pipeline, Route, ServedModel, Snapshot, Tenant};
+use gristmill_snapshot::{ModelState, Pipeline, Route, ServedModel, Snapshot};
 
-use crate::access::Caller;
+use crate::access::{Caller, NamedTenant};
 
 /// As a model, a tenant's pipeline `p` is called `pipeline:p`. No model's name has a colon.
 const PIPELINE_PREFIX: &str = "pipeline:";
@@ -13,11 +13,19 @@ const PIPELINE_PREFIX: &str = "pipeline:";
 /// The only version of a pipeline.
 pub const PIPELINE_VERSION: u64 = 1;
 
-/// A model as clients see it.
+/// A model or pipeline as clients see it: both are models to them.
 #[derive(Clone, Copy)]
 pub enum ModelOrPipeline<'a> {
     Model { name: &'a Name, state: &'a ModelState },
     Pipeline { name: &'a Name, pipeline: &'a Pipeline },
+}
+
+/// The model and the version that a client names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NamedModel<'a> {
+    pub name: &'a str,
+    /// Empty if the client names none: then the current version is meant.
+    pub version: &'a str,
 }
 
 /// A model or pipeline that is served.
@@ -26,7 +34,7 @@ pub enum Target<'a> {
     Pipeline { name: &'a Name, route: &'a Arc<Route> },
 }
 
-/// Why a target was not found.
+/// The reason why a target was not found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotFound {
     #[error("no model {0:?}, or it is not granted to this caller")]
@@ -59,12 +67,12 @@ impl ClientError for NotFound {
     }
 }
 
-/// The tenant's pipeline of this name, or else its default one.
+/// The tenant's pipeline of this name. Without a name, the tenant's default pipeline.
 ///
 /// # Errors
 /// There is no such pipeline, or it cannot serve.
 pub fn find_pipeline<'a>(
-    (name, tenant): (&Name, &'a Tenant),
+    NamedTenant { name, tenant }: NamedTenant<'a>,
     pipeline: Option<&str>,
 ) -> Result<&'a Arc<Route>, NotFound> {
     let name = || name.to_string();
@@ -92,12 +100,12 @@ pub fn find_pipeline<'a>(
 }
 
 impl<'a> Caller<'a> {
-    /// Every model that the caller may see, in the order of their names; pipelines last.
+    /// Every model and pipeline that the caller may see. Models come first, both by name.
     pub fn models(self, snapshot: &'a Snapshot) -> Vec<ModelOrPipeline<'a>> {
         let models = snapshot.models.iter().filter(|(name, _)| self.is_granted(name));
         let models = models.map(|(name, state)| ModelOrPipeline::Model { name, state });
         let mut pipelines: Vec<_> = match self {
-            Self::Tenant { tenant, .. } => tenant.pipelines.iter().collect(),
+            Self::Tenant(own) => own.tenant.pipelines.iter().collect(),
             Self::Operator => Vec::new(),
         };
         pipelines.sort_unstable_by_key(|(name, _)| *name);
@@ -107,25 +115,24 @@ impl<'a> Caller<'a> {
             .collect()
     }
 
-    /// The model of this name and version, if the caller may see it. An empty version means the
-    /// current one.
+    /// The model or pipeline that a client names, if the caller may see it.
     ///
     /// # Errors
     /// There is no such model or version, or the caller may not see it.
     pub fn find(
         self,
         snapshot: &'a Snapshot,
-        model: &str,
-        version: &str,
+        model: NamedModel<'_>,
     ) -> Result<ModelOrPipeline<'a>, NotFound> {
-        let found = self.visible(snapshot, model).ok_or_else(|| NotFound::Model(model.into()))?;
-        found.check_version(version)?;
+        let found = self.visible(snapshot, model.name);
+        let found = found.ok_or_else(|| NotFound::Model(model.name.into()))?;
+        found.check_version(model.version)?;
         Ok(found)
     }
 
     fn visible(self, snapshot: &'a Snapshot, model: &str) -> Option<ModelOrPipeline<'a>> {
         if let Some(pipeline) = model.strip_prefix(PIPELINE_PREFIX) {
-            let Self::Tenant { tenant, .. } = self else { return None };
+            let Self::Tenant(NamedTenant { tenant, .. }) = self else { return None };
             let (name, pipeline) = tenant.pipelines.get_key_value(pipeline)?;
             return Some(ModelOrPipeline::Pipeline { name, pipeline });
         }
@@ -135,7 +142,7 @@ impl<'a> Caller<'a> {
 
     fn is_granted(self, model: &Name) -> bool {
         match self {
-            Self::Tenant { tenant, .. } => tenant.models.contains(model),
+            Self::Tenant(own) => own.tenant.models.contains(model),
             Self::Operator => true,
         }
     }
@@ -158,7 +165,7 @@ impl<'a> ModelOrPipeline<'a> {
         }
     }
 
-    /// What serves it.
+    /// The target that serves it.
     ///
     /// # Errors
     /// It is not loaded.

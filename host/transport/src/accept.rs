@@ -1,4 +1,4 @@
-//! Accepting connections and letting them finish: the same for every plane.
+//! Accepting connections, and draining them at shutdown. All planes use it.
 
 use std::error::Error;
 use std::future::Future;
@@ -19,8 +19,8 @@ use crate::{http1, http2};
 /// The pause after a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// Serve `protocol` on `listener` with `handler` until the shutdown; then drain. Returns whether
-/// all connections finished in time.
+/// Serve `protocol` on `listener` with `handler` until the shutdown begins. Then drain: wait for
+/// the requests under way. Returns whether all connections ended in time.
 pub async fn serve<H, F, B>(
     listener: TcpListener,
     protocol: Protocol,
@@ -35,7 +35,7 @@ where
 {
     let connections = TaskTracker::new();
     let mut refusals = LineRate::default();
-    let builders = (http1::builder(&config), http2::builder(&config));
+    let (http1_builder, http2_builder) = (http1::builder(&config), http2::builder(&config));
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -44,7 +44,7 @@ where
         let (socket, client) = match accepted {
             Ok((socket, address)) => (socket, address.ip()),
             Err(error) => {
-                // Most likely there are no file descriptors left: others must close first.
+                // Most likely all file descriptors are in use. Other connections must close first.
                 tracing::warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
@@ -65,14 +65,14 @@ where
         let (handler, stopping) = (handler.clone(), shutdown.stopping());
         match protocol {
             Protocol::Http1 => {
-                let rules = http1::Rules::new(builders.0.clone(), &config, stopping);
+                let rules = http1::Rules::new(http1_builder.clone(), &config, stopping);
                 connections.spawn(async move {
                     http1::drive(rules, stream, handler).await;
                     drop(place);
                 });
             }
             Protocol::Http2 => {
-                let rules = http2::Rules::new(builders.1.clone(), &config, stopping);
+                let rules = http2::Rules::new(http2_builder.clone(), &config, stopping);
                 connections.spawn(async move {
                     http2::drive(rules, stream, handler).await;
                     drop(place);

@@ -1,4 +1,4 @@
-//! The body of an answer, for as long as it is being written.
+//! The body of an answer while it is being written.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,15 +10,16 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use crate::requests::{Ongoing, Requests, StaysOpen, Unwritten};
 
-/// A handler's body, or one of the listener's own. Its request is under way until the body is
-/// dropped and all of its parts are written. If the answer [stays open](StaysOpen), only each part
-/// is under way, until it is written.
+/// The body of an answer of a handler, or of the listener itself. Its request is under way until
+/// the body is dropped and all of its parts are written. If the answer [stays open](StaysOpen), the
+/// request is not under way, but each part is until it is written.
 pub(crate) struct Answering<B> {
     body: Whose<B>,
     requests: Arc<Requests>,
     _ongoing: Option<Ongoing>,
 }
 
+/// The body, by the one that made it.
 enum Whose<B> {
     Handler(B),
     Listener(Bytes),

@@ -1,4 +1,4 @@
-//! Bodies: reading one, bounded in bytes and in time, and answering with one in several parts.
+//! Bodies: reading those of requests within bounds on bytes and time, and sending those of answers.
 
 mod drain;
 mod hold;

@@ -1,9 +1,8 @@
-//! Writing together the answers of several calls on one connection.
+//! Writing the answers of several calls on one connection together.
 //!
 //! Calls that come in one read are answered one after the other. If each answer were written at
-//! once, each would cost a system call here and a wake-up of the client. So while other calls of
-//! the connection are under way, a small write waits once, until the runtime's other tasks had
-//! their turn.
+//! once, each would cost a system call here and a wake-up of the client. So a small write waits
+//! once for the runtime's other tasks, while other calls of the connection are under way.
 
 use std::io;
 use std::pin::Pin;
@@ -13,7 +12,7 @@ use std::task::{Context, Poll};
 
 use hyper::rt::{Read, ReadBufCursor, Write};
 
-/// A write of at least this many bytes does not wait.
+/// Only writes of fewer bytes wait.
 const SMALL_BYTES: usize = 8 << 10;
 
 /// The number of calls of a connection that are not answered yet. Clones share the count.
@@ -53,8 +52,8 @@ impl<T> Coalesced<T> {
         Self { io, calls, waited: false }
     }
 
-    /// Whether a write of this many bytes must wait now. If so, the task is polled again after the
-    /// others.
+    /// Whether a write of this many bytes must wait now. If so, the task is polled again after
+    /// other tasks.
     fn waits(&mut self, bytes: usize, context: &Context<'_>) -> bool {
         if self.waited || bytes >= SMALL_BYTES || !self.calls.are_under_way() {
             return false;

@@ -1,9 +1,9 @@
-//! The places for connections, and which connections only wait.
+//! The places for connections, and the list of connections that wait for a request.
 //!
-//! A connection is an open file, and their number is limited. When all places are taken, the
-//! connection that has waited longest for a request is closed, so that a new connection finds a
-//! place. If no connection waits, the new one does. The admin plane has its own places, which
-//! traffic cannot take.
+//! A connection is an open file, and the number of open files is limited. When all places are
+//! taken, the connection that has waited longest is closed, so that a new connection gets its
+//! place. If none waits, the new connection has to wait. The admin plane has its own places, which
+//! other connections cannot take.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
@@ -14,11 +14,11 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// The interval at which a new connection without a place looks for one that has begun to wait.
+/// The interval at which a new connection without a place looks for a connection that waits.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The time between telling one connection to close and telling another: an HTTP/2 connection says
-/// goodbye first.
+/// The time between telling one connection to close and telling another. An HTTP/2 connection tells
+/// its client before it closes.
 const CLOSED_WITHIN: Duration = Duration::from_secs(2);
 
 /// The interval at which a connection checks whether it is in use. A connection that was unused for
@@ -38,8 +38,8 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Open {
-    /// Waiting connections, by the time since when they wait. The numbers distinguish those that
-    /// began at the same time.
+    /// The waiting connections, by the time at which they began to wait. A number distinguishes
+    /// those that began at the same time.
     waiting: BTreeMap<(Instant, u64), Arc<Notify>>,
     last: u64,
     /// Counted only if the connections of a client are limited.
@@ -47,8 +47,8 @@ struct Open {
 }
 
 impl Connections {
-    /// At most `max` connections, and at most `per_client_max` of one client: an IPv4 address, or
-    /// an IPv6 network of 64 bits, of which a host may have all addresses.
+    /// At most `max` connections, and at most `per_client_max` of one client. A client is an IPv4
+    /// address, or an IPv6 network of 64 bits: one host may have all addresses of such a network.
     pub fn new(max: usize, per_client_max: Option<usize>) -> Self {
         let places = Arc::new(Semaphore::new(max.min(Semaphore::MAX_PERMITS)));
         Self(Arc::new(Shared { places, per_client_max, open: Mutex::default() }))
@@ -82,7 +82,7 @@ impl Connections {
         Waiting { connections: self.clone(), key, closes }
     }
 
-    /// Returns whether a connection was waiting.
+    /// Tell the connection that has waited longest to close. Returns whether one was waiting.
     fn close_longest_waiting(&self) -> bool {
         let longest = self.0.open.lock().waiting.pop_first();
         longest.inspect(|(_, closes)| closes.notify_one()).is_some()
@@ -185,14 +185,14 @@ mod tests {
         assert!((&mut newcomer).now_or_never().is_none());
         oldest.closes().await;
         assert!(younger.closes().now_or_never().is_none());
-        // It is closed by now; and then none waits.
+        // From here on no connection waits.
         drop((oldest, younger));
         assert!((&mut newcomer).now_or_never().is_none());
         places.pop();
         places.push(newcomer.await.unwrap());
         let mut newcomer = Box::pin(connections.place(CLIENT));
         assert!((&mut newcomer).now_or_never().is_none());
-        // One of those that are in use begins to wait.
+        // A connection that is in use begins to wait.
         let waiting = connections.wait(now);
         tokio::select! {
             biased;
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_has_so_many_connections() {
+    async fn the_connections_of_a_client_are_limited() {
         let connections = Connections::new(9, Some(2));
         let first = connections.place(CLIENT).await.unwrap();
         let _second = connections.place(CLIENT).await.unwrap();

@@ -8,14 +8,14 @@ use sha2::{Digest as _, Sha256};
 /// A token that matches no key: no key is empty.
 pub const NO_TOKEN: &str = "";
 
-/// The bearer token. Other credentials become a token that matches no key. They must not count as
-/// missing: a call without credentials acts as the open tenant.
+/// The bearer token of a request. Other credentials become [`NO_TOKEN`]. They must not count as
+/// missing, because a call without credentials acts as the open tenant.
 pub fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(AUTHORIZATION)?;
     Some(value.to_str().map_or(NO_TOKEN, bearer_in))
 }
 
-/// The same in a header's value.
+/// The bearer token in a header's value, or [`NO_TOKEN`].
 pub fn bearer_in(value: &str) -> &str {
     match value.split_once(' ') {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
@@ -23,7 +23,7 @@ pub fn bearer_in(value: &str) -> &str {
     }
 }
 
-/// Whether a header can carry this key without changing it.
+/// Whether a header can carry this key unchanged.
 pub fn can_be_sent(key: &str) -> bool {
     key.trim() == key && key.bytes().all(|byte| (b' '..=b'~').contains(&byte))
 }

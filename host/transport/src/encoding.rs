@@ -25,6 +25,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
+    /// The encoding with this name in a header, if it is supported.
     pub fn of(name: &[u8]) -> Option<Self> {
         let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
         if is("gzip") || is("x-gzip") {
@@ -33,8 +34,8 @@ impl Encoding {
         is("deflate").then_some(Self::Deflate)
     }
 
-    /// The encoding with the highest weight in `Accept-Encoding`. Weight 0 means that the client
-    /// refuses it.
+    /// The encoding with the highest weight in `Accept-Encoding`, the first of several. Weight 0
+    /// means that the client refuses it.
     pub fn accepted(headers: &HeaderMap) -> Option<Self> {
         let accepted = headers.get(ACCEPT_ENCODING)?.to_str().ok()?;
         let weighed = accepted.split(',').filter_map(|part| {
@@ -42,7 +43,6 @@ impl Encoding {
             let weight: f32 = weight.trim().get(2..)?.parse().ok()?;
             Some((Self::of(name.trim().as_bytes())?, weight)).filter(|(_, weight)| *weight > 0.0)
         });
-        // The first of those with equal weight.
         let best = weighed.reduce(|best, other| if other.1 > best.1 { other } else { best });
         best.map(|(encoding, _)| encoding)
     }
@@ -95,6 +95,9 @@ impl Encoding {
     }
 
     /// Compress `parts` into one body. Each part is dropped as soon as it is compressed.
+    ///
+    /// # Errors
+    /// The compression fails.
     pub fn compress(self, parts: Vec<Bytes>) -> std::io::Result<Vec<u8>> {
         fn write_all(writer: &mut impl Write, parts: Vec<Bytes>) -> std::io::Result<()> {
             parts.into_iter().try_for_each(|part| writer.write_all(&part))
@@ -119,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clients_get_the_encoding_that_they_like_best() {
+    fn the_encoding_with_the_highest_weight_is_taken() {
         let cases = [
             ("gzip", Some("gzip")),
             ("DEFLATE, gzip", Some("deflate")),

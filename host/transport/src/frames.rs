@@ -1,4 +1,4 @@
-//! Watching HTTP/2 frames for a fault that h2 does not detect: a head that begins and never ends.
+//! Watching HTTP/2 frames for heads that begin and never end: h2 waits for them without a limit.
 
 use std::future::Future;
 use std::io;
@@ -33,7 +33,7 @@ pub(crate) struct Paced {
 struct Frames {
     head: [u8; FRAME_HEAD_BYTES],
     head_len: usize,
-    /// Of the preface, or of the frame's payload.
+    /// The bytes that are left of the preface or of the frame's payload.
     left: usize,
     /// Whether more of a head follows in another frame.
     continues: bool,
@@ -69,7 +69,7 @@ impl Frames {
         }
     }
 
-    /// Whether a head ended in `data`.
+    /// Follow the frames through `data`. Returns whether a head ended in it.
     fn read(&mut self, mut data: &[u8]) -> bool {
         let mut ended = false;
         while !data.is_empty() {

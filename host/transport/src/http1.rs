@@ -37,8 +37,8 @@ use crate::requests::Taking;
 use crate::rewind::{Rewind, Shared};
 use crate::stream::Stream;
 
-/// The most bytes that hyper reads at a time, and keeps of answers that are not written. No budget
-/// counts them, so each connection that has a request may hold about three times as many.
+/// The most bytes that hyper reads at a time, and the most bytes of unwritten answers that it
+/// keeps. No budget counts them: each connection with a request may hold about three times as many.
 const READ_BYTES_MAX: usize = 64 << 10;
 
 /// The settings of one connection.
@@ -71,8 +71,8 @@ where
     let shared = Arc::new(Shared::default());
     let mut io = Rewind::new(stream, shared.clone());
     let mut idle_since = Some(Instant::now());
-    // The number of requests that had begun when a part of the next head was found. hyper's timeout
-    // runs for that head, and must not begin again and again.
+    // The number of requests that had begun when hyper had read a part of the next head. hyper's
+    // timeout for that head is running, so the connection must not leave hyper again.
     let mut in_part = None;
     loop {
         if let Some(since) = idle_since.take()
@@ -168,8 +168,8 @@ impl Rules {
         }
     }
 
-    /// Give a client that still sends a while to see its answer. Another connection may have the
-    /// place meanwhile.
+    /// Give a client that is still sending some time to see its answer. The place may be given to
+    /// another connection meanwhile.
     async fn linger(&self, io: Rewind) {
         let waiting = self.connections.wait(Instant::now());
         tokio::select! {
@@ -179,7 +179,7 @@ impl Rules {
         }
     }
 
-    /// Wait for a client that has sent nothing since `since`. Returns whether it sends something.
+    /// Wait for a client that has been silent since `since`. Returns whether it sends something.
     async fn waits(&self, io: &Rewind, since: Instant) -> bool {
         let waiting = self.connections.wait(since);
         tokio::select! {
@@ -192,7 +192,7 @@ impl Rules {
     }
 }
 
-/// The answer to a request whose head is too long, or that does not have exactly one `Host`.
+/// The refusal of a request, if its head is too long or it does not have exactly one `Host`.
 fn refusal(request: &Request<Incoming>, header_bytes_max: usize) -> Option<Response<Bytes>> {
     let headers = request.headers();
     let refusal = |mut answer: Response<Bytes>| {
@@ -212,7 +212,7 @@ fn refusal(request: &Request<Incoming>, header_bytes_max: usize) -> Option<Respo
     refusal(Problem::new(ErrorCode::InvalidRequest, detail).into_response(""))
 }
 
-/// The least number of bytes of a request's head.
+/// The bytes of a request's head, without optional blanks.
 fn head_bytes(request: &Request<Incoming>) -> usize {
     let line = request.method().as_str().len() + request.uri().path().len();
     let query = request.uri().query().map_or(0, |query| query.len() + 1);

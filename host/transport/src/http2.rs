@@ -25,7 +25,7 @@ use crate::listener::ListenerConfig;
 use crate::requests::{Close, Requests};
 use crate::stream::Stream;
 
-/// The interval at which the rest of a preface is looked for.
+/// The interval at which the server looks for the rest of a preface.
 const PREFACE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Streams that one HTTP/2 connection may have at the same time.
@@ -79,7 +79,7 @@ where
     F: Future<Output = Response<B>> + Send + 'static,
     B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static,
 {
-    // hyper itself would wait for the first bytes of a connection without a limit.
+    // hyper waits for the first bytes of a connection without a limit.
     let begun = {
         let waiting = rules.connections.wait(Instant::now());
         tokio::select! {

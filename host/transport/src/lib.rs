@@ -1,13 +1,13 @@
-//! The parts that all planes of the server share: connections, bodies, credentials, and errors as
-//! clients see them.
+//! The parts that all planes of the server share: connections, bodies, credentials and problem
+//! documents.
 //!
 //! In reading order: `accept` takes connections, and `connections` has their places. `http1` and
 //! `http2` serve one connection each; `requests` counts the requests under way on it, and
 //! `answering` is an answer that is being written. `rewind`, `frames` and `coalesce` are the
 //! streams beneath. `body` reads and makes bodies, `encoding` compresses them, `offload` works on
-//! large ones off the serving threads. `problem` is an error as a client sees it.
+//! large messages off the serving threads. `problem` is an error as a client sees it.
 //!
-//! Refuses to know tenants, models and plugins: it sees names and digests of `core` only.
+//! Refuses to know tenants, models and plugins. It sees only their names and digests.
 //!
 //! Invariants:
 //! - a connection has a place before it is served;

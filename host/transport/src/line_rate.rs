@@ -1,4 +1,5 @@
-//! A limit on log lines that anyone can cause: a few in each interval pass, the others are counted.
+//! A limit on log lines that anyone can cause. A few are written in each interval; the others are
+//! counted.
 
 use std::time::{Duration, Instant};
 

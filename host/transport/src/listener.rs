@@ -8,23 +8,23 @@ use crate::connections::Connections;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     Http1,
-    /// Without TLS, for gRPC.
+    /// For gRPC, without TLS.
     Http2,
 }
 
 /// Bounds on a connection.
 #[derive(Clone, Debug)]
 pub struct ListenerConfig {
-    /// From a connection's opening, or the end of its last response, to the beginning of the next
-    /// request, and from there to the end of its headers.
+    /// The longest time from a connection's opening, or from the end of its last response, to the
+    /// beginning of the next request, and again from there to the end of its headers.
     pub header_read_timeout: Duration,
-    /// Bytes of a request's line and headers.
+    /// The most bytes of a request's line and headers.
     pub header_bytes_max: usize,
     /// The longest time for which a client may read almost nothing of its answers.
     pub write_timeout: Duration,
     /// The longest time for which a shutdown waits for requests under way.
     pub drain_timeout: Duration,
-    /// The places that connections have.
+    /// The places for connections.
     pub connections: Connections,
 }
 

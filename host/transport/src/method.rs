@@ -6,7 +6,7 @@ use http::{HeaderValue, Method, Response, StatusCode};
 
 use crate::problem::Problem;
 
-/// The methods of a path, apart from `OPTIONS`, which every path takes.
+/// The methods that a path takes, besides `OPTIONS`: every path takes that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Allowed {
     /// `GET` and `HEAD`: hyper sends the answer to `HEAD` without its body.
@@ -21,7 +21,7 @@ pub enum Allowed {
 pub enum Checked {
     /// The path takes it.
     Taken,
-    /// `OPTIONS`: the server answers by itself.
+    /// `OPTIONS`: the answer is [`Allowed::options`].
     Options,
 }
 
@@ -29,7 +29,7 @@ impl Allowed {
     /// Check `method` against those that the path takes.
     ///
     /// # Errors
-    /// The path does not take it: the error carries the methods that it takes.
+    /// The path does not take it. The error carries the methods that the path takes.
     pub fn check(self, method: &Method) -> Result<Checked, Problem> {
         let fits = match self {
             Self::Get => [&Method::GET, &Method::HEAD].contains(&method),

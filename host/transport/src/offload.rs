@@ -2,9 +2,9 @@
 //! compressed bodies.
 //!
 //! A few threads of low priority do it. A tenant has at most half of them, so that another tenant
-//! finds a thread free; further work waits in the order of arrival. A job that has begun keeps its
-//! place until it ends, even if its client has left: clients who leave cannot start more work than
-//! there are places.
+//! finds a free thread. Further work waits in the order of arrival. A job that has begun keeps its
+//! place until it ends, even if its client has left. So clients that leave cannot start more work
+//! than there are places.
 
 use std::collections::HashMap;
 use std::num::NonZero;
@@ -19,19 +19,19 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::problem::Problem;
 
-/// Messages longer than this, in bytes, are not worked on while a thread's other tasks wait.
+/// The longest message, in bytes, that is worked on by a serving thread.
 pub const INLINE_BYTES_MAX: usize = 64 << 10;
 
 /// The fewest threads.
 const THREADS_MIN: usize = 2;
 
-/// Threads for long work. After this is dropped they end as soon as their work is done.
+/// Threads for work on large messages. When this is dropped, they end after their work.
 pub struct Offload {
     jobs: Sender<Job>,
     places: Arc<Semaphore>,
+    /// The number of places that each tenant has.
     of_tenant: usize,
-    /// The places of each tenant that has work. Callers that are not tenants share the entry
-    /// without a name.
+    /// The places of each tenant that has work. All other callers share the entry without a name.
     tenants: Mutex<HashMap<Option<Name>, Weak<Semaphore>>>,
 }
 
@@ -67,7 +67,7 @@ impl Offload {
         let (done, outcome) = oneshot::channel();
         let job = move || {
             let _places = (own, any);
-            // A client that left while its work waited does not need the result.
+            // If the client left while its work waited, nobody needs the result.
             if !done.is_closed() {
                 let _ = done.send(work());
             }
@@ -101,7 +101,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(60);
 
     #[tokio::test]
-    async fn a_tenant_that_has_its_places_full_leaves_others_theirs() {
+    async fn a_tenant_whose_places_are_full_leaves_others_theirs() {
         let offload = Arc::new(Offload::start());
         let (acme, globex) = ("acme".parse().unwrap(), "globex".parse().unwrap());
         let (begun, has_begun) = channel();

@@ -16,9 +16,9 @@ const DETAIL_BYTES_MAX: usize = 8 << 10;
 pub struct Problem {
     pub code: ErrorCode,
     pub detail: String,
-    /// When to try again, in seconds; sent with the statuses that say so.
+    /// The time after which to try again, in seconds. It is sent with the statuses 429 and 503.
     pub retry_after_s: u64,
-    /// The header `Allow`, if the request came with another method than the path takes.
+    /// The header `Allow`, if the path does not take the request's method.
     pub allowed: Option<HeaderValue>,
 }
 
@@ -33,7 +33,7 @@ struct Document<'a> {
 }
 
 impl Problem {
-    /// An error with this text, cut to 8 KiB: it may contain text of the client.
+    /// An error with this text. It is cut to 8 KiB, because it may contain text of the client.
     pub fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
         let mut detail = detail.into();
         detail.truncate(detail.floor_char_boundary(DETAIL_BYTES_MAX));
@@ -86,8 +86,8 @@ impl Write for Bounded {
 }
 
 impl<E: ClientError> From<E> for Problem {
-    /// Uses the error's own text. It is cut while it is formatted: some texts hold many names and
-    /// shapes of a plugin.
+    /// Uses the error's own text. A long text is cut while it is formatted: some texts contain many
+    /// names and shapes of a plugin.
     fn from(error: E) -> Self {
         let mut detail = Bounded(String::new());
         let _ = write!(detail, "{error}");
@@ -99,7 +99,7 @@ impl<E: ClientError> From<E> for Problem {
     }
 }
 
-/// An error code as documentation has it.
+/// An error code, for documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorCodeRow {
     /// The HTTP status of `/v1` and of the admin plane.
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_of_a_text_is_made_than_is_kept() {
+    fn a_text_is_cut_while_it_is_formatted() {
         /// Its text would never end.
         #[derive(Debug)]
         struct Endless;

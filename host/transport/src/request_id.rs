@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::{HeaderMap, HeaderName};
 
+/// The header with the request's id.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The longest id that is taken from a client.
@@ -28,7 +29,7 @@ impl RequestIds {
         self.of_text(own.unwrap_or_default())
     }
 
-    /// The same for an id that did not come in the header.
+    /// The same for an id that came in another way than in the header.
     pub fn of_text(&self, own: &str) -> String {
         if is_sane(own) { own.to_owned() } else { self.new_id() }
     }
@@ -36,10 +37,11 @@ impl RequestIds {
     fn new_id(&self) -> String {
         let next = self.next.fetch_add(1, Ordering::Relaxed);
         let [high, low] = self.keys.each_ref().map(|key| key.hash_one(next));
-        // One for each request: formatting it would take longer than routing it.
+        // This runs for each request, and formatting would take longer than routing.
         let digits = u128::from(high) << 64 | u128::from(low);
-        let digit = |at: u32| HEX[(digits >> (124 - 4 * at)) as usize & 0xf] as char;
-        (0..20).map(digit).collect()
+        let digit = |at: u32| HEX[(digits >> (124 - 4 * at)) as usize & 0xf];
+        let text: Vec<u8> = (0..20).map(digit).collect();
+        String::from_utf8(text).unwrap_or_default()
     }
 }
 

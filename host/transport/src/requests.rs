@@ -1,8 +1,8 @@
 //! Counting the work under way on one connection: calls, and parts of answers that are not written.
 //!
-//! The counts decide whether a connection may be closed to make room. An answer that stays open,
-//! such as that of a health watch, is not under way by itself: only its parts are, while they are
-//! written.
+//! The counts decide whether a connection may be closed to make room. An answer may stay open for
+//! long, for example that of a health watch. It does not count by itself: only its parts count,
+//! until they are written.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,12 +12,12 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::connections::{Connections, IDLE_INTERVAL};
 
-/// A client that reads its answers reads at least this much of them within the write timeout, or
-/// all of one part.
+/// The least bytes that a client must read of its answers within the write timeout. Reading all of
+/// one part is enough, too.
 const TAKEN_BYTES_MIN: usize = 4 << 10;
 
-/// An extension of an answer that stays open for as long as its client likes. Work for it between
-/// its head and its end is counted with [`Requests::begin`].
+/// An extension of an answer that stays open for as long as its client wants. After its head, the
+/// handler counts the work for it with [`Requests::begin`].
 #[derive(Clone, Copy, Debug)]
 pub struct StaysOpen;
 
@@ -26,8 +26,9 @@ pub struct StaysOpen;
 pub struct Requests {
     begun: AtomicUsize,
     ended: AtomicUsize,
-    /// Parts of answers that hyper has, and of these the ones that are written or given up.
+    /// The parts of answers that hyper took.
     parts: AtomicUsize,
+    /// The parts of these that are written or given up.
     parts_ended: AtomicUsize,
     written_bytes: AtomicUsize,
 }
@@ -36,14 +37,22 @@ pub struct Requests {
 #[derive(Debug)]
 pub struct Ongoing(Arc<Requests>);
 
-/// A part of an answer that is not written, until this is dropped.
+/// A part of an answer. It counts as unwritten until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Unwritten(Ongoing);
 
 /// The time at which a client last read enough of its answers.
 pub(crate) struct Taking {
-    taken: (usize, usize),
+    taken: Taken,
     at: Instant,
+}
+
+/// A value that changes when a client has read enough of its answers.
+#[derive(Clone, Copy, PartialEq)]
+struct Taken {
+    parts: usize,
+    /// In units of [`TAKEN_BYTES_MIN`].
+    bytes: usize,
 }
 
 /// Why the server closes a connection that its client keeps open.
@@ -56,6 +65,7 @@ pub(crate) enum Close {
 }
 
 impl Requests {
+    /// Count a call or a part as under way until the result is dropped.
     pub fn begin(self: &Arc<Self>) -> Ongoing {
         self.begun.fetch_add(1, Ordering::Relaxed);
         Ongoing(self.clone())
@@ -89,7 +99,7 @@ impl Requests {
         }
     }
 
-    /// Wait until nothing has been under way for a while. Returns the time since when.
+    /// Wait until nothing has been under way for a while. Returns when that while began.
     ///
     /// # Errors
     /// [`Close::Stalled`] if the client reads almost nothing of its answers for `write_timeout`.
@@ -112,10 +122,11 @@ impl Requests {
         self.parts_ended.load(Ordering::Relaxed) != self.parts.load(Ordering::Relaxed)
     }
 
-    /// A value that changes whenever the client has read enough of its answers.
-    fn taken(&self) -> (usize, usize) {
-        let bytes = self.written_bytes.load(Ordering::Relaxed);
-        (self.parts_ended.load(Ordering::Relaxed), bytes / TAKEN_BYTES_MIN)
+    fn taken(&self) -> Taken {
+        Taken {
+            parts: self.parts_ended.load(Ordering::Relaxed),
+            bytes: self.written_bytes.load(Ordering::Relaxed) / TAKEN_BYTES_MIN,
+        }
     }
 }
 
@@ -136,7 +147,7 @@ impl Taking {
 }
 
 impl Ongoing {
-    /// The counts that it belongs to.
+    /// The counts of its connection.
     pub(crate) fn requests(&self) -> &Arc<Requests> {
         &self.0
     }
@@ -194,15 +205,15 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_takes_next_to_nothing_of_its_answers_is_stalled() {
+    async fn a_client_that_reads_almost_nothing_of_its_answers_is_stalled() {
         let connections = Connections::new(1, None);
         let requests = Arc::new(Requests::default());
         let mut closes = Box::pin(requests.closes(&connections, WRITE_TIMEOUT));
         let part = requests.begin_part();
-        // Enough, each time just in time.
+        // It reads enough, each time shortly before the timeout.
         for _ in 0..20 {
             tokio::select! {
-                close = &mut closes => panic!("it takes its answer: {close:?}"),
+                close = &mut closes => panic!("it reads its answer: {close:?}"),
                 () = tokio::time::sleep(WRITE_TIMEOUT - IDLE_INTERVAL * 2) => {}
             }
             part.advance(TAKEN_BYTES_MIN);

@@ -22,7 +22,7 @@ use crate::stream::Stream;
 pub(crate) struct Shared {
     /// Whether hyper has something to write that is not written.
     unwritten: AtomicBool,
-    /// Whether an answer closes the connection: a part of its request may be unread.
+    /// Whether an answer closes the connection. Then a part of its request may be unread.
     closes: AtomicBool,
     /// The number of hyper's reads.
     reads: AtomicUsize,
@@ -53,9 +53,10 @@ impl Shared {
     }
 }
 
-/// The longest time for which the rest of an unread body is read before its connection is closed,
-/// and the size of a read.
+/// The longest time for which the rest of an unread body is read before its connection is closed.
 const LINGER_TIME: Duration = Duration::from_secs(2);
+
+/// The size of such a read.
 const LINGER_BYTES: usize = 16 << 10;
 
 /// A connection's socket.
@@ -76,7 +77,7 @@ impl Rewind {
         self.stream.inner().get_ref().readable().await
     }
 
-    /// Put `bytes` back: they are read before everything else.
+    /// Put `bytes` back, so that they are read before all others.
     pub(crate) fn put_before(&mut self, bytes: &[u8]) {
         self.before = [bytes, &self.before].concat().into();
     }

@@ -1,9 +1,9 @@
-//! Announcing and starting the server's shutdown.
+//! Announcing and beginning the server's shutdown.
 
 use tokio_util::sync::CancellationToken;
 
-/// The state of the shutdown: first announced, then begun, at which listeners stop accepting and
-/// drain. Clones share the state.
+/// The state of the shutdown. It is first announced and then begun. When it begins, listeners stop
+/// accepting and drain. Clones share the state.
 #[derive(Clone, Debug, Default)]
 pub struct Shutdown {
     announced: CancellationToken,
@@ -11,7 +11,7 @@ pub struct Shutdown {
 }
 
 impl Shutdown {
-    /// A shutdown that was neither announced nor begun.
+    /// A shutdown that is not announced yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -37,8 +37,8 @@ impl Shutdown {
         self.begun.cancelled().await;
     }
 
-    /// A token of its own for one connection. Waiting for a token locks it at each poll, so
-    /// connections do not share one.
+    /// A token for one connection. Connections do not share one, because waiting for a token locks
+    /// it at each poll.
     pub(crate) fn stopping(&self) -> CancellationToken {
         self.begun.child_token()
     }

@@ -53,7 +53,7 @@ async fn a_body_over_the_limit_is_refused() {
 }
 
 #[test]
-fn what_is_no_json_object_is_refused_in_plain_words() {
+fn a_body_that_is_not_a_json_object_is_refused() {
     for (text, code, expected) in [
         ("", ErrorCode::InvalidRequest, "the body is empty: a JSON object is needed"),
         (

@@ -7,7 +7,10 @@ use gristmill_transport::Problem;
 use crate::answer::{Answer, Outcome, refused};
 use crate::state::State;
 
-/// The value of the flag `name`, the one parameter that the resource knows.
+/// The value of the flag `name`. The resource knows no other parameter.
+///
+/// # Errors
+/// The query has another parameter, or the value is not `true` or `false`.
 pub(super) fn flag(name: &str, query: Option<&str>) -> Result<bool, Problem> {
     let invalid = |detail: String| Problem::new(ErrorCode::InvalidRequest, detail);
     let mut value = false;
@@ -26,7 +29,7 @@ pub(super) fn flag(name: &str, query: Option<&str>) -> Result<bool, Problem> {
     Ok(value)
 }
 
-/// Delete what `change` deletes, with its users if `?cascade=true` says so.
+/// Make `change`, which deletes something. With `?cascade=true`, its users are deleted, too.
 pub(super) async fn delete(state: &State, change: Change, query: Option<&str>) -> Outcome {
     let cascade = flag("cascade", query)?;
     let published = state.control.delete(change, cascade).await.map_err(refused)?;

@@ -122,7 +122,7 @@ impl<'a> ModelDocument<'a> {
 #[derive(Serialize)]
 pub(super) struct ServedDocument<'a> {
     backend: &'static str,
-    /// The provider that is preferred.
+    /// The preferred provider.
     provider: Option<&'static str>,
     providers: Vec<ProviderDocument>,
     warnings: &'a [String],

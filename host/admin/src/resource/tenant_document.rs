@@ -9,12 +9,14 @@ use serde_json::{Map, Value};
 
 const WEIGHT_MAX: u64 = 1000;
 
-/// Shorter keys could be guessed, and longer ones are not safer.
+/// The lengths of a key, in characters. Shorter keys could be guessed; longer ones are not safer.
 const KEY_LEN_MIN: usize = 16;
 const KEY_LEN_MAX: usize = 512;
 
-/// The most keys and grants. Each request's key is compared with all keys of its tenant.
+/// The most keys of a tenant. Each request's key is compared with all of them.
 const KEYS_MAX: usize = 256;
+
+/// The most models that are granted to a tenant.
 const GRANTS_MAX: usize = 1024;
 
 /// Read a tenant from the document with these `keys`. Returns its valid parts and all faults.
@@ -22,7 +24,7 @@ const GRANTS_MAX: usize = 1024;
 pub(super) fn read(keys: Map<String, Value>, admin: Digest) -> (TenantSpec, Faults) {
     let mut document = Document::new(keys);
     let open = document.flag("open").unwrap_or_default();
-    // No key is repeated in an answer.
+    // An answer must not repeat a key, so this message does not name the value.
     let text =
         |item: &Value| item.as_str().map(str::to_owned).ok_or_else(|| " must be text".to_owned());
     let api_keys = document.list("api_keys", text);

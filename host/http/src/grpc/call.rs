@@ -9,58 +9,85 @@ use gristmill_core::{ByteBudget, Deadline, OverBudget, Receipt};
 use gristmill_oip::grpc::proto::{ModelInferRequest, ModelInferResponse, ModelRepositoryParameter};
 use gristmill_oip::grpc::{number, output_of, requested_output, tensors, typed_bytes};
 use gristmill_oip::{InferRequest, ParseError, Room};
-use gristmill_serve::{AccessError, Caller, Key, ModelOrPipeline, Target};
+use gristmill_serve::{AccessError, Caller, Key, ModelOrPipeline, NamedModel, OwnedCaller, Target};
 use gristmill_snapshot::Snapshot;
 use gristmill_transport::{INLINE_BYTES_MAX, Problem, body};
 use tonic::metadata::MetadataMap;
-use tonic::{Request, Status};
+use tonic::{Extensions, Request, Status};
 
 use super::status::{status_of, timeout};
-use crate::inference::{Asked, Inference, Ran};
+use crate::inference::{Asked, Inference, Ran, RepositoryChange};
 
-/// A call whose caller is known. The caller is found once and travels with the call as one of its
-/// extensions, so that all of the call sees one snapshot.
+/// A call whose caller is known. `plane` makes it once. It travels with the call as one of its
+/// extensions, so that the caller is found once, and all of the call sees one snapshot.
 #[derive(Clone)]
 pub(super) struct Admitted {
     pub(super) snapshot: Arc<Snapshot>,
-    /// When the call began, and how long it took to find its caller.
-    pub(super) arrived: Instant,
-    pub(super) auth: Duration,
+    pub(super) caller: OwnedCaller,
     pub(super) key: Option<Key>,
+    /// When the call began.
+    pub(super) arrived: Instant,
+    /// How long it took to find the caller.
+    pub(super) auth: Duration,
 }
 
 /// A request of a call.
 pub(super) struct Call {
     pub(super) admitted: Admitted,
-    arrived: Instant,
-    deadline: Deadline,
+    pub(super) deadline: Deadline,
+}
+
+impl Admitted {
+    pub(super) fn caller(&self) -> Caller<'_> {
+        self.caller.get()
+    }
 }
 
 /// The caller that `plane` found.
 ///
 /// # Errors
-/// The call came by another way than `plane`.
+/// The call did not come through `plane`.
 pub(super) fn admitted<T>(request: &Request<T>) -> Result<&Admitted, Status> {
-    let admitted = request.extensions().get::<Admitted>();
-    admitted.ok_or_else(|| Status::internal("the call was not admitted"))
+    request.extensions().get::<Admitted>().ok_or_else(not_admitted)
 }
 
-/// The time that the client allows for the call.
-pub(super) fn own_timeout(metadata: &MetadataMap) -> Option<Duration> {
-    timeout(metadata.get("grpc-timeout")?.to_str().ok()?)
+/// The same, taken out of a call's extensions.
+///
+/// # Errors
+/// The call did not come through `plane`.
+pub(super) fn take_admitted(extensions: &mut Extensions) -> Result<Admitted, Status> {
+    extensions.remove::<Admitted>().ok_or_else(not_admitted)
+}
+
+fn not_admitted() -> Status {
+    Status::internal("the call was not admitted")
+}
+
+/// The time until which the client waits for a call that began at `arrived`, if it says so.
+pub(super) fn client_deadline(metadata: &MetadataMap, arrived: Instant) -> Option<Deadline> {
+    let timeout = timeout(metadata.get("grpc-timeout")?.to_str().ok()?)?;
+    Some(Deadline::at(arrived + timeout))
 }
 
 impl Inference {
-    /// The caller of an admitted call.
-    pub(super) fn admitted<'a>(&self, admitted: &'a Admitted) -> Result<Caller<'a>, AccessError> {
-        self.gate().caller(&admitted.snapshot, admitted.key, None)
+    /// Find the caller with this key in the current snapshot.
+    ///
+    /// # Errors
+    /// The key is missing, or it is not a key of any tenant.
+    pub(super) fn admit(
+        &self,
+        key: Option<Key>,
+        arrived: Instant,
+    ) -> Result<Admitted, AccessError> {
+        let snapshot = self.snapshot();
+        let caller = self.gate().caller(&snapshot, key, None)?.owned();
+        Ok(Admitted { snapshot, caller, key, arrived, auth: arrived.elapsed() })
     }
 
-    /// A request that arrived at `arrived`, in a call whose client waits until `own`.
-    pub(super) fn call(&self, admitted: Admitted, arrived: Instant, own: Option<Instant>) -> Call {
-        let deadline = self.deadline(arrived);
-        let deadline = own.map_or(deadline, |own| deadline.min(Deadline::at(own)));
-        Call { admitted, arrived, deadline }
+    /// A request whose client waits until `own`, if it says so.
+    pub(super) fn call(&self, admitted: Admitted, own: Option<Deadline>) -> Call {
+        let deadline = self.deadline(admitted.arrived);
+        Call { deadline: own.map_or(deadline, |own| deadline.min(own)), admitted }
     }
 
     /// Answer a request whose contents already count against the budget.
@@ -69,7 +96,7 @@ impl Inference {
         call: &Call,
         message: ModelInferRequest,
     ) -> Result<ModelInferResponse, Problem> {
-        let mut receipt = Receipt::open(call.arrived);
+        let mut receipt = Receipt::open(call.admitted.arrived);
         let record = receipt.note();
         record.stages.auth = Some(call.admitted.auth);
         record.request_bytes = bytes_of(&message);
@@ -91,7 +118,7 @@ impl Inference {
         message: ModelInferRequest,
         receipt: &mut Receipt,
     ) -> Result<ModelInferResponse, Problem> {
-        let caller = self.admitted(&call.admitted)?;
+        let caller = call.admitted.caller();
         let ModelInferRequest {
             model_name,
             model_version,
@@ -101,14 +128,8 @@ impl Inference {
             outputs,
             raw_input_contents,
         } = message;
-        let asked = Asked {
-            caller,
-            model: &model_name,
-            version: &model_version,
-            id: &id,
-            deadline: call.deadline,
-        };
-        let target = asked.target(&call.admitted.snapshot)?;
+        let model = NamedModel { name: &model_name, version: &model_version };
+        let target = caller.find(&call.admitted.snapshot, model)?.served()?;
         let outputs = outputs.into_iter().map(requested_output);
         let most = self.message_bytes_max();
         let inputs = if typed_bytes(&inputs) <= INLINE_BYTES_MAX {
@@ -132,7 +153,8 @@ impl Inference {
                 .filter(|us| *us > 0)
                 .map(Duration::from_micros),
         };
-        let Ran { version, outputs } = self.run(&asked, &target, (&mut request, receipt)).await?;
+        let mut asked = Asked { caller, target, id: &id, deadline: call.deadline, receipt };
+        let Ran { version, outputs } = self.run(&mut asked, &mut request).await?;
         let (outputs, raw_output_contents) = outputs.into_iter().map(output_of).unzip();
         Ok(ModelInferResponse {
             model_name,
@@ -144,34 +166,38 @@ impl Inference {
         })
     }
 
-    /// Apply `describe` to the model of this name and version, if the caller may see it.
-    pub(super) fn describe_for<T, R>(
+    /// Load or unload a model.
+    ///
+    /// # Errors
+    /// The caller is not the operator, a parameter is not supported, or the change fails.
+    pub(super) async fn change_repository(
         &self,
-        request: &Request<R>,
-        (name, version): (&str, &str),
-        describe: impl FnOnce(Caller<'_>, ModelOrPipeline<'_>, &Target<'_>) -> T,
-    ) -> Result<T, Status> {
-        let admitted = admitted(request)?;
-        let described = || {
-            let caller = self.admitted(admitted)?;
-            let visible = caller.find(&admitted.snapshot, name, version)?;
-            Ok(describe(caller, visible, &visible.served()?))
-        };
-        described().map_err(|problem: Problem| status_of(&problem))
-    }
-
-    pub(super) async fn change_model(
-        &self,
-        admitted: &Admitted,
-        change: (&str, bool),
+        caller: Caller<'_>,
+        change: RepositoryChange<'_>,
         parameters: &HashMap<String, ModelRepositoryParameter>,
     ) -> Result<(), Status> {
-        let changing = async {
-            let caller = self.admitted(admitted)?;
-            self.set_loaded(caller, change, parameters.keys().map(String::as_str)).await
-        };
-        changing.await.map_err(|problem: Problem| status_of(&problem))
+        let parameters = parameters.keys().map(String::as_str);
+        let changed = self.change_model(caller, change, parameters).await;
+        changed.map_err(|problem| status_of(&problem))
     }
+}
+
+/// Describe a model by `with`, if the caller may see it.
+///
+/// # Errors
+/// There is no such model, the caller may not see it, or it is not loaded.
+pub(super) fn describe<T, R>(
+    request: &Request<R>,
+    model: NamedModel<'_>,
+    with: impl FnOnce(Caller<'_>, ModelOrPipeline<'_>, &Target<'_>) -> T,
+) -> Result<T, Status> {
+    let admitted = admitted(request)?;
+    let described = || {
+        let caller = admitted.caller();
+        let visible = caller.find(&admitted.snapshot, model)?;
+        Ok(with(caller, visible, &visible.served()?))
+    };
+    described().map_err(|problem: Problem| status_of(&problem))
 }
 
 /// The bytes of a request's tensors.
@@ -181,6 +207,9 @@ fn bytes_of(message: &ModelInferRequest) -> usize {
 }
 
 /// Let a request's contents count against its tenant's budget until they are dropped.
+///
+/// # Errors
+/// The budget has no room for them.
 pub(super) fn hold_contents(
     message: &mut ModelInferRequest,
     budget: Option<&Arc<ByteBudget>>,

@@ -1,5 +1,5 @@
-//! A call's body whose messages are compressed. They are inflated off the serving threads and
-//! passed on as if they had come uncompressed.
+//! Decompressing the messages of a call. They are inflated off the serving threads and passed on as
+//! uncompressed messages.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -9,6 +9,7 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use gristmill_core::{ByteBudget, Name};
+use gristmill_serve::Caller;
 use gristmill_transport::{Encoding, Problem};
 use http::{HeaderMap, HeaderName};
 use hyper::body::{Body, Frame};
@@ -44,53 +45,35 @@ struct Inflating {
 
 type Work = Pin<Box<dyn Future<Output = Result<Bytes, Problem>> + Send>>;
 
-/// The tenant whose messages are inflated, its budget, and the limit.
-struct Inflater {
+/// Inflates the messages of one call.
+pub(super) struct Inflater {
     encoding: Encoding,
     inference: Inference,
+    /// The tenant that the work and the bytes count for.
     tenant: Option<Name>,
     budget: Option<Arc<ByteBudget>>,
+    /// The most bytes of a message, compressed or not.
     limit: usize,
 }
 
-/// The compression of a call's messages, if this module knows it. Its header is removed, so that
-/// tonic does not decompress them.
-pub(super) fn encoding_of(headers: &mut HeaderMap) -> Option<Encoding> {
-    let encoding = Encoding::of(headers.get(GRPC_ENCODING)?.as_bytes())?;
-    headers.remove(GRPC_ENCODING);
-    Some(encoding)
-}
-
 impl InflatedCall {
-    /// A body whose messages are passed on as they come.
-    pub(super) fn plain(body: MeteredCall) -> Self {
-        Self { body, inflating: None }
-    }
-
-    /// A body whose messages are inflated for `tenant`, whose `budget` they count against.
-    pub(super) fn new(
-        body: MeteredCall,
-        encoding: Encoding,
-        inference: &Inference,
-        (tenant, budget): (Option<Name>, Option<Arc<ByteBudget>>),
-    ) -> Self {
-        let (inference, limit) = (inference.clone(), inference.message_bytes_max());
-        let inflater = Inflater { encoding, inference, tenant, budget, limit };
-        let inflating = Inflating {
+    /// A body whose messages are inflated. Without an inflater they are passed on as they come.
+    pub(super) fn new(body: MeteredCall, inflater: Option<Inflater>) -> Self {
+        let inflating = inflater.map(|inflater| Inflating {
             inflater,
             read: BytesMut::new(),
             plain: 0,
             has_ended: false,
             work: None,
             pieces: VecDeque::new(),
-        };
-        Self { body, inflating: Some(inflating) }
+        });
+        Self { body, inflating }
     }
 }
 
 impl Inflating {
-    /// Take the next message out of the bytes read, if all of it arrived; of an uncompressed
-    /// message, take the part that arrived.
+    /// Take the next message out of the bytes read. A compressed message is taken when all of it
+    /// has arrived; of an uncompressed one, the part that has arrived is taken.
     fn next(&mut self) {
         if self.plain == 0 {
             let Some([flag, len @ ..]) = self.read.first_chunk::<PREFIX_BYTES>() else { return };
@@ -125,6 +108,25 @@ impl Inflating {
 }
 
 impl Inflater {
+    /// The inflater for a call of `caller` with these `headers`, if its messages are compressed in
+    /// a way that this module knows. The header that says so is removed, so that tonic does not
+    /// decompress them.
+    pub(super) fn of(
+        headers: &mut HeaderMap,
+        inference: &Inference,
+        caller: Caller<'_>,
+    ) -> Option<Self> {
+        let encoding = Encoding::of(headers.get(GRPC_ENCODING)?.as_bytes())?;
+        headers.remove(GRPC_ENCODING);
+        Some(Self {
+            encoding,
+            inference: inference.clone(),
+            tenant: caller.name().cloned(),
+            budget: caller.budget().cloned(),
+            limit: inference.message_bytes_max(),
+        })
+    }
+
     fn inflate(&self, message: Bytes) -> Work {
         let (encoding, limit, budget) = (self.encoding, self.limit, self.budget.clone());
         let (inference, tenant) = (self.inference.clone(), self.tenant.clone());
@@ -160,7 +162,7 @@ impl Body for InflatedCall {
                 continue;
             }
             if inflating.has_ended {
-                // A message that ends early: tonic refuses it.
+                // A message that is cut short. tonic refuses it.
                 let rest = inflating.read.split().freeze();
                 let rest = (!rest.is_empty()).then(|| Ok(Frame::data(rest)));
                 return Poll::Ready(rest);

@@ -17,12 +17,12 @@ use tonic::Status;
 
 use super::status::status_of;
 
-/// A call's body. Its bytes count from when they are read until its message is decoded.
+/// A call's body. Its bytes count while they are read, and until its message is decoded.
 ///
-/// If a call is one message, the end of the message is passed on only with the end of the call, so
-/// that it is decoded and answered at once. Otherwise a client could leave a call open and keep a
-/// large decompressed message in memory that no budget counts. In a stream of messages, each
-/// message that has begun must arrive within a time.
+/// If a call is one message, the end of the message is passed on only with the end of the call. So
+/// it is decoded and answered at once. Otherwise a client could leave a call open and keep a large
+/// decompressed message in memory that no budget counts. In a stream of messages, each message that
+/// has begun must arrive within a timeout.
 pub(super) struct MeteredCall {
     body: Incoming,
     held: Option<Arc<HeldBytes>>,
@@ -31,8 +31,9 @@ pub(super) struct MeteredCall {
     turns: Turns,
 }
 
-/// `call`, metered. In a stream of messages each of them has `message_timeout`, and the held bytes
-/// are an extension of the call, so that the reader of the messages can release them.
+/// The same `call`, with its bytes metered. A stream has a `message_timeout`, which is the time for
+/// each of its messages; its held bytes are an extension of the call, so that the reader of the
+/// messages can release them.
 pub(super) fn metered(
     mut call: Request<Incoming>,
     budget: Option<&Arc<ByteBudget>>,
@@ -90,18 +91,19 @@ impl Body for MeteredCall {
     }
 }
 
-/// The bytes before a message: a flag for compression, and its length.
+/// The bytes of the prefix of a message: a flag for compression, and the message's length.
 pub(super) const PREFIX_BYTES: usize = 5;
 
 /// The position in a stream's message, and the time by which it must arrive.
 struct Pace {
     prefix: [u8; PREFIX_BYTES],
     prefix_len: usize,
+    /// The bytes of the message that have not arrived.
     left: usize,
     timeout: Duration,
-    /// Runs while a message has begun and not arrived completely.
+    /// Runs from a message's first byte to its last.
     timer: Option<Pin<Box<Sleep>>>,
-    /// The counts of the connection; such a message is under way in them.
+    /// The counts of the connection. Such a message counts as under way.
     requests: Option<Arc<Requests>>,
     ongoing: Option<Ongoing>,
 }

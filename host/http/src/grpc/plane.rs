@@ -1,11 +1,11 @@
-//! Taking a call up to its method.
+//! The handler of a call, up to the service's method: it finds the caller, bounds and meters the
+//! call's bytes, and sets its timeout.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use gristmill_core::{ByteBudget, Name};
+use gristmill_core::ByteBudget;
 use gristmill_oip::grpc::proto::grpc_inference_service_server::GrpcInferenceServiceServer;
-use gristmill_transport::{Problem, StaysOpen};
+use gristmill_transport::StaysOpen;
 use hyper::body::Incoming;
 use tonic::Status;
 use tonic::codec::CompressionEncoding;
@@ -14,7 +14,7 @@ use tonic_health::server::{HealthReporter, HealthService};
 use tower_service::Service;
 
 use super::call::Admitted;
-use super::inflated::{InflatedCall, encoding_of};
+use super::inflated::{InflatedCall, Inflater};
 use super::metered::{MeteredAnswer, metered};
 use super::status::status_of;
 use crate::answers::key_of;
@@ -35,8 +35,7 @@ enum Method {
     Open,
     /// A stream of inferences.
     Stream,
-    /// Needs a caller. This includes paths that the service does not know; the service answers
-    /// them.
+    /// Needs a caller. Unknown paths are of this kind, too: the service answers them.
     Other,
 }
 
@@ -63,13 +62,13 @@ impl Method {
 pub struct GrpcPlane {
     served: Inference,
     inference: GrpcInferenceServiceServer<Inference>,
-    /// The same, for calls that need no credentials.
+    /// The same service with shorter messages, for calls that need no credentials.
     open: GrpcInferenceServiceServer<Inference>,
     health: HealthServer<HealthService>,
     reporter: HealthReporter,
 }
 
-/// The gRPC plane.
+/// Make the gRPC plane.
 pub async fn grpc_plane(inference: Inference) -> GrpcPlane {
     let reporter = HealthReporter::new();
     let health = HealthServer::new(HealthService::from_health_reporter(reporter.clone()));
@@ -97,27 +96,32 @@ impl GrpcPlane {
         let arrived = Instant::now();
         let method = Method::of(call.uri().path());
         let streams = method == Method::Stream;
+        // The caller is found before any message is read.
         let admitted = match method.needs_caller() {
-            true => self.admit(&mut call, arrived),
-            false => Ok((None, Some(ByteBudget::new(OPEN_BYTES_MAX)))),
+            true => self.served.admit(key_of(call.headers()), arrived).map(Some),
+            false => Ok(None),
         };
-        let (tenant, budget) = match admitted {
+        let admitted = match admitted {
             Ok(admitted) => admitted,
-            Err(problem) => {
-                let refused = status_of(&problem).into_http();
+            Err(error) => {
+                let refused = status_of(&error.into()).into_http();
                 return refused.map(|body| MeteredAnswer::new(body, None));
             }
         };
+        let caller = admitted.as_ref().map(Admitted::caller);
+        let budget = match caller {
+            Some(caller) => caller.budget().cloned(),
+            None => Some(ByteBudget::new(OPEN_BYTES_MAX)),
+        };
+        // Messages of calls that need no credentials are short: they are not inflated here.
+        let inflater =
+            caller.and_then(|caller| Inflater::of(call.headers_mut(), &self.served, caller));
+        if let Some(admitted) = admitted {
+            call.extensions_mut().insert(admitted);
+        }
         let timeout = self.served.timeout();
-        // Messages of calls that need no credentials are short.
-        let encoding = method.needs_caller().then(|| encoding_of(call.headers_mut())).flatten();
         let call = metered(call, budget.as_ref(), streams.then_some(timeout));
-        let call = call.map(|body| match encoding {
-            None => InflatedCall::plain(body),
-            Some(encoding) => {
-                InflatedCall::new(body, encoding, &self.served, (tenant, budget.clone()))
-            }
-        });
+        let call = call.map(|body| InflatedCall::new(body, inflater));
         let answering = match method {
             Method::Health { .. } => self.health.call(call),
             Method::Open => self.open.call(call),
@@ -138,24 +142,7 @@ impl GrpcPlane {
         answer.map(|body| MeteredAnswer::new(body, budget))
     }
 
-    /// Find the caller before any message is read. Returns its tenant and the budget that the
-    /// call's bytes count against. The methods find the caller among the call's extensions.
-    fn admit(
-        &self,
-        call: &mut http::Request<Incoming>,
-        arrived: Instant,
-    ) -> Result<(Option<Name>, Option<Arc<ByteBudget>>), Problem> {
-        let key = key_of(call.headers());
-        let snapshot = self.served.snapshot();
-        let mut admitted = Admitted { snapshot, arrived, auth: Duration::ZERO, key };
-        let caller = self.served.admitted(&admitted)?;
-        let (tenant, budget) = (caller.name().cloned(), caller.budget().cloned());
-        admitted.auth = arrived.elapsed();
-        call.extensions_mut().insert(admitted);
-        Ok((tenant, budget))
-    }
-
-    /// Tell health checks that the server is about to end.
+    /// Tell health checks that the server is shutting down.
     pub async fn announce_shutdown(&mut self) {
         let ended = tonic_health::ServingStatus::NotServing;
         for service in [SERVICE, ""] {

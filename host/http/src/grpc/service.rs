@@ -1,20 +1,18 @@
-//! The protocol's methods.
+//! The methods of the protocol's service.
 
 use std::pin::Pin;
-use std::sync::Arc;
-use std::time::Instant;
 
 use futures_util::stream::{Stream, StreamExt};
-use gristmill_core::HeldBytes;
 use gristmill_oip::grpc::proto::grpc_inference_service_server::GrpcInferenceService;
 use gristmill_oip::grpc::proto::{self, ModelInferRequest, ModelInferResponse, Unsupported};
-use gristmill_serve::readiness;
-use gristmill_transport::{Problem, Requests};
+use gristmill_serve::{NamedModel, readiness};
+use gristmill_transport::Problem;
 use tonic::{Code, Request, Response, Status, Streaming};
 
-use super::call::{Admitted, admitted, hold_contents, own_timeout};
+use super::call::{admitted, client_deadline, describe, hold_contents, take_admitted};
 use super::status::status_of;
-use crate::inference::{Inference, NO_SHARED_MEMORY, models};
+use super::stream::Requester;
+use crate::inference::{Inference, NO_SHARED_MEMORY, RepositoryChange, models};
 
 /// The most requests of one stream that run at the same time.
 const STREAM_REQUESTS: usize = 64;
@@ -46,8 +44,8 @@ impl GrpcInferenceService for Inference {
         &self,
         request: Request<proto::ModelReadyRequest>,
     ) -> Answer<proto::ModelReadyResponse> {
-        let message = request.get_ref();
-        match self.describe_for(&request, (&message.name, &message.version), |_, _, _| ()) {
+        let proto::ModelReadyRequest { name, version } = request.get_ref();
+        match describe(&request, NamedModel { name, version }, |_, _, _| ()) {
             Ok(()) => Ok(Response::new(proto::ModelReadyResponse { ready: true })),
             Err(status) if matches!(status.code(), Code::NotFound | Code::Unavailable) => {
                 Ok(Response::new(proto::ModelReadyResponse { ready: false }))
@@ -67,22 +65,20 @@ impl GrpcInferenceService for Inference {
         &self,
         request: Request<proto::ModelMetadataRequest>,
     ) -> Answer<proto::ModelMetadataResponse> {
-        let message = request.get_ref();
-        let described =
-            self.describe_for(&request, (&message.name, &message.version), |_, visible, target| {
-                models::metadata(visible, target)
-            });
+        let proto::ModelMetadataRequest { name, version } = request.get_ref();
+        let described = describe(&request, NamedModel { name, version }, |_, visible, target| {
+            models::metadata(visible, target)
+        });
         described.map(Response::new)
     }
 
     async fn model_infer(&self, request: Request<ModelInferRequest>) -> Answer<ModelInferResponse> {
-        let admitted = admitted(&request)?;
-        let own = own_timeout(request.metadata());
-        let own = own.map(|own| admitted.arrived + own);
-        let call = self.call(admitted.clone(), admitted.arrived, own);
-        let mut message = request.into_inner();
+        let (metadata, mut extensions, mut message) = request.into_parts();
+        let admitted = take_admitted(&mut extensions)?;
+        let own = client_deadline(&metadata, admitted.arrived);
+        let call = self.call(admitted, own);
         let answer = async {
-            hold_contents(&mut message, self.admitted(&call.admitted)?.budget())?;
+            hold_contents(&mut message, call.admitted.caller().budget())?;
             self.infer_in(&call, message).await
         };
         answer.await.map(Response::new).map_err(|problem: Problem| status_of(&problem))
@@ -91,34 +87,18 @@ impl GrpcInferenceService for Inference {
     type ModelStreamInferStream =
         Pin<Box<dyn Stream<Item = Result<proto::ModelStreamInferResponse, Status>> + Send>>;
 
-    /// One response for each request, in their order. A request that fails does not end the stream.
+    /// Answer each request with one response, in the requests' order. A request that fails does not
+    /// end the stream.
     async fn model_stream_infer(
         &self,
         request: Request<Streaming<ModelInferRequest>>,
     ) -> Answer<Self::ModelStreamInferStream> {
-        let admitted = admitted(&request)?.clone();
-        let own = own_timeout(request.metadata());
-        let held = request.extensions().get::<Arc<HeldBytes>>().cloned();
-        let connection = request.extensions().get::<Arc<Requests>>().cloned();
-        let caller = self.admitted(&admitted).map_err(|error| status_of(&error.into()))?;
-        let budget = caller.budget().cloned();
-        let inference = self.clone();
+        let requester = Requester::of(self.clone(), &request)?;
         let shutdown = self.shutdown().clone();
         let ended = Box::pin(async move { shutdown.begun().await });
         let requests = request.into_inner().take_until(ended);
         let answers = requests.map(move |message| {
-            // From here on each request counts its own bytes.
-            if let Some(held) = &held {
-                held.release();
-            }
-            let answer = message.map(|message| {
-                // Each request sees the models of its own time, and its key must still be valid.
-                let now = Admitted { snapshot: inference.snapshot(), ..admitted };
-                let own = own.map(|own| admitted.arrived + own);
-                let call = inference.call(now, Instant::now(), own);
-                let ongoing = connection.as_ref().map(Requests::begin);
-                inference.clone().stream_answer((call, ongoing), message, budget.as_ref())
-            });
+            let answer = message.map(|message| requester.answer(message));
             async {
                 match answer {
                     Ok(answer) => answer.await,
@@ -133,11 +113,10 @@ impl GrpcInferenceService for Inference {
         &self,
         request: Request<proto::ModelConfigRequest>,
     ) -> Answer<proto::ModelConfigResponse> {
-        let message = request.get_ref();
-        let described =
-            self.describe_for(&request, (&message.name, &message.version), |_, visible, target| {
-                models::config(visible, target)
-            });
+        let proto::ModelConfigRequest { name, version } = request.get_ref();
+        let described = describe(&request, NamedModel { name, version }, |_, visible, target| {
+            models::config(visible, target)
+        });
         Ok(Response::new(proto::ModelConfigResponse { config: Some(described?) }))
     }
 
@@ -145,17 +124,16 @@ impl GrpcInferenceService for Inference {
         &self,
         request: Request<proto::ModelStatisticsRequest>,
     ) -> Answer<proto::ModelStatisticsResponse> {
-        let message = request.get_ref();
-        if !message.name.is_empty() {
-            let model = (&*message.name, &*message.version);
-            let described = self.describe_for(&request, model, models::statistics)?;
+        let proto::ModelStatisticsRequest { name, version } = request.get_ref();
+        if !name.is_empty() {
+            let model = NamedModel { name, version };
+            let described = describe(&request, model, models::statistics)?;
             return Ok(Response::new(proto::ModelStatisticsResponse {
                 model_stats: vec![described],
             }));
         }
         let admitted = admitted(&request)?;
-        let caller = self.admitted(admitted).map_err(|error| status_of(&error.into()))?;
-        Ok(Response::new(models::all_statistics(caller, &admitted.snapshot)))
+        Ok(Response::new(models::all_statistics(admitted.caller(), &admitted.snapshot)))
     }
 
     async fn repository_index(
@@ -163,18 +141,17 @@ impl GrpcInferenceService for Inference {
         request: Request<proto::RepositoryIndexRequest>,
     ) -> Answer<proto::RepositoryIndexResponse> {
         let admitted = admitted(&request)?;
-        let caller = self.admitted(admitted).map_err(|error| status_of(&error.into()))?;
-        Ok(Response::new(models::index(caller, &admitted.snapshot, request.get_ref().ready)))
+        let ready_only = request.get_ref().ready;
+        Ok(Response::new(models::index(admitted.caller(), &admitted.snapshot, ready_only)))
     }
 
     async fn repository_model_load(
         &self,
         request: Request<proto::RepositoryModelLoadRequest>,
     ) -> Answer<proto::RepositoryModelLoadResponse> {
-        let admitted = admitted(&request)?.clone();
-        let message = request.into_inner();
-        let change = (message.model_name.as_str(), true);
-        self.change_model(&admitted, change, &message.parameters).await?;
+        let (caller, message) = (admitted(&request)?.caller(), request.get_ref());
+        let change = RepositoryChange::Load(&message.model_name);
+        self.change_repository(caller, change, &message.parameters).await?;
         Ok(Response::new(proto::RepositoryModelLoadResponse {}))
     }
 
@@ -182,10 +159,9 @@ impl GrpcInferenceService for Inference {
         &self,
         request: Request<proto::RepositoryModelUnloadRequest>,
     ) -> Answer<proto::RepositoryModelUnloadResponse> {
-        let admitted = admitted(&request)?.clone();
-        let message = request.into_inner();
-        let change = (message.model_name.as_str(), false);
-        self.change_model(&admitted, change, &message.parameters).await?;
+        let (caller, message) = (admitted(&request)?.caller(), request.get_ref());
+        let change = RepositoryChange::Unload(&message.model_name);
+        self.change_repository(caller, change, &message.parameters).await?;
         Ok(Response::new(proto::RepositoryModelUnloadResponse {}))
     }
 

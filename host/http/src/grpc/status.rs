@@ -6,10 +6,10 @@ use gristmill_core::ErrorCode;
 use gristmill_transport::Problem;
 use tonic::{Code, Status};
 
-/// The longest text of an error: clients refuse trailers of more than a few KiB.
+/// The longest text of an error, in bytes. Clients refuse trailers of more than a few KiB.
 const MESSAGE_BYTES_MAX: usize = 2 << 10;
 
-/// gRPC's own notation: up to 8 digits and a unit.
+/// A timeout in gRPC's notation: up to 8 digits and a unit.
 pub(super) fn timeout(text: &str) -> Option<Duration> {
     let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
     let is_number = digits.len() <= 8 && digits.bytes().all(|digit| digit.is_ascii_digit());
@@ -55,7 +55,7 @@ pub(super) fn status_of(problem: &Problem) -> Status {
         | ErrorCode::InsufficientStorage
         | ErrorCode::Internal => Code::Internal,
     };
-    // The others were logged where they happened, with their request.
+    // Errors of other kinds were logged where they happened, with their request.
     if problem.code == ErrorCode::Internal {
         tracing::error!(detail = problem.detail, "internal error");
     }

@@ -2,33 +2,73 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use gristmill_core::ByteBudget;
+use gristmill_core::{ByteBudget, Deadline, HeldBytes};
 use gristmill_oip::grpc::proto::infer_parameter::ParameterChoice;
 use gristmill_oip::grpc::proto::{
     InferParameter, ModelInferRequest, ModelInferResponse, ModelStreamInferResponse,
 };
-use gristmill_transport::{Ongoing, Problem, body};
+use gristmill_serve::Key;
+use gristmill_transport::{Problem, Requests, body};
 use tokio_util::task::AbortOnDropHandle;
-use tonic::Status;
+use tonic::{Request, Status};
 
-use super::call::{Call, hold_contents};
+use super::call::{Admitted, admitted, client_deadline, hold_contents};
 use super::status::status_of;
 use crate::inference::Inference;
 
-/// The parameter that says that no other response to the same request follows.
+/// The parameter of a response that is the last one to its request.
 const FINAL_RESPONSE: &str = "triton_final_response";
 
-impl Inference {
-    /// Run a stream's request in a task of its own. The request ends at its deadline and its answer
-    /// is counted, whether or not the stream is read. Until then it is `ongoing`.
-    pub(super) fn stream_answer(
-        self,
-        (call, ongoing): (Call, Option<Ongoing>),
+/// Runs the requests of one stream. It keeps no snapshot, because a stream may stay open for long.
+pub(super) struct Requester {
+    inference: Inference,
+    key: Option<Key>,
+    /// How long it took to find the stream's caller.
+    auth: Duration,
+    /// The budget of the stream's caller.
+    budget: Option<Arc<ByteBudget>>,
+    /// The time until which the client waits for the stream.
+    own: Option<Deadline>,
+    /// The bytes of the stream's next message while it arrives.
+    held: Option<Arc<HeldBytes>>,
+    /// The counts of the stream's connection.
+    connection: Option<Arc<Requests>>,
+}
+
+impl Requester {
+    /// # Errors
+    /// The call did not come through `plane`.
+    pub(super) fn of<T>(inference: Inference, stream: &Request<T>) -> Result<Self, Status> {
+        let admitted = admitted(stream)?;
+        Ok(Self {
+            inference,
+            key: admitted.key,
+            auth: admitted.auth,
+            budget: admitted.caller().budget().cloned(),
+            own: client_deadline(stream.metadata(), admitted.arrived),
+            held: stream.extensions().get().cloned(),
+            connection: stream.extensions().get().cloned(),
+        })
+    }
+
+    /// Run a request in a task of its own. It ends at its deadline and its answer is counted,
+    /// whether or not the stream is read. Until then the connection counts it as under way.
+    pub(super) fn answer(
+        &self,
         mut message: ModelInferRequest,
-        budget: Option<&Arc<ByteBudget>>,
     ) -> impl Future<Output = Result<ModelStreamInferResponse, Status>> + use<> {
+        // From here on each request counts its own bytes.
+        if let Some(held) = &self.held {
+            held.release();
+        }
+        let budget = self.budget.as_ref();
+        // Each request sees the models of its own time, and its key must still be valid.
+        let admitted = self.inference.admit(self.key, Instant::now());
+        let (inference, auth, own) = (self.inference.clone(), self.auth, self.own);
+        let ongoing = self.connection.as_ref().map(Requests::begin);
         let failed = ModelInferResponse {
             model_name: message.model_name.clone(),
             model_version: message.model_version.clone(),
@@ -40,7 +80,8 @@ impl Inference {
         let answering = AbortOnDropHandle::new(tokio::spawn(async move {
             let _ongoing = ongoing;
             counted?;
-            let answer = self.infer_in(&call, message).await?;
+            let call = inference.call(Admitted { auth, ..admitted? }, own);
+            let answer = inference.infer_in(&call, message).await?;
             let bytes = answer.raw_output_contents.iter().map(Bytes::len).sum();
             body::count(held.as_ref(), bytes)?;
             Ok((answer, held))

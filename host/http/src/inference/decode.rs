@@ -1,4 +1,4 @@
-//! Undoing a body's Content-Encoding.
+//! Decompressing a body by its Content-Encoding.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use http::{HeaderMap, HeaderValue};
 
 use super::Inference;
 
-/// A longer compressed body is not inflated on a serving thread.
+/// The longest compressed body, in bytes, that is inflated on a serving thread.
 const INFLATED_INLINE_BYTES_MAX: usize = 4 << 10;
 
 /// A body as the client sent it.
 pub(crate) struct Encoded<'a> {
     pub(crate) body: Bytes,
-    /// The most bytes of it when it is decoded.
+    /// The most bytes of the decoded body.
     pub(crate) limit: usize,
     pub(crate) tenant: Option<&'a Name>,
     pub(crate) budget: Option<&'a Arc<ByteBudget>>,
@@ -24,6 +24,10 @@ pub(crate) struct Encoded<'a> {
 
 impl Inference {
     /// The body without the encoding that `headers` name.
+    ///
+    /// # Errors
+    /// The encoding is not supported, the body is not valid in it or too large, or the budget has
+    /// no room for it.
     pub(crate) async fn decoded(
         &self,
         headers: &HeaderMap,

@@ -36,7 +36,7 @@ pub(crate) fn server() -> proto::ServerMetadataResponse {
     }
 }
 
-/// A model's inputs and outputs; rows are part of the shapes.
+/// A model's inputs and outputs. The rows are the first dimension of their shapes.
 pub(crate) fn metadata(
     visible: ModelOrPipeline<'_>,
     target: &Target<'_>,
@@ -70,7 +70,7 @@ fn tensor(info: &TensorInfo) -> TensorMetadata {
     }
 }
 
-/// A pipeline's input, as a model's would be described.
+/// The description of a pipeline's input.
 pub(crate) fn pipeline_input() -> TensorInfo {
     TensorInfo { name: REQUEST.into(), dtype: Dtype::String, dims: vec![Some(1)] }
 }
@@ -79,7 +79,7 @@ fn is_on_onnxruntime(served: &ServedModel) -> bool {
     served.providers.first().is_some_and(|provider| provider.kind.is_onnxruntime())
 }
 
-/// The name that Triton uses, if it has one.
+/// The model's platform, by Triton's name if Triton knows it.
 fn platform(target: &Target<'_>) -> &'static str {
     match target {
         Target::Model { served, .. } if is_on_onnxruntime(served) => "onnxruntime_onnx",
@@ -214,8 +214,8 @@ pub(crate) fn statistics(
         Target::Model { served, .. } => {
             let mut all = served.lane.statistics();
             match caller {
-                Caller::Tenant { name, .. } => {
-                    of_model(base, &all.tenants.remove(name).unwrap_or_default())
+                Caller::Tenant(own) => {
+                    of_model(base, &all.tenants.remove(own.name).unwrap_or_default())
                 }
                 Caller::Operator => of_model(base, &all.total),
             }
@@ -253,7 +253,8 @@ fn of_model(base: proto::ModelStatistics, done: &Counters) -> proto::ModelStatis
     }
 }
 
-/// Preprocessing is a pipeline's input time, postprocessing its output time.
+/// The statistics of a pipeline: its input time is the preprocessor's, its output time the
+/// postprocessor's.
 fn of_pipeline(base: proto::ModelStatistics, done: &StageDurations) -> proto::ModelStatistics {
     proto::ModelStatistics {
         last_inference: millis(done.last),

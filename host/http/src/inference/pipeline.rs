@@ -10,6 +10,9 @@ use gristmill_transport::Problem;
 use super::models::{REQUEST, RESPONSE};
 
 /// The request for the pipeline's preprocessor.
+///
+/// # Errors
+/// The inputs are not the one text that a pipeline has, or it is too long.
 pub(super) fn plugin_request(route: &Route, request: &InferRequest) -> Result<Request, Problem> {
     let body = pipeline_body(request)?;
     if body.len() > route.limits.body_bytes {
@@ -27,7 +30,7 @@ pub(super) fn plugin_request(route: &Route, request: &InferRequest) -> Result<Re
     })
 }
 
-/// The one element of `REQUEST`, which may be any bytes.
+/// The only element of `REQUEST`. It may be any bytes.
 fn pipeline_body(request: &InferRequest) -> Result<Bytes, Problem> {
     let wrong = |detail: String| Problem::new(ErrorCode::InvalidRequest, detail);
     let [input] = &request.inputs[..] else {
@@ -52,8 +55,11 @@ fn pipeline_body(request: &InferRequest) -> Result<Bytes, Problem> {
     input.texts()?.pop().ok_or_else(not_one)
 }
 
-/// The pipeline's answer as the output `RESPONSE`. The protocol has no status beside an answer, so
-/// an error status becomes an error of the request.
+/// The pipeline's answer as the output `RESPONSE`. Answers of the protocol have no status, so an
+/// error status becomes an error of the request.
+///
+/// # Errors
+/// The answer has an error status.
 pub(super) fn output_of(response: Response) -> Result<Output, Problem> {
     if response.status >= 400 {
         let code = match response.status {

@@ -1,4 +1,4 @@
-//! Loading and unloading models, as the model repository extension has it.
+//! Loading and unloading models: the protocol's model repository extension.
 
 use gristmill_control::{Change, ControlError};
 use gristmill_core::{ErrorCode, Name};
@@ -7,16 +7,23 @@ use gristmill_transport::Problem;
 
 use super::Inference;
 
+/// A change of the models that are loaded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum RepositoryChange<'a> {
+    Load(&'a str),
+    Unload(&'a str),
+}
+
 impl Inference {
     /// Load or unload a model. Only the operator may do so.
     ///
     /// # Errors
     /// The caller is a tenant, a parameter is not supported, there is no such model, or it cannot
     /// be loaded.
-    pub(crate) async fn set_loaded(
+    pub(crate) async fn change_model(
         &self,
         caller: Caller<'_>,
-        (model, load): (&str, bool),
+        change: RepositoryChange<'_>,
         mut parameters: impl Iterator<Item = &'_ str>,
     ) -> Result<(), Problem> {
         caller.operates()?;
@@ -27,19 +34,23 @@ impl Inference {
             );
             return Err(Problem::new(ErrorCode::Unsupported, detail));
         }
+        let (RepositoryChange::Load(model) | RepositoryChange::Unload(model)) = change;
         let wrong = |error| Problem::new(ErrorCode::NotFound, format!("model: {error}"));
         let model: Name = model.parse().map_err(wrong)?;
         let control = &self.shared.control;
         let failed = |error: ControlError| Problem::new(error.code(), error.to_string());
-        let released = match load {
-            true => control.load_model(&model).await,
-            false => control.release(vec![Change::UnloadModel { model: model.clone() }]).await,
+        match change {
+            RepositoryChange::Unload(_) => {
+                let change = Change::UnloadModel { model };
+                control.release(vec![change]).await.map_err(failed)?;
+                return Ok(());
+            }
+            RepositoryChange::Load(_) => control.load_model(&model).await.map_err(failed)?,
         };
-        released.map_err(failed)?;
         // If the model failed to load before and fails again, the release is not refused, so check
         // it here.
         match control.cell().load().models.get(&model).map(|state| state.served.clone()) {
-            Some(Err(why)) if load => Err(Problem::new(ErrorCode::InvalidModel, why)),
+            Some(Err(why)) => Err(Problem::new(ErrorCode::InvalidModel, why)),
             _ => Ok(()),
         }
     }

@@ -6,10 +6,10 @@ use gristmill_batch::Submission;
 use gristmill_core::{ClientError, Deadline, ErrorCode, Name, NamedTensor, Receipt};
 use gristmill_oip::{InferRequest, Output, OutputData};
 use gristmill_serve::{
-    Caller, ModelAnswer, ModelWork, NotFound, PIPELINE_VERSION, PipelineAnswer, Queueing, Target,
-    Work, request_span,
+    Caller, ModelAnswer, ModelWork, NamedTenant, PIPELINE_VERSION, PipelineAnswer, Queueing,
+    Target, Work, request_span,
 };
-use gristmill_snapshot::{ModelState, Route, ServedModel, Snapshot};
+use gristmill_snapshot::{ModelState, Route, ServedModel};
 use gristmill_transport::Problem;
 use tracing::Instrument;
 
@@ -17,14 +17,15 @@ use super::Inference;
 use super::models::RESPONSE;
 use super::pipeline::{output_of, plugin_request};
 
-/// A request on its way to a model.
+/// A request on its way to a model or pipeline that was found.
 pub(crate) struct Asked<'a> {
     pub(crate) caller: Caller<'a>,
-    pub(crate) model: &'a str,
-    pub(crate) version: &'a str,
+    pub(crate) target: Target<'a>,
     /// The request's id, for the log.
     pub(crate) id: &'a str,
     pub(crate) deadline: Deadline,
+    /// The times, rows and provider are noted here.
+    pub(crate) receipt: &'a mut Receipt,
 }
 
 /// The outputs of a model, and its version.
@@ -40,33 +41,26 @@ struct Model<'a> {
     served: &'a ServedModel,
 }
 
-impl<'a> Asked<'a> {
-    /// The target that serves the model.
+impl Inference {
+    /// Run a model or a pipeline.
     ///
     /// # Errors
-    /// The caller may not see it, or it is not loaded.
-    pub(crate) fn target(&self, snapshot: &'a Snapshot) -> Result<Target<'a>, NotFound> {
-        self.caller.find(snapshot, self.model, self.version)?.served()
-    }
-}
-
-impl Inference {
-    /// Run a model or a pipeline, and note its times, rows and provider in the receipt.
+    /// The caller is the operator, the request does not fit the model, or the model or a plugin
+    /// fails.
     pub(crate) async fn run(
         &self,
-        asked: &Asked<'_>,
-        target: &Target<'_>,
-        (request, receipt): (&mut InferRequest, &mut Receipt),
+        asked: &mut Asked<'_>,
+        request: &mut InferRequest,
     ) -> Result<Ran, Problem> {
-        match *target {
+        match asked.target {
             Target::Model { name, state, served } => {
                 let model = Model { name, state, served };
-                self.run_model(asked, model, (request, receipt)).await
+                self.run_model(asked, model, request).await
             }
             Target::Pipeline { name, route } => {
                 check_outputs(name.as_str(), [RESPONSE].into_iter(), request)?;
                 let span = request_span(route, &self.shared.request_ids.of_text(asked.id));
-                let work = Box::pin(run_pipeline(asked, route, (request, receipt)));
+                let work = Box::pin(run_pipeline(asked, route, request));
                 work.instrument(span).await
             }
         }
@@ -74,12 +68,12 @@ impl Inference {
 
     async fn run_model(
         &self,
-        asked: &Asked<'_>,
+        asked: &mut Asked<'_>,
         model: Model<'_>,
-        (request, receipt): (&mut InferRequest, &mut Receipt),
+        request: &mut InferRequest,
     ) -> Result<Ran, Problem> {
         let Model { name, state, served } = model;
-        let (tenant, own) = asked.caller.tenant()?;
+        let NamedTenant { name: tenant, tenant: own } = asked.caller.tenant()?;
         let inputs = self.inputs(served, asked.caller, request).await?;
         let known = served.lane.info().outputs.iter().map(|info| &*info.name);
         check_outputs(name.as_str(), known, request)?;
@@ -89,13 +83,13 @@ impl Inference {
             priority: given_priority(request),
             timeout: request.timeout,
             inputs,
-            arrived: receipt.record().arrived,
+            arrived: asked.receipt.record().arrived,
             deadline: asked.deadline,
         };
         let lane = served.lane.clone();
-        let work = ModelWork { lane, submission, receipt: receipt.take() };
-        let ModelAnswer { outcome, receipt: returned } = work.run().await;
-        *receipt = returned;
+        let work = ModelWork { lane, submission, receipt: asked.receipt.take() };
+        let ModelAnswer { outcome, receipt } = work.run().await;
+        *asked.receipt = receipt;
         if let Err(error) = &outcome
             && error.code() == ErrorCode::ModelFailed
         {
@@ -115,20 +109,20 @@ impl Inference {
 }
 
 async fn run_pipeline(
-    asked: &Asked<'_>,
+    asked: &mut Asked<'_>,
     route: &Arc<Route>,
-    (request, receipt): (&mut InferRequest, &mut Receipt),
+    request: &InferRequest,
 ) -> Result<Ran, Problem> {
-    let own = Deadline::at(receipt.record().arrived + route.limits.timeout);
+    let own = Deadline::at(asked.receipt.record().arrived + route.limits.timeout);
     let work = Work {
         route: route.clone(),
         request: plugin_request(route, request)?,
         deadline: own.min(asked.deadline),
         queueing: Queueing { priority: given_priority(request), timeout: request.timeout },
-        receipt: receipt.take(),
+        receipt: asked.receipt.take(),
     };
-    let PipelineAnswer { outcome, receipt: returned } = work.run().await;
-    *receipt = returned;
+    let PipelineAnswer { outcome, receipt } = work.run().await;
+    *asked.receipt = receipt;
     Ok(Ran { version: PIPELINE_VERSION, outputs: vec![output_of(outcome?)?] })
 }
 

@@ -12,7 +12,11 @@ use gristmill_transport::{INLINE_BYTES_MAX, Problem, body};
 use super::Inference;
 
 impl Inference {
-    /// The request's tensors, by the model's own names.
+    /// The request's tensors, with the model's own names. Large ones are made off the serving
+    /// threads.
+    ///
+    /// # Errors
+    /// An input is unknown to the model or is not a tensor, or the budget has no room.
     pub(super) async fn inputs(
         &self,
         served: &ServedModel,
@@ -57,8 +61,8 @@ impl Inference {
     }
 }
 
-/// An input's tensor. If its bytes must be copied for that, the copy counts in their place. For
-/// texts, the backend's copy of them counts, too.
+/// An input's tensor. If its bytes must be copied, the copy counts instead of them. The backend's
+/// copy of texts counts, too.
 fn made(
     input: &mut Input,
     budget: Option<&Arc<ByteBudget>>,

@@ -1,7 +1,8 @@
 //! `GET /v1/{tenant}`: a tenant's pipelines and the release that serves.
 
 use gristmill_core::Name;
-use gristmill_snapshot::{Pipeline, Tenant};
+use gristmill_serve::NamedTenant;
+use gristmill_snapshot::Pipeline;
 use gristmill_transport::body::Answer;
 use serde::Serialize;
 
@@ -23,8 +24,9 @@ struct PipelineDocument<'a> {
     reason: Option<&'a str>,
 }
 
-/// The tenant's pipelines, by name.
-pub(super) fn describe(name: &Name, tenant: &Tenant, release: u64) -> Answer {
+/// The answer with the tenant's pipelines, sorted by name.
+pub(super) fn describe(named: NamedTenant<'_>, release: u64) -> Answer {
+    let NamedTenant { name, tenant } = named;
     let mut pipelines: Vec<_> = tenant.pipelines.iter().collect();
     pipelines.sort_unstable_by_key(|(name, _)| *name);
     let pipelines = pipelines.into_iter().map(|(name, pipeline)| match pipeline {

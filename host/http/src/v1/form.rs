@@ -1,8 +1,8 @@
 //! Forms: finding the parts of a multipart body.
 //!
-//! This module finds where parts begin and end, piece by piece, so that other tasks run in between:
-//! a body can be large, and none of it is copied. `multer` reads the headers of the parts, from a
-//! form with the same headers and empty parts.
+//! This module finds where parts begin and end. A body can be large, so it is searched in pieces
+//! between which other tasks run, and it is not copied. `multer` reads the headers of the parts: it
+//! gets a form with the same headers and empty parts.
 
 use std::ops::Range;
 
@@ -26,7 +26,10 @@ const PIECE_BYTES: usize = 64 << 10;
 
 const BLANK_LINE: &[u8] = b"\r\n\r\n";
 
-/// The parts of `body`, which is of this content type.
+/// Split a `body` of this content type into its parts.
+///
+/// # Errors
+/// The content type has no boundary, or the body is not such a form.
 pub(super) async fn split(content_type: &str, body: Bytes) -> Result<Vec<Part>, Problem> {
     let boundary = multer::parse_boundary(content_type).map_err(unreadable)?;
     let places = places(&body, &boundary).await?;
@@ -56,7 +59,7 @@ pub(super) async fn split(content_type: &str, body: Bytes) -> Result<Vec<Part>, 
 
 /// The position of a part in the body.
 struct Place {
-    /// From the end of the line's boundary on, the blank line included.
+    /// From the end of the boundary to the end of the blank line.
     header: Range<usize>,
     data: Range<usize>,
 }
@@ -64,7 +67,7 @@ struct Place {
 async fn places(body: &[u8], boundary: &str) -> Result<Vec<Place>, Problem> {
     let delimiter = format!("\r\n--{boundary}");
     let mut search = Search { body, delimiter: Finder::new(&delimiter), turns: Turns::default() };
-    // The first delimiter has no line end before it if it begins the body.
+    // At the body's beginning there is no line end before the delimiter.
     let first = &delimiter[2..];
     let mut next = match body.starts_with(first.as_bytes()) {
         true => first.len(),
@@ -87,7 +90,7 @@ async fn places(body: &[u8], boundary: &str) -> Result<Vec<Place>, Problem> {
     Ok(places)
 }
 
-/// Looks for the next delimiter of a form.
+/// A search for the delimiters of a form.
 struct Search<'a> {
     body: &'a [u8],
     delimiter: Finder<'a>,
@@ -127,7 +130,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn forms_come_apart() {
+    async fn forms_are_split_into_their_parts() {
         let form = "--b\r\ncontent-disposition: form-data; name=\"photo\"; filename=\"a.png\"\r\n\
                     content-type: image/png\r\n\r\nPNG\r\n\
                     --b\r\nContent-Disposition: form-data; name=\"note\"\r\n\r\n\r\n--b--\r\n";
@@ -144,10 +147,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_part_is_where_it_lies_in_the_body() {
+    async fn parts_are_not_copied() {
         let data: Vec<u8> = (0..300_000_u32).map(|index| (index % 251) as u8).collect();
         let head = b"--b\r\ncontent-disposition: form-data; name=\"photo\"\r\n\r\n";
-        // Its end lies across two pieces, one byte further each time.
+        // The delimiter crosses the boundary of two pieces, one byte further each time.
         for len in data.len() - 10..data.len() {
             let body = Bytes::from([head, &data[..len], b"\r\n--b--"].concat());
             let parts = split(TYPE, body.clone()).await.ok().unwrap();
@@ -157,7 +160,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_form_is_refused() {
+    async fn bodies_that_are_not_forms_are_refused() {
         let head = "--b\r\ncontent-disposition: form-data; name=\"x\"\r\n";
         let long = format!("{head}x: {}\r\n\r\n\r\n--b--", "y".repeat(HEADER_BYTES_MAX));
         for (body, why) in [

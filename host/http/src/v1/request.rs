@@ -12,6 +12,9 @@ use http::{HeaderMap, HeaderName};
 use super::form;
 
 /// The request for the preprocessor.
+///
+/// # Errors
+/// The body is said to be a form, but cannot be read as one.
 pub(super) async fn for_plugin(
     head: &Parts,
     body: Bytes,
@@ -36,7 +39,7 @@ pub(super) async fn for_plugin(
     })
 }
 
-/// The headers a plugin may see.
+/// The headers that a plugin may see.
 fn visible(headers: &HeaderMap) -> Vec<(String, String)> {
     let allowed = |name: &HeaderName| {
         let name = name.as_str();

@@ -1,9 +1,9 @@
 //! A plugin's response as a client sees it.
 //!
-//! A plugin names the headers. Only those pass that nothing between the host and the client acts
-//! upon: proxies obey `x-accel-redirect`, `x-sendfile` and others, and more may come. A plugin's
-//! own headers begin with `x-plugin-`. All of a response is bounded, and counts against its
-//! tenant's budget until it is sent.
+//! A plugin may set headers, but only a few names pass. Proxies act upon `x-accel-redirect`,
+//! `x-sendfile` and others, and no list of those is complete. A plugin's own headers begin with
+//! `x-plugin-`. All of a response is bounded, and counts against its tenant's budget until it is
+//! sent.
 
 use std::sync::Arc;
 
@@ -15,16 +15,18 @@ use gristmill_transport::body::{Answer, ResponseBody};
 use http::header::CONTENT_TYPE;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 
-/// The most headers that a response may have, those that do not pass included.
+/// The most headers of a response. Those that do not pass count, too.
 const HEADERS_MAX: usize = 64;
 
-/// The most bytes of one header, and of all of them, names and values taken together.
+/// The most bytes of one header, with its name.
 const HEADER_BYTES_MAX: usize = 8 << 10;
+
+/// The most bytes of all headers, with their names.
 const HEADERS_BYTES_MAX: usize = 16 << 10;
 
 const CONTENT_TYPE_BYTES_MAX: usize = 256;
 
-/// The headers that pass, beside those with [`OWN_PREFIX`].
+/// The headers that pass, besides those with [`OWN_PREFIX`].
 const PASSED: [&str; 7] = [
     "cache-control",
     "content-disposition",
@@ -168,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn only_headers_pass_that_nothing_acts_upon() {
+    fn headers_that_proxies_act_upon_do_not_pass() {
         let given = [
             ("Cache-Control", "no-store"),
             ("ETag", "\"1\""),
@@ -203,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_a_bound_is_named_with_it() {
+    fn an_error_names_the_exceeded_bound() {
         let long = "v".repeat(9000);
         let many: Vec<_> =
             (0..65).map(|index| (format!("x-plugin-{index}"), String::new())).collect();

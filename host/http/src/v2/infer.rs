@@ -1,14 +1,13 @@
 //! An inference over HTTP: from the request's body to the answer's body.
 
 use bytes::Bytes;
-use gristmill_core::{Dtype, ErrorCode, HeldBytes, Receipt};
+use gristmill_core::{Dtype, ErrorCode, HeldBytes};
 use gristmill_oip::{InferRequest, InferResponse, Input, Output, Room, Written};
-use gristmill_serve::{Caller, Target};
+use gristmill_serve::{Caller, NamedModel, Target};
 use gristmill_transport::body::{self, Answer, ReadPlan, ResponseBody};
 use gristmill_transport::{Encoding, INLINE_BYTES_MAX, Problem};
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
-use hyper::body::Incoming;
 
 use crate::call::Call;
 use crate::inference::{Asked, Encoded, Inference, Ran, models};
@@ -21,21 +20,21 @@ const COMPRESSED_BYTES_MIN: usize = 1 << 10;
 /// Bytes around the text of a pipeline's request.
 const ENVELOPE_BYTES: usize = 4 << 10;
 
-/// Run the requested model or pipeline, and note the request's bytes, rows and times in the
-/// receipt.
+/// Run a model or a pipeline.
 pub(super) async fn infer(
     inference: &Inference,
-    asked: &Asked<'_>,
+    caller: Caller<'_>,
+    model: NamedModel<'_>,
     call: Call<'_>,
-    (body, receipt): (&mut Incoming, &mut Receipt),
 ) -> Result<Answer, Problem> {
-    let head = call.head;
-    let budget = &asked.caller.tenant()?.1.quota.bytes;
-    let target = asked.target(call.snapshot)?;
+    let Call { snapshot, head, body, id, receipt } = call;
+    let budget = &caller.tenant()?.tenant.quota.bytes;
+    let target = caller.find(snapshot, model)?.served()?;
     let header_len = header_length(&head.headers)?;
+    let deadline = inference.deadline(receipt.record().arrived);
     let plan = ReadPlan {
         bytes: bytes_max(inference, &target),
-        deadline: asked.deadline,
+        deadline,
         budget: Some(budget),
         aligned_at: header_len.unwrap_or_default(),
         pool: inference.pool(),
@@ -43,7 +42,7 @@ pub(super) async fn infer(
     let limit = plan.bytes;
     let body = body::read(body, plan).await?;
     receipt.note().request_bytes = body.len();
-    let encoded = Encoded { body, limit, tenant: asked.caller.name(), budget: Some(budget) };
+    let encoded = Encoded { body, limit, tenant: caller.name(), budget: Some(budget) };
     let body = inference.decoded(&head.headers, encoded).await?;
     let mut request = match header_len {
         Some(0) => {
@@ -55,20 +54,21 @@ pub(super) async fn infer(
             }
             request
         }
-        header_len => parsed(inference, asked.caller, body, header_len).await?,
+        header_len => parsed(inference, caller, body, header_len).await?,
     };
-    let Ran { version, outputs } = inference.run(asked, &target, (&mut request, receipt)).await?;
-    let done = Done { version, outputs, request };
-    let written = written(inference, asked, done).await?;
-    encoded_answer(inference, &head.headers, asked.caller, written).await
+    let mut asked = Asked { caller, target, id, deadline, receipt };
+    let Ran { version, outputs } = inference.run(&mut asked, &mut request).await?;
+    let done = Done { model: model.name, version, outputs, request };
+    let written = written(inference, caller, done).await?;
+    encoded_answer(inference, &head.headers, caller, written).await
 }
 
-/// The most bytes of a request for this model.
+/// The most bytes of a request for this target.
 fn bytes_max(inference: &Inference, target: &Target<'_>) -> usize {
     let most = inference.message_bytes_max();
     match target {
         Target::Model { .. } => most,
-        // A text in JSON may be longer than itself.
+        // JSON may make a text longer.
         Target::Pipeline { route, .. } => {
             most.min(route.limits.body_bytes.saturating_mul(2).saturating_add(ENVELOPE_BYTES))
         }
@@ -97,7 +97,8 @@ fn raw_request(target: &Target<'_>, body: Bytes) -> Result<InferRequest, Problem
     })
 }
 
-/// The request in `body`. Its first `header_len` bytes are JSON; without a length, all of it is.
+/// The request in `body`. Its first `header_len` bytes are JSON. Without a length, all of it is
+/// JSON.
 async fn parsed(
     inference: &Inference,
     caller: Caller<'_>,
@@ -118,36 +119,42 @@ async fn parsed(
 }
 
 /// The outputs of a request, before its answer is written.
-struct Done {
+struct Done<'a> {
+    /// The model's name, as the request gave it.
+    model: &'a str,
     version: u64,
     outputs: Vec<Output>,
     request: InferRequest,
 }
 
-/// An answer that was written, and the budget's bytes that its JSON holds.
+/// An answer that was written, and the bytes of the budget that its JSON holds.
 struct Counted {
     written: Written,
     held: Option<HeldBytes>,
 }
 
 /// Write the answer's body. JSON counts while it is written; afterwards the body counts by itself.
-async fn written(inference: &Inference, asked: &Asked<'_>, done: Done) -> Result<Counted, Problem> {
-    let held = asked.caller.budget().map(|budget| budget.hold(0));
-    let Done { version, outputs, request } = done;
+async fn written(
+    inference: &Inference,
+    caller: Caller<'_>,
+    done: Done<'_>,
+) -> Result<Counted, Problem> {
+    let held = caller.budget().map(|budget| budget.hold(0));
+    let Done { model, version, outputs, request } = done;
     let id = request.id.as_deref();
-    let response = InferResponse { model_name: asked.model, model_version: version, id, outputs };
+    let response = InferResponse { model_name: model, model_version: version, id, outputs };
     if response.json_bytes(&request) <= INLINE_BYTES_MAX {
         let written = response.write(&request, held.as_ref())?;
         return Ok(Counted { written, held });
     }
-    let (model, outputs) = (asked.model.to_owned(), response.outputs);
+    let (model, outputs) = (model.to_owned(), response.outputs);
     let write = move || {
         let id = request.id.as_deref();
         let response = InferResponse { model_name: &model, model_version: version, id, outputs };
         let written = response.write(&request, held.as_ref())?;
         Ok::<_, Problem>(Counted { written, held })
     };
-    inference.offload().run(asked.caller.name(), write).await?
+    inference.offload().run(caller.name(), write).await?
 }
 
 /// The answer, compressed if the client accepts that and the body is large enough.

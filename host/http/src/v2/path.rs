@@ -1,8 +1,9 @@
 //! Paths below `/v2`.
 
+use gristmill_serve::NamedModel;
 use gristmill_transport::Allowed;
 
-use crate::inference::NO_SHARED_MEMORY;
+use crate::inference::{NO_SHARED_MEMORY, RepositoryChange};
 
 /// The resource at a path below `/v2`.
 #[derive(Debug, PartialEq)]
@@ -26,21 +27,13 @@ pub(super) enum OpenPath {
 pub(super) enum CallerPath<'a> {
     Models,
     AllStatistics,
-    Metadata(Model<'a>),
-    Ready(Model<'a>),
-    Config(Model<'a>),
-    Statistics(Model<'a>),
-    Infer(Model<'a>),
+    Metadata(NamedModel<'a>),
+    Ready(NamedModel<'a>),
+    Config(NamedModel<'a>),
+    Statistics(NamedModel<'a>),
+    Infer(NamedModel<'a>),
     Index,
-    Load(&'a str),
-    Unload(&'a str),
-}
-
-/// A model and the requested version; empty if none is requested.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Model<'a> {
-    pub(super) name: &'a str,
-    pub(super) version: &'a str,
+    Change(RepositoryChange<'a>),
 }
 
 /// The resource at these segments of a path, and the methods that it takes.
@@ -58,18 +51,22 @@ pub(super) fn path_of<'a>(segments: &[&'a str]) -> Option<(Allowed, Path<'a>)> {
         ["models"] => (Allowed::Get, CallerPath::Models),
         ["models", "stats"] => (Allowed::Get, CallerPath::AllStatistics),
         ["models", name, "versions", version, rest @ ..] => {
-            of_model(Model { name, version }, rest)?
+            of_model(NamedModel { name, version }, rest)?
         }
-        ["models", name, rest @ ..] => of_model(Model { name, version: "" }, rest)?,
+        ["models", name, rest @ ..] => of_model(NamedModel { name, version: "" }, rest)?,
         ["repository", "index"] => (Allowed::Post, CallerPath::Index),
-        ["repository", "models", name, "load"] => (Allowed::Post, CallerPath::Load(name)),
-        ["repository", "models", name, "unload"] => (Allowed::Post, CallerPath::Unload(name)),
+        ["repository", "models", name, "load"] => {
+            (Allowed::Post, CallerPath::Change(RepositoryChange::Load(name)))
+        }
+        ["repository", "models", name, "unload"] => {
+            (Allowed::Post, CallerPath::Change(RepositoryChange::Unload(name)))
+        }
         _ => return None,
     };
     Some((allowed, Path::Caller(path)))
 }
 
-fn of_model<'a>(model: Model<'a>, rest: &[&'a str]) -> Option<(Allowed, CallerPath<'a>)> {
+fn of_model<'a>(model: NamedModel<'a>, rest: &[&'a str]) -> Option<(Allowed, CallerPath<'a>)> {
     Some(match rest {
         [] => (Allowed::Get, CallerPath::Metadata(model)),
         ["ready"] => (Allowed::Get, CallerPath::Ready(model)),
@@ -82,17 +79,19 @@ fn of_model<'a>(model: Model<'a>, rest: &[&'a str]) -> Option<(Allowed, CallerPa
 
 #[cfg(test)]
 mod tests {
+    use gristmill_serve::NamedModel;
     use gristmill_transport::Allowed;
 
-    use super::{CallerPath, Model, OpenPath, Path, path_of};
-    use crate::inference::NO_SHARED_MEMORY;
+    use super::{CallerPath, OpenPath, Path, path_of};
+    use crate::inference::{NO_SHARED_MEMORY, RepositoryChange};
 
     #[test]
     fn paths_lead_where_the_protocol_says() {
         let (get, post) = (Allowed::Get, Allowed::Post);
-        let model = |name, version| Model { name, version };
+        let model = |name, version| NamedModel { name, version };
         let open = |path| Some((Allowed::Get, Path::Open(path)));
         let caller = |allowed: Allowed, path| Some((allowed, Path::Caller(path)));
+        let change = |change| caller(post, CallerPath::Change(change));
         let no_regions =
             |allowed: Allowed| Some((allowed, Path::Open(OpenPath::Unsupported(NO_SHARED_MEMORY))));
         for (path, expected) in [
@@ -113,8 +112,8 @@ mod tests {
             ("models/m/stats", caller(get, CallerPath::Statistics(model("m", "")))),
             ("models/stats/infer", caller(post, CallerPath::Infer(model("stats", "")))),
             ("repository/index", caller(post, CallerPath::Index)),
-            ("repository/models/m/load", caller(post, CallerPath::Load("m"))),
-            ("repository/models/m/unload", caller(post, CallerPath::Unload("m"))),
+            ("repository/models/m/load", change(RepositoryChange::Load("m"))),
+            ("repository/models/m/unload", change(RepositoryChange::Unload("m"))),
             ("repository/models/m", None),
             ("systemsharedmemory/status", no_regions(get)),
             ("cudasharedmemory/region/r/register", no_regions(post)),

@@ -1,5 +1,5 @@
-//! Bodies of inference requests: whatever the bytes, reading them ends, and what is read is written
-//! back.
+//! Bodies of inference requests: reading any bytes ends, and a request that was read can be written
+//! back as an answer.
 //!
 //! `cargo fuzz run request --fuzz-dir host/oip/fuzz`, with a nightly Rust or `RUSTC_BOOTSTRAP=1`.
 //! The first two bytes are the JSON part's length; 65535 stands for none.

@@ -1,7 +1,7 @@
-//! gRPC messages, looked through before they are taken apart: how many parts they have, how long
-//! their names and shapes are. An empty part takes two bytes of a message, and hundreds of memory.
+//! Checking gRPC messages before they are decoded: the number of their parts, and the length of
+//! names and shapes. An empty part takes two bytes of a message, but hundreds of bytes of memory.
 //!
-//! Tensors' contents are not looked at: they stay as they came, as slices of the message.
+//! The contents of tensors are not checked here: they stay slices of the message.
 
 use bytes::Buf;
 use prost::Message;
@@ -22,6 +22,7 @@ const PARAMETERS_MAX: usize = 1024;
 /// The longest message of another kind than an inference request.
 const OTHER_BYTES_MAX: usize = 1 << 20;
 
+/// prost's codec, with a check of each message before it is decoded.
 #[derive(Debug, Default)]
 pub struct BoundedCodec<T, U>(ProstCodec<T, U>);
 
@@ -51,7 +52,7 @@ impl<U: Bounded + Message + Default> Decoder for BoundedDecoder<U> {
     type Error = Status;
 
     fn decode(&mut self, message: &mut DecodeBuf<'_>) -> Result<Option<U>, Status> {
-        // In one piece, as tonic has it.
+        // tonic keeps a message in one piece.
         if message.chunk().len() != message.remaining() {
             return Err(Status::internal("the message is in pieces"));
         }
@@ -60,9 +61,12 @@ impl<U: Bounded + Message + Default> Decoder for BoundedDecoder<U> {
     }
 }
 
-/// A message that can be looked through before it is taken apart.
+/// A message that can be checked before it is decoded.
 pub trait Bounded {
-    /// An error where it cannot be read, or would become much more than it is.
+    /// Check the bytes of a message.
+    ///
+    /// # Errors
+    /// They cannot be read, or would take much more memory when they are decoded.
     fn check(message: &[u8]) -> Result<(), String> {
         if message.len() > OTHER_BYTES_MAX {
             let len = message.len();
@@ -93,7 +97,7 @@ mod request {
     pub(super) const RAW_INPUT_CONTENTS: u32 = 7;
 }
 
-/// Field numbers of one of its inputs; its outputs have their name and, with 2, their parameters.
+/// Field numbers of one of its inputs.
 mod input {
     pub(super) const NAME: u32 = 1;
     pub(super) const DATATYPE: u32 = 2;
@@ -101,6 +105,7 @@ mod input {
     pub(super) const PARAMETERS: u32 = 4;
 }
 
+/// The field number of an output's parameters.
 const OUTPUT_PARAMETERS: u32 = 2;
 
 impl Bounded for proto::ModelInferRequest {
@@ -126,7 +131,7 @@ impl Bounded for proto::ModelInferRequest {
     }
 }
 
-/// What a message has of everything.
+/// The counts of a message's parts.
 #[derive(Default)]
 struct Counts {
     fields: usize,
@@ -142,7 +147,7 @@ impl Counts {
         Err(format!("the message has more than {FIELDS_MAX} fields"))
     }
 
-    /// A parameter: its name and its value, of which the last ones count.
+    /// Count a parameter, and check its name and its value.
     fn parameter(&mut self, entry: &[u8]) -> Result<(), String> {
         self.parameters += 1;
         if self.parameters > PARAMETERS_MAX {
@@ -192,7 +197,7 @@ fn one_more(count: &mut usize, what: &str) -> Result<(), String> {
     Err(format!("the message has more than {TENSORS_MAX} {what}"))
 }
 
-/// A name, an id, or a parameter's value, which has a few bytes around its text.
+/// Check a name, an id, or a parameter. A parameter has a few bytes around its text.
 fn text(part: &[u8]) -> Result<(), String> {
     if part.len() <= TEXT_BYTES_MAX + 8 {
         return Ok(());
@@ -201,7 +206,7 @@ fn text(part: &[u8]) -> Result<(), String> {
     Err(format!("a name, id or parameter has {len} bytes: the limit is {TEXT_BYTES_MAX}"))
 }
 
-/// How many numbers `packed` holds, counted to `most`: each ends with a byte below 128.
+/// The number of varints in `packed`, but at most `most`. Each ends with a byte below 128.
 fn varints(packed: &[u8], most: usize) -> usize {
     packed.iter().filter(|byte| **byte < 0x80).take(most).count()
 }
@@ -212,14 +217,21 @@ fn each(
     mut look: impl FnMut(u32, &[u8]) -> Result<(), String>,
 ) -> Result<(), String> {
     for field in Fields::of(message) {
-        let (number, _, part) = field.ok_or("the message cannot be read")?;
-        look(number, part)?;
+        let Field { number, content, .. } = field.ok_or("the message cannot be read")?;
+        look(number, content)?;
     }
     Ok(())
 }
 
-/// The fields of a message: number, kind, and what is in them; none for one that cannot be read,
-/// which is the last. Groups, which are no part of this protocol, cannot.
+/// One field of a message.
+pub(super) struct Field<'a> {
+    pub(super) number: u32,
+    pub(super) wire_type: WireType,
+    pub(super) content: &'a [u8],
+}
+
+/// The fields of a message. If one cannot be read, None takes its place, and the iteration ends.
+/// Groups cannot be read: this protocol does not have them.
 pub(super) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -227,28 +239,28 @@ impl<'a> Fields<'a> {
         Self(message)
     }
 
-    fn read(&mut self) -> Option<(u32, WireType, &'a [u8])> {
-        let (field, wire_type) = decode_key(&mut self.0).ok()?;
+    fn read(&mut self) -> Option<Field<'a>> {
+        let (number, wire_type) = decode_key(&mut self.0).ok()?;
         let len = match wire_type {
             WireType::Varint => {
                 let before = self.0;
                 decode_varint(&mut self.0).ok()?;
                 let len = before.len() - self.0.len();
-                return Some((field, wire_type, &before[..len]));
+                return Some(Field { number, wire_type, content: &before[..len] });
             }
             WireType::SixtyFourBit => 8,
             WireType::ThirtyTwoBit => 4,
             WireType::LengthDelimited => usize::try_from(decode_varint(&mut self.0).ok()?).ok()?,
             WireType::StartGroup | WireType::EndGroup => return None,
         };
-        let (part, rest) = self.0.split_at_checked(len)?;
+        let (content, rest) = self.0.split_at_checked(len)?;
         self.0 = rest;
-        Some((field, wire_type, part))
+        Some(Field { number, wire_type, content })
     }
 }
 
 impl<'a> Iterator for Fields<'a> {
-    type Item = Option<(u32, WireType, &'a [u8])>;
+    type Item = Option<Field<'a>>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.0.is_empty() {

@@ -1,12 +1,12 @@
-//! Typed contents: an `InferTensorContents` as it came, read into a tensor's elements. They are
-//! counted first, so that nothing is made that the tensor's shape does not ask for, or that its
+//! Typed contents: reading the bytes of an `InferTensorContents` into a tensor's elements. They are
+//! counted first. So no memory is taken for elements that the shape does not need, or that the
 //! tenant has no room for.
 
 use bytes::Bytes;
 use gristmill_core::{Dtype, TEXT_LENGTH_BYTES, push_text};
 use prost::encoding::{WireType, decode_varint};
 
-use super::codec::Fields;
+use super::codec::{Field, Fields};
 use crate::{ParseError, Room};
 
 /// An input with typed contents.
@@ -14,20 +14,26 @@ pub(super) struct Typed<'a> {
     pub(super) name: &'a str,
     pub(super) datatype: Dtype,
     pub(super) shape: &'a [usize],
-    /// An `InferTensorContents`.
+    /// The bytes of an `InferTensorContents`.
     pub(super) contents: &'a [u8],
 }
 
-/// How the elements of a datatype come.
+/// The encoding of a datatype's elements.
 #[derive(Clone, Copy)]
 enum Kind {
     Varints,
-    /// Each of so many bytes, as a tensor has them.
+    /// Each has so many bytes, the same as in a tensor.
     Fixed(usize),
     Texts,
 }
 
-/// The field of an `InferTensorContents` where elements of a datatype are.
+/// The number of the elements, and the bytes that they take in a tensor.
+struct Measured {
+    count: usize,
+    bytes: usize,
+}
+
+/// The field of an `InferTensorContents` that has the elements of a datatype, and their encoding.
 fn field_of(datatype: Dtype) -> Option<(u32, Kind)> {
     Some(match datatype {
         Dtype::Bool => (1, Kind::Varints),
@@ -43,13 +49,17 @@ fn field_of(datatype: Dtype) -> Option<(u32, Kind)> {
 }
 
 impl Typed<'_> {
-    /// The elements, as a raw tensor has them.
+    /// Read the elements into the bytes of a raw tensor.
+    ///
+    /// # Errors
+    /// The contents cannot be read, an element is not of the datatype, there are more or fewer
+    /// elements than the shape needs, or there is no room.
     pub(super) fn read(&self, room: &Room<'_>) -> Result<Bytes, ParseError> {
         let &Self { name, datatype, shape, .. } = self;
         let Some((field, kind)) = field_of(datatype) else {
             return Err(ParseError::BinaryOnly { name: name.into(), datatype });
         };
-        let (count, bytes) = self.measure(field, kind)?;
+        let Measured { count, bytes } = self.measure(field, kind)?;
         let expected = shape.iter().try_fold(1_usize, |product, size| product.checked_mul(*size));
         if expected != Some(count) {
             let (shape, expected) = (shape.to_vec(), expected.unwrap_or(usize::MAX));
@@ -57,12 +67,12 @@ impl Typed<'_> {
         }
         let mut reserved = room.reserve(name, bytes)?;
         for part in self.parts(field) {
-            let (wire_type, part) = part?;
+            let Field { wire_type, content, .. } = part?;
             match kind {
-                Kind::Varints => self.push_numbers(&mut reserved.bytes, part)?,
-                Kind::Fixed(_) => reserved.bytes.extend_from_slice(part),
+                Kind::Varints => self.push_numbers(&mut reserved.bytes, content)?,
+                Kind::Fixed(_) => reserved.bytes.extend_from_slice(content),
                 Kind::Texts if wire_type == WireType::LengthDelimited => {
-                    push_text(&mut reserved.bytes, part);
+                    push_text(&mut reserved.bytes, content);
                 }
                 Kind::Texts => return Err(self.wrong("an element is not a text".into())),
             }
@@ -70,11 +80,11 @@ impl Typed<'_> {
         Ok(reserved.into_bytes())
     }
 
-    /// How many elements there are, and how many bytes they will take.
-    fn measure(&self, field: u32, kind: Kind) -> Result<(usize, usize), ParseError> {
+    /// Measure the elements without reading them.
+    fn measure(&self, field: u32, kind: Kind) -> Result<Measured, ParseError> {
         let (mut count, mut bytes) = (0, 0);
         for part in self.parts(field) {
-            let (_, part) = part?;
+            let part = part?.content;
             match kind {
                 Kind::Varints => count += part.iter().filter(|byte| **byte < 0x80).count(),
                 Kind::Fixed(size) if part.len() % size != 0 => {
@@ -92,21 +102,21 @@ impl Typed<'_> {
             }
         }
         let bytes = self.datatype.size_bytes().map_or(bytes, |size| count.saturating_mul(size));
-        Ok((count, bytes))
+        Ok(Measured { count, bytes })
     }
 
-    /// The parts of one field: many elements packed, or one.
-    fn parts(&self, field: u32) -> impl Iterator<Item = Result<(WireType, &[u8]), ParseError>> {
+    /// The parts of the field with this number. Each has one element, or several that are packed.
+    fn parts(&self, number: u32) -> impl Iterator<Item = Result<Field<'_>, ParseError>> {
         let fields = Fields::of(self.contents);
         fields.filter_map(move |part| match part {
-            Some((number, wire_type, part)) => (number == field).then_some(Ok((wire_type, part))),
+            Some(part) => (part.number == number).then_some(Ok(part)),
             None => Some(Err(self.wrong("the contents cannot be read".into()))),
         })
     }
 
     fn push_numbers(&self, bytes: &mut Vec<u8>, mut packed: &[u8]) -> Result<(), ParseError> {
         macro_rules! push {
-            // As protobuf has them in 32 bits, and in how many a tensor has them.
+            // The type of a number in the message, and in the tensor.
             ($wire:ty, $type:ty) => {
                 while !packed.is_empty() {
                     let value = self.varint(&mut packed)? as $wire;
@@ -164,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_of_each_datatype_come_as_a_raw_tensor_has_them() {
+    fn elements_of_each_datatype_are_read_into_a_raw_tensor() {
         let contents = InferTensorContents {
             bool_contents: vec![true, false],
             int_contents: vec![-1, 100],
@@ -215,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_shape_does_not_ask_for_takes_no_room() {
+    fn elements_that_the_shape_does_not_need_take_no_room() {
         let contents = InferTensorContents { int_contents: vec![1; 10_000], ..Default::default() };
         let contents = contents.encode_to_vec();
         let budget = ByteBudget::new(50_000);

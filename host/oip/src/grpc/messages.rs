@@ -1,4 +1,4 @@
-//! gRPC's messages as the requests and answers that both encodings of the protocol have.
+//! Converting gRPC's messages from and to the requests and answers of both encodings.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::{
     no_shared_memory,
 };
 
-/// The bytes of typed contents, which have to be read one by one.
+/// The bytes of typed contents. Their elements have to be read one by one.
 pub fn typed_bytes(inputs: &[InferInputTensor]) -> usize {
     inputs.iter().map(|input| input.contents.len()).sum()
 }
@@ -22,7 +22,7 @@ pub fn typed_bytes(inputs: &[InferInputTensor]) -> usize {
 /// A parameter that is a number, if it is given.
 ///
 /// # Errors
-/// It is not a number of 0 or more.
+/// It is not a number, or it is below 0.
 pub fn number(
     parameters: &HashMap<String, InferParameter>,
     name: &str,
@@ -96,7 +96,7 @@ fn input_of(
     Ok(Input { name, datatype, shape, data })
 }
 
-/// An output as its description and its raw contents.
+/// An output's description and its raw contents.
 pub fn output_of(output: Output) -> (InferOutputTensor, Bytes) {
     let tensor = InferOutputTensor {
         name: output.name.to_string(),

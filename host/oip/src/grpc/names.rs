@@ -1,4 +1,4 @@
-//! Words of the protocol's enumerations in JSON, where gRPC has numbers.
+//! The protocol's enumerations, which are numbers in gRPC and words in JSON.
 
 use gristmill_core::Dtype;
 use serde::Serializer;
@@ -22,7 +22,7 @@ pub(super) fn timeout_action<S: Serializer>(value: &i32, serializer: S) -> Resul
     serializer.serialize_str(known.as_str_name())
 }
 
-/// An element type as model configurations have it.
+/// The element type's number in model configurations.
 pub fn configured(dtype: Dtype) -> DataType {
     match dtype {
         Dtype::Bool => DataType::TypeBool,

@@ -50,13 +50,13 @@ fn gate(open_tenant: Option<&str>) -> Gate {
 /// The tenant that the caller acts for, "operator", or the error.
 fn caller(gate: &Gate, key: Option<Key>, tenant: Option<&str>) -> Result<String, AccessError> {
     gate.caller(&snapshot(), key, tenant).map(|caller| match caller {
-        Caller::Tenant { name, .. } => name.to_string(),
+        Caller::Tenant(own) => own.name.to_string(),
         Caller::Operator => "operator".into(),
     })
 }
 
 #[test]
-fn a_key_says_who_calls() {
+fn a_key_determines_the_caller() {
     let gate = gate(Some("demo"));
     assert_eq!(caller(&gate, key(ACME), None), Ok("acme".into()));
     assert_eq!(caller(&gate, key(ACME), Some("acme")), Ok("acme".into()));
@@ -67,7 +67,7 @@ fn a_key_says_who_calls() {
 }
 
 #[test]
-fn without_a_key_nobody_calls_unless_there_is_an_open_tenant() {
+fn a_call_without_a_key_needs_an_open_tenant() {
     assert_eq!(caller(&gate(None), None, None), Err(AccessError::KeyNeeded));
     assert_eq!(caller(&gate(Some("gone")), None, None), Err(AccessError::NoTenant("gone".into())));
     let basic = Some(Key { digest: Digest::from_bytes(OPEN), is_bearer: false });
@@ -90,8 +90,11 @@ fn the_operator_runs_nothing_and_tenants_operate_nothing() {
     let (snapshot, gate) = (snapshot(), gate(None));
     let operator = gate.caller(&snapshot, key(ADMIN), None).unwrap();
     assert!(operator.operates().is_ok() && operator.budget().is_none());
+    assert!(operator.owned().get().operates().is_ok());
     assert_eq!(operator.tenant().err(), Some(AccessError::OperatorRunsNothing));
     let acme = gate.caller(&snapshot, key(ACME), None).unwrap();
     assert!(acme.tenant().is_ok());
+    let owned = acme.owned();
+    assert_eq!(owned.get().name().map(Name::as_str), Some("acme"));
     assert_eq!(acme.operates(), Err(AccessError::OperatorOnly));
 }

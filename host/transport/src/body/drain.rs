@@ -1,4 +1,4 @@
-//! Reading the rest of a body that its handler did not want.
+//! Reading the rest of a body that its handler did not read.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use hyper::body::{Body, Incoming};
 
 use super::read::next;
 
-/// How many bytes of an unread body are drained, and for how long, so that the connection can be
-/// reused.
+/// The most bytes of an unread body that are read so that the connection can be reused, and the
+/// longest time for it.
 const DRAINED_BYTES_MAX: usize = 64 << 10;
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -22,7 +22,7 @@ pub async fn drain(body: &mut Incoming) -> bool {
         while read <= DRAINED_BYTES_MAX {
             match next(body, None).await {
                 Ok(Some(data)) => read += data.len(),
-                // A chunked body has no length: its end is the only sign.
+                // A body of known length may end early; a chunked one has no length.
                 Ok(None) => return body.size_hint().exact().is_none_or(|left| left == 0),
                 Err(_) => return false,
             }

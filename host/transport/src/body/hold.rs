@@ -1,4 +1,4 @@
-//! Bytes that count against a tenant's budget for as long as they are in memory.
+//! Bytes that count against a tenant's budget while they are in memory.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use gristmill_core::{ByteBudget, HeldBytes, OverBudget};
 /// Fewer bytes than this do not count against a budget.
 pub(super) const HELD_BYTES_MIN: usize = 4 << 10;
 
-/// Count `bytes` more as held, if they count against a budget.
+/// Count `bytes` more in `held`. Without it, nothing is counted.
 ///
 /// # Errors
 /// The budget has no room for them.
@@ -16,14 +16,14 @@ pub fn count(held: Option<&HeldBytes>, bytes: usize) -> Result<(), OverBudget> {
     held.map_or(Ok(()), |held| held.try_add(bytes))
 }
 
-/// Bytes of an answer that count against `budget` until they are dropped. A client that reads
-/// slowly keeps them long.
+/// The bytes of an answer, counted against `budget` until they are dropped. A client that reads
+/// slowly keeps them for long.
 pub fn held(bytes: Bytes, budget: &Arc<ByteBudget>) -> Bytes {
     let held = (bytes.len() >= HELD_BYTES_MIN).then(|| budget.hold(bytes.len()));
     with_held(bytes, held)
 }
 
-/// Bytes of a request that count against `budget` until they are dropped.
+/// The bytes of a request, counted against `budget` until they are dropped.
 ///
 /// # Errors
 /// The budget has no room for them.
@@ -32,7 +32,7 @@ pub fn try_held(bytes: Bytes, budget: &Arc<ByteBudget>) -> Result<Bytes, OverBud
     Ok(with_held(bytes, held))
 }
 
-/// Reserve `bytes` that will be made. None if they are too few to count.
+/// Count `bytes` before they are made. None if they are too few to count.
 ///
 /// # Errors
 /// The budget has no room for them.
@@ -48,7 +48,8 @@ pub fn try_reserved(
     Ok(Some(held))
 }
 
-/// Bytes that stay `held` until they are dropped, if they are enough to count.
+/// The bytes, joined with `held`, which is dropped together with them. If they are too few to
+/// count, it is dropped at once.
 pub fn with_held(bytes: Bytes, held: Option<HeldBytes>) -> Bytes {
     match held {
         Some(held) if bytes.len() >= HELD_BYTES_MIN => held.attach_to(bytes),

@@ -6,12 +6,12 @@ use gristmill_core::{BufferPool, ByteBudget, Deadline};
 
 /// Bounds on reading a body, and the memory for it.
 pub struct ReadPlan<'a> {
-    /// The most bytes of it.
+    /// The most bytes of the body.
     pub bytes: usize,
     pub deadline: Deadline,
-    /// Its bytes count against this budget until the body is dropped.
+    /// The budget that the bytes count against until the body is dropped.
     pub budget: Option<&'a Arc<ByteBudget>>,
-    /// The offset in the body at which its tensors begin. This byte is aligned in memory.
+    /// The offset in the body at which its tensors begin. The byte there is aligned in memory.
     pub aligned_at: usize,
     /// The memory for a large body of known length.
     pub pool: &'a BufferPool,

@@ -17,8 +17,8 @@ use crate::problem::Problem;
 
 /// Read a whole body.
 ///
-/// A body whose Content-Length is over the limit is refused unread; any other is refused at the
-/// byte that exceeds it.
+/// If the Content-Length is over the limit, the body is refused unread. Otherwise it is refused at
+/// the byte that exceeds the limit.
 ///
 /// # Errors
 /// `body_too_large`, `request_timeout` at the deadline, `tenant_busy` if the budget is used up, and
@@ -56,8 +56,8 @@ fn unreadable(error: &hyper::Error) -> Problem {
     Problem::new(ErrorCode::InvalidRequest, detail)
 }
 
-/// The body's bytes: a short body as it was read, if one read brought it; any other is copied
-/// together once. None if the body is over the limit.
+/// The body's bytes. A short body that came in one read is not copied; any other is copied once.
+/// None if the body is over the limit.
 async fn collect(
     body: &mut Incoming,
     plan: &ReadPlan<'_>,
@@ -65,7 +65,8 @@ async fn collect(
 ) -> Result<Option<Bytes>, Problem> {
     let expected = body.size_hint().exact().map(|bytes| bytes as usize);
     let Some(first) = next(body, held).await? else { return Ok(Some(Bytes::new())) };
-    // A longer one would keep all of hyper's read buffer, which may be larger than itself.
+    // A longer body is copied: it would keep hyper's read buffer, which may be larger than the
+    // body.
     if expected == Some(first.len()) && first.len() < POOLED_BYTES_MIN {
         return Ok(Some(first));
     }
@@ -77,7 +78,7 @@ async fn collect(
         if len > plan.bytes {
             return Ok(None);
         }
-        // A client that sent so much will send the rest.
+        // A client that sent this much will probably send the rest.
         let capacity = expected.unwrap_or(0).max(len * 2).min(plan.bytes);
         if !whole.push(&chunk, capacity) {
             let detail = "the body is longer than its Content-Length";

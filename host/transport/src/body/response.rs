@@ -16,12 +16,12 @@ use super::hold::{HELD_BYTES_MIN, held};
 /// An answer of the data plane.
 pub type Answer = Response<ResponseBody>;
 
-/// A body in parts. Each is sent from the memory where it lies.
+/// A body in parts. They are sent without being copied together.
 #[derive(Debug, Default)]
 pub struct ResponseBody {
     first: Bytes,
     rest: VecDeque<Bytes>,
-    /// The bytes of the head of an answer without a body, which count until this is dropped.
+    /// Counts the bytes of the head, if the answer has no body that could count them.
     _head: Option<HeldBytes>,
 }
 
@@ -46,7 +46,7 @@ impl ResponseBody {
         Self { first: held(first, budget), rest: rest.collect(), _head }
     }
 
-    /// The same for a body in one part. The `head_bytes` that are sent before it count, too.
+    /// The same for a body in one part. The `head_bytes` of its answer count, too.
     pub fn held_with_head(mut self, head_bytes: usize, budget: &Arc<ByteBudget>) -> Self {
         let bytes = self.first.len() + head_bytes;
         if bytes >= HELD_BYTES_MIN {

@@ -1,4 +1,4 @@
-//! The turns of a task that reads a large body.
+//! Taking turns: a task that reads a large body lets other tasks run in between.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -6,11 +6,11 @@ use std::task::{Context, Poll};
 
 use tokio::task::yield_now;
 
-/// After this many bytes of a body its task lets other tasks run. tokio itself does so only after
-/// 128 reads, which can be 32 MB, and never if another task reads the bytes from the socket.
+/// The bytes of one turn. tokio itself lets other tasks run only after 128 reads, which can be 32
+/// MB. It never does if another task reads the bytes from the socket.
 const TURN_BYTES_MAX: usize = 256 << 10;
 
-/// After this many turns the task also lets its thread look at its sockets.
+/// The number of turns after which the task also lets its thread look at its sockets.
 const TURNS_BETWEEN_SOCKETS: usize = 4;
 
 /// Counts the bytes that a task has read. After each turn, other tasks of its thread go on.
@@ -26,7 +26,7 @@ impl Turns {
         self.bytes += bytes;
     }
 
-    /// Ask before reading more: pending once if the turn is over.
+    /// To be polled before reading more. Pending once if the turn is over.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if self.bytes < TURN_BYTES_MAX {
             return Poll::Ready(());

@@ -1,11 +1,11 @@
-//! The memory in which a body is collected from several reads.
+//! The memory into which the reads of a body are copied.
 
 use bytes::{Bytes, BytesMut};
 use gristmill_core::{BufferMut, BufferPool, PromisedBytes};
 
 use super::plan::ReadPlan;
 
-/// The most memory that is reserved for a body before any of it has come.
+/// The most memory that is reserved for the rest of a body before it comes.
 const RESERVED_BYTES_MAX: usize = 8 << 20;
 
 /// A body of known length and at least this many bytes is collected in a pooled buffer.
@@ -16,15 +16,15 @@ const ALIGNMENT: usize = 64;
 
 /// A body that is being collected, with its tensors aligned.
 pub(super) enum Whole {
-    /// A large body of known length, in a pooled buffer that the tenant's budget promised.
+    /// A large body of known length, in a pooled buffer for which the tenant's budget has room.
     Pooled { buffer: BufferMut, padding: usize, _promised: PromisedBytes },
-    /// Any other body, in memory that grows with the bytes that come.
+    /// Any other body, in memory that grows as bytes come.
     Growing(Aligned),
 }
 
 impl Whole {
     /// Memory for a body whose first `first` bytes have come. `expected` is its length, if that is
-    /// known before its end: a chunked body has none, so it never goes into a buffer of fixed length.
+    /// known. The length of a chunked body is not: it never goes into a buffer of fixed length.
     pub(super) fn begin(plan: &ReadPlan<'_>, expected: Option<usize>, first: usize) -> Self {
         let padding = plan.aligned_at.wrapping_neg() % ALIGNMENT;
         let large = expected.filter(|expected| *expected >= POOLED_BYTES_MIN);
@@ -47,8 +47,8 @@ impl Whole {
         }
     }
 
-    /// Append `chunk`. Growing memory that has no room for it grows to `capacity` bytes. Returns
-    /// whether there was room.
+    /// Append `chunk`. If growing memory has no room for it, it grows to `capacity` bytes. Returns
+    /// false if a buffer of fixed length has no room.
     #[must_use]
     pub(super) fn push(&mut self, chunk: &[u8], capacity: usize) -> bool {
         match self {
@@ -74,11 +74,12 @@ impl Whole {
     }
 }
 
-/// A body in growing memory. One byte of it, at a given offset, is aligned.
+/// A body in growing memory.
 pub(super) struct Aligned {
     bytes: BytesMut,
-    /// Bytes before the body's own.
+    /// Unused bytes before the body's.
     padding: usize,
+    /// The offset in the body of the byte that is aligned.
     aligned_at: usize,
 }
 

@@ -19,13 +19,13 @@ use crate::{ListenerConfig, Protocol, Shutdown, serve};
 
 const LARGE: usize = POOLED_BYTES_MIN;
 
-/// An answer that no socket's buffers hold.
+/// The length of an answer that is larger than the sockets' buffers.
 const BIG: usize = 20 << 20;
 
 /// Where the JSON of a body would end and its tensors begin.
 const TENSORS_AT: usize = 137;
 
-/// A server that answers each request with how long its body was and what its bytes sum up to.
+/// A server that answers each request with the length and the sum of its body's bytes.
 struct Server {
     address: std::net::SocketAddr,
     shutdown: Shutdown,
@@ -45,7 +45,7 @@ enum Seen {
     Abandoned,
 }
 
-/// Says that a request was abandoned unless it is told otherwise.
+/// Tells the test, when it is dropped, that a request was abandoned.
 struct Watch(Option<mpsc::UnboundedSender<Seen>>);
 
 impl Drop for Watch {
@@ -93,7 +93,7 @@ async fn answer(
         "/refuse" => {
             seen.send(Seen::Refused).unwrap();
             let mut answer = text(StatusCode::FORBIDDEN, "no".into());
-            // As the planes do where they leave a body unread.
+            // As the planes do if they leave a body unread.
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             return answer;
         }
@@ -235,7 +235,7 @@ async fn requests_in_a_row_are_answered_in_a_row_however_large() {
 }
 
 #[tokio::test]
-async fn much_that_is_promised_and_not_sent_holds_nobody_up() {
+async fn long_bodies_that_are_not_sent_delay_no_other_request() {
     let server = Server::start().await;
     let promise = b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 16000000\r\n\r\nnot all of it";
     let mut waiting = Vec::new();
@@ -256,10 +256,10 @@ async fn much_that_is_promised_and_not_sent_holds_nobody_up() {
 }
 
 #[tokio::test]
-async fn what_is_left_of_a_refused_body_is_no_request() {
+async fn the_rest_of_a_refused_body_is_not_read_as_a_request() {
     let mut server = Server::start().await;
     let mut client = server.connect().await;
-    // More than the sockets' buffers hold: the client hears of it while it still sends.
+    // More than the sockets' buffers hold, so the client is refused while it is still sending.
     let smuggled = post("/", "", b"smuggled").repeat(120_000);
     client.write_all(&post("/refuse", "", &smuggled)).await.unwrap();
     assert_eq!(next(&mut client).await, (403, "no".into()));
@@ -312,7 +312,7 @@ async fn a_large_body_under_way_at_the_shutdown_is_read_and_answered() {
 }
 
 #[tokio::test]
-async fn what_hyper_answers_in_its_own_way_stays_with_it() {
+async fn hyper_handles_expectations_and_connection_options() {
     let server = Server::start().await;
     let body = content(200_000);
     let mut client = server.connect().await;
@@ -335,7 +335,7 @@ async fn an_answer_that_is_not_written_yet_is_written_before_the_next_body_is_re
     let server = Server::start().await;
     let (mut reading, mut writing) = server.connect().await.into_split();
     let body = content(500_000);
-    // The first answer is there before the end of its request's body is, which then is dropped.
+    // The first answer is made before all of its request's body has come; the rest is dropped.
     let first = post("/big", "", &content(12_000));
     let requests = [first, post("/", "", &body), post("/", "", b"small")].concat();
     let sending = tokio::spawn(async move {

@@ -7,7 +7,7 @@ use gristmill_transport::credentials;
 const ADMIN: &str = "the-admin-token-1234";
 
 fn tenant(document: Value) -> Result<TenantSpec, Vec<String>> {
-    let Value::Object(keys) = document else { panic!("{document} is no object") };
+    let Value::Object(keys) = document else { panic!("{document} is not an object") };
     let (spec, faults) = read(keys, credentials::digest(ADMIN));
     if faults.is_empty() { Ok(spec) } else { Err(faults.into_texts()) }
 }
@@ -53,7 +53,7 @@ fn keys_that_cannot_be_used_are_named_by_their_place() {
 }
 
 #[test]
-fn every_fault_is_named_and_none_that_follows() {
+fn every_fault_is_named_once() {
     let document = json!({
         "open": "yes", "weight": 0, "default_pipeline": "Main", "models": ["a", 5, "B"], "opne": 1,
     });

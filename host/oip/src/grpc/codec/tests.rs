@@ -20,7 +20,7 @@ fn refused(message: &[u8], expected: &str) {
 }
 
 #[test]
-fn a_message_at_every_bound_is_taken_apart() {
+fn a_message_at_every_bound_passes() {
     let parameter = InferParameter {
         parameter_choice: Some(ParameterChoice::StringParam("v".repeat(TEXT_BYTES_MAX))),
     };
@@ -43,7 +43,7 @@ fn a_message_at_every_bound_is_taken_apart() {
 }
 
 #[test]
-fn what_would_become_much_more_than_it_is_is_refused() {
+fn messages_that_would_take_too_much_memory_are_refused() {
     let dimension = [3 << 3, 1];
     for (input, expected) in [
         (field(3, &[1; DIMENSIONS_MAX + 1]), "a shape has more than 32 dimensions"),
@@ -68,7 +68,7 @@ fn what_would_become_much_more_than_it_is_is_refused() {
 }
 
 #[test]
-fn nothing_hides_behind_what_cannot_be_read() {
+fn a_message_with_an_unreadable_part_is_refused() {
     let (start, end) = (12 << 3 | 3, 12 << 3 | 4);
     let many = field(5, &[]).repeat(TENSORS_MAX + 1);
     // The decoder skips a group, with everything that follows it.
