@@ -167,7 +167,8 @@ impl Control {
     /// # Errors
     /// It is not there, or in use; or as for [`Self::release`].
     pub async fn delete(&self, change: Change, cascade: bool) -> Result<Published, ControlError> {
-        self.releases.run(Asked { cascade, ..Asked::of(vec![change]) }).await
+        let outcome = self.releases.run(Asked { cascade, ..Asked::of(vec![change]) }).await;
+        outcome.map_err(ControlError::logged)
     }
 
     /// Begin to receive a file of a plugin or a model.
@@ -175,7 +176,8 @@ impl Control {
     /// # Errors
     /// The store cannot be written to.
     pub async fn receive(&self) -> Result<Incoming, ControlError> {
-        Ok(self.store.receive().await?)
+        let incoming = self.store.receive().await;
+        incoming.map_err(|error| ControlError::from(error).logged())
     }
 
     /// Make a release of `changes`: all of them or none.
@@ -183,7 +185,7 @@ impl Control {
     /// # Errors
     /// A change is refused, or the log cannot be written.
     pub async fn release(&self, changes: Vec<Change>) -> Result<Published, ControlError> {
-        self.releases.run(Asked::of(changes)).await
+        self.releases.run(Asked::of(changes)).await.map_err(ControlError::logged)
     }
 }
 

@@ -6,7 +6,7 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
-use gristmill_core::{ErrorCode, Name};
+use gristmill_core::{ClientError, ErrorCode, Name};
 use gristmill_store::StoreError;
 
 use crate::fault::{Fault, Subject};
@@ -86,8 +86,20 @@ impl ControlError {
         Self::Model { name: name.to_string(), source: source.into() }
     }
 
-    /// The code by which clients tell errors apart.
-    pub fn code(&self) -> ErrorCode {
+    /// Log the sources, if the server itself failed: they name files of this host, and the client
+    /// is told the text only. Each method of [`Control`](crate::Control) has logged the error that
+    /// it returns.
+    #[must_use]
+    pub fn logged(self) -> Self {
+        if matches!(self.code(), ErrorCode::Internal | ErrorCode::InsufficientStorage) {
+            tracing::error!(error = ?self, "change failed");
+        }
+        self
+    }
+}
+
+impl ClientError for ControlError {
+    fn code(&self) -> ErrorCode {
         match self {
             Self::NotFound { .. } => ErrorCode::NotFound,
             Self::Invalid(_) => ErrorCode::Unprocessable,

@@ -39,7 +39,7 @@ impl Control {
         let upload = self.uploads.begin(file.digest()).await;
         let outcome = self.keep_model(model, file, force, &upload).await;
         self.uploads.end(upload).await;
-        outcome
+        outcome.map_err(ControlError::logged)
     }
 
     async fn keep_model(
@@ -86,7 +86,8 @@ impl Control {
         let Some(model) = self.desired().models.get(name).cloned() else {
             return Err(ControlError::not_found("model", name));
         };
-        let served = self.loaded(name, &Model { config: config.clone(), ..model.clone() }).await?;
+        let loaded = self.loaded(name, &Model { config: config.clone(), ..model.clone() }).await;
+        let served = loaded.map_err(ControlError::logged)?;
         let change = Change::PutModelConfig { model: name.clone(), config };
         let published = self.release(vec![change]).await?;
         Ok(PublishedModel { digest: model.digest, published, served })
@@ -98,10 +99,11 @@ impl Control {
     /// There is no such model, or it cannot be loaded; or as for [`Self::release`].
     pub async fn load_model(&self, name: &Name) -> Result<Published, ControlError> {
         let model = self.desired().models.get(name).cloned();
-        let _held = match model {
-            Some(model) => self.loaded(name, &Model { unloaded: false, ..model }).await?,
-            None => None,
+        let loaded = match model {
+            Some(model) => self.loaded(name, &Model { unloaded: false, ..model }).await,
+            None => Ok(None),
         };
+        let _held = loaded.map_err(ControlError::logged)?;
         self.release(vec![Change::LoadModel { model: name.clone() }]).await
     }
 

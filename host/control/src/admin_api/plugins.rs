@@ -28,7 +28,7 @@ impl Control {
         let change = Change::PutPlugin { tenant: tenant.clone(), plugin: plugin.clone(), digest };
         let outcome = self.keep_plugin(plugin, file, &upload, change).await;
         self.uploads.end(upload).await;
-        Ok((digest, outcome?))
+        Ok((digest, outcome.map_err(ControlError::logged)?))
     }
 
     async fn keep_plugin(
