@@ -36,7 +36,7 @@ struct Export {
     pace: Pace,
 }
 
-/// A compiled component, and what admission found in it.
+/// A compiled component, and the findings of its check.
 pub(crate) struct Compiled {
     pub(crate) component: Component,
     pub(crate) roles: Roles,

@@ -118,7 +118,7 @@ impl<'a> Simulation<'a> {
             at: now,
             deadline,
         };
-        let refused = match self.state.would_admit(&arrival) {
+        let refused = match self.state.would_take(&arrival) {
             Ok(()) => false,
             Err(SubmitError::TooBusy { .. }) => true,
             Err(other) => panic!("{other}"),
@@ -147,7 +147,7 @@ const ROUNDING: Duration = Duration::from_micros(10);
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
-    /// About 115,000 requests to a simulated server without noise. An admitted request is late by
+    /// About 115,000 requests to a simulated server without noise. A queued request is late by
     /// one batch at most, and a refused one would have been late. With several instances the
     /// estimate is wrong by a part of a batch either way, because it assumes that their batches end
     /// at even intervals.
@@ -175,7 +175,7 @@ proptest! {
         for ((deadline, refused), answered_at) in asked.into_iter().zip(&simulation.answered_at) {
             let late = answered_at.saturating_duration_since(deadline);
             let early = deadline.saturating_duration_since(*answered_at);
-            prop_assert!(refused || late <= batch + uneven, "admitted, {late:?} late");
+            prop_assert!(refused || late <= batch + uneven, "queued, {late:?} late");
             prop_assert!(!refused || early <= uneven, "refused, {early:?} early");
         }
     }
