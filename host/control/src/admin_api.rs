@@ -35,7 +35,7 @@ use crate::release::document::Faults;
 use crate::release::pipeline::PipelineDocument;
 use crate::release::tenant::TenantSpec;
 use crate::release_log::{ReleaseLog, Replayed};
-use crate::releases::{Asked, Published, Releases};
+use crate::releases::{ChangeRequest, Published, Releases};
 use crate::uploads::Uploads;
 
 /// The parts that [`Control`] works with.
@@ -167,7 +167,8 @@ impl Control {
     /// # Errors
     /// It is not there, or in use; or as for [`Self::release`].
     pub async fn delete(&self, change: Change, cascade: bool) -> Result<Published, ControlError> {
-        let outcome = self.releases.run(Asked { cascade, ..Asked::of(vec![change]) }).await;
+        let outcome =
+            self.releases.run(ChangeRequest { cascade, ..ChangeRequest::of(vec![change]) }).await;
         outcome.map_err(ControlError::logged)
     }
 
@@ -185,7 +186,7 @@ impl Control {
     /// # Errors
     /// A change is refused, or the log cannot be written.
     pub async fn release(&self, changes: Vec<Change>) -> Result<Published, ControlError> {
-        self.releases.run(Asked::of(changes)).await.map_err(ControlError::logged)
+        self.releases.run(ChangeRequest::of(changes)).await.map_err(ControlError::logged)
     }
 }
 

@@ -37,7 +37,7 @@ mod rewind;
 mod shutdown;
 mod stream;
 
-pub use accept::serve;
+pub use accept::{Listening, serve};
 pub use connections::Connections;
 pub use encoding::Encoding;
 pub use line_rate::LineRate;

@@ -10,7 +10,7 @@ use crate::error::ControlError;
 use crate::load::error::LoadError;
 use crate::release::change::Change;
 use crate::release::model_config::ModelConfig;
-use crate::releases::{Asked, Published};
+use crate::releases::{ChangeRequest, Published};
 use crate::uploads::Upload;
 
 /// A model that was put, or configured.
@@ -54,8 +54,9 @@ impl Control {
         // Loaded before the lock is taken: other changes need not wait for it.
         let served = self.with_content(model, digest).await?;
         let changes = vec![Change::PutModel { model: model.clone(), digest }];
-        let asked = Asked { force, _upload: Some(upload.clone()), ..Asked::of(changes) };
-        let published = self.releases.run(asked).await?;
+        let request =
+            ChangeRequest { force, _upload: Some(upload.clone()), ..ChangeRequest::of(changes) };
+        let published = self.releases.run(request).await?;
         // Unchanged content makes no release, so nothing has checked whether it still fails to
         // load.
         let serving = self.serving();

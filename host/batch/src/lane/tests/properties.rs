@@ -8,11 +8,11 @@ use gristmill_core::{BufferPool, Model, ModelError, Name, Tensor};
 use proptest::prelude::*;
 
 use super::{Lane, SubmitError, info, submission};
-use crate::LaneConfig;
 use crate::batch::Job;
 use crate::policy::{Entry, Size};
 use crate::state::{Arrival, LockedState, Simulated};
 use crate::ticket::ticket;
+use crate::{LaneConfig, LaneParts};
 
 /// Simulated instances whose time is exactly the learned one, and requests of one size for them.
 #[derive(Clone, Debug)]
@@ -159,7 +159,7 @@ proptest! {
         let instances = server.instances as u32;
         let models = (0..instances).map(|_| Box::new(NeverRuns) as Box<dyn Model>).collect();
         let config = LaneConfig::new(server.max_batch_size, 1 << 20);
-        let lane = Lane::new("simulated", info(), models, config, BufferPool::new(0)).unwrap();
+        let lane = Lane::new(LaneParts { name: "simulated", info: info(), instances: models, config, pool: BufferPool::new(0) }).unwrap();
         let mut simulation = Simulation::new(&lane, &server);
         let (batch, mut now) = (server.full_batch(), Instant::now());
         let mut asked = Vec::new();
@@ -204,7 +204,7 @@ proptest! {
         let pool = BufferPool::new(1 << 20);
         let models = (0..instances).map(|_| Box::new(Echo) as Box<dyn Model>).collect();
         let config = LaneConfig::new(max_batch_size, 1 << 20);
-        let lane = Lane::new("echo", info(), models, config, pool.clone()).unwrap();
+        let lane = Lane::new(LaneParts { name: "echo", info: info(), instances: models, config, pool: pool.clone() }).unwrap();
         let lane = Arc::new(lane);
         let tasks = sizes.into_iter().enumerate().map(|(id, rows)| {
             let sent: Vec<f32> = (0..rows).map(|row| (id * 1000 + row) as f32).collect();
