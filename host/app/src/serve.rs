@@ -136,7 +136,7 @@ async fn run_server(config: Arc<Config>, files: usize, log: Log) -> Result<Infal
         admin: bind("admin_listen", config.listeners.admin_listen).await?,
     };
     // The directory is held until the process has ended, because remaining work may still write.
-    std::mem::forget(data_dir::hold(&config.data.data_dir)?);
+    std::mem::forget(data_dir::lock(&config.data.data_dir)?);
     let as_json = config.logging.log_format == LogFormat::Json;
     let given = config.access.admin_token.as_ref().map(|token| token.0.as_str());
     let token = admin_token(given, &config.data.data_dir, as_json)?;

@@ -271,7 +271,7 @@ async fn a_request_is_counted_once_however_it_ends() {
     };
     assert_eq!((of("first"), of("a"), of("b")), ((1, 0), (1, 0), (0, 2)));
     assert_eq!((statistics.total.success, statistics.total.fail), (2, 2));
-    assert!(statistics.total.compute.infer > Duration::ZERO);
+    assert!(statistics.total.compute.run > Duration::ZERO);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
