@@ -15,6 +15,7 @@
 //! - shutdown stops accepting first, then waits for the requests under way.
 
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
 mod accept;
 mod answering;
