@@ -84,7 +84,7 @@ struct Question {
 
 /// The providers that loaded the model, or the reason why none did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Verdict {
+pub(crate) struct ProofReport {
     pub(crate) providers: Vec<ProviderName>,
     /// Why other providers did not.
     pub(crate) failed: Vec<String>,
@@ -98,7 +98,7 @@ pub(crate) struct Verdict {
 #[derive(Debug, Serialize, Deserialize)]
 struct Proof {
     subject: Subject,
-    answer: Verdict,
+    answer: ProofReport,
 }
 
 impl Prover {
@@ -112,7 +112,7 @@ impl Prover {
         digest: Digest,
         onnx: Bytes,
         config: &ModelConfig,
-    ) -> Result<Verdict, LoadError> {
+    ) -> Result<ProofReport, LoadError> {
         let subject = self.subject(digest, config);
         let file = self.file(&subject);
         if let Some(answer) = remembered(&file, &subject) {
@@ -142,7 +142,7 @@ impl Prover {
         digest: Digest,
         onnx: Bytes,
         config: &ModelConfig,
-    ) -> Result<Verdict, LoadError> {
+    ) -> Result<ProofReport, LoadError> {
         let library = self.backends.library().map(Path::to_owned);
         let question = Question { library, config: config.clone() };
         let job = Job {
@@ -220,7 +220,7 @@ impl Library {
 }
 
 /// The remembered answer. None if the file is damaged or has another subject.
-fn remembered(file: &Path, subject: &Subject) -> Option<Verdict> {
+fn remembered(file: &Path, subject: &Subject) -> Option<ProofReport> {
     let proof: Proof = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
     (proof.subject == *subject).then_some(proof.answer)
 }
@@ -246,14 +246,16 @@ pub fn prove_model(task: &Task, out: &mut impl Write) -> io::Result<()> {
     // The process itself has limits.
     let answer = match Backends::open(&search, BufferPool::new(0), usize::MAX) {
         Ok(backends) => match backends.prove(&task.file, &question.config.load_options()) {
-            Ok(proven) => Verdict {
+            Ok(proven) => ProofReport {
                 providers: proven.providers.into_iter().map(ProviderName::of).collect(),
                 failed: proven.failed,
-                ..Verdict::default()
+                ..ProofReport::default()
             },
-            Err(error) => Verdict { refused: Some(error.to_string()), ..Verdict::default() },
+            Err(error) => {
+                ProofReport { refused: Some(error.to_string()), ..ProofReport::default() }
+            }
         },
-        Err(error) => Verdict { host: Some(error.to_string()), ..Verdict::default() },
+        Err(error) => ProofReport { host: Some(error.to_string()), ..ProofReport::default() },
     };
     serde_json::to_writer(&mut *out, &answer)?;
     out.flush()
