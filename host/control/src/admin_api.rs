@@ -40,13 +40,17 @@ use crate::uploads::Uploads;
 
 /// The parts that [`Control`] works with.
 pub struct ControlParts {
+    /// The blobs and the release log.
     pub store: Arc<Store>,
+    /// Loads the plugins.
     pub sandbox: Arc<Sandbox>,
+    /// Load the models.
     pub backends: Arc<Backends>,
     /// The defaults of every pipeline's limits, and their upper bounds where memory is concerned.
     pub limits: PipelineLimits,
     /// Of one tenant's requests and answers under way.
     pub tenant_bytes_max: usize,
+    /// How models are proven before they are loaded.
     pub prover: ProverConfig,
     /// The progress of [`Control::open`].
     pub progress: Progress,

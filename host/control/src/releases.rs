@@ -50,6 +50,7 @@ pub(crate) struct Releases {
 /// A release that was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Published {
+    /// The number of the release.
     pub release: u64,
 }
 

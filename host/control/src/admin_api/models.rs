@@ -15,7 +15,9 @@ use crate::uploads::Upload;
 
 /// A model that was put, or configured.
 pub struct PublishedModel {
+    /// The digest of the model's file.
     pub digest: Digest,
+    /// The release that has the change.
     pub published: Published,
     /// The model with its lane; none while it is unloaded.
     pub served: Option<ServedModel>,

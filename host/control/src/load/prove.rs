@@ -40,6 +40,7 @@ const ANSWER_BYTES_MAX: u64 = 1 << 20;
 
 /// The configuration of proofs.
 pub struct ProverConfig {
+    /// Runs the child processes.
     pub runner: Arc<ChildRunner>,
     /// The folder of remembered proofs.
     pub directory: PathBuf,
