@@ -63,7 +63,7 @@ impl Received<'_> {
         while let Some(piece) = pieces.next().await? {
             incoming = incoming.write(piece).await.map_err(failed)?;
         }
-        incoming.finish().await.map_err(failed)
+        Ok(incoming.finish().await.map_err(failed)?)
     }
 
     /// Read a JSON object, whatever media type the request names.

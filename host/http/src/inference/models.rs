@@ -230,7 +230,7 @@ fn of_model(base: proto::ModelStatistics, done: &Counters) -> proto::ModelStatis
         proto::InferBatchStatistics {
             batch_size: *rows as u64,
             compute_input: duration(batches.count, input),
-            compute_infer: duration(batches.count, infer),
+            compute_infer: duration(batches.count, run),
             compute_output: duration(batches.count, output),
         }
     });
