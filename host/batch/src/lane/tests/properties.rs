@@ -159,7 +159,14 @@ proptest! {
         let instances = server.instances as u32;
         let models = (0..instances).map(|_| Box::new(NeverRuns) as Box<dyn Model>).collect();
         let config = LaneConfig::new(server.max_batch_size, 1 << 20);
-        let lane = Lane::new(LaneParts { name: "simulated", info: info(), instances: models, config, pool: BufferPool::new(0) }).unwrap();
+        let lane = Lane::new(LaneParts {
+            name: "simulated",
+            info: info(),
+            instances: models,
+            config,
+            pool: BufferPool::new(0),
+        });
+        let lane = lane.unwrap();
         let mut simulation = Simulation::new(&lane, &server);
         let (batch, mut now) = (server.full_batch(), Instant::now());
         let mut asked = Vec::new();
@@ -204,8 +211,14 @@ proptest! {
         let pool = BufferPool::new(1 << 20);
         let models = (0..instances).map(|_| Box::new(Echo) as Box<dyn Model>).collect();
         let config = LaneConfig::new(max_batch_size, 1 << 20);
-        let lane = Lane::new(LaneParts { name: "echo", info: info(), instances: models, config, pool: pool.clone() }).unwrap();
-        let lane = Arc::new(lane);
+        let lane = Lane::new(LaneParts {
+            name: "echo",
+            info: info(),
+            instances: models,
+            config,
+            pool: pool.clone(),
+        });
+        let lane = Arc::new(lane.unwrap());
         let tasks = sizes.into_iter().enumerate().map(|(id, rows)| {
             let sent: Vec<f32> = (0..rows).map(|row| (id * 1000 + row) as f32).collect();
             let tenant = ["a", "b", "c"][id % 3];
