@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use gristmill_backend::{Backends, LibrarySearch, LoadOptions, LoadedModel, ProviderKind};
-use gristmill_batch::{Lane, LaneConfig, Submission, SubmitError};
+use gristmill_batch::{Lane, LaneConfig, LaneParts, Submission, SubmitError};
 use gristmill_core::{BufferPool, Deadline, Dtype, Model, Name, NamedTensor, Tensor, TensorInfo};
 use tokio::runtime::Runtime;
 
@@ -40,13 +40,25 @@ impl Harness {
 
     pub fn lane(&self, model: LoadedModel, config: LaneConfig) -> Result<Arc<Lane>> {
         let LoadedModel { info, instances, staging, .. } = model;
-        Ok(Arc::new(Lane::new("bench", info, instances, config, staging)?))
+        Ok(Arc::new(Lane::new(LaneParts {
+            name: "bench",
+            info,
+            instances,
+            config,
+            pool: staging,
+        })?))
     }
 
     /// A lane over a model of [`crate::models`].
     pub fn lane_over(&self, model: impl Model + 'static, config: LaneConfig) -> Result<Arc<Lane>> {
         let info = crate::models::info();
-        Ok(Arc::new(Lane::new("bench", info, vec![Box::new(model)], config, self.pool.clone())?))
+        Ok(Arc::new(Lane::new(LaneParts {
+            name: "bench",
+            info,
+            instances: vec![Box::new(model)],
+            config,
+            pool: self.pool.clone(),
+        })?))
     }
 
     /// An FP32 tensor of `shape` whose elements are all `value`.

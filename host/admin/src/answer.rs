@@ -1,7 +1,7 @@
 //! The answer of a resource: a JSON document.
 
 use bytes::Bytes;
-use gristmill_control::{ControlError, Published};
+use gristmill_control::Published;
 use gristmill_core::{Digest, ErrorCode};
 use gristmill_transport::Problem;
 use http::header::CONTENT_TYPE;
@@ -59,14 +59,4 @@ impl Answer {
         response.headers_mut().insert(CONTENT_TYPE, json);
         response
     }
-}
-
-/// The error for the client whose change failed.
-pub(crate) fn refused(error: ControlError) -> Problem {
-    let code = error.code();
-    if matches!(code, ErrorCode::Internal | ErrorCode::InsufficientStorage) {
-        // The sources name files of this host. They are for the log only.
-        tracing::error!(?error, "change failed");
-    }
-    Problem::new(code, error.to_string())
 }

@@ -16,7 +16,7 @@ use crate::answer::Noted;
 const PATH_BYTES_MAX: usize = 256;
 
 /// One call and its answer.
-pub(crate) struct Call<'a> {
+pub(crate) struct AdminCall<'a> {
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
     pub(crate) id: &'a str,
@@ -33,8 +33,8 @@ pub(crate) struct Audit {
 }
 
 impl Audit {
-    pub(crate) fn write(&self, call: &Call<'_>) {
-        let Call { method, id, noted, .. } = call;
+    pub(crate) fn write(&self, call: &AdminCall<'_>) {
+        let AdminCall { method, id, noted, .. } = call;
         let status = call.status.as_u16();
         let path = &call.path[..call.path.floor_char_boundary(PATH_BYTES_MAX)];
         let code = call.code.map(ErrorCode::as_str);

@@ -9,6 +9,7 @@
 //! Invariant: no body is read before the request's admin token was checked.
 
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
 mod answer;
 mod audit;

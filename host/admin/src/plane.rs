@@ -15,7 +15,7 @@ use http_body_util::Full;
 use hyper::body::{Body as _, Incoming};
 
 use crate::answer::Noted;
-use crate::audit::{Audit, Call};
+use crate::audit::{AdminCall, Audit};
 use crate::receive::Received;
 use crate::routes::resource_at;
 use crate::state::{State, UploadLimits};
@@ -53,7 +53,7 @@ impl AdminPlane {
         };
         let path = head.uri.path_and_query().map_or("", |path| path.as_str());
         let method = head.method.as_str();
-        self.audit.write(&Call { method, path, id: &id, status, code, noted });
+        self.audit.write(&AdminCall { method, path, id: &id, status, code, noted });
         let answer = match outcome {
             Ok(answered) => answered.response,
             Err(problem) => problem.into_response(&id),

@@ -14,7 +14,6 @@ use serde_json::error::Category;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use crate::answer::refused;
 use crate::state::{State, UploadLimits};
 
 /// The largest JSON document.
@@ -59,12 +58,12 @@ impl Received<'_> {
             timeout: state.limits.upload_timeout,
         };
         let mut pieces = Pieces::of(self.body, bounds).await?;
-        let mut incoming = state.control.receive().await.map_err(refused)?;
-        let failed = |error| refused(ControlError::from(error));
+        let mut incoming = state.control.receive().await?;
+        let failed = |error| ControlError::from(error).logged();
         while let Some(piece) = pieces.next().await? {
             incoming = incoming.write(piece).await.map_err(failed)?;
         }
-        incoming.finish().await.map_err(failed)
+        Ok(incoming.finish().await.map_err(failed)?)
     }
 
     /// Read a JSON object, whatever media type the request names.

@@ -10,6 +10,7 @@ use gristmill_telemetry::Log;
 /// Bounds on uploads.
 #[derive(Clone, Copy, Debug)]
 pub struct UploadLimits {
+    /// The most bytes of an uploaded file.
     pub upload_bytes_max: usize,
     /// From the end of the head to the end of the body.
     pub upload_timeout: Duration,

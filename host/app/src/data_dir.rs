@@ -21,7 +21,7 @@ pub(crate) struct Held {
 ///
 /// # Errors
 /// Another server holds it, or the directory cannot be made.
-pub(crate) fn hold(data_dir: &Path) -> Result<Held> {
+pub(crate) fn lock(data_dir: &Path) -> Result<Held> {
     let place = || format!("data_dir {}", data_dir.display());
     fs::create_dir_all(data_dir).with_context(place)?;
     let mut lock = open(data_dir).with_context(place)?;
@@ -82,13 +82,13 @@ mod tests {
     fn a_directory_is_held_once_and_says_by_whom() {
         let directory = tempfile::tempdir().unwrap();
         let data_dir = directory.path().join("data");
-        let held = hold(&data_dir).unwrap();
+        let held = lock(&data_dir).unwrap();
         let process = format!("process {}", std::process::id());
-        let said = hold(&data_dir).unwrap_err().to_string();
+        let said = lock(&data_dir).unwrap_err().to_string();
         assert!(said.contains(&format!("is in use by {process}")), "{said}");
         assert_eq!(held_by(&data_dir), Some(process));
         drop(held);
         assert_eq!(held_by(&data_dir), None);
-        hold(&data_dir).unwrap();
+        lock(&data_dir).unwrap();
     }
 }

@@ -26,7 +26,7 @@ use gristmill_sandbox::{Compiler, Sandbox, SandboxConfig};
 use gristmill_store::Store;
 use gristmill_telemetry::{Log, LogFormat};
 use gristmill_thread::Share;
-use gristmill_transport::{Protocol, Shutdown, serve};
+use gristmill_transport::{Listening, Protocol, Shutdown, serve};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::either::Either;
@@ -136,7 +136,7 @@ async fn run_server(config: Arc<Config>, files: usize, log: Log) -> Result<Infal
         admin: bind("admin_listen", config.listeners.admin_listen).await?,
     };
     // The directory is held until the process has ended, because remaining work may still write.
-    std::mem::forget(data_dir::hold(&config.data.data_dir)?);
+    std::mem::forget(data_dir::lock(&config.data.data_dir)?);
     let as_json = config.logging.log_format == LogFormat::Json;
     let given = config.access.admin_token.as_ref().map(|token| token.0.as_str());
     let token = admin_token(given, &config.data.data_dir, as_json)?;
@@ -219,25 +219,42 @@ impl Listeners {
         loading: Loading,
         shutdown: Shutdown,
     ) -> JoinSet<bool> {
-        let (http1, http2) = (Protocol::Http1, Protocol::Http2);
         let mut serving = JoinSet::new();
         let (opened, not_yet) = (planes.clone(), loading.clone());
         let data = move |request| match opened.get() {
             Some(planes) => Either::Left(planes.data.clone().handle(request)),
             None => Either::Right(ready(not_yet.answer(&request))),
         };
-        serving.spawn(serve(self.data, http1, limits.data.clone(), shutdown.clone(), data));
+        serving.spawn(serve(Listening {
+            listener: self.data,
+            protocol: Protocol::Http1,
+            config: limits.data.clone(),
+            shutdown: shutdown.clone(),
+            handler: data,
+        }));
         let (opened, not_yet) = (planes.clone(), loading.clone());
         let grpc = move |call| match opened.get() {
             Some(planes) => Either::Left(planes.grpc.clone().handle(call)),
             None => Either::Right(ready(not_yet.answer_grpc())),
         };
-        serving.spawn(serve(self.grpc, http2, limits.data, shutdown.clone(), grpc));
+        serving.spawn(serve(Listening {
+            listener: self.grpc,
+            protocol: Protocol::Http2,
+            config: limits.data,
+            shutdown: shutdown.clone(),
+            handler: grpc,
+        }));
         let admin = move |request| match planes.get() {
             Some(planes) => Either::Left(planes.admin.clone().handle(request)),
             None => Either::Right(ready(loading.answer(&request))),
         };
-        serving.spawn(serve(self.admin, http1, limits.admin, shutdown, admin));
+        serving.spawn(serve(Listening {
+            listener: self.admin,
+            protocol: Protocol::Http1,
+            config: limits.admin,
+            shutdown,
+            handler: admin,
+        }));
         serving
     }
 }

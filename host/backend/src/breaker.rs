@@ -25,7 +25,7 @@ struct Open {
 
 impl Breaker {
     /// Whether the provider may be tried at `now`.
-    pub(crate) fn admits(&self, now: Instant) -> bool {
+    pub(crate) fn may_try(&self, now: Instant) -> bool {
         self.open.is_none_or(|open| open.until <= now)
     }
 
@@ -61,20 +61,20 @@ mod tests {
         for _ in 1..FAULTS_MAX {
             breaker.failed(begin);
         }
-        assert!(breaker.admits(begin) && !breaker.is_open());
+        assert!(breaker.may_try(begin) && !breaker.is_open());
         breaker.failed(begin);
-        assert!(!breaker.admits(begin) && breaker.is_open());
+        assert!(!breaker.may_try(begin) && breaker.is_open());
         let mut now = begin + OPEN_MIN;
         let mut time = OPEN_MIN;
         for _ in 0..20 {
-            assert!(breaker.admits(now), "one batch probes it");
+            assert!(breaker.may_try(now), "one batch probes it");
             breaker.failed(now);
             time = (time * 2).min(OPEN_MAX);
-            assert!(!breaker.admits(now + time - Duration::from_millis(1)));
+            assert!(!breaker.may_try(now + time - Duration::from_millis(1)));
             now += time;
         }
         breaker.succeeded();
         breaker.failed(now);
-        assert!(breaker.admits(now), "faults before a success do not count");
+        assert!(breaker.may_try(now), "faults before a success do not count");
     }
 }

@@ -67,7 +67,7 @@ impl Model for Fallback {
         for index in 0..self.links.len() {
             let link = &mut self.links[index];
             // The last provider is tried even if its breaker is open.
-            if index < last && !link.breaker.admits(now) {
+            if index < last && !link.breaker.may_try(now) {
                 continue;
             }
             match run_guarded(link.model.as_mut(), inputs) {

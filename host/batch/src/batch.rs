@@ -189,7 +189,7 @@ impl Run<'_> {
         let ran = now();
         let times = &mut self.ran.times;
         times.input += staged - started;
-        times.infer += ran - staged;
+        times.run += ran - staged;
         let outputs = outputs.map_err(RunError::from)?;
         if requests.len() == 1 {
             self.outcomes.push(Ok(outputs));

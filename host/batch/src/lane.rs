@@ -78,8 +78,6 @@ pub struct LaneParts<'a> {
     pub config: LaneConfig,
     /// Memory in which batches are copied together.
     pub pool: BufferPool,
-    /// The replacement of instances whose runs do not end.
-    pub upkeep: Upkeep,
 }
 
 /// A request in the queue, in one or more parts.
@@ -101,26 +99,20 @@ impl Drop for QueuedRequest<'_> {
 }
 
 impl Lane {
-    /// A lane over `instances`, with no upkeep. There is one worker thread more than instances.
+    /// A lane made of `parts`, with no upkeep. There is one worker thread more than instances.
     ///
     /// # Errors
     /// The operating system cannot start a thread.
-    pub fn new(
-        name: &str,
-        info: ModelInfo,
-        instances: Vec<Box<dyn Model>>,
-        config: LaneConfig,
-        pool: BufferPool,
-    ) -> std::io::Result<Self> {
-        Self::open(LaneParts { name, info, instances, config, pool, upkeep: Upkeep::default() })
+    pub fn new(parts: LaneParts<'_>) -> std::io::Result<Self> {
+        Self::with_upkeep(parts, Upkeep::default())
     }
 
-    /// A lane made of `parts`. There is one worker thread more than instances.
+    /// A lane made of `parts`. `upkeep` replaces instances whose runs do not end.
     ///
     /// # Errors
     /// The operating system cannot start a thread.
-    pub fn open(parts: LaneParts<'_>) -> std::io::Result<Self> {
-        let LaneParts { name, info, instances, mut config, pool, upkeep } = parts;
+    pub fn with_upkeep(parts: LaneParts<'_>, upkeep: Upkeep) -> std::io::Result<Self> {
+        let LaneParts { name, info, instances, mut config, pool } = parts;
         if !info.rows_are_dynamic() {
             // Each request is a batch of its own, whatever its dimension 0 is.
             config.max_batch_size = 1;

@@ -110,7 +110,7 @@ impl<T> Policy<T> {
     }
 
     /// Whether a request of `tenant` of this size may wait in `level`.
-    pub(crate) fn admits(&self, tenant: &Name, level: usize, size: &Size) -> Result<(), Full> {
+    pub(crate) fn has_room(&self, tenant: &Name, level: usize, size: &Size) -> Result<(), Full> {
         let level = self.level(level);
         let policy = &self.config.levels[level];
         let requests = self.tiers[level * 2].requests() + self.tiers[level * 2 + 1].requests();
@@ -123,7 +123,7 @@ impl<T> Policy<T> {
         if shapes >= TENANT_SHAPES_MAX {
             return Err(Full::Tenant { queued: shapes, max: TENANT_SHAPES_MAX, unit: "shapes" });
         }
-        self.usage.admits(tenant, size, &self.config)
+        self.usage.has_room(tenant, size, &self.config)
     }
 
     /// Stop waiting for further requests: all queued requests are due.
@@ -138,7 +138,7 @@ impl<T> Policy<T> {
         self.shapes().iter().any(|shape| full(shape) && self.ready_at(shape) <= now)
     }
 
-    /// Queue `entry`, which is [admitted](Self::admits) and has at most a batch's rows.
+    /// Queue `entry`, which [has room](Self::has_room) and has at most a batch's rows.
     pub(crate) fn push(&mut self, mut entry: Entry<T>) {
         entry.level = self.level(entry.level);
         let tenant = self.usage.add(&entry.tenant, entry.rows, entry.bytes);

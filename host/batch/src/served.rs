@@ -24,8 +24,8 @@ pub(crate) struct Served {
 pub struct Times {
     /// Copying the inputs together.
     pub input: Duration,
-    /// In the model.
-    pub infer: Duration,
+    /// The model's run alone.
+    pub run: Duration,
     /// Taking the outputs apart.
     pub output: Duration,
 }
@@ -33,12 +33,12 @@ pub struct Times {
 impl Times {
     /// The sum of all times.
     pub fn total(&self) -> Duration {
-        self.input + self.infer + self.output
+        self.input + self.run + self.output
     }
 
     pub(crate) fn add(&mut self, other: &Self) {
         self.input += other.input;
-        self.infer += other.infer;
+        self.run += other.run;
         self.output += other.output;
     }
 }

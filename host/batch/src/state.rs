@@ -1,7 +1,7 @@
 //! The state that the tasks and threads of a lane share: the queue, the instances, and the waiters.
 //!
 //! [`LaneShared::lock`] gives a [`LockedState`]; each change of the state is one of its methods,
-//! which also wakes the threads that can go on after the change. `admission` puts requests into the
+//! which also wakes the threads that can go on after the change. `arrival` puts requests into the
 //! queue, `schedule` gives batches to instances, `staging` prepares batches ahead, `recovery` deals
 //! with runs that do not end.
 //!
@@ -15,7 +15,7 @@
 //! Invariants: an instance is in `idle`, in an assignment or lost; the thread that takes one puts
 //! it back. `woken_workers` is at most `waiting_workers`.
 
-mod admission;
+mod arrival;
 #[cfg(test)]
 mod inspect;
 mod recovery;
@@ -38,7 +38,7 @@ use crate::sync::{Condvar, Guard, Mutex};
 use crate::tally::Tally;
 use crate::upkeep::{Refusal, Upkeep};
 
-pub(crate) use admission::Arrival;
+pub(crate) use arrival::Arrival;
 #[cfg(test)]
 pub(crate) use inspect::Simulated;
 pub(crate) use schedule::Runner;

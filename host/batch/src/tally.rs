@@ -49,7 +49,7 @@ mod tests {
 
     fn count(tally: &Tally, tenants: [&Name; 2]) {
         let (times, served) =
-            (Times { infer: Duration::from_millis(2), ..Times::default() }, Served::default());
+            (Times { run: Duration::from_millis(2), ..Times::default() }, Served::default());
         let tenant_rows = [(tenants[0], 2), (tenants[1], 3)];
         let at = SystemTime::now();
         let batch = CountedBatch { tenant_rows: &tenant_rows, times: &times, bisections: 1, at };
@@ -82,7 +82,7 @@ mod tests {
         let figures = read_often.read();
         assert_eq!((figures.total.rows, figures.mixed_batches, figures.bisections), (100, 20, 20));
         assert_eq!((figures.tenants[&a].success, figures.tenants[&b].fail), (20, 20));
-        assert_eq!(figures.total.batches[&5].times.infer, Duration::from_millis(40));
+        assert_eq!(figures.total.batches[&5].times.run, Duration::from_millis(40));
         assert_eq!(figures.recent_mixed.len(), 8);
     }
 

@@ -13,13 +13,13 @@ use parking_lot::Mutex;
 use crate::error::SubmitError;
 use crate::served::Served;
 
-pub(crate) type Answer = Result<Served, SubmitError>;
+pub(crate) type ServedResult = Result<Served, SubmitError>;
 
 enum Progress {
     Queued(Option<Waker>),
     /// In a batch. The request can no longer be withdrawn.
     Taken(Option<Waker>),
-    Answered(Answer),
+    Answered(ServedResult),
     /// The submitter has its answer, or has left.
     Gone,
 }
@@ -57,11 +57,11 @@ impl Reply {
         }
     }
 
-    pub(crate) fn answer(self, answer: Answer) {
+    pub(crate) fn answer(self, answer: ServedResult) {
         self.settle(answer);
     }
 
-    fn settle(&self, answer: Answer) {
+    fn settle(&self, answer: ServedResult) {
         let mut progress = self.0.0.lock();
         let waker = match &mut *progress {
             Progress::Queued(waker) | Progress::Taken(waker) => waker.take(),
@@ -99,9 +99,9 @@ impl Waiting {
 }
 
 impl Future for Waiting {
-    type Output = Answer;
+    type Output = ServedResult;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer> {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<ServedResult> {
         let mut progress = self.0.0.lock();
         match &mut *progress {
             Progress::Queued(waker) | Progress::Taken(waker) => {

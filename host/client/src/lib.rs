@@ -9,6 +9,7 @@
 //! [`block_on`].
 
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
 mod address;
 mod error;

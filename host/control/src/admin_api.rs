@@ -35,18 +35,22 @@ use crate::release::document::Faults;
 use crate::release::pipeline::PipelineDocument;
 use crate::release::tenant::TenantSpec;
 use crate::release_log::{ReleaseLog, Replayed};
-use crate::releases::{Asked, Published, Releases};
+use crate::releases::{ChangeRequest, Published, Releases};
 use crate::uploads::Uploads;
 
 /// The parts that [`Control`] works with.
 pub struct ControlParts {
+    /// The blobs and the release log.
     pub store: Arc<Store>,
+    /// Loads the plugins.
     pub sandbox: Arc<Sandbox>,
+    /// Load the models.
     pub backends: Arc<Backends>,
     /// The defaults of every pipeline's limits, and their upper bounds where memory is concerned.
     pub limits: PipelineLimits,
     /// Of one tenant's requests and answers under way.
     pub tenant_bytes_max: usize,
+    /// How models are proven before they are loaded.
     pub prover: ProverConfig,
     /// The progress of [`Control::open`].
     pub progress: Progress,
@@ -167,7 +171,9 @@ impl Control {
     /// # Errors
     /// It is not there, or in use; or as for [`Self::release`].
     pub async fn delete(&self, change: Change, cascade: bool) -> Result<Published, ControlError> {
-        self.releases.run(Asked { cascade, ..Asked::of(vec![change]) }).await
+        let outcome =
+            self.releases.run(ChangeRequest { cascade, ..ChangeRequest::of(vec![change]) }).await;
+        outcome.map_err(ControlError::logged)
     }
 
     /// Begin to receive a file of a plugin or a model.
@@ -175,7 +181,8 @@ impl Control {
     /// # Errors
     /// The store cannot be written to.
     pub async fn receive(&self) -> Result<Incoming, ControlError> {
-        Ok(self.store.receive().await?)
+        let incoming = self.store.receive().await;
+        incoming.map_err(|error| ControlError::from(error).logged())
     }
 
     /// Make a release of `changes`: all of them or none.
@@ -183,7 +190,7 @@ impl Control {
     /// # Errors
     /// A change is refused, or the log cannot be written.
     pub async fn release(&self, changes: Vec<Change>) -> Result<Published, ControlError> {
-        self.releases.run(Asked::of(changes)).await
+        self.releases.run(ChangeRequest::of(changes)).await.map_err(ControlError::logged)
     }
 }
 

@@ -17,26 +17,33 @@ use crate::release::tenant::TenantSpec;
 /// Everything that should serve.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Desired {
+    /// The tenants by name.
     pub tenants: BTreeMap<Name, Tenant>,
+    /// The models by name.
     pub models: BTreeMap<Name, Model>,
 }
 
 /// A tenant with all it owns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tenant {
+    /// Who may call it, and what it may use.
     pub spec: TenantSpec,
+    /// The digests of its plugins, by name.
     pub plugins: BTreeMap<Name, Digest>,
+    /// Its pipelines by name.
     pub pipelines: BTreeMap<Name, PipelineSpec>,
 }
 
 /// A model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
+    /// The digest of its file.
     pub digest: Digest,
     /// The release that brought this content.
     pub version: u64,
     /// The releases that brought earlier content, in order.
     pub earlier_versions: Vec<u64>,
+    /// How it is loaded, and how requests are batched.
     pub config: ModelConfig,
     /// Whether it was taken out of service.
     pub unloaded: bool,

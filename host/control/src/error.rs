@@ -6,7 +6,7 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
-use gristmill_core::{ErrorCode, Name};
+use gristmill_core::{ClientError, ErrorCode, Name};
 use gristmill_store::StoreError;
 
 use crate::fault::{Fault, Subject};
@@ -18,8 +18,14 @@ use crate::release::log_error::{LogEndError, LogError};
 /// Why a change was not made, or the log could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
+    /// There is no such thing.
     #[error("no {what} {name:?}")]
-    NotFound { what: &'static str, name: String },
+    NotFound {
+        /// The kind of thing.
+        what: &'static str,
+        /// The name that was asked for.
+        name: String,
+    },
     /// All faults of a document.
     #[error("{}", joined(.0))]
     Invalid(Vec<String>),
@@ -29,20 +35,47 @@ pub enum ControlError {
     /// Something else uses what would be deleted.
     #[error(transparent)]
     InUse(#[from] InUse),
+    /// A plugin cannot be loaded.
     #[error("plugin {name:?}: {source}")]
-    Plugin { name: String, source: Arc<LoadError> },
+    Plugin {
+        /// The plugin.
+        name: String,
+        /// Why not.
+        source: Arc<LoadError>,
+    },
+    /// A model cannot be loaded.
     #[error("model {name:?}: {source}")]
-    Model { name: String, source: Arc<LoadError> },
+    Model {
+        /// The model.
+        name: String,
+        /// Why not.
+        source: Arc<LoadError>,
+    },
     /// The model's new version does not fit its users.
     #[error(
         "model {name:?} would no longer fit ({}) its users: {}; ?force=true replaces it anyway",
         .why.join("; "), .users.join(", ")
     )]
-    Misfit { name: String, why: Vec<String>, users: Vec<String> },
+    Misfit {
+        /// The model.
+        name: String,
+        /// What does not fit.
+        why: Vec<String>,
+        /// The pipelines that use it.
+        users: Vec<String>,
+    },
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A release in the log cannot be used.
     #[error("release {number} in the log cannot be used: {source}")]
-    Log { number: u64, source: LogError },
+    Log {
+        /// The number of the release.
+        number: u64,
+        /// Why not.
+        source: LogError,
+    },
+    /// The log has gaps.
     #[error(transparent)]
     LogGap(#[from] LogGap),
     /// The log lacks the release that it ended with, or has another one in its place.
@@ -54,7 +87,12 @@ pub enum ControlError {
         "the server's storage failed while release {number} was written: it is not known whether \
          the release was kept; the status says which release serves"
     )]
-    Unconfirmed { number: u64, source: StoreError },
+    Unconfirmed {
+        /// The number of the release.
+        number: u64,
+        /// The store's error.
+        source: StoreError,
+    },
     /// A release cannot be written as JSON.
     #[error(transparent)]
     Encode(#[from] serde_json::Error),
@@ -86,8 +124,20 @@ impl ControlError {
         Self::Model { name: name.to_string(), source: source.into() }
     }
 
-    /// The code by which clients tell errors apart.
-    pub fn code(&self) -> ErrorCode {
+    /// Log the sources, if the server itself failed: they name files of this host, and the client
+    /// is told the text only. Each method of [`Control`](crate::Control) has logged the error that
+    /// it returns.
+    #[must_use]
+    pub fn logged(self) -> Self {
+        if matches!(self.code(), ErrorCode::Internal | ErrorCode::InsufficientStorage) {
+            tracing::error!(error = ?self, "change failed");
+        }
+        self
+    }
+}
+
+impl ClientError for ControlError {
+    fn code(&self) -> ErrorCode {
         match self {
             Self::NotFound { .. } => ErrorCode::NotFound,
             Self::Invalid(_) => ErrorCode::Unprocessable,

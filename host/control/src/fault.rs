@@ -8,16 +8,32 @@ use gristmill_core::Name;
 /// The subject of a fault. Faults are compared by it, never by their texts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
-    Plugin { tenant: Name, plugin: Name },
+    /// A plugin.
+    Plugin {
+        /// Its tenant.
+        tenant: Name,
+        /// Its own name.
+        plugin: Name,
+    },
+    /// A model.
     Model(Name),
+    /// A tenant.
     Tenant(Name),
-    Pipeline { tenant: Name, pipeline: Name },
+    /// A pipeline.
+    Pipeline {
+        /// Its tenant.
+        tenant: Name,
+        /// Its own name.
+        pipeline: Name,
+    },
 }
 
 /// A part of the desired state that is not served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
+    /// The part.
     pub subject: Subject,
+    /// Why it is not served, in words for the client.
     pub reason: String,
 }
 

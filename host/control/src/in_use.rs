@@ -12,18 +12,33 @@ pub enum InUse {
         "tenant {:?} has {}: delete these first, or all of it with ?cascade=true",
         .tenant.as_str(), owned(.pipelines, .plugins)
     )]
-    Owner { tenant: Name, pipelines: Vec<Name>, plugins: Vec<Name> },
+    Owner {
+        /// The tenant.
+        tenant: Name,
+        /// Its pipelines.
+        pipelines: Vec<Name>,
+        /// Its plugins.
+        plugins: Vec<Name>,
+    },
     /// A plugin, pipeline or model that others use.
     #[error(
         "{kind} {:?} is {}: change these first, or delete them as well with ?cascade=true",
         .name.as_str(), .uses.described()
     )]
-    Used { kind: &'static str, name: Name, uses: Uses },
+    Used {
+        /// The kind of thing.
+        kind: &'static str,
+        /// Its name.
+        name: Name,
+        /// Its uses.
+        uses: Uses,
+    },
 }
 
 /// The uses of a thing.
 #[derive(Debug, Default)]
 pub struct Uses {
+    /// The pipelines that name it.
     pub pipelines: Vec<PipelineOf>,
     /// The tenants that the model is granted to.
     pub granted_to: Vec<Name>,
@@ -34,7 +49,9 @@ pub struct Uses {
 /// A pipeline of a tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PipelineOf {
+    /// The tenant.
     pub tenant: Name,
+    /// The pipeline's own name.
     pub pipeline: Name,
 }
 

@@ -26,6 +26,7 @@
 //! - a part that fails to load at start-up is unavailable, with the reason; everything else serves.
 
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
 mod accounts;
 mod admin_api;

@@ -15,6 +15,7 @@ use crate::fault::Subject;
 /// The serving state of one release.
 #[derive(Default)]
 pub struct Serving {
+    /// The snapshot of the release.
     pub snapshot: Arc<Snapshot>,
     /// The state that the snapshot was built from.
     pub desired: Arc<Desired>,

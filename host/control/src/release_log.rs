@@ -40,7 +40,7 @@ pub(crate) struct Replayed {
 }
 
 /// The outcome of appending a release.
-pub(crate) enum Outcome {
+pub(crate) enum Append {
     /// It is on stable storage.
     Kept,
     /// Another writer was first.
@@ -127,23 +127,23 @@ impl ReleaseLog {
         replayed: &mut Replayed,
         changes: Vec<Change>,
         desired: Desired,
-    ) -> Result<Outcome, ControlError> {
+    ) -> Result<Append, ControlError> {
         let (document, head) = replayed.head.write(now_ms(), changes.clone())?;
         let number = head.number;
         match self.store.append(number, document.clone()).await {
-            Ok(Appended::Lost) => Ok(Outcome::Lost),
+            Ok(Appended::Lost) => Ok(Append::Lost),
             Ok(Appended::Yes) => {
                 self.note_published(number, &changes);
                 *replayed = Replayed { head, is_confirmed: true, desired };
                 log_end::note(&self.store, &replayed.head).await;
-                Ok(Outcome::Kept)
+                Ok(Append::Kept)
             }
             Err(source) => match self.store.document(number).await {
                 Ok(None) => Err(source.into()),
                 Ok(Some(there)) if there == document => {
                     self.note_published(number, &changes);
                     *replayed = Replayed { head, is_confirmed: false, desired };
-                    Ok(Outcome::Unconfirmed(ControlError::Unconfirmed { number, source }))
+                    Ok(Append::Unconfirmed(ControlError::Unconfirmed { number, source }))
                 }
                 unknown => {
                     // The next change reads the log again. Files that the release may name stay

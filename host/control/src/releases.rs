@@ -28,8 +28,8 @@ use crate::plan::signature::check_users;
 use crate::plan::{Plan, plan, subjects};
 use crate::publish::{Publisher, Serving};
 use crate::release::change::Change;
-use crate::release_log::{Outcome, ReleaseLog, Replayed};
-use crate::snapshot_builder::{Built, Parts, build};
+use crate::release_log::{Append, ReleaseLog, Replayed};
+use crate::snapshot_builder::{Built, Inputs, build};
 use crate::uploads::Upload;
 
 /// The most times that a change is planned. Each time, other changes may have made it necessary to
@@ -50,11 +50,12 @@ pub(crate) struct Releases {
 /// A release that was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Published {
+    /// The number of the release.
     pub release: u64,
 }
 
 /// The request for a release.
-pub(crate) struct Asked {
+pub(crate) struct ChangeRequest {
     pub(crate) changes: Vec<Change>,
     /// Whether the users of a thing may be deleted with it.
     pub(crate) cascade: bool,
@@ -64,7 +65,7 @@ pub(crate) struct Asked {
     pub(crate) _upload: Option<Upload>,
 }
 
-impl Asked {
+impl ChangeRequest {
     /// These changes, without `cascade` and `force`.
     pub(crate) fn of(changes: Vec<Change>) -> Self {
         Self { changes, cascade: false, force: false, _upload: None }
@@ -102,13 +103,16 @@ impl Releases {
     ///
     /// # Errors
     /// The change is refused, or the log cannot be written. All changes are made or none.
-    pub(crate) async fn run(self: &Arc<Self>, asked: Asked) -> Result<Published, ControlError> {
-        let asked = Arc::new(asked);
+    pub(crate) async fn run(
+        self: &Arc<Self>,
+        request: ChangeRequest,
+    ) -> Result<Published, ControlError> {
+        let request = Arc::new(request);
         let mut at_hand = AtHand::default();
         for _ in 0..ROUNDS_MAX {
-            let (releases, asked) = (self.clone(), asked.clone());
+            let (releases, request) = (self.clone(), request.clone());
             let stepping = tokio::spawn(async move {
-                let step = releases.step(&asked, &mut at_hand).await;
+                let step = releases.step(&request, &mut at_hand).await;
                 (step, at_hand)
             });
             let stepped = stepping.await;
@@ -122,7 +126,11 @@ impl Releases {
         Err(ControlError::Overtaken)
     }
 
-    async fn step(&self, asked: &Asked, at_hand: &mut AtHand) -> Result<Step, ControlError> {
+    async fn step(
+        &self,
+        request: &ChangeRequest,
+        at_hand: &mut AtHand,
+    ) -> Result<Step, ControlError> {
         let mut replayed = self.replayed.lock().await;
         loop {
             self.log.read_on(&mut replayed).await?;
@@ -132,7 +140,7 @@ impl Releases {
             }
             let serves = replayed.head.number;
             let Plan { changes, desired } =
-                plan(&replayed.desired, serves + 1, &asked.changes, asked.cascade)?;
+                plan(&replayed.desired, serves + 1, &request.changes, request.cascade)?;
             if !at_hand.look_up(&self.loader, &desired) {
                 return Ok(Step::Load(desired));
             }
@@ -144,7 +152,7 @@ impl Releases {
                 }
                 return Ok(Step::Made(Published { release: serves }));
             }
-            self.check_fit(asked, &desired, at_hand)?;
+            self.check_fit(request, &desired, at_hand)?;
             let built = self.build(serves + 1, &desired, at_hand);
             let known = &self.publisher.serving().faulty;
             let faults = refusing(built.faults.clone(), known, &subjects(&changes));
@@ -153,14 +161,14 @@ impl Releases {
                 return Err(ControlError::Refused(faults));
             }
             let outcome = self.log.append(&mut replayed, changes, desired).await?;
-            if let Outcome::Lost = outcome {
+            if let Append::Lost = outcome {
                 continue;
             }
             self.publish(built, replayed.desired.clone());
             self.retain(&replayed.desired);
             self.loader.plugins.collect_compiled(&replayed.desired).await;
             return match outcome {
-                Outcome::Unconfirmed(error) => Err(error),
+                Append::Unconfirmed(error) => Err(error),
                 _ => Ok(Step::Made(Published { release: serves + 1 })),
             };
         }
@@ -187,18 +195,18 @@ impl Releases {
     /// Refuse models that do not fit their users any more.
     fn check_fit(
         &self,
-        asked: &Asked,
+        request: &ChangeRequest,
         desired: &Desired,
         at_hand: &AtHand,
     ) -> Result<(), ControlError> {
-        if asked.force {
+        if request.force {
             return Ok(());
         }
         let put = |change: &Change| match change {
             Change::PutModel { model, .. } => Some(model.clone()),
             _ => None,
         };
-        let put: Vec<Name> = asked.changes.iter().filter_map(put).collect();
+        let put: Vec<Name> = request.changes.iter().filter_map(put).collect();
         let serving = self.publisher.serving();
         for name in &put {
             let new = desired.models.get(name).map(|model| at_hand.model(name, model));
@@ -211,8 +219,8 @@ impl Releases {
 
     fn build(&self, release: u64, desired: &Desired, at_hand: &AtHand) -> Built {
         let before = &*self.publisher.serving();
-        let parts = Parts { at_hand, accounts: &self.accounts, limits: &self.limits, before };
-        build(&parts, release, desired)
+        let inputs = Inputs { at_hand, accounts: &self.accounts, limits: &self.limits, before };
+        build(&inputs, release, desired)
     }
 
     fn publish(&self, built: Built, desired: Desired) {

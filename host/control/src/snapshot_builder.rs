@@ -31,7 +31,7 @@ pub(crate) struct Built {
 }
 
 /// The inputs of a snapshot, besides the desired state.
-pub(crate) struct Parts<'a> {
+pub(crate) struct Inputs<'a> {
     /// The plugins and models that the desired state names.
     pub(crate) at_hand: &'a AtHand,
     pub(crate) accounts: &'a Accounts,
@@ -42,8 +42,8 @@ pub(crate) struct Parts<'a> {
 }
 
 /// Build the snapshot of `desired` as of a release.
-pub(crate) fn build(parts: &Parts<'_>, release: u64, desired: &Desired) -> Built {
-    let Parts { at_hand, accounts, limits, before } = *parts;
+pub(crate) fn build(inputs: &Inputs<'_>, release: u64, desired: &Desired) -> Built {
+    let Inputs { at_hand, accounts, limits, before } = *inputs;
     let mut faults = Vec::new();
     let models = models_of(at_hand, desired, &mut faults);
     let mut tenants = HashMap::new();

@@ -1,6 +1,6 @@
 //! Helpers for the unit tests of several files.
 
-use gristmill_batch::{Lane, LaneConfig};
+use gristmill_batch::{Lane, LaneConfig, LaneParts};
 use gristmill_core::{
     BufferPool, Digest, Dtype, Model, ModelError, ModelInfo, Name, Tensor, TensorInfo,
 };
@@ -22,7 +22,14 @@ pub(crate) fn echo_lane(config: LaneConfig) -> Lane {
         dims: vec![None, Some(1)],
     };
     let info = ModelInfo { backend: "test", inputs: vec![tensor("x")], outputs: vec![tensor("y")] };
-    Lane::new("echo", info, vec![Box::new(Echo)], config, BufferPool::new(0)).unwrap()
+    Lane::new(LaneParts {
+        name: "echo",
+        info,
+        instances: vec![Box::new(Echo)],
+        config,
+        pool: BufferPool::new(0),
+    })
+    .unwrap()
 }
 
 pub(crate) fn name(text: &str) -> Name {

@@ -77,6 +77,9 @@ impl BufferPool {
     }
 
     /// Like [`fill`](Self::fill), for a writer that can fail.
+    ///
+    /// # Errors
+    /// The writer's own error.
     pub fn try_fill<E>(
         &self,
         len: usize,

@@ -100,6 +100,9 @@ impl Tensor {
     }
 
     /// The bytes of a tensor of `dtype` and `shape`; none for strings, whose lengths differ.
+    ///
+    /// # Errors
+    /// [`TensorError::Overflow`].
     pub fn size_bytes(dtype: Dtype, shape: &[usize]) -> Result<Option<usize>, TensorError> {
         let count = elements(shape)?;
         let overflow = || TensorError::Overflow(shape.into());

@@ -14,6 +14,7 @@
 //! - a request sees one snapshot, and its caller is found once.
 
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
 mod answers;
 mod call;

@@ -33,11 +33,11 @@ impl Loading {
         let id = self.request_ids.of(request.headers());
         let path = request.uri().path();
         let problem = || Problem::new(ErrorCode::Unavailable, self.said());
-        let below = match path_of(path) {
-            Some(Path::V2(below)) => Some(below.path),
+        let v2_path = match path_of(path) {
+            Some(Path::V2(v2)) => Some(v2.path),
             _ => None,
         };
-        let mut answer = match below {
+        let mut answer = match v2_path {
             Some("/health/live") => json(StatusCode::OK, r#"{"live":true}"#.into()),
             Some("/health/ready") => json(StatusCode::BAD_REQUEST, r#"{"ready":false}"#.into()),
             Some(_) => {

@@ -7,7 +7,7 @@ use crate::{v1, v2};
 pub(crate) enum Path<'a> {
     V1(v1::Path<'a>),
     /// The Open Inference Protocol.
-    V2(v2::PathBelowV2<'a>),
+    V2(v2::V2Path<'a>),
 }
 
 /// The most segments that are told apart. The last one is all of a longer path's rest.
@@ -23,7 +23,7 @@ pub(crate) fn path_of(path: &str) -> Option<Path<'_>> {
         len += 1;
     }
     let v1 = |path| Some(Path::V1(path));
-    let v2 = |path, tenant| Some(Path::V2(v2::PathBelowV2 { path, tenant }));
+    let v2 = |path, tenant| Some(Path::V2(v2::V2Path { path, tenant }));
     match segments[..len] {
         ["livez"] => v1(v1::Path::Live),
         ["readyz"] => v1(v1::Path::Ready),
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn paths_lead_to_tenants_pipelines_and_the_protocol() {
-        let below = |path, tenant| Some(Path::V2(v2::PathBelowV2 { path, tenant }));
+        let below = |path, tenant| Some(Path::V2(v2::V2Path { path, tenant }));
         let v1 = |path| Some(Path::V1(path));
         let infer = |tenant, pipeline| v1(v1::Path::Infer { tenant, pipeline });
         for (path, expected) in [

@@ -83,7 +83,7 @@ impl DataPlane {
     async fn answer(&self, path: Option<Path<'_>>, call: Call<'_>) -> Result<Answer, Problem> {
         let inference = &self.shared.inference;
         match path {
-            Some(Path::V2(below)) => v2::answer(inference, below, call).await,
+            Some(Path::V2(path)) => v2::answer(inference, path, call).await,
             Some(Path::V1(path)) => v1::answer(inference, path, call).await,
             None => {
                 let detail = format!("nothing is served at {:?}", call.head.uri.path());

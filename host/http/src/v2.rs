@@ -23,7 +23,7 @@ use crate::inference::{Encoded, Inference, RepositoryChange, models};
 
 /// A path of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct PathBelowV2<'a> {
+pub(crate) struct V2Path<'a> {
     /// The part after `/v2`.
     pub(crate) path: &'a str,
     /// The tenant, if the path names one before `/v2`.
@@ -33,15 +33,15 @@ pub(crate) struct PathBelowV2<'a> {
 /// Answer one request below `/v2`.
 pub(crate) async fn answer(
     inference: &Inference,
-    below: PathBelowV2<'_>,
+    at: V2Path<'_>,
     call: Call<'_>,
 ) -> Result<Answer, Problem> {
-    let segments = below.path.split('/').filter(|part| !part.is_empty());
+    let segments = at.path.split('/').filter(|part| !part.is_empty());
     let segments: Vec<_> =
         segments.map(|part| percent_decode_str(part).decode_utf8_lossy()).collect();
     let segments: Vec<&str> = segments.iter().map(|segment| &**segment).collect();
     let Some((allowed, path)) = path_of(&segments) else {
-        let detail = format!("nothing is served at \"/v2{}\"", below.path);
+        let detail = format!("nothing is served at \"/v2{}\"", at.path);
         return Err(Problem::new(ErrorCode::NotFound, detail));
     };
     if let Checked::Options = allowed.check(&call.head.method)? {
@@ -52,7 +52,7 @@ pub(crate) async fn answer(
         Path::Caller(path) => path,
     };
     let key = key_of(&call.head.headers);
-    let caller = inference.gate().caller(call.snapshot, key, below.tenant)?;
+    let caller = inference.gate().caller(call.snapshot, key, at.tenant)?;
     call.receipt.admitted();
     Asking { inference, call, caller }.answer(path).await
 }

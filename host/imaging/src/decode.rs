@@ -28,7 +28,7 @@ use self::options::malformed;
 use self::walk::Walk;
 use crate::error::{ImageError, Stopped};
 use crate::pixels::Pixels;
-use crate::work::{Cost, Work};
+use crate::work::{Cost, Workspace};
 
 /// The file of a JPEG, PNG, WebP, BMP or (its first frame) GIF whose header was read.
 pub struct Encoded<'a> {
@@ -66,7 +66,7 @@ impl<'a> Encoded<'a> {
     /// # Errors
     /// [`ImageError::Malformed`] if the decoder refuses it, [`ImageError::Stopped`] if the check of
     /// `work` does.
-    pub fn decode(&self, work: Work<'_>) -> Result<Pixels, ImageError> {
+    pub fn decode(&self, work: Workspace<'_>) -> Result<Pixels, ImageError> {
         (work.check)()?;
         let decoded = || self.header.decode(work, self.bytes, self.options);
         let pixels = catch_unwind(AssertUnwindSafe(decoded)).unwrap_or_else(|panic| {

@@ -2,7 +2,7 @@
 //!
 //! Plugins reach this through the `image` interface. The cost of each operation is known before it
 //! runs ([`Cost`]), so that the caller can charge for it or refuse it. About every millisecond an
-//! operation asks whether it may go on ([`Work::check`]). Refuses to know wasmtime, HTTP and
+//! operation asks whether it may go on ([`Workspace::check`]). Refuses to know wasmtime, HTTP and
 //! budgets.
 //!
 //! Invariants: nothing is allocated for a picture before the width and height in its header were
@@ -24,4 +24,4 @@ pub use error::{Bound, ImageError, Stopped};
 pub use pixels::{Pixels, Rect};
 pub use resize::Filter;
 pub use tensor::{Channels, Layout, TensorOptions};
-pub use work::{Cost, Limits, Size, Work};
+pub use work::{Cost, Limits, Size, Workspace};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gristmill_core::{Buffer, BufferPool};
 
 use crate::error::ImageError;
-use crate::work::{Cost, Size, Work};
+use crate::work::{Cost, Size, Workspace};
 
 /// A picture of 8 bits a channel, row-major, channels interleaved. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -108,7 +108,7 @@ impl Pixels {
     /// # Errors
     /// As for [`crop_cost`](Self::crop_cost), and [`ImageError::Stopped`] if the check of `work`
     /// refuses.
-    pub fn crop(&self, work: Work<'_>, part: Rect) -> Result<Self, ImageError> {
+    pub fn crop(&self, work: Workspace<'_>, part: Rect) -> Result<Self, ImageError> {
         self.crop_cost(part)?;
         let channels = self.channels();
         let (stride, row) = (self.width() as usize * channels, part.size.width as usize * channels);

@@ -17,7 +17,7 @@ use gristmill_core::BufferPool;
 
 use crate::error::ImageError;
 use crate::pixels::Pixels;
-use crate::work::{Cost, Limits, Size, Work};
+use crate::work::{Cost, Limits, Size, Workspace};
 
 /// How resizing weighs source pixels. All filters except `Nearest` are antialiased when a picture
 /// shrinks.
@@ -147,7 +147,7 @@ impl Plan {
     /// Make all of the target.
     fn make<P: PixelTrait>(
         &self,
-        work: Work<'_>,
+        work: Workspace<'_>,
         source: &[u8],
         target: &mut [u8],
     ) -> Result<(), ImageError> {
@@ -214,7 +214,7 @@ impl Pixels {
     /// `work` refuses.
     pub fn resize(
         &self,
-        work: Work<'_>,
+        work: Workspace<'_>,
         target: Size,
         filter: Filter,
         limits: Limits,
@@ -235,7 +235,7 @@ impl Pixels {
 
 /// Iterates over the rows of the target, one band after the other.
 struct Band<'a, P> {
-    work: Work<'a>,
+    work: Workspace<'a>,
     plan: &'a Plan,
     source: TypedImageRef<'a, P>,
     resizer: Resizer,

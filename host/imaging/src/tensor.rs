@@ -7,7 +7,7 @@ use gristmill_core::{BufferMut, BufferPool, Dtype, Tensor};
 
 use crate::error::ImageError;
 use crate::pixels::Pixels;
-use crate::work::{Cost, Work};
+use crate::work::{Cost, Workspace};
 
 /// Order of a tensor's dimensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +117,11 @@ impl Pixels {
     /// # Errors
     /// As for [`to_tensor_cost`](Self::to_tensor_cost), and [`ImageError::Stopped`] if the check of
     /// `work` refuses.
-    pub fn to_tensor(&self, work: Work<'_>, options: &TensorOptions) -> Result<Tensor, ImageError> {
+    pub fn to_tensor(
+        &self,
+        work: Workspace<'_>,
+        options: &TensorOptions,
+    ) -> Result<Tensor, ImageError> {
         let plan = self.tensor_plan(options)?;
         let luma;
         let source = if plan.luma {
@@ -172,7 +176,7 @@ pub(crate) fn luma(rgb: [u8; 3]) -> u8 {
     ((red * 299 + green * 587 + blue * 114 + 500) / 1000) as u8
 }
 
-fn luma_of(rgb: &[u8], work: Work<'_>) -> Result<Vec<u8>, ImageError> {
+fn luma_of(rgb: &[u8], work: Workspace<'_>) -> Result<Vec<u8>, ImageError> {
     let mut made = Vec::with_capacity(rgb.len() / 3);
     for part in rgb.chunks(3 * PART_VALUES) {
         (work.check)()?;
@@ -189,7 +193,7 @@ impl Plan {
         &self,
         source: &[u8],
         target: &mut BufferMut,
-        work: Work<'_>,
+        work: Workspace<'_>,
         table: impl Fn(&Map) -> Table<T>,
     ) -> Result<(), ImageError> {
         let of = |table: &Table<T>, value: u8| table[usize::from(value)];

@@ -8,7 +8,7 @@ use crate::error::{Bound, ImageError, Stopped};
 
 /// The memory of an operation, and the caller's check.
 #[derive(Clone, Copy)]
-pub struct Work<'a> {
+pub struct Workspace<'a> {
     /// The pool for its result.
     pub pool: &'a BufferPool,
     /// Called about every millisecond of work. If it refuses, the operation ends with

@@ -17,7 +17,7 @@ use crate::room::Room;
 const DEPTH_MAX: usize = 32;
 
 /// The input whose elements are read.
-pub(crate) struct Asked<'a> {
+pub(crate) struct Expected<'a> {
     /// The input's name.
     pub(crate) name: &'a str,
     pub(crate) datatype: Dtype,
@@ -31,11 +31,11 @@ pub(crate) struct Asked<'a> {
 /// There are more elements than the shape needs, one is not of the datatype, JSON cannot hold the
 /// datatype, or there is no room.
 pub(crate) fn read(
-    asked: &Asked<'_>,
+    input: &Expected<'_>,
     data: &RawValue,
     room: &Room<'_>,
 ) -> Result<Bytes, ParseError> {
-    let &Asked { name, datatype, shape } = asked;
+    let &Expected { name, datatype, shape } = input;
     if matches!(datatype, Dtype::Float16 | Dtype::Bfloat16) {
         return Err(ParseError::BinaryOnly { name: name.into(), datatype });
     }

@@ -42,7 +42,7 @@ impl Input {
             (Some(_), Some(_)) => return Err(ParseError::TwoData { name }),
             (None, None) => return Err(ParseError::NoData { name }),
             (None, Some(data)) => elements::read(
-                &elements::Asked { name: &name, datatype, shape: &shape },
+                &elements::Expected { name: &name, datatype, shape: &shape },
                 data,
                 room,
             )?,

@@ -17,8 +17,8 @@ use gristmill_core::Digest;
 use serde::{Deserialize, Serialize};
 use wasmtime::{Config, Engine};
 
-use crate::admit::{Admitted, Bounds, admit_within};
 use crate::capability::INTERFACES;
+use crate::check_component::{Bounds, CheckedComponent, check_within};
 use crate::error::LoadError;
 use crate::worlds::Roles;
 
@@ -126,8 +126,8 @@ pub(crate) fn write_answer(
 
 fn compile_file(request: &CompileRequest, file: &[u8]) -> Result<(Vec<u8>, Verdict), LoadError> {
     let refused = |why: String| Ok((Vec::new(), Verdict::Refused(cut(why))));
-    let Admitted { component, imports, roles } = match admit_within(file, &request.bounds) {
-        Ok(admitted) => admitted,
+    let CheckedComponent { component, imports, roles } = match check_within(file, &request.bounds) {
+        Ok(checked) => checked,
         Err(error) => return refused(error.to_string()),
     };
     let mut config = compile_config();

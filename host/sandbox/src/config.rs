@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use gristmill_core::PluginLimits;
 
-use crate::admit::Bounds;
+use crate::check_component::Bounds;
 use crate::compile::Compiler;
 
 /// The size of the pool.

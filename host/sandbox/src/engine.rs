@@ -19,9 +19,9 @@ use wasmtime::{
 };
 
 use crate::account::{Account, Places};
-use crate::admit::{MEMORIES_PER_CALL, TABLES_PER_CALL};
 use crate::call::CallState;
 use crate::capability::{self, States, StoreData};
+use crate::check_component::{MEMORIES_PER_CALL, TABLES_PER_CALL};
 use crate::compile::compile_config;
 use crate::config::SandboxConfig;
 use crate::error::{CallError, LoadError};

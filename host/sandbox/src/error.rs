@@ -11,7 +11,7 @@ use wasmtime::component::ResourceTableError;
 
 /// Why an uploaded file is not a plugin.
 #[derive(Debug, thiserror::Error)]
-pub enum AdmitError {
+pub enum ComponentError {
     /// Neither a component nor a core module; holds the file's first bytes in hexadecimal.
     #[error(
         "not a WebAssembly component: the file begins with {0}, neither a component nor a core \
@@ -96,7 +96,7 @@ fn shortened(names: &[String]) -> String {
 pub enum LoadError {
     /// The file is not a plugin.
     #[error(transparent)]
-    Admit(#[from] AdmitError),
+    Admit(#[from] ComponentError),
     /// The child that should compile it refused the file; holds the child's text.
     #[error("{0}")]
     Refused(String),

@@ -4,13 +4,13 @@
 //! pool, with a store and limits of its own. The instance is dropped when the call returns, so the
 //! next request can see nothing of an earlier one. Refuses to know tenants, HTTP and models.
 //!
-//! In reading order: [`Sandbox`] turns an uploaded file into a [`Plugin`]: `admit` checks the file
-//! and says what is wrong with it, `compile` compiles it in a child process, `artifact` keeps the
-//! code on disk. `engine` runs the calls: `worlds` knows how each export is called, `call` is the
-//! state of one call, `capability` has one module for each interface that a plugin may import,
-//! `limiter` and `meter` count memory and CPU time, [`Account`] has the places and the memory that
-//! the calls of one owner share, `long_calls` decides on which threads a call runs, `diagnose` says
-//! why it gave no answer.
+//! In reading order: [`Sandbox`] turns an uploaded file into a [`Plugin`]: `check_component` checks
+//! the file and says what is wrong with it, `compile` compiles it in a child process, `artifact`
+//! keeps the code on disk. `engine` runs the calls: `worlds` knows how each export is called, `call`
+//! is the state of one call, `capability` has one module for each interface that a plugin may
+//! import, `limiter` and `meter` count memory and CPU time, [`Account`] has the places and the
+//! memory that the calls of one owner share, `long_calls` decides on which threads a call runs,
+//! `diagnose` says why it gave no answer.
 //!
 //! Invariants:
 //! - the epoch deadline is set before instantiation, because start functions run there;
@@ -21,10 +21,10 @@
 #![deny(missing_docs)]
 
 mod account;
-mod admit;
 mod artifact;
 mod call;
 mod capability;
+mod check_component;
 mod compile;
 mod config;
 mod count;
@@ -41,10 +41,10 @@ mod sandbox;
 mod worlds;
 
 pub use account::Account;
-pub use admit::{Admitted, admit};
+pub use check_component::{CheckedComponent, check_component};
 pub use compile::{COMPILE_JOB, Compiler, compile};
 pub use config::SandboxConfig;
-pub use error::{AdmitError, AnswerFault, CallError, CallLimit, Failure, HostFault, LoadError};
+pub use error::{AnswerFault, CallError, CallLimit, ComponentError, Failure, HostFault, LoadError};
 pub use grant::Grant;
 pub use gristmill_child::JobStatus;
 pub use plugin::Plugin;

@@ -104,7 +104,7 @@ pub(crate) type CallFuture<T> =
     Pin<Box<dyn Future<Output = (Store<StoreData>, Result<T, CallError>)> + Send>>;
 
 /// A call to be run, and the data that decide on which threads.
-pub(crate) struct Work<'a, T> {
+pub(crate) struct NewCall<'a, T> {
     pub(crate) call: CallFuture<T>,
     pub(crate) meter: Arc<Meter>,
     pub(crate) pace: &'a Pace,
@@ -133,11 +133,11 @@ impl LongCalls {
     }
 
     /// Run a call to its end. Dropping the returned future abandons the call.
-    pub(crate) async fn run<T: Send + 'static>(&self, work: Work<'_, T>) -> Result<T, CallError> {
-        let Work { call, meter, pace, places, long_places } = work;
+    pub(crate) async fn run<T: Send + 'static>(&self, new: NewCall<'_, T>) -> Result<T, CallError> {
+        let NewCall { call, meter, pace, places, long_places } = new;
         let long = self.handle.clone();
         let instance = Some((call, places));
-        let mut call = Call { instance, meter: meter.clone(), long };
+        let mut call = MovableCall { instance, meter: meter.clone(), long };
         let begins_long = pace.is_long(self.started.elapsed());
         if !begins_long {
             let begun = call.run_while_short(|| pace.is_long(self.started.elapsed())).await;
@@ -192,14 +192,14 @@ impl<T> Drop for Waiting<T> {
     }
 }
 
-/// A call under way.
-struct Call<T: 'static> {
+/// A call under way, which can move to another thread.
+struct MovableCall<T: 'static> {
     instance: Option<(CallFuture<T>, Places)>,
     meter: Arc<Meter>,
     long: Handle,
 }
 
-impl<T: Send + 'static> Call<T> {
+impl<T: Send + 'static> MovableCall<T> {
     /// Poll the call until it ends or is to be moved. It is moved for its own CPU time, or because
     /// its export became long. Returns none if it must be moved.
     async fn run_while_short(&mut self, moves: impl Fn() -> bool) -> Option<Result<T, CallError>> {
@@ -234,13 +234,13 @@ impl<T: Send + 'static> Call<T> {
     }
 }
 
-impl<T> Drop for Call<T> {
+impl<T> Drop for MovableCall<T> {
     fn drop(&mut self) {
         self.give_back(());
     }
 }
 
-impl<T: 'static> Call<T> {
+impl<T: 'static> MovableCall<T> {
     /// Drop the instance and its `store`, then give its places back. If its memory is large, this
     /// happens off the serving threads.
     fn give_back(&mut self, store: impl Send + 'static) {

@@ -16,7 +16,7 @@ use crate::diagnose;
 use crate::engine::PluginEngine;
 use crate::error::{CallError, LoadError};
 use crate::grant::Grant;
-use crate::long_calls::{CallFuture, Pace, Work};
+use crate::long_calls::{CallFuture, NewCall, Pace};
 use crate::meter::Meter;
 use crate::request::{Prepared, Request, Response, Results};
 use crate::worlds::{Postprocess, Preprocess, Roles, World};
@@ -36,7 +36,7 @@ struct Export {
     pace: Pace,
 }
 
-/// A compiled component, and what admission found in it.
+/// A compiled component, and the findings of its check.
 pub(crate) struct Compiled {
     pub(crate) component: Component,
     pub(crate) roles: Roles,
@@ -161,7 +161,7 @@ impl Plugin {
         let meter = Arc::new(Meter::new(limits.cpu));
         let call = call(self.engine.store(grant, meter.clone()));
         let long_places = account.long_places.clone();
-        self.engine.long_calls().run(Work { call, meter, pace, places, long_places }).await
+        self.engine.long_calls().run(NewCall { call, meter, pace, places, long_places }).await
     }
 
     async fn call_in<W: World>(

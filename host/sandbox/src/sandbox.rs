@@ -7,8 +7,8 @@ use bytes::Bytes;
 use gristmill_child::JobStatus;
 use gristmill_core::{BufferPool, Digest, ErrorCode};
 
-use crate::admit::check_head;
 use crate::artifact::{ArtifactCache, Cached};
+use crate::check_component::check_head;
 use crate::compile::{CompileRequest, Compiler};
 use crate::config::SandboxConfig;
 use crate::engine::PluginEngine;
@@ -41,7 +41,7 @@ impl Sandbox {
     }
 
     /// Load an uploaded file. Its code comes from the cache if it is there; if not, the file is
-    /// admitted and compiled. Then the code is checked against the contract.
+    /// checked and compiled. Then the code is checked against the contract.
     ///
     /// # Errors
     /// [`LoadError::code`] tells a faulty file from a fault of this host.

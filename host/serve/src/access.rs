@@ -8,6 +8,7 @@ use gristmill_snapshot::{Access, Snapshot, Tenant, same_key};
 /// An API key as it came with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
+    /// The digest of the key.
     pub digest: Digest,
     /// Whether the key is a bearer token. Other credentials never match a key, but they must not
     /// count as missing either: a call without a key acts as the open tenant.
@@ -26,13 +27,16 @@ pub struct Gate {
 /// A tenant and its name.
 #[derive(Clone, Copy)]
 pub struct NamedTenant<'a> {
+    /// The tenant's name.
     pub name: &'a Name,
+    /// The tenant.
     pub tenant: &'a Arc<Tenant>,
 }
 
 /// The caller of a request.
 #[derive(Clone, Copy)]
 pub enum Caller<'a> {
+    /// A tenant.
     Tenant(NamedTenant<'a>),
     /// The holder of the admin token: sees, loads and unloads every model, but runs none.
     Operator,
@@ -41,23 +45,36 @@ pub enum Caller<'a> {
 /// A [`Caller`] that does not borrow from the snapshot in which it was found.
 #[derive(Clone)]
 pub enum OwnedCaller {
-    Tenant { name: Name, tenant: Arc<Tenant> },
+    /// A tenant.
+    Tenant {
+        /// The tenant's name.
+        name: Name,
+        /// The tenant.
+        tenant: Arc<Tenant>,
+    },
+    /// The holder of the admin token.
     Operator,
 }
 
 /// The reason why a caller is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AccessError {
+    /// There is no key.
     #[error("an API key is needed: Authorization: Bearer <key>")]
     KeyNeeded,
+    /// There is no key of the tenant that the call names.
     #[error("an API key of tenant {0:?} is needed: Authorization: Bearer <key>")]
     KeyOfTenantNeeded(String),
+    /// No tenant has this key.
     #[error("the API key opens no tenant")]
     UnknownKey,
+    /// The call names a tenant that does not exist.
     #[error("no tenant {0:?}")]
     NoTenant(String),
+    /// The operator asked for a model to be run.
     #[error("the admin token runs no models: use a tenant's API key")]
     OperatorRunsNothing,
+    /// A tenant asked for a model to be loaded or unloaded.
     #[error("only the admin token loads and unloads models")]
     OperatorOnly,
 }

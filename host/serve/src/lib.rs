@@ -15,6 +15,7 @@
 //! - work owns all that it needs, so that it can outlive the connection that brought it.
 
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
 mod access;
 mod model;

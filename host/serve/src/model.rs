@@ -12,8 +12,11 @@ use crate::submit::{retry_after, submit, time_given};
 
 /// A request for a model. It owns all that it needs.
 pub struct ModelWork {
+    /// The model's lane.
     pub lane: Arc<Lane>,
+    /// The request for the lane.
     pub submission: Submission,
+    /// The receipt of the request.
     pub receipt: Receipt,
 }
 
@@ -21,12 +24,14 @@ pub struct ModelWork {
 pub struct ModelAnswer {
     /// The outputs in the model's order.
     pub outcome: Result<Vec<NamedTensor>, ModelError>,
+    /// The receipt of the request.
     pub receipt: Receipt,
 }
 
 /// The reason why a model did not answer a client that made the tensors itself.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
+    /// The lane refused the request, or its batch failed.
     #[error(transparent)]
     Model(#[from] SubmitError),
     /// The deadline passed; holds the time from the request's arrival to the deadline.

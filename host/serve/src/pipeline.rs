@@ -17,11 +17,15 @@ use crate::submit::{retry_after, submit, time_given};
 
 /// A request for a pipeline. It owns all that it needs.
 pub struct Work {
+    /// The pipeline, resolved.
     pub route: Arc<Route>,
+    /// The request for the preprocessor.
     pub request: Request,
     /// The earlier of the route's own deadline and the client's.
     pub deadline: Deadline,
+    /// The client's wishes for the queue.
     pub queueing: Queueing,
+    /// The receipt of the request.
     pub receipt: Receipt,
 }
 
@@ -36,18 +40,23 @@ pub struct Queueing {
 
 /// A pipeline's answer, with the receipt that is still open.
 pub struct PipelineAnswer {
+    /// The postprocessor's response.
     pub outcome: Result<Response, InferError>,
+    /// The receipt of the request.
     pub receipt: Receipt,
 }
 
 /// The reason why a request was not answered. Its text is for the client.
 #[derive(Debug)]
 pub enum InferError {
-    /// A plugin failed in this stage.
+    /// A plugin failed.
     Plugin {
+        /// The stage in which it ran.
         stage: &'static str,
+        /// Why it failed.
         error: CallError,
     },
+    /// The lane refused the request, or its batch failed.
     Model(SubmitError),
     /// The deadline passed; holds the time from the request's arrival to the deadline.
     DeadlineExceeded(Duration),

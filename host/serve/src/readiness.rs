@@ -10,15 +10,19 @@ use serde::Serialize;
 /// The numbers of pipelines and models that do not serve.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Unavailable {
+    /// How many pipelines.
     pub pipelines: usize,
+    /// How many models.
     pub models: usize,
 }
 
 /// The reason why a server is not ready.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotReady {
+    /// The shutdown has begun.
     #[error("the server is shutting down")]
     ShuttingDown,
+    /// Nothing that is configured can serve.
     #[error(
         "nothing can serve: all pipelines ({}) and all models ({}) are unavailable; \
          GET /admin/v1/status says why", .0.pipelines, .0.models

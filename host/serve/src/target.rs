@@ -16,13 +16,26 @@ pub const PIPELINE_VERSION: u64 = 1;
 /// A model or pipeline as clients see it: both are models to them.
 #[derive(Clone, Copy)]
 pub enum ModelOrPipeline<'a> {
-    Model { name: &'a Name, state: &'a ModelState },
-    Pipeline { name: &'a Name, pipeline: &'a Pipeline },
+    /// A model.
+    Model {
+        /// Its name.
+        name: &'a Name,
+        /// Its versions, and whether it is loaded.
+        state: &'a ModelState,
+    },
+    /// A pipeline.
+    Pipeline {
+        /// Its name.
+        name: &'a Name,
+        /// Its route, or why it has none.
+        pipeline: &'a Pipeline,
+    },
 }
 
 /// The model and the version that a client names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NamedModel<'a> {
+    /// The model's name.
     pub name: &'a str,
     /// Empty if the client names none: then the current version is meant.
     pub version: &'a str,
@@ -30,29 +43,87 @@ pub struct NamedModel<'a> {
 
 /// A model or pipeline that is served.
 pub enum Target<'a> {
-    Model { name: &'a Name, state: &'a ModelState, served: &'a ServedModel },
-    Pipeline { name: &'a Name, route: &'a Arc<Route> },
+    /// A model.
+    Model {
+        /// Its name.
+        name: &'a Name,
+        /// Its versions.
+        state: &'a ModelState,
+        /// Its lane.
+        served: &'a ServedModel,
+    },
+    /// A pipeline.
+    Pipeline {
+        /// Its name.
+        name: &'a Name,
+        /// Its parts, resolved.
+        route: &'a Arc<Route>,
+    },
 }
 
 /// The reason why a target was not found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotFound {
+    /// There is no such model, or the caller may not run it.
     #[error("no model {0:?}, or it is not granted to this caller")]
     Model(String),
+    /// An earlier version, which is no longer loaded.
     #[error("version {asked} of model {name:?} is no longer loaded: version {serving} serves")]
-    Superseded { name: String, asked: String, serving: u64 },
+    Superseded {
+        /// The model.
+        name: String,
+        /// The version that was asked for.
+        asked: String,
+        /// The version that serves.
+        serving: u64,
+    },
+    /// A version that the model never had.
     #[error("model {name:?} has no version {asked:?}: version {serving} serves")]
-    Version { name: String, asked: String, serving: u64 },
+    Version {
+        /// The model.
+        name: String,
+        /// The version that was asked for.
+        asked: String,
+        /// The version that serves.
+        serving: u64,
+    },
+    /// The model is not loaded.
     #[error("model {name:?} is not loaded: {reason}")]
-    NotLoaded { name: String, reason: String },
+    NotLoaded {
+        /// The model.
+        name: String,
+        /// Why it is not loaded.
+        reason: String,
+    },
+    /// The tenant has no pipeline at all.
     #[error("tenant {0:?} has no pipeline")]
     NoPipelines(String),
+    /// The request names no pipeline, and the tenant has no default.
     #[error("tenant {tenant:?} has no default pipeline: name one of {known}")]
-    NoDefault { tenant: String, known: String },
+    NoDefault {
+        /// The tenant.
+        tenant: String,
+        /// The pipelines that it has.
+        known: String,
+    },
+    /// The tenant has no such pipeline.
     #[error("tenant {tenant:?} has no pipeline {pipeline:?}; it has: {known}")]
-    Pipeline { tenant: String, pipeline: String, known: String },
+    Pipeline {
+        /// The tenant.
+        tenant: String,
+        /// The pipeline that was asked for.
+        pipeline: String,
+        /// The pipelines that it has.
+        known: String,
+    },
+    /// The pipeline is there, but cannot serve.
     #[error("pipeline {pipeline:?} is not available: {reason}")]
-    Unavailable { pipeline: String, reason: String },
+    Unavailable {
+        /// The pipeline.
+        pipeline: String,
+        /// Why it cannot serve.
+        reason: String,
+    },
 }
 
 impl ClientError for NotFound {

@@ -11,6 +11,7 @@
 //!   ArcSwap guard, so everything that it uses stays loaded until it is done.
 
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
 mod access;
 mod cell;

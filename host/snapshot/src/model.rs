@@ -9,6 +9,7 @@ use gristmill_core::Digest;
 /// A model and whether it is loaded.
 #[derive(Clone)]
 pub struct ModelState {
+    /// The digest of its file.
     pub digest: Digest,
     /// The release that brought this content.
     pub version: u64,
@@ -21,6 +22,7 @@ pub struct ModelState {
 /// A model's lane, and the providers that run its batches.
 #[derive(Clone)]
 pub struct ServedModel {
+    /// The queue and the instances.
     pub lane: Arc<Lane>,
     /// The best first.
     pub providers: Arc<[ProviderHealth]>,

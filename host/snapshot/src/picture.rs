@@ -17,5 +17,6 @@ pub struct Snapshot {
     pub tenants: HashMap<Name, Arc<Tenant>>,
     /// The tenant that a key opens, by the key's digest.
     pub keys: HashMap<Digest, Name>,
+    /// The models by name.
     pub models: BTreeMap<Name, ModelState>,
 }

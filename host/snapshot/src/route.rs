@@ -11,18 +11,27 @@ use crate::statistics::PipelineStatistics;
 
 /// A pipeline, or why it cannot serve.
 pub enum Pipeline {
+    /// It serves.
     Ready(Arc<Route>),
+    /// It does not serve, for this reason.
     Unavailable(String),
 }
 
 /// A pipeline with everything resolved that a request needs.
 pub struct Route {
+    /// The name of its tenant.
     pub tenant: Name,
+    /// Its own name.
     pub pipeline: Name,
+    /// The preprocessor.
     pub pre: Arc<Plugin>,
+    /// The name of the preprocessor.
     pub pre_name: Name,
+    /// The lane of its model.
     pub model: Arc<Lane>,
+    /// The postprocessor.
     pub post: Arc<Plugin>,
+    /// The name of the postprocessor.
     pub post_name: Name,
     /// A JSON document.
     pub settings: Arc<str>,
@@ -30,6 +39,7 @@ pub struct Route {
     pub weight: u32,
     /// The model's priority level for these requests. None means the model's default level.
     pub priority: Option<u32>,
+    /// The limits of its requests and of its plugin calls.
     pub limits: PipelineLimits,
     /// The tenant's quota, shared by all of its pipelines.
     pub quota: Arc<TenantQuota>,

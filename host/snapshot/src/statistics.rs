@@ -14,9 +14,11 @@ pub struct PipelineStatistics(Mutex<StageDurations>);
 pub struct StageDurations {
     /// Requests answered.
     pub success: u64,
+    /// The time that they took.
     pub success_time: Duration,
-    /// Requests that failed or were abandoned, and the time they took.
+    /// Requests that failed or were abandoned.
     pub fail: u64,
+    /// The time that they took.
     pub fail_time: Duration,
     /// Of the requests answered: in the preprocessor,
     pub pre: Duration,

@@ -8,16 +8,22 @@ use std::io;
 
 use gristmill_core::{Digest, ErrorCode};
 
+/// Why the store failed. The texts name no path; the sources do.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
+    /// There is no blob with this digest.
     #[error("the server has no file {0}")]
     Missing(Digest),
+    /// Reading failed.
     #[error("the server cannot read its storage")]
     Read(#[source] Box<dyn Error + Send + Sync>),
+    /// Writing failed.
     #[error("the server cannot write to its storage: the change is not made")]
     Write(#[source] Box<dyn Error + Send + Sync>),
+    /// Writing failed because the disk is full.
     #[error("the server's disk is full: the change is not made")]
     Full(#[source] Box<dyn Error + Send + Sync>),
+    /// The content of the blob with this digest has another digest.
     #[error("{0} is damaged: its content has another digest")]
     Damaged(Digest),
 }
@@ -32,6 +38,7 @@ impl StoreError {
         if says_full(&*source) { Self::Full(source) } else { Self::Write(source) }
     }
 
+    /// The code by which clients tell errors apart.
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Full(_) => ErrorCode::InsufficientStorage,

@@ -114,6 +114,7 @@ impl Received {
         self.digest
     }
 
+    /// Whether it has no bytes.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

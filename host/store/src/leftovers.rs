@@ -9,7 +9,9 @@ use gristmill_core::Digest;
 /// The number of removed files, and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
+    /// The number of files.
     pub files: u64,
+    /// Their bytes together.
     pub bytes: u64,
 }
 

@@ -11,6 +11,7 @@
 //! - a blob that is read has the digest by which it was requested.
 
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
 mod error;
 mod faults;
@@ -57,6 +58,7 @@ pub struct Store {
 /// The outcome of appending a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Appended {
+    /// The log has the document.
     Yes,
     /// Another writer was first: read on, apply the change again, and try the next number.
     Lost,
@@ -169,6 +171,9 @@ impl Store {
     }
 
     /// The content of the log's folder.
+    ///
+    /// # Errors
+    /// [`StoreError::Read`] if the storage cannot be read.
     pub async fn log(&self) -> Result<LogListing, StoreError> {
         let mut listing = LogListing::default();
         let mut files = self.objects.list(Some(&Key::from(LOG)));

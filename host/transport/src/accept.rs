@@ -19,20 +19,29 @@ use crate::{http1, http2};
 /// The pause after a connection could not be accepted.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// Serve `protocol` on `listener` with `handler` until the shutdown begins. Then drain: wait for
-/// the requests under way. Returns whether all connections ended in time.
-pub async fn serve<H, F, B>(
-    listener: TcpListener,
-    protocol: Protocol,
-    config: ListenerConfig,
-    shutdown: Shutdown,
-    handler: H,
-) -> bool
+/// A listener, and how its connections are served.
+pub struct Listening<H> {
+    /// Accepts the connections.
+    pub listener: TcpListener,
+    /// The protocol of all its connections.
+    pub protocol: Protocol,
+    /// The bounds on its connections.
+    pub config: ListenerConfig,
+    /// No connection is accepted after it begins.
+    pub shutdown: Shutdown,
+    /// Answers one request.
+    pub handler: H,
+}
+
+/// Serve a listener until the shutdown begins. Then drain: wait for the requests under way. Returns
+/// whether all connections ended in time.
+pub async fn serve<H, F, B>(listening: Listening<H>) -> bool
 where
     H: Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<B>> + Send + 'static,
     B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static,
 {
+    let Listening { listener, protocol, config, shutdown, handler } = listening;
     let connections = TaskTracker::new();
     let mut refusals = LineRate::default();
     let (http1_builder, http2_builder) = (http1::builder(&config), http2::builder(&config));

@@ -20,12 +20,12 @@ const SMALL_BYTES: usize = 8 << 10;
 pub(crate) struct Calls(Arc<AtomicUsize>);
 
 /// A call that is counted until this is dropped.
-pub(crate) struct Call(Calls);
+pub(crate) struct PendingCall(Calls);
 
 impl Calls {
-    pub(crate) fn begin(&self) -> Call {
+    pub(crate) fn begin(&self) -> PendingCall {
         self.0.fetch_add(1, Ordering::Relaxed);
-        Call(self.clone())
+        PendingCall(self.clone())
     }
 
     fn are_under_way(&self) -> bool {
@@ -33,7 +33,7 @@ impl Calls {
     }
 }
 
-impl Drop for Call {
+impl Drop for PendingCall {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Ordering::Relaxed);
     }

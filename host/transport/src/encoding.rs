@@ -20,7 +20,9 @@ const INFLATED_BYTES: usize = 64 << 10;
 /// The compression of a body.
 #[derive(Clone, Copy)]
 pub enum Encoding {
+    /// `gzip`.
     Gzip,
+    /// `deflate`.
     Deflate,
 }
 
@@ -47,6 +49,7 @@ impl Encoding {
         best.map(|(encoding, _)| encoding)
     }
 
+    /// The name in a header.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Gzip => "gzip",

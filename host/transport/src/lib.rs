@@ -15,6 +15,7 @@
 //! - shutdown stops accepting first, then waits for the requests under way.
 
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
 mod accept;
 mod answering;
@@ -37,7 +38,7 @@ mod rewind;
 mod shutdown;
 mod stream;
 
-pub use accept::serve;
+pub use accept::{Listening, serve};
 pub use connections::Connections;
 pub use encoding::Encoding;
 pub use line_rate::LineRate;

@@ -7,6 +7,7 @@ use crate::connections::Connections;
 /// The protocol of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
+    /// HTTP/1.1.
     Http1,
     /// For gRPC, without TLS.
     Http2,

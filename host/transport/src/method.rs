@@ -11,8 +11,11 @@ use crate::problem::Problem;
 pub enum Allowed {
     /// `GET` and `HEAD`: hyper sends the answer to `HEAD` without its body.
     Get,
+    /// `POST`.
     Post,
+    /// `PUT`.
     Put,
+    /// `PUT` and `DELETE`.
     PutAndDelete,
 }
 

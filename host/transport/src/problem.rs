@@ -14,7 +14,9 @@ const DETAIL_BYTES_MAX: usize = 8 << 10;
 /// An error as a client sees it.
 #[derive(Clone, Debug)]
 pub struct Problem {
+    /// The stable code. It decides the status.
     pub code: ErrorCode,
+    /// The text for the client.
     pub detail: String,
     /// The time after which to try again, in seconds. It is sent with the statuses 429 and 503.
     pub retry_after_s: u64,
@@ -104,6 +106,7 @@ impl<E: ClientError> From<E> for Problem {
 pub struct ErrorCodeRow {
     /// The HTTP status of `/v1` and of the admin plane.
     pub status: u16,
+    /// The code as clients see it.
     pub code: &'static str,
     /// A sentence.
     pub meaning: &'static str,

@@ -6,6 +6,9 @@ use crate::{Failure, Field, Response};
 
 impl Response {
     /// 200 with `value` as JSON.
+    ///
+    /// # Errors
+    /// [`Failure::Internal`] if `value` cannot be written as JSON.
     pub fn json<T: Serialize + ?Sized>(value: &T) -> Result<Self, Failure> {
         let fault = |error| Failure::Internal(format!("the response as JSON: {error}"));
         Ok(Self::new("application/json", serde_json::to_vec(value).map_err(fault)?))

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use arc_swap::ArcSwap;
-use gristmill_batch::{Lane, LaneConfig, Submission, SubmitError};
+use gristmill_batch::{Lane, LaneConfig, LaneParts, Submission, SubmitError};
 use gristmill_benches::harness::{Harness, submission, tenant};
 use gristmill_benches::models::{Doubling, POISON, info};
 use gristmill_core::{Deadline, Dtype, Model, Tensor};
@@ -78,7 +78,13 @@ fn lane(harness: &Harness) -> Result<Arc<Lane>> {
     let model = || Box::new(Doubling { pool: harness.pool.clone() }) as Box<dyn Model>;
     let config = LaneConfig::new(BATCH_MAX, CLIENTS as usize * ROWS_MAX);
     let instances = vec![model(), model()];
-    Ok(Arc::new(Lane::new("bench", info(), instances, config, harness.pool.clone())?))
+    Ok(Arc::new(Lane::new(LaneParts {
+        name: "bench",
+        info: info(),
+        instances,
+        config,
+        pool: harness.pool.clone(),
+    })?))
 }
 
 /// Sends one request after the other. Each row is a number that no other request has.

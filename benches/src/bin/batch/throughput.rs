@@ -45,25 +45,34 @@ pub fn submit_overhead(harness: &Harness) -> Result<Value> {
 }
 
 pub fn digits(harness: &Harness) -> Result<Value> {
-    compare(harness, DIGITS, &[1, 1, 28, 28], 64, Duration::from_secs(2))
+    let time = Duration::from_secs(2);
+    OverBare { path: DIGITS, shape: &[1, 1, 28, 28], batch: 64, time }.compare(harness)
 }
 
 pub fn resnet50(harness: &Harness) -> Result<Value> {
-    compare(harness, RESNET50, &[1, 3, 224, 224], 8, Duration::from_secs(8))
+    let time = Duration::from_secs(8);
+    OverBare { path: RESNET50, shape: &[1, 3, 224, 224], batch: 8, time }.compare(harness)
 }
 
 /// A lane with twice as many clients as a batch has rows, compared with the bare session.
-fn compare(
-    harness: &Harness,
-    path: &str,
-    shape: &[usize],
+struct OverBare<'a> {
+    path: &'a str,
+    /// The shape of one request.
+    shape: &'a [usize],
+    /// The rows of a batch.
     batch: usize,
+    /// How long each of both is measured.
     time: Duration,
-) -> Result<Value> {
-    let rows = [harness.tensor(shape, 0.5)];
-    let (options, clients) = (on(ProviderKind::Cpu), batch * 2);
-    let warm_up = Duration::ZERO;
-    Comparison { path, options, rows: &rows, batch, clients, time, warm_up }.run(harness)
+}
+
+impl OverBare<'_> {
+    fn compare(&self, harness: &Harness) -> Result<Value> {
+        let Self { path, batch, time, .. } = *self;
+        let rows = [harness.tensor(self.shape, 0.5)];
+        let (options, clients) = (on(ProviderKind::Cpu), batch * 2);
+        let warm_up = Duration::ZERO;
+        Comparison { path, options, rows: &rows, batch, clients, time, warm_up }.run(harness)
+    }
 }
 
 /// A model to run without a lane.

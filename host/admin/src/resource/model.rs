@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::query::{delete, flag};
 use super::status::ServedDocument;
 use super::{Resource, name};
-use crate::answer::{Answer, Noted, Outcome, refused};
+use crate::answer::{Answer, Noted, Outcome};
 use crate::receive::Received;
 use crate::state::State;
 
@@ -46,7 +46,7 @@ impl Resource for Model {
         let file = received.upload(state).await?;
         let model = name("model", model)?;
         let force = flag("force", query)?;
-        put(state.control.put_model(&model, file, force).await.map_err(refused)?)
+        put(state.control.put_model(&model, file, force).await?)
     }
 }
 
@@ -59,8 +59,8 @@ impl Resource for ModelConfig {
     async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
         let document = received.document(&state.limits).await?;
         let model = name("model", &self.0)?;
-        let config = gristmill_control::ModelConfig::read(document).map_err(refused)?;
-        put(state.control.put_model_config(&model, config).await.map_err(refused)?)
+        let config = gristmill_control::ModelConfig::read(document)?;
+        put(state.control.put_model_config(&model, config).await?)
     }
 }
 

@@ -8,7 +8,7 @@ use http::Method;
 
 use super::query::delete;
 use super::{Resource, name};
-use crate::answer::{Answer, Outcome, refused};
+use crate::answer::{Answer, Outcome};
 use crate::receive::Received;
 use crate::state::State;
 
@@ -42,6 +42,6 @@ impl Resource for Pipeline {
         let document = received.document(&state.limits).await?;
         let (tenant, pipeline) = self.names()?;
         let put = state.control.put_pipeline(&tenant, &pipeline, document).await;
-        Answer::released(put.map_err(refused)?, None)
+        Answer::released(put?, None)
     }
 }

@@ -8,7 +8,7 @@ use http::Method;
 
 use super::query::delete;
 use super::{Resource, name};
-use crate::answer::{Answer, Outcome, refused};
+use crate::answer::{Answer, Outcome};
 use crate::receive::Received;
 use crate::state::State;
 
@@ -41,7 +41,7 @@ impl Resource for Plugin {
         let file = received.upload(state).await?;
         let (tenant, plugin) = self.names()?;
         let put = state.control.put_plugin(&tenant, &plugin, file).await;
-        let (digest, published) = put.map_err(refused)?;
+        let (digest, published) = put?;
         Answer::released(published, Some(digest))
     }
 }

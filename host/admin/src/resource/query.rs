@@ -4,7 +4,7 @@ use gristmill_control::Change;
 use gristmill_core::ErrorCode;
 use gristmill_transport::Problem;
 
-use crate::answer::{Answer, Outcome, refused};
+use crate::answer::{Answer, Outcome};
 use crate::state::State;
 
 /// The value of the flag `name`. The resource knows no other parameter.
@@ -32,7 +32,7 @@ pub(super) fn flag(name: &str, query: Option<&str>) -> Result<bool, Problem> {
 /// Make `change`, which deletes something. With `?cascade=true`, its users are deleted, too.
 pub(super) async fn delete(state: &State, change: Change, query: Option<&str>) -> Outcome {
     let cascade = flag("cascade", query)?;
-    let published = state.control.delete(change, cascade).await.map_err(refused)?;
+    let published = state.control.delete(change, cascade).await?;
     Answer::released(published, None)
 }
 

@@ -253,7 +253,7 @@ impl LaneDocument {
             recent_mixed_batches: recent.collect(),
             queue_us: total.queue.as_micros() as u64,
             compute_input_us: total.compute.input.as_micros() as u64,
-            compute_infer_us: total.compute.infer.as_micros() as u64,
+            compute_infer_us: total.compute.run.as_micros() as u64,
             compute_output_us: total.compute.output.as_micros() as u64,
             service_time_us: statistics
                 .service_time

@@ -7,7 +7,7 @@ use http::Method;
 
 use super::query::delete;
 use super::{Resource, name, tenant_document};
-use crate::answer::{Answer, Outcome, refused};
+use crate::answer::{Answer, Outcome};
 use crate::receive::Received;
 use crate::state::State;
 
@@ -34,7 +34,7 @@ impl Resource for Tenant {
         let document = received.document(&state.limits).await?;
         let tenant = name("tenant", tenant)?;
         let (spec, faults) = tenant_document::read(document, state.token);
-        let published = state.control.put_tenant(&tenant, spec, faults).await.map_err(refused)?;
+        let published = state.control.put_tenant(&tenant, spec, faults).await?;
         Answer::released(published, None)
     }
 }

@@ -51,8 +51,8 @@ section! {
         message_bytes_max: usize = "67108864", 1 << 10..=2 << 30,
             "The largest request of /v2 and gRPC, also once it is decompressed";
         tenant_bytes_max: usize = "1073741824", 1 << 10..=1 << 40,
-            "Bytes that one tenant's requests and answers may hold at the same time; further ones \
-             are refused for now";
+            "Bytes that one tenant's requests, answers and plugin calls may hold at the same time; \
+             further ones are refused for now";
         infer_timeout["infer_timeout_s"]: Duration = "30", 1..=3600,
             "Seconds that a request of /v2 or gRPC may take, unless its client asks for less";
     }

@@ -5,7 +5,7 @@ use std::process::{Command as Process, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgMatches, Command};
-use gristmill_sandbox::{Admitted, admit};
+use gristmill_sandbox::{CheckedComponent, check_component};
 use serde_json::Value;
 
 use super::toolchain::{TARGET, Toolchain};
@@ -35,7 +35,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let folder = matches.get_one::<String>("folder").context("FOLDER is missing")?;
     let out = matches.get_one::<String>("out").map(PathBuf::from);
     let built = build(Path::new(folder), out)?;
-    let Admitted { component, imports, roles } = &built.admitted;
+    let CheckedComponent { component, imports, roles } = &built.checked;
     println!("component  {}", built.path.display());
     println!("size       {} KiB", component.len().div_ceil(1024));
     println!("world      {}", roles.world());
@@ -46,7 +46,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
 /// A component on disk.
 pub(crate) struct Built {
     pub(crate) path: PathBuf,
-    pub(crate) admitted: Admitted,
+    pub(crate) checked: CheckedComponent,
 }
 
 /// Build the plugin in `folder`.
@@ -63,10 +63,11 @@ pub(crate) fn build(folder: &Path, out: Option<PathBuf>) -> Result<Built> {
     let release = package.target_directory.join(TARGET).join("release");
     let module = release.join(format!("{}.wasm", package.library.replace('-', "_")));
     let file = std::fs::read(&module).with_context(|| module.display().to_string())?;
-    let admitted = admit(&file).with_context(|| format!("{} is not a plugin", module.display()))?;
+    let checked =
+        check_component(&file).with_context(|| format!("{} is not a plugin", module.display()))?;
     let path = out.unwrap_or_else(|| release.join(format!("{}.component.wasm", package.name)));
-    std::fs::write(&path, &admitted.component).with_context(|| path.display().to_string())?;
-    Ok(Built { path, admitted })
+    std::fs::write(&path, &checked.component).with_context(|| path.display().to_string())?;
+    Ok(Built { path, checked })
 }
 
 /// Cargo's metadata of the plugin.

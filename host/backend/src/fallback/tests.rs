@@ -123,21 +123,21 @@ fn waits_are_doubled_up_to_a_maximum_and_a_success_forgets_them() {
     let mut breaker = Breaker::default();
     let mut now = Instant::now();
     for _ in 0..FAULTS_MAX {
-        assert!(breaker.admits(now));
+        assert!(breaker.may_try(now));
         breaker.failed(now);
     }
     let mut wait = OPEN_MIN;
     for _ in 0..10 {
-        assert!(!breaker.admits(now + wait - Duration::from_millis(1)));
+        assert!(!breaker.may_try(now + wait - Duration::from_millis(1)));
         now += wait;
-        assert!(breaker.admits(now));
+        assert!(breaker.may_try(now));
         breaker.failed(now);
         wait = (wait * 2).min(OPEN_MAX);
     }
     assert_eq!(wait, OPEN_MAX);
     breaker.succeeded();
     breaker.failed(now);
-    assert!(breaker.admits(now));
+    assert!(breaker.may_try(now));
 }
 
 /// Is told to end while it runs.

@@ -15,7 +15,7 @@ use gristmill_core::{
     TensorInfo,
 };
 
-use super::{Answered, Lane, Submission};
+use super::{Answered, Lane, LaneParts, Submission};
 use crate::{Full, LaneConfig, QueuePolicy, SubmitError};
 
 /// Doubles its input, but fails on -1 and panics on -2. Reports the rows of each run, and waits for
@@ -72,7 +72,14 @@ fn bench_with(config: LaneConfig) -> Bench {
         started: started_sender,
         leave: Arc::new(Mutex::new(leave_receiver)),
     };
-    let lane = Lane::new("test", info(), vec![Box::new(model)], config, pool.clone()).unwrap();
+    let lane = Lane::new(LaneParts {
+        name: "test",
+        info: info(),
+        instances: vec![Box::new(model)],
+        config,
+        pool: pool.clone(),
+    })
+    .unwrap();
     Bench { lane: Arc::new(lane), started, leave, pool }
 }
 
@@ -264,7 +271,7 @@ async fn a_request_is_counted_once_however_it_ends() {
     };
     assert_eq!((of("first"), of("a"), of("b")), ((1, 0), (1, 0), (0, 2)));
     assert_eq!((statistics.total.success, statistics.total.fail), (2, 2));
-    assert!(statistics.total.compute.infer > Duration::ZERO);
+    assert!(statistics.total.compute.run > Duration::ZERO);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -393,8 +400,14 @@ impl Model for Named {
 async fn short_batches_are_run_by_the_submitting_task() {
     let (ran_on, threads) = channel();
     let (config, pool) = (LaneConfig::new(8, 64), BufferPool::new(1 << 20));
-    let lane =
-        Lane::new("named", info(), vec![Box::new(Named { ran_on })], config, pool.clone()).unwrap();
+    let lane = Lane::new(LaneParts {
+        name: "named",
+        info: info(),
+        instances: vec![Box::new(Named { ran_on })],
+        config,
+        pool: pool.clone(),
+    })
+    .unwrap();
     let own = std::thread::current().name().map(str::to_owned);
     let run = || lane.submit(submission(&pool, "a", &[1.0], Duration::from_secs(60)));
     // The first batch goes to the worker, because its time is not known yet.

@@ -78,7 +78,7 @@ impl Usage {
         self.by_name.get(tenant).copied()
     }
 
-    pub(super) fn admits(
+    pub(super) fn has_room(
         &self,
         tenant: &Name,
         size: &Size,

@@ -118,7 +118,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     /// The rules for requests and batches:
-    /// - an admitted request comes out exactly once: in a batch before its deadline, or as expired;
+    /// - a queued request comes out exactly once: in a batch before its deadline, or as expired;
     ///   it may be dropped if its client is gone;
     /// - a batch has one shape and at most `max_batch_size` rows;
     /// - requests of one tenant, level and shape keep their order, except those that were delayed
@@ -141,10 +141,10 @@ proptest! {
                     let Arrival { rows, shape_key, .. } = arrival;
                     let size = Size { rows, bytes: rows, shape_key };
                     let name = tenant(arrival.tenant);
-                    let admitted = policy.admits(&name, arrival.level, &size);
+                    let room = policy.has_room(&name, arrival.level, &size);
                     let fits = policy.queued_rows() + arrival.rows <= config.queue.rows;
-                    prop_assert!(fits || admitted.is_err());
-                    if admitted.is_ok() {
+                    prop_assert!(fits || room.is_err());
+                    if room.is_ok() {
                         policy.push(entry(id, now, &arrival));
                         accepted.insert(id, arrival.gone);
                     }
@@ -501,7 +501,7 @@ fn queued_requests_stay_queued_when_the_settings_change() {
         // A submitter that still knows three levels.
         push(&mut policy, LEVELS - 1, 6);
         let size = Size { rows: 1, bytes: 1, shape_key: 0 };
-        assert_eq!(policy.admits(&tenant(0), LEVELS - 1, &size), Ok(()));
+        assert_eq!(policy.has_room(&tenant(0), LEVELS - 1, &size), Ok(()));
         assert_eq!(policy.rows_ahead(&tenant(0), 1, LEVELS - 1), 7);
         let mut taken = Taken::default();
         policy.take(now, &ServiceTime::default(), |_| false, &mut taken);
@@ -515,9 +515,9 @@ fn changed_limits_apply_at_once() {
     let now = Instant::now();
     let mut policy = Policy::<usize>::new(LaneConfig::new(4, 100));
     let size = Size { rows: 3, bytes: 1, shape_key: 0 };
-    assert_eq!(policy.admits(&tenant(0), 0, &size), Ok(()));
+    assert_eq!(policy.has_room(&tenant(0), 0, &size), Ok(()));
     policy.configure(&LaneConfig::new(4, 2), now);
-    assert!(policy.admits(&tenant(0), 0, &size).is_err());
+    assert!(policy.has_room(&tenant(0), 0, &size).is_err());
 }
 
 #[test]

@@ -44,7 +44,7 @@ impl LockedState<'_> {
         self.state.policy.push(entry);
     }
 
-    pub(crate) fn would_admit(&self, arrival: &Arrival<'_>) -> Result<(), SubmitError> {
+    pub(crate) fn would_take(&self, arrival: &Arrival<'_>) -> Result<(), SubmitError> {
         self.check(arrival)
     }
 

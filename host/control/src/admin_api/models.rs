@@ -10,12 +10,14 @@ use crate::error::ControlError;
 use crate::load::error::LoadError;
 use crate::release::change::Change;
 use crate::release::model_config::ModelConfig;
-use crate::releases::{Asked, Published};
+use crate::releases::{ChangeRequest, Published};
 use crate::uploads::Upload;
 
 /// A model that was put, or configured.
 pub struct PublishedModel {
+    /// The digest of the model's file.
     pub digest: Digest,
+    /// The release that has the change.
     pub published: Published,
     /// The model with its lane; none while it is unloaded.
     pub served: Option<ServedModel>,
@@ -39,7 +41,7 @@ impl Control {
         let upload = self.uploads.begin(file.digest()).await;
         let outcome = self.keep_model(model, file, force, &upload).await;
         self.uploads.end(upload).await;
-        outcome
+        outcome.map_err(ControlError::logged)
     }
 
     async fn keep_model(
@@ -54,8 +56,9 @@ impl Control {
         // Loaded before the lock is taken: other changes need not wait for it.
         let served = self.with_content(model, digest).await?;
         let changes = vec![Change::PutModel { model: model.clone(), digest }];
-        let asked = Asked { force, _upload: Some(upload.clone()), ..Asked::of(changes) };
-        let published = self.releases.run(asked).await?;
+        let request =
+            ChangeRequest { force, _upload: Some(upload.clone()), ..ChangeRequest::of(changes) };
+        let published = self.releases.run(request).await?;
         // Unchanged content makes no release, so nothing has checked whether it still fails to
         // load.
         let serving = self.serving();
@@ -86,7 +89,8 @@ impl Control {
         let Some(model) = self.desired().models.get(name).cloned() else {
             return Err(ControlError::not_found("model", name));
         };
-        let served = self.loaded(name, &Model { config: config.clone(), ..model.clone() }).await?;
+        let loaded = self.loaded(name, &Model { config: config.clone(), ..model.clone() }).await;
+        let served = loaded.map_err(ControlError::logged)?;
         let change = Change::PutModelConfig { model: name.clone(), config };
         let published = self.release(vec![change]).await?;
         Ok(PublishedModel { digest: model.digest, published, served })
@@ -98,10 +102,11 @@ impl Control {
     /// There is no such model, or it cannot be loaded; or as for [`Self::release`].
     pub async fn load_model(&self, name: &Name) -> Result<Published, ControlError> {
         let model = self.desired().models.get(name).cloned();
-        let _held = match model {
-            Some(model) => self.loaded(name, &Model { unloaded: false, ..model }).await?,
-            None => None,
+        let loaded = match model {
+            Some(model) => self.loaded(name, &Model { unloaded: false, ..model }).await,
+            None => Ok(None),
         };
+        let _held = loaded.map_err(ControlError::logged)?;
         self.release(vec![Change::LoadModel { model: name.clone() }]).await
     }
 

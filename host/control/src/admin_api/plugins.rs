@@ -6,7 +6,7 @@ use gristmill_store::Received;
 use crate::admin_api::Control;
 use crate::error::ControlError;
 use crate::release::change::Change;
-use crate::releases::{Asked, Published};
+use crate::releases::{ChangeRequest, Published};
 use crate::uploads::Upload;
 
 impl Control {
@@ -28,7 +28,7 @@ impl Control {
         let change = Change::PutPlugin { tenant: tenant.clone(), plugin: plugin.clone(), digest };
         let outcome = self.keep_plugin(plugin, file, &upload, change).await;
         self.uploads.end(upload).await;
-        Ok((digest, outcome?))
+        Ok((digest, outcome.map_err(ControlError::logged)?))
     }
 
     async fn keep_plugin(
@@ -43,7 +43,8 @@ impl Control {
         let loaded = self.loader.plugins.new_file(&file).await;
         let _held = loaded.map_err(|error| ControlError::plugin(plugin, error))?;
         upload.keep(file).await?;
-        let asked = Asked { _upload: Some(upload.clone()), ..Asked::of(vec![change]) };
-        self.releases.run(asked).await
+        let request =
+            ChangeRequest { _upload: Some(upload.clone()), ..ChangeRequest::of(vec![change]) };
+        self.releases.run(request).await
     }
 }

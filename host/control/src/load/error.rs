@@ -21,18 +21,31 @@ pub enum LoadError {
     /// The store has another content under the file's name.
     #[error(transparent)]
     Damaged(StoreError),
+    /// The store cannot read its file.
     #[error("its file {digest} cannot be read")]
-    Unreadable { digest: Digest, source: StoreError },
+    Unreadable {
+        /// The file's digest.
+        digest: Digest,
+        /// The store's error.
+        source: StoreError,
+    },
+    /// The uploaded file has no bytes.
     #[error("the file is empty")]
     Empty,
     /// The sandbox refuses the plugin, or cannot compile it.
     #[error(transparent)]
     Plugin(#[from] gristmill_sandbox::LoadError),
+    /// The plugin was compiled, but an instance of it cannot be made.
     #[error("cannot be instantiated: {0}")]
     Probe(#[source] CallError),
     /// The child that loads a model for the first time ended without an answer.
     #[error("its first load, in a process of its own: {text}")]
-    Prover { text: String, source: ChildError },
+    Prover {
+        /// The error without paths, for the client.
+        text: String,
+        /// The error, for the log.
+        source: ChildError,
+    },
     /// That child could not use the backends. Its reason is in the log.
     #[error("its first load, in a process of its own, failed, but not because of the model")]
     ProverSetUp,
@@ -44,7 +57,13 @@ pub enum LoadError {
     Unproven(String),
     /// The server could not load the model, although the child could.
     #[error("{text}")]
-    Backend { text: String, source: gristmill_backend::LoadError },
+    Backend {
+        /// The error without paths, for the client.
+        text: String,
+        /// The error, for the log.
+        source: gristmill_backend::LoadError,
+    },
+    /// Its lane refuses requests, because runs of it did not end.
     #[error(transparent)]
     LostRuns(Refusal),
     /// No threads for the model's lane.
@@ -53,8 +72,10 @@ pub enum LoadError {
     /// The task that loaded it ended before it was done.
     #[error(transparent)]
     Stopped(#[from] tokio::task::JoinError),
+    /// It was taken out of service.
     #[error("it was unloaded")]
     Unloaded,
+    /// Nothing has loaded it yet.
     #[error("it is not loaded")]
     NotLoaded,
     /// The release that brought it serves without it, for this reason.

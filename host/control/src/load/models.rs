@@ -26,7 +26,7 @@ use crate::desired::{Desired, Model};
 use crate::load::blob::read_blob;
 use crate::load::error::{LoadError, Loaded};
 use crate::load::paths::without_folder;
-use crate::load::prove::{Answer, Prover, ProverConfig};
+use crate::load::prove::{ProofReport, Prover, ProverConfig};
 use crate::load::slot::Slot;
 use crate::release::model_config::{ModelConfig, ProviderName};
 
@@ -126,13 +126,13 @@ impl Models {
         lane.leads = may_lead(&loaded);
         let LoadedModel { info, instances, providers, staging, .. } = loaded;
         let name = name.as_str();
-        let parts = LaneParts { name, info, instances, config: lane, pool: staging, upkeep };
-        let lane = Lane::open(parts)?;
+        let parts = LaneParts { name, info, instances, config: lane, pool: staging };
+        let lane = Lane::with_upkeep(parts, upkeep)?;
         Ok(ServedModel { lane: Arc::new(lane), providers, warnings: warnings.into() })
     }
 
     /// Have a child load the model and run it once. Returns the file and the child's answer.
-    async fn proven(&self, model: &Model) -> Result<(Bytes, Answer), LoadError> {
+    async fn proven(&self, model: &Model) -> Result<(Bytes, ProofReport), LoadError> {
         let onnx = read_blob(&self.store, model.digest).await?;
         let proof = self.prover.prove(model.digest, onnx.clone(), &model.config).await?;
         Ok((onnx, proof))
@@ -152,7 +152,7 @@ impl Models {
     }
 
     /// The load options with only the proven providers and GPUs, in the configured order.
-    fn options(&self, config: &ModelConfig, proof: &Answer) -> LoadOptions {
+    fn options(&self, config: &ModelConfig, proof: &ProofReport) -> LoadOptions {
         let mut options = config.load_options();
         let mut providers = self.backends.wanted(&options.providers);
         providers.retain(|kind| {
@@ -222,7 +222,7 @@ fn may_lead(model: &LoadedModel) -> bool {
 }
 
 /// Warnings for the operator who uploaded the model.
-fn warnings(config: &ModelConfig, proof: Answer, model: &LoadedModel) -> Vec<String> {
+fn warnings(config: &ModelConfig, proof: ProofReport, model: &LoadedModel) -> Vec<String> {
     let mut warnings = proof.failed;
     warnings.extend(model.warnings.iter().cloned());
     let serves = model.providers.first().map(|provider| provider.kind);

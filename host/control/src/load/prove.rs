@@ -40,6 +40,7 @@ const ANSWER_BYTES_MAX: u64 = 1 << 20;
 
 /// The configuration of proofs.
 pub struct ProverConfig {
+    /// Runs the child processes.
     pub runner: Arc<ChildRunner>,
     /// The folder of remembered proofs.
     pub directory: PathBuf,
@@ -84,7 +85,7 @@ struct Question {
 
 /// The providers that loaded the model, or the reason why none did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Answer {
+pub(crate) struct ProofReport {
     pub(crate) providers: Vec<ProviderName>,
     /// Why other providers did not.
     pub(crate) failed: Vec<String>,
@@ -98,7 +99,7 @@ pub(crate) struct Answer {
 #[derive(Debug, Serialize, Deserialize)]
 struct Proof {
     subject: Subject,
-    answer: Answer,
+    answer: ProofReport,
 }
 
 impl Prover {
@@ -112,7 +113,7 @@ impl Prover {
         digest: Digest,
         onnx: Bytes,
         config: &ModelConfig,
-    ) -> Result<Answer, LoadError> {
+    ) -> Result<ProofReport, LoadError> {
         let subject = self.subject(digest, config);
         let file = self.file(&subject);
         if let Some(answer) = remembered(&file, &subject) {
@@ -142,7 +143,7 @@ impl Prover {
         digest: Digest,
         onnx: Bytes,
         config: &ModelConfig,
-    ) -> Result<Answer, LoadError> {
+    ) -> Result<ProofReport, LoadError> {
         let library = self.backends.library().map(Path::to_owned);
         let question = Question { library, config: config.clone() };
         let job = Job {
@@ -220,7 +221,7 @@ impl Library {
 }
 
 /// The remembered answer. None if the file is damaged or has another subject.
-fn remembered(file: &Path, subject: &Subject) -> Option<Answer> {
+fn remembered(file: &Path, subject: &Subject) -> Option<ProofReport> {
     let proof: Proof = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
     (proof.subject == *subject).then_some(proof.answer)
 }
@@ -246,14 +247,16 @@ pub fn prove_model(task: &Task, out: &mut impl Write) -> io::Result<()> {
     // The process itself has limits.
     let answer = match Backends::open(&search, BufferPool::new(0), usize::MAX) {
         Ok(backends) => match backends.prove(&task.file, &question.config.load_options()) {
-            Ok(proven) => Answer {
+            Ok(proven) => ProofReport {
                 providers: proven.providers.into_iter().map(ProviderName::of).collect(),
                 failed: proven.failed,
-                ..Answer::default()
+                ..ProofReport::default()
             },
-            Err(error) => Answer { refused: Some(error.to_string()), ..Answer::default() },
+            Err(error) => {
+                ProofReport { refused: Some(error.to_string()), ..ProofReport::default() }
+            }
         },
-        Err(error) => Answer { host: Some(error.to_string()), ..Answer::default() },
+        Err(error) => ProofReport { host: Some(error.to_string()), ..ProofReport::default() },
     };
     serde_json::to_writer(&mut *out, &answer)?;
     out.flush()

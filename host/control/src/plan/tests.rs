@@ -1,4 +1,4 @@
-use gristmill_core::{Digest, ErrorCode, Name};
+use gristmill_core::{ClientError, Digest, ErrorCode, Name};
 use serde_json::json;
 
 use super::{plan, subjects};

@@ -13,6 +13,7 @@ use crate::release::tenant::TenantSpec;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Release {
+    /// Its number in the log, from 1 on.
     pub number: u64,
     /// Milliseconds since the Unix epoch.
     pub published_at_ms: u64,
@@ -20,6 +21,7 @@ pub struct Release {
     /// document of format 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Digest>,
+    /// Its changes, in order.
     pub changes: Vec<Change>,
 }
 
@@ -29,48 +31,75 @@ pub struct Release {
 pub enum Change {
     /// Make a tenant, or change who may call it; its plugins and pipelines stay.
     PutTenant {
+        /// The tenant.
         tenant: Name,
+        /// Who may call it, and what it may use.
         spec: TenantSpec,
     },
+    /// Delete a tenant.
     DeleteTenant {
+        /// The tenant.
         tenant: Name,
     },
+    /// Make a plugin, or replace its file.
     PutPlugin {
+        /// The tenant.
         tenant: Name,
+        /// The plugin.
         plugin: Name,
+        /// The digest of its file.
         digest: Digest,
     },
+    /// Delete a plugin.
     DeletePlugin {
+        /// The tenant.
         tenant: Name,
+        /// The plugin.
         plugin: Name,
     },
+    /// Make a pipeline, or replace it.
     PutPipeline {
+        /// The tenant.
         tenant: Name,
+        /// The pipeline.
         pipeline: Name,
+        /// Its parts, settings and limits.
         spec: PipelineSpec,
     },
+    /// Delete a pipeline.
     DeletePipeline {
+        /// The tenant.
         tenant: Name,
+        /// The pipeline.
         pipeline: Name,
     },
     /// New content; the configuration stays, or is the default for a new model.
     PutModel {
+        /// The model.
         model: Name,
+        /// The digest of its file.
         digest: Digest,
     },
+    /// Replace the configuration of a model; its content stays.
     PutModelConfig {
+        /// The model.
         model: Name,
+        /// The new configuration.
         config: ModelConfig,
     },
+    /// Delete a model.
     DeleteModel {
+        /// The model.
         model: Name,
     },
     /// Serve a model that was taken out of service.
     LoadModel {
+        /// The model.
         model: Name,
     },
     /// Take a model out of service; its content and configuration stay.
     UnloadModel {
+        /// The model.
         model: Name,
     },
 }

@@ -45,10 +45,12 @@ impl Faults {
         }
     }
 
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
+    /// Their texts, in the order in which they were found.
     pub fn into_texts(self) -> Vec<String> {
         self.0.into_iter().map(|(_, text)| text).collect()
     }
@@ -65,6 +67,7 @@ pub struct Document {
 }
 
 impl Document {
+    /// A document of these keys.
     pub fn new(keys: Map<String, Value>) -> Self {
         Self { at: String::new(), keys, known: Vec::new(), faults: Faults::default() }
     }
@@ -95,27 +98,33 @@ impl Document {
         read
     }
 
+    /// A value that is true or false.
     pub fn flag(&mut self, key: &'static str) -> Option<bool> {
         self.read(key, "true or false", Value::as_bool)
     }
 
+    /// A whole number from 0 on.
     pub fn whole<T: TryFrom<u64>>(&mut self, key: &'static str) -> Option<T> {
         let read = |value: &Value| T::try_from(value.as_u64()?).ok();
         self.read(key, "a whole number from 0 on", read)
     }
 
+    /// A text.
     pub fn text(&mut self, key: &'static str) -> Option<String> {
         self.read(key, "text", |value| value.as_str().map(str::to_owned))
     }
 
+    /// A JSON object.
     pub fn object(&mut self, key: &'static str) -> Option<Map<String, Value>> {
         self.read(key, "a JSON object", |value| value.as_object().cloned())
     }
 
+    /// The variant of `known` with the name that is given.
     pub fn one_of<T: Copy>(&mut self, key: &'static str, known: &[(&str, T)]) -> Option<T> {
         self.read(key, &one_of(known), |value| named(value, known))
     }
 
+    /// A name of a tenant, a plugin, a pipeline or a model.
     pub fn name(&mut self, key: &'static str) -> Option<Name> {
         match self.text(key)?.parse() {
             Ok(name) => Some(name),

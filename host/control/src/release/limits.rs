@@ -47,8 +47,11 @@ struct Range {
 pub struct LimitRange {
     /// The key under `limits`.
     pub key: &'static str,
+    /// The lowest value.
     pub min: u64,
+    /// The highest value.
     pub max: u64,
+    /// The value of a pipeline that does not set it.
     pub default: u64,
 }
 

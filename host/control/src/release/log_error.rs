@@ -14,17 +14,27 @@ pub enum LogError {
     #[error(
         "its format is {format}, and this server reads formats up to {newest}: upgrade the server"
     )]
-    Newer { format: u32, newest: u32 },
+    Newer {
+        /// The document's format.
+        format: u32,
+        /// The newest format that this server reads.
+        newest: u32,
+    },
     /// It carries the number of another file.
     #[error("it says that it is release {0}")]
     Misplaced(u64),
     /// It is of format 1, and comes after one of a later format.
     #[error("it has no digest, although the release before it has one")]
     Unchained,
+    /// Its content does not match its own digest.
     #[error("its content was changed: its digest does not match")]
     Changed,
+    /// Its record of the release before it does not match that release.
     #[error("it does not follow release {before}: one of the two was replaced")]
-    Replaced { before: u64 },
+    Replaced {
+        /// The number of the release before it.
+        before: u64,
+    },
     /// Its changes do not fit the state after the releases before it.
     #[error(transparent)]
     Unfit(Box<dyn Error + Send + Sync>),
@@ -56,7 +66,12 @@ pub enum LogEndFault {
         "the release log is shorter than it was: it ends with release {last}, and {}",
         missing(*.last, *.recorded)
     )]
-    Shorter { last: u64, recorded: u64 },
+    Shorter {
+        /// The last release of the log.
+        last: u64,
+        /// The last release that the log had.
+        recorded: u64,
+    },
     /// The recorded release has other bytes.
     #[error("release {0} in the log is not the one that this server wrote")]
     Replaced(u64),

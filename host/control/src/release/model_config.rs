@@ -21,6 +21,7 @@ pub enum ProviderName {
     Cuda,
     /// ONNX Runtime on the processor.
     Cpu,
+    /// tract, on the processor.
     Tract,
 }
 
@@ -28,9 +29,13 @@ pub enum ProviderName {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum GraphOptimizationSpec {
+    /// Not at all.
     Disable,
+    /// By folding constants and removing operators without effect.
     Basic,
+    /// Also by fusing operators into larger ones.
     Extended,
+    /// Also by changing the layout of tensors.
     #[default]
     All,
 }
@@ -76,6 +81,7 @@ pub struct ModelConfig {
     pub providers: Vec<ProviderName>,
     /// Options by provider, with ONNX Runtime's names, for example `device_id`.
     pub provider_options: BTreeMap<ProviderName, BTreeMap<String, String>>,
+    /// The degree to which the graph may be rewritten.
     pub graph_optimization: GraphOptimizationSpec,
     /// Whether ONNX Runtime keeps memory between runs.
     pub memory_arena: bool,
@@ -97,6 +103,7 @@ pub struct QueuePolicySpec {
     pub allow_timeout_override: bool,
 }
 
+/// The action for a request that was queued too long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TimeoutActionSpec {

@@ -23,6 +23,7 @@ pub struct PipelineSpec {
     /// A JSON object that the plugins can read.
     #[serde(default = "no_settings")]
     pub settings: Map<String, Value>,
+    /// The limits of its requests.
     #[serde(default)]
     pub limits: LimitsSpec,
     /// The model's priority level for its requests; 1 is served first. If it is not given: the

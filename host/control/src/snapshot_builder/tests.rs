@@ -26,13 +26,13 @@ fn serving(releases: &[&[Change]]) -> Vec<(Serving, Vec<Fault>)> {
     for (number, changes) in (1..).zip(releases) {
         desired.apply(number, changes).unwrap();
         let nothing = Serving::default();
-        let parts = Parts {
+        let inputs = Inputs {
             at_hand: &AtHand::default(),
             accounts: &accounts,
             limits: &PipelineLimits::default(),
             before: all.last().map_or(&nothing, |(serving, _)| serving),
         };
-        let Built { snapshot, faults } = build(&parts, number, &desired);
+        let Built { snapshot, faults } = build(&inputs, number, &desired);
         let (snapshot, desired) = (Arc::new(snapshot), Arc::new(desired.clone()));
         all.push((Serving { snapshot, desired, ..Serving::default() }, faults));
     }

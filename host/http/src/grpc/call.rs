@@ -32,7 +32,7 @@ pub(super) struct Admitted {
 }
 
 /// A request of a call.
-pub(super) struct Call {
+pub(super) struct GrpcRequest {
     pub(super) admitted: Admitted,
     pub(super) deadline: Deadline,
 }
@@ -85,22 +85,22 @@ impl Inference {
     }
 
     /// A request whose client waits until `own`, if it says so.
-    pub(super) fn call(&self, admitted: Admitted, own: Option<Deadline>) -> Call {
+    pub(super) fn request(&self, admitted: Admitted, own: Option<Deadline>) -> GrpcRequest {
         let deadline = self.deadline(admitted.arrived);
-        Call { deadline: own.map_or(deadline, |own| deadline.min(own)), admitted }
+        GrpcRequest { deadline: own.map_or(deadline, |own| deadline.min(own)), admitted }
     }
 
     /// Answer a request whose contents already count against the budget.
     pub(super) async fn infer_in(
         &self,
-        call: &Call,
+        request: &GrpcRequest,
         message: ModelInferRequest,
     ) -> Result<ModelInferResponse, Problem> {
-        let mut receipt = Receipt::open(call.admitted.arrived);
+        let mut receipt = Receipt::open(request.admitted.arrived);
         let record = receipt.note();
-        record.stages.auth = Some(call.admitted.auth);
+        record.stages.auth = Some(request.admitted.auth);
         record.request_bytes = bytes_of(&message);
-        match self.infer_noting(call, message, &mut receipt).await {
+        match self.infer_noting(request, message, &mut receipt).await {
             Ok(answer) => {
                 receipt.answered(answer.raw_output_contents.iter().map(Bytes::len).sum());
                 Ok(answer)
@@ -114,11 +114,11 @@ impl Inference {
 
     async fn infer_noting(
         &self,
-        call: &Call,
+        request: &GrpcRequest,
         message: ModelInferRequest,
         receipt: &mut Receipt,
     ) -> Result<ModelInferResponse, Problem> {
-        let caller = call.admitted.caller();
+        let caller = request.admitted.caller();
         let ModelInferRequest {
             model_name,
             model_version,
@@ -129,7 +129,7 @@ impl Inference {
             raw_input_contents,
         } = message;
         let model = NamedModel { name: &model_name, version: &model_version };
-        let target = caller.find(&call.admitted.snapshot, model)?.served()?;
+        let target = caller.find(&request.admitted.snapshot, model)?.served()?;
         let outputs = outputs.into_iter().map(requested_output);
         let most = self.message_bytes_max();
         let inputs = if typed_bytes(&inputs) <= INLINE_BYTES_MAX {
@@ -140,7 +140,7 @@ impl Inference {
                 move || tensors(inputs, raw_input_contents, &Room::new(budget.as_ref(), most));
             self.offload().run(caller.name(), make).await??
         };
-        let mut request = InferRequest {
+        let mut parsed = InferRequest {
             id: None,
             inputs,
             outputs: outputs.collect::<Result<_, ParseError>>()?,
@@ -153,8 +153,8 @@ impl Inference {
                 .filter(|us| *us > 0)
                 .map(Duration::from_micros),
         };
-        let mut asked = Asked { caller, target, id: &id, deadline: call.deadline, receipt };
-        let Ran { version, outputs } = self.run(&mut asked, &mut request).await?;
+        let mut asked = Asked { caller, target, id: &id, deadline: request.deadline, receipt };
+        let Ran { version, outputs } = self.run(&mut asked, &mut parsed).await?;
         let (outputs, raw_output_contents) = outputs.into_iter().map(output_of).unzip();
         Ok(ModelInferResponse {
             model_name,

@@ -38,12 +38,12 @@ struct Inflating {
     /// The bytes of an uncompressed message that are not passed on yet.
     plain: usize,
     has_ended: bool,
-    work: Option<Work>,
+    work: Option<InflateFuture>,
     /// Pieces that are not passed on yet.
     pieces: VecDeque<Bytes>,
 }
 
-type Work = Pin<Box<dyn Future<Output = Result<Bytes, Problem>> + Send>>;
+type InflateFuture = Pin<Box<dyn Future<Output = Result<Bytes, Problem>> + Send>>;
 
 /// Inflates the messages of one call.
 pub(super) struct Inflater {
@@ -127,7 +127,7 @@ impl Inflater {
         })
     }
 
-    fn inflate(&self, message: Bytes) -> Work {
+    fn inflate(&self, message: Bytes) -> InflateFuture {
         let (encoding, limit, budget) = (self.encoding, self.limit, self.budget.clone());
         let (inference, tenant) = (self.inference.clone(), self.tenant.clone());
         Box::pin(async move {

@@ -76,10 +76,10 @@ impl GrpcInferenceService for Inference {
         let (metadata, mut extensions, mut message) = request.into_parts();
         let admitted = take_admitted(&mut extensions)?;
         let own = client_deadline(&metadata, admitted.arrived);
-        let call = self.call(admitted, own);
+        let request = self.request(admitted, own);
         let answer = async {
-            hold_contents(&mut message, call.admitted.caller().budget())?;
-            self.infer_in(&call, message).await
+            hold_contents(&mut message, request.admitted.caller().budget())?;
+            self.infer_in(&request, message).await
         };
         answer.await.map(Response::new).map_err(|problem: Problem| status_of(&problem))
     }

@@ -80,8 +80,8 @@ impl Requester {
         let answering = AbortOnDropHandle::new(tokio::spawn(async move {
             let _ongoing = ongoing;
             counted?;
-            let call = inference.call(Admitted { auth, ..admitted? }, own);
-            let answer = inference.infer_in(&call, message).await?;
+            let request = inference.request(Admitted { auth, ..admitted? }, own);
+            let answer = inference.infer_in(&request, message).await?;
             let bytes = answer.raw_output_contents.iter().map(Bytes::len).sum();
             body::count(held.as_ref(), bytes)?;
             Ok((answer, held))

@@ -226,11 +226,11 @@ pub(crate) fn statistics(
 
 fn of_model(base: proto::ModelStatistics, done: &Counters) -> proto::ModelStatistics {
     let batch_stats = done.batches.iter().map(|(rows, batches)| {
-        let Times { input, infer, output } = batches.times;
+        let Times { input, run, output } = batches.times;
         proto::InferBatchStatistics {
             batch_size: *rows as u64,
             compute_input: duration(batches.count, input),
-            compute_infer: duration(batches.count, infer),
+            compute_infer: duration(batches.count, run),
             compute_output: duration(batches.count, output),
         }
     });
@@ -243,7 +243,7 @@ fn of_model(base: proto::ModelStatistics, done: &Counters) -> proto::ModelStatis
             fail: duration(done.fail, done.fail_time),
             queue: duration(done.success, done.queue),
             compute_input: duration(done.success, done.compute.input),
-            compute_infer: duration(done.success, done.compute.infer),
+            compute_infer: duration(done.success, done.compute.run),
             compute_output: duration(done.success, done.compute.output),
             cache_hit: duration(0, Duration::ZERO),
             cache_miss: duration(0, Duration::ZERO),
@@ -289,14 +289,18 @@ pub(crate) fn index(
     snapshot: &Snapshot,
     ready_only: bool,
 ) -> proto::RepositoryIndexResponse {
-    let visible = caller.models(snapshot).into_iter();
-    let versions = visible.flat_map(versions);
-    let listed = versions.filter(|version| !ready_only || version.state == "READY");
+    let models = caller.models(snapshot).into_iter();
+    let listed = models.flat_map(|model| versions(model, ready_only));
     proto::RepositoryIndexResponse { models: listed.collect() }
 }
 
-/// The versions of a model, the newest first. Earlier versions are listed, but not loaded.
-fn versions(visible: ModelOrPipeline<'_>) -> Vec<ModelIndex> {
+/// The versions of a model, the newest first. Earlier versions are listed, but not loaded. With
+/// `ready_only`, the newest version if it is loaded.
+fn versions(visible: ModelOrPipeline<'_>, ready_only: bool) -> Vec<ModelIndex> {
+    let served = visible.served();
+    if ready_only && served.is_err() {
+        return Vec::new();
+    }
     let name = visible.name();
     let entry = |version: u64, reason: Option<&str>| ModelIndex {
         name: name.clone(),
@@ -304,9 +308,11 @@ fn versions(visible: ModelOrPipeline<'_>) -> Vec<ModelIndex> {
         state: if reason.is_none() { "READY" } else { "UNAVAILABLE" }.into(),
         reason: reason.unwrap_or_default().into(),
     };
-    let why = visible.served().err().map(|error| error.to_string());
+    let why = served.err().map(|error| error.to_string());
     let mut entries = vec![entry(visible.version(), why.as_deref())];
-    if let ModelOrPipeline::Model { state, .. } = visible {
+    if let ModelOrPipeline::Model { state, .. } = visible
+        && !ready_only
+    {
         let earlier = state.earlier_versions.iter().rev();
         entries.extend(earlier.map(|version| entry(*version, Some("superseded"))));
     }

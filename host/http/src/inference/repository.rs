@@ -1,6 +1,6 @@
 //! Loading and unloading models: the protocol's model repository extension.
 
-use gristmill_control::{Change, ControlError};
+use gristmill_control::Change;
 use gristmill_core::{ErrorCode, Name};
 use gristmill_serve::Caller;
 use gristmill_transport::Problem;
@@ -38,14 +38,13 @@ impl Inference {
         let wrong = |error| Problem::new(ErrorCode::NotFound, format!("model: {error}"));
         let model: Name = model.parse().map_err(wrong)?;
         let control = &self.shared.control;
-        let failed = |error: ControlError| Problem::new(error.code(), error.to_string());
         match change {
             RepositoryChange::Unload(_) => {
                 let change = Change::UnloadModel { model };
-                control.release(vec![change]).await.map_err(failed)?;
+                control.release(vec![change]).await?;
                 return Ok(());
             }
-            RepositoryChange::Load(_) => control.load_model(&model).await.map_err(failed)?,
+            RepositoryChange::Load(_) => control.load_model(&model).await?,
         };
         // If the model failed to load before and fails again, the release is not refused, so check
         // it here.

@@ -9,7 +9,7 @@ use super::options::DecodeOptions;
 use crate::error::ImageError;
 use crate::pixels::Pixels;
 use crate::tensor::luma;
-use crate::work::{Size, Work};
+use crate::work::{Size, Workspace};
 
 /// The format of a decoder's pixels.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +55,7 @@ pub(super) struct Canvas {
 }
 
 impl Canvas {
-    pub(super) fn new(work: Work<'_>, size: Size, options: DecodeOptions) -> Self {
+    pub(super) fn new(work: Workspace<'_>, size: Size, options: DecodeOptions) -> Self {
         let len = size.pixels() as usize * options.channels();
         Self { size, gray: options.gray, data: work.pool.zeroed(len) }
     }

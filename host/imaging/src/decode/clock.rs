@@ -3,7 +3,7 @@
 use std::panic::resume_unwind;
 use std::time::{Duration, Instant};
 
-use crate::work::Work;
+use crate::work::Workspace;
 
 /// The longest work of a decoder between two checks.
 const BETWEEN: Duration = Duration::from_micros(500);
@@ -16,14 +16,14 @@ const ROW_BYTES: usize = 256;
 
 /// Decides when the next check is due, and makes it.
 pub(super) struct Clock<'a> {
-    work: Work<'a>,
+    work: Workspace<'a>,
     checked: Instant,
     /// Bytes of pixels since the clock was read.
     bytes: usize,
 }
 
 impl<'a> Clock<'a> {
-    pub(super) fn new(work: Work<'a>) -> Self {
+    pub(super) fn new(work: Workspace<'a>) -> Self {
         Self { work, checked: Instant::now(), bytes: 0 }
     }
 

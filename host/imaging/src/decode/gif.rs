@@ -12,13 +12,13 @@ use super::reader::Reader;
 use super::walk::Walk;
 use crate::error::{ImageError, Stopped};
 use crate::pixels::Pixels;
-use crate::work::{Size, Work};
+use crate::work::{Size, Workspace};
 
 /// The bytes of codes, palettes and a reader's buffer.
 const DECODER_BYTES: u64 = 256 << 10;
 
 /// The places of the file's parts that make up the first frame.
-pub(super) struct Parts {
+pub(super) struct FrameParts {
     pub(super) screen: Size,
     pub(super) frame: Size,
     /// The screen's description and palette.
@@ -34,7 +34,7 @@ pub(super) fn bytes(frame: Size) -> u64 {
     DECODER_BYTES + u64::from(frame.width)
 }
 
-impl Parts {
+impl FrameParts {
     /// Find the first frame, after at most `blocks_max` extensions.
     pub(super) fn find(
         bytes: &[u8],
@@ -64,7 +64,7 @@ impl Parts {
 
     pub(super) fn decode(
         &self,
-        work: Work<'_>,
+        work: Workspace<'_>,
         bytes: &[u8],
         options: DecodeOptions,
     ) -> Result<Pixels, ImageError> {

@@ -14,7 +14,7 @@ use super::webp::{Layout, WebP};
 use super::{gif, png, whole};
 use crate::error::ImageError;
 use crate::pixels::Pixels;
-use crate::work::{Cost, Limits, Size, Work};
+use crate::work::{Cost, Limits, Size, Workspace};
 
 /// The header of a picture.
 pub(super) struct Header {
@@ -35,7 +35,7 @@ struct Found {
 enum Kind {
     Jpeg(Frame),
     Png { bits: u64 },
-    Gif(gif::Parts),
+    Gif(gif::FrameParts),
     Bmp,
     WebP(WebP),
 }
@@ -54,7 +54,8 @@ impl Header {
             }
             ImageFormat::Png => png_header(bytes).ok_or_else(cut_short)?,
             ImageFormat::Gif => {
-                let parts = gif::Parts::find(bytes, CHUNKS_MAX, walk)?.ok_or_else(cut_short)?;
+                let parts =
+                    gif::FrameParts::find(bytes, CHUNKS_MAX, walk)?.ok_or_else(cut_short)?;
                 limits.check(parts.frame)?;
                 Found { size: parts.screen, exif: None, kind: Kind::Gif(parts) }
             }
@@ -92,7 +93,7 @@ impl Header {
 
     pub(super) fn decode(
         &self,
-        work: Work<'_>,
+        work: Workspace<'_>,
         bytes: &[u8],
         options: DecodeOptions,
     ) -> Result<Pixels, ImageError> {

@@ -22,7 +22,7 @@ use self::source::{Overrun, Source};
 use super::options::{DecodeOptions, malformed};
 use crate::error::ImageError;
 use crate::pixels::Pixels;
-use crate::work::Work;
+use crate::work::Workspace;
 
 /// The bytes of the decoder and its tables, for any picture.
 const DECODER_BYTES: u64 = 128 << 10;
@@ -46,7 +46,7 @@ impl Frame {
 
     pub(super) fn decode(
         &self,
-        work: Work<'_>,
+        work: Workspace<'_>,
         bytes: &[u8],
         options: DecodeOptions,
     ) -> Result<Pixels, ImageError> {

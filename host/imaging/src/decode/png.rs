@@ -8,7 +8,7 @@ use super::options::{DecodeOptions, malformed};
 use super::reader::Reader;
 use crate::error::ImageError;
 use crate::pixels::Pixels;
-use crate::work::{Size, Work};
+use crate::work::{Size, Workspace};
 
 /// The most bytes of the decoder's chunks.
 const CHUNK_BYTES: u64 = 1 << 20;
@@ -36,7 +36,7 @@ const PASSES: [[usize; 4]; 7] = [
 ];
 
 pub(super) fn decode(
-    work: Work<'_>,
+    work: Workspace<'_>,
     bytes: &[u8],
     size: Size,
     options: DecodeOptions,

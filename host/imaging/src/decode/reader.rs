@@ -3,7 +3,7 @@
 use std::io::{BufRead, Error, ErrorKind, Read, Result, Seek, SeekFrom};
 
 use super::clock::Clock;
-use crate::work::Work;
+use crate::work::Workspace;
 
 /// The bytes that a decoder gets at a time. Compressed data can become a thousand times as large.
 const PIECE_BYTES: usize = 512;
@@ -24,7 +24,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(bytes: &'a [u8], work: Work<'a>) -> Self {
+    pub(super) fn new(bytes: &'a [u8], work: Workspace<'a>) -> Self {
         Self { bytes, position: 0, window: 0, asked: 0, clock: Clock::new(work) }
     }
 

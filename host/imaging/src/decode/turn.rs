@@ -4,7 +4,7 @@ use image::metadata::Orientation;
 
 use crate::error::ImageError;
 use crate::pixels::Pixels;
-use crate::work::{Size, Work};
+use crate::work::{Size, Workspace};
 
 /// The pixels that are moved between two checks. They are few, because the place of a pixel can be
 /// far from that of the next, which is slow.
@@ -12,7 +12,7 @@ const MOVED_PIXELS: usize = 128 << 10;
 
 /// The picture in its upright orientation.
 pub(super) fn turn(
-    work: Work<'_>,
+    work: Workspace<'_>,
     pixels: &Pixels,
     orientation: Orientation,
 ) -> Result<Pixels, ImageError> {
@@ -24,7 +24,7 @@ pub(super) fn turn(
 }
 
 fn turn_of<const CHANNELS: usize>(
-    work: Work<'_>,
+    work: Workspace<'_>,
     pixels: &Pixels,
     orientation: Orientation,
 ) -> Result<Pixels, ImageError>

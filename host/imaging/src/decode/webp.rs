@@ -13,7 +13,7 @@ use super::walk::Walk;
 use super::whole::{Shape, check_size, copied};
 use crate::error::ImageError;
 use crate::pixels::Pixels;
-use crate::work::{Size, Work};
+use crate::work::{Size, Workspace};
 
 /// The bytes that a frame's coded data may claim before the decoder finds that the file is too
 /// short, and those of tables.
@@ -80,7 +80,7 @@ impl WebP {
 
     pub(super) fn decode(
         &self,
-        work: Work<'_>,
+        work: Workspace<'_>,
         bytes: &[u8],
         shape: Shape,
     ) -> Result<Pixels, ImageError> {

@@ -9,7 +9,7 @@ use super::options::{DecodeOptions, malformed};
 use super::reader::Reader;
 use crate::error::ImageError;
 use crate::pixels::Pixels;
-use crate::work::{Size, Work};
+use crate::work::{Size, Workspace};
 
 /// A BMP decoder's tables and rows.
 const BMP_BYTES: u64 = 256 << 10;
@@ -21,7 +21,7 @@ pub(super) fn bmp_bytes(size: Size) -> u64 {
 }
 
 pub(super) fn decode_bmp(
-    work: Work<'_>,
+    work: Workspace<'_>,
     bytes: &[u8],
     size: Size,
     options: DecodeOptions,
@@ -54,7 +54,7 @@ pub(super) struct Shape {
 
 /// The picture of all rows that a decoder wrote.
 pub(super) fn copied(
-    work: Work<'_>,
+    work: Workspace<'_>,
     all: &[u8],
     format: Format,
     shape: Shape,

@@ -7,7 +7,7 @@ use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer
 use gristmill_core::Dtype;
 use gristmill_imaging::{
     Bound, Channels, DecodeOptions, Encoded, Filter, ImageError, Layout, Limits, Pixels, Rect,
-    Size, Stopped, TensorOptions, Work,
+    Size, Stopped, TensorOptions, Workspace,
 };
 
 use crate::sketch::Sketch;
@@ -122,7 +122,7 @@ fn each_operation_stops_when_it_is_told_to() {
     };
     let part = Rect { x: 0, y: 0, size: picture.size() };
     let jpeg = Sketch::plain(4_000, 4_000).whole();
-    type Operation<'a> = (&'a str, u32, Box<dyn Fn(Work<'_>) -> Result<(), ImageError> + 'a>);
+    type Operation<'a> = (&'a str, u32, Box<dyn Fn(Workspace<'_>) -> Result<(), ImageError> + 'a>);
     let operations: [Operation<'_>; 4] = [
         (
             "resize",
@@ -142,7 +142,7 @@ fn each_operation_stops_when_it_is_told_to() {
     for (name, limit, operation) in operations {
         let calls = Cell::new(0);
         let check = after(&calls, limit);
-        let outcome = operation(Work { pool: &pool, check: &check });
+        let outcome = operation(Workspace { pool: &pool, check: &check });
         assert_eq!(outcome, Err(ImageError::Stopped(Stopped)), "{name}");
         assert_eq!(calls.get(), limit + 1, "{name} went on");
     }

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use gristmill_imaging::{DecodeOptions, Encoded, ImageError, Limits, Stopped, Work};
+use gristmill_imaging::{DecodeOptions, Encoded, ImageError, Limits, Stopped, Workspace};
 
 use crate::sketch::Sketch;
 use crate::{options, pool};
@@ -94,7 +94,7 @@ fn a_scan_is_searched_in_parts() {
         if calls.get() > 10 { Err(Stopped) } else { Ok(()) }
     };
     let pool = pool();
-    let outcome = picture.decode(Work { pool: &pool, check: &check }).map(drop);
+    let outcome = picture.decode(Workspace { pool: &pool, check: &check }).map(drop);
     assert_eq!(outcome, Err(ImageError::Stopped(Stopped)));
     assert_eq!(calls.get(), 11);
 }

@@ -13,7 +13,7 @@ mod sketch;
 use gristmill_core::{BufferPool, Dtype};
 use gristmill_imaging::{
     Bound, Channels, Cost, DecodeOptions, Encoded, Filter, ImageError, Layout, Limits, Pixels,
-    Rect, Size, TensorOptions, Work,
+    Rect, Size, TensorOptions, Workspace,
 };
 use image::{ImageFormat, RgbImage};
 
@@ -23,9 +23,9 @@ fn pool() -> BufferPool {
     BufferPool::new(1 << 20)
 }
 
-/// Work that is never stopped.
-fn unstopped(pool: &BufferPool) -> Work<'_> {
-    Work { pool, check: &|| Ok(()) }
+/// Workspace that is never stopped.
+fn unstopped(pool: &BufferPool) -> Workspace<'_> {
+    Workspace { pool, check: &|| Ok(()) }
 }
 
 fn options(gray: bool) -> DecodeOptions {

@@ -2,7 +2,7 @@
 
 use super::*;
 
-use crate::admit::Bounds;
+use crate::check_component::Bounds;
 use crate::compile::{Verdict, write_answer};
 
 #[test]

@@ -86,7 +86,7 @@ impl<S: Send> CallState<S> {
     async fn native<T: Made + Send + 'static>(
         &mut self,
         cost: Result<Cost, ImageError>,
-        work: impl FnOnce(imaging::Work<'_>) -> Result<T, ImageError>,
+        work: impl FnOnce(imaging::Workspace<'_>) -> Result<T, ImageError>,
     ) -> wasmtime::Result<Result<Resource<T>, wit::ImageError>> {
         self.meter.take_turns().await?;
         let cost = match cost {
@@ -101,7 +101,7 @@ impl<S: Send> CallState<S> {
         }
         self.hold(cost.bytes)?;
         let (meter, pool) = (self.meter.clone(), self.pool.clone());
-        let made = work(imaging::Work { pool: &pool, check: &|| meter.check() });
+        let made = work(imaging::Workspace { pool: &pool, check: &|| meter.check() });
         let kept = made.as_ref().map_or(0, Made::bytes);
         self.give_back(cost.bytes.saturating_sub(kept));
         match made {

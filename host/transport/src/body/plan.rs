@@ -8,6 +8,7 @@ use gristmill_core::{BufferPool, ByteBudget, Deadline};
 pub struct ReadPlan<'a> {
     /// The most bytes of the body.
     pub bytes: usize,
+    /// The time until which the body must have arrived.
     pub deadline: Deadline,
     /// The budget that the bytes count against until the body is dropped.
     pub budget: Option<&'a Arc<ByteBudget>>,

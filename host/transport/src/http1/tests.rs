@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::body::{self, POOLED_BYTES_MIN, ReadPlan};
-use crate::{ListenerConfig, Protocol, Shutdown, serve};
+use crate::{ListenerConfig, Listening, Protocol, Shutdown, serve};
 
 const LARGE: usize = POOLED_BYTES_MIN;
 
@@ -68,7 +68,9 @@ impl Server {
             answer(request, send.clone(), pool.clone(), counted.clone())
         };
         let config = ListenerConfig::default();
-        let serving = serve(listener, Protocol::Http1, config, shutdown.clone(), handler);
+        let protocol = Protocol::Http1;
+        let serving =
+            serve(Listening { listener, protocol, config, shutdown: shutdown.clone(), handler });
         Self { address, shutdown, serving: tokio::spawn(serving), seen, budget }
     }
 

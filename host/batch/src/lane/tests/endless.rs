@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use gristmill_core::Interrupt;
 
 use super::*;
-use crate::{LOST_RUNS_MAX, LaneParts, Refusal, Upkeep};
+use crate::{LOST_RUNS_MAX, Refusal, Upkeep};
 
 /// Answers at once. On a negative input it runs until the gate is open.
 #[derive(Clone, Default)]
@@ -71,8 +71,8 @@ fn lane(model: &Endless) -> (Arc<Lane>, Arc<AtomicUsize>) {
     let config = LaneConfig { run_grace: SOON, lost_after: SOON, ..LaneConfig::new(8, 64) };
     let instances: Vec<Box<dyn Model>> = vec![Box::new(model.clone())];
     let (info, pool) = (info(), BufferPool::new(1 << 20));
-    let parts = LaneParts { name: "endless", info, instances, config, pool, upkeep };
-    (Arc::new(Lane::open(parts).unwrap()), lost_runs)
+    let parts = LaneParts { name: "endless", info, instances, config, pool };
+    (Arc::new(Lane::with_upkeep(parts, upkeep).unwrap()), lost_runs)
 }
 
 async fn run(lane: &Lane, values: &[f32], patience: Duration) -> Result<Vec<f32>, SubmitError> {

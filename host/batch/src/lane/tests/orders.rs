@@ -60,7 +60,16 @@ fn info() -> ModelInfo {
 fn lane(instances: usize, takes: Duration, max_batch_size: usize) -> Arc<Lane> {
     let models = (0..instances).map(|_| Box::new(Paced { takes }) as Box<dyn Model>).collect();
     let config = LaneConfig::new(max_batch_size, 64);
-    Arc::new(Lane::new("checked", info(), models, config, BufferPool::new(0)).unwrap())
+    Arc::new(
+        Lane::new(LaneParts {
+            name: "checked",
+            info: info(),
+            instances: models,
+            config,
+            pool: BufferPool::new(0),
+        })
+        .unwrap(),
+    )
 }
 
 fn submission(value: u8, patience: Duration) -> Submission {
@@ -139,7 +148,14 @@ fn a_worker_wakes_the_next_one_for_the_rest() {
         let here = Arc::new(AtomicUsize::new(0));
         let model = || Box::new(Meets { here: here.clone() }) as Box<dyn Model>;
         let (config, pool) = (LaneConfig::new(1, 64), BufferPool::new(0));
-        let lane = Lane::new("meets", info(), vec![model(), model()], config, pool).unwrap();
+        let lane = Lane::new(LaneParts {
+            name: "meets",
+            info: info(),
+            instances: vec![model(), model()],
+            config,
+            pool,
+        })
+        .unwrap();
         let answer = block_on(lane.submit(submission_of(&[1, 2], PATIENCE))).unwrap();
         assert_eq!(answer.outputs[0].tensor.as_bytes(), [1, 2]);
     });
@@ -236,8 +252,8 @@ fn a_lost_run_is_replaced_and_its_thread_ends() {
         let upkeep = Upkeep { replace: Some(replace), ..Upkeep::default() };
         let config = LaneConfig { run_grace: LONG, lost_after: LONG, ..LaneConfig::new(2, 64) };
         let (info, pool) = (info(), BufferPool::new(0));
-        let parts = LaneParts { name: "stuck", info, instances: vec![stuck], config, pool, upkeep };
-        let lane = Arc::new(Lane::open(parts).unwrap());
+        let parts = LaneParts { name: "stuck", info, instances: vec![stuck], config, pool };
+        let lane = Arc::new(Lane::with_upkeep(parts, upkeep).unwrap());
         let own = lane.clone();
         let first = thread::spawn(move || {
             let outcome = block_on(own.submit(submission(1, Duration::from_secs(1))));

@@ -8,11 +8,11 @@ use gristmill_core::{BufferPool, Model, ModelError, Name, Tensor};
 use proptest::prelude::*;
 
 use super::{Lane, SubmitError, info, submission};
-use crate::LaneConfig;
 use crate::batch::Job;
 use crate::policy::{Entry, Size};
 use crate::state::{Arrival, LockedState, Simulated};
 use crate::ticket::ticket;
+use crate::{LaneConfig, LaneParts};
 
 /// Simulated instances whose time is exactly the learned one, and requests of one size for them.
 #[derive(Clone, Debug)]
@@ -118,7 +118,7 @@ impl<'a> Simulation<'a> {
             at: now,
             deadline,
         };
-        let refused = match self.state.would_admit(&arrival) {
+        let refused = match self.state.would_take(&arrival) {
             Ok(()) => false,
             Err(SubmitError::TooBusy { .. }) => true,
             Err(other) => panic!("{other}"),
@@ -147,7 +147,7 @@ const ROUNDING: Duration = Duration::from_micros(10);
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
-    /// About 115,000 requests to a simulated server without noise. An admitted request is late by
+    /// About 115,000 requests to a simulated server without noise. A queued request is late by
     /// one batch at most, and a refused one would have been late. With several instances the
     /// estimate is wrong by a part of a batch either way, because it assumes that their batches end
     /// at even intervals.
@@ -159,7 +159,14 @@ proptest! {
         let instances = server.instances as u32;
         let models = (0..instances).map(|_| Box::new(NeverRuns) as Box<dyn Model>).collect();
         let config = LaneConfig::new(server.max_batch_size, 1 << 20);
-        let lane = Lane::new("simulated", info(), models, config, BufferPool::new(0)).unwrap();
+        let lane = Lane::new(LaneParts {
+            name: "simulated",
+            info: info(),
+            instances: models,
+            config,
+            pool: BufferPool::new(0),
+        });
+        let lane = lane.unwrap();
         let mut simulation = Simulation::new(&lane, &server);
         let (batch, mut now) = (server.full_batch(), Instant::now());
         let mut asked = Vec::new();
@@ -175,7 +182,7 @@ proptest! {
         for ((deadline, refused), answered_at) in asked.into_iter().zip(&simulation.answered_at) {
             let late = answered_at.saturating_duration_since(deadline);
             let early = deadline.saturating_duration_since(*answered_at);
-            prop_assert!(refused || late <= batch + uneven, "admitted, {late:?} late");
+            prop_assert!(refused || late <= batch + uneven, "queued, {late:?} late");
             prop_assert!(!refused || early <= uneven, "refused, {early:?} early");
         }
     }
@@ -204,8 +211,14 @@ proptest! {
         let pool = BufferPool::new(1 << 20);
         let models = (0..instances).map(|_| Box::new(Echo) as Box<dyn Model>).collect();
         let config = LaneConfig::new(max_batch_size, 1 << 20);
-        let lane = Lane::new("echo", info(), models, config, pool.clone()).unwrap();
-        let lane = Arc::new(lane);
+        let lane = Lane::new(LaneParts {
+            name: "echo",
+            info: info(),
+            instances: models,
+            config,
+            pool: pool.clone(),
+        });
+        let lane = Arc::new(lane.unwrap());
         let tasks = sizes.into_iter().enumerate().map(|(id, rows)| {
             let sent: Vec<f32> = (0..rows).map(|row| (id * 1000 + row) as f32).collect();
             let tenant = ["a", "b", "c"][id % 3];

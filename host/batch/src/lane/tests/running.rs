@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use gristmill_core::{BufferPool, Model, ModelError, Tensor};
 
 use super::{Lane, Named, Submission, SubmitError, bench, info, submission, until};
-use crate::LaneConfig;
 use crate::batch::Job;
 use crate::leader::LED_BATCHES_MAX;
 use crate::policy::{Entry, shape_key};
 use crate::ticket::ticket;
+use crate::{LaneConfig, LaneParts};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -34,7 +34,14 @@ async fn long_batches_are_never_run_by_the_submitting_task() {
     let (ran_on, threads) = channel();
     let (config, pool) = (LaneConfig::new(8, 64), BufferPool::new(1 << 20));
     let models: Vec<Box<dyn Model>> = vec![Box::new(Long(Named { ran_on }))];
-    let lane = Lane::new("long", info(), models, config, pool.clone()).unwrap();
+    let lane = Lane::new(LaneParts {
+        name: "long",
+        info: info(),
+        instances: models,
+        config,
+        pool: pool.clone(),
+    })
+    .unwrap();
     for _ in 0..REQUESTS {
         lane.submit(submission(&pool, "a", &[1.0], PATIENCE)).await.unwrap();
     }
@@ -49,7 +56,14 @@ async fn a_leader_does_not_lead_for_ever() {
     let (ran_on, threads) = channel();
     let (config, pool) = (LaneConfig::new(1, 1000), BufferPool::new(1 << 20));
     let models: Vec<Box<dyn Model>> = vec![Box::new(Named { ran_on })];
-    let lane = Lane::new("named", info(), models, config, pool.clone()).unwrap();
+    let lane = Lane::new(LaneParts {
+        name: "named",
+        info: info(),
+        instances: models,
+        config,
+        pool: pool.clone(),
+    })
+    .unwrap();
     // From here on the workers do nothing until they are woken.
     until("both workers wait", || lane.shared.lock().waiting_workers() == 2).await;
     let mut flood = Vec::new();
@@ -108,7 +122,14 @@ async fn two_instances_run_two_batches_at_the_same_time() {
         Box::new(Meets { here: back_here, there }),
     ];
     let (config, pool) = (LaneConfig::new(1, 64), BufferPool::new(1 << 20));
-    let lane = Lane::new("meets", info(), models, config, pool.clone()).unwrap();
+    let lane = Lane::new(LaneParts {
+        name: "meets",
+        info: info(),
+        instances: models,
+        config,
+        pool: pool.clone(),
+    })
+    .unwrap();
     let ask = || lane.submit(submission(&pool, "a", &[1.0], PATIENCE * 2));
     let (one, other) = tokio::join!(ask(), ask());
     one.unwrap();

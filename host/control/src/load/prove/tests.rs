@@ -17,7 +17,7 @@ fn a_proof_is_remembered_for_its_subject_only() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("proofs/a.json");
     assert_eq!(remembered(&file, &subject()), None);
-    let answer = Answer { providers: vec![ProviderName::Cpu], ..Answer::default() };
+    let answer = ProofReport { providers: vec![ProviderName::Cpu], ..ProofReport::default() };
     remember(&file, &Proof { subject: subject(), answer: answer.clone() }).unwrap();
     assert_eq!(remembered(&file, &subject()), Some(answer));
     let other = Subject { version: "2".into(), ..subject() };

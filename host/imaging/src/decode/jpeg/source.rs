@@ -9,7 +9,7 @@ use zune_core::bytestream::{ZByteIoError, ZByteReaderTrait, ZSeekFrom};
 
 use super::stream::Stream;
 use crate::decode::clock::Clock;
-use crate::work::Work;
+use crate::work::Workspace;
 
 /// The bytes that are read between two looks at the clock: about 10 us of decoding. They are few
 /// because two bytes in a scan of a progressive picture can stand for 32,767 unchanged blocks.
@@ -36,7 +36,7 @@ pub(super) struct Source<'a> {
 pub(super) struct Overrun;
 
 impl<'a> Source<'a> {
-    pub(super) fn new(stream: &'a Stream, work: Work<'a>) -> Self {
+    pub(super) fn new(stream: &'a Stream, work: Workspace<'a>) -> Self {
         Self {
             bytes: &stream.bytes,
             position: 0,

@@ -8,7 +8,7 @@ use crate::decode::options::malformed;
 use crate::decode::walk::Walk;
 use crate::error::ImageError;
 use crate::error::Stopped;
-use crate::work::Work;
+use crate::work::Workspace;
 
 /// The most scans of one picture. Encoders make about twenty at most.
 pub(super) const SCANS_MAX: usize = 100;
@@ -46,7 +46,7 @@ pub(super) fn len_max(file: u64) -> u64 {
 pub(super) fn assemble(
     frame: &Frame,
     bytes: &[u8],
-    work: Work<'_>,
+    work: Workspace<'_>,
     lenient: bool,
 ) -> Result<Stream, ImageError> {
     let mut stream = Vec::with_capacity(len_max(bytes.len() as u64) as usize);

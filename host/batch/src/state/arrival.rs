@@ -48,7 +48,7 @@ impl LockedState<'_> {
         if let Some(why) = &self.state.refused {
             return Err(SubmitError::OutOfService(why.clone()));
         }
-        self.admit(arrival)?;
+        self.check_room(arrival)?;
         let mut waiting = SmallVec::with_capacity(parts.len());
         for Part { inputs, rows } in parts {
             let (reply, wait) = ticket();
@@ -80,23 +80,23 @@ impl LockedState<'_> {
     }
 
     /// Check whether the request may wait and can be answered in time. If not, count it as refused.
-    fn admit(&mut self, arrival: &Arrival<'_>) -> Result<(), SubmitError> {
-        let mut admitted = self.check(arrival);
+    fn check_room(&mut self, arrival: &Arrival<'_>) -> Result<(), SubmitError> {
+        let mut checked = self.check(arrival);
         let may_sweep = self.state.swept_at.is_none_or(|at| arrival.at - at >= SWEEP_INTERVAL);
-        if admitted.is_err() && may_sweep {
+        if checked.is_err() && may_sweep {
             self.sweep(arrival.at);
-            admitted = self.check(arrival);
+            checked = self.check(arrival);
         }
-        match &admitted {
+        match &checked {
             Err(SubmitError::TooBusy { .. }) => self.lane.tally.recent().refused_early += 1,
             Err(_) => self.lane.tally.recent().refused += 1,
             Ok(()) => {}
         }
-        admitted
+        checked
     }
 
     pub(super) fn check(&self, arrival: &Arrival<'_>) -> Result<(), SubmitError> {
-        self.state.policy.admits(arrival.tenant, arrival.level, &arrival.size)?;
+        self.state.policy.has_room(arrival.tenant, arrival.level, &arrival.size)?;
         match self.expected(arrival) {
             Some(expected) if arrival.at + expected > arrival.deadline => {
                 Err(SubmitError::TooBusy { expected })
@@ -106,7 +106,7 @@ impl LockedState<'_> {
     }
 
     /// The expected time of the answer to a request that arrives now. None if nothing was learned
-    /// yet, or if an instance would take it at once: then it is always admitted.
+    /// yet, or if an instance would take it at once: then there is always room.
     fn expected(&self, arrival: &Arrival<'_>) -> Option<Duration> {
         let Arrival { tenant, weight, level, size: Size { rows, .. }, at, .. } = *arrival;
         let max = self.lane.max_batch_size;

@@ -14,7 +14,7 @@ use wit_component::ComponentEncoder;
 
 use crate::capability::INTERFACES;
 use crate::count::needs_of;
-use crate::error::AdmitError;
+use crate::error::ComponentError;
 use crate::worlds::Roles;
 
 /// The most memories of a plugin's instance. This and the number of tables are not settings: each
@@ -30,7 +30,7 @@ const FUNCTION_BYTES_MAX: usize = 1 << 20;
 
 /// A component that names only known imports and exports what a pipeline can call.
 #[derive(Debug)]
-pub struct Admitted {
+pub struct CheckedComponent {
     /// The component's binary.
     pub component: Vec<u8>,
     /// The interfaces it imports.
@@ -66,22 +66,25 @@ impl Bounds {
 ///
 /// # Errors
 /// Each says in a sentence what is wrong with the file and how to mend it.
-pub fn admit(file: &[u8]) -> Result<Admitted, AdmitError> {
-    admit_within(file, &Bounds::new(PluginLimits::default().instances as u32))
+pub fn check_component(file: &[u8]) -> Result<CheckedComponent, ComponentError> {
+    check_within(file, &Bounds::new(PluginLimits::default().instances as u32))
 }
 
 /// Check that the file begins like a component or a core module.
-pub(crate) fn check_head(file: &[u8]) -> Result<(), AdmitError> {
+pub(crate) fn check_head(file: &[u8]) -> Result<(), ComponentError> {
     if Parser::is_component(file) || Parser::is_core_wasm(file) {
         return Ok(());
     }
     let head: Vec<_> = file.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     let head = if head.is_empty() { "nothing at all".into() } else { head.join(" ") };
-    Err(AdmitError::NotWasm(head))
+    Err(ComponentError::NotWasm(head))
 }
 
 /// Look at an uploaded file, for a host with these bounds.
-pub(crate) fn admit_within(file: &[u8], bounds: &Bounds) -> Result<Admitted, AdmitError> {
+pub(crate) fn check_within(
+    file: &[u8],
+    bounds: &Bounds,
+) -> Result<CheckedComponent, ComponentError> {
     check_head(file)?;
     let component = if Parser::is_component(file) { file.to_vec() } else { encode(file)? };
     Validator::new_with_features(WasmFeatures::default()).validate_all(&component)?;
@@ -89,23 +92,23 @@ pub(crate) fn admit_within(file: &[u8], bounds: &Bounds) -> Result<Admitted, Adm
     let unknown: Vec<_> =
         imports.iter().filter(|name| !INTERFACES.contains(&name.as_str())).cloned().collect();
     if unknown.iter().any(|name| name.starts_with("wasi:")) {
-        return Err(AdmitError::NeedsWasi(unknown));
+        return Err(ComponentError::NeedsWasi(unknown));
     }
     if !unknown.is_empty() {
         let known = INTERFACES.iter().map(|name| (*name).to_owned()).collect();
-        return Err(AdmitError::UnknownImports { unknown, known });
+        return Err(ComponentError::UnknownImports { unknown, known });
     }
     let Some(roles) = Roles::of_exports(&exports) else {
         let found =
             if exports.is_empty() { "it exports nothing".into() } else { exports.join(", ") };
-        return Err(AdmitError::NoWorld(found));
+        return Err(ComponentError::NoWorld(found));
     };
     check_needs(&component, bounds)?;
     check_code(&component)?;
-    Ok(Admitted { component, imports, roles })
+    Ok(CheckedComponent { component, imports, roles })
 }
 
-fn check_needs(component: &[u8], bounds: &Bounds) -> Result<(), AdmitError> {
+fn check_needs(component: &[u8], bounds: &Bounds) -> Result<(), ComponentError> {
     let needs = needs_of(component)?;
     let compared = [
         ("core module instances", needs.instances, bounds.instances, " (plugin_instances)"),
@@ -114,7 +117,7 @@ fn check_needs(component: &[u8], bounds: &Bounds) -> Result<(), AdmitError> {
     ];
     match compared.into_iter().find(|(_, found, limit, _)| found > limit) {
         Some((what, found, limit, setting)) => {
-            Err(AdmitError::TooMany { what, found, limit, setting })
+            Err(ComponentError::TooMany { what, found, limit, setting })
         }
         None => Ok(()),
     }
@@ -122,12 +125,12 @@ fn check_needs(component: &[u8], bounds: &Bounds) -> Result<(), AdmitError> {
 
 /// Refuse code that would hold up a serving thread: functions that run long without an
 /// interruption, and texts that the host would have to decode character by character.
-fn check_code(component: &[u8]) -> Result<(), AdmitError> {
+fn check_code(component: &[u8]) -> Result<(), ComponentError> {
     for payload in Parser::new(0).parse_all(component) {
         match payload? {
             Payload::CodeSectionEntry(body) if body.range().len() > FUNCTION_BYTES_MAX => {
                 let (found, limit) = (body.range().len(), FUNCTION_BYTES_MAX);
-                return Err(AdmitError::LongFunction { found, limit });
+                return Err(ComponentError::LongFunction { found, limit });
             }
             Payload::ComponentCanonicalSection(section) => {
                 for function in section {
@@ -140,7 +143,7 @@ fn check_code(component: &[u8]) -> Result<(), AdmitError> {
                         matches!(option, CanonicalOption::UTF16 | CanonicalOption::CompactUTF16)
                     };
                     if options.iter().any(is_wide) {
-                        return Err(AdmitError::NotUtf8);
+                        return Err(ComponentError::NotUtf8);
                     }
                 }
             }
@@ -150,23 +153,23 @@ fn check_code(component: &[u8]) -> Result<(), AdmitError> {
     Ok(())
 }
 
-fn encode(module: &[u8]) -> Result<Vec<u8>, AdmitError> {
+fn encode(module: &[u8]) -> Result<Vec<u8>, ComponentError> {
     let (has_type, wasi) = look_at(module)?;
     if !has_type {
-        return Err(AdmitError::NoComponentType);
+        return Err(ComponentError::NoComponentType);
     }
     if !wasi.is_empty() {
-        return Err(AdmitError::NeedsWasi(wasi));
+        return Err(ComponentError::NeedsWasi(wasi));
     }
     ComponentEncoder::default()
         .validate(false)
         .module(module)
         .and_then(|mut encoder| encoder.encode())
-        .map_err(|error| AdmitError::Encode(format!("{error:#}")))
+        .map_err(|error| ComponentError::Encode(format!("{error:#}")))
 }
 
 /// Whether a core module has its component type, and its imports of WASI.
-fn look_at(module: &[u8]) -> Result<(bool, Vec<String>), AdmitError> {
+fn look_at(module: &[u8]) -> Result<(bool, Vec<String>), ComponentError> {
     let (mut has_type, mut wasi) = (false, Vec::new());
     for payload in Parser::new(0).parse_all(module) {
         match payload? {
@@ -188,7 +191,7 @@ fn look_at(module: &[u8]) -> Result<(bool, Vec<String>), AdmitError> {
 }
 
 /// The names a component imports and exports at its outermost level.
-fn border_of(component: &[u8]) -> Result<(Vec<String>, Vec<String>), AdmitError> {
+fn border_of(component: &[u8]) -> Result<(Vec<String>, Vec<String>), ComponentError> {
     let (mut imports, mut exports, mut depth) = (Vec::new(), Vec::new(), 0_usize);
     for payload in Parser::new(0).parse_all(component) {
         match payload? {

@@ -58,8 +58,8 @@ impl Made<'_> {
         component.finish()
     }
 
-    fn admitted(self) -> Result<Admitted, AdmitError> {
-        admit_within(&self.file(), &BOUNDS)
+    fn checked(self) -> Result<CheckedComponent, ComponentError> {
+        check_within(&self.file(), &BOUNDS)
     }
 }
 
@@ -70,16 +70,16 @@ fn exports_give_a_component_its_roles() {
         (&["postprocess", "something-else"], false, true, "postprocessor"),
         (&["preprocess", "postprocess"], true, true, "processor"),
     ] {
-        let Admitted { roles, imports, .. } =
-            Made { exports, ..Made::default() }.admitted().unwrap();
+        let CheckedComponent { roles, imports, .. } =
+            Made { exports, ..Made::default() }.checked().unwrap();
         assert_eq!((roles, roles.world()), (Roles { pre, post }, world));
         assert!(imports.is_empty());
     }
-    let error = Made { exports: &["process"], ..Made::default() }.admitted().unwrap_err();
-    assert!(matches!(&error, AdmitError::NoWorld(found) if found == "process"), "{error}");
-    let error = Made::default().admitted().unwrap_err();
+    let error = Made { exports: &["process"], ..Made::default() }.checked().unwrap_err();
+    assert!(matches!(&error, ComponentError::NoWorld(found) if found == "process"), "{error}");
+    let error = Made::default().checked().unwrap_err();
     assert!(
-        matches!(&error, AdmitError::NoWorld(found) if found == "it exports nothing"),
+        matches!(&error, ComponentError::NoWorld(found) if found == "it exports nothing"),
         "{error}"
     );
 }
@@ -87,43 +87,48 @@ fn exports_give_a_component_its_roles() {
 #[test]
 fn only_interfaces_of_the_host_can_be_imported() {
     let exports = &["preprocess"][..];
-    let admitted = Made { imports: INTERFACES, exports, ..Made::default() }.admitted().unwrap();
-    assert_eq!(admitted.imports, INTERFACES);
+    let checked = Made { imports: INTERFACES, exports, ..Made::default() }.checked().unwrap();
+    assert_eq!(checked.imports, INTERFACES);
     let imports = &["gristmill:plugin/log@0.1.0", "acme:store/keys@1.0.0"];
-    match (Made { imports, exports, ..Made::default() }).admitted().unwrap_err() {
-        AdmitError::UnknownImports { unknown, known } => {
+    match (Made { imports, exports, ..Made::default() }).checked().unwrap_err() {
+        ComponentError::UnknownImports { unknown, known } => {
             assert_eq!(unknown, ["acme:store/keys@1.0.0"]);
             assert_eq!(known, INTERFACES);
         }
         error => panic!("{error}"),
     }
     let imports = &["wasi:cli/environment@0.2.0", "acme:store/keys@1.0.0"];
-    let error = (Made { imports, exports, ..Made::default() }).admitted().unwrap_err();
-    assert!(matches!(error, AdmitError::NeedsWasi(_)), "{error}");
+    let error = (Made { imports, exports, ..Made::default() }).checked().unwrap_err();
+    assert!(matches!(error, ComponentError::NeedsWasi(_)), "{error}");
 }
 
 #[test]
 fn files_that_are_not_components_are_named_by_what_they_lack() {
-    let refused = |file: &[u8]| admit_within(file, &BOUNDS).unwrap_err();
-    assert!(matches!(refused(b""), AdmitError::NotWasm(head) if head == "nothing at all"));
-    assert!(matches!(refused(b"PK\x03\x04"), AdmitError::NotWasm(head) if head == "50 4b 03 04"));
-    assert!(matches!(refused(&module(0).finish()), AdmitError::NoComponentType));
+    let refused = |file: &[u8]| check_within(file, &BOUNDS).unwrap_err();
+    assert!(matches!(refused(b""), ComponentError::NotWasm(head) if head == "nothing at all"));
+    assert!(
+        matches!(refused(b"PK\x03\x04"), ComponentError::NotWasm(head) if head == "50 4b 03 04")
+    );
+    assert!(matches!(refused(&module(0).finish()), ComponentError::NoComponentType));
     let mut cut = Made { exports: &["preprocess"], ..Made::default() }.file();
     cut.truncate(cut.len() - 1);
-    assert!(matches!(refused(&cut), AdmitError::Invalid(_)));
+    assert!(matches!(refused(&cut), ComponentError::Invalid(_)));
 }
 
 #[test]
 fn code_that_would_hold_a_serving_thread_is_refused() {
     let made = Made { exports: &["preprocess"], ..Made::default() };
-    Made { code_bytes: FUNCTION_BYTES_MAX / 2, ..made }.admitted().unwrap();
-    let error = Made { code_bytes: FUNCTION_BYTES_MAX, ..made }.admitted().unwrap_err();
-    assert!(matches!(error, AdmitError::LongFunction { limit: FUNCTION_BYTES_MAX, .. }), "{error}");
-    let error = Made { options: &[CanonicalOption::UTF16], ..made }.admitted().unwrap_err();
-    assert!(matches!(error, AdmitError::NotUtf8), "{error}");
+    Made { code_bytes: FUNCTION_BYTES_MAX / 2, ..made }.checked().unwrap();
+    let error = Made { code_bytes: FUNCTION_BYTES_MAX, ..made }.checked().unwrap_err();
+    assert!(
+        matches!(error, ComponentError::LongFunction { limit: FUNCTION_BYTES_MAX, .. }),
+        "{error}"
+    );
+    let error = Made { options: &[CanonicalOption::UTF16], ..made }.checked().unwrap_err();
+    assert!(matches!(error, ComponentError::NotUtf8), "{error}");
     let none = Bounds { instances: 0, ..BOUNDS };
-    match admit_within(&made.file(), &none).unwrap_err() {
-        AdmitError::TooMany { found, limit, setting, .. } => {
+    match check_within(&made.file(), &none).unwrap_err() {
+        ComponentError::TooMany { found, limit, setting, .. } => {
             assert_eq!((found, limit, setting), (1, 0, " (plugin_instances)"));
         }
         error => panic!("{error}"),
