@@ -199,3 +199,6 @@ impl<'a> ModelOrPipeline<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
