@@ -66,7 +66,8 @@ impl Replay {
         Ok(answer.into_response())
     }
 
-    /// The real server's answer. Each request has a connection of its own, because few are forwarded.
+    /// The real server's answer. Each request has a connection of its own, because few requests are
+    /// forwarded.
     async fn forward(&self, mut request: Request<Full<Bytes>>) -> Result<Recorded> {
         let stream = TcpStream::connect(&self.upstream).await?;
         stream.set_nodelay(true)?;
