@@ -12,16 +12,15 @@ use bytes::Bytes;
 use http_body_util::combinators::WithTrailers;
 use http_body_util::{BodyExt, Either, Full};
 use hyper::body::Incoming;
-use hyper::header::HOST;
+use hyper::client::conn::{http1 as client_http1, http2 as client_http2};
+use hyper::header::{HOST, HeaderValue};
 use hyper::http::response::Parts;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Request, Response};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use parking_lot::Mutex;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
 /// How the paths of inferences end, in both protocols.
 const INFERENCES: [&str; 2] = ["/infer", "/ModelInfer"];
@@ -41,8 +40,10 @@ type Trailers = std::future::Ready<Option<Result<HeaderMap, std::convert::Infall
 type Replayed = Either<Full<Bytes>, WithTrailers<Full<Bytes>, Trailers>>;
 
 struct Replay {
+    /// The real server's address: host and port.
     upstream: String,
-    client: Client<HttpConnector, Full<Bytes>>,
+    /// Whether clients and the real server speak HTTP/2.
+    http2: bool,
     inferences: Mutex<HashMap<String, Recorded>>,
     count: AtomicUsize,
 }
@@ -65,11 +66,27 @@ impl Replay {
         Ok(answer.into_response())
     }
 
+    /// The real server's answer. Each request has a connection of its own, because few requests are
+    /// forwarded.
     async fn forward(&self, mut request: Request<Full<Bytes>>) -> Result<Recorded> {
-        let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
-        *request.uri_mut() = format!("http://{}{path}", self.upstream).parse()?;
-        request.headers_mut().remove(HOST);
-        let (head, body) = self.client.request(request).await?.into_parts();
+        let stream = TcpStream::connect(&self.upstream).await?;
+        stream.set_nodelay(true)?;
+        let io = TokioIo::new(stream);
+        // A task drives each connection until the answer is read. Its error is that of the request.
+        let answer = if self.http2 {
+            let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+            *request.uri_mut() = format!("http://{}{path}", self.upstream).parse()?;
+            request.headers_mut().remove(HOST);
+            let (mut sender, driver) = client_http2::handshake(TokioExecutor::new(), io).await?;
+            tokio::spawn(driver);
+            sender.send_request(request).await?
+        } else {
+            request.headers_mut().insert(HOST, HeaderValue::from_str(&self.upstream)?);
+            let (mut sender, driver) = client_http1::handshake(io).await?;
+            tokio::spawn(driver);
+            sender.send_request(request).await?
+        };
+        let (head, body) = answer.into_parts();
         let body = body.collect().await?;
         Ok(Recorded { head, trailers: body.trailers().cloned(), body: body.to_bytes() })
     }
@@ -100,10 +117,9 @@ async fn main() -> Result<()> {
         other => bail!("protocol {other:?}: there are http and grpc"),
     };
     let listener = TcpListener::bind(address).await.with_context(|| address.clone())?;
-    let client = Client::builder(TokioExecutor::new()).http2_only(http2).build_http();
     let replay = Arc::new(Replay {
         upstream: upstream.clone(),
-        client,
+        http2,
         inferences: Mutex::default(),
         count: AtomicUsize::new(0),
     });

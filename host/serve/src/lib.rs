@@ -24,6 +24,9 @@ mod readiness;
 mod submit;
 mod target;
 
+#[cfg(test)]
+mod samples;
+
 pub use access::{AccessError, Caller, Gate, Key, NamedTenant, OwnedCaller, admitted};
 pub use model::{ModelAnswer, ModelError, ModelWork};
 pub use pipeline::{InferError, PipelineAnswer, Queueing, Work, request_span};

@@ -270,3 +270,6 @@ impl<'a> ModelOrPipeline<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

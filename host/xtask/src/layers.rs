@@ -1,25 +1,29 @@
-//! The layer check: crates stand on floors, and the files of a crate form no circle.
+//! The layer check: crates stand on floors, the files of a crate form no circle, and comments have
+//! a width.
 //!
 //! `floors` compares what each crate imports with its floor. `circles` reads the paths in a crate's
 //! sources (`source` finds them in the text, `tree` resolves them to files) and reports files that
-//! import each other, also by way of others. Both rules are stated in their modules.
+//! import each other, also by way of others. `widths` finds comment lines that are too long. Each
+//! rule is stated in its module.
 
 mod circles;
 mod floors;
 mod source;
 mod tree;
+mod widths;
 
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::shell::{cargo, output};
+use crate::shell::{cargo, output, root};
 
-/// Check each crate of the workspace.
+/// Check each crate of the workspace, and the comments of the repository.
 ///
 /// # Errors
-/// Cargo or a file cannot be read, or an import breaks a rule; every such import is named.
+/// Cargo or a file cannot be read, or an import or a comment breaks a rule; every such import and
+/// comment is named.
 pub(crate) fn check() -> Result<()> {
     let metadata = output(cargo().args(["metadata", "--no-deps", "--format-version", "1"]))?;
     let metadata: Value = serde_json::from_str(&metadata)?;
@@ -33,8 +37,9 @@ pub(crate) fn check() -> Result<()> {
         let circles = circles::of_crate(&folder.join("src"))?;
         faults.extend(circles.iter().map(|circle| format!("{name}: {circle}")));
     }
+    faults.extend(widths::faults(&root())?);
     if faults.is_empty() {
         return Ok(());
     }
-    bail!("imports against the layers of host/ARCHITECTURE.md:\n  {}", faults.join("\n  "));
+    bail!("against the rules of host/ARCHITECTURE.md, \"Floors\":\n  {}", faults.join("\n  "));
 }

@@ -29,7 +29,8 @@ Tasks:
   test           Every check that CI runs: format, layers, dependencies, NOTICE, clippy, the
                  README's tables, tests
   test --busy    Only the tests, three times, while a busy thread on each core slows them down
-  layers         Only the check of layers: floors of crates, circles between files
+  layers         Only the check of layers: floors of crates, circles between files, and the width
+                 of comments
   deny           Only the check of dependencies: licences, bans and sources, by deny.toml
   deny advisories
                  The same, and known faults of dependencies, from a database on GitHub

@@ -22,8 +22,9 @@ OTHERS_KEY = os.environ["GRISTMILL_OTHERS_KEY"]
 ADMIN_TOKEN = os.environ["GRISTMILL_ADMIN_TOKEN"]
 NOBODYS = "no-such-key-anywhere"
 
-# `waits` is the ranker, waiting for a second request for a minute, or for as long as a request allows; each
-# of its two levels queues one request, the second is the default. `configured` is the ranker, too.
+# `waits` is the ranker. It waits for a second request for a minute, or for as long as a request
+# allows. Each of its two levels queues one request; the second level is the default. `configured`
+# is the ranker, too.
 GRANTED = {f"identity-{datatype.lower()}" for datatype in NUMPY_TYPES}
 GRANTED |= {"configured", "fixed-rows", "look-up", "ranker", "simple", "waits"}
 OTHERS = {"identity-int64", "ranker"}

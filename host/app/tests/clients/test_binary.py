@@ -155,7 +155,8 @@ async def test_answers_are_compressed_where_that_is_asked_for() -> None:
     status, headers, answer = post(infer, body, accept_encoding="gzip")
     assert status == 200 and headers["content-encoding"] == "gzip", headers
     assert json.loads(gzip.decompress(answer))["outputs"][0]["data"] == tensor["data"]
-    # tritonclient.http.aio accepts these encodings, but decodes gzip and deflate only in an inference.
+    # tritonclient.http.aio accepts these encodings, but decodes gzip and deflate only in an
+    # inference.
     default = "gzip, deflate, br, zstd"
     assert post(infer, body, accept_encoding=default)[1]["content-encoding"] in (
         None,

@@ -63,7 +63,8 @@ async def test_a_configuration_is_told_in_tritons_words(library: Library) -> Non
     assert batching["preferred_batch_size"] == [4, 8], batching
     numbers = ("max_queue_delay_microseconds", "priority_levels", "default_priority_level")
     assert [int(batching[name]) for name in numbers] == [1500, 3, 3], batching
-    # Action, timeout, whether a request may shorten it, and requests: the first level's own, and the default.
+    # Action, timeout, whether a request may shorten it, and requests: the first level's own, and
+    # the default.
     policies = {
         level: (
             policy["timeout_action"],

@@ -23,7 +23,8 @@ async def test_a_full_queue_refuses_further_requests(library: Library) -> None:
     before = lane("waits")
     async with library.under_way("waits", features(1)):
         await until("waits", queued_rows=1)
-        # The first level would have room, and a batch of two: it is the default level that takes the last.
+        # The first level has room, and so has a batch of two. These requests are of the default
+        # level, which is full.
         for priority in (0, 2, 9):
             message = await library.refused(429, "infer", "waits", inputs, priority=priority)
             assert "level is full: 1 of 1 requests" in message, message

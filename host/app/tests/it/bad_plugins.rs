@@ -38,7 +38,7 @@ impl Deed {
     /// Fails unless the request was refused with this status and code, and the server still serves.
     /// Returns the detail.
     #[track_caller]
-    fn refused(&mut self, status: u16, code: &str, named: &[&str]) -> String {
+    fn call_refused(&mut self, status: u16, code: &str, named: &[&str]) -> String {
         let detail = self.answer.refused(status, code, named);
         self.assert_still_serves();
         detail
@@ -54,18 +54,18 @@ impl Deed {
 
 #[test]
 fn trap() {
-    done("trap").refused(500, "plugin_trapped", &["pre: plugin trapped", "unreachable"]);
+    done("trap").call_refused(500, "plugin_trapped", &["pre: plugin trapped", "unreachable"]);
 }
 
 #[test]
 fn post_trap() {
-    done("post-trap").refused(500, "plugin_trapped", &["post: plugin trapped", "unreachable"]);
+    done("post-trap").call_refused(500, "plugin_trapped", &["post: plugin trapped", "unreachable"]);
 }
 
 #[test]
 fn panic() {
     let mut deed = done("panic");
-    let detail = deed.refused(500, "plugin_trapped", &["pre: plugin trapped"]);
+    let detail = deed.call_refused(500, "plugin_trapped", &["pre: plugin trapped"]);
     assert!(!detail.contains("as told"), "{detail}");
     let log = deed.server.log_with("panicked at ");
     let line = log.lines().find(|line| line.contains("panicked at ")).unwrap();
@@ -75,40 +75,40 @@ fn panic() {
 
 #[test]
 fn endless_loop() {
-    done("loop").refused(504, "plugin_timeout", &["pre", "250 ms of CPU time"]);
+    done("loop").call_refused(504, "plugin_timeout", &["pre", "250 ms of CPU time"]);
 }
 
 #[test]
 fn endless_loop_in_postprocess() {
-    done("post-loop").refused(504, "plugin_timeout", &["post", "250 ms of CPU time"]);
+    done("post-loop").call_refused(504, "plugin_timeout", &["post", "250 ms of CPU time"]);
 }
 
 #[test]
 fn recurse() {
-    done("recurse").refused(500, "plugin_trapped", &["pre: plugin trapped"]);
+    done("recurse").call_refused(500, "plugin_trapped", &["pre: plugin trapped"]);
 }
 
 #[test]
 fn eat_memory() {
     let named = ["pre", "67108864 bytes of memory"];
-    done_slowly("eat-memory").refused(500, "plugin_out_of_memory", &named);
+    done_slowly("eat-memory").call_refused(500, "plugin_out_of_memory", &named);
 }
 
 #[test]
 fn eat_handles() {
-    done_slowly("eat-handles").refused(500, "plugin_out_of_memory", &["pre", "10000 handles"]);
+    done_slowly("eat-handles").call_refused(500, "plugin_out_of_memory", &["pre", "10000 handles"]);
 }
 
 #[test]
 fn eat_host_memory() {
     let named = ["pre", "268435456 bytes of tensors and pictures"];
-    done_slowly("eat-host-memory").refused(500, "plugin_out_of_memory", &named);
+    done_slowly("eat-host-memory").call_refused(500, "plugin_out_of_memory", &named);
 }
 
 #[test]
 fn huge_tensor() {
     let mut deed = done("huge-tensor");
-    deed.refused(500, "plugin_failed", &["pre: the plugin failed"]);
+    deed.call_refused(500, "plugin_failed", &["pre: the plugin failed"]);
     deed.server.log_with("4294967295, 4294967295, 4294967295");
 }
 
@@ -125,69 +125,69 @@ fn flood_log() {
 
 #[test]
 fn long_error() {
-    let detail = done_slowly("long-error").refused(400, "invalid_request", &["eeee", "[cut]"]);
+    let detail = done_slowly("long-error").call_refused(400, "invalid_request", &["eeee", "[cut]"]);
     assert!(detail.len() <= 4200, "{} bytes", detail.len());
 }
 
 #[test]
 fn internal_error_stays_in_the_log() {
     let mut deed = done("internal-error");
-    deed.refused(500, "plugin_failed", &["pre: the plugin failed"]);
+    deed.call_refused(500, "plugin_failed", &["pre: the plugin failed"]);
     assert!(!deed.answer.text().contains("a secret of the plugin"), "{}", deed.answer.text());
     deed.server.log_with("a secret of the plugin");
 }
 
 #[test]
 fn wrong_name() {
-    done("wrong-name").refused(500, "plugin_invalid_output", &["\"inptu\"", "[\"input\"]"]);
+    done("wrong-name").call_refused(500, "plugin_invalid_output", &["\"inptu\"", "[\"input\"]"]);
 }
 
 #[test]
 fn wrong_dtype() {
     let named = ["input \"input\" has datatype INT64, but the model needs FP32"];
-    done("wrong-dtype").refused(500, "plugin_invalid_output", &named);
+    done("wrong-dtype").call_refused(500, "plugin_invalid_output", &named);
 }
 
 #[test]
 fn wrong_shape() {
     let named = ["input \"input\" has shape [1, 784], but the model needs [-1, 1, 28, 28]"];
-    done("wrong-shape").refused(500, "plugin_invalid_output", &named);
+    done("wrong-shape").call_refused(500, "plugin_invalid_output", &named);
 }
 
 #[test]
 fn wrong_length() {
     let mut deed = done("wrong-length");
-    deed.refused(500, "plugin_failed", &["pre: the plugin failed"]);
+    deed.call_refused(500, "plugin_failed", &["pre: the plugin failed"]);
     deed.server.log_with("3136 bytes long, but dtype and shape need 3248");
 }
 
 #[test]
 fn no_rows() {
     let named = ["input \"input\" has 0 rows", "at least one is needed"];
-    done("no-rows").refused(500, "plugin_invalid_output", &named);
+    done("no-rows").call_refused(500, "plugin_invalid_output", &named);
 }
 
 #[test]
 fn no_inputs() {
-    done("no-inputs").refused(500, "plugin_invalid_output", &["input \"input\" is missing"]);
+    done("no-inputs").call_refused(500, "plugin_invalid_output", &["input \"input\" is missing"]);
 }
 
 #[test]
 fn huge_response() {
     let named = ["post", "20971520 bytes is over the limit of 4194304"];
-    done_slowly("huge-response").refused(500, "plugin_invalid_output", &named);
+    done_slowly("huge-response").call_refused(500, "plugin_invalid_output", &named);
 }
 
 #[test]
 fn bad_status() {
     let named = ["post", "status 99 is not one of 200 to 599"];
-    done("bad-status").refused(500, "plugin_invalid_output", &named);
+    done("bad-status").call_refused(500, "plugin_invalid_output", &named);
 }
 
 #[test]
 fn bad_header() {
     let mut deed = done("bad-header");
-    deed.refused(500, "plugin_invalid_output", &["header \"x-plugin-a\""]);
+    deed.call_refused(500, "plugin_invalid_output", &["header \"x-plugin-a\""]);
     assert_eq!(deed.answer.header("x-c"), "");
 }
 
@@ -203,7 +203,7 @@ fn remember() {
 #[test]
 fn bomb() {
     let mut deed = done_in("hostile", "bomb", &bomb_picture());
-    deed.refused(422, "unprocessable", &["65535x65535 is over the limit of 50000000 pixels"]);
+    deed.call_refused(422, "unprocessable", &["65535x65535 is over the limit of 50000000 pixels"]);
 }
 
 /// More than the server and one call's memory, tensors and pictures take together.
@@ -319,5 +319,5 @@ fn short_calls_are_done_and_long_ones_end() {
 
 #[test]
 fn a_deed_that_is_not_there_is_named() {
-    done("nothing").refused(400, "invalid_request", &["there is no deed \"nothing\""]);
+    done("nothing").call_refused(400, "invalid_request", &["there is no deed \"nothing\""]);
 }

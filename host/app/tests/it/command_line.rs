@@ -27,7 +27,7 @@ fn gristmill(directory: &Path, arguments: &[&str]) -> Output {
 
 /// The message of a command that must fail: one line on standard error.
 #[track_caller]
-fn refused(directory: &Path, arguments: &[&str]) -> String {
+fn command_refused(directory: &Path, arguments: &[&str]) -> String {
     let output = gristmill(directory, arguments);
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{said}");
@@ -48,7 +48,7 @@ pub(crate) fn push_refused(arguments: &[&str]) -> String {
     if !arguments.contains(&"--token") {
         all.extend(token);
     }
-    refused(directory.path(), &all)
+    command_refused(directory.path(), &all)
 }
 
 /// Fails unless it is one line with every one of `named`.
@@ -149,7 +149,7 @@ fn a_wrong_token_and_a_tenant_that_is_not_there() {
 #[test]
 fn a_folder_that_is_no_plugin() {
     let directory = tempfile::tempdir().unwrap();
-    let said = refused(directory.path(), &["plugin", "build"]);
+    let said = command_refused(directory.path(), &["plugin", "build"]);
     assert_line_names(&said, &["no Cargo.toml", "gristmill plugin push FILE"]);
     let package = |name: &str, library: &str| {
         let folder = directory.path().join(name);
@@ -167,10 +167,10 @@ fn a_folder_that_is_no_plugin() {
         "[workspace]\nresolver = \"2\"\nmembers = [\"reader\", \"shared\"]\n",
     )
     .unwrap();
-    let said = refused(directory.path(), &["plugin", "build"]);
+    let said = command_refused(directory.path(), &["plugin", "build"]);
     assert!(said.contains("is a workspace, not a plugin; build one of its plugins:"), "{said}");
     assert!(said.contains("gristmill plugin build ./reader") && !said.contains("shared"), "{said}");
-    let said = refused(directory.path(), &["plugin", "build", "shared"]);
+    let said = command_refused(directory.path(), &["plugin", "build", "shared"]);
     assert_line_names(&said, &["\"shared\" has no cdylib", "crate-type"]);
 }
 
@@ -222,7 +222,8 @@ fn the_table_of_limits_says_what_the_server_allows() {
 fn a_server_that_cannot_start_says_so_in_one_line() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let said = Setup::new().variable("RUST_BACKTRACE", "1").flag("--listen", &address).refused();
+    let said =
+        Setup::new().variable("RUST_BACKTRACE", "1").flag("--listen", &address).start_refused();
     let last = said.lines().last().unwrap();
     assert!(last.starts_with("error: ") && last.contains(&address), "{said}");
     assert!(!said.to_lowercase().contains("backtrace"), "{said}");

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::support::deploy::processor;
-use crate::support::eventually::eventually_some;
+use crate::support::eventually::{eventually, eventually_some};
 use crate::support::load::under_load;
 use crate::support::raw::{self, Raw};
 use crate::support::server::Server;
@@ -24,8 +24,9 @@ fn a_request_is_over_at_its_deadline() {
 }
 
 #[test]
-fn a_caller_that_hangs_up_ends_its_call() {
-    let server = Setup::new().flag("--concurrent-plugin-calls", "1").start();
+fn a_caller_that_hangs_up_ends_its_call_which_counts_as_failed() {
+    let setup = Setup::new().flag("--concurrent-plugin-calls", "1");
+    let server = setup.flag("--open-tenant", "acme").start();
     server.hostile("acme");
     // Enough for an honest call on a busy machine, so that it is refused only for want of a place.
     let limits = json!({ "timeout_ms": 2000 });
@@ -37,8 +38,15 @@ fn a_caller_that_hangs_up_ends_its_call() {
         (hurried.status != 200).then_some(hurried)
     });
     waited.refused(504, "deadline_exceeded", &["no answer within 2000 ms"]);
+    let counts = || {
+        let told = server.data.get("/v2/models/pipeline:patient/stats").ok();
+        let counted = &told["model_stats"][0]["inference_stats"];
+        [counted["success"]["count"].clone(), counted["fail"]["count"].clone()]
+    };
+    assert_eq!(counts(), [0, 0]);
     drop(endless);
     assert_eq!(server.data.post("/v1/acme/infer/hostile", b"").text(), "harmless");
+    eventually("the call counts as failed", || counts() == [0, 1]);
 }
 
 #[test]

@@ -26,8 +26,8 @@ fn file(setup: &Setup, number: u64) -> PathBuf {
 }
 
 #[track_caller]
-fn refused(setup: &Setup, named: &[&str]) {
-    assert_names(&setup.refuses(), named);
+fn assert_start_refused(setup: &Setup, named: &[&str]) {
+    assert_names(&setup.start_refused(), named);
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn a_release_that_is_missing_in_the_middle() {
     let away = setup.data_dir().join("away.json");
     fs::rename(file(&setup, 2), &away).unwrap();
     let named = ["the release log has a gap", "release 2 is missing, releases 3 to 4 are there"];
-    refused(&setup, &named);
+    assert_start_refused(&setup, &named);
     fs::rename(&away, file(&setup, 2)).unwrap();
     assert_eq!(setup.start().release(), 4, "nothing was made of the gap");
 }
@@ -45,7 +45,7 @@ fn a_release_that_is_missing_in_the_middle() {
 fn the_first_release_is_missing() {
     let setup = four_releases();
     fs::remove_file(file(&setup, 1)).unwrap();
-    refused(&setup, &["release 1 is missing, releases 2 to 4 are there"]);
+    assert_start_refused(&setup, &["release 1 is missing, releases 2 to 4 are there"]);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_digit_that_was_changed() {
         assert_eq!(text.matches(from).count(), 1, "{text}");
         fs::write(&path, text.replace(from, to)).unwrap();
         let release = format!("release {number} in the log cannot be used");
-        refused(&setup, &[&release, "its content was changed"]);
+        assert_start_refused(&setup, &[&release, "its content was changed"]);
         fs::write(&path, text).unwrap();
     }
     assert_eq!(setup.start().release(), 4);
@@ -69,7 +69,10 @@ fn releases_in_each_others_places() {
     let (two, three) = (fs::read(file(&setup, 2)).unwrap(), fs::read(file(&setup, 3)).unwrap());
     fs::write(file(&setup, 2), three).unwrap();
     fs::write(file(&setup, 3), two).unwrap();
-    refused(&setup, &["release 2 in the log cannot be used", "it says that it is release 3"]);
+    assert_start_refused(
+        &setup,
+        &["release 2 in the log cannot be used", "it says that it is release 3"],
+    );
 }
 
 #[test]
@@ -80,7 +83,10 @@ fn a_release_of_another_log() {
         other.open_tenant(tenant);
     }
     fs::copy(file(&other.kill(), 3), file(&setup, 3)).unwrap();
-    refused(&setup, &["release 3 in the log cannot be used", "does not follow release 2"]);
+    assert_start_refused(
+        &setup,
+        &["release 3 in the log cannot be used", "does not follow release 2"],
+    );
 }
 
 #[test]
@@ -88,7 +94,7 @@ fn half_a_release() {
     let setup = four_releases();
     let whole = fs::read(file(&setup, 4)).unwrap();
     fs::write(file(&setup, 4), &whole[..whole.len() / 2]).unwrap();
-    refused(&setup, &["release 4 in the log cannot be used", "EOF"]);
+    assert_start_refused(&setup, &["release 4 in the log cannot be used", "EOF"]);
 }
 
 /// The file that says where the log ends.
@@ -102,10 +108,13 @@ fn the_newest_releases_are_missing() {
     let away = |number| setup.data_dir().join(format!("away-{number}.json"));
     let cure = ["put the files of the release log back", "remove the file log-end.json"];
     fs::rename(file(&setup, 4), away(4)).unwrap();
-    refused(&setup, &["shorter than it was: it ends with release 3, and release 4 is missing"]);
-    refused(&setup, &cure);
+    assert_start_refused(
+        &setup,
+        &["shorter than it was: it ends with release 3, and release 4 is missing"],
+    );
+    assert_start_refused(&setup, &cure);
     fs::rename(file(&setup, 3), away(3)).unwrap();
-    refused(&setup, &["it ends with release 2, and releases 3 to 4 are missing"]);
+    assert_start_refused(&setup, &["it ends with release 2, and releases 3 to 4 are missing"]);
     fs::rename(away(3), file(&setup, 3)).unwrap();
     fs::rename(away(4), file(&setup, 4)).unwrap();
     assert_eq!(setup.start().release(), 4, "nothing was lost");
@@ -115,7 +124,7 @@ fn the_newest_releases_are_missing() {
 fn all_releases_are_missing() {
     let setup = four_releases();
     fs::remove_dir_all(setup.data_dir().join("store/log")).unwrap();
-    refused(&setup, &["it ends with release 0, and releases 1 to 4 are missing"]);
+    assert_start_refused(&setup, &["it ends with release 0, and releases 1 to 4 are missing"]);
 }
 
 #[test]
@@ -129,7 +138,7 @@ fn a_shorter_log_is_served_once_its_end_is_forgotten() {
     // The log ends there from now on.
     let setup = server.kill();
     fs::remove_file(file(&setup, 4)).unwrap();
-    refused(&setup, &["it ends with release 3, and release 4 is missing"]);
+    assert_start_refused(&setup, &["it ends with release 3, and release 4 is missing"]);
 }
 
 #[test]
@@ -145,7 +154,7 @@ fn a_log_that_goes_beyond_the_end_that_was_remembered() {
     assert_eq!(server.release(), 5);
     let setup = server.kill();
     fs::remove_file(file(&setup, 5)).unwrap();
-    refused(&setup, &["it ends with release 4, and release 5 is missing"]);
+    assert_start_refused(&setup, &["it ends with release 4, and release 5 is missing"]);
 }
 
 #[test]
@@ -154,7 +163,7 @@ fn a_log_that_was_replaced_as_a_whole() {
     for number in 1..=4 {
         fs::copy(file(&other, number), file(&setup, number)).unwrap();
     }
-    refused(&setup, &["release 4 in the log is not the one that this server wrote"]);
+    assert_start_refused(&setup, &["release 4 in the log is not the one that this server wrote"]);
 }
 
 #[test]
@@ -166,7 +175,7 @@ fn a_log_whose_end_was_never_remembered() {
     let setup = server.kill();
     assert!(end_of(&setup).is_file());
     fs::write(end_of(&setup), "{").unwrap();
-    refused(&setup, &["log-end.json is damaged", "remove the file log-end.json"]);
+    assert_start_refused(&setup, &["log-end.json is damaged", "remove the file log-end.json"]);
 }
 
 /// A release in the format of earlier versions.
@@ -192,10 +201,13 @@ fn a_log_of_an_older_version_is_read_and_goes_on_with_digests() {
 
     let setup = server.kill();
     fs::write(file(&setup, 2), old_release(2, "forged")).unwrap();
-    refused(&setup, &["release 3 in the log cannot be used", "does not follow release 2"]);
+    assert_start_refused(
+        &setup,
+        &["release 3 in the log cannot be used", "does not follow release 2"],
+    );
     fs::write(file(&setup, 2), old_release(2, "other")).unwrap();
     fs::write(file(&setup, 4), old_release(4, "stripped")).unwrap();
-    refused(&setup, &["release 4 in the log cannot be used", "it has no digest"]);
+    assert_start_refused(&setup, &["release 4 in the log cannot be used", "it has no digest"]);
 }
 
 #[test]
@@ -203,7 +215,7 @@ fn a_release_of_a_newer_version() {
     let setup = four_releases();
     let newer = json!({ "format": 3, "anything": [] }).to_string();
     fs::write(file(&setup, 5), newer).unwrap();
-    refused(&setup, &["release 5 in the log cannot be used", "its format is 3"]);
+    assert_start_refused(&setup, &["release 5 in the log cannot be used", "its format is 3"]);
 }
 
 fn blobs(setup: &Setup) -> Vec<PathBuf> {

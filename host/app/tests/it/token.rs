@@ -65,7 +65,7 @@ fn a_first_start_that_fails_loses_no_token() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let setup = Setup::new().without_admin_token().flag("--listen", &address);
-    assert!(setup.refuses().contains("choose another address with --listen"));
+    assert!(setup.start_refused().contains("choose another address with --listen"));
     assert!(!token_file(&setup).exists());
     let server = setup.without_flags().start();
     assert_eq!(status(&server, &server.shown_token()), 200);
@@ -77,7 +77,7 @@ fn a_token_file_that_says_nothing_names_the_cure() {
     fs::create_dir_all(setup.data_dir()).unwrap();
     for (content, state) in [("", "is empty"), ("sha256:12", "is damaged")] {
         fs::write(token_file(&setup), content).unwrap();
-        let said = setup.refuses();
+        let said = setup.start_refused();
         assert!(said.contains(state), "{said}");
         let cure = format!("`gristmill token reset --data-dir {}`", setup.data_dir().display());
         assert!(said.contains(&cure), "{said}");

@@ -99,9 +99,17 @@ fn submission(pool: &BufferPool, tenant: &str, values: &[f32], patience: Duratio
 
 type Outcome = Result<Vec<f32>, SubmitError>;
 
-/// Wait until `met`, while other tasks run. Fails after 10 s.
+/// The longest wait.
+const BOUND: Duration = Duration::from_secs(10);
+
+/// The output of `future`. Fails with the text `what` after [`BOUND`].
+async fn within<F: IntoFuture>(what: &str, future: F) -> F::Output {
+    let bounded = tokio::time::timeout(BOUND, future).await;
+    bounded.unwrap_or_else(|_| panic!("{what}: not within {BOUND:?}"))
+}
+
+/// Wait until `met`, while other tasks run. Fails after [`BOUND`].
 async fn until(what: &str, mut met: impl FnMut() -> bool) {
-    const BOUND: Duration = Duration::from_secs(10);
     let began = Instant::now();
     while !met() {
         assert!(began.elapsed() < BOUND, "{what}: not within {BOUND:?}");

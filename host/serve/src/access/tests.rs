@@ -1,11 +1,5 @@
-use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
-
-use gristmill_core::ByteBudget;
-use gristmill_sandbox::Account;
-use gristmill_snapshot::TenantQuota;
-
 use super::*;
+use crate::samples::{name, tenant};
 
 const OPEN: [u8; 32] = [1; 32];
 const ACME: [u8; 32] = [2; 32];
@@ -13,24 +7,6 @@ const ADMIN: [u8; 32] = [3; 32];
 
 fn key(digest: [u8; 32]) -> Option<Key> {
     Some(Key { digest: Digest::from_bytes(digest), is_bearer: true })
-}
-
-fn name(text: &str) -> Name {
-    text.parse().unwrap()
-}
-
-fn tenant(access: Access) -> Tenant {
-    let bytes = ByteBudget::new(1 << 20);
-    let calls = Account::new(1, 1, bytes.clone());
-    Tenant {
-        access,
-        models: BTreeSet::new(),
-        weight: 1,
-        quota: Arc::new(TenantQuota { calls, bytes }),
-        default_pipeline: None,
-        pipelines: HashMap::new(),
-        plugins: Default::default(),
-    }
 }
 
 /// An open tenant "demo", and "acme" with one key.

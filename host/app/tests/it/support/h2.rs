@@ -87,6 +87,21 @@ pub(crate) fn read_until(stream: &mut TcpStream, kind: u8) {
     while next(stream).expect("a frame").0 != kind {}
 }
 
+/// The data of the answer to the call of stream 1. A refused call has none.
+#[track_caller]
+pub(crate) fn read_answer(stream: &mut TcpStream) -> Vec<u8> {
+    let mut data = Vec::new();
+    loop {
+        let (kind, flags, payload) = next(stream).expect("an answer");
+        if kind == DATA {
+            data.extend(payload);
+        }
+        if matches!(kind, DATA | HEADERS) && flags & END_STREAM != 0 {
+            return data;
+        }
+    }
+}
+
 /// Fails where the server does not close the connection.
 #[track_caller]
 pub(crate) fn assert_closes(stream: &mut TcpStream) {
@@ -152,6 +167,12 @@ pub(crate) fn headers(path: &str) -> Vec<u8> {
         literal_at(31, "application/grpc"),
     ]
     .concat()
+}
+
+/// The headers of a gRPC call with an API key.
+pub(crate) fn headers_with_key(path: &str, key: &str) -> Vec<u8> {
+    // authorization is entry 23 of the static table.
+    [headers(path), literal_at(23, &format!("Bearer {key}"))].concat()
 }
 
 /// A literal whose name is an entry of the static table, 15 or later.

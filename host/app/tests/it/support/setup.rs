@@ -115,13 +115,7 @@ impl Setup {
 
     /// Start the server, which must refuse to start. Returns its standard error.
     #[track_caller]
-    pub(crate) fn refused(self) -> String {
-        self.refuses()
-    }
-
-    /// Like [`Self::refused`], but the directory can be used again.
-    #[track_caller]
-    pub(crate) fn refuses(&self) -> String {
+    pub(crate) fn start_refused(&self) -> String {
         let mut process = self.spawn();
         match process.server.wait_until_serving() {
             Err(StartError::Ended(status)) if status.code() == Some(1) => self.log(),

@@ -1,0 +1,98 @@
+use super::*;
+
+fn response(headers: &[(&str, &str)]) -> PluginResponse {
+    let headers = headers.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+    let content_type = "text/plain".to_owned();
+    PluginResponse { status: 200, content_type, headers: headers.collect(), body: b"x".into() }
+}
+
+fn refusal(response: PluginResponse) -> String {
+    let outcome = from_plugin(response, 1 << 20, &ByteBudget::new(1 << 20));
+    let problem = outcome.map(drop).unwrap_err();
+    assert_eq!(problem.code, ErrorCode::PluginInvalidOutput);
+    problem.detail
+}
+
+#[test]
+fn headers_that_proxies_act_upon_do_not_pass() {
+    let given = [
+        ("Cache-Control", "no-store"),
+        ("ETag", "\"1\""),
+        ("x-plugin-model", "a"),
+        ("X-Plugin-Model", "b"),
+        ("x-accel-redirect", "/etc/passwd"),
+        ("X-Sendfile", "/etc/passwd"),
+        ("x-accel-buffering", "no"),
+        ("x-frame-options", "DENY"),
+        ("x-request-id", "1"),
+        ("x-plugin", "1"),
+        ("set-cookie", "a=b"),
+        ("location", "/"),
+        ("content-length", "7"),
+        ("transfer-encoding", "chunked"),
+        ("connection", "close"),
+        ("link", "</x>; rel=preload"),
+        // Headers that do not pass are not checked.
+        ("no header", "a\r\nb"),
+    ];
+    let Ok(answer) = from_plugin(response(&given), 1 << 20, &ByteBudget::new(1 << 20)) else {
+        panic!("refused");
+    };
+    let passed: Vec<_> =
+        answer.headers().iter().map(|(name, value)| (name.as_str(), value)).collect();
+    let mut names: Vec<_> = passed.iter().map(|(name, _)| *name).collect();
+    names.sort_unstable();
+    assert_eq!(
+        names,
+        ["cache-control", "content-type", "etag", "x-plugin-model", "x-plugin-model"]
+    );
+}
+
+#[test]
+fn an_error_names_the_exceeded_bound() {
+    let long = "v".repeat(9000);
+    let many: Vec<_> = (0..65).map(|index| (format!("x-plugin-{index}"), String::new())).collect();
+    let named = |headers| PluginResponse { headers, ..response(&[]) };
+    let typed = |text: &str| PluginResponse { content_type: text.into(), ..response(&[]) };
+    let cases = [
+        (named(many), "65 headers are over the limit of 64"),
+        (response(&[("x-a", &long)]), "header \"x-a\" of 9003 bytes is over the limit of 8192"),
+        (
+            response(&[("x-a", &long[..8000]), ("x-b", &long[..8000]), ("x-c", &long[..8000])]),
+            "headers of 24009 bytes in all are over the limit of 16384",
+        ),
+        (response(&[("x-plugin-a", "b\r\nx-c: d")]), "header \"x-plugin-a\""),
+        (response(&[("x-plugin-a b", "c")]), "header \"x-plugin-a b\""),
+        (typed(&format!("text/{long}")), "content type of 9005 bytes is over the limit of 256"),
+        (typed("text"), "content type \"text\" is not a media type"),
+        (typed(""), "content type \"\" is not a media type"),
+        (typed("text/plain\r\nx: y"), "is not a media type"),
+    ];
+    for (response, named) in cases {
+        let detail = refusal(response);
+        assert!(detail.contains(named), "{named:?} is missing from: {detail}");
+    }
+}
+
+#[test]
+fn all_of_a_response_is_bounded_and_held() {
+    let value = "v".repeat(8000);
+    let large = || response(&[("x-plugin-a", &value)]);
+    let budget = ByteBudget::new(1 << 20);
+    let Err(problem) = from_plugin(large(), 8000, &budget).map(drop) else { panic!("taken") };
+    assert!(problem.detail.contains("8021 bytes, headers included"), "{}", problem.detail);
+    for body in [Vec::new(), b"x".to_vec()] {
+        let bytes = 8020 + body.len();
+        let answer = from_plugin(PluginResponse { body, ..large() }, 1 << 20, &budget);
+        assert_eq!(budget.held(), bytes);
+        drop(answer);
+        assert_eq!(budget.held(), 0);
+    }
+}
+
+#[test]
+fn an_answer_without_body_needs_no_type() {
+    let none = PluginResponse { content_type: String::new(), body: Vec::new(), ..response(&[]) };
+    let Ok(answer) = from_plugin(none, 0, &ByteBudget::new(0)) else { panic!("refused") };
+    assert!(answer.headers().is_empty());
+}

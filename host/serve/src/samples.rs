@@ -1,0 +1,27 @@
+//! Names and tenants for the tests of several files.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use gristmill_core::{ByteBudget, Name};
+use gristmill_sandbox::Account;
+use gristmill_snapshot::{Access, Tenant, TenantQuota};
+
+pub(crate) fn name(text: &str) -> Name {
+    text.parse().unwrap()
+}
+
+/// A tenant with nothing.
+pub(crate) fn tenant(access: Access) -> Tenant {
+    let bytes = ByteBudget::new(1 << 20);
+    let calls = Account::new(1, 1, bytes.clone());
+    Tenant {
+        access,
+        models: BTreeSet::new(),
+        weight: 1,
+        quota: Arc::new(TenantQuota { calls, bytes }),
+        default_pipeline: None,
+        pipelines: HashMap::new(),
+        plugins: Default::default(),
+    }
+}
