@@ -88,8 +88,7 @@ fn replace(shared: &LaneShared) {
             state.add_instance(model);
         }
         Err(error) => {
-            let why = error.to_string();
-            tracing::error!(model = &*shared.name, why, "an instance cannot be replaced");
+            tracing::error!(model = &*shared.name, ?error, "an instance cannot be replaced");
             state.refuse_without_instance(Refusal::NotReplaced(error.into()));
         }
     }

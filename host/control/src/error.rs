@@ -125,8 +125,8 @@ impl ControlError {
     }
 
     /// Log the sources, if the server itself failed: they name files of this host, and the client
-    /// is told the text only. Each method of [`Control`](crate::Control) has logged the error that
-    /// it returns.
+    /// is told the text only. Each change of [`Control`](crate::Control) has logged the error that
+    /// it returns. The data plane logs the text again, with the request's id.
     #[must_use]
     pub fn logged(self) -> Self {
         if matches!(self.code(), ErrorCode::Internal | ErrorCode::InsufficientStorage) {

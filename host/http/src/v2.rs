@@ -16,7 +16,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::json;
 
 use self::infer::infer;
-use self::path::{CallerPath, OpenPath, Path, path_of};
+use self::path::{CallerPath, OpenPath, Path, SEGMENTS_MAX, path_of};
 use crate::answers::{empty, json, key_of};
 use crate::call::Call;
 use crate::inference::{Encoded, Inference, RepositoryChange, models};
@@ -36,7 +36,7 @@ pub(crate) async fn answer(
     at: V2Path<'_>,
     call: Call<'_>,
 ) -> Result<Answer, Problem> {
-    let segments = at.path.split('/').filter(|part| !part.is_empty());
+    let segments = at.path.split('/').filter(|part| !part.is_empty()).take(SEGMENTS_MAX + 1);
     let segments: Vec<_> =
         segments.map(|part| percent_decode_str(part).decode_utf8_lossy()).collect();
     let segments: Vec<&str> = segments.iter().map(|segment| &**segment).collect();

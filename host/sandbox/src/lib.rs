@@ -6,9 +6,9 @@
 //!
 //! In reading order: [`Sandbox`] turns an uploaded file into a [`Plugin`]: `check_component` checks
 //! the file and says what is wrong with it, `compile` compiles it in a child process, `artifact`
-//! keeps the code on disk. `engine` runs the calls: `worlds` knows how each export is called, `call`
-//! is the state of one call, `capability` has one module for each interface that a plugin may
-//! import, `limiter` and `meter` count memory and CPU time, [`Account`] has the places and the
+//! keeps the code on disk. `engine` runs the calls: `worlds` knows how each export is called,
+//! `call` is the state of one call, `capability` has one module for each interface that a plugin
+//! may import, `limiter` and `meter` count memory and CPU time, [`Account`] has the places and the
 //! memory that the calls of one owner share, `long_calls` decides on which threads a call runs,
 //! `diagnose` says why it gave no answer.
 //!

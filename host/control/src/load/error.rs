@@ -6,11 +6,14 @@
 use std::io;
 use std::sync::Arc;
 
+use gristmill_backend::Backends;
 use gristmill_batch::Refusal;
 use gristmill_child::ChildError;
 use gristmill_core::{Digest, ErrorCode};
 use gristmill_sandbox::CallError;
 use gristmill_store::StoreError;
+
+use crate::load::paths::without_folder;
 
 /// Why a plugin or a model is not loaded.
 #[derive(Debug, thiserror::Error)]
@@ -63,7 +66,7 @@ pub enum LoadError {
         /// The error, for the log.
         source: gristmill_backend::LoadError,
     },
-    /// Its lane refuses requests, because runs of it did not end.
+    /// It is refused, because runs of its file did not end.
     #[error(transparent)]
     LostRuns(Refusal),
     /// No threads for the model's lane.
@@ -87,6 +90,12 @@ pub enum LoadError {
 pub(crate) type Loaded<T> = Result<T, Arc<LoadError>>;
 
 impl LoadError {
+    /// The backend could not load a model. Clients get the text without the library's folder.
+    pub(crate) fn backend(source: gristmill_backend::LoadError, backends: &Backends) -> Self {
+        let text = without_folder(&source.to_string(), backends.library());
+        Self::Backend { text, source }
+    }
+
     /// The code for clients. `own` is the code for a fault of the file or of its configuration.
     pub(crate) fn code(&self, own: ErrorCode) -> ErrorCode {
         match self {

@@ -111,10 +111,7 @@ impl Models {
             let _turn = turn;
             backends.load(&onnx, &asked)
         });
-        let loaded = loading.await?.map_err(|source| {
-            let text = self.without_paths(&source.to_string());
-            LoadError::Backend { text, source }
-        })?;
+        let loaded = loading.await?.map_err(|source| LoadError::backend(source, &self.backends))?;
         let mut warnings = warnings(config, proof, &loaded);
         warnings.iter_mut().for_each(|warning| *warning = self.without_paths(warning));
         for warning in &warnings {
@@ -172,10 +169,12 @@ impl Models {
     ) -> gristmill_batch::Replace {
         let runtime = tokio::runtime::Handle::current();
         let (store, backends) = (self.store.clone(), self.backends.clone());
-        Box::new(move || {
+        let make = move || {
             let onnx = runtime.block_on(read_blob(&store, digest))?;
-            Ok(backends.replacement(&onnx, &options, &providers)?)
-        })
+            let made = backends.replacement(&onnx, &options, &providers);
+            made.map_err(|source| LoadError::backend(source, &backends))
+        };
+        Box::new(move || Ok(make()?))
     }
 
     /// Forget models that `desired` does not name.

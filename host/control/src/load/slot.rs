@@ -43,18 +43,20 @@ struct Failed {
 }
 
 impl Slot {
-    /// The model with these settings, if it is loaded. A lane that refuses requests is not used for
-    /// other settings, because loading the model again may mend it.
+    /// The model with these settings, if it is loaded. The newest lane is preferred. A lane that
+    /// refuses requests is used only for its own settings, and only if no other lane serves: to
+    /// load the model again may mend it.
     pub(crate) fn served(&self, settings: &LaneConfig) -> Option<ServedModel> {
         let mut known = self.known.lock();
         known.lanes.retain(KnownLane::is_alive);
-        let same = known.lanes.iter().find(|lane| lane.settings == *settings);
-        if let Some(served) = same.and_then(KnownLane::served) {
+        let lanes = || known.lanes.iter().rev();
+        let same = || lanes().filter(|lane| lane.settings == *settings);
+        if let Some(served) = same().find_map(KnownLane::serving) {
             return Some(served);
         }
-        let mut alive = known.lanes.iter().filter_map(KnownLane::served);
-        let like = alive.find(|served| served.lane.refusal().is_none())?;
-        drop(alive);
+        let Some(like) = lanes().find_map(KnownLane::serving) else {
+            return same().find_map(KnownLane::served);
+        };
         let served =
             ServedModel { lane: Arc::new(like.lane.with_config(settings.clone())), ..like };
         known.lanes.push(KnownLane::of(&served, settings.clone()));
@@ -99,6 +101,11 @@ impl KnownLane {
 
     fn is_alive(&self) -> bool {
         self.lane.strong_count() > 0
+    }
+
+    /// The model, if its lane does not refuse requests.
+    fn serving(&self) -> Option<ServedModel> {
+        self.served().filter(|served| served.lane.refusal().is_none())
     }
 
     fn served(&self) -> Option<ServedModel> {

@@ -19,7 +19,8 @@ use super::status::{status_of, timeout};
 use crate::inference::{Asked, Inference, Ran, RepositoryChange};
 
 /// A call whose caller is known. `plane` makes it once. It travels with the call as one of its
-/// extensions, so that the caller is found once, and all of the call sees one snapshot.
+/// extensions, so that the caller is found once, and all of the call sees one snapshot. Each
+/// message of a stream is a call of its own, with the snapshot of its time.
 #[derive(Clone)]
 pub(super) struct Admitted {
     pub(super) snapshot: Arc<Snapshot>,

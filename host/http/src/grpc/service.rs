@@ -76,6 +76,8 @@ impl GrpcInferenceService for Inference {
         let (metadata, mut extensions, mut message) = request.into_parts();
         let admitted = take_admitted(&mut extensions)?;
         let own = client_deadline(&metadata, admitted.arrived);
+        // No budget counts them.
+        drop((metadata, extensions));
         let request = self.request(admitted, own);
         let answer = async {
             hold_contents(&mut message, request.admitted.caller().budget())?;

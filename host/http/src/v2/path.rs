@@ -36,6 +36,9 @@ pub(super) enum CallerPath<'a> {
     Change(RepositoryChange<'a>),
 }
 
+/// The most segments of a path that is served, but for shared memory.
+pub(super) const SEGMENTS_MAX: usize = 5;
+
 /// The resource at these segments of a path, and the methods that it takes.
 pub(super) fn path_of<'a>(segments: &[&'a str]) -> Option<(Allowed, Path<'a>)> {
     let open = |path| Some((Allowed::Get, Path::Open(path)));

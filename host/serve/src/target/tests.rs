@@ -1,4 +1,4 @@
-use gristmill_batch::{Lane, LaneConfig, LaneParts, Upkeep};
+use gristmill_batch::{Lane, LaneConfig, LaneParts};
 use gristmill_core::{BufferPool, Digest, ModelInfo};
 use gristmill_snapshot::{Access, Tenant};
 
@@ -13,9 +13,8 @@ fn lane() -> Arc<Lane> {
         instances: Vec::new(),
         config: LaneConfig::new(1, 1),
         pool: BufferPool::new(0),
-        upkeep: Upkeep::default(),
     };
-    Arc::new(Lane::open(parts).unwrap())
+    Arc::new(Lane::new(parts).unwrap())
 }
 
 /// A model in version 7, which was version 3 before.

@@ -19,8 +19,8 @@ use crate::shell::{step, target};
 
 const CONCURRENCY: [u32; 3] = [1, 16, 64];
 /// Odd, so that there is a median.
-const ROUNDS: usize = 7;
-const ROUND_SECONDS: u32 = 3;
+const ROUNDS: usize = 15;
+const ROUND_SECONDS: u32 = 2;
 
 const BEFORE: Listen<'_> =
     Listen { data: "127.0.0.1:18080", grpc: "127.0.0.1:18082", admin: "127.0.0.1:18081" };
