@@ -66,7 +66,7 @@ impl Received<'_> {
         Ok(incoming.finish().await.map_err(failed)?)
     }
 
-    /// Read a JSON object, whatever media type the request names.
+    /// Read a JSON object. The media type that the request names does not matter.
     ///
     /// # Errors
     /// The body is too large, does not arrive in time, or is not a JSON object.

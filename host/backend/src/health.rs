@@ -32,7 +32,7 @@ impl ProviderHealth {
         self.faults.load(Ordering::Relaxed)
     }
 
-    /// Whether its circuit breaker is open: it is not tried for now.
+    /// Whether its circuit breaker is open. Then it is not tried until the breaker allows a trial.
     pub fn is_open(&self) -> bool {
         self.open.load(Ordering::Relaxed)
     }

@@ -247,7 +247,8 @@ fn unaliased(output: Tensor, inputs: &[Tensor], pool: &BufferPool) -> Result<Ten
 }
 
 // A run returns only when its stream is done and the outputs are on the host: ONNX Runtime
-// synchronizes by default (`disable_synchronize_execution_providers`).
+// synchronizes by default. Source: `onnxruntime_run_options_config_keys.h`,
+// `disable_synchronize_execution_providers`.
 impl Instance {
     fn run_on(
         &mut self,

@@ -41,7 +41,8 @@ impl ProviderKind {
     }
 }
 
-/// How much ONNX Runtime may rewrite a graph when it loads it.
+/// How much ONNX Runtime may rewrite a graph when it loads it. Source:
+/// <https://onnxruntime.ai/docs/performance/model-optimizations/graph-optimizations.html>.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum GraphOptimization {
     /// Nothing.
@@ -62,7 +63,8 @@ pub struct LoadOptions {
     /// that can load it stand by. If the list is empty, the best provider serves, and behind a GPU
     /// ONNX Runtime on the processor stands by.
     pub providers: Vec<ProviderKind>,
-    /// Options of the CUDA provider, by ONNX Runtime's names.
+    /// Options of the CUDA provider, by ONNX Runtime's names. Source:
+    /// <https://onnxruntime.ai/docs/execution-providers/CUDA-ExecutionProvider.html>.
     pub cuda_options: BTreeMap<String, String>,
     /// Instances to load, each for a thread of its own.
     pub instances: usize,

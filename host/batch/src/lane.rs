@@ -114,7 +114,7 @@ impl Lane {
     pub fn with_upkeep(parts: LaneParts<'_>, upkeep: Upkeep) -> std::io::Result<Self> {
         let LaneParts { name, info, instances, mut config, pool } = parts;
         if !info.rows_are_dynamic() {
-            // Each request is a batch of its own, whatever its dimension 0 is.
+            // Each request is a batch of its own. Its dimension 0 may have any size.
             config.max_batch_size = 1;
             config.preferred_batch_sizes.clear();
         }

@@ -1,4 +1,4 @@
-//! Counts each request once, in whatever way it ends.
+//! Counts each request once: when it succeeds, fails or is dropped.
 //!
 //! Invariant: each request that was submitted is counted once, in the totals and for its tenant,
 //! before its submitter sees how it ended.

@@ -118,8 +118,8 @@ impl<T> Policy<T> {
             return Err(Full::Level { requests, max });
         }
         let tier = &self.tiers[level * 2];
-        let tenant_index = self.usage.index(tenant);
-        let shapes = tenant_index.map_or(0, |index| tier.shapes_beside(index, size.shape_key));
+        let tenant = self.usage.index(tenant);
+        let shapes = tenant.map_or(0, |index| tier.shapes_beside(index, size.shape_key));
         if shapes >= TENANT_SHAPES_MAX {
             return Err(Full::Tenant { queued: shapes, max: TENANT_SHAPES_MAX, unit: "shapes" });
         }

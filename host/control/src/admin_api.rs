@@ -144,8 +144,8 @@ impl Control {
     /// Put the pipeline that `document` describes.
     ///
     /// # Errors
-    /// There is no such tenant; the document has faults, which are all named; or as for
-    /// [`Self::release`].
+    /// The tenant does not exist, or the document has faults, all of which the error names.
+    /// Otherwise as for [`Self::release`].
     pub async fn put_pipeline(
         &self,
         tenant: &Name,

@@ -18,7 +18,7 @@ use crate::release::log_error::{LogEndError, LogError};
 /// Why a change was not made, or the log could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
-    /// There is no such thing.
+    /// The named tenant, plugin, model or pipeline does not exist.
     #[error("no {what} {name:?}")]
     NotFound {
         /// The kind of thing.

@@ -5,11 +5,12 @@ use std::time::Duration;
 use gristmill_core::Stages;
 use gristmill_telemetry::stage;
 use http::{HeaderName, HeaderValue};
+use smallvec::SmallVec;
 
 pub(crate) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
-/// The bytes that the text takes in most answers.
-const TEXT_BYTES: usize = 128;
+/// The header's text. Most fit in without an allocation.
+type Text = SmallVec<[u8; 128]>;
 
 /// The header's value. Times are in milliseconds with three decimals. None if the caller was not
 /// admitted. If a pipeline began to run, all of its stages are named; a stage that was not reached
@@ -19,7 +20,7 @@ pub(crate) fn server_timing(stages: &Stages) -> Option<HeaderValue> {
     let Stages { auth, pre, queue, infer, post } = *stages;
     let of_pipeline =
         |stage: Option<Duration>| stage.or_else(|| pre.is_some().then_some(Duration::ZERO));
-    let mut text = Vec::with_capacity(TEXT_BYTES);
+    let mut text = Text::new();
     let mut add = |name: &str, took: Option<Duration>| {
         let Some(took) = took else { return };
         if !text.is_empty() {
@@ -38,23 +39,13 @@ pub(crate) fn server_timing(stages: &Stages) -> Option<HeaderValue> {
 }
 
 /// Append `took` in milliseconds with three decimals, rounded to the nearest microsecond. This runs
-/// several times for each request, and formatting a float takes much longer.
-fn push_millis(text: &mut Vec<u8>, took: Duration) {
-    let micros = (took.subsec_nanos() + 500) / 1000;
-    let mut left = took.as_secs().saturating_mul(1_000_000).saturating_add(micros.into());
-    // Written from its end: a u64 has up to 20 digits, and there is the point.
-    let mut digits = [b'0'; 21];
-    let mut begin = digits.len();
-    while left > 0 || digits.len() - begin < "0.000".len() {
-        begin -= 1;
-        if digits.len() - begin == ".000".len() {
-            digits[begin] = b'.';
-        } else {
-            digits[begin] = b'0' + (left % 10) as u8;
-            left /= 10;
-        }
-    }
-    text.extend_from_slice(&digits[begin..]);
+/// several times for each request, and `std::fmt` takes longer.
+fn push_millis(text: &mut Text, took: Duration) {
+    let rest = u64::from((took.subsec_nanos() + 500) / 1000);
+    let micros = took.as_secs().saturating_mul(1_000_000).saturating_add(rest);
+    text.extend_from_slice(itoa::Buffer::new().format(micros / 1000).as_bytes());
+    let digit = |divisor: u64| b'0' + (micros / divisor % 10) as u8;
+    text.extend_from_slice(&[b'.', digit(100), digit(10), digit(1)]);
 }
 
 #[cfg(test)]
@@ -90,14 +81,14 @@ mod tests {
             (86_400_000_000_000, "86400000.000"),
         ] {
             let took = Duration::from_nanos(nanos);
-            let mut text = Vec::new();
+            let mut text = Text::new();
             push_millis(&mut text, took);
             assert_eq!(str::from_utf8(&text), Ok(expected));
             // As a float is formatted, except for halves of a microsecond.
             assert_eq!(format!("{:.3}", took.as_secs_f64() * 1e3), expected);
         }
-        let mut text = Vec::new();
+        let mut text = Text::new();
         push_millis(&mut text, Duration::MAX);
-        assert_eq!(text, b"18446744073709551.615");
+        assert_eq!(text.as_slice(), b"18446744073709551.615");
     }
 }

@@ -3,6 +3,7 @@
 mod infer;
 mod path;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
@@ -14,6 +15,7 @@ use gristmill_transport::{Checked, Problem, status_of};
 use http::StatusCode;
 use percent_encoding::percent_decode_str;
 use serde_json::json;
+use smallvec::SmallVec;
 
 use self::infer::infer;
 use self::path::{CallerPath, OpenPath, Path, SEGMENTS_MAX, path_of};
@@ -37,9 +39,8 @@ pub(crate) async fn answer(
     call: Call<'_>,
 ) -> Result<Answer, Problem> {
     let segments = at.path.split('/').filter(|part| !part.is_empty()).take(SEGMENTS_MAX + 1);
-    let segments: Vec<_> =
-        segments.map(|part| percent_decode_str(part).decode_utf8_lossy()).collect();
-    let segments: Vec<&str> = segments.iter().map(|segment| &**segment).collect();
+    let segments: Segments<Cow<'_, str>> = segments.map(decoded).collect();
+    let segments: Segments<&str> = segments.iter().map(|segment| &**segment).collect();
     let Some((allowed, path)) = path_of(&segments) else {
         let detail = format!("nothing is served at \"/v2{}\"", at.path);
         return Err(Problem::new(ErrorCode::NotFound, detail));
@@ -55,6 +56,18 @@ pub(crate) async fn answer(
     let caller = inference.gate().caller(call.snapshot, key, at.tenant)?;
     call.receipt.admitted();
     Asking { inference, call, caller }.answer(path).await
+}
+
+/// The segments of a path, and one more if it has too many. Not allocated, because this runs for
+/// each request.
+type Segments<T> = SmallVec<[T; SEGMENTS_MAX + 1]>;
+
+/// A segment of a path. Most have nothing to decode, and looking for it is quicker than decoding.
+fn decoded(segment: &str) -> Cow<'_, str> {
+    match memchr::memchr(b'%', segment.as_bytes()) {
+        None => Cow::Borrowed(segment),
+        Some(_) => percent_decode_str(segment).decode_utf8_lossy(),
+    }
 }
 
 fn answer_unauthenticated(

@@ -29,7 +29,7 @@ pub(crate) struct Expected<'a> {
 ///
 /// # Errors
 /// There are more elements than the shape needs, one is not of the datatype, JSON cannot hold the
-/// datatype, or there is no room.
+/// datatype, or the elements do not fit into the room.
 pub(crate) fn read(
     input: &Expected<'_>,
     data: &RawValue,

@@ -19,6 +19,7 @@ use ort::environment::ThreadManager;
 use ort::session::RunOptions;
 
 /// A run option of ONNX Runtime: the named arena gives its free memory back when the run ends.
+/// Source: `onnxruntime_run_options_config_keys.h`.
 const SHRINKAGE: (&str, &str) = ("memory.enable_memory_arena_shrinkage", "cpu:0");
 
 /// How a session's runs are limited.
@@ -115,6 +116,7 @@ fn is_over_limit<T>(outcome: &Result<T, ModelError>) -> bool {
 }
 
 /// ONNX Runtime checks the flag before each operator, and in loops before each iteration.
+/// Source: `OrtApi::RunOptionsSetTerminate`; the flag is read in `sequential_executor.cc`.
 impl Interrupt for Runs {
     fn interrupt(&self) {
         for options in [Some(&self.keeping), self.shrinking.as_ref()].into_iter().flatten() {

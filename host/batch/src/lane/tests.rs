@@ -422,7 +422,7 @@ async fn short_batches_are_run_by_the_submitting_task() {
     run().await.unwrap();
     assert_eq!(threads.recv().unwrap().as_deref(), Some("model-named"));
     until("the instance is idle", || lane.shared.lock().idle_instances() > 0).await;
-    // Whatever time that took on this machine, the lane learns here that batches are short.
+    // The lane learns here that batches are short, although that run may have been a long one.
     lane.shared.lock().forget_service_time();
     lane.shared.lock().observe(1, Duration::from_micros(1));
     run().await.unwrap();

@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
 use gristmill_core::Name;
 
 use super::entry::Size;
@@ -46,7 +47,9 @@ pub enum Full {
 #[derive(Debug, Default)]
 pub(super) struct Usage {
     all: Load,
-    by_name: HashMap<Name, usize>,
+    /// Read several times for each request, while the lane is locked, so its hash is a quick one.
+    /// That of the standard library would resist chosen names, but the operator gives the names.
+    by_name: HashMap<Name, usize, RandomState>,
     tenants: Vec<Load>,
     /// Indices that belong to no tenant.
     free: Vec<usize>,
@@ -78,9 +81,10 @@ impl Usage {
         self.by_name.get(tenant).copied()
     }
 
+    /// Whether there is room for a request of the tenant with this index, if it has one.
     pub(super) fn has_room(
         &self,
-        tenant: &Name,
+        tenant: Option<usize>,
         size: &Size,
         config: &LaneConfig,
     ) -> Result<(), Full> {
@@ -88,7 +92,7 @@ impl Usage {
         if let Some((queued, max, unit)) = self.all.over(more, config.queue) {
             return Err(Full::Lane { queued, max, unit });
         }
-        let own = self.index(tenant).map_or(Load::default(), |index| self.tenants[index]);
+        let own = tenant.map_or(Load::default(), |index| self.tenants[index]);
         match own.over(more, config.tenant_queue) {
             Some((queued, max, unit)) => Err(Full::Tenant { queued, max, unit }),
             None => Ok(()),

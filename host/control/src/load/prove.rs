@@ -5,8 +5,8 @@
 //! remembered in a file, so that a restart does not prove again. Refuses to know what a release is.
 //!
 //! Invariant: the server loads a model only on the providers on which the child loaded it, and on
-//! GPUs. For GPUs there is no proof, because CUDA reserves far more address space than a child's
-//! limits could allow.
+//! GPUs. A child cannot prove a model on a GPU, because CUDA reserves far more address space than
+//! the child's limits allow.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

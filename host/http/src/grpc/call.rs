@@ -186,7 +186,7 @@ impl Inference {
 /// Describe a model by `with`, if the caller may see it.
 ///
 /// # Errors
-/// There is no such model, the caller may not see it, or it is not loaded.
+/// The model does not exist, the caller may not see it, or it is not loaded.
 pub(super) fn describe<T, R>(
     request: &Request<R>,
     model: NamedModel<'_>,

@@ -67,7 +67,7 @@ struct Place {
 async fn places(body: &[u8], boundary: &str) -> Result<Vec<Place>, Problem> {
     let delimiter = format!("\r\n--{boundary}");
     let mut search = Search { body, delimiter: Finder::new(&delimiter), turns: Turns::default() };
-    // At the body's beginning there is no line end before the delimiter.
+    // The first delimiter of a body has no line end before it.
     let first = &delimiter[2..];
     let mut next = match body.starts_with(first.as_bytes()) {
         true => first.len(),

@@ -152,7 +152,7 @@ impl<'a> Layout<'a> {
                     let part = Chunk::at(bytes, start + 16)?;
                     found.take(bytes, &part)?;
                     if &part.name == b"ALPH" {
-                        // The decoder treats it as lossy whatever the chunk's name is.
+                        // The decoder takes the next chunk as lossy and does not look at its name.
                         let part = Chunk::at(bytes, part.end)?;
                         found.take(bytes, &part).filter(|()| &part.name == b"VP8 ")?;
                     }

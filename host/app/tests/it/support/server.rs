@@ -106,7 +106,7 @@ impl Server {
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     }
 
-    /// Read the whole log, which nobody has read yet, and wait until the server has ended.
+    /// Read the whole log and wait until the server has ended. The log must be unread so far.
     pub(crate) fn wait_reading_the_log(mut self) -> (String, ExitStatus) {
         let mut log = String::new();
         self.process.server.child.stderr.take().unwrap().read_to_string(&mut log).unwrap();
