@@ -3,10 +3,11 @@
 //! Run by `cargo xtask bench sandbox`, which builds the guest first.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use gristmill_core::{BufferPool, ByteBudget, Digest, PluginLimits};
-use gristmill_sandbox::{Account, Grant, Plugin, Request, Sandbox, SandboxConfig};
+use gristmill_core::{BufferPool, ByteBudget, Deadline, Digest, Name, PluginLimits};
+use gristmill_sandbox::{Account, Context, Grant, Plugin, Request, Sandbox, SandboxConfig};
 
 /// The guest of plugins/bench, built by `cargo xtask`.
 fn guest() -> Vec<u8> {
@@ -21,7 +22,7 @@ fn guest() -> Vec<u8> {
 
 fn request(floats: Option<usize>) -> Request {
     let query = floats.map(|floats| ("floats".to_owned(), floats.to_string()));
-    Request { query: query.into_iter().collect(), settings: "{}".into(), ..Request::default() }
+    Request { query: query.into_iter().collect(), ..Request::default() }
 }
 
 fn calls(criterion: &mut Criterion) {
@@ -46,14 +47,28 @@ fn calls(criterion: &mut Criterion) {
     let limits = PluginLimits::default();
     let account = Account::new(16, 2, ByteBudget::new(1 << 30));
     let grant = Grant { limits: &limits, account: &account, plugin: None };
+    let name = |text: &str| match text.parse::<Name>() {
+        Ok(name) => name,
+        Err(error) => panic!("{error}"),
+    };
+    let context = Arc::new(Context {
+        tenant: name("bench"),
+        pipeline: name("bench"),
+        model: name("bench"),
+        request_id: "bench".into(),
+        settings: "{}".into(),
+        deadline: Deadline::at(Instant::now() + Duration::from_secs(3600)),
+    });
     let mut group = criterion.benchmark_group("fresh_instance_call");
     for (name, floats) in
         [("empty", None), ("tensor_128B", Some(32)), ("tensor_600KB", Some(150_528))]
     {
         group.bench_function(name, |bencher| {
-            bencher.iter(|| match runtime.block_on(plugin.preprocess(request(floats), grant)) {
-                Ok(prepared) => prepared,
-                Err(error) => panic!("{error}"),
+            bencher.iter(|| {
+                match runtime.block_on(plugin.preprocess(context.clone(), request(floats), grant)) {
+                    Ok(prepared) => prepared,
+                    Err(error) => panic!("{error}"),
+                }
             });
         });
     }

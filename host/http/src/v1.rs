@@ -80,7 +80,7 @@ async fn infer(
     route: &Arc<Route>,
     call: Call<'_>,
 ) -> Result<Answer, Problem> {
-    let Call { head, body, receipt, .. } = call;
+    let Call { head, body, receipt, id, .. } = call;
     let budget = &route.quota.bytes;
     let deadline = Deadline::at(receipt.record().arrived + route.limits.timeout);
     let bytes = route.limits.body_bytes;
@@ -90,9 +90,11 @@ async fn infer(
     receipt.note().request_bytes = body.len();
     let encoded = Encoded { body, limit: bytes, tenant: Some(&route.tenant), budget: Some(budget) };
     let body = inference.decoded(&head.headers, encoded).await?;
-    let request = request::for_plugin(head, body, route.settings.clone()).await?;
+    let request = request::for_plugin(head, body).await?;
     let queueing = Queueing::default();
-    let work = Work { route: route.clone(), request, deadline, queueing, receipt: receipt.take() };
+    let (route, request_id) = (route.clone(), id.into());
+    let receipt_taken = receipt.take();
+    let work = Work { route, request, request_id, deadline, queueing, receipt: receipt_taken };
     let PipelineAnswer { outcome, receipt: returned } = work.run().await;
     *receipt = returned;
     let answer = response::from_plugin(outcome?, route.limits.plugin.response_bytes, budget);

@@ -14,6 +14,7 @@
 
 mod decode;
 mod error;
+mod frame;
 mod pixels;
 mod resize;
 mod tensor;
@@ -21,6 +22,7 @@ mod work;
 
 pub use decode::{DecodeOptions, Encoded};
 pub use error::{Bound, ImageError, Stopped};
+pub use frame::{Border, Letterbox};
 pub use pixels::{Pixels, Rect};
 pub use resize::Filter;
 pub use tensor::{Channels, Layout, TensorOptions};

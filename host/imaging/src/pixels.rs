@@ -27,10 +27,10 @@ pub struct Rect {
 }
 
 /// The bytes that are copied between two checks, about.
-const COPIED_BYTES: usize = 1 << 20;
+pub(crate) const COPIED_BYTES: usize = 1 << 20;
 
 /// Nanoseconds to copy 1 KiB that is not in a cache.
-const COPY_NS_PER_KIB: u64 = 300;
+pub(crate) const COPY_NS_PER_KIB: u64 = 300;
 
 impl Pixels {
     /// A picture of `data`, which must be width * height * channels long.

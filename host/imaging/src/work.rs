@@ -53,7 +53,10 @@ impl Limits {
     }
 
     /// Check the size of a picture.
-    pub(crate) fn check(&self, size: Size) -> Result<(), ImageError> {
+    ///
+    /// # Errors
+    /// [`ImageError::TooLarge`] if it is over a limit.
+    pub fn check(&self, size: Size) -> Result<(), ImageError> {
         let (width, height) = (size.width.into(), size.height.into());
         let over = |limit| Err(ImageError::TooLarge { width, height, limit });
         if size.width.max(size.height) > self.side_max {

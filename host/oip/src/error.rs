@@ -156,6 +156,14 @@ pub enum ParseError {
         /// Its value.
         value: String,
     },
+    /// A parameter that must be a text.
+    #[error("parameter {name:?} is {value}: must be a text")]
+    TextParameter {
+        /// The parameter.
+        name: String,
+        /// Its value.
+        value: String,
+    },
     /// Another number of raw contents than of inputs.
     #[error("{inputs} inputs are given and {contents} raw_input_contents")]
     RawContents {

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use gristmill_core::{BufferPool, Dtype, Shape, Tensor, TensorError, Texts};
 
+use crate::bounded::Text;
 use crate::elements;
 use crate::error::ParseError;
 use crate::limits::DIMENSIONS_MAX;
@@ -21,6 +22,17 @@ pub struct Input {
     pub shape: Shape,
     /// The bytes of a binary tensor: little-endian elements.
     pub data: Bytes,
+    /// Its parameters for a pipeline. Models have none.
+    pub parameters: PipelineParameters,
+}
+
+/// The parameters of a pipeline's input, which over `/v1` are parts of the HTTP request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PipelineParameters {
+    /// `content_type`: the media type of the text.
+    pub content_type: Option<String>,
+    /// `query`: a query string, percent-encoded.
+    pub query: Option<String>,
 }
 
 impl Input {
@@ -53,7 +65,11 @@ impl Input {
                 binary.split_to(size as usize)
             }
         };
-        Ok(Self { name, datatype, shape, data })
+        let parameters = PipelineParameters {
+            content_type: parameters.content_type.map(Text::into_string),
+            query: parameters.query.map(Text::into_string),
+        };
+        Ok(Self { name, datatype, shape, data, parameters })
     }
 
     /// The datatype and the shape of the input called `name`.

@@ -35,7 +35,7 @@ mod wire;
 
 pub use elements::from_texts;
 pub use error::ParseError;
-pub use input::Input;
+pub use input::{Input, PipelineParameters};
 pub use limits::{DIMENSIONS_MAX, TENSORS_MAX, TEXT_BYTES_MAX};
 pub use request::{InferRequest, RequestedOutput};
 pub use response::{InferResponse, Output, OutputData, Written};

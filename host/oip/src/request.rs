@@ -8,7 +8,7 @@ use gristmill_core::{Dtype, Shape, TensorInfo};
 use crate::bounded::{Text, cut};
 use crate::elements;
 use crate::error::ParseError;
-use crate::input::Input;
+use crate::input::{Input, PipelineParameters};
 use crate::room::Room;
 use crate::unsupported::{no_classification, no_shared_memory};
 use crate::wire::{WireOutput, WireOutputParameters, WireParameters, WireRequest};
@@ -95,14 +95,21 @@ impl InferRequest {
         let [info] = inputs else {
             return Err(ParseError::Raw(format!("the model has {} inputs", inputs.len())));
         };
+        let parameters = PipelineParameters::default();
         let input = if info.dtype == Dtype::String {
             let mut shape = Shape::from_elem(1, info.dims.len().max(1));
             shape.truncate(info.dims.len());
             let data = elements::from_texts(&[&body]).into();
-            Input { name: info.name.to_string(), datatype: info.dtype, shape, data }
+            Input { name: info.name.to_string(), datatype: info.dtype, shape, data, parameters }
         } else {
             let shape = raw_shape(info, rows_are_dynamic, body.len())?;
-            Input { name: info.name.to_string(), datatype: info.dtype, shape, data: body }
+            Input {
+                name: info.name.to_string(),
+                datatype: info.dtype,
+                shape,
+                data: body,
+                parameters,
+            }
         };
         Ok(Self { inputs: vec![input], binary_output: true, ..Self::default() })
     }

@@ -35,8 +35,8 @@ pub(crate) struct WireInput<'a> {
     #[serde(borrow)]
     pub(crate) datatype: Text<'a>,
     pub(crate) shape: List<i64>,
-    #[serde(default)]
-    pub(crate) parameters: Option<WireInputParameters>,
+    #[serde(borrow, default)]
+    pub(crate) parameters: Option<WireInputParameters<'a>>,
     #[serde(borrow, default)]
     pub(crate) data: Option<&'a RawValue>,
 }
@@ -52,8 +52,12 @@ impl Part for i64 {
 }
 
 #[derive(Default, Deserialize)]
-pub(crate) struct WireInputParameters {
+pub(crate) struct WireInputParameters<'a> {
     pub(crate) binary_data_size: Option<u64>,
+    #[serde(borrow, default)]
+    pub(crate) content_type: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(crate) query: Option<Text<'a>>,
     pub(crate) shared_memory_region: Option<IgnoredAny>,
 }
 

@@ -19,6 +19,7 @@ pub(crate) mod log;
 pub(crate) mod prepare;
 pub(crate) mod tensors;
 pub(crate) mod types;
+pub(crate) mod v0_1;
 
 use wasmtime::component::Linker;
 
@@ -31,7 +32,9 @@ pub(crate) type StoreData = CallState<States>;
 macro_rules! capabilities {
     ($($name:ident),* $(,)?) => {
         /// The interfaces that a plugin may import.
-        pub(crate) const INTERFACES: &[&str] = &[$($name::INTERFACE),*];
+        pub(crate) fn interfaces() -> impl Iterator<Item = &'static str> {
+            [$($name::INTERFACES),*].into_iter().flatten().copied()
+        }
 
         /// The per-call state of each capability.
         pub(crate) struct States {
@@ -59,4 +62,4 @@ macro_rules! capabilities {
     };
 }
 
-capabilities! { types, tensors, image, log, prepare }
+capabilities! { types, tensors, image, log, prepare, v0_1 }

@@ -12,10 +12,10 @@ use wasmparser::{
 };
 use wit_component::ComponentEncoder;
 
-use crate::capability::INTERFACES;
+use crate::capability::interfaces;
 use crate::count::needs_of;
 use crate::error::ComponentError;
-use crate::worlds::Roles;
+use crate::worlds::{Contract, Roles};
 
 /// The most memories of a plugin's instance. This and the number of tables are not settings: each
 /// memory reserves address space in every place of the pool, and toolchains make only one.
@@ -90,14 +90,15 @@ pub(crate) fn check_within(
     Validator::new_with_features(WasmFeatures::default()).validate_all(&component)?;
     let (imports, exports) = border_of(&component)?;
     let unknown: Vec<_> =
-        imports.iter().filter(|name| !INTERFACES.contains(&name.as_str())).cloned().collect();
+        imports.iter().filter(|name| interfaces().all(|known| known != **name)).cloned().collect();
     if unknown.iter().any(|name| name.starts_with("wasi:")) {
         return Err(ComponentError::NeedsWasi(unknown));
     }
     if !unknown.is_empty() {
-        let known = INTERFACES.iter().map(|name| (*name).to_owned()).collect();
+        let known = interfaces().map(str::to_owned).collect();
         return Err(ComponentError::UnknownImports { unknown, known });
     }
+    Contract::of_imports(&imports).ok_or(ComponentError::TwoContracts)?;
     let Some(roles) = Roles::of_exports(&exports) else {
         let found =
             if exports.is_empty() { "it exports nothing".into() } else { exports.join(", ") };

@@ -38,6 +38,9 @@ pub enum ComponentError {
         /// The interfaces that a plugin may import.
         known: Vec<String>,
     },
+    /// It imports interfaces of two versions of the contract.
+    #[error("imports interfaces of gristmill:plugin 0.1 and 0.2: build it against one of them")]
+    TwoContracts,
     /// It imports interfaces or functions of WASI.
     #[error(
         "it needs WASI ({}), which plugins do not get. {CURE}", shortened(.0)

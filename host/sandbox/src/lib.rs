@@ -48,6 +48,6 @@ pub use error::{AnswerFault, CallError, CallLimit, ComponentError, Failure, Host
 pub use grant::Grant;
 pub use gristmill_child::JobStatus;
 pub use plugin::Plugin;
-pub use request::{Part, Prepared, Request, Response};
+pub use request::{Context, Part, Prepared, Request, Response, Results};
 pub use sandbox::Sandbox;
 pub use worlds::Roles;

@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use gristmill_core::NamedTensor;
 use wasmtime::Store;
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
@@ -14,12 +13,12 @@ use crate::capability::StoreData;
 use crate::config::SandboxConfig;
 use crate::diagnose;
 use crate::engine::PluginEngine;
-use crate::error::{CallError, LoadError};
+use crate::error::{CallError, ComponentError, LoadError};
 use crate::grant::Grant;
 use crate::long_calls::{CallFuture, NewCall, Pace};
 use crate::meter::Meter;
-use crate::request::{Prepared, Request, Response, Results};
-use crate::worlds::{Postprocess, Preprocess, Roles, World};
+use crate::request::{Context, Prepared, Request, Response, Results};
+use crate::worlds::{Contract, Postprocess, Postprocess01, Preprocess, Preprocess01, Roles, World};
 
 /// A loaded plugin. Calls run side by side, each in an instance of its own.
 pub struct Plugin {
@@ -28,12 +27,20 @@ pub struct Plugin {
     preprocess: Option<Export>,
     postprocess: Option<Export>,
     imports: Vec<String>,
+    contract: Contract,
 }
 
 /// A function that a plugin exports.
 struct Export {
     index: ComponentExportIndex,
     pace: Pace,
+}
+
+/// A call that is to be made.
+struct New<'a, R> {
+    context: Arc<Context>,
+    request: R,
+    grant: Grant<'a>,
 }
 
 /// A compiled component, and the findings of its check.
@@ -60,13 +67,10 @@ impl Plugin {
         };
         let preprocess = export(roles.pre, Preprocess::EXPORT);
         let postprocess = export(roles.post, Postprocess::EXPORT);
-        let plugin = Self { engine, instance, preprocess, postprocess, imports };
-        if roles.pre {
-            plugin.check::<Preprocess>().map_err(LoadError::Contract)?;
-        }
-        if roles.post {
-            plugin.check::<Postprocess>().map_err(LoadError::Contract)?;
-        }
+        let contract = Contract::of_imports(&imports);
+        let contract = contract.ok_or(LoadError::Admit(ComponentError::TwoContracts))?;
+        let plugin = Self { engine, instance, preprocess, postprocess, imports, contract };
+        plugin.check_exports(roles).map_err(LoadError::Contract)?;
         Ok(plugin)
     }
 
@@ -112,10 +116,15 @@ impl Plugin {
     /// or gave an answer that cannot be used.
     pub async fn preprocess(
         self: &Arc<Self>,
+        context: Arc<Context>,
         request: Request,
         grant: Grant<'_>,
     ) -> Result<Prepared, CallError> {
-        self.call::<Preprocess>(self.preprocess.as_ref(), request, grant).await
+        let new = New { context, request, grant };
+        match self.contract {
+            Contract::V0_1 => self.call::<Preprocess01>(self.preprocess.as_ref(), new).await,
+            Contract::V0_2 => self.call::<Preprocess>(self.preprocess.as_ref(), new).await,
+        }
     }
 
     /// Call `postprocess` in a fresh instance.
@@ -124,25 +133,28 @@ impl Plugin {
     /// As for [`preprocess`](Self::preprocess).
     pub async fn postprocess(
         self: &Arc<Self>,
-        outputs: Vec<NamedTensor>,
-        state: Vec<u8>,
+        context: Arc<Context>,
+        results: Results,
         grant: Grant<'_>,
     ) -> Result<Response, CallError> {
-        let results = Results { outputs, state };
-        self.call::<Postprocess>(self.postprocess.as_ref(), results, grant).await
+        let new = New { context, request: results, grant };
+        match self.contract {
+            Contract::V0_1 => self.call::<Postprocess01>(self.postprocess.as_ref(), new).await,
+            Contract::V0_2 => self.call::<Postprocess>(self.postprocess.as_ref(), new).await,
+        }
     }
 
     async fn call<W: World>(
         self: &Arc<Self>,
         export: Option<&Export>,
-        request: W::Request,
-        grant: Grant<'_>,
+        new: New<'_, W::Request>,
     ) -> Result<W::Answer, CallError> {
+        let New { context, request, grant } = new;
         let Export { index, pace } = export.ok_or(CallError::NotExported(W::EXPORT))?;
         let (plugin, index) = (self.clone(), *index);
         let call = move |mut store: Store<StoreData>| -> CallFuture<W::Answer> {
             Box::pin(async move {
-                let outcome = plugin.call_in::<W>(&mut store, &index, request).await;
+                let outcome = plugin.call_in::<W>(&mut store, &index, context, request).await;
                 (store, outcome)
             })
         };
@@ -168,9 +180,10 @@ impl Plugin {
         &self,
         store: &mut Store<StoreData>,
         index: &ComponentExportIndex,
+        context: Arc<Context>,
         request: W::Request,
     ) -> Result<W::Answer, CallError> {
-        let params = W::lower(request, store.data_mut())?;
+        let params = W::lower(context, request, store.data_mut())?;
         let outcome = async {
             let instance = self.instance.instantiate_async(&mut *store).await?;
             let function = instance.get_typed_func::<W::Params, W::Results>(&mut *store, index)?;
@@ -183,6 +196,24 @@ impl Plugin {
             Ok(results) => W::lift(results, store.data_mut()),
             Err(error) => Err(diagnose::trap(&error, store.data())),
         }
+    }
+
+    /// Whether the exports have the types of their worlds.
+    fn check_exports(&self, roles: Roles) -> wasmtime::Result<()> {
+        match self.contract {
+            Contract::V0_1 => self.check_pair::<Preprocess01, Postprocess01>(roles),
+            Contract::V0_2 => self.check_pair::<Preprocess, Postprocess>(roles),
+        }
+    }
+
+    fn check_pair<Pre: World, Post: World>(&self, roles: Roles) -> wasmtime::Result<()> {
+        if roles.pre {
+            self.check::<Pre>()?;
+        }
+        if roles.post {
+            self.check::<Post>()?;
+        }
+        Ok(())
     }
 
     /// Whether the export has the types of its world.

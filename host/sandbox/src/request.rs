@@ -3,7 +3,24 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use gristmill_core::NamedTensor;
+use gristmill_core::{Deadline, Name, NamedTensor};
+
+/// The circumstances of a request, which plugins may ask for in both calls.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// The tenant's name.
+    pub tenant: Name,
+    /// The pipeline's name.
+    pub pipeline: Name,
+    /// The name of the pipeline's model.
+    pub model: Name,
+    /// The request's id, as in the log.
+    pub request_id: Arc<str>,
+    /// The pipeline's settings: a JSON document.
+    pub settings: Arc<str>,
+    /// The time at which the request is over.
+    pub deadline: Deadline,
+}
 
 /// A request, as a plugin sees it.
 #[derive(Clone, Debug, Default)]
@@ -14,8 +31,6 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     /// The parameters of the query string, in order: names and values, percent-decoded.
     pub query: Vec<(String, String)>,
-    /// The pipeline's settings: a JSON document.
-    pub settings: Arc<str>,
     /// The whole body; empty for a multipart request.
     pub body: Bytes,
     /// The parts of a multipart request, in order.
@@ -35,13 +50,22 @@ pub struct Part {
     pub body: Bytes,
 }
 
+impl Part {
+    /// The bytes that its texts and its description take.
+    pub(crate) fn head_bytes(&self) -> usize {
+        let texts = [&self.filename, &self.content_type];
+        let texts: usize = texts.into_iter().flatten().map(String::len).sum();
+        size_of::<Self>() + self.name.len() + texts
+    }
+}
+
 /// A postprocessor's parameters.
 #[derive(Debug)]
-pub(crate) struct Results {
+pub struct Results {
     /// The model's outputs: this request's rows of each.
-    pub(crate) outputs: Vec<NamedTensor>,
+    pub outputs: Vec<NamedTensor>,
     /// The [`Prepared::state`] of the same request.
-    pub(crate) state: Vec<u8>,
+    pub state: Vec<u8>,
 }
 
 /// A preprocessor's answer.

@@ -2,11 +2,33 @@
 
 mod postprocess;
 mod preprocess;
+mod v0_1;
 mod world;
 
 pub(crate) use self::postprocess::Postprocess;
 pub(crate) use self::preprocess::Preprocess;
+pub(crate) use self::v0_1::{Postprocess01, Preprocess01};
 pub(crate) use self::world::World;
+
+/// The version of the contract that a plugin was built for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Contract {
+    V0_1,
+    V0_2,
+}
+
+impl Contract {
+    /// The contract of a component with these imports; none if it imports from both versions.
+    pub(crate) fn of_imports(imports: &[String]) -> Option<Self> {
+        let ours = || imports.iter().filter(|name| name.starts_with("gristmill:plugin/"));
+        let old = ours().filter(|name| name.ends_with("@0.1.0")).count();
+        match old {
+            0 => Some(Self::V0_2),
+            _ if old == ours().count() => Some(Self::V0_1),
+            _ => None,
+        }
+    }
+}
 
 /// The roles that a plugin can have in a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

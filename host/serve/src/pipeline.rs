@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use gristmill_batch::{Submission, SubmitError};
 use gristmill_core::{ClientError, Deadline, ErrorCode, NamedTensor, OverBudget, Receipt};
-use gristmill_sandbox::{CallError, Failure, Grant, Request, Response};
+use gristmill_sandbox::{CallError, Context, Failure, Grant, Request, Response, Results};
 use gristmill_snapshot::Route;
 use gristmill_telemetry::stage;
 use tokio::time::timeout_at;
@@ -21,6 +21,8 @@ pub struct Work {
     pub route: Arc<Route>,
     /// The request for the preprocessor.
     pub request: Request,
+    /// Its id, as in the log.
+    pub request_id: Arc<str>,
     /// The earlier of the route's own deadline and the client's.
     pub deadline: Deadline,
     /// The client's wishes for the queue.
@@ -138,10 +140,18 @@ impl Work {
     /// Run the request within its deadline. The pipeline counts it from here on, even if it fails
     /// or its client leaves. Log lines belong to the caller's span ([`request_span`]).
     pub async fn run(self) -> PipelineAnswer {
-        let Self { route, request, deadline, queueing, mut receipt } = self;
+        let Self { route, request, request_id, deadline, queueing, mut receipt } = self;
         receipt.charge_to(route.statistics.clone());
         let done = {
-            let run = PipelineRun { route: &route, deadline, queueing, receipt: &mut receipt };
+            let context = Arc::new(Context {
+                tenant: route.tenant.clone(),
+                pipeline: route.pipeline.clone(),
+                model: route.model_name.clone(),
+                request_id,
+                settings: route.settings.clone(),
+                deadline,
+            });
+            let run = PipelineRun { route: &route, context, queueing, receipt: &mut receipt };
             // Pinned here, because the timeout would move it.
             let stages = pin!(run.stages(request));
             timeout_at(deadline.instant().into(), stages).await
@@ -181,14 +191,14 @@ fn plugin_of<'a>(stage: &str, route: &'a Route) -> &'a str {
 /// One run of a pipeline, apart from its request.
 struct PipelineRun<'a> {
     route: &'a Route,
-    deadline: Deadline,
+    context: Arc<Context>,
     queueing: Queueing,
     receipt: &'a mut Receipt,
 }
 
 impl PipelineRun<'_> {
     async fn stages(self, request: Request) -> Result<Response, InferError> {
-        let Self { route, deadline, queueing, receipt } = self;
+        let Self { route, context, queueing, receipt } = self;
         let (limits, account) = (&route.limits.plugin, &route.quota.calls);
         let grant = |plugin| Grant { limits, account, plugin: Some(plugin) };
         let failed = |stage| {
@@ -201,7 +211,7 @@ impl PipelineRun<'_> {
         let started = Instant::now();
         let prepared = route
             .pre
-            .preprocess(request, grant(&route.pre_name))
+            .preprocess(context.clone(), request, grant(&route.pre_name))
             .instrument(debug_span!("pre"))
             .await;
         receipt.note().stages.pre = Some(started.elapsed());
@@ -216,7 +226,7 @@ impl PipelineRun<'_> {
             timeout: queueing.timeout,
             inputs: prepared.inputs,
             arrived: Instant::now(),
-            deadline,
+            deadline: context.deadline,
         };
         let submitting = submit(&route.model, submission, receipt);
         let outputs = submitting.instrument(debug_span!("infer")).await?;
@@ -224,7 +234,8 @@ impl PipelineRun<'_> {
         held.try_add(NamedTensor::bytes_of(&outputs) + prepared.state.len())?;
 
         let started = Instant::now();
-        let post = route.post.postprocess(outputs, prepared.state, grant(&route.post_name));
+        let results = Results { outputs, state: prepared.state };
+        let post = route.post.postprocess(context, results, grant(&route.post_name));
         let response = post.instrument(debug_span!("post")).await;
         receipt.note().stages.post = Some(started.elapsed());
         response.map_err(failed(stage::POST))

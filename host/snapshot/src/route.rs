@@ -29,6 +29,8 @@ pub struct Route {
     pub pre_name: Name,
     /// The lane of its model.
     pub model: Arc<Lane>,
+    /// The name of its model.
+    pub model_name: Name,
     /// The postprocessor.
     pub post: Arc<Plugin>,
     /// The name of the postprocessor.

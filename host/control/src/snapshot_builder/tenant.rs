@@ -80,6 +80,7 @@ impl TenantBuilder<'_> {
                 pre,
                 pre_name: spec.pre.clone(),
                 model,
+                model_name: spec.model.clone(),
                 post,
                 post_name: spec.post.clone(),
                 settings: settings.into(),

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use gristmill_core::{Dtype, ErrorCode, Shape};
-use gristmill_oip::{InferRequest, Output, OutputData, from_texts};
+use gristmill_oip::{InferRequest, Input, Output, OutputData, PipelineParameters, from_texts};
 use gristmill_sandbox::{Request, Response};
 use gristmill_snapshot::Route;
 use gristmill_transport::Problem;
@@ -14,24 +14,34 @@ use super::models::{REQUEST, RESPONSE};
 /// # Errors
 /// The inputs are not the one text that a pipeline has, or it is too long.
 pub(super) fn plugin_request(route: &Route, request: &InferRequest) -> Result<Request, Problem> {
-    let body = pipeline_body(request)?;
+    let (input, body) = pipeline_body(request)?;
     if body.len() > route.limits.body_bytes {
         let limit = route.limits.body_bytes;
         let detail = format!("{REQUEST} is over the pipeline's limit of {limit} bytes");
         return Err(Problem::new(ErrorCode::BodyTooLarge, detail));
     }
+    let PipelineParameters { content_type, query: text } = &input.parameters;
     Ok(Request {
-        content_type: None,
+        content_type: content_type.as_deref().map(media_type),
         headers: Vec::new(),
-        query: Vec::new(),
-        settings: route.settings.clone(),
+        query: text.as_deref().map(query).unwrap_or_default(),
         body,
         parts: Vec::new(),
     })
 }
 
-/// The only element of `REQUEST`. It may be any bytes.
-fn pipeline_body(request: &InferRequest) -> Result<Bytes, Problem> {
+/// A media type in lower case, without its parameters.
+pub(crate) fn media_type(content_type: &str) -> String {
+    content_type.split(';').next().unwrap_or_default().trim().to_lowercase()
+}
+
+/// The parameters of a query string, in order.
+pub(crate) fn query(query: &str) -> Vec<(String, String)> {
+    form_urlencoded::parse(query.as_bytes()).into_owned().collect()
+}
+
+/// The input `REQUEST` and its only element, which may be any bytes.
+fn pipeline_body(request: &InferRequest) -> Result<(&Input, Bytes), Problem> {
     let wrong = |detail: String| Problem::new(ErrorCode::InvalidRequest, detail);
     let [input] = &request.inputs[..] else {
         let detail = format!(
@@ -52,7 +62,7 @@ fn pipeline_body(request: &InferRequest) -> Result<Bytes, Problem> {
     if input.shape.iter().any(|size| *size != 1) {
         return Err(not_one());
     }
-    input.texts()?.pop().ok_or_else(not_one)
+    Ok((input, input.texts()?.pop().ok_or_else(not_one)?))
 }
 
 /// The pipeline's answer as the output `RESPONSE`. Answers of the protocol have no status, so an
@@ -80,4 +90,21 @@ pub(super) fn output_of(response: Response) -> Result<Output, Problem> {
         shape: Shape::from_elem(1, 1),
         data: OutputData::Bytes(data.into()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_are_decoded() {
+        let expected = [("a", "1 2"), ("b", "ä/"), ("c", ""), ("d", "%zz")];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(query("a=1+2&b=%C3%A4%2f&&c&d=%zz"), expected);
+    }
+
+    #[test]
+    fn a_media_type_has_no_parameters() {
+        assert_eq!(media_type("Application/JSON ; charset=utf-8"), "application/json");
+    }
 }

@@ -59,8 +59,9 @@ impl Inference {
             }
             Target::Pipeline { name, route } => {
                 check_outputs(name.as_str(), [RESPONSE].into_iter(), request)?;
-                let span = request_span(route, &self.shared.request_ids.of_text(asked.id));
-                let work = Box::pin(run_pipeline(asked, route, request));
+                let id = self.shared.request_ids.of_text(asked.id);
+                let span = request_span(route, &id);
+                let work = Box::pin(run_pipeline(asked, route, request, id.into()));
                 work.instrument(span).await
             }
         }
@@ -112,11 +113,13 @@ async fn run_pipeline(
     asked: &mut Asked<'_>,
     route: &Arc<Route>,
     request: &InferRequest,
+    request_id: Arc<str>,
 ) -> Result<Ran, Problem> {
     let own = Deadline::at(asked.receipt.record().arrived + route.limits.timeout);
     let work = Work {
         route: route.clone(),
         request: plugin_request(route, request)?,
+        request_id,
         deadline: own.min(asked.deadline),
         queueing: Queueing { priority: given_priority(request), timeout: request.timeout },
         receipt: asked.receipt.take(),

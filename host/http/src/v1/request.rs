@@ -1,7 +1,5 @@
 //! The parts of a request that a plugin sees.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use gristmill_sandbox::Request;
 use gristmill_transport::Problem;
@@ -10,19 +8,15 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName};
 
 use super::form;
+use crate::inference::{media_type, query};
 
 /// The request for the preprocessor.
 ///
 /// # Errors
 /// The body is said to be a form, but cannot be read as one.
-pub(super) async fn for_plugin(
-    head: &Parts,
-    body: Bytes,
-    settings: Arc<str>,
-) -> Result<Request, Problem> {
+pub(super) async fn for_plugin(head: &Parts, body: Bytes) -> Result<Request, Problem> {
     let full_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let content_type =
-        full_type.map(|value| value.split(';').next().unwrap_or_default().trim().to_lowercase());
+    let content_type = full_type.map(media_type);
     let (body, parts) = match full_type {
         Some(full) if content_type.as_deref() == Some("multipart/form-data") => {
             (Bytes::new(), form::split(full, body).await?)
@@ -33,7 +27,6 @@ pub(super) async fn for_plugin(
         content_type,
         headers: visible(&head.headers),
         query: query(head.uri.query().unwrap_or_default()),
-        settings,
         body,
         parts,
     })
@@ -53,20 +46,9 @@ fn visible(headers: &HeaderMap) -> Vec<(String, String)> {
         .collect()
 }
 
-fn query(query: &str) -> Vec<(String, String)> {
-    form_urlencoded::parse(query.as_bytes()).into_owned().collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn queries_are_decoded() {
-        let expected = [("a", "1 2"), ("b", "ä/"), ("c", ""), ("d", "%zz")];
-        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        assert_eq!(query("a=1+2&b=%C3%A4%2f&&c&d=%zz"), expected);
-    }
 
     #[test]
     fn credentials_are_not_for_plugins() {

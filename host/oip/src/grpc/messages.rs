@@ -10,8 +10,8 @@ use super::proto::infer_parameter::ParameterChoice;
 use super::proto::model_infer_request::{InferInputTensor, InferRequestedOutputTensor};
 use super::proto::model_infer_response::InferOutputTensor;
 use crate::{
-    Input, Output, OutputData, ParseError, RequestedOutput, Room, no_classification,
-    no_shared_memory,
+    Input, Output, OutputData, ParseError, PipelineParameters, RequestedOutput, Room,
+    no_classification, no_shared_memory,
 };
 
 /// The bytes of typed contents. Their elements have to be read one by one.
@@ -39,6 +39,20 @@ pub fn number(
     };
     let wrong = || ParseError::Parameter { name: name.into(), value: format!("{choice:?}") };
     number.map(Some).ok_or_else(wrong)
+}
+
+/// A parameter that is a text, if it is given.
+fn text(
+    parameters: &HashMap<String, InferParameter>,
+    name: &str,
+) -> Result<Option<String>, ParseError> {
+    match parameters.get(name).and_then(|value| value.parameter_choice.as_ref()) {
+        None => Ok(None),
+        Some(ParameterChoice::StringParam(text)) => Ok(Some(text.clone())),
+        Some(other) => {
+            Err(ParseError::TextParameter { name: name.into(), value: format!("{other:?}") })
+        }
+    }
 }
 
 fn in_shared_memory(parameters: &HashMap<String, InferParameter>) -> bool {
@@ -93,7 +107,11 @@ fn input_of(
         None if shape.contains(&0) => Bytes::new(),
         None => return Err(ParseError::NoData { name }),
     };
-    Ok(Input { name, datatype, shape, data })
+    let parameters = PipelineParameters {
+        content_type: text(&parameters, "content_type")?,
+        query: text(&parameters, "query")?,
+    };
+    Ok(Input { name, datatype, shape, data, parameters })
 }
 
 /// An output's description and its raw contents.

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use gristmill_core::Tensor;
+use gristmill_core::{BufferPool, Tensor};
 use gristmill_imaging::{
     self as imaging, Cost, Encoded, ImageError, Limits, Pixels, Rect, Size, Stopped,
 };
@@ -20,11 +20,15 @@ use crate::meter::CpuExhausted;
 mod bindings {
     wasmtime::component::bindgen!({
         path: "../../wit",
-        interfaces: "import gristmill:plugin/image@0.1.0;",
+        interfaces: "import gristmill:plugin/image@0.2.0;",
         imports: {
             "gristmill:plugin/image.[static]pixels.decode": async | trappable,
             "gristmill:plugin/image.[static]pixels.decode-leniently": async | trappable,
             "gristmill:plugin/image.[method]pixels.resize": async | trappable,
+            "gristmill:plugin/image.[static]pixels.from-bytes": async | trappable,
+            "gristmill:plugin/image.[method]pixels.resize-shorter": async | trappable,
+            "gristmill:plugin/image.[method]pixels.pad": async | trappable,
+            "gristmill:plugin/image.[method]pixels.letterbox": async | trappable,
             "gristmill:plugin/image.[method]pixels.crop": async | trappable,
             "gristmill:plugin/image.[method]pixels.to-tensor": async | trappable,
             "gristmill:plugin/image.[method]pixels.data": async | trappable,
@@ -38,10 +42,10 @@ mod bindings {
     });
 }
 
-use self::bindings::gristmill::plugin::image as wit;
+pub use self::bindings::gristmill::plugin::image as wit;
 
-/// The interface's name.
-pub(crate) const INTERFACE: &str = "gristmill:plugin/image@0.1.0";
+/// The interface that it links.
+pub(crate) const INTERFACES: &[&str] = &["gristmill:plugin/image@0.2.0"];
 
 /// The longest work that is done on a serving thread.
 const INLINE_CPU_MAX: Duration = Duration::from_millis(2);
@@ -88,6 +92,18 @@ impl<S: Send> CallState<S> {
         cost: Result<Cost, ImageError>,
         work: impl FnOnce(imaging::Workspace<'_>) -> Result<T, ImageError>,
     ) -> wasmtime::Result<Result<Resource<T>, wit::ImageError>> {
+        match self.make(cost, work).await? {
+            Ok(made) => Ok(Ok(self.table.push(made)?)),
+            Err(error) => Ok(Err(error)),
+        }
+    }
+
+    /// Do `work`, whose estimated cost is `cost`. The memory of its result stays counted.
+    async fn make<T: Made>(
+        &mut self,
+        cost: Result<Cost, ImageError>,
+        work: impl FnOnce(imaging::Workspace<'_>) -> Result<T, ImageError>,
+    ) -> wasmtime::Result<Result<T, wit::ImageError>> {
         self.meter.take_turns().await?;
         let cost = match cost {
             Ok(cost) => cost,
@@ -105,7 +121,7 @@ impl<S: Send> CallState<S> {
         let kept = made.as_ref().map_or(0, Made::bytes);
         self.give_back(cost.bytes.saturating_sub(kept));
         match made {
-            Ok(made) => Ok(Ok(self.table.push(made)?)),
+            Ok(made) => Ok(Ok(made)),
             Err(error) => Ok(Err(refused(error)?)),
         }
     }
@@ -130,6 +146,17 @@ impl<S: Send> CallState<S> {
 
     fn picture_limits(&self) -> Limits {
         Limits::of_pixels(self.limits.pixels)
+    }
+
+    async fn resized(
+        &mut self,
+        pixels: &Pixels,
+        target: Size,
+        filter: wit::Filter,
+    ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
+        let (filter, limits) = (filter_of(filter), self.picture_limits());
+        let cost = pixels.resize_cost(target, filter, limits);
+        self.native(cost, |work| pixels.resize(work, target, filter, limits)).await
     }
 
     async fn decoded(
@@ -163,6 +190,34 @@ impl<S: Send> CallState<S> {
 }
 
 impl<S: Send> wit::HostPixels for CallState<S> {
+    async fn from_bytes(
+        &mut self,
+        width: u32,
+        height: u32,
+        color: wit::Color,
+        data: Vec<u8>,
+    ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
+        let (size, gray) = (Size { width, height }, color == wit::Color::Gray);
+        self.before_looking_at(data.len()).await?;
+        if let Err(error) = self.picture_limits().check(size) {
+            return Ok(Err(refused(error)?));
+        }
+        let expected = size.pixels() * if gray { 1 } else { 3 };
+        if data.len() as u64 != expected || expected == 0 {
+            let why = format!(
+                "{} bytes are given, but {width}x{height} pixels need {expected}",
+                data.len()
+            );
+            return Ok(Err(wit::ImageError::InvalidArgument(why)));
+        }
+        self.hold(BufferPool::bytes_taken(data.len()))?;
+        let data = self.pool.copy_from(&data);
+        match Pixels::new(size, gray, data) {
+            Ok(pixels) => Ok(Ok(self.table.push(pixels)?)),
+            Err(error) => Ok(Err(refused(error)?)),
+        }
+    }
+
     async fn decode(
         &mut self,
         data: Resource<Bytes>,
@@ -200,15 +255,74 @@ impl<S: Send> wit::HostPixels for CallState<S> {
         filter: wit::Filter,
     ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
         let pixels = self.pixels(&pixels)?;
-        let filter = match filter {
-            wit::Filter::Nearest => imaging::Filter::Nearest,
-            wit::Filter::Bilinear => imaging::Filter::Bilinear,
-            wit::Filter::Bicubic => imaging::Filter::Bicubic,
-            wit::Filter::Lanczos3 => imaging::Filter::Lanczos3,
+        self.resized(&pixels, Size { width, height }, filter).await
+    }
+
+    async fn resize_shorter(
+        &mut self,
+        pixels: Resource<Pixels>,
+        size: u32,
+        filter: wit::Filter,
+    ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
+        let pixels = self.pixels(&pixels)?;
+        let target = match size {
+            0 => Size { width: 0, height: 0 },
+            _ => pixels.size().with_shorter_side(size),
         };
-        let (target, limits) = (Size { width, height }, self.picture_limits());
-        let cost = pixels.resize_cost(target, filter, limits);
-        self.native(cost, |work| pixels.resize(work, target, filter, limits)).await
+        self.resized(&pixels, target, filter).await
+    }
+
+    async fn pad(
+        &mut self,
+        pixels: Resource<Pixels>,
+        border: wit::Border,
+        fill: Vec<u8>,
+    ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
+        let (pixels, limits) = (self.pixels(&pixels)?, self.picture_limits());
+        let wit::Border { left, top, right, bottom } = border;
+        let border = imaging::Border { left, top, right, bottom };
+        let cost = pixels.pad_cost(border, &fill, limits);
+        self.native(cost, |work| pixels.pad(work, border, &fill, limits)).await
+    }
+
+    async fn letterbox(
+        &mut self,
+        pixels: Resource<Pixels>,
+        width: u32,
+        height: u32,
+        filter: wit::Filter,
+        fill: Vec<u8>,
+    ) -> wasmtime::Result<Result<wit::Letterboxed, wit::ImageError>> {
+        let (pixels, limits) = (self.pixels(&pixels)?, self.picture_limits());
+        let Size { width: own_width, height: own_height } = pixels.size();
+        let frame = Size { width, height };
+        if width == 0 || height == 0 {
+            let why = format!("letterbox of {width}x{height}: both sides must be at least 1");
+            return Ok(Err(wit::ImageError::InvalidArgument(why)));
+        }
+        let imaging::Letterbox { inner, border } = pixels.size().letterboxed(frame);
+        let filter = filter_of(filter);
+        let cost = pixels.resize_cost(inner, filter, limits);
+        let resized = self.make(cost, |work| pixels.resize(work, inner, filter, limits)).await?;
+        let resized = match resized {
+            Ok(resized) => resized,
+            Err(error) => return Ok(Err(error)),
+        };
+        let cost = resized.pad_cost(border, &fill, limits);
+        let padded = self.make(cost, |work| resized.pad(work, border, &fill, limits)).await?;
+        let padded = match padded {
+            Ok(padded) => padded,
+            Err(error) => return Ok(Err(error)),
+        };
+        let placement = wit::Placement {
+            scale_x: inner.width as f32 / own_width as f32,
+            scale_y: inner.height as f32 / own_height as f32,
+            left: border.left,
+            top: border.top,
+            width: own_width,
+            height: own_height,
+        };
+        Ok(Ok(wit::Letterboxed { pixels: self.table.push(padded)?, placement }))
     }
 
     async fn crop(
@@ -263,6 +377,15 @@ impl<S: Send> wit::HostPixels for CallState<S> {
     fn drop(&mut self, pixels: Resource<Pixels>) -> wasmtime::Result<()> {
         self.table.delete(pixels)?;
         Ok(())
+    }
+}
+
+fn filter_of(filter: wit::Filter) -> imaging::Filter {
+    match filter {
+        wit::Filter::Nearest => imaging::Filter::Nearest,
+        wit::Filter::Bilinear => imaging::Filter::Bilinear,
+        wit::Filter::Bicubic => imaging::Filter::Bicubic,
+        wit::Filter::Lanczos3 => imaging::Filter::Lanczos3,
     }
 }
 

@@ -15,7 +15,7 @@ use crate::grant::Grant;
 mod bindings {
     wasmtime::component::bindgen!({
         path: "../../wit",
-        interfaces: "import gristmill:plugin/log@0.1.0;",
+        interfaces: "import gristmill:plugin/log@0.2.0;",
         imports: { default: trappable },
         with: { "gristmill:plugin/types": crate::capability::types::wit },
     });
@@ -23,8 +23,10 @@ mod bindings {
 
 use self::bindings::gristmill::plugin::log::Level;
 
-/// The interface's name.
-pub(crate) const INTERFACE: &str = "gristmill:plugin/log@0.1.0";
+const INTERFACE: &str = "gristmill:plugin/log@0.2.0";
+
+/// The interface that it links.
+pub(crate) const INTERFACES: &[&str] = &[INTERFACE];
 
 /// The cost of a line beside its text, in bytes: time, level, span.
 const LINE_BYTES: usize = 256;
@@ -70,8 +72,16 @@ pub(crate) fn grant(grant: &Grant<'_>) -> State {
     State::new(grant.plugin.cloned(), grant.limits.log_bytes)
 }
 
-/// `write` is linked by hand, so that it reads only as much of the guest's memory as it logs.
 pub(crate) fn link<S: AsMut<State> + Send + 'static>(
+    linker: &mut Linker<CallState<S>>,
+) -> wasmtime::Result<()> {
+    link_as(INTERFACE, linker)
+}
+
+/// Link `write` under the name `interface`. This is done by hand, so that it reads only as much of
+/// the guest's memory as it logs.
+pub(super) fn link_as<S: AsMut<State> + Send + 'static>(
+    interface: &str,
     linker: &mut Linker<CallState<S>>,
 ) -> wasmtime::Result<()> {
     let write = |mut store: StoreContextMut<'_, CallState<S>>,
@@ -107,7 +117,7 @@ pub(crate) fn link<S: AsMut<State> + Send + 'static>(
         }
         Ok(())
     };
-    linker.instance(INTERFACE)?.func_wrap("write", write)
+    linker.instance(interface)?.func_wrap("write", write)
 }
 
 fn cut(text: &str, max: usize) -> &str {

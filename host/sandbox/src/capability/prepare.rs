@@ -8,7 +8,7 @@ use crate::grant::Grant;
 mod bindings {
     wasmtime::component::bindgen!({
         path: "../../wit",
-        interfaces: "import gristmill:plugin/prepare@0.1.0;",
+        interfaces: "import gristmill:plugin/prepare@0.2.0;",
         with: {
             "gristmill:plugin/tensors": crate::capability::tensors::wit,
         },
@@ -17,8 +17,8 @@ mod bindings {
 
 pub use self::bindings::gristmill::plugin::prepare as wit;
 
-/// The interface's name.
-pub(crate) const INTERFACE: &str = "gristmill:plugin/prepare@0.1.0";
+/// The interface that it links.
+pub(crate) const INTERFACES: &[&str] = &["gristmill:plugin/prepare@0.2.0"];
 
 /// Empty: there are no functions.
 pub(crate) struct State;

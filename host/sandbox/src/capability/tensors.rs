@@ -1,22 +1,30 @@
 //! `tensors`: making tensors from a guest's memory, and reading them into it, each with one copy.
 
 mod bindings;
+mod cast;
+mod join;
 mod rows;
 
 use std::sync::Arc;
 
-use gristmill_core::{Buffer, BufferPool, Dtype, Tensor, TensorError};
+use gristmill_core::{Buffer, BufferPool, Dtype, Shape, Tensor, TensorError};
 use wasmtime::StoreContextMut;
-use wasmtime::component::{HasSelf, Linker, Resource, WasmList};
+use wasmtime::component::{
+    ComponentType, HasSelf, Linker, LinkerInstance, Lower, Resource, WasmList,
+};
 
 use crate::call::{CallState, window};
 use crate::grant::Grant;
 
 pub use self::bindings::wit;
+use self::cast::Cast;
+use self::join::{Joined, Part};
 use self::rows::{Rows, largest};
 
-/// The interface's name.
-pub(crate) const INTERFACE: &str = "gristmill:plugin/tensors@0.1.0";
+const INTERFACE: &str = "gristmill:plugin/tensors@0.2.0";
+
+/// The interface that it links.
+pub(crate) const INTERFACES: &[&str] = &[INTERFACE];
 
 /// The most dimensions of a tensor.
 const DIMENSIONS_MAX: usize = 32;
@@ -30,28 +38,40 @@ pub(crate) fn grant(_: &Grant<'_>) -> State {
     State
 }
 
-/// `create` is linked by hand and replaces the generated one. It reads the guest's memory in place;
-/// the generated one would copy it into a `Vec` first.
 pub(crate) fn link<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {
     wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)?;
-    type Params = (wit::Dtype, WasmList<u32>, WasmList<u8>);
     linker.allow_shadowing(true);
-    linker.instance(INTERFACE)?.func_wrap_async(
+    link_create::<S, wit::TensorError>(&mut linker.instance(INTERFACE)?)?;
+    linker.allow_shadowing(false);
+    Ok(())
+}
+
+/// Link `create`, whose errors the guest gets as `E`. This is done by hand and replaces the
+/// generated function: it reads the guest's memory in place, and the generated one would copy it
+/// into a `Vec` first.
+pub(super) fn link_create<S, E>(
+    instance: &mut LinkerInstance<'_, CallState<S>>,
+) -> wasmtime::Result<()>
+where
+    S: Send + 'static,
+    E: From<wit::TensorError> + ComponentType + Lower + Send + Sync + 'static,
+{
+    type Params = (wit::Dtype, WasmList<u32>, WasmList<u8>);
+    instance.func_wrap_async(
         "[static]tensor.create",
         |mut store: StoreContextMut<'_, CallState<S>>, (dtype, shape, data): Params| {
             Box::new(async move {
                 let state = store.data_mut();
                 if let Err(error) = state.reserve_tensor(shape.len(), data.len()).await? {
-                    return Ok((Err(error),));
+                    return Ok((Err(E::from(error)),));
                 }
-                let shape: Vec<u32> = shape.as_le_slice(&store).to_vec();
+                let shape = shape.as_le_slice(&store).iter().map(|dim| *dim as usize).collect();
                 let buffer = store.data().pool.copy_from(data.as_le_slice(&store));
-                store.data_mut().finish_tensor(dtype, &shape, buffer).map(|created| (created,))
+                let created = store.data_mut().finish_tensor(dtype_of(dtype), shape, buffer)?;
+                Ok((created.map_err(E::from),))
             })
         },
-    )?;
-    linker.allow_shadowing(false);
-    Ok(())
+    )
 }
 
 impl<S: Send> CallState<S> {
@@ -78,12 +98,11 @@ impl<S: Send> CallState<S> {
 
     fn finish_tensor(
         &mut self,
-        dtype: wit::Dtype,
-        shape: &[u32],
+        dtype: Dtype,
+        shape: Shape,
         buffer: Arc<Buffer>,
     ) -> wasmtime::Result<Created> {
-        let shape = shape.iter().map(|dim| *dim as usize).collect();
-        match Tensor::new(dtype_of(dtype), shape, buffer) {
+        match Tensor::new(dtype, shape, buffer) {
             Ok(tensor) => Ok(Ok(self.table.push(tensor)?)),
             Err(TensorError::Length { expected, actual }) => {
                 let (expected, actual) = (expected as u64, actual as u64);
@@ -106,6 +125,33 @@ impl<S: Send> CallState<S> {
     }
 }
 
+impl<S: Send> CallState<S> {
+    /// Join the tensors as `plan` says.
+    async fn join(
+        &mut self,
+        tensors: &[Resource<Tensor>],
+        plan: impl FnOnce(&[Tensor]) -> Result<Joined, String>,
+    ) -> wasmtime::Result<Created> {
+        // A list may name the same tensor again and again.
+        if tensors.len() > self.limits.handles {
+            let (given, limit) = (tensors.len(), self.limits.handles);
+            let why = format!("{given} tensors are given; the limit is {limit}");
+            return Ok(Err(wit::TensorError::InvalidArgument(why)));
+        }
+        let parts = tensors.iter().map(|tensor| Ok(self.table.get(tensor)?.clone()));
+        let parts = parts.collect::<wasmtime::Result<Vec<_>>>()?;
+        let joined = match plan(&parts) {
+            Ok(joined) => joined,
+            Err(why) => return Ok(Err(wit::TensorError::InvalidArgument(why))),
+        };
+        if let Err(error) = self.reserve_tensor(joined.shape.len(), joined.bytes).await? {
+            return Ok(Err(error));
+        }
+        let buffer = joined.copy(&parts, &self.pool, || self.may_go_on())?;
+        self.finish_tensor(joined.dtype, joined.shape, buffer)
+    }
+}
+
 impl<S: Send> wit::Host for CallState<S> {}
 
 impl<S: Send> wit::HostTensor for CallState<S> {
@@ -119,7 +165,8 @@ impl<S: Send> wit::HostTensor for CallState<S> {
             return Ok(Err(error));
         }
         let buffer = self.pool.copy_from(&data);
-        self.finish_tensor(dtype, &shape, buffer)
+        let shape = shape.iter().map(|dim| *dim as usize).collect();
+        self.finish_tensor(dtype_of(dtype), shape, buffer)
     }
 
     fn dtype(&mut self, tensor: Resource<Tensor>) -> wasmtime::Result<wit::Dtype> {
@@ -182,6 +229,76 @@ impl<S: Send> wit::HostTensor for CallState<S> {
         })?;
         let softened = Tensor::new(Dtype::Float32, tensor.shape().into(), buffer)?;
         Ok(Some(self.table.push(softened)?))
+    }
+
+    async fn concat(
+        &mut self,
+        tensors: Vec<Resource<Tensor>>,
+        axis: u32,
+    ) -> wasmtime::Result<Created> {
+        self.join(&tensors, |parts| Joined::concat(parts, axis as usize)).await
+    }
+
+    async fn stack(
+        &mut self,
+        tensors: Vec<Resource<Tensor>>,
+        axis: u32,
+    ) -> wasmtime::Result<Created> {
+        self.join(&tensors, |parts| Joined::stack(parts, axis as usize)).await
+    }
+
+    async fn slice(
+        &mut self,
+        tensor: Resource<Tensor>,
+        axis: u32,
+        start: u32,
+        end: u32,
+    ) -> wasmtime::Result<Created> {
+        let tensor = self.table.get(&tensor)?.clone();
+        let (axis, range) = (axis as usize, start as usize..end as usize);
+        let part = match Part::of(&tensor, axis, range.clone()) {
+            Ok(part) => part,
+            Err(why) => return Ok(Err(wit::TensorError::InvalidArgument(why))),
+        };
+        if axis == 0 {
+            // Rows share the tensor's memory. Those of strings are found by reading the texts.
+            self.before_looking_at(tensor.as_bytes().len()).await?;
+            let rows = tensor.slice_rows(range);
+            let rows = rows.ok_or_else(|| wasmtime::Error::msg("rows are out of range"))?;
+            return Ok(Ok(self.table.push(rows)?));
+        }
+        if tensor.dtype() == Dtype::String {
+            let why = format!("axis is {axis}, but tensors of strings have only axis 0 here");
+            return Ok(Err(wit::TensorError::InvalidArgument(why)));
+        }
+        if let Err(error) = self.reserve_tensor(part.shape.len(), part.bytes()).await? {
+            return Ok(Err(error));
+        }
+        let buffer = part.copy(&tensor, &self.pool, || self.may_go_on())?;
+        self.finish_tensor(tensor.dtype(), part.shape, buffer)
+    }
+
+    async fn cast(
+        &mut self,
+        tensor: Resource<Tensor>,
+        dtype: wit::Dtype,
+    ) -> wasmtime::Result<Created> {
+        let (tensor, dtype) = (self.inspected(&tensor).await?, dtype_of(dtype));
+        if tensor.dtype() == dtype {
+            return Ok(Ok(self.table.push(tensor)?));
+        }
+        let Some(cast) = Cast::between(tensor.dtype(), dtype) else {
+            let why = format!("{} cannot be cast to {dtype}", tensor.dtype());
+            return Ok(Err(wit::TensorError::InvalidArgument(why)));
+        };
+        let bytes = tensor.as_bytes().len() / cast.from_bytes * cast.to_bytes;
+        if let Err(error) = self.reserve_tensor(tensor.shape().len(), bytes).await? {
+            return Ok(Err(error));
+        }
+        let buffer = self
+            .pool
+            .try_fill(bytes, |target| cast.run(tensor.as_bytes(), target, || self.may_go_on()))?;
+        self.finish_tensor(dtype, tensor.shape().into(), buffer)
     }
 
     fn drop(&mut self, tensor: Resource<Tensor>) -> wasmtime::Result<()> {

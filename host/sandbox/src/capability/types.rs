@@ -1,29 +1,45 @@
-//! `types`: blobs (the bytes of a request), and the records that the worlds' exports use.
+//! `types`: the context and the request of a call, blobs (the bytes of a request), and the records
+//! that the worlds' exports use.
+
+use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use wasmtime::component::{HasSelf, Linker, Resource};
 
 use crate::call::{CallState, window};
 use crate::grant::Grant;
+use crate::request::{Context, Part, Request};
 
 mod bindings {
     wasmtime::component::bindgen!({
         path: "../../wit",
-        interfaces: "import gristmill:plugin/types@0.1.0;",
+        interfaces: "import gristmill:plugin/types@0.2.0;",
         imports: {
             "gristmill:plugin/types.[method]blob.read": async | trappable,
+            "gristmill:plugin/types.[method]context.settings": async | trappable,
+            "gristmill:plugin/types.[method]request.headers": async | trappable,
+            "gristmill:plugin/types.[method]request.query": async | trappable,
+            "gristmill:plugin/types.[method]request.parts": async | trappable,
             default: trappable,
         },
-        with: { "gristmill:plugin/types.blob": bytes::Bytes },
+        with: {
+            "gristmill:plugin/types.blob": bytes::Bytes,
+            "gristmill:plugin/types.context": std::sync::Arc<crate::request::Context>,
+            "gristmill:plugin/types.request": crate::request::Request,
+        },
     });
 }
 
 pub use self::bindings::gristmill::plugin::types as wit;
 
-/// The interface's name.
-pub(crate) const INTERFACE: &str = "gristmill:plugin/types@0.1.0";
+/// What a field takes besides its texts, in bytes.
+const FIELD_BYTES: usize = size_of::<wit::Field>();
 
-/// Empty: blobs are in the call's table.
+/// The interface that it links.
+pub(crate) const INTERFACES: &[&str] = &["gristmill:plugin/types@0.2.0"];
+
+/// Empty: the context, the request and its blobs are in the call's table.
 pub(crate) struct State;
 
 pub(crate) fn grant(_: &Grant<'_>) -> State {
@@ -57,4 +73,91 @@ impl<S: Send> wit::HostBlob for CallState<S> {
         self.table.delete(blob)?;
         Ok(())
     }
+}
+
+impl<S: Send> wit::HostContext for CallState<S> {
+    fn tenant(&mut self, context: Resource<Arc<Context>>) -> wasmtime::Result<String> {
+        Ok(self.table.get(&context)?.tenant.to_string())
+    }
+
+    fn pipeline(&mut self, context: Resource<Arc<Context>>) -> wasmtime::Result<String> {
+        Ok(self.table.get(&context)?.pipeline.to_string())
+    }
+
+    fn model(&mut self, context: Resource<Arc<Context>>) -> wasmtime::Result<String> {
+        Ok(self.table.get(&context)?.model.to_string())
+    }
+
+    fn request_id(&mut self, context: Resource<Arc<Context>>) -> wasmtime::Result<String> {
+        Ok(self.table.get(&context)?.request_id.to_string())
+    }
+
+    async fn settings(&mut self, context: Resource<Arc<Context>>) -> wasmtime::Result<String> {
+        let settings = self.table.get(&context)?.settings.clone();
+        self.before_copying(settings.len()).await?;
+        Ok(settings.to_string())
+    }
+
+    fn time_left(&mut self, context: Resource<Arc<Context>>) -> wasmtime::Result<u64> {
+        let deadline = self.table.get(&context)?.deadline.instant();
+        Ok(deadline.saturating_duration_since(Instant::now()).as_millis() as u64)
+    }
+
+    fn drop(&mut self, context: Resource<Arc<Context>>) -> wasmtime::Result<()> {
+        self.table.delete(context)?;
+        Ok(())
+    }
+}
+
+impl<S: Send> wit::HostRequest for CallState<S> {
+    fn content_type(&mut self, request: Resource<Request>) -> wasmtime::Result<Option<String>> {
+        Ok(self.table.get(&request)?.content_type.clone())
+    }
+
+    async fn headers(&mut self, request: Resource<Request>) -> wasmtime::Result<Vec<wit::Field>> {
+        let bytes = bytes_of(&self.table.get(&request)?.headers);
+        self.before_copying(bytes).await?;
+        Ok(fields(&self.table.get(&request)?.headers))
+    }
+
+    async fn query(&mut self, request: Resource<Request>) -> wasmtime::Result<Vec<wit::Field>> {
+        let bytes = bytes_of(&self.table.get(&request)?.query);
+        self.before_copying(bytes).await?;
+        Ok(fields(&self.table.get(&request)?.query))
+    }
+
+    fn body(&mut self, request: Resource<Request>) -> wasmtime::Result<Resource<Bytes>> {
+        let body = self.table.get(&request)?.body.clone();
+        Ok(self.table.push(body)?)
+    }
+
+    async fn parts(&mut self, request: Resource<Request>) -> wasmtime::Result<Vec<wit::Part>> {
+        let parts = &self.table.get(&request)?.parts;
+        let bytes = parts.iter().map(Part::head_bytes).sum();
+        self.before_copying(bytes).await?;
+        let parts = self.table.get(&request)?.parts.clone();
+        parts.into_iter().map(|part| part_of(self, part)).collect()
+    }
+
+    fn drop(&mut self, request: Resource<Request>) -> wasmtime::Result<()> {
+        self.table.delete(request)?;
+        Ok(())
+    }
+}
+
+/// The part of a form, with its bytes as a blob in the call's table.
+fn part_of<S>(state: &mut CallState<S>, part: Part) -> wasmtime::Result<wit::Part> {
+    let Part { name, filename, content_type, body } = part;
+    Ok(wit::Part { name, filename, content_type, body: state.table.push(body)? })
+}
+
+/// The fields as the contract has them.
+pub(crate) fn fields(list: &[(String, String)]) -> Vec<wit::Field> {
+    let field =
+        |(name, value): &(String, String)| wit::Field { name: name.clone(), value: value.clone() };
+    list.iter().map(field).collect()
+}
+
+fn bytes_of(list: &[(String, String)]) -> usize {
+    list.iter().map(|(name, value)| FIELD_BYTES + name.len() + value.len()).sum()
 }

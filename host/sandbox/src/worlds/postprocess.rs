@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use gristmill_core::PluginLimits;
+use gristmill_core::{NamedTensor, PluginLimits};
+use wasmtime::component::Resource;
 
-use super::world::{World, push};
+use super::world::{World, lend, push};
 use crate::call::CallState;
 use crate::capability::{tensors, types};
 use crate::diagnose;
 use crate::error::{AnswerFault, CallError};
-use crate::request::{Response, Results};
+use crate::request::{Context, Response, Results};
 
 /// The export of the worlds `postprocessor` and `processor`.
 pub(crate) struct Postprocess;
@@ -19,20 +20,33 @@ impl World for Postprocess {
 
     type Request = Results;
     type Answer = Response;
-    type Params = (Vec<tensors::wit::NamedTensor>, Arc<[u8]>);
+    type Params = (Resource<Arc<Context>>, Vec<tensors::wit::NamedTensor>, Arc<[u8]>);
     type Results = (Result<types::wit::Response, types::wit::Failure>,);
 
-    fn lower<S>(results: Results, state: &mut CallState<S>) -> Result<Self::Params, CallError> {
-        let outputs = results.outputs.into_iter().map(|output| {
-            let tensor = push(state, output.tensor)?;
-            Ok(tensors::wit::NamedTensor { name: output.name.to_string(), tensor })
-        });
-        Ok((outputs.collect::<Result<_, CallError>>()?, Arc::from(results.state)))
+    fn lower<S>(
+        context: Arc<Context>,
+        results: Results,
+        state: &mut CallState<S>,
+    ) -> Result<Self::Params, CallError> {
+        let context = lend(state, context)?;
+        Ok((context, outputs(results.outputs, state)?, Arc::from(results.state)))
     }
 
     fn lift<S>((answer,): Self::Results, state: &mut CallState<S>) -> Result<Response, CallError> {
         check(answer.map_err(diagnose::failure)?, &state.limits)
     }
+}
+
+/// The model's outputs, as the contract has them.
+pub(crate) fn outputs<S>(
+    outputs: Vec<NamedTensor>,
+    state: &mut CallState<S>,
+) -> Result<Vec<tensors::wit::NamedTensor>, CallError> {
+    let outputs = outputs.into_iter().map(|output| {
+        let tensor = push(state, output.tensor)?;
+        Ok(tensors::wit::NamedTensor { name: output.name.to_string(), tensor })
+    });
+    outputs.collect()
 }
 
 fn check(response: types::wit::Response, limits: &PluginLimits) -> Result<Response, CallError> {

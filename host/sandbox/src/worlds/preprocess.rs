@@ -1,13 +1,16 @@
 //! `preprocess`: from a request to a model's inputs.
 
-use gristmill_core::{NamedTensor, PluginLimits};
+use std::sync::Arc;
 
-use super::world::{World, push};
+use gristmill_core::{NamedTensor, PluginLimits};
+use wasmtime::component::Resource;
+
+use super::world::{World, lend};
 use crate::call::CallState;
 use crate::capability::{prepare, types};
 use crate::diagnose;
 use crate::error::{AnswerFault, CallError};
-use crate::request::{Part, Prepared, Request};
+use crate::request::{Context, Prepared, Request};
 
 /// The most inputs that a preprocessor may give a model.
 const INPUTS_MAX: usize = 1024;
@@ -23,28 +26,15 @@ impl World for Preprocess {
 
     type Request = Request;
     type Answer = Prepared;
-    type Params = (types::wit::Request,);
+    type Params = (Resource<Arc<Context>>, Resource<Request>);
     type Results = (Result<prepare::wit::Prepared, types::wit::Failure>,);
 
-    fn lower<S>(request: Request, state: &mut CallState<S>) -> Result<Self::Params, CallError> {
-        let fields = |list: Vec<(String, String)>| {
-            list.into_iter().map(|(name, value)| types::wit::Field { name, value }).collect()
-        };
-        let body = push(state, request.body)?;
-        let parts = request.parts.into_iter().map(|part| {
-            let body = push(state, part.body)?;
-            let Part { name, filename, content_type, .. } = part;
-            Ok(types::wit::Part { name, filename, content_type, body })
-        });
-        let parts = parts.collect::<Result<_, CallError>>()?;
-        Ok((types::wit::Request {
-            content_type: request.content_type,
-            headers: fields(request.headers),
-            query: fields(request.query),
-            settings: request.settings.to_string(),
-            body,
-            parts,
-        },))
+    fn lower<S>(
+        context: Arc<Context>,
+        request: Request,
+        state: &mut CallState<S>,
+    ) -> Result<Self::Params, CallError> {
+        Ok((lend(state, context)?, lend(state, request)?))
     }
 
     fn lift<S>((answer,): Self::Results, state: &mut CallState<S>) -> Result<Prepared, CallError> {

@@ -1,9 +1,12 @@
 //! How one export of a world is called.
 
+use std::sync::Arc;
+
 use wasmtime::component::{ComponentNamedList, Lift, Lower, Resource};
 
 use crate::call::CallState;
 use crate::error::CallError;
+use crate::request::Context;
 
 /// An exported function of a plugin: its name, its types in the contract, and those of the host.
 pub(crate) trait World: 'static {
@@ -24,6 +27,7 @@ pub(crate) trait World: 'static {
 
     /// Make the parameters, whose resources go into the call's table.
     fn lower<S>(
+        context: Arc<Context>,
         request: Self::Request,
         state: &mut CallState<S>,
     ) -> Result<Self::Params, CallError>;
@@ -37,9 +41,17 @@ pub(crate) trait World: 'static {
 }
 
 /// Put `value` into the call's table.
-pub(super) fn push<S, T: Send + 'static>(
+pub(crate) fn push<S, T: Send + 'static>(
     state: &mut CallState<S>,
     value: T,
 ) -> Result<Resource<T>, CallError> {
     state.table.push(value).map_err(|error| CallError::Host(error.into()))
+}
+
+/// Put `value` into the call's table, and lend it to the guest for the length of the call.
+pub(super) fn lend<S, T: Send + 'static>(
+    state: &mut CallState<S>,
+    value: T,
+) -> Result<Resource<T>, CallError> {
+    Ok(Resource::new_borrow(push(state, value)?.rep()))
 }

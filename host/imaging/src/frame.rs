@@ -1,0 +1,191 @@
+//! Borders around a picture, and sizes that keep the ratio of its sides.
+
+use gristmill_core::BufferPool;
+
+use crate::error::ImageError;
+use crate::pixels::{COPIED_BYTES, COPY_NS_PER_KIB, Pixels};
+use crate::work::{Cost, Limits, Size, Workspace};
+
+/// The widths of a border, in pixels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Border {
+    /// To the left.
+    pub left: u32,
+    /// Above.
+    pub top: u32,
+    /// To the right.
+    pub right: u32,
+    /// Below.
+    pub bottom: u32,
+}
+
+/// A picture in the middle of a larger one: its size there, and the border around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Letterbox {
+    /// The picture's size within the frame.
+    pub inner: Size,
+    /// The rest of the frame.
+    pub border: Border,
+}
+
+impl Size {
+    /// The size of the same ratio, rounded, whose shorter side is `shorter`.
+    pub fn with_shorter_side(self, shorter: u32) -> Self {
+        let scale = f64::from(shorter) / f64::from(self.width.min(self.height).max(1));
+        self.scaled(scale)
+    }
+
+    /// How a picture of this size lies in a frame: as large as it fits, in the middle. If a border
+    /// cannot be halved, the right or lower half is larger by one.
+    pub fn letterboxed(self, frame: Self) -> Letterbox {
+        let side = |frame: u32, own: u32| f64::from(frame) / f64::from(own.max(1));
+        let inner = self.scaled(side(frame.width, self.width).min(side(frame.height, self.height)));
+        let inner =
+            Self { width: inner.width.min(frame.width), height: inner.height.min(frame.height) };
+        let (free_x, free_y) = (frame.width - inner.width, frame.height - inner.height);
+        let (left, top) = (free_x / 2, free_y / 2);
+        let border = Border { left, top, right: free_x - left, bottom: free_y - top };
+        Letterbox { inner, border }
+    }
+
+    fn scaled(self, scale: f64) -> Self {
+        // Saturates.
+        let side = |own: u32| ((f64::from(own) * scale).round() as u32).max(1);
+        Self { width: side(self.width), height: side(self.height) }
+    }
+}
+
+impl Pixels {
+    /// The cost of [`pad`](Self::pad).
+    ///
+    /// # Errors
+    /// [`ImageError::TooLarge`] if the result is over the limits, [`ImageError::InvalidArgument`]
+    /// if `fill` has neither one value per channel nor none.
+    pub fn pad_cost(
+        &self,
+        border: Border,
+        fill: &[u8],
+        limits: Limits,
+    ) -> Result<Cost, ImageError> {
+        if !fill.is_empty() && fill.len() != self.channels() {
+            return Err(ImageError::InvalidArgument(format!(
+                "fill has {} values, but the picture has {} channels",
+                fill.len(),
+                self.channels()
+            )));
+        }
+        let size = self.padded(border);
+        limits.check(size)?;
+        let bytes = size.pixels() as usize * self.channels();
+        let copying = bytes as u64 / 1024 * COPY_NS_PER_KIB + u64::from(size.height) * 60;
+        Ok(Cost::new(BufferPool::bytes_taken(bytes), 1_000 + copying))
+    }
+
+    /// The picture with a border of the colour `fill`, which has one value per channel; none means
+    /// 0.
+    ///
+    /// # Errors
+    /// As for [`pad_cost`](Self::pad_cost), and [`ImageError::Stopped`] if the check of `work`
+    /// refuses.
+    pub fn pad(
+        &self,
+        work: Workspace<'_>,
+        border: Border,
+        fill: &[u8],
+        limits: Limits,
+    ) -> Result<Self, ImageError> {
+        self.pad_cost(border, fill, limits)?;
+        let channels = self.channels();
+        let fill = if fill.is_empty() { &[0; 3][..channels] } else { fill };
+        let size = self.padded(border);
+        let row_bytes = size.width as usize * channels;
+        let blank = fill.repeat(size.width as usize);
+        let (left, right) = (border.left as usize * channels, border.right as usize * channels);
+        let mut target = work.pool.begin(row_bytes * size.height as usize);
+        let mut unchecked = 0;
+        let mut rows = self.data().chunks_exact(self.width() as usize * channels);
+        for y in 0..size.height {
+            let row = if y < border.top { None } else { rows.next() };
+            match row {
+                Some(row) => {
+                    target.append(&blank[..left]);
+                    target.append(row);
+                    target.append(&blank[..right]);
+                }
+                None => target.append(&blank),
+            }
+            unchecked += row_bytes;
+            if unchecked >= COPIED_BYTES {
+                (work.check)()?;
+                unchecked = 0;
+            }
+        }
+        Self::new(size, self.is_gray(), target.freeze())
+    }
+
+    /// The size with the border. It saturates, which is over any limit.
+    fn padded(&self, border: Border) -> Size {
+        let side =
+            |own: u32, before: u32, after: u32| own.saturating_add(before).saturating_add(after);
+        Size {
+            width: side(self.width(), border.left, border.right),
+            height: side(self.height(), border.top, border.bottom),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits { pixels_max: 1000, side_max: 100 };
+
+    fn work(pool: &BufferPool) -> Workspace<'_> {
+        Workspace { pool, check: &|| Ok(()) }
+    }
+
+    fn size(width: u32, height: u32) -> Size {
+        Size { width, height }
+    }
+
+    #[test]
+    fn a_border_has_its_widths_and_its_colour() {
+        let pool = BufferPool::new(0);
+        let picture = Pixels::new(size(2, 1), true, pool.copy_from(&[1, 2])).unwrap();
+        let border = Border { left: 1, top: 1, right: 2, bottom: 0 };
+        let padded = picture.pad(work(&pool), border, &[9], LIMITS).unwrap();
+        assert_eq!(padded.size(), size(5, 2));
+        assert_eq!(padded.data(), [9, 9, 9, 9, 9, 9, 1, 2, 9, 9]);
+        let colour = Pixels::new(size(1, 1), false, pool.copy_from(&[1, 2, 3])).unwrap();
+        let border = Border { bottom: 1, ..Border::default() };
+        let padded = colour.pad(work(&pool), border, &[], LIMITS).unwrap();
+        assert_eq!(padded.data(), [1, 2, 3, 0, 0, 0]);
+    }
+
+    #[test]
+    fn borders_that_do_not_fit_are_refused() {
+        let pool = BufferPool::new(0);
+        let picture = Pixels::new(size(2, 1), true, pool.copy_from(&[1, 2])).unwrap();
+        let huge = Border { left: u32::MAX, ..Border::default() };
+        let refused = picture.pad(work(&pool), huge, &[], LIMITS).unwrap_err();
+        assert!(matches!(refused, ImageError::TooLarge { .. }), "{refused}");
+        let refused = picture.pad(work(&pool), Border::default(), &[1, 2], LIMITS).unwrap_err();
+        assert_eq!(refused.to_string(), "fill has 2 values, but the picture has 1 channels");
+    }
+
+    #[test]
+    fn a_letterboxed_picture_keeps_its_ratio_and_fills_the_frame() {
+        let Letterbox { inner, border } = size(640, 480).letterboxed(size(416, 416));
+        assert_eq!(inner, size(416, 312));
+        assert_eq!(border, Border { left: 0, top: 52, right: 0, bottom: 52 });
+        let Letterbox { inner, border } = size(3, 1000).letterboxed(size(100, 101));
+        assert_eq!(inner, size(1, 101));
+        assert_eq!(border, Border { left: 49, top: 0, right: 50, bottom: 0 });
+    }
+
+    #[test]
+    fn the_shorter_side_decides() {
+        assert_eq!(size(300, 200).with_shorter_side(100), size(150, 100));
+        assert_eq!(size(200, 301).with_shorter_side(100), size(100, 151));
+    }
+}

@@ -1,0 +1,213 @@
+//! Casting the elements of a tensor to another dtype.
+//!
+//! Refuses to know calls and limits.
+
+use gristmill_core::Dtype;
+use half::{bf16, f16};
+
+/// The elements that are cast between two questions whether to go on.
+const ELEMENTS_PER_PART: usize = 64 << 10;
+
+/// A number on its way from one dtype to another.
+#[derive(Clone, Copy)]
+enum Number {
+    Int(i128),
+    Float(f64),
+}
+
+/// The element type of a dtype. Elements are little-endian.
+trait Element {
+    const BYTES: usize;
+
+    fn read(bytes: &[u8]) -> Number;
+
+    fn write(number: Number, bytes: &mut [u8]);
+}
+
+macro_rules! integers {
+    ($($ty:ty),*) => {
+        $(impl Element for $ty {
+            const BYTES: usize = size_of::<Self>();
+
+            #[inline]
+            fn read(bytes: &[u8]) -> Number {
+                let mut own = [0; Self::BYTES];
+                own.copy_from_slice(bytes);
+                Number::Int(Self::from_le_bytes(own).into())
+            }
+
+            #[inline]
+            fn write(number: Number, bytes: &mut [u8]) {
+                let value = match number {
+                    Number::Int(value) => value.clamp(Self::MIN.into(), Self::MAX.into()) as Self,
+                    // Saturates, and makes 0 of NaN.
+                    Number::Float(value) => value as Self,
+                };
+                bytes.copy_from_slice(&value.to_le_bytes());
+            }
+        })*
+    };
+}
+
+macro_rules! floats {
+    ($($ty:ty, $of_int:expr, $of_float:expr;)*) => {
+        $(impl Element for $ty {
+            const BYTES: usize = size_of::<Self>();
+
+            #[inline]
+            fn read(bytes: &[u8]) -> Number {
+                let mut own = [0; Self::BYTES];
+                own.copy_from_slice(bytes);
+                Number::Float(Self::from_le_bytes(own).into())
+            }
+
+            #[inline]
+            fn write(number: Number, bytes: &mut [u8]) {
+                let value: Self = match number {
+                    Number::Int(value) => $of_int(value),
+                    Number::Float(value) => $of_float(value),
+                };
+                bytes.copy_from_slice(&value.to_le_bytes());
+            }
+        })*
+    };
+}
+
+integers! { u8, i8, u16, i16, u32, i32, u64, i64 }
+
+floats! {
+    f16, |value| f16::from_f64(value as f64), f16::from_f64;
+    bf16, |value| bf16::from_f64(value as f64), bf16::from_f64;
+    f32, |value| value as f32, |value| value as f32;
+    f64, |value| value as f64, |value| value;
+}
+
+/// An element of `bool`: a byte, 0 or 1.
+struct Bool;
+
+impl Element for Bool {
+    const BYTES: usize = 1;
+
+    #[inline]
+    fn read(bytes: &[u8]) -> Number {
+        u8::read(bytes)
+    }
+
+    #[inline]
+    fn write(number: Number, bytes: &mut [u8]) {
+        let is_true = match number {
+            Number::Int(value) => value != 0,
+            Number::Float(value) => value != 0.0,
+        };
+        bytes[0] = is_true.into();
+    }
+}
+
+/// Calls `$function` with the element type of `$dtype` as its first type argument.
+macro_rules! with_element {
+    ($dtype:expr, $function:ident $(::<$more:ident>)?, $args:tt, $strings:expr) => {
+        match $dtype {
+            Dtype::Bool => $function::<Bool $(, $more)?> $args,
+            Dtype::Uint8 => $function::<u8 $(, $more)?> $args,
+            Dtype::Int8 => $function::<i8 $(, $more)?> $args,
+            Dtype::Uint16 => $function::<u16 $(, $more)?> $args,
+            Dtype::Int16 => $function::<i16 $(, $more)?> $args,
+            Dtype::Uint32 => $function::<u32 $(, $more)?> $args,
+            Dtype::Int32 => $function::<i32 $(, $more)?> $args,
+            Dtype::Uint64 => $function::<u64 $(, $more)?> $args,
+            Dtype::Int64 => $function::<i64 $(, $more)?> $args,
+            Dtype::Float16 => $function::<f16 $(, $more)?> $args,
+            Dtype::Bfloat16 => $function::<bf16 $(, $more)?> $args,
+            Dtype::Float32 => $function::<f32 $(, $more)?> $args,
+            Dtype::Float64 => $function::<f64 $(, $more)?> $args,
+            Dtype::String => $strings,
+        }
+    };
+}
+
+/// Casts elements from one dtype to another.
+#[derive(Clone, Copy)]
+pub(super) struct Cast {
+    /// The bytes of an element before.
+    pub(super) from_bytes: usize,
+    /// The bytes of an element after.
+    pub(super) to_bytes: usize,
+    run: fn(&[u8], &mut [u8]),
+}
+
+impl Cast {
+    /// The cast between two dtypes; none if one of them is strings.
+    pub(super) fn between(from: Dtype, to: Dtype) -> Option<Self> {
+        with_element!(from, cast_from, (to), None)
+    }
+
+    /// Cast all of `source` into `target`, and ask between parts whether to go on.
+    pub(super) fn run<E>(
+        self,
+        source: &[u8],
+        target: &mut [u8],
+        may_go_on: impl Fn() -> Result<(), E>,
+    ) -> Result<(), E> {
+        let sources = source.chunks(ELEMENTS_PER_PART * self.from_bytes);
+        let targets = target.chunks_mut(ELEMENTS_PER_PART * self.to_bytes);
+        for (source, target) in sources.zip(targets) {
+            (self.run)(source, target);
+            may_go_on()?;
+        }
+        Ok(())
+    }
+}
+
+fn cast_from<From: Element>(to: Dtype) -> Option<Cast> {
+    with_element!(to, cast_to::<From>, (), None)
+}
+
+fn cast_to<To: Element, From: Element>() -> Option<Cast> {
+    let run = |source: &[u8], target: &mut [u8]| {
+        let pairs = source.chunks_exact(From::BYTES).zip(target.chunks_exact_mut(To::BYTES));
+        for (source, target) in pairs {
+            To::write(From::read(source), target);
+        }
+    };
+    Some(Cast { from_bytes: From::BYTES, to_bytes: To::BYTES, run })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cast<const N: usize>(from: Dtype, to: Dtype, elements: &[u8]) -> [u8; N] {
+        let mut target = [0; N];
+        let go_on = || Ok::<_, std::convert::Infallible>(());
+        Cast::between(from, to).unwrap().run(elements, &mut target, go_on).unwrap();
+        target
+    }
+
+    #[test]
+    fn values_out_of_range_become_the_nearest_in_range() {
+        let floats = [-1.9_f32, 300.0, f32::NAN, 2.9].map(f32::to_le_bytes).concat();
+        assert_eq!(cast(Dtype::Float32, Dtype::Uint8, &floats), [0, 255, 0, 2]);
+        let most = u64::MAX.to_le_bytes();
+        assert_eq!(cast(Dtype::Uint64, Dtype::Int64, &most), i64::MAX.to_le_bytes());
+        assert_eq!(cast(Dtype::Int8, Dtype::Uint64, &[0xff]), [0; 8]);
+    }
+
+    #[test]
+    fn small_integers_are_exact_in_every_dtype() {
+        let numbers = || Dtype::ALL.iter().filter(|dtype| dtype.size_bytes().is_some());
+        for dtype in numbers() {
+            let to = Cast::between(Dtype::Uint8, *dtype).unwrap();
+            let mut there = vec![0; 2 * to.to_bytes];
+            let go_on = || Ok::<_, std::convert::Infallible>(());
+            to.run(&[1, 0], &mut there, go_on).unwrap();
+            assert_eq!(cast(*dtype, Dtype::Int16, &there), [1, 0, 0, 0], "{dtype}");
+        }
+        assert!(Cast::between(Dtype::String, Dtype::Int8).is_none());
+    }
+
+    #[test]
+    fn anything_but_zero_is_true() {
+        let floats = [0.0_f64, -0.5, f64::NAN].map(f64::to_le_bytes).concat();
+        assert_eq!(cast(Dtype::Float64, Dtype::Bool, &floats), [0, 1, 1]);
+    }
+}
