@@ -23,6 +23,7 @@ use gristmill_snapshot::Snapshot;
 use gristmill_transport::{Offload, RequestIds, Shutdown};
 
 pub(crate) use self::decode::Encoded;
+pub(crate) use self::pipeline::{media_type, query};
 pub(crate) use self::repository::RepositoryChange;
 pub(crate) use self::run::{Asked, Ran};
 

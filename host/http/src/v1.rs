@@ -92,9 +92,14 @@ async fn infer(
     let body = inference.decoded(&head.headers, encoded).await?;
     let request = request::for_plugin(head, body).await?;
     let queueing = Queueing::default();
-    let (route, request_id) = (route.clone(), id.into());
-    let receipt_taken = receipt.take();
-    let work = Work { route, request, request_id, deadline, queueing, receipt: receipt_taken };
+    let work = Work {
+        route: route.clone(),
+        request,
+        request_id: id.into(),
+        deadline,
+        queueing,
+        receipt: receipt.take(),
+    };
     let PipelineAnswer { outcome, receipt: returned } = work.run().await;
     *receipt = returned;
     let answer = response::from_plugin(outcome?, route.limits.plugin.response_bytes, budget);

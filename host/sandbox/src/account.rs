@@ -14,6 +14,9 @@ pub struct Account {
     places: Arc<Semaphore>,
     /// The places for long calls that run. Further long calls wait and keep their instance.
     pub(crate) long_places: Arc<Semaphore>,
+    /// The places for calls that wait in WASI, for a clock.
+    pub(crate) waiting_places: Arc<Semaphore>,
+    pub(crate) waiting_places_max: usize,
     /// The budget that tensors, pictures and linear memory count against.
     pub(crate) bytes: Arc<ByteBudget>,
 }
@@ -25,12 +28,15 @@ pub(crate) struct Places {
 }
 
 impl Account {
-    /// An account of `calls` calls at a time, of which `long_calls` can be long ones, whose memory
-    /// counts against `bytes`.
+    /// An account of `calls` calls at a time, of which `long_calls` can be long ones and a quarter
+    /// can wait for a clock. Their memory counts against `bytes`.
     pub fn new(calls: usize, long_calls: usize, bytes: Arc<ByteBudget>) -> Self {
+        let waiting = (calls / 4).max(1);
         Self {
             places: Arc::new(Semaphore::new(calls)),
             long_places: Arc::new(Semaphore::new(long_calls)),
+            waiting_places: Arc::new(Semaphore::new(waiting)),
+            waiting_places_max: waiting,
             bytes,
         }
     }

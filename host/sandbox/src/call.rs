@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gristmill_core::{BufferPool, PluginLimits};
+use tokio::sync::Semaphore;
 use wasmtime::component::ResourceTable;
 
 use crate::error::CallLimit;
@@ -29,6 +30,9 @@ pub(crate) struct CallState<S> {
     pub(crate) pool: BufferPool,
     pub(crate) meter: Arc<Meter>,
     pub(crate) states: S,
+    /// The places for calls that wait for a clock, and how many the owner has.
+    pub(crate) waiting_places: Arc<Semaphore>,
+    pub(crate) waiting_places_max: usize,
     host_bytes_used: usize,
 }
 
@@ -45,6 +49,8 @@ impl<S> CallState<S> {
             pool,
             meter,
             states,
+            waiting_places: account.waiting_places.clone(),
+            waiting_places_max: account.waiting_places_max,
             host_bytes_used: 0,
         }
     }

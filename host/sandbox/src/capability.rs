@@ -20,6 +20,7 @@ pub(crate) mod prepare;
 pub(crate) mod tensors;
 pub(crate) mod types;
 pub(crate) mod v0_1;
+pub(crate) mod wasi;
 
 use wasmtime::component::Linker;
 
@@ -31,9 +32,18 @@ pub(crate) type StoreData = CallState<States>;
 
 macro_rules! capabilities {
     ($($name:ident),* $(,)?) => {
-        /// The interfaces that a plugin may import.
+        /// The interfaces that a plugin may import. Those of WASI have only the first two numbers of
+        /// their version, because later versions add to earlier ones.
         pub(crate) fn interfaces() -> impl Iterator<Item = &'static str> {
             [$($name::INTERFACES),*].into_iter().flatten().copied()
+        }
+
+        /// Whether a plugin may import this interface.
+        pub(crate) fn is_provided(import: &str) -> bool {
+            let is = |known: &str| import.strip_prefix(known).is_some_and(|rest| {
+                rest.is_empty() || rest.starts_with('.') && known.starts_with("wasi:")
+            });
+            interfaces().any(is)
         }
 
         /// The per-call state of each capability.
@@ -62,4 +72,4 @@ macro_rules! capabilities {
     };
 }
 
-capabilities! { types, tensors, image, log, prepare, v0_1 }
+capabilities! { types, tensors, image, log, prepare, v0_1, wasi }

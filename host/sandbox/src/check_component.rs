@@ -10,9 +10,10 @@ use wasmparser::{
     CanonicalFunction, CanonicalOption, ComponentTypeRef, Encoding, Parser, Payload, Validator,
     WasmFeatures,
 };
+use wasi_preview1_component_adapter_provider::WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER;
 use wit_component::ComponentEncoder;
 
-use crate::capability::interfaces;
+use crate::capability::{interfaces, is_provided};
 use crate::count::needs_of;
 use crate::error::ComponentError;
 use crate::worlds::{Contract, Roles};
@@ -27,6 +28,10 @@ pub(crate) const TABLES_PER_CALL: u32 = 8;
 /// The most code of one function, in bytes. A function of that size without a loop runs for some
 /// milliseconds without an interruption.
 const FUNCTION_BYTES_MAX: usize = 1 << 20;
+
+/// The module that core modules import WASI 0.1 from, as wasi-libc does. An adapter makes WASI 0.2 of
+/// it.
+const WASI_1: &str = "wasi_snapshot_preview1";
 
 /// A component that names only known imports and exports what a pipeline can call.
 #[derive(Debug)]
@@ -90,9 +95,9 @@ pub(crate) fn check_within(
     Validator::new_with_features(WasmFeatures::default()).validate_all(&component)?;
     let (imports, exports) = border_of(&component)?;
     let unknown: Vec<_> =
-        imports.iter().filter(|name| interfaces().all(|known| known != **name)).cloned().collect();
+        imports.iter().filter(|name| !is_provided(name)).cloned().collect();
     if unknown.iter().any(|name| name.starts_with("wasi:")) {
-        return Err(ComponentError::NeedsWasi(unknown));
+        return Err(ComponentError::RefusedWasi(unknown));
     }
     if !unknown.is_empty() {
         let known = interfaces().map(str::to_owned).collect();
@@ -155,23 +160,23 @@ fn check_code(component: &[u8]) -> Result<(), ComponentError> {
 }
 
 fn encode(module: &[u8]) -> Result<Vec<u8>, ComponentError> {
-    let (has_type, wasi) = look_at(module)?;
+    let (has_type, needs_wasi_1) = look_at(module)?;
     if !has_type {
         return Err(ComponentError::NoComponentType);
     }
-    if !wasi.is_empty() {
-        return Err(ComponentError::NeedsWasi(wasi));
-    }
-    ComponentEncoder::default()
-        .validate(false)
-        .module(module)
+    let encoder = ComponentEncoder::default().validate(false).module(module);
+    let encoder = encoder.and_then(|encoder| match needs_wasi_1 {
+        true => encoder.adapter(WASI_1, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER),
+        false => Ok(encoder),
+    });
+    encoder
         .and_then(|mut encoder| encoder.encode())
         .map_err(|error| ComponentError::Encode(format!("{error:#}")))
 }
 
-/// Whether a core module has its component type, and its imports of WASI.
-fn look_at(module: &[u8]) -> Result<(bool, Vec<String>), ComponentError> {
-    let (mut has_type, mut wasi) = (false, Vec::new());
+/// Whether a core module has its component type, and whether it imports WASI 0.1.
+fn look_at(module: &[u8]) -> Result<(bool, bool), ComponentError> {
+    let (mut has_type, mut needs_wasi_1) = (false, false);
     for payload in Parser::new(0).parse_all(module) {
         match payload? {
             Payload::CustomSection(section) if section.name().starts_with("component-type") => {
@@ -179,16 +184,13 @@ fn look_at(module: &[u8]) -> Result<(bool, Vec<String>), ComponentError> {
             }
             Payload::ImportSection(section) => {
                 for import in section.into_imports() {
-                    let import = import?;
-                    if import.module.starts_with("wasi_") {
-                        wasi.push(format!("{}.{}", import.module, import.name));
-                    }
+                    needs_wasi_1 |= import?.module == WASI_1;
                 }
             }
             _ => {}
         }
     }
-    Ok((has_type, wasi))
+    Ok((has_type, needs_wasi_1))
 }
 
 /// The names a component imports and exports at its outermost level.

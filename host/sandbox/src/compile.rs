@@ -17,7 +17,7 @@ use gristmill_core::Digest;
 use serde::{Deserialize, Serialize};
 use wasmtime::{Config, Engine};
 
-use crate::capability::interfaces;
+use crate::capability::is_provided;
 use crate::check_component::{Bounds, CheckedComponent, check_within};
 use crate::error::LoadError;
 use crate::worlds::Roles;
@@ -231,7 +231,7 @@ pub(crate) fn read_answer(
             if about.digest != wanted.digest || about.engine != wanted.engine {
                 return Err(wrong("compiled code is of another component or for another engine"));
             }
-            let known = |import: &String| interfaces().any(|known| known == *import);
+            let known = |import: &String| is_provided(import);
             if !about.imports.iter().all(known) || !(about.pre || about.post) {
                 return Err(wrong("compiled code names imports or exports that no plugin has"));
             }

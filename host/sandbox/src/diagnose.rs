@@ -2,6 +2,7 @@
 
 use wasmtime::Trap;
 use wasmtime::component::ResourceTableError;
+use wasmtime_wasi::I32Exit;
 
 use crate::call::CallState;
 use crate::capability::types::wit;
@@ -32,6 +33,9 @@ pub(crate) fn trap<S>(error: &wasmtime::Error, state: &CallState<S>) -> CallErro
     }
     if let Some(ResourceTableError::Full) = error.downcast_ref() {
         return CallError::OutOfMemory(CallLimit::Handles(state.limits.handles));
+    }
+    if let Some(I32Exit(status)) = error.downcast_ref() {
+        return CallError::Exited(*status);
     }
     if let Some(refused) = state.limiter.refused() {
         return over(refused);

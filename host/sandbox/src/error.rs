@@ -41,11 +41,9 @@ pub enum ComponentError {
     /// It imports interfaces of two versions of the contract.
     #[error("imports interfaces of gristmill:plugin 0.1 and 0.2: build it against one of them")]
     TwoContracts,
-    /// It imports interfaces or functions of WASI.
-    #[error(
-        "it needs WASI ({}), which plugins do not get. {CURE}", shortened(.0)
-    )]
-    NeedsWasi(Vec<String>),
+    /// It imports interfaces of WASI that plugins do not get.
+    #[error("it imports {}, which plugins do not get. {CURE}", shortened(.0))]
+    RefusedWasi(Vec<String>),
     /// An instance of it needs more than a place of the pool has.
     #[error("one instance has {found} {what}; the limit is {limit}{setting}")]
     TooMany {
@@ -80,11 +78,10 @@ pub enum ComponentError {
     NoWorld(String),
 }
 
-/// How to build without WASI, for each tool.
-const CURE: &str = "Build it without: componentize-py with `--stub-wasi`; componentize-js with \
-    `disableFeatures: ['random', 'stdio', 'clocks', 'http', 'fetch-event']`; Rust for \
-    `wasm32-unknown-unknown` with `gristmill plugin build`; C without functions that need the system \
-    (no stdio, no files, no clock)";
+/// How to build without more of WASI than plugins get.
+const CURE: &str = "Of WASI 0.2 they get cli, clocks, io, random, and filesystem and sockets that open \
+    nothing. Build it without the others: componentize-js with `disableFeatures: ['http', \
+    'fetch-event']`; in other languages, remove the calls or the library that need them";
 
 /// The first few names, and the number of the others.
 fn shortened(names: &[String]) -> String {
@@ -183,6 +180,9 @@ pub enum CallError {
     /// The plugin trapped.
     #[error("plugin trapped: {0}")]
     Trapped(String),
+    /// The plugin ended itself, through WASI, with this status.
+    #[error("plugin called exit with status {0}: a plugin has to return from its call")]
+    Exited(i32),
     /// The plugin reached a limit on memory, tables or handles.
     #[error("plugin went over its limit of {0}")]
     OutOfMemory(CallLimit),
@@ -217,6 +217,17 @@ pub enum CallLimit {
         /// The bytes to be copied.
         bytes: usize,
     },
+    /// Events that a call waits for.
+    #[error("waiting for {limit} events at a time ({events} wanted)")]
+    Polled {
+        /// The limit.
+        limit: usize,
+        /// The events that it wanted to wait for.
+        events: usize,
+    },
+    /// Calls of the same owner that wait for a clock.
+    #[error("{0} calls of a tenant that wait at a time")]
+    Waiting(usize),
     /// Elements of tables.
     #[error("{0} table elements")]
     TableElements(usize),
@@ -302,7 +313,7 @@ impl CallError {
             Self::Failure(Failure::UnsupportedMediaType(_)) => ErrorCode::UnsupportedMediaType,
             Self::Failure(Failure::Unprocessable(_)) => ErrorCode::Unprocessable,
             Self::Failure(Failure::Internal(_)) => ErrorCode::PluginFailed,
-            Self::Trapped(_) => ErrorCode::PluginTrapped,
+            Self::Trapped(_) | Self::Exited(_) => ErrorCode::PluginTrapped,
             Self::OutOfMemory(_) => ErrorCode::PluginOutOfMemory,
             Self::OutOfTime(_) => ErrorCode::PluginTimeout,
             Self::Busy(_) => ErrorCode::TenantBusy,

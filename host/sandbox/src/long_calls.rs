@@ -127,6 +127,8 @@ impl LongCalls {
             .worker_threads(cores + 1)
             .thread_name("long-calls")
             .on_thread_start(lower_priority)
+            // For plugins that wait for a clock.
+            .enable_time()
             .build()?;
         let handle = runtime.handle().clone();
         Ok(Self { runtime: Some(runtime), handle, started: Instant::now() })

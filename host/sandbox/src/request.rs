@@ -22,6 +22,9 @@ pub struct Context {
     pub deadline: Deadline,
 }
 
+/// A context, as it is in the table of a call.
+pub type SharedContext = Arc<Context>;
+
 /// A request, as a plugin sees it.
 #[derive(Clone, Debug, Default)]
 pub struct Request {

@@ -4,8 +4,11 @@
 //! plugin's fields are in a separate object in the line. So neither they nor the message can be
 //! mistaken for text of the host.
 
+use std::sync::Arc;
+
 use gristmill_core::Name;
 use gristmill_telemetry::{PLUGIN_TARGET, PluginFields, escaped_len};
+use parking_lot::Mutex;
 use wasmtime::StoreContextMut;
 use wasmtime::component::{ComponentType, Lift, Linker, WasmList, WasmStr};
 
@@ -21,7 +24,7 @@ mod bindings {
     });
 }
 
-use self::bindings::gristmill::plugin::log::Level;
+pub(super) use self::bindings::gristmill::plugin::log::Level;
 
 const INTERFACE: &str = "gristmill:plugin/log@0.2.0";
 
@@ -42,8 +45,14 @@ const FIELD_FUEL: usize = 64 << 10;
 /// The most fields of a line. Further ones are dropped.
 const FIELDS_MAX: usize = 32;
 
-/// The log budget of a call.
-pub(crate) struct State {
+/// The log of a call: its own, or shared with the call's standard output and standard error.
+pub(crate) enum State {
+    Own(Log),
+    Shared(Arc<Mutex<Log>>),
+}
+
+/// The lines of a call, within its budget.
+pub(crate) struct Log {
     /// The plugin's name in the lines.
     plugin: Option<Name>,
     limit_bytes: usize,
@@ -69,7 +78,7 @@ struct Field {
 
 /// The call's log budget is that of its limits.
 pub(crate) fn grant(grant: &Grant<'_>) -> State {
-    State::new(grant.plugin.cloned(), grant.limits.log_bytes)
+    State::Own(Log::new(grant.plugin.cloned(), grant.limits.log_bytes))
 }
 
 pub(crate) fn link<S: AsMut<State> + Send + 'static>(
@@ -86,7 +95,7 @@ pub(super) fn link_as<S: AsMut<State> + Send + 'static>(
 ) -> wasmtime::Result<()> {
     let write = |mut store: StoreContextMut<'_, CallState<S>>,
                  (level, message, fields): (Level, WasmStr, WasmList<Field>)| {
-        if !store.data_mut().states.as_mut().is_open() {
+        if !store.data_mut().states.as_mut().with(|log| log.is_open()) {
             return Ok(());
         }
         let message = message.to_str(&store)?;
@@ -110,11 +119,12 @@ pub(super) fn link_as<S: AsMut<State> + Send + 'static>(
             }
         }
         store.set_hostcall_fuel(fuel);
-        let state = store.data_mut().states.as_mut();
         let logged = escaped_len(&message) + object.as_str().len();
-        if state.take(logged.max(read_bytes)) {
-            state.emit(level, &Line { message: &message, fields: &object, dropped });
-        }
+        store.data_mut().states.as_mut().with(|log| {
+            if log.take(logged.max(read_bytes)) {
+                log.emit(level, &Line { message: &message, fields: &object, dropped });
+            }
+        });
         Ok(())
     };
     linker.instance(interface)?.func_wrap("write", write)
@@ -125,6 +135,28 @@ fn cut(text: &str, max: usize) -> &str {
 }
 
 impl State {
+    fn with<R>(&mut self, use_log: impl FnOnce(&mut Log) -> R) -> R {
+        match self {
+            Self::Own(log) => use_log(log),
+            Self::Shared(log) => use_log(&mut log.lock()),
+        }
+    }
+
+    /// The log, for other writers of the same call.
+    pub(super) fn share(&mut self) -> Arc<Mutex<Log>> {
+        let shared = match self {
+            Self::Shared(log) => log.clone(),
+            Self::Own(log) => {
+                let Log { limit_bytes, left_bytes, .. } = *log;
+                Arc::new(Mutex::new(Log { plugin: log.plugin.take(), limit_bytes, left_bytes }))
+            }
+        };
+        *self = Self::Shared(shared.clone());
+        shared
+    }
+}
+
+impl Log {
     fn new(plugin: Option<Name>, limit_bytes: usize) -> Self {
         Self { plugin, limit_bytes, left_bytes: Some(limit_bytes) }
     }
@@ -156,6 +188,15 @@ impl State {
         }
     }
 
+    /// Log one line that the plugin wrote to a stream.
+    pub(super) fn line(&mut self, level: Level, text: &str) {
+        let message = cut(text, MESSAGE_BYTES_MAX);
+        if self.is_open() && self.take(escaped_len(message)) {
+            let fields = PluginFields::default();
+            self.emit(level, &Line { message, fields: &fields, dropped: 0 });
+        }
+    }
+
     fn is_open(&self) -> bool {
         self.left_bytes.is_some()
     }
@@ -183,9 +224,9 @@ mod tests {
 
     #[test]
     fn empty_lines_cost_something_and_a_budget_that_is_gone_stays_gone() {
-        let mut budget = State::new(None, 10 * LINE_BYTES);
+        let mut budget = Log::new(None, 10 * LINE_BYTES);
         assert_eq!((0..1000).filter(|_| budget.take(0)).count(), 10);
-        let mut budget = State::new(None, 1000);
+        let mut budget = Log::new(None, 1000);
         assert!(!budget.take(900));
         assert!(!budget.is_open() && !budget.take(0));
     }

@@ -1,7 +1,6 @@
 //! `types`: the context and the request of a call, blobs (the bytes of a request), and the records
 //! that the worlds' exports use.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -9,7 +8,7 @@ use wasmtime::component::{HasSelf, Linker, Resource};
 
 use crate::call::{CallState, window};
 use crate::grant::Grant;
-use crate::request::{Context, Part, Request};
+use crate::request::{Part, Request, SharedContext};
 
 mod bindings {
     wasmtime::component::bindgen!({
@@ -25,7 +24,7 @@ mod bindings {
         },
         with: {
             "gristmill:plugin/types.blob": bytes::Bytes,
-            "gristmill:plugin/types.context": std::sync::Arc<crate::request::Context>,
+            "gristmill:plugin/types.context": crate::request::SharedContext,
             "gristmill:plugin/types.request": crate::request::Request,
         },
     });
@@ -76,34 +75,34 @@ impl<S: Send> wit::HostBlob for CallState<S> {
 }
 
 impl<S: Send> wit::HostContext for CallState<S> {
-    fn tenant(&mut self, context: Resource<Arc<Context>>) -> wasmtime::Result<String> {
+    fn tenant(&mut self, context: Resource<SharedContext>) -> wasmtime::Result<String> {
         Ok(self.table.get(&context)?.tenant.to_string())
     }
 
-    fn pipeline(&mut self, context: Resource<Arc<Context>>) -> wasmtime::Result<String> {
+    fn pipeline(&mut self, context: Resource<SharedContext>) -> wasmtime::Result<String> {
         Ok(self.table.get(&context)?.pipeline.to_string())
     }
 
-    fn model(&mut self, context: Resource<Arc<Context>>) -> wasmtime::Result<String> {
+    fn model(&mut self, context: Resource<SharedContext>) -> wasmtime::Result<String> {
         Ok(self.table.get(&context)?.model.to_string())
     }
 
-    fn request_id(&mut self, context: Resource<Arc<Context>>) -> wasmtime::Result<String> {
+    fn request_id(&mut self, context: Resource<SharedContext>) -> wasmtime::Result<String> {
         Ok(self.table.get(&context)?.request_id.to_string())
     }
 
-    async fn settings(&mut self, context: Resource<Arc<Context>>) -> wasmtime::Result<String> {
+    async fn settings(&mut self, context: Resource<SharedContext>) -> wasmtime::Result<String> {
         let settings = self.table.get(&context)?.settings.clone();
         self.before_copying(settings.len()).await?;
         Ok(settings.to_string())
     }
 
-    fn time_left(&mut self, context: Resource<Arc<Context>>) -> wasmtime::Result<u64> {
+    fn time_left(&mut self, context: Resource<SharedContext>) -> wasmtime::Result<u64> {
         let deadline = self.table.get(&context)?.deadline.instant();
         Ok(deadline.saturating_duration_since(Instant::now()).as_millis() as u64)
     }
 
-    fn drop(&mut self, context: Resource<Arc<Context>>) -> wasmtime::Result<()> {
+    fn drop(&mut self, context: Resource<SharedContext>) -> wasmtime::Result<()> {
         self.table.delete(context)?;
         Ok(())
     }

@@ -87,19 +87,29 @@ fn exports_give_a_component_its_roles() {
 #[test]
 fn only_interfaces_of_the_host_can_be_imported() {
     let exports = &["preprocess"][..];
-    let checked = Made { imports: INTERFACES, exports, ..Made::default() }.checked().unwrap();
-    assert_eq!(checked.imports, INTERFACES);
-    let imports = &["gristmill:plugin/log@0.1.0", "acme:store/keys@1.0.0"];
+    let imports: Vec<_> = interfaces().filter(|name| !name.ends_with("@0.1.0")).collect();
+    let full = |name: &&str| match name.strip_prefix("wasi:") {
+        Some(rest) => format!("wasi:{rest}.3"),
+        None => (*name).to_owned(),
+    };
+    let full: Vec<String> = imports.iter().map(full).collect();
+    let imports: Vec<&str> = full.iter().map(String::as_str).collect();
+    let checked = Made { imports: &imports, exports, ..Made::default() }.checked().unwrap();
+    assert_eq!(checked.imports, full);
+    let imports = &["gristmill:plugin/log@0.2.0", "acme:store/keys@1.0.0"];
     match (Made { imports, exports, ..Made::default() }).checked().unwrap_err() {
         ComponentError::UnknownImports { unknown, known } => {
             assert_eq!(unknown, ["acme:store/keys@1.0.0"]);
-            assert_eq!(known, INTERFACES);
+            assert!(known.iter().map(String::as_str).eq(interfaces()));
         }
         error => panic!("{error}"),
     }
-    let imports = &["wasi:cli/environment@0.2.0", "acme:store/keys@1.0.0"];
+    let imports = &["wasi:keyvalue/store@0.2.0", "acme:store/keys@1.0.0"];
     let error = (Made { imports, exports, ..Made::default() }).checked().unwrap_err();
-    assert!(matches!(error, ComponentError::NeedsWasi(_)), "{error}");
+    assert!(matches!(error, ComponentError::RefusedWasi(_)), "{error}");
+    let imports = &["gristmill:plugin/log@0.1.0", "gristmill:plugin/types@0.2.0"];
+    let error = (Made { imports, exports, ..Made::default() }).checked().unwrap_err();
+    assert!(matches!(error, ComponentError::TwoContracts), "{error}");
 }
 
 #[test]

@@ -1,0 +1,174 @@
+//! WASI 0.2, by `wasmtime-wasi`, as far as a plugin may have it.
+//!
+//! | interfaces | what a plugin gets |
+//! |---|---|
+//! | clocks, io, poll | all; waiting ends at the request's deadline |
+//! | random | random bytes of the operating system |
+//! | cli | no arguments, no environment, an empty standard input, no terminal |
+//! | stdout, stderr | each line is a line of the log |
+//! | exit | ends the call |
+//! | filesystem | nothing is opened, so nothing can be opened |
+//! | sockets | they link; every creation is refused |
+//!
+//! What a call needs is made at its first use, so that other plugins pay nothing. Functions of which
+//! `wasmtime-wasi` does not bound the work are replaced here.
+
+mod output;
+
+use wasmtime::StoreContextMut;
+use wasmtime::component::{Linker, Resource, ResourceTable, WasmList};
+use wasmtime_wasi::p2::DynPollable;
+use wasmtime_wasi::p2::bindings::io::poll::{Host as _, HostPollable as _};
+use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
+
+use self::output::Output;
+use super::log::{self, Level};
+use crate::call::CallState;
+use crate::error::CallLimit;
+use crate::grant::Grant;
+use crate::limiter::Limited;
+
+/// The interfaces that it links.
+pub(crate) const INTERFACES: &[&str] = &[
+    "wasi:cli/environment@0.2",
+    "wasi:cli/exit@0.2",
+    "wasi:cli/stdin@0.2",
+    "wasi:cli/stdout@0.2",
+    "wasi:cli/stderr@0.2",
+    "wasi:cli/terminal-input@0.2",
+    "wasi:cli/terminal-output@0.2",
+    "wasi:cli/terminal-stdin@0.2",
+    "wasi:cli/terminal-stdout@0.2",
+    "wasi:cli/terminal-stderr@0.2",
+    "wasi:clocks/monotonic-clock@0.2",
+    "wasi:clocks/wall-clock@0.2",
+    "wasi:filesystem/preopens@0.2",
+    "wasi:filesystem/types@0.2",
+    "wasi:io/error@0.2",
+    "wasi:io/poll@0.2",
+    "wasi:io/streams@0.2",
+    "wasi:random/insecure@0.2",
+    "wasi:random/insecure-seed@0.2",
+    "wasi:random/random@0.2",
+    "wasi:sockets/instance-network@0.2",
+    "wasi:sockets/ip-name-lookup@0.2",
+    "wasi:sockets/network@0.2",
+    "wasi:sockets/tcp@0.2",
+    "wasi:sockets/tcp-create-socket@0.2",
+    "wasi:sockets/udp@0.2",
+    "wasi:sockets/udp-create-socket@0.2",
+];
+
+const POLL: &str = "wasi:io/poll@0.2.0";
+const RANDOM: [(&str, &str); 2] = [
+    ("wasi:random/random@0.2.0", "get-random-bytes"),
+    ("wasi:random/insecure@0.2.0", "get-insecure-random-bytes"),
+];
+
+/// The most events that a call waits for at a time.
+const POLLED_MAX: usize = 1024;
+
+/// Random bytes that are made between two questions whether to go on.
+const RANDOM_BYTES_PER_PART: usize = 64 << 10;
+
+/// What a call uses of WASI; made at its first use.
+pub(crate) struct State(Option<Box<WasiCtx>>);
+
+pub(crate) fn grant(_: &Grant<'_>) -> State {
+    State(None)
+}
+
+impl<S: AsMut<State> + AsMut<log::State> + Send> WasiView for CallState<S> {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        let log = &mut self.states;
+        let is_new = AsMut::<State>::as_mut(log).0.is_none();
+        if is_new {
+            let lines = AsMut::<log::State>::as_mut(log).share();
+            let mut builder = WasiCtxBuilder::new();
+            builder
+                .stdout(Output::new(Level::Info, lines.clone()))
+                .stderr(Output::new(Level::Warn, lines))
+                .allow_tcp(false)
+                .allow_udp(false)
+                .allow_ip_name_lookup(false);
+            AsMut::<State>::as_mut(log).0 = Some(Box::new(builder.build()));
+        }
+        let state: &mut State = self.states.as_mut();
+        let ctx = state.0.get_or_insert_with(|| Box::new(WasiCtxBuilder::new().build()));
+        WasiCtxView { ctx, table: &mut self.table }
+    }
+}
+
+pub(crate) fn link<S>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()>
+where
+    S: AsMut<State> + AsMut<log::State> + Send + 'static,
+{
+    wasmtime_wasi::p2::add_to_linker_async(linker)?;
+    linker.allow_shadowing(true);
+    link_poll(linker)?;
+    for (interface, function) in RANDOM {
+        linker.instance(interface)?.func_wrap_async(
+            function,
+            |mut store: StoreContextMut<'_, CallState<S>>, (len,): (u64,)| {
+                Box::new(async move { Ok((store.data_mut().random_bytes(len).await?,)) })
+            },
+        )?;
+    }
+    linker.allow_shadowing(false);
+    Ok(())
+}
+
+/// Link the functions that wait. Only so many calls of one owner wait at a time, because a call that
+/// waits keeps its instance.
+fn link_poll<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {
+    type Polled = (WasmList<Resource<DynPollable>>,);
+    let mut poll = linker.instance(POLL)?;
+    poll.func_wrap_async(
+        "poll",
+        |mut store: StoreContextMut<'_, CallState<S>>, (pollables,): Polled| {
+            Box::new(async move {
+                if pollables.len() > POLLED_MAX {
+                    let events = pollables.len();
+                    return Err(Limited::Call(CallLimit::Polled { limit: POLLED_MAX, events }).into());
+                }
+                let pollables = (0..pollables.len()).filter_map(|at| pollables.get(&mut store, at));
+                let pollables = pollables.collect::<wasmtime::Result<Vec<_>>>()?;
+                let state = store.data_mut();
+                state.meter.take_turns().await?;
+                let _place = state.waiting_place()?;
+                Ok((state.table.poll(pollables).await?,))
+            })
+        },
+    )?;
+    poll.func_wrap_async(
+        "[method]pollable.block",
+        |mut store: StoreContextMut<'_, CallState<S>>, (pollable,): (Resource<DynPollable>,)| {
+            Box::new(async move {
+                let state = store.data_mut();
+                state.meter.take_turns().await?;
+                let _place = state.waiting_place()?;
+                let table: &mut ResourceTable = &mut state.table;
+                table.block(pollable).await
+            })
+        },
+    )
+}
+
+impl<S> CallState<S> {
+    fn waiting_place(&self) -> Result<tokio::sync::OwnedSemaphorePermit, Limited> {
+        let limit = self.waiting_places_max;
+        let place = self.waiting_places.clone().try_acquire_owned();
+        place.map_err(|_| Limited::Call(CallLimit::Waiting(limit)))
+    }
+
+    async fn random_bytes(&mut self, len: u64) -> wasmtime::Result<Vec<u8>> {
+        let len = usize::try_from(len).unwrap_or(usize::MAX);
+        self.before_copying(len).await?;
+        let mut bytes = vec![0; len];
+        for part in bytes.chunks_mut(RANDOM_BYTES_PER_PART) {
+            getrandom::fill(part)?;
+            self.may_go_on()?;
+        }
+        Ok(bytes)
+    }
+}
