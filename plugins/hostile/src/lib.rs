@@ -13,7 +13,7 @@ mod memory;
 mod pictures;
 mod tensors;
 
-use gristmill_plugin::{Failure, Outputs, Prepared, Processor, Request, Response, Tensor};
+use gristmill_plugin::{Context, Failure, Outputs, Prepared, Processor, Request, Response, Tensor};
 
 /// A deed of `preprocess`. If the host does not stop it, it returns harmless inputs.
 type Deed = fn(&Request) -> Result<Prepared, Failure>;
@@ -31,17 +31,12 @@ const DEEDS: [&[(&str, Deed)]; 7] = [
 struct Hostile;
 
 impl Processor for Hostile {
-    fn preprocess(request: Request) -> Result<Prepared, Failure> {
+    fn preprocess(_context: &Context, request: &Request) -> Result<Prepared, Failure> {
         // Requests of the Open Inference Protocol have no query. There the body may name the deed.
-        let body = match request.query_value("do") {
-            Some(_) => Vec::new(),
-            None => request.body_bytes(),
-        };
-        let told = body.strip_prefix(b"do=").and_then(|name| std::str::from_utf8(name).ok());
-        let name = request.query_value("do").or(told).unwrap_or_default();
+        let name = request.query_value("do").or_else(|| told(request)).unwrap_or_default();
         let deed = DEEDS.into_iter().flatten().find(|(own, _)| *own == name);
         let mut prepared = match deed {
-            Some((_, deed)) => deed(&request)?,
+            Some((_, deed)) => deed(request)?,
             None if name.is_empty() || answers::find(name.as_bytes()).is_some() => harmless()?,
             None => return Err(Failure::invalid_input(format!("there is no deed {name:?}"))),
         };
@@ -52,7 +47,11 @@ impl Processor for Hostile {
         Ok(prepared)
     }
 
-    fn postprocess(_outputs: Outputs, state: Vec<u8>) -> Result<Response, Failure> {
+    fn postprocess(
+        _context: &Context,
+        _outputs: Outputs,
+        state: Vec<u8>,
+    ) -> Result<Response, Failure> {
         if let Some(pixels) = state.strip_prefix(pictures::PIXELS) {
             return Ok(Response::new("application/octet-stream", pixels));
         }
@@ -61,6 +60,11 @@ impl Processor for Hostile {
             None => Ok(Response::new("text/plain", "harmless")),
         }
     }
+}
+
+/// The deed that the body names, as `do=..`.
+fn told(request: &Request) -> Option<String> {
+    request.text().ok()?.strip_prefix("do=").map(str::to_owned)
 }
 
 /// Inputs that the model takes.

@@ -10,7 +10,7 @@ use crate::{Deed, harmless};
 pub(crate) const DEEDS: &[(&str, Deed)] = &[
     ("bomb", bomb),
     ("pixels", |request| pixels(decoded(request)?)),
-    ("pixels-lenient", |request| pixels(Pixels::decode_leniently(&request.body, image::RGB)?)),
+    ("pixels-lenient", |request| pixels(Pixels::decode_leniently(&request.body(), image::RGB)?)),
     ("thumbnail", thumbnail),
     ("pixels-data", pixels_data),
     ("resize-chain", |request| resize_chain(request, 12_000_000)),
@@ -23,7 +23,7 @@ pub(crate) const DEEDS: &[(&str, Deed)] = &[
 pub(crate) const PIXELS: &[u8] = b"pixels:";
 
 fn decoded(request: &Request) -> Result<Pixels, Failure> {
-    Ok(Pixels::decode(&request.body, image::RGB)?)
+    Ok(Pixels::decode(&request.body(), image::RGB)?)
 }
 
 fn bomb(request: &Request) -> Result<Prepared, Failure> {

@@ -126,6 +126,6 @@ fn tensor_data() -> Result<Prepared, Failure> {
 /// Copies the request's body into the guest again and again.
 fn read_body(request: &Request) -> Result<Prepared, Failure> {
     loop {
-        black_box(request.body.bytes());
+        black_box(request.body_bytes());
     }
 }

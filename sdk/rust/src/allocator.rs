@@ -4,7 +4,8 @@
 //! shoot-down. A fresh instance is cheap if its memory does not grow during a call. Everything is
 //! aligned to 16, so that a `list<u8>` from the host can be viewed as numbers in place.
 
-#![cfg(all(feature = "allocator", target_arch = "wasm32"))]
+// Under WASI the C library has an allocator of its own, which expects no other one beside it.
+#![cfg(all(feature = "allocator", target_arch = "wasm32", target_os = "unknown"))]
 
 use core::alloc::{GlobalAlloc, Layout};
 

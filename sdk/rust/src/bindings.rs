@@ -1,4 +1,6 @@
 //! Bindings generated from `wit/`: the imports once, and a module for each world's exports.
+//!
+//! On other targets than WebAssembly, `reference.rs` has the same items.
 #![allow(missing_docs, clippy::all)]
 
 wit_bindgen::generate!({
@@ -6,6 +8,8 @@ wit_bindgen::generate!({
     world: "imports",
     generate_all,
     pub_export_macro: true,
+    additional_derives: [PartialEq],
+    additional_derives_ignore: ["part", "named-tensor", "prepared", "letterboxed"],
 });
 
 pub use gristmill::plugin::{image, log, prepare, tensors, types};
@@ -22,11 +26,11 @@ pub mod worlds {
                     pub_export_macro: true,
                     export_macro_name: $macro,
                     with: {
-                        "gristmill:plugin/types@0.1.0": crate::bindings::types,
-                        "gristmill:plugin/tensors@0.1.0": crate::bindings::tensors,
-                        "gristmill:plugin/image@0.1.0": crate::bindings::image,
-                        "gristmill:plugin/log@0.1.0": crate::bindings::log,
-                        "gristmill:plugin/prepare@0.1.0": crate::bindings::prepare,
+                        "gristmill:plugin/types@0.2.0": crate::bindings::types,
+                        "gristmill:plugin/tensors@0.2.0": crate::bindings::tensors,
+                        "gristmill:plugin/image@0.2.0": crate::bindings::image,
+                        "gristmill:plugin/log@0.2.0": crate::bindings::log,
+                        "gristmill:plugin/prepare@0.2.0": crate::bindings::prepare,
                     },
                 });
             }
@@ -36,33 +40,53 @@ pub mod worlds {
     world!(preprocessor, "preprocessor", "export_preprocessor_world");
     world!(postprocessor, "postprocessor", "export_postprocessor_world");
     world!(processor, "processor", "export_processor_world");
+    world!(initializer, "initializer", "export_initializer_world");
 
-    use crate::panic::log_panics;
-    use crate::{Failure, NamedTensor, Outputs, Prepared, Request, Response};
+    use crate::{Context, Failure, NamedTensor, Outputs, Prepared, Request, Response};
+
+    /// What each exported function does before the plugin's own code.
+    fn begin() {
+        crate::panic::log_panics();
+    }
 
     impl<T: crate::Preprocessor> preprocessor::Guest for T {
-        fn preprocess(request: Request) -> Result<Prepared, Failure> {
-            log_panics();
-            T::preprocess(request)
+        fn preprocess(context: &Context, request: &Request) -> Result<Prepared, Failure> {
+            begin();
+            T::preprocess(context, request)
         }
     }
 
     impl<T: crate::Postprocessor> postprocessor::Guest for T {
-        fn postprocess(outputs: Vec<NamedTensor>, state: Vec<u8>) -> Result<Response, Failure> {
-            log_panics();
-            T::postprocess(Outputs::new(outputs), state)
+        fn postprocess(
+            context: &Context,
+            outputs: Vec<NamedTensor>,
+            state: Vec<u8>,
+        ) -> Result<Response, Failure> {
+            begin();
+            T::postprocess(context, Outputs::new(outputs), state)
         }
     }
 
     impl<T: crate::Processor> processor::Guest for T {
-        fn preprocess(request: Request) -> Result<Prepared, Failure> {
-            log_panics();
-            T::preprocess(request)
+        fn preprocess(context: &Context, request: &Request) -> Result<Prepared, Failure> {
+            begin();
+            T::preprocess(context, request)
         }
 
-        fn postprocess(outputs: Vec<NamedTensor>, state: Vec<u8>) -> Result<Response, Failure> {
-            log_panics();
-            T::postprocess(Outputs::new(outputs), state)
+        fn postprocess(
+            context: &Context,
+            outputs: Vec<NamedTensor>,
+            state: Vec<u8>,
+        ) -> Result<Response, Failure> {
+            begin();
+            T::postprocess(context, Outputs::new(outputs), state)
+        }
+    }
+
+    impl<T: crate::Init> initializer::Guest for T {
+        fn init() -> Result<(), String> {
+            begin();
+            T::init()
         }
     }
 }

@@ -1,4 +1,13 @@
-//! Making failures: from texts, and from the errors of JSON, tensors and pictures.
+//! Making failures: from texts, and with `?` from the errors of Rust's standard library, JSON,
+//! tensors and pictures.
+
+use std::array::TryFromSliceError;
+use std::char::ParseCharError;
+use std::error::Error;
+use std::num::{ParseFloatError, ParseIntError, TryFromIntError};
+use std::str::{ParseBoolError, Utf8Error};
+use std::string::FromUtf8Error;
+use std::{fmt, io};
 
 use crate::bindings::image::ImageError;
 use crate::{Failure, TensorError};
@@ -25,11 +34,45 @@ impl Failure {
     }
 }
 
-/// JSON that does not fit the type is the client's fault.
-impl From<serde_json::Error> for Failure {
-    fn from(error: serde_json::Error) -> Self {
-        Self::InvalidInput(format!("invalid JSON: {error}"))
-    }
+/// The client's fault, with the words before the error's own text.
+macro_rules! invalid_input {
+    ($($error:ty: $words:literal,)*) => {$(
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Self::InvalidInput(format!("{}: {error}", $words))
+            }
+        }
+    )*};
+}
+
+/// The plugin's own fault.
+macro_rules! internal {
+    ($($error:ty,)*) => {$(
+        impl From<$error> for Failure {
+            fn from(error: $error) -> Self {
+                Self::Internal(error.to_string())
+            }
+        }
+    )*};
+}
+
+invalid_input! {
+    serde_json::Error: "invalid JSON",
+    ParseIntError: "invalid integer",
+    ParseFloatError: "invalid number",
+    ParseBoolError: "invalid boolean",
+    ParseCharError: "invalid character",
+    Utf8Error: "invalid text",
+    FromUtf8Error: "invalid text",
+}
+
+internal! {
+    TryFromIntError,
+    TryFromSliceError,
+    fmt::Error,
+    io::Error,
+    Box<dyn Error>,
+    Box<dyn Error + Send + Sync>,
 }
 
 /// A tensor that cannot be made is the plugin's fault.
@@ -40,7 +83,9 @@ impl From<TensorError> for Failure {
                 "tensor data is {} bytes long, but dtype and shape need {}",
                 lengths.actual, lengths.expected
             ),
-            TensorError::TooLarge(text) | TensorError::InvalidElement(text) => text,
+            TensorError::TooLarge(text)
+            | TensorError::InvalidElement(text)
+            | TensorError::InvalidArgument(text) => text,
         })
     }
 }

@@ -3,7 +3,7 @@
 //! ```no_run
 //! # use gristmill_plugin::{image::{self, Pixels}, Failure, Request, Tensor};
 //! # fn example(request: &Request) -> Result<Tensor, Failure> {
-//! let photo = Pixels::decode(&request.body, image::RGB)?;
+//! let photo = Pixels::decode(&request.body(), image::RGB)?;
 //! let small = photo.resize(224, 224, image::Filter::Bilinear)?;
 //! Ok(small.to_tensor(&image::nchw(image::Color::Rgb))?)
 //! # }
@@ -11,7 +11,8 @@
 
 use crate::Dtype;
 pub use crate::bindings::image::{
-    Color, DecodeOptions, Filter, ImageError, Layout, Pixels, TensorOptions,
+    Border, Color, DecodeOptions, Filter, ImageError, Layout, Letterboxed, Pixels, Placement,
+    TensorOptions,
 };
 
 /// Decode to three channels, upright.

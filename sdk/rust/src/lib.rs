@@ -9,13 +9,13 @@
 //! struct Doubler;
 //!
 //! impl Processor for Doubler {
-//!     fn preprocess(request: Request) -> Result<Prepared, Failure> {
+//!     fn preprocess(_context: &Context, request: &Request) -> Result<Prepared, Failure> {
 //!         let values: Vec<f32> = request.json()?;
 //!         let input = Tensor::from_slice(&[values.len(), 1], &values)?;
 //!         Ok(Prepared::new().input("input", input))
 //!     }
 //!
-//!     fn postprocess(outputs: Outputs, _state: Vec<u8>) -> Result<Response, Failure> {
+//!     fn postprocess(context: &Context, outputs: Outputs, _state: Vec<u8>) -> Result<Response, Failure> {
 //!         let scores = outputs.view::<f32>("output", &[None, Some(1)])?;
 //!         Response::json(scores.as_slice())
 //!     }
@@ -48,13 +48,13 @@
 //!     threshold: f32,
 //! }
 //!
-//! fn preprocess(request: Request) -> Result<Prepared, Failure> {
+//! fn preprocess(context: &Context, request: &Request) -> Result<Prepared, Failure> {
 //!     let settings: Settings = request.settings_as()?;
 //!     let input = Tensor::from_slice(&[1, 1], &request.json::<[f32; 1]>()?)?;
 //!     Ok(Prepared::new().input("input", input).state(serde_json::to_vec(&settings)?))
 //! }
 //!
-//! fn postprocess(outputs: Outputs, state: Vec<u8>) -> Result<Response, Failure> {
+//! fn postprocess(context: &Context, outputs: Outputs, state: Vec<u8>) -> Result<Response, Failure> {
 //!     let settings: Settings = serde_json::from_slice(&state)?;
 //!     let scores = outputs.view::<f32>("output", &[None, Some(1)])?;
 //!     Response::json(&scores.as_slice().iter().any(|score| *score > settings.threshold))
@@ -81,13 +81,14 @@ mod failure;
 pub mod image;
 pub mod log;
 mod panic;
+mod prepared;
 mod request;
 mod response;
 mod tensor;
 
 pub use bindings::prepare::Prepared;
 pub use bindings::tensors::{Dtype, NamedTensor, Scored, Tensor, TensorError};
-pub use bindings::types::{Blob, Failure, Field, Part, Request, Response};
+pub use bindings::types::{Blob, Context, Failure, Field, Part, Request, Response};
 #[doc(hidden)]
 pub use bindings::worlds;
 pub use tensor::{Element, Outputs, View};
@@ -96,23 +97,36 @@ pub use tensor::{Element, Outputs, View};
 pub trait Preprocessor {
     /// Returns one tensor for each of the model's inputs, and the state for the postprocessor of
     /// the same request. Dimension 0 of a tensor is rows.
-    fn preprocess(request: Request) -> Result<Prepared, Failure>;
+    fn preprocess(context: &Context, request: &Request) -> Result<Prepared, Failure>;
 }
 
 /// A plugin that turns a model's outputs into a response. Export it with [`export_postprocessor!`].
 pub trait Postprocessor {
     /// Returns the response. `outputs` has this request's rows of every output, and `state` comes
     /// from the preprocessor.
-    fn postprocess(outputs: Outputs, state: Vec<u8>) -> Result<Response, Failure>;
+    fn postprocess(context: &Context, outputs: Outputs, state: Vec<u8>) -> Result<Response, Failure>;
 }
 
 /// Both in one plugin. Export it with [`export_processor!`].
 pub trait Processor {
     /// As in [`Preprocessor`].
-    fn preprocess(request: Request) -> Result<Prepared, Failure>;
+    fn preprocess(context: &Context, request: &Request) -> Result<Prepared, Failure>;
 
     /// As in [`Postprocessor`]. Runs in another instance than `preprocess` did.
-    fn postprocess(outputs: Outputs, state: Vec<u8>) -> Result<Response, Failure>;
+    fn postprocess(context: &Context, outputs: Outputs, state: Vec<u8>) -> Result<Response, Failure>;
+}
+
+/// Work that is done once, when the plugin is uploaded: a vocabulary that is parsed into a static,
+/// for example. Export it with the argument `init` of the export macros:
+/// `export_processor!(Tagger, init)`.
+pub trait Init {
+    /// Every instance begins with the memory that this call leaves.
+    ///
+    /// It can only write to the log: there is no clock, no random number, no tensor and no picture.
+    ///
+    /// # Errors
+    /// A text with which the upload is refused.
+    fn init() -> Result<(), String>;
 }
 
 /// Export a type that implements [`Preprocessor`].
@@ -123,7 +137,7 @@ pub trait Processor {
 /// struct Pre;
 ///
 /// impl Preprocessor for Pre {
-///     fn preprocess(request: Request) -> Result<Prepared, Failure> {
+///     fn preprocess(_context: &Context, request: &Request) -> Result<Prepared, Failure> {
 ///         let values: Vec<f32> = request.json()?;
 ///         Ok(Prepared::new().input("input", Tensor::from_slice(&[1, values.len()], &values)?))
 ///     }
@@ -139,6 +153,12 @@ macro_rules! export_preprocessor {
             $plugin with_types_in $crate::worlds::preprocessor
         );
     };
+    ($plugin:ident, init) => {
+        $crate::export_preprocessor!($plugin);
+        $crate::worlds::initializer::export_initializer_world!(
+            $plugin with_types_in $crate::worlds::initializer
+        );
+    };
 }
 
 /// Export a type that implements [`Postprocessor`].
@@ -149,7 +169,7 @@ macro_rules! export_preprocessor {
 /// struct Post;
 ///
 /// impl Postprocessor for Post {
-///     fn postprocess(outputs: Outputs, _state: Vec<u8>) -> Result<Response, Failure> {
+///     fn postprocess(context: &Context, outputs: Outputs, _state: Vec<u8>) -> Result<Response, Failure> {
 ///         Response::json(outputs.view::<f32>("output", &[None, Some(1)])?.as_slice())
 ///     }
 /// }
@@ -164,6 +184,12 @@ macro_rules! export_postprocessor {
             $plugin with_types_in $crate::worlds::postprocessor
         );
     };
+    ($plugin:ident, init) => {
+        $crate::export_postprocessor!($plugin);
+        $crate::worlds::initializer::export_initializer_world!(
+            $plugin with_types_in $crate::worlds::initializer
+        );
+    };
 }
 
 /// Export a type that implements [`Processor`].
@@ -172,6 +198,12 @@ macro_rules! export_processor {
     ($plugin:ident) => {
         $crate::worlds::processor::export_processor_world!(
             $plugin with_types_in $crate::worlds::processor
+        );
+    };
+    ($plugin:ident, init) => {
+        $crate::export_processor!($plugin);
+        $crate::worlds::initializer::export_initializer_world!(
+            $plugin with_types_in $crate::worlds::initializer
         );
     };
 }

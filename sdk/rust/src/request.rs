@@ -1,13 +1,22 @@
-//! Reading a request, and making the model's inputs.
+//! Reading a request and the context of a call.
 
 use serde::de::DeserializeOwned;
 
-use crate::{Blob, Failure, NamedTensor, Prepared, Request, Tensor};
+use crate::{Blob, Context, Failure, Field, Request};
 
 impl Request {
-    /// The body, copied into the plugin.
+    /// The body, copied into the plugin. For a multipart request it is empty: see
+    /// [`parts`](Self::parts).
     pub fn body_bytes(&self) -> Vec<u8> {
-        self.body.bytes()
+        self.body().bytes()
+    }
+
+    /// The body as text, copied into the plugin.
+    ///
+    /// # Errors
+    /// [`Failure::InvalidInput`] if the body is not UTF-8: the client's fault. It says where.
+    pub fn text(&self) -> Result<String, Failure> {
+        Ok(String::from_utf8(self.body_bytes())?)
     }
 
     /// The body as JSON.
@@ -18,23 +27,31 @@ impl Request {
         Ok(serde_json::from_slice(&self.body_bytes())?)
     }
 
+    /// The value of the first header of this name, which must be in lower case. Each call copies
+    /// all headers from the host; to look at many, call [`headers`](Self::headers) once.
+    pub fn header(&self, name: &str) -> Option<String> {
+        first(self.headers(), name)
+    }
+
+    /// The value of the first query parameter of this name. Each call copies all parameters from
+    /// the host; to look at many, call [`query`](Self::query) once.
+    pub fn query_value(&self, name: &str) -> Option<String> {
+        first(self.query(), name)
+    }
+}
+
+fn first(fields: Vec<Field>, name: &str) -> Option<String> {
+    fields.into_iter().find(|field| field.name == name).map(|field| field.value)
+}
+
+impl Context {
     /// The pipeline's settings as `T`.
     ///
     /// # Errors
     /// [`Failure::Internal`] if the settings do not fit `T`: the fault of the configuration.
     pub fn settings_as<T: DeserializeOwned>(&self) -> Result<T, Failure> {
         let fault = |error| Failure::Internal(format!("the pipeline's settings: {error}"));
-        serde_json::from_str(&self.settings).map_err(fault)
-    }
-
-    /// The value of the first header of this name, which must be in lower case.
-    pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|field| field.name == name).map(|field| field.value.as_str())
-    }
-
-    /// The value of the first query parameter of this name.
-    pub fn query_value(&self, name: &str) -> Option<&str> {
-        self.query.iter().find(|field| field.name == name).map(|field| field.value.as_str())
+        serde_json::from_str(&self.settings()).map_err(fault)
     }
 }
 
@@ -42,25 +59,5 @@ impl Blob {
     /// All bytes, copied into the plugin.
     pub fn bytes(&self) -> Vec<u8> {
         self.read(0, u64::MAX)
-    }
-}
-
-impl Prepared {
-    /// No inputs and no state yet.
-    #[allow(clippy::new_without_default)]
-    pub fn new() -> Self {
-        Self { inputs: Vec::new(), state: Vec::new() }
-    }
-
-    /// With `tensor` as the model's input `name`.
-    pub fn input(mut self, name: &str, tensor: Tensor) -> Self {
-        self.inputs.push(NamedTensor { name: name.into(), tensor });
-        self
-    }
-
-    /// With `state` for the postprocessor.
-    pub fn state(mut self, state: Vec<u8>) -> Self {
-        self.state = state;
-        self
     }
 }

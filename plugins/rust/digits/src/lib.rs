@@ -3,7 +3,7 @@
 //! The model takes 28x28 values from 0 to 1, with bright ink on black (models/digits/README.md).
 
 use gristmill_plugin::image::{self, Filter, Pixels};
-use gristmill_plugin::{Failure, Outputs, Prepared, Processor, Request, Response, Tensor};
+use gristmill_plugin::{Context, Failure, Outputs, Prepared, Processor, Request, Response, Tensor};
 use serde::Serialize;
 
 const SIZE: u32 = 28;
@@ -25,19 +25,23 @@ struct Candidate {
 }
 
 impl Processor for Digits {
-    fn preprocess(request: Request) -> Result<Prepared, Failure> {
-        let photo = match request.parts.first() {
-            Some(part) => &part.body,
-            None => &request.body,
+    fn preprocess(_context: &Context, request: &Request) -> Result<Prepared, Failure> {
+        let photo = match request.parts().into_iter().next() {
+            Some(part) => part.body,
+            None => request.body(),
         };
-        let photo = Pixels::decode(photo, image::GRAY)?;
+        let photo = Pixels::decode(&photo, image::GRAY)?;
         let small = photo.resize(SIZE, SIZE, Filter::Bilinear)?;
         let ink = to_ink(&small.data());
         let shape = [1, 1, SIZE as usize, SIZE as usize];
         Ok(Prepared::new().input("input", Tensor::from_slice(&shape, &ink)?))
     }
 
-    fn postprocess(outputs: Outputs, _state: Vec<u8>) -> Result<Response, Failure> {
+    fn postprocess(
+        _context: &Context,
+        outputs: Outputs,
+        _state: Vec<u8>,
+    ) -> Result<Response, Failure> {
         let logits = outputs.view::<f32>("output", &[Some(1), Some(DIGITS)])?;
         let mut candidates: Vec<_> = softmax(logits.as_slice())
             .into_iter()

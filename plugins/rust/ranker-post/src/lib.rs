@@ -1,6 +1,6 @@
 //! Scores in, the items ordered by score out, the best first.
 
-use gristmill_plugin::{Failure, Outputs, Postprocessor, Response};
+use gristmill_plugin::{Context, Failure, Outputs, Postprocessor, Response};
 use serde::Serialize;
 
 struct RankerPost;
@@ -17,7 +17,11 @@ struct Scored {
 }
 
 impl Postprocessor for RankerPost {
-    fn postprocess(outputs: Outputs, state: Vec<u8>) -> Result<Response, Failure> {
+    fn postprocess(
+        _context: &Context,
+        outputs: Outputs,
+        state: Vec<u8>,
+    ) -> Result<Response, Failure> {
         let fault = |error| Failure::internal(format!("the state of ranker-pre: {error}"));
         let ids: Vec<String> = serde_json::from_slice(&state).map_err(fault)?;
         let scores = outputs.view::<f32>("output", &[Some(ids.len()), Some(1)])?;

@@ -1,7 +1,7 @@
 //! `{"items":[{"id":..,"features":[32 numbers]}..]}` in, a tensor [items, 32] out. The state for
 //! `ranker-post` has the ids.
 
-use gristmill_plugin::{Failure, Prepared, Preprocessor, Request, Tensor};
+use gristmill_plugin::{Context, Failure, Prepared, Preprocessor, Request, Tensor};
 use serde::Deserialize;
 
 const FEATURES: usize = 32;
@@ -20,7 +20,7 @@ struct Item {
 }
 
 impl Preprocessor for RankerPre {
-    fn preprocess(request: Request) -> Result<Prepared, Failure> {
+    fn preprocess(_context: &Context, request: &Request) -> Result<Prepared, Failure> {
         let Body { items } = request.json()?;
         if items.is_empty() {
             return Err(Failure::invalid_input("items is empty: at least one is needed"));
