@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use gristmill_core::{BufferPool, ByteBudget, Deadline, Digest, Name, PluginLimits};
-use gristmill_sandbox::{Account, Context, Grant, Plugin, Request, Sandbox, SandboxConfig};
+use gristmill_sandbox::{Account, Context, Grant, Plugin, PluginPair, Request, Reuse, Sandbox, SandboxConfig};
 
 /// The guest of plugins/bench, built by `cargo xtask`.
 fn guest() -> Vec<u8> {
@@ -59,6 +59,7 @@ fn calls(criterion: &mut Criterion) {
         settings: "{}".into(),
         deadline: Deadline::at(Instant::now() + Duration::from_secs(3600)),
     });
+    let plugin = PluginPair::new(plugin.clone(), plugin, &Reuse::None, &account);
     let mut group = criterion.benchmark_group("fresh_instance_call");
     for (name, floats) in
         [("empty", None), ("tensor_128B", Some(32)), ("tensor_600KB", Some(150_528))]

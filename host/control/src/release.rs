@@ -1,8 +1,8 @@
 //! The content of the release log, and the documents that people write: tenants, pipelines and
 //! models.
 //!
-//! `change` has the changes of a release; `tenant`, `pipeline`, `limits` and `model_config` are
-//! their contents; `document` reads these from JSON that people write. `format` turns releases into
+//! `change` has the changes of a release; `tenant`, `pipeline`, `limits`, `instance_reuse` and
+//! `model_config` are their contents; `document` reads these from JSON that people write. `format` turns releases into
 //! the bytes of the log and back, `log_end` records where the log ends, and `gaps` finds missing
 //! files. Refuses to know the state that results from releases, and what is loaded.
 //!
@@ -12,6 +12,7 @@ pub(crate) mod change;
 pub(crate) mod document;
 pub(crate) mod format;
 pub(crate) mod gaps;
+pub(crate) mod instance_reuse;
 pub(crate) mod limits;
 pub(crate) mod log_end;
 pub(crate) mod log_error;

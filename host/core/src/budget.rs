@@ -56,6 +56,11 @@ impl ByteBudget {
         self.held.load(Ordering::Relaxed)
     }
 
+    /// Whether more than half of it is held.
+    pub fn is_half_used(&self) -> bool {
+        self.held() > self.max / 2
+    }
+
     /// Hold `bytes` that are in memory already, even beyond the budget. Later bytes are then
     /// refused.
     pub fn hold(self: &Arc<Self>, bytes: usize) -> HeldBytes {

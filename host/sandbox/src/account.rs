@@ -17,8 +17,19 @@ pub struct Account {
     /// The places for calls that wait in WASI, for a clock.
     pub(crate) waiting_places: Arc<Semaphore>,
     pub(crate) waiting_places_max: usize,
+    /// The owner's share of [`Resting`].
+    resting: Resting,
     /// The budget that tensors, pictures and linear memory count against.
     pub(crate) bytes: Arc<ByteBudget>,
+}
+
+/// The places for guests that stay after a call, shared by all owners.
+#[derive(Clone, Debug)]
+pub(crate) struct Resting {
+    /// Guests that wait for the model of their request.
+    pub(crate) waiting: Arc<Semaphore>,
+    /// Guests that wait for another request.
+    pub(crate) idle: Arc<Semaphore>,
 }
 
 /// The places that a call holds until its instance is gone.
@@ -37,6 +48,7 @@ impl Account {
             long_places: Arc::new(Semaphore::new(long_calls)),
             waiting_places: Arc::new(Semaphore::new(waiting)),
             waiting_places_max: waiting,
+            resting: Resting::new(calls),
             bytes,
         }
     }
@@ -46,6 +58,29 @@ impl Account {
         let owner = self.places.clone().acquire_owned().await.map_err(closed)?;
         let pool = pool.clone().acquire_owned().await.map_err(closed)?;
         Ok(Places { _owner: owner, _pool: pool })
+    }
+
+    /// Wait for a place for a guest that waits for its model.
+    pub(crate) async fn waiting_place(
+        &self,
+        all: &Resting,
+    ) -> Result<[OwnedSemaphorePermit; 2], CallError> {
+        let own = self.resting.waiting.clone().acquire_owned().await.map_err(closed)?;
+        Ok([own, all.waiting.clone().acquire_owned().await.map_err(closed)?])
+    }
+
+    /// A place for an idle guest, if one is free.
+    pub(crate) fn idle_place(&self, all: &Resting) -> Option<[OwnedSemaphorePermit; 2]> {
+        let own = self.resting.idle.clone().try_acquire_owned().ok()?;
+        Some([own, all.idle.clone().try_acquire_owned().ok()?])
+    }
+}
+
+impl Resting {
+    /// Places for so many guests of each kind.
+    pub(crate) fn new(guests: usize) -> Self {
+        let places = || Arc::new(Semaphore::new(guests));
+        Self { waiting: places(), idle: places() }
     }
 }
 

@@ -14,9 +14,10 @@ use tokio::sync::Semaphore;
 use wasmtime::component::ResourceTable;
 
 use crate::error::CallLimit;
-use crate::grant::Grant;
+use crate::grant::{Grant, PerCall};
 use crate::limiter::{Limited, Limiter};
 use crate::meter::{CpuExhausted, Meter};
+use crate::request::{Request, SharedContext};
 
 /// The most bytes that a host function copies, or elements that it reads, on a serving thread:
 /// about half a millisecond of work.
@@ -30,6 +31,10 @@ pub(crate) struct CallState<S> {
     pub(crate) pool: BufferPool,
     pub(crate) meter: Arc<Meter>,
     pub(crate) states: S,
+    /// The context of the call; none while the instance is made.
+    pub(crate) context: Option<SharedContext>,
+    /// The request, for a preprocessor.
+    pub(crate) request: Option<Request>,
     /// The places for calls that wait for a clock, and how many the owner has.
     pub(crate) waiting_places: Arc<Semaphore>,
     pub(crate) waiting_places_max: usize,
@@ -49,10 +54,41 @@ impl<S> CallState<S> {
             pool,
             meter,
             states,
+            context: None,
+            request: None,
             waiting_places: account.waiting_places.clone(),
             waiting_places_max: account.waiting_places_max,
             host_bytes_used: 0,
         }
+    }
+
+    /// The call has ended, and its instance stays.
+    pub(crate) fn end(&mut self)
+    where
+        S: PerCall,
+    {
+        self.states.end();
+        self.context = None;
+        self.request = None;
+        // The guest keeps none of the host's memory: what the call made counts no longer.
+        if self.table.is_empty() {
+            self.give_back(self.host_bytes_used);
+        }
+    }
+
+    /// The instance's next call, with the same limits and the same owner.
+    pub(crate) fn renew(&mut self, grant: &Grant<'_>, meter: Arc<Meter>)
+    where
+        S: PerCall,
+    {
+        self.limiter.renew(meter.clone());
+        self.meter = meter;
+        self.states.renew(grant);
+    }
+
+    /// Whether an instance that stays keeps more of the host's resources than it may.
+    pub(crate) fn keeps_too_much(&self) -> bool {
+        self.host_bytes_used > self.limits.host_memory_bytes / 2
     }
 
     /// Count `bytes` that the host is about to hold for this call, until the call ends. The count

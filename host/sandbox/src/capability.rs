@@ -1,7 +1,7 @@
 //! The capabilities of plugins: one module for each interface of `wit/`.
 //!
 //! A capability owns its interface in three phases. `link` adds its functions to the linker, once
-//! in a process. `grant` makes its per-call [state](States) from the call's grant. Its functions
+//! in a process. Its `State` is made for each call from the call's grant ([`PerCall`]). Its functions
 //! use that state, and the state that all capabilities share ([`CallState`]), while the call runs.
 //! It refuses to know other capabilities, except those whose types its interface uses.
 //!
@@ -25,7 +25,7 @@ pub(crate) mod wasi;
 use wasmtime::component::Linker;
 
 use crate::call::CallState;
-use crate::grant::Grant;
+use crate::grant::{Grant, PerCall};
 
 /// The data of the stores in which plugins run.
 pub(crate) type StoreData = CallState<States>;
@@ -51,10 +51,17 @@ macro_rules! capabilities {
             $($name: $name::State,)*
         }
 
-        impl States {
-            /// The states of a call with this grant.
-            pub(crate) fn new(grant: &Grant<'_>) -> Self {
-                Self { $($name: $name::grant(grant)),* }
+        impl PerCall for States {
+            fn grant(grant: &Grant<'_>) -> Self {
+                Self { $($name: PerCall::grant(grant)),* }
+            }
+
+            fn end(&mut self) {
+                $(self.$name.end();)*
+            }
+
+            fn renew(&mut self, grant: &Grant<'_>) {
+                $(self.$name.renew(grant);)*
             }
         }
 

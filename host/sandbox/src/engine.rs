@@ -6,11 +6,12 @@
 //! Invariant: a store's epoch deadline is set before anything is instantiated in it, because start
 //! functions run there.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use gristmill_core::BufferPool;
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use wasmtime::component::Linker;
 use wasmtime::{
@@ -18,19 +19,24 @@ use wasmtime::{
     UpdateDeadline,
 };
 
-use crate::account::{Account, Places};
+use crate::account::{Account, Places, Resting};
 use crate::call::CallState;
 use crate::capability::{self, States, StoreData};
 use crate::check_component::{MEMORIES_PER_CALL, TABLES_PER_CALL};
 use crate::compile::compile_config;
 use crate::config::SandboxConfig;
 use crate::error::{CallError, LoadError};
-use crate::grant::Grant;
+use crate::grant::{Grant, PerCall};
+use crate::guest::Guest;
+use crate::idle::{IdleGuests, TenantReuse};
 use crate::long_calls::LongCalls;
 use crate::meter::{CpuExhausted, Meter};
 
 /// The time after which a running guest yields and its CPU budget is checked.
 const TICK: Duration = Duration::from_millis(1);
+
+/// The interval at which idle guests are checked.
+const EXPIRY_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The interval at which the host is checked for swap that was turned on after the start.
 const TICKS_BETWEEN_LOOKS_AT_SWAP: u64 = 5_000;
@@ -42,6 +48,8 @@ pub(crate) struct PluginEngine {
     linker: Linker<StoreData>,
     pool: BufferPool,
     permits: Arc<Semaphore>,
+    resting: Resting,
+    idle: Mutex<Vec<Weak<IdleGuests>>>,
     long_calls: LongCalls,
     ticking: Arc<AtomicBool>,
 }
@@ -59,8 +67,26 @@ impl PluginEngine {
         let ticking = Arc::new(AtomicBool::new(true));
         tick(&engine, ticking.clone())?;
         let permits = Arc::new(Semaphore::new(config.concurrent_calls as usize));
-        let (config, long_calls) = (config.clone(), LongCalls::new()?);
-        Ok(Arc::new(Self { config, engine, linker, pool, permits, long_calls, ticking }))
+        let resting = Resting::new(config.concurrent_calls as usize);
+        let (config, long_calls, idle) = (config.clone(), LongCalls::new()?, Mutex::default());
+        let own = Self { config, engine, linker, pool, permits, resting, idle, long_calls, ticking };
+        let own = Arc::new(own);
+        own.long_calls.handle().spawn(drop_expired(Arc::downgrade(&own)));
+        Ok(own)
+    }
+
+    /// The idle guests of a plugin in a pipeline whose calls count against `account`.
+    pub(crate) fn idle_guests(&self, reuse: &TenantReuse, account: &Account) -> Arc<IdleGuests> {
+        let (resting, long) = (self.resting.clone(), self.long_calls.handle().clone());
+        let guests = IdleGuests::new(reuse.clone(), account.clone(), resting, long);
+        let guests = Arc::new(guests);
+        self.idle.lock().push(Arc::downgrade(&guests));
+        guests
+    }
+
+    /// The places for guests that stay after a call.
+    pub(crate) fn resting(&self) -> &Resting {
+        &self.resting
     }
 
     pub(crate) fn config(&self) -> &SandboxConfig {
@@ -86,10 +112,17 @@ impl PluginEngine {
         &self.long_calls
     }
 
+    /// Prepare a guest that stayed for its next call.
+    pub(crate) fn renew(&self, guest: &mut Guest, grant: &Grant<'_>, meter: Arc<Meter>) {
+        guest.store.data_mut().renew(grant, meter);
+        guest.store.set_hostcall_fuel(grant.limits.hostcall_bytes);
+        guest.store.set_epoch_deadline(1);
+    }
+
     /// A store for one call, with its limits and its deadline set.
     pub(crate) fn store(&self, grant: Grant<'_>, meter: Arc<Meter>) -> Store<StoreData> {
         let limits = grant.limits;
-        let state = CallState::new(grant, meter, self.pool.clone(), States::new(&grant));
+        let state = CallState::new(grant, meter, self.pool.clone(), States::grant(&grant));
         let mut store = Store::new(&self.engine, state);
         store.limiter_async(|state| &mut state.limiter);
         store.set_hostcall_fuel(limits.hostcall_bytes);
@@ -105,6 +138,20 @@ impl PluginEngine {
     }
 }
 
+/// Drop guests that are idle for too long, until the engine is dropped.
+async fn drop_expired(engine: Weak<PluginEngine>) {
+    loop {
+        tokio::time::sleep(EXPIRY_INTERVAL).await;
+        let Some(engine) = engine.upgrade() else { return };
+        let known: Vec<_> = {
+            let mut idle = engine.idle.lock();
+            idle.retain(|guests| guests.strong_count() > 0);
+            idle.iter().filter_map(Weak::upgrade).collect()
+        };
+        known.iter().for_each(|guests| guests.drop_expired());
+    }
+}
+
 impl Drop for PluginEngine {
     fn drop(&mut self) {
         self.ticking.store(false, Ordering::Relaxed);
@@ -112,7 +159,8 @@ impl Drop for PluginEngine {
 }
 
 fn engine_config(sandbox: &SandboxConfig) -> Config {
-    let calls = sandbox.concurrent_calls;
+    // Guests that run, that wait for a model, and that are idle (`Resting`).
+    let calls = sandbox.concurrent_calls.saturating_mul(3);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(calls)
         .total_core_instances(calls.saturating_mul(sandbox.instances_max))

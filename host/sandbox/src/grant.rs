@@ -4,6 +4,20 @@ use gristmill_core::{Name, PluginLimits};
 
 use crate::account::Account;
 
+/// State that a capability keeps for one call. An instance that serves another call gets it anew.
+pub(crate) trait PerCall: Sized {
+    /// The state of an instance's first call.
+    fn grant(grant: &Grant<'_>) -> Self;
+
+    /// A call of an instance that stays has ended.
+    fn end(&mut self) {}
+
+    /// The state of the instance's next call.
+    fn renew(&mut self, grant: &Grant<'_>) {
+        *self = Self::grant(grant);
+    }
+}
+
 /// The limits of a call, and the account that it counts against.
 #[derive(Clone, Copy)]
 pub struct Grant<'a> {

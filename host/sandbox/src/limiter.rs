@@ -58,6 +58,20 @@ impl Limiter {
         }
     }
 
+    /// The instance begins another call. Its memory stays counted.
+    pub(crate) fn renew(&mut self, meter: Arc<Meter>) {
+        if self.memory_bytes >= LARGE_MEMORY_BYTES {
+            meter.set_large();
+        }
+        self.meter = meter;
+        self.refused = None;
+    }
+
+    /// The linear memory of the instance, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.memory_bytes
+    }
+
     /// The bytes that the call holds of its owner's budget.
     pub(crate) fn held(&self) -> &HeldBytes {
         &self.held

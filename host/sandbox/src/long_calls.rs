@@ -26,11 +26,11 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tracing::Instrument;
-use wasmtime::Store;
 
 use crate::account::Places;
-use crate::capability::StoreData;
 use crate::error::{CallError, HostFault};
+use crate::guest::Guest;
+use crate::idle::Keep;
 use crate::meter::Meter;
 
 /// CPU time after which a call is long.
@@ -101,7 +101,7 @@ fn nanos(time: Duration) -> u64 {
 
 /// A call with its instance, to be polled to its end on one thread or another.
 pub(crate) type CallFuture<T> =
-    Pin<Box<dyn Future<Output = (Store<StoreData>, Result<T, CallError>)> + Send>>;
+    Pin<Box<dyn Future<Output = (Guest, Result<T, CallError>)> + Send>>;
 
 /// A call to be run, and the data that decide on which threads.
 pub(crate) struct NewCall<'a, T> {
@@ -111,6 +111,8 @@ pub(crate) struct NewCall<'a, T> {
     pub(crate) places: Places,
     /// The owner's places on the threads for long calls.
     pub(crate) long_places: Arc<Semaphore>,
+    /// What becomes of the guest.
+    pub(crate) keep: Keep,
 }
 
 impl LongCalls {
@@ -134,12 +136,17 @@ impl LongCalls {
         Ok(Self { runtime: Some(runtime), handle, started: Instant::now() })
     }
 
+    /// The runtime of these threads.
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
     /// Run a call to its end. Dropping the returned future abandons the call.
     pub(crate) async fn run<T: Send + 'static>(&self, new: NewCall<'_, T>) -> Result<T, CallError> {
-        let NewCall { call, meter, pace, places, long_places } = new;
+        let NewCall { call, meter, pace, places, long_places, keep } = new;
         let long = self.handle.clone();
         let instance = Some((call, places));
-        let mut call = MovableCall { instance, meter: meter.clone(), long };
+        let mut call = MovableCall { instance, meter: meter.clone(), long, keep };
         let begins_long = pace.is_long(self.started.elapsed());
         if !begins_long {
             let begun = call.run_while_short(|| pace.is_long(self.started.elapsed())).await;
@@ -199,6 +206,7 @@ struct MovableCall<T: 'static> {
     instance: Option<(CallFuture<T>, Places)>,
     meter: Arc<Meter>,
     long: Handle,
+    keep: Keep,
 }
 
 impl<T: Send + 'static> MovableCall<T> {
@@ -224,8 +232,14 @@ impl<T: Send + 'static> MovableCall<T> {
         self.meter.pause();
         match polled {
             Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready((store, outcome))) => {
-                self.give_back(store);
+            Ok(Poll::Ready((guest, outcome))) => {
+                let ended_well = matches!(outcome, Ok(_) | Err(CallError::Failure(_)));
+                if ended_well && !self.keep.is_never() {
+                    self.keep.put(guest);
+                    self.give_back(());
+                } else {
+                    self.give_back(guest);
+                }
                 Poll::Ready(outcome)
             }
             Err(panic) => {
@@ -243,17 +257,17 @@ impl<T> Drop for MovableCall<T> {
 }
 
 impl<T: 'static> MovableCall<T> {
-    /// Drop the instance and its `store`, then give its places back. If its memory is large, this
+    /// Drop the call and its `guest`, then give its places back. If its memory is large, this
     /// happens off the serving threads.
-    fn give_back(&mut self, store: impl Send + 'static) {
+    fn give_back(&mut self, guest: impl Send + 'static) {
         let Some((call, places)) = self.instance.take() else { return };
         if self.meter.is_large() && !self.meter.is_long() {
             self.long.spawn(async move {
-                drop((call, store));
+                drop((call, guest));
                 drop(places);
             });
         } else {
-            drop((call, store));
+            drop((call, guest));
             drop(places);
         }
     }

@@ -1,26 +1,27 @@
 //! A loaded plugin, and the two calls that a pipeline makes.
-//!
-//! Invariant: each call has an instance and a store of its own, which are dropped when it ends, so
-//! no guest memory, table or handle survives a call.
 
 use std::sync::Arc;
 
-use wasmtime::Store;
+use tokio::runtime::Handle;
+use tokio::sync::OwnedSemaphorePermit;
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
 
+use crate::account::Account;
 use crate::capability::StoreData;
 use crate::config::SandboxConfig;
 use crate::diagnose;
 use crate::engine::PluginEngine;
 use crate::error::{CallError, ComponentError, LoadError};
 use crate::grant::Grant;
+use crate::guest::Guest;
+use crate::idle::{IdleGuests, Keep, TenantReuse};
 use crate::long_calls::{CallFuture, NewCall, Pace};
 use crate::meter::Meter;
 use crate::request::{Context, Prepared, Request, Response, Results};
 use crate::worlds::{Contract, Postprocess, Postprocess01, Preprocess, Preprocess01, Roles, World};
 
-/// A loaded plugin. Calls run side by side, each in an instance of its own.
+/// A loaded plugin. Calls run side by side, in different instances.
 pub struct Plugin {
     engine: Arc<PluginEngine>,
     instance: InstancePre<StoreData>,
@@ -41,6 +42,7 @@ struct New<'a, R> {
     context: Arc<Context>,
     request: R,
     grant: Grant<'a>,
+    keep: Keep,
 }
 
 /// A compiled component, and the findings of its check.
@@ -81,15 +83,15 @@ impl Plugin {
     /// As for [`preprocess`](Self::preprocess).
     pub async fn probe(self: &Arc<Self>, grant: Grant<'_>) -> Result<(), CallError> {
         let plugin = self.clone();
-        let call = |mut store: Store<StoreData>| -> CallFuture<()> {
+        let call = |mut guest: Guest| -> CallFuture<()> {
             Box::pin(async move {
-                let instance = plugin.instance.instantiate_async(&mut store).await;
+                let instance = plugin.instance.instantiate_async(&mut guest.store).await;
                 let outcome =
-                    instance.map(drop).map_err(|error| diagnose::trap(&error, store.data()));
-                (store, outcome)
+                    instance.map(drop).map_err(|error| diagnose::trap(&error, guest.store.data()));
+                (guest, outcome)
             })
         };
-        self.run(call, &Pace::default(), grant).await
+        self.run(call, &Pace::default(), grant, Keep::Never).await
     }
 
     /// The roles that its exports give it.
@@ -109,35 +111,37 @@ impl Plugin {
         &self.imports
     }
 
-    /// Call `preprocess` in a fresh instance.
+    /// Call `preprocess` in an instance that `keep` has, or in a fresh one.
     ///
     /// # Errors
     /// Each [`CallError`] concerns only this call: the plugin failed, trapped, went over a limit,
     /// or gave an answer that cannot be used.
-    pub async fn preprocess(
+    pub(crate) async fn preprocess(
         self: &Arc<Self>,
         context: Arc<Context>,
         request: Request,
         grant: Grant<'_>,
+        keep: Keep,
     ) -> Result<Prepared, CallError> {
-        let new = New { context, request, grant };
+        let new = New { context, request, grant, keep };
         match self.contract {
             Contract::V0_1 => self.call::<Preprocess01>(self.preprocess.as_ref(), new).await,
             Contract::V0_2 => self.call::<Preprocess>(self.preprocess.as_ref(), new).await,
         }
     }
 
-    /// Call `postprocess` in a fresh instance.
+    /// Call `postprocess` in an instance that `keep` has, or in a fresh one.
     ///
     /// # Errors
     /// As for [`preprocess`](Self::preprocess).
-    pub async fn postprocess(
+    pub(crate) async fn postprocess(
         self: &Arc<Self>,
         context: Arc<Context>,
         results: Results,
         grant: Grant<'_>,
+        keep: Keep,
     ) -> Result<Response, CallError> {
-        let new = New { context, request: results, grant };
+        let new = New { context, request: results, grant, keep };
         match self.contract {
             Contract::V0_1 => self.call::<Postprocess01>(self.postprocess.as_ref(), new).await,
             Contract::V0_2 => self.call::<Postprocess>(self.postprocess.as_ref(), new).await,
@@ -149,43 +153,54 @@ impl Plugin {
         export: Option<&Export>,
         new: New<'_, W::Request>,
     ) -> Result<W::Answer, CallError> {
-        let New { context, request, grant } = new;
+        let New { context, request, grant, keep } = new;
         let Export { index, pace } = export.ok_or(CallError::NotExported(W::EXPORT))?;
         let (plugin, index) = (self.clone(), *index);
-        let call = move |mut store: Store<StoreData>| -> CallFuture<W::Answer> {
+        let call = move |mut guest: Guest| -> CallFuture<W::Answer> {
             Box::pin(async move {
-                let outcome = plugin.call_in::<W>(&mut store, &index, context, request).await;
-                (store, outcome)
+                let outcome = plugin.call_in::<W>(&mut guest, &index, context, request).await;
+                (guest, outcome)
             })
         };
-        self.run(call, pace, grant).await
+        self.run(call, pace, grant, keep).await
     }
 
-    /// Run one call in a store of its own, on the threads where it belongs.
+    /// Run one call on the threads where it belongs.
     async fn run<T: Send + 'static>(
         &self,
-        call: impl FnOnce(Store<StoreData>) -> CallFuture<T>,
+        call: impl FnOnce(Guest) -> CallFuture<T>,
         pace: &Pace,
         grant: Grant<'_>,
+        keep: Keep,
     ) -> Result<T, CallError> {
         let Grant { limits, account, .. } = grant;
         let places = self.engine.places(account).await?;
         let meter = Arc::new(Meter::new(limits.cpu));
-        let call = call(self.engine.store(grant, meter.clone()));
-        let long_places = account.long_places.clone();
-        self.engine.long_calls().run(NewCall { call, meter, pace, places, long_places }).await
+        let guest = match keep.take() {
+            Some(mut guest) => {
+                self.engine.renew(&mut guest, &grant, meter.clone());
+                guest
+            }
+            None => Guest::new(self.engine.store(grant, meter.clone())),
+        };
+        let (call, long_places) = (call(guest), account.long_places.clone());
+        self.engine.long_calls().run(NewCall { call, meter, pace, places, long_places, keep }).await
     }
 
     async fn call_in<W: World>(
         &self,
-        store: &mut Store<StoreData>,
+        guest: &mut Guest,
         index: &ComponentExportIndex,
         context: Arc<Context>,
         request: W::Request,
     ) -> Result<W::Answer, CallError> {
+        let Guest { store, instance, .. } = guest;
         let params = W::lower(context, request, store.data_mut())?;
         let outcome = async {
-            let instance = self.instance.instantiate_async(&mut *store).await?;
+            let instance = match instance {
+                Some(instance) => *instance,
+                None => *instance.insert(self.instance.instantiate_async(&mut *store).await?),
+            };
             let function = instance.get_typed_func::<W::Params, W::Results>(&mut *store, index)?;
             let results = function.call_async(&mut *store, params).await?;
             // Lifting the results takes CPU time, too.
@@ -196,6 +211,21 @@ impl Plugin {
             Ok(results) => W::lift(results, store.data_mut()),
             Err(error) => Err(diagnose::trap(&error, store.data())),
         }
+    }
+
+    /// The idle guests of this plugin in a pipeline whose calls count against `account`.
+    pub(crate) fn idle_guests(&self, reuse: &TenantReuse, account: &Account) -> Arc<IdleGuests> {
+        self.engine.idle_guests(reuse, account)
+    }
+
+    /// Wait for a place for a guest that waits for its model. Returns it with the runtime for long
+    /// calls.
+    pub(crate) async fn waiting_place(
+        &self,
+        account: &Account,
+    ) -> Result<(Handle, [OwnedSemaphorePermit; 2]), CallError> {
+        let place = account.waiting_place(self.engine.resting()).await?;
+        Ok((self.engine.long_calls().handle().clone(), place))
     }
 
     /// Whether the exports have the types of their worlds.

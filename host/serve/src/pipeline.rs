@@ -210,12 +210,12 @@ impl PipelineRun<'_> {
 
         let started = Instant::now();
         let prepared = route
-            .pre
+            .plugins
             .preprocess(context.clone(), request, grant(&route.pre_name))
             .instrument(debug_span!("pre"))
             .await;
         receipt.note().stages.pre = Some(started.elapsed());
-        let prepared = prepared.map_err(failed(stage::PRE))?;
+        let (prepared, kept) = prepared.map_err(failed(stage::PRE))?;
         let held = route.quota.bytes.hold(0);
         held.try_add(NamedTensor::bytes_of(&prepared.inputs) + prepared.state.len())?;
 
@@ -235,7 +235,8 @@ impl PipelineRun<'_> {
 
         let started = Instant::now();
         let results = Results { outputs, state: prepared.state };
-        let post = route.post.postprocess(context, results, grant(&route.post_name));
+        let grant = grant(&route.post_name);
+        let post = route.plugins.postprocess(kept, context, results, grant);
         let response = post.instrument(debug_span!("post")).await;
         receipt.note().stages.post = Some(started.elapsed());
         response.map_err(failed(stage::POST))

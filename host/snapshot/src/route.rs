@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gristmill_batch::Lane;
 use gristmill_core::{Name, PipelineLimits};
-use gristmill_sandbox::Plugin;
+use gristmill_sandbox::PluginPair;
 
 use crate::quota::TenantQuota;
 use crate::statistics::PipelineStatistics;
@@ -23,16 +23,14 @@ pub struct Route {
     pub tenant: Name,
     /// Its own name.
     pub pipeline: Name,
-    /// The preprocessor.
-    pub pre: Arc<Plugin>,
+    /// The preprocessor and the postprocessor.
+    pub plugins: PluginPair,
     /// The name of the preprocessor.
     pub pre_name: Name,
     /// The lane of its model.
     pub model: Arc<Lane>,
     /// The name of its model.
     pub model_name: Name,
-    /// The postprocessor.
-    pub post: Arc<Plugin>,
     /// The name of the postprocessor.
     pub post_name: Name,
     /// A JSON document.

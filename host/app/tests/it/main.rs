@@ -26,6 +26,7 @@ mod command_line;
 mod compiled_code;
 mod compiling;
 mod connections;
+mod contract;
 mod deletions;
 mod durability;
 mod leaks;

@@ -1,13 +1,14 @@
 //! The bytes of the release log: how a release becomes a document, and a document a release.
 //!
-//! A document is `{"format": 2, "digest": ..., "release": {...}}`. The digest is the SHA-256 of the
+//! A document is `{"format": 3, "digest": ..., "release": {...}}`. The digest is the SHA-256 of the
 //! release's bytes in this document, so that a change inside a document is found. A release
 //! contains its number, which its file's name must match, and the SHA-256 of the whole document
 //! before it. So a document that was swapped, replaced or written again does not match the next
 //! one.
 //!
-//! Format 1 is a bare release without digests and without the field `format`. The chain begins at
-//! the first document of format 2; every later document must be part of it. A document of a later
+//! Format 2 differs from format 3 only in the releases: pipelines have no `instance_reuse`. Format 1
+//! is a bare release without digests and without the field `format`. The chain begins at
+//! the first document of format 2 or 3; every later document must be part of it. A document of a later
 //! format is refused because of its format number, before anything else in it is read. A version
 //! that adds something to releases that this version cannot read, such as a new kind of change or a
 //! new key, must use a new format.
@@ -22,7 +23,10 @@ use crate::release::change::{Change, Release};
 use crate::release::log_error::LogError;
 
 /// The format that is written.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
+
+/// The first format with digests.
+const CHAINED_FORMAT: u32 = 2;
 
 /// The end of the part of the log that was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +71,7 @@ impl Head {
         let Probe { format } = parsed(document)?;
         let release = match format {
             None => self.read_bare(document)?,
-            Some(FORMAT) => self.read_chained(document)?,
+            Some(CHAINED_FORMAT..=FORMAT) => self.read_chained(document)?,
             Some(format) => return Err(LogError::Newer { format, newest: FORMAT }),
         };
         if release.number != self.number + 1 {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::release::document::{Document, Faults};
+use crate::release::instance_reuse::InstanceReuse;
 use crate::release::limits::LimitsSpec;
 
 /// The most bytes of a pipeline's settings: the log keeps them, and each plugin call gets a copy.
@@ -30,6 +31,9 @@ pub struct PipelineSpec {
     /// model's default.
     #[serde(default)]
     pub priority: Option<u32>,
+    /// How its plugins' instances are used again.
+    #[serde(default)]
+    pub instance_reuse: InstanceReuse,
 }
 
 fn no_settings() -> Map<String, Value> {
@@ -44,6 +48,7 @@ pub(crate) struct PipelineDocument {
     settings: Map<String, Value>,
     pub(crate) limits: LimitsSpec,
     pub(crate) priority: Option<u32>,
+    instance_reuse: InstanceReuse,
     pub(crate) faults: Faults,
 }
 
@@ -59,6 +64,7 @@ impl PipelineDocument {
         let settings = document.object("settings").unwrap_or_default();
         let limits = document.nested("limits", LimitsSpec::read);
         let priority = document.whole("priority");
+        let instance_reuse = InstanceReuse::read(&mut document);
         let mut faults = document.finish();
         let settings_len = serde_json::to_vec(&settings).map_or(0, |text| text.len() as u64);
         if settings_len > SETTINGS_BYTES_MAX {
@@ -68,7 +74,8 @@ impl PipelineDocument {
             faults.add("settings", text);
         }
         limits.check(host, &mut faults);
-        Self { pre, model, post, settings, limits, priority, faults }
+        instance_reuse.check(&mut faults);
+        Self { pre, model, post, settings, limits, priority, instance_reuse, faults }
     }
 
     /// The pipeline, if the document has no faults.
@@ -77,8 +84,8 @@ impl PipelineDocument {
             Self { pre: Some(pre), model: Some(model), post: Some(post), .. }
                 if self.faults.is_empty() =>
             {
-                let Self { settings, limits, priority, .. } = self;
-                Ok(PipelineSpec { pre, model, post, settings, limits, priority })
+                let Self { settings, limits, priority, instance_reuse, .. } = self;
+                Ok(PipelineSpec { pre, model, post, settings, limits, priority, instance_reuse })
             }
             faulty => Err(Box::new(faulty)),
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use gristmill_core::{Digest, Name, PipelineLimits};
-use gristmill_sandbox::Plugin;
+use gristmill_sandbox::{Plugin, PluginPair};
 use gristmill_snapshot::{Access, ModelState, Pipeline, PluginState, Route, Tenant, TenantQuota};
 
 use crate::accounts::Accounts;
@@ -77,11 +77,10 @@ impl TenantBuilder<'_> {
             (Some(pre), Some(model), Some(post), Some(limits)) if faults.is_empty() => Ok(Route {
                 tenant: self.name.clone(),
                 pipeline: name.clone(),
-                pre,
+                plugins: PluginPair::new(pre, post, &spec.instance_reuse.resolve(), &self.quota.calls),
                 pre_name: spec.pre.clone(),
                 model,
                 model_name: spec.model.clone(),
-                post,
                 post_name: spec.post.clone(),
                 settings: settings.into(),
                 weight: self.own.spec.weight,

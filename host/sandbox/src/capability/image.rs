@@ -13,7 +13,7 @@ use wasmtime::component::{HasSelf, Linker, Resource};
 use super::tensors::dtype_of;
 use crate::call::CallState;
 use crate::error::CallLimit;
-use crate::grant::Grant;
+use crate::grant::{Grant, PerCall};
 use crate::limiter::Limited;
 use crate::meter::CpuExhausted;
 
@@ -57,8 +57,10 @@ const OVERRUN_MAX: Duration = Duration::from_millis(50);
 /// Empty: pictures are in the call's table and count against its limits.
 pub(crate) struct State;
 
-pub(crate) fn grant(_: &Grant<'_>) -> State {
-    State
+impl PerCall for State {
+    fn grant(_: &Grant<'_>) -> Self {
+        Self
+    }
 }
 
 pub(crate) fn link<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {

@@ -13,7 +13,7 @@ use wasmtime::StoreContextMut;
 use wasmtime::component::{ComponentType, Lift, Linker, WasmList, WasmStr};
 
 use crate::call::CallState;
-use crate::grant::Grant;
+use crate::grant::{Grant, PerCall};
 
 mod bindings {
     wasmtime::component::bindgen!({
@@ -77,8 +77,14 @@ struct Field {
 }
 
 /// The call's log budget is that of its limits.
-pub(crate) fn grant(grant: &Grant<'_>) -> State {
-    State::Own(Log::new(grant.plugin.cloned(), grant.limits.log_bytes))
+impl PerCall for State {
+    fn grant(grant: &Grant<'_>) -> Self {
+        Self::Own(Log::new(grant.plugin.cloned(), grant.limits.log_bytes))
+    }
+
+    fn renew(&mut self, grant: &Grant<'_>) {
+        self.with(|log| *log = Log::new(grant.plugin.cloned(), grant.limits.log_bytes));
+    }
 }
 
 pub(crate) fn link<S: AsMut<State> + Send + 'static>(

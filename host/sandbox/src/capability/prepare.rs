@@ -3,7 +3,7 @@
 use wasmtime::component::{HasSelf, Linker};
 
 use crate::call::CallState;
-use crate::grant::Grant;
+use crate::grant::{Grant, PerCall};
 
 mod bindings {
     wasmtime::component::bindgen!({
@@ -23,8 +23,10 @@ pub(crate) const INTERFACES: &[&str] = &["gristmill:plugin/prepare@0.2.0"];
 /// Empty: there are no functions.
 pub(crate) struct State;
 
-pub(crate) fn grant(_: &Grant<'_>) -> State {
-    State
+impl PerCall for State {
+    fn grant(_: &Grant<'_>) -> Self {
+        Self
+    }
 }
 
 pub(crate) fn link<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {

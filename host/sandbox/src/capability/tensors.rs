@@ -14,7 +14,7 @@ use wasmtime::component::{
 };
 
 use crate::call::{CallState, window};
-use crate::grant::Grant;
+use crate::grant::{Grant, PerCall};
 
 pub use self::bindings::wit;
 use self::cast::Cast;
@@ -34,8 +34,10 @@ type Created = Result<Resource<Tensor>, wit::TensorError>;
 /// Empty: tensors are in the call's table and count against its limits.
 pub(crate) struct State;
 
-pub(crate) fn grant(_: &Grant<'_>) -> State {
-    State
+impl PerCall for State {
+    fn grant(_: &Grant<'_>) -> Self {
+        Self
+    }
 }
 
 pub(crate) fn link<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use wasmtime::component::{HasSelf, Linker, Resource};
 
 use crate::call::{CallState, window};
-use crate::grant::Grant;
-use crate::request::{Part, Request, SharedContext};
+use crate::grant::{Grant, PerCall};
+use crate::request::{Context, Part, Request, SharedContext};
 
 mod bindings {
     wasmtime::component::bindgen!({
@@ -41,8 +41,10 @@ pub(crate) const INTERFACES: &[&str] = &["gristmill:plugin/types@0.2.0"];
 /// Empty: the context, the request and its blobs are in the call's table.
 pub(crate) struct State;
 
-pub(crate) fn grant(_: &Grant<'_>) -> State {
-    State
+impl PerCall for State {
+    fn grant(_: &Grant<'_>) -> Self {
+        Self
+    }
 }
 
 pub(crate) fn link<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {
@@ -74,72 +76,79 @@ impl<S: Send> wit::HostBlob for CallState<S> {
     }
 }
 
+/// A call has one context and one request, which are lent to the guest for its length. So their
+/// handles carry no number.
+impl<S: Send> CallState<S> {
+    fn own_context(&self) -> wasmtime::Result<&Context> {
+        self.context.as_deref().ok_or_else(|| wasmtime::Error::msg("there is no context here"))
+    }
+
+    fn own_request(&self) -> wasmtime::Result<&Request> {
+        self.request.as_ref().ok_or_else(|| wasmtime::Error::msg("there is no request here"))
+    }
+}
+
 impl<S: Send> wit::HostContext for CallState<S> {
-    fn tenant(&mut self, context: Resource<SharedContext>) -> wasmtime::Result<String> {
-        Ok(self.table.get(&context)?.tenant.to_string())
+    fn tenant(&mut self, _: Resource<SharedContext>) -> wasmtime::Result<String> {
+        Ok(self.own_context()?.tenant.to_string())
     }
 
-    fn pipeline(&mut self, context: Resource<SharedContext>) -> wasmtime::Result<String> {
-        Ok(self.table.get(&context)?.pipeline.to_string())
+    fn pipeline(&mut self, _: Resource<SharedContext>) -> wasmtime::Result<String> {
+        Ok(self.own_context()?.pipeline.to_string())
     }
 
-    fn model(&mut self, context: Resource<SharedContext>) -> wasmtime::Result<String> {
-        Ok(self.table.get(&context)?.model.to_string())
+    fn model(&mut self, _: Resource<SharedContext>) -> wasmtime::Result<String> {
+        Ok(self.own_context()?.model.to_string())
     }
 
-    fn request_id(&mut self, context: Resource<SharedContext>) -> wasmtime::Result<String> {
-        Ok(self.table.get(&context)?.request_id.to_string())
+    fn request_id(&mut self, _: Resource<SharedContext>) -> wasmtime::Result<String> {
+        Ok(self.own_context()?.request_id.to_string())
     }
 
-    async fn settings(&mut self, context: Resource<SharedContext>) -> wasmtime::Result<String> {
-        let settings = self.table.get(&context)?.settings.clone();
+    async fn settings(&mut self, _: Resource<SharedContext>) -> wasmtime::Result<String> {
+        let settings = self.own_context()?.settings.clone();
         self.before_copying(settings.len()).await?;
         Ok(settings.to_string())
     }
 
-    fn time_left(&mut self, context: Resource<SharedContext>) -> wasmtime::Result<u64> {
-        let deadline = self.table.get(&context)?.deadline.instant();
+    fn time_left(&mut self, _: Resource<SharedContext>) -> wasmtime::Result<u64> {
+        let deadline = self.own_context()?.deadline.instant();
         Ok(deadline.saturating_duration_since(Instant::now()).as_millis() as u64)
     }
 
-    fn drop(&mut self, context: Resource<SharedContext>) -> wasmtime::Result<()> {
-        self.table.delete(context)?;
+    fn drop(&mut self, _: Resource<SharedContext>) -> wasmtime::Result<()> {
         Ok(())
     }
 }
 
 impl<S: Send> wit::HostRequest for CallState<S> {
-    fn content_type(&mut self, request: Resource<Request>) -> wasmtime::Result<Option<String>> {
-        Ok(self.table.get(&request)?.content_type.clone())
+    fn content_type(&mut self, _: Resource<Request>) -> wasmtime::Result<Option<String>> {
+        Ok(self.own_request()?.content_type.clone())
     }
 
-    async fn headers(&mut self, request: Resource<Request>) -> wasmtime::Result<Vec<wit::Field>> {
-        let bytes = bytes_of(&self.table.get(&request)?.headers);
-        self.before_copying(bytes).await?;
-        Ok(fields(&self.table.get(&request)?.headers))
+    async fn headers(&mut self, _: Resource<Request>) -> wasmtime::Result<Vec<wit::Field>> {
+        self.before_copying(bytes_of(&self.own_request()?.headers)).await?;
+        Ok(fields(&self.own_request()?.headers))
     }
 
-    async fn query(&mut self, request: Resource<Request>) -> wasmtime::Result<Vec<wit::Field>> {
-        let bytes = bytes_of(&self.table.get(&request)?.query);
-        self.before_copying(bytes).await?;
-        Ok(fields(&self.table.get(&request)?.query))
+    async fn query(&mut self, _: Resource<Request>) -> wasmtime::Result<Vec<wit::Field>> {
+        self.before_copying(bytes_of(&self.own_request()?.query)).await?;
+        Ok(fields(&self.own_request()?.query))
     }
 
-    fn body(&mut self, request: Resource<Request>) -> wasmtime::Result<Resource<Bytes>> {
-        let body = self.table.get(&request)?.body.clone();
+    fn body(&mut self, _: Resource<Request>) -> wasmtime::Result<Resource<Bytes>> {
+        let body = self.own_request()?.body.clone();
         Ok(self.table.push(body)?)
     }
 
-    async fn parts(&mut self, request: Resource<Request>) -> wasmtime::Result<Vec<wit::Part>> {
-        let parts = &self.table.get(&request)?.parts;
-        let bytes = parts.iter().map(Part::head_bytes).sum();
+    async fn parts(&mut self, _: Resource<Request>) -> wasmtime::Result<Vec<wit::Part>> {
+        let bytes = self.own_request()?.parts.iter().map(Part::head_bytes).sum();
         self.before_copying(bytes).await?;
-        let parts = self.table.get(&request)?.parts.clone();
+        let parts = self.own_request()?.parts.clone();
         parts.into_iter().map(|part| part_of(self, part)).collect()
     }
 
-    fn drop(&mut self, request: Resource<Request>) -> wasmtime::Result<()> {
-        self.table.delete(request)?;
+    fn drop(&mut self, _: Resource<Request>) -> wasmtime::Result<()> {
         Ok(())
     }
 }

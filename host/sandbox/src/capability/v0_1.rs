@@ -18,7 +18,7 @@ use super::tensors::link_create;
 use super::tensors::wit::{self as tensors, HostTensor};
 use super::types::wit::HostBlob;
 use crate::call::CallState;
-use crate::grant::Grant;
+use crate::grant::{Grant, PerCall};
 
 const LOG: &str = "gristmill:plugin/log@0.1.0";
 const TYPES: &str = "gristmill:plugin/types@0.1.0";
@@ -32,8 +32,10 @@ pub(crate) const INTERFACES: &[&str] = &[TYPES, TENSORS, IMAGE, LOG, PREPARE];
 /// Empty: all state is that of 0.2.
 pub(crate) struct State;
 
-pub(crate) fn grant(_: &Grant<'_>) -> State {
-    State
+impl PerCall for State {
+    fn grant(_: &Grant<'_>) -> Self {
+        Self
+    }
 }
 
 /// The variant `tensor-error` of 0.1.

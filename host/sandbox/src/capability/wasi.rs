@@ -25,7 +25,7 @@ use self::output::Output;
 use super::log::{self, Level};
 use crate::call::CallState;
 use crate::error::CallLimit;
-use crate::grant::Grant;
+use crate::grant::{Grant, PerCall};
 use crate::limiter::Limited;
 
 /// The interfaces that it links.
@@ -71,31 +71,49 @@ const POLLED_MAX: usize = 1024;
 /// Random bytes that are made between two questions whether to go on.
 const RANDOM_BYTES_PER_PART: usize = 64 << 10;
 
-/// What a call uses of WASI; made at its first use.
-pub(crate) struct State(Option<Box<WasiCtx>>);
+/// What an instance uses of WASI; made at its first use.
+pub(crate) struct State(Option<Box<Used>>);
 
-pub(crate) fn grant(_: &Grant<'_>) -> State {
-    State(None)
+struct Used {
+    context: WasiCtx,
+    outputs: [Output; 2],
+}
+
+impl PerCall for State {
+    fn grant(_: &Grant<'_>) -> Self {
+        Self(None)
+    }
+
+    fn end(&mut self) {
+        if let Some(used) = &self.0 {
+            used.outputs.iter().for_each(Output::end_line);
+        }
+    }
+
+    /// Streams and clocks that the instance has opened stay open.
+    fn renew(&mut self, _: &Grant<'_>) {}
 }
 
 impl<S: AsMut<State> + AsMut<log::State> + Send> WasiView for CallState<S> {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        let log = &mut self.states;
-        let is_new = AsMut::<State>::as_mut(log).0.is_none();
-        if is_new {
-            let lines = AsMut::<log::State>::as_mut(log).share();
-            let mut builder = WasiCtxBuilder::new();
-            builder
-                .stdout(Output::new(Level::Info, lines.clone()))
-                .stderr(Output::new(Level::Warn, lines))
-                .allow_tcp(false)
-                .allow_udp(false)
-                .allow_ip_name_lookup(false);
-            AsMut::<State>::as_mut(log).0 = Some(Box::new(builder.build()));
-        }
-        let state: &mut State = self.states.as_mut();
-        let ctx = state.0.get_or_insert_with(|| Box::new(WasiCtxBuilder::new().build()));
-        WasiCtxView { ctx, table: &mut self.table }
+        let used = match AsMut::<State>::as_mut(&mut self.states).0.take() {
+            Some(used) => used,
+            None => Box::new(Used::new(AsMut::<log::State>::as_mut(&mut self.states))),
+        };
+        let used = AsMut::<State>::as_mut(&mut self.states).0.insert(used);
+        WasiCtxView { ctx: &mut used.context, table: &mut self.table }
+    }
+}
+
+impl Used {
+    fn new(log: &mut log::State) -> Self {
+        let lines = log.share();
+        let outputs = [Output::new(Level::Info, lines.clone()), Output::new(Level::Warn, lines)];
+        let [stdout, stderr] = outputs.clone();
+        let mut builder = WasiCtxBuilder::new();
+        builder.stdout(stdout).stderr(stderr);
+        builder.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false);
+        Self { context: builder.build(), outputs }
     }
 }
 

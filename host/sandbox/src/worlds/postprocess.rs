@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gristmill_core::{NamedTensor, PluginLimits};
 use wasmtime::component::Resource;
 
-use super::world::{World, lend, push};
+use super::world::{World, lent, push};
 use crate::call::CallState;
 use crate::capability::{tensors, types};
 use crate::diagnose;
@@ -28,8 +28,8 @@ impl World for Postprocess {
         results: Results,
         state: &mut CallState<S>,
     ) -> Result<Self::Params, CallError> {
-        let context = lend(state, context)?;
-        Ok((context, outputs(results.outputs, state)?, Arc::from(results.state)))
+        state.context = Some(context);
+        Ok((lent(), outputs(results.outputs, state)?, Arc::from(results.state)))
     }
 
     fn lift<S>((answer,): Self::Results, state: &mut CallState<S>) -> Result<Response, CallError> {

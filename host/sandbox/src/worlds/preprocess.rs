@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gristmill_core::{NamedTensor, PluginLimits};
 use wasmtime::component::Resource;
 
-use super::world::{World, lend};
+use super::world::{World, lent};
 use crate::call::CallState;
 use crate::capability::{prepare, types};
 use crate::diagnose;
@@ -34,7 +34,9 @@ impl World for Preprocess {
         request: Request,
         state: &mut CallState<S>,
     ) -> Result<Self::Params, CallError> {
-        Ok((lend(state, context)?, lend(state, request)?))
+        state.context = Some(context);
+        state.request = Some(request);
+        Ok((lent(), lent()))
     }
 
     fn lift<S>((answer,): Self::Results, state: &mut CallState<S>) -> Result<Prepared, CallError> {

@@ -24,6 +24,11 @@ pub(crate) fn plugin(name: &str) -> Vec<u8> {
     read(&plugin_path(name))
 }
 
+/// A plugin that was built for contract 0.1.
+pub(crate) fn old_plugin(name: &str) -> Vec<u8> {
+    read(&root().join(format!("plugins/fixtures/0.1.0/{name}.wasm")))
+}
+
 /// A plugin of the repository, changed so that its memory begins with `pages` pages of 64 KiB,
 /// fewer than 64.
 pub(crate) fn plugin_that_begins_with(name: &str, pages: u8) -> Vec<u8> {

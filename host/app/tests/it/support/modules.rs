@@ -1,6 +1,6 @@
 //! Plugins assembled instruction by instruction, as no compiler would do it: core modules that
 //! carry their component type and implement the canonical ABI themselves. The server makes
-//! components of them.
+//! components of them. They are built for contract 0.1, whose functions are those of 0.2.
 //!
 //! A guest begins as an honest one; a test replaces a part of it.
 
@@ -172,7 +172,7 @@ impl Guest {
     pub(crate) fn file_in(&self, encoding: StringEncoding) -> Vec<u8> {
         let mut module = self.module().finish();
         let mut resolve = Resolve::new();
-        let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit");
+        let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit/0.1.0");
         let (package, _) = resolve.push_path(wit).unwrap();
         let world = resolve.select_world(&[package], Some(self.world)).unwrap();
         wit_component::embed_component_metadata(&mut module, &resolve, world, encoding).unwrap();

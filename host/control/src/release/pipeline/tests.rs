@@ -21,6 +21,7 @@ fn a_pipelines_document_is_read_as_the_log_reads_it() {
             "timeout_ms": 1, "body_bytes": 2, "cpu_ms": 30, "memory_bytes": 4 << 20,
             "response_bytes": 5, "log_bytes": 0,
         },
+        "instance_reuse": { "mode": "tenant", "max_count": 6, "idle_ms": 7, "max_idle": 8 },
     });
     let logged: PipelineSpec = serde_json::from_value(document.clone()).unwrap();
     assert_eq!(read(document), Ok(logged));
@@ -46,10 +47,37 @@ fn every_fault_of_a_pipeline_is_named() {
         "limits.memory_bytes is 1: must be 1048576 to 67108864",
         "limits.timeout_ms is \"long\": must be a whole number from 0 on",
         "limits: unknown key \"cpu\"; known are timeout_ms, body_bytes",
-        "unknown key \"modle\"; known are pre, model, post, settings, limits, priority",
+        "unknown key \"modle\"; known are pre, model, post, settings, limits, priority, instance_reuse",
     ];
     assert_eq!(faults.len(), expected.len(), "{faults:#?}");
     for named in expected {
         assert!(faults.iter().any(|fault| fault.contains(named)), "{named}: {faults:#?}");
+    }
+}
+
+#[test]
+fn instances_are_used_again_as_the_document_says() {
+    let with = |reuse: Value| {
+        let document = json!({ "pre": "a", "model": "b", "post": "c", "instance_reuse": reuse });
+        read(document).map(|spec| spec.instance_reuse)
+    };
+    assert_eq!(with(json!("request")), with(json!({ "mode": "request" })));
+    for (reuse, expected) in [
+        (json!("always"), "instance_reuse.mode is \"always\": must be one of none, request, tenant"),
+        (json!({ "max_idle": 1 }), "instance_reuse.mode is missing"),
+        (
+            json!({ "mode": "request", "max_count": 5 }),
+            "instance_reuse.max_count is 5: only the mode tenant has it",
+        ),
+        (
+            json!({ "mode": "tenant", "max_idle": 65 }),
+            "instance_reuse.max_idle is 65: must be 1 to 64",
+        ),
+        (
+            json!({ "mode": "tenant", "count": 65 }),
+            "instance_reuse: unknown key \"count\"; known are mode, max_count, idle_ms, max_idle",
+        ),
+    ] {
+        assert_eq!(with(reuse).unwrap_err(), [expected]);
     }
 }

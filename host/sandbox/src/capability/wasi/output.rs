@@ -30,6 +30,11 @@ impl Output {
     pub(super) fn new(level: Level, log: Arc<Mutex<Log>>) -> Self {
         Self(Arc::new(Mutex::new(Line { level, begun: Vec::new(), log })))
     }
+
+    /// End the line that has begun.
+    pub(super) fn end_line(&self) {
+        self.0.lock().end();
+    }
 }
 
 impl Line {

@@ -1,0 +1,58 @@
+//! A guest: a store and the instance in it, which serves one call or several.
+//!
+//! Invariant: a guest serves a further call only after one that ended without a trap and without
+//! reaching a limit, and only for the same owner, the same plugin and the same limits.
+
+use wasmtime::Store;
+use wasmtime::component::Instance;
+
+use crate::capability::StoreData;
+
+/// The linear memory by which a guest that stays may have grown since its first call.
+const GROWTH_BYTES_MAX: usize = 16 << 20;
+
+/// A store and the instance in it.
+pub(crate) struct Guest {
+    pub(crate) store: Store<StoreData>,
+    /// None before the first call.
+    pub(crate) instance: Option<Instance>,
+    /// The calls that it has served.
+    calls: u32,
+    /// Its linear memory after the first call.
+    first_bytes: usize,
+}
+
+impl Guest {
+    pub(crate) fn new(store: Store<StoreData>) -> Self {
+        Self { store, instance: None, calls: 0, first_bytes: 0 }
+    }
+
+    /// A call has ended, after which the guest is to stay.
+    pub(crate) fn end_call(&mut self) {
+        self.store.data_mut().end();
+        if self.calls == 0 {
+            self.first_bytes = self.memory_bytes();
+        }
+        self.calls = self.calls.saturating_add(1);
+    }
+
+    /// The calls that it has served.
+    pub(crate) fn calls(&self) -> u32 {
+        self.calls
+    }
+
+    /// Whether it has grown so much that it is not to serve further calls.
+    pub(crate) fn has_outgrown(&self) -> bool {
+        self.memory_bytes() > self.first_bytes.saturating_add(GROWTH_BYTES_MAX)
+            || self.store.data().keeps_too_much()
+    }
+
+    /// Whether dropping it takes long.
+    pub(crate) fn is_large(&self) -> bool {
+        self.store.data().meter.is_large()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.store.data().limiter.memory_bytes()
+    }
+}

@@ -1,0 +1,171 @@
+//! Guests that stay after a call: for the other call of their request, or for later requests of their
+//! tenant.
+//!
+//! Invariants:
+//! - a guest that stays has a place of its own, apart from the places of calls that run, and its
+//!   memory counts against its owner's budget;
+//! - a guest with much memory is dropped on the threads for long calls.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::account::{Account, Resting};
+use crate::guest::Guest;
+
+/// How the guests of a tenant are used again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TenantReuse {
+    /// The most calls that one instance serves.
+    pub max_count: u32,
+    /// The time after which an instance that serves no call is dropped.
+    pub idle: Duration,
+    /// The most instances of one plugin that are kept while they serve no call.
+    pub max_idle: usize,
+}
+
+impl Default for TenantReuse {
+    fn default() -> Self {
+        Self { max_count: 1000, idle: Duration::from_secs(10), max_idle: 4 }
+    }
+}
+
+/// What becomes of a guest after a call that ended well, and where a call's guest comes from.
+#[derive(Clone)]
+pub(crate) enum Keep {
+    /// Each call has a fresh guest, which is dropped.
+    Never,
+    /// It stays for the other call of its request.
+    ForRequest(Arc<OneGuest>),
+    /// It stays for later calls.
+    ForTenant(Arc<IdleGuests>),
+}
+
+impl Keep {
+    /// A guest for a call; none if a fresh one is needed.
+    pub(crate) fn take(&self) -> Option<Guest> {
+        match self {
+            Self::Never => None,
+            Self::ForRequest(one) => one.guest.lock().take(),
+            Self::ForTenant(idle) => idle.take(),
+        }
+    }
+
+    /// A call of the guest has ended well.
+    pub(crate) fn put(&self, mut guest: Guest) {
+        guest.end_call();
+        match self {
+            Self::Never => drop(guest),
+            Self::ForRequest(one) => *one.guest.lock() = Some(guest),
+            Self::ForTenant(idle) => idle.put(guest),
+        }
+    }
+
+    pub(crate) fn is_never(&self) -> bool {
+        matches!(self, Self::Never)
+    }
+}
+
+/// The guest of one request, while the model runs.
+pub(crate) struct OneGuest {
+    guest: Mutex<Option<Guest>>,
+    long: Handle,
+    _place: [OwnedSemaphorePermit; 2],
+}
+
+impl OneGuest {
+    pub(crate) fn new(long: Handle, place: [OwnedSemaphorePermit; 2]) -> Self {
+        Self { guest: Mutex::new(None), long, _place: place }
+    }
+}
+
+impl Drop for OneGuest {
+    fn drop(&mut self) {
+        if let Some(guest) = self.guest.get_mut().take() {
+            discard(guest, &self.long);
+        }
+    }
+}
+
+/// The idle guests of one plugin in one pipeline.
+pub(crate) struct IdleGuests {
+    reuse: TenantReuse,
+    idle: Mutex<VecDeque<Idle>>,
+    account: Account,
+    resting: Resting,
+    long: Handle,
+}
+
+struct Idle {
+    guest: Guest,
+    since: Instant,
+    _place: [OwnedSemaphorePermit; 2],
+}
+
+impl IdleGuests {
+    pub(crate) fn new(
+        reuse: TenantReuse,
+        account: Account,
+        resting: Resting,
+        long: Handle,
+    ) -> Self {
+        Self { reuse, idle: Mutex::default(), account, resting, long }
+    }
+
+    /// The guest that served a call last.
+    fn take(&self) -> Option<Guest> {
+        let Idle { guest, since, .. } = self.idle.lock().pop_back()?;
+        if since.elapsed() < self.reuse.idle {
+            return Some(guest);
+        }
+        discard(guest, &self.long);
+        None
+    }
+
+    fn put(&self, guest: Guest) {
+        let is_spent = guest.calls() >= self.reuse.max_count || guest.has_outgrown();
+        if is_spent || self.account.bytes.is_half_used() {
+            return discard(guest, &self.long);
+        }
+        let Some(place) = self.account.idle_place(&self.resting) else {
+            return discard(guest, &self.long);
+        };
+        let mut idle = self.idle.lock();
+        if idle.len() < self.reuse.max_idle {
+            idle.push_back(Idle { guest, since: Instant::now(), _place: place });
+            return;
+        }
+        drop(idle);
+        discard(guest, &self.long);
+    }
+
+    /// Drop the guests that have been idle for too long.
+    pub(crate) fn drop_expired(&self) {
+        let expired = {
+            let mut idle = self.idle.lock();
+            let is_old = |idle: &Idle| idle.since.elapsed() >= self.reuse.idle;
+            let count = idle.iter().take_while(|idle| is_old(idle)).count();
+            idle.drain(..count).collect::<Vec<_>>()
+        };
+        drop(expired);
+    }
+}
+
+impl Drop for IdleGuests {
+    fn drop(&mut self) {
+        for Idle { guest, .. } in self.idle.get_mut().drain(..) {
+            discard(guest, &self.long);
+        }
+    }
+}
+
+/// Drop a guest, away from the serving threads if it has much memory.
+fn discard(guest: Guest, long: &Handle) {
+    if guest.is_large() {
+        long.spawn(async move { drop(guest) });
+    }
+}
