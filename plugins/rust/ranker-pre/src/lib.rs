@@ -43,3 +43,6 @@ impl Preprocessor for RankerPre {
 }
 
 gristmill_plugin::export_preprocessor!(RankerPre);
+
+#[cfg(test)]
+mod tests;
