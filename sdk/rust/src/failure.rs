@@ -122,7 +122,7 @@ mod tests {
             failure(|| Ok("x".parse::<f32>()?)),
             failure(|| Ok("x".parse::<bool>()?)),
             failure(|| Ok("xy".parse::<char>()?)),
-            failure(|| Ok(std::str::from_utf8(&[0xff])?.len())),
+            failure(|| Ok(std::str::from_utf8(&vec![0xff])?.len())),
             failure(|| Ok(String::from_utf8(vec![0xff])?)),
             failure(|| Ok(serde_json::from_str::<u8>("x")?)),
             failure(|| Err::<(), _>(ImageError::Malformed("cut".into()).into())),

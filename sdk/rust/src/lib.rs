@@ -102,6 +102,7 @@ mod bindings;
 mod export;
 mod failure;
 pub mod image;
+mod json;
 pub mod log;
 mod panic;
 mod prepared;

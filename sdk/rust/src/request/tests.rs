@@ -27,6 +27,9 @@ fn a_body_of_the_wrong_form_is_the_clients_fault() {
     assert!(invalid_input(request.json::<String>().err()).starts_with("invalid JSON: "));
     let request = testing::request().body("[1,\n x]").build();
     assert!(invalid_input(request.json::<Vec<u8>>().err()).contains("line 2 column 2"));
+    let deep = testing::request().body("[".repeat(100_000)).build();
+    let text = invalid_input(deep.json::<serde_json::Value>().err());
+    assert!(text.contains("recursion limit exceeded"), "{text}");
 }
 
 #[test]
