@@ -102,7 +102,6 @@ mod bindings;
 mod export;
 mod failure;
 pub mod image;
-mod json;
 pub mod log;
 mod panic;
 mod prepared;

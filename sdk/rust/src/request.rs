@@ -2,7 +2,7 @@
 
 use serde::de::DeserializeOwned;
 
-use crate::{Blob, Context, Failure, Field, Request, json};
+use crate::{Blob, Context, Failure, Field, Request};
 
 impl Request {
     /// The body, copied into the plugin. For a multipart request it is empty: see
@@ -24,10 +24,6 @@ impl Request {
     /// # Errors
     /// [`Failure::InvalidInput`] if the body does not fit `T`: the client's fault. It says where.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Failure> {
-        if let Some(value) = json::read(&mut self.body_bytes()) {
-            return Ok(value);
-        }
-        // Read again, because that changed the bytes.
         Ok(serde_json::from_slice(&self.body_bytes())?)
     }
 
