@@ -12,8 +12,7 @@ use self::features::{FEATURES, Features};
 
 struct RankerPre;
 
-/// Ids are borrowed from the body where they have no escapes, and features need no list of their
-/// own. That saves a third of the time for reading a body.
+/// Ids are borrowed from the body where they have no escapes.
 #[derive(Deserialize)]
 struct Body<'a> {
     #[serde(borrow)]

@@ -40,3 +40,36 @@ fn wrong_items_are_named() {
     let body = json!({ "items": [{ "id": "a", "features": ["x"] }] });
     assert!(refused(&body).starts_with("invalid JSON: invalid type: string \"x\""));
 }
+
+#[test]
+fn numbers_of_every_form_are_read_as_serde_json_reads_them() {
+    let forms = [
+        "0",
+        "-0",
+        "7",
+        "-12.5",
+        "0.1",
+        "3.4028234e38",
+        "1e-3",
+        "123456789012345",
+        "0.000001",
+        "0.123456789012345678",
+        "16777217",
+        "-2.5E+1",
+        "1234567890123456",
+        "99999.99999",
+    ];
+    let mut numbers = forms.repeat(3);
+    numbers.truncate(FEATURES);
+    let list = numbers.join(" ,\n ");
+    let body = format!(r#"{{"items":[{{"id":"a","features":[ {list} ]}}]}}"#);
+    let request = testing::request().body(body).build();
+    let prepared = RankerPre::preprocess(&testing::context().build(), &request).unwrap();
+    let expected: Vec<f32> = numbers.iter().map(|text| text.parse().unwrap()).collect();
+    assert_eq!(prepared.get("input").unwrap().view::<f32>().unwrap().as_slice(), expected);
+    for form in forms {
+        let (features, alone) = ([form; FEATURES].join(","), form.parse::<f32>().unwrap());
+        let features: features::Features = serde_json::from_str(&format!("[{features}]")).unwrap();
+        assert_eq!(features.row().unwrap(), &[alone; FEATURES], "{form}");
+    }
+}
