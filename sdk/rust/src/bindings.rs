@@ -47,6 +47,8 @@ pub mod worlds {
     /// What each exported function does before the plugin's own code.
     fn begin() {
         crate::panic::log_panics();
+        #[cfg(feature = "log")]
+        crate::log::install();
     }
 
     impl<T: crate::Preprocessor> preprocessor::Guest for T {

@@ -103,3 +103,55 @@ impl From<ImageError> for Failure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Failure, image::ImageError};
+
+    fn failure<T>(body: impl FnOnce() -> Result<T, Failure>) -> Failure {
+        body().err().unwrap()
+    }
+
+    #[test]
+    fn what_a_client_can_cause_is_its_fault() {
+        assert_eq!(
+            failure(|| Ok("x".parse::<u8>()?)),
+            Failure::invalid_input("invalid integer: invalid digit found in string")
+        );
+        let faults = [
+            failure(|| Ok("x".parse::<f32>()?)),
+            failure(|| Ok("x".parse::<bool>()?)),
+            failure(|| Ok("xy".parse::<char>()?)),
+            failure(|| Ok(std::str::from_utf8(&vec![0xff])?.len())),
+            failure(|| Ok(String::from_utf8(vec![0xff])?)),
+            failure(|| Ok(serde_json::from_str::<u8>("x")?)),
+            failure(|| Err::<(), _>(ImageError::Malformed("cut".into()).into())),
+        ];
+        for fault in faults {
+            assert!(matches!(fault, Failure::InvalidInput(_)), "{fault:?}");
+        }
+    }
+
+    #[test]
+    fn other_errors_are_the_plugins_own() {
+        let boxed = || -> Result<(), Box<dyn std::error::Error>> { Err("as told".into()) };
+        assert_eq!(failure(|| Ok(boxed()?)), Failure::internal("as told"));
+        let faults = [
+            failure(|| Ok(u8::try_from(300)?)),
+            failure(|| Ok(<[u8; 2]>::try_from(&[1_u8][..])?)),
+            failure(|| Err::<(), _>(std::fmt::Error.into())),
+            failure(|| Ok(std::io::Read::read_exact(&mut &[][..], &mut [0])?)),
+        ];
+        for fault in faults {
+            assert!(matches!(fault, Failure::Internal(_)), "{fault:?}");
+        }
+    }
+
+    #[test]
+    fn each_failure_has_a_constructor() {
+        assert_eq!(Failure::invalid_input("a"), Failure::InvalidInput("a".into()));
+        assert_eq!(Failure::unprocessable("a"), Failure::Unprocessable("a".into()));
+        let other = Failure::unsupported_media_type("a");
+        assert_eq!(other, Failure::UnsupportedMediaType("a".into()));
+    }
+}

@@ -1,10 +1,11 @@
 //! Logging a panic's message, file and line before the plugin traps.
 //!
-//! A plugin's panic ends in the instruction `unreachable`, which carries no text, and a plugin has
-//! no standard error. The `export_*` macros install this hook, so that the host's log has the
-//! reason.
+//! A plugin's panic ends in the instruction `unreachable`, which carries no text, and without WASI a
+//! plugin has no standard error. The `export_*` macros install this hook, so that the host's log has
+//! the reason. Outside of WebAssembly a panic is written to standard error.
 
-#[cfg(any(target_arch = "wasm32", test))]
+#![cfg(any(target_arch = "wasm32", test))]
+
 use std::panic::PanicHookInfo;
 
 /// Install a hook that logs each panic as one line at level `error`. Later calls do nothing, so
@@ -19,12 +20,7 @@ pub(crate) fn log_panics() {
     });
 }
 
-/// Does nothing: outside of WebAssembly there is no host, and a panic is written to standard error.
-#[cfg(not(target_arch = "wasm32"))]
-pub(crate) fn log_panics() {}
-
 /// `panicked at src/lib.rs:12:24: as told`.
-#[cfg(any(target_arch = "wasm32", test))]
 fn text_of(panic: &PanicHookInfo<'_>) -> String {
     let payload = panic.payload();
     let message = payload

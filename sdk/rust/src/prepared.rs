@@ -20,4 +20,9 @@ impl Prepared {
         self.state = state;
         self
     }
+
+    /// The input of this name, for tests.
+    pub fn get(&self, name: &str) -> Option<&Tensor> {
+        self.inputs.iter().find(|input| input.name == name).map(|input| &input.tensor)
+    }
 }

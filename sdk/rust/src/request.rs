@@ -61,3 +61,6 @@ impl Blob {
         self.read(0, u64::MAX)
     }
 }
+
+#[cfg(test)]
+mod tests;

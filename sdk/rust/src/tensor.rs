@@ -1,43 +1,18 @@
 //! Typed tensors: slices in, slices out.
 
-use std::marker::PhantomData;
+mod element;
+mod outputs;
+mod view;
 
-use bytemuck::Pod;
+use std::ops::{Bound, RangeBounds};
 
-use crate::{Dtype, Failure, NamedTensor, Tensor, TensorError};
+pub use self::element::Element;
+pub use self::outputs::Outputs;
+pub use self::view::View;
+use crate::{Dtype, Failure, Tensor, TensorError};
 
-mod sealed {
-    pub trait Sealed {}
-}
-
-/// A Rust type that is a tensor's element type.
-pub trait Element: Pod + sealed::Sealed {
-    /// The element type.
-    const DTYPE: Dtype;
-}
-
-macro_rules! elements {
-    ($($rust:ty = $dtype:ident),* $(,)?) => {$(
-        impl sealed::Sealed for $rust {}
-
-        impl Element for $rust {
-            const DTYPE: Dtype = Dtype::$dtype;
-        }
-    )*};
-}
-
-elements! {
-    u8 = Uint8,
-    i8 = Int8,
-    u16 = Uint16,
-    i16 = Int16,
-    u32 = Uint32,
-    i32 = Int32,
-    u64 = Uint64,
-    i64 = Int64,
-    f32 = Float32,
-    f64 = Float64,
-}
+/// The bytes of the length before each string.
+const LENGTH_BYTES: usize = 4;
 
 impl Tensor {
     /// A tensor of `shape` with these elements, row-major. They are copied once, to the host.
@@ -45,12 +20,27 @@ impl Tensor {
     /// # Errors
     /// [`TensorError::LengthMismatch`] if the shape needs another number of elements.
     pub fn from_slice<T: Element>(shape: &[usize], elements: &[T]) -> Result<Self, TensorError> {
-        let dim = |dim: &usize| {
-            let fault = |_| TensorError::TooLarge(format!("dimension {dim} is over 2^32"));
-            u32::try_from(*dim).map_err(fault)
-        };
-        let shape: Vec<u32> = shape.iter().map(dim).collect::<Result<_, _>>()?;
-        Self::create(T::DTYPE, &shape, bytemuck::cast_slice(elements))
+        Self::create(T::DTYPE, &dims(shape)?, bytemuck::cast_slice(elements))
+    }
+
+    /// A tensor of `shape` with these strings, row-major.
+    ///
+    /// # Errors
+    /// [`TensorError::InvalidElement`] or [`TensorError::LengthMismatch`] if the shape needs another
+    /// number of strings.
+    pub fn from_strings<S: AsRef<str>>(
+        shape: &[usize],
+        strings: &[S],
+    ) -> Result<Self, TensorError> {
+        let texts = || strings.iter().map(AsRef::as_ref);
+        let mut bytes = Vec::with_capacity(texts().map(|text| LENGTH_BYTES + text.len()).sum());
+        for text in texts() {
+            let fault = |_| TensorError::TooLarge("a string is over 2^32 bytes long".into());
+            let length = u32::try_from(text.len()).map_err(fault)?;
+            bytes.extend_from_slice(&length.to_le_bytes());
+            bytes.extend_from_slice(text.as_bytes());
+        }
+        Self::create(Dtype::String, &dims(shape)?, &bytes)
     }
 
     /// The elements, copied once, from the host.
@@ -58,136 +48,81 @@ impl Tensor {
     /// # Errors
     /// [`Failure::Internal`] if the tensor's dtype is not `T`'s.
     pub fn view<T: Element>(&self) -> Result<View<T>, Failure> {
+        self.expect(T::DTYPE)?;
+        Ok(View::new(self.dims(), self.data()))
+    }
+
+    /// The strings, row-major.
+    ///
+    /// # Errors
+    /// [`Failure::Internal`] if the tensor's dtype is not [`Dtype::String`].
+    pub fn strings(&self) -> Result<Vec<String>, Failure> {
+        self.expect(Dtype::String)?;
+        let bytes = self.data();
+        let (mut strings, mut rest) = (Vec::new(), bytes.as_slice());
+        while let Some((length, tail)) = rest.split_first_chunk::<LENGTH_BYTES>() {
+            let length = u32::from_le_bytes(*length) as usize;
+            let cut = || Failure::internal("a string of the tensor is cut short");
+            let (text, tail) = tail.split_at_checked(length).ok_or_else(cut)?;
+            let broken = |error| Failure::internal(format!("a string of the tensor: {error}"));
+            strings.push(std::str::from_utf8(text).map_err(broken)?.to_owned());
+            rest = tail;
+        }
+        Ok(strings)
+    }
+
+    /// The dimensions; dimension 0 is rows.
+    pub fn dims(&self) -> Vec<usize> {
+        self.shape().into_iter().map(|dim| dim as usize).collect()
+    }
+
+    /// The part in `range` along dimension `axis`: [`slice`](Self::slice) with a range. Rows 2 to 4
+    /// are `tensor.range(0, 2..5)`.
+    ///
+    /// # Errors
+    /// [`TensorError::InvalidArgument`] if there is no such dimension, or the range is not within
+    /// it.
+    pub fn range(&self, axis: usize, range: impl RangeBounds<usize>) -> Result<Self, TensorError> {
+        let start = match range.start_bound() {
+            Bound::Included(start) => *start,
+            Bound::Excluded(before) => before.saturating_add(1),
+            Bound::Unbounded => 0,
+        };
+        let end = match range.end_bound() {
+            Bound::Included(last) => last.saturating_add(1),
+            Bound::Excluded(end) => *end,
+            Bound::Unbounded => self.dims().get(axis).copied().unwrap_or(0),
+        };
+        // A number beyond u32 is out of range as well when it is cut to the largest one.
+        let cut = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
+        self.slice(cut(axis), cut(start), cut(end))
+    }
+
+    /// The same values as elements of type `T`: [`cast`](Self::cast) with a Rust type.
+    ///
+    /// # Errors
+    /// [`TensorError::InvalidArgument`] if the tensor has strings.
+    pub fn cast_to<T: Element>(&self) -> Result<Self, TensorError> {
+        self.cast(T::DTYPE)
+    }
+
+    fn expect(&self, wanted: Dtype) -> Result<(), Failure> {
         let dtype = self.dtype();
-        if dtype != T::DTYPE {
-            let text = format!("tensor is {dtype:?}, wanted {:?}", T::DTYPE);
-            return Err(Failure::Internal(text));
+        if dtype == wanted {
+            return Ok(());
         }
-        let shape = self.shape().into_iter().map(|dim| dim as usize).collect();
-        let mut bytes = self.data();
-        if bytemuck::try_cast_slice::<u8, T>(&bytes).is_err() {
-            // Without this crate's allocator the bytes may not be aligned.
-            let elements: Vec<T> = bytemuck::allocation::pod_collect_to_vec(&bytes);
-            return Ok(View { shape, storage: Storage::Elements(elements) });
-        }
-        bytes.truncate(bytes.len() / size_of::<T>() * size_of::<T>());
-        Ok(View { shape, storage: Storage::Bytes(bytes, PhantomData) })
+        Err(Failure::Internal(format!("tensor is {dtype:?}, wanted {wanted:?}")))
     }
 }
 
-enum Storage<T> {
-    /// Known to be aligned for `T`.
-    Bytes(Vec<u8>, PhantomData<T>),
-    Elements(Vec<T>),
-}
-
-/// A tensor's elements in the plugin's memory.
-pub struct View<T> {
-    shape: Vec<usize>,
-    storage: Storage<T>,
-}
-
-impl<T: Element> View<T> {
-    /// The dimensions.
-    pub fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-
-    /// All elements, row-major.
-    pub fn as_slice(&self) -> &[T] {
-        match &self.storage {
-            Storage::Bytes(bytes, _) => bytemuck::cast_slice(bytes),
-            Storage::Elements(elements) => elements,
-        }
-    }
-
-    /// The rows: slices of all dimensions after the first.
-    pub fn rows(&self) -> impl Iterator<Item = &[T]> {
-        let width = self.shape.iter().skip(1).product::<usize>();
-        self.as_slice().chunks_exact(width.max(1))
-    }
-}
-
-/// This request's rows of the model's outputs.
-pub struct Outputs(Vec<NamedTensor>);
-
-impl Outputs {
-    #[doc(hidden)]
-    pub fn new(outputs: Vec<NamedTensor>) -> Self {
-        Self(outputs)
-    }
-
-    /// The output of this name.
-    ///
-    /// # Errors
-    /// [`Failure::Internal`] if the model has no such output.
-    pub fn get(&self, name: &str) -> Result<&Tensor, Failure> {
-        let found = self.0.iter().find(|output| output.name == name);
-        found.map(|output| &output.tensor).ok_or_else(|| {
-            let names: Vec<_> = self.names().collect();
-            Failure::Internal(format!("the model has no output {name:?}, it has {names:?}"))
-        })
-    }
-
-    /// All outputs with their names, in the model's order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Tensor)> {
-        self.0.iter().map(|output| (output.name.as_str(), &output.tensor))
-    }
-
-    /// The names of all outputs, in the model's order.
-    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.0.iter().map(|output| output.name.as_str())
-    }
-
-    /// The elements of the output of this name. Its shape must be `shape`, in which `None` means
-    /// any size.
-    ///
-    /// # Errors
-    /// [`Failure::Internal`] if the model has no such output, or its dtype or shape differs.
-    pub fn view<T: Element>(
-        &self,
-        name: &str,
-        shape: &[Option<usize>],
-    ) -> Result<View<T>, Failure> {
-        let view = self.get(name)?.view::<T>()?;
-        let fits = view.shape.len() == shape.len()
-            && shape
-                .iter()
-                .zip(&view.shape)
-                .all(|(want, have)| want.is_none_or(|want| want == *have));
-        if fits {
-            return Ok(view);
-        }
-        Err(Failure::Internal(format!(
-            "output {name:?} has shape {:?}, wanted {shape:?}",
-            view.shape
-        )))
-    }
+/// The dimensions as the contract has them.
+fn dims(shape: &[usize]) -> Result<Vec<u32>, TensorError> {
+    let dim = |dim: &usize| {
+        let fault = |_| TensorError::TooLarge(format!("dimension {dim} is over 2^32"));
+        u32::try_from(*dim).map_err(fault)
+    };
+    shape.iter().map(dim).collect()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::Outputs;
-    use crate::{NamedTensor, Tensor};
-
-    #[test]
-    fn outputs_are_listed_in_their_order() {
-        let output = |(handle, name): (u32, &str)| {
-            // SAFETY: the test makes no call with the handle. The tensor is forgotten below, so it
-            // is not dropped, which would call the host.
-            let tensor = unsafe { Tensor::from_handle(handle) };
-            NamedTensor { name: name.into(), tensor }
-        };
-        let outputs = Outputs::new([(1, "scores"), (2, "boxes")].map(output).into());
-        assert_eq!(outputs.names().collect::<Vec<_>>(), ["scores", "boxes"]);
-        let listed: Vec<_> = outputs.iter().map(|(name, tensor)| (name, tensor.handle())).collect();
-        assert_eq!(listed, [("scores", 1), ("boxes", 2)]);
-        assert_eq!(outputs.get("boxes").map(Tensor::handle).ok(), Some(2));
-        let missing = outputs.get("labels").err().unwrap();
-        assert!(
-            format!("{missing:?}").contains(r#"it has [\"scores\", \"boxes\"]"#),
-            "{missing:?}"
-        );
-        std::mem::forget(outputs);
-    }
-}
+mod tests;

@@ -79,3 +79,6 @@ fn softmax(logits: &[f32]) -> Vec<f32> {
 }
 
 gristmill_plugin::export_processor!(Digits);
+
+#[cfg(test)]
+mod tests;

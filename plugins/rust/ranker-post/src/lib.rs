@@ -33,3 +33,6 @@ impl Postprocessor for RankerPost {
 }
 
 gristmill_plugin::export_postprocessor!(RankerPost);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+//! Calling a plugin under `cargo test`, without a server.
+//!
+//! On targets other than WebAssembly the SDK's calls work on a reference host in the test's
+//! process, whose tensors and pictures give the host's numbers. It has no limits, no budgets and no
+//! deadline. Decoding and resizing pictures needs the feature `testing-images`:
+//!
+//! ```toml
+//! [dev-dependencies]
+//! gristmill-plugin = { path = "..", features = ["testing-images"] }
+//! ```
+//!
+//! A test makes a context and a request, calls the plugin's function, and looks at the result:
+//!
+//! ```
+//! use gristmill_plugin::{Context, Failure, Outputs, Prepared, Processor, Request, Response, Tensor};
+//! use gristmill_plugin::{info, testing};
+//!
+//! struct Doubler;
+//!
+//! impl Processor for Doubler {
+//!     fn preprocess(_context: &Context, request: &Request) -> Result<Prepared, Failure> {
+//!         let values: Vec<f32> = request.json()?;
+//!         info!(values = values.len(), "got a request");
+//!         Ok(Prepared::new().input("input", Tensor::from_slice(&[values.len(), 1], &values)?))
+//!     }
+//!
+//!     fn postprocess(_: &Context, outputs: Outputs, _: Vec<u8>) -> Result<Response, Failure> {
+//!         Response::json(outputs.view::<f32>("output", &[None, Some(1)])?.as_slice())
+//!     }
+//! }
+//!
+//! let context = testing::context().build();
+//! let request = testing::request().body("[1, 2]").build();
+//! let prepared = Doubler::preprocess(&context, &request)?;
+//! assert_eq!(prepared.get("input").unwrap().dims(), [2, 1]);
+//! assert_eq!(testing::take_log()[0].message, "got a request");
+//!
+//! let outputs = testing::outputs([("output", Tensor::from_slice(&[2, 1], &[2.0_f32, 4.0])?)]);
+//! let response = Doubler::postprocess(&context, outputs, prepared.state)?;
+//! assert_eq!(response.body, b"[2.0,4.0]");
+//! # Ok::<(), Failure>(())
+//! ```
+
+use serde::Serialize;
+
+pub use crate::bindings::log::LogLine;
+use crate::{Blob, Context, Field, NamedTensor, Outputs, Part, Request, Tensor};
+
+/// A context of tenant, pipeline, model and request `"test"`, with empty settings and ten seconds
+/// left.
+pub fn context() -> ContextBuilder {
+    let test = || "test".to_owned();
+    ContextBuilder(Context {
+        tenant: test(),
+        pipeline: test(),
+        model: test(),
+        request_id: test(),
+        settings: "{}".into(),
+        time_left_ms: 10_000,
+    })
+}
+
+/// Makes a [`Context`].
+#[derive(Debug)]
+pub struct ContextBuilder(Context);
+
+impl ContextBuilder {
+    /// With this name of the tenant.
+    pub fn tenant(mut self, name: &str) -> Self {
+        self.0.tenant = name.into();
+        self
+    }
+
+    /// With this name of the pipeline.
+    pub fn pipeline(mut self, name: &str) -> Self {
+        self.0.pipeline = name.into();
+        self
+    }
+
+    /// With this name of the model.
+    pub fn model(mut self, name: &str) -> Self {
+        self.0.model = name.into();
+        self
+    }
+
+    /// With this id of the request.
+    pub fn request_id(mut self, id: &str) -> Self {
+        self.0.request_id = id.into();
+        self
+    }
+
+    /// With `settings` as the pipeline's settings.
+    ///
+    /// # Panics
+    /// If they cannot be written as JSON.
+    pub fn settings<T: Serialize + ?Sized>(mut self, settings: &T) -> Self {
+        self.0.settings = serde_json::to_string(settings).expect("settings are JSON");
+        self
+    }
+
+    /// With this many milliseconds left. They do not pass.
+    pub fn time_left(mut self, milliseconds: u64) -> Self {
+        self.0.time_left_ms = milliseconds;
+        self
+    }
+
+    /// The context.
+    pub fn build(self) -> Context {
+        self.0
+    }
+}
+
+/// A request with an empty body and nothing else.
+pub fn request() -> RequestBuilder {
+    RequestBuilder(Request {
+        content_type: None,
+        headers: Vec::new(),
+        query: Vec::new(),
+        body: blob([]),
+        parts: Vec::new(),
+    })
+}
+
+/// Makes a [`Request`].
+#[derive(Debug)]
+pub struct RequestBuilder(Request);
+
+impl RequestBuilder {
+    /// With this body.
+    pub fn body(mut self, bytes: impl AsRef<[u8]>) -> Self {
+        self.0.body = blob(bytes);
+        self
+    }
+
+    /// With `value` as a body of JSON, and the content type `application/json`.
+    ///
+    /// # Panics
+    /// If it cannot be written as JSON.
+    pub fn json<T: Serialize + ?Sized>(self, value: &T) -> Self {
+        let body = serde_json::to_vec(value).expect("the body is JSON");
+        self.body(body).content_type("application/json")
+    }
+
+    /// With this media type.
+    pub fn content_type(mut self, media_type: &str) -> Self {
+        self.0.content_type = Some(media_type.into());
+        self
+    }
+
+    /// With a further header. The host gives names in lower case.
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.0.headers.push(Field { name: name.to_lowercase(), value: value.into() });
+        self
+    }
+
+    /// With a further query parameter.
+    pub fn query(mut self, name: &str, value: &str) -> Self {
+        self.0.query.push(Field { name: name.into(), value: value.into() });
+        self
+    }
+
+    /// With a further part of a form.
+    pub fn part(mut self, name: &str, bytes: impl AsRef<[u8]>) -> Self {
+        let (filename, content_type) = (None, None);
+        self.0.parts.push(Part { name: name.into(), filename, content_type, body: blob(bytes) });
+        self
+    }
+
+    /// With a further part of a form, which is a file.
+    pub fn file(
+        mut self,
+        name: &str,
+        filename: &str,
+        content_type: &str,
+        bytes: impl AsRef<[u8]>,
+    ) -> Self {
+        self.0.parts.push(Part {
+            name: name.into(),
+            filename: Some(filename.into()),
+            content_type: Some(content_type.into()),
+            body: blob(bytes),
+        });
+        self
+    }
+
+    /// The request.
+    pub fn build(self) -> Request {
+        self.0
+    }
+}
+
+/// The model's outputs, in this order.
+pub fn outputs<'a>(tensors: impl IntoIterator<Item = (&'a str, Tensor)>) -> Outputs {
+    let named = |(name, tensor): (&str, Tensor)| NamedTensor { name: name.into(), tensor };
+    Outputs::new(tensors.into_iter().map(named).collect())
+}
+
+/// Bytes as the host holds them.
+pub fn blob(bytes: impl AsRef<[u8]>) -> Blob {
+    Blob(bytes.as_ref().into())
+}
+
+/// The lines that this thread logged since the last call. They are printed as well, so that the
+/// report of a test that fails has them.
+pub fn take_log() -> Vec<LogLine> {
+    crate::bindings::log::take()
+}
