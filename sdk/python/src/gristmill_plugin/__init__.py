@@ -18,13 +18,13 @@ A plugin is one class in `app.py`:
 host: see `gristmill_plugin.testing`.
 """
 
-from . import image, log
+from . import image, json, log
 from .failure import Failure, Internal, InvalidInput, Unprocessable, UnsupportedMediaType
 from .outputs import MissingOutput, Outputs, Prepared
 from .plugin import Postprocessor, Preprocessor, Processor, export
 from .request import Blob, Context, Fields, Part, Request
 from .response import Response
-from .tensor import Dtype, Scored, Tensor, View
+from .tensor import Dtype, Scored, Tensor, View, shortest_float32
 
 __all__ = [
     "Blob",
@@ -50,5 +50,7 @@ __all__ = [
     "View",
     "export",
     "image",
+    "json",
     "log",
+    "shortest_float32",
 ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from . import checks
 from .failure import Failure, Internal, InvalidInput, Unprocessable, UnsupportedMediaType
 from .host import Err
 from .host import image as host_image
@@ -69,9 +70,11 @@ class Pixels:
         Raises `UnsupportedMediaType` if the bytes are none of these formats, and `InvalidInput` if
         they are malformed.
         """
+        checks.instance("data", data, Blob)
+        checks.case("color", color, Color)
         function = host_image.Pixels.decode_leniently if lenient else host_image.Pixels.decode
         try:
-            return cls(function(data._handle, host_image.DecodeOptions(color, upright)))
+            return cls(function(data._handle, host_image.DecodeOptions(color, bool(upright))))
         except Err as error:
             raise _failure(error) from None
 
@@ -80,8 +83,11 @@ class Pixels:
         cls, width: int, height: int, color: Color, data: bytes | bytearray | memoryview
     ) -> Pixels:
         """A picture from its bytes, row-major, channels interleaved. `color` is RGB or GRAY."""
+        width, height = checks.u32("width", width), checks.u32("height", height)
+        checks.case("color", color, Color)
+        data = memoryview(data).tobytes()
         try:
-            return cls(host_image.Pixels.from_bytes(width, height, color, bytes(data)))
+            return cls(host_image.Pixels.from_bytes(width, height, color, data))
         except Err as error:
             raise _failure(error) from None
 
@@ -106,6 +112,8 @@ class Pixels:
 
     def resize(self, width: int, height: int, filter: Filter = Filter.BILINEAR) -> Pixels:
         """The picture stretched to another size. The ratio of its sides may change."""
+        width, height = checks.u32("width", width), checks.u32("height", height)
+        checks.case("filter", filter, Filter)
         try:
             return Pixels(self._handle.resize(width, height, filter))
         except Err as error:
@@ -113,6 +121,8 @@ class Pixels:
 
     def resize_shorter(self, size: int, filter: Filter = Filter.BILINEAR) -> Pixels:
         """The picture resized so that its shorter side has `size` pixels. The ratio stays."""
+        size = checks.u32("size", size)
+        checks.case("filter", filter, Filter)
         try:
             return Pixels(self._handle.resize_shorter(size, filter))
         except Err as error:
@@ -120,6 +130,8 @@ class Pixels:
 
     def crop(self, x: int, y: int, width: int, height: int) -> Pixels:
         """The rectangle whose upper left corner is (`x`, `y`). It must lie within the picture."""
+        x, y = checks.u32("x", x), checks.u32("y", y)
+        width, height = checks.u32("width", width), checks.u32("height", height)
         try:
             return Pixels(self._handle.crop(x, y, width, height))
         except Err as error:
@@ -143,7 +155,12 @@ class Pixels:
         fill: Sequence[int] = (),
     ) -> Pixels:
         """The picture with a border. `fill` has one value per channel, or is empty for 0."""
-        border = host_image.Border(left, top, right, bottom)
+        border = host_image.Border(
+            checks.u32("left", left),
+            checks.u32("top", top),
+            checks.u32("right", right),
+            checks.u32("bottom", bottom),
+        )
         try:
             return Pixels(self._handle.pad(border, bytes(fill)))
         except Err as error:
@@ -161,6 +178,8 @@ class Pixels:
 
         The ratio of its sides stays. The rest is `fill`, as in `pad`.
         """
+        width, height = checks.u32("width", width), checks.u32("height", height)
+        checks.case("filter", filter, Filter)
         try:
             found = self._handle.letterbox(width, height, filter, bytes(fill))
         except Err as error:
@@ -190,7 +209,14 @@ class Pixels:
             color = self._handle.color()
         if scale is None:
             scale = 1.0 if dtype is Dtype.UINT8 else 1 / 255
-        options = host_image.TensorOptions(dtype, layout, color, scale, list(mean), list(std))
+        options = host_image.TensorOptions(
+            checks.case("dtype", dtype, Dtype),
+            checks.case("layout", layout, Layout),
+            checks.case("color", color, Color),
+            checks.f32("scale", scale),
+            checks.f32s("mean", mean),
+            checks.f32s("std", std),
+        )
         try:
             return Tensor(self._handle.to_tensor(options))
         except Err as error:

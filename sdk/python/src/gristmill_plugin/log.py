@@ -8,6 +8,7 @@ In a component the root logger of the standard `logging` module has a `Handler`,
 
 from __future__ import annotations
 
+import io
 import logging
 
 from .host import log as host_log
@@ -16,7 +17,7 @@ from .tracebacks import format_exception
 
 _Level = host_log.Level
 
-__all__ = ["Handler", "debug", "error", "info", "trace", "warning"]
+__all__ = ["Handler", "Stream", "debug", "error", "info", "trace", "warning"]
 
 
 def trace(message: str, **fields: object) -> None:
@@ -45,8 +46,13 @@ def error(message: str, **fields: object) -> None:
 
 
 def _write(level: host_log.Level, message: str, fields: dict[str, object]) -> None:
-    listed = [types.Field(name, str(value)) for name, value in fields.items()]
-    host_log.write(level, str(message), listed)
+    listed = [types.Field(name, _text(value)) for name, value in fields.items()]
+    host_log.write(level, _text(message), listed)
+
+
+def _text(value: object) -> str:
+    """`value` as text that UTF-8 has a form for. Half of a surrogate pair has none."""
+    return str(value).encode("utf-8", "replace").decode()
 
 
 class Handler(logging.Handler):
@@ -68,6 +74,32 @@ class Handler(logging.Handler):
             _write(_level_of(record.levelno), record.getMessage(), fields)
         except Exception as fault:
             _write(_Level.ERROR, f"a log record cannot be written: {fault}", {})
+
+
+class Stream(io.TextIOBase):
+    """A text stream whose lines go to the log: `sys.stdout` and `sys.stderr` of a component."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._level = _Level.WARN if name == "stderr" else _Level.INFO
+        self._rest = ""
+
+    def writable(self) -> bool:
+        """Always."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Log the lines that are complete. The rest waits for its end, or for `flush`."""
+        *lines, self._rest = (self._rest + text).split("\n")
+        for line in lines:
+            _write(self._level, line, {"stream": self.name})
+        return len(text)
+
+    def flush(self) -> None:
+        """Log a line that is not complete."""
+        if self._rest:
+            line, self._rest = self._rest, ""
+            _write(self._level, line, {"stream": self.name})
 
 
 def _level_of(number: int) -> host_log.Level:

@@ -42,8 +42,10 @@ class Outputs(Mapping[str, Tensor]):
     def __len__(self) -> int:
         return len(self._tensors)
 
-    def view(self, name: str, shape: Sequence[int | None], dtype: Dtype = Dtype.FLOAT32) -> View:
-        """The elements of the output of this name. In `shape`, None means any size.
+    def tensor(
+        self, name: str, shape: Sequence[int | None], dtype: Dtype = Dtype.FLOAT32
+    ) -> Tensor:
+        """The output of this name, still on the host. In `shape`, None means any size.
 
         Raises `Internal` if the model has no such output, or its dtype or shape differs.
         """
@@ -51,12 +53,16 @@ class Outputs(Mapping[str, Tensor]):
         found = tensor.dtype
         if found is not dtype:
             raise Internal(f"output {name!r} is {found.name}, wanted {dtype.name}")
-        view = tensor._view(dtype)
-        if len(view.shape) != len(shape) or any(
-            want is not None and want != have for want, have in zip(shape, view.shape, strict=True)
+        have = tensor.shape
+        if len(have) != len(shape) or any(
+            want is not None and want != size for want, size in zip(shape, have, strict=True)
         ):
-            raise Internal(f"output {name!r} has shape {list(view.shape)}, wanted {list(shape)}")
-        return view
+            raise Internal(f"output {name!r} has shape {list(have)}, wanted {list(shape)}")
+        return tensor
+
+    def view(self, name: str, shape: Sequence[int | None], dtype: Dtype = Dtype.FLOAT32) -> View:
+        """The elements of the output of this name, copied from the host. As `tensor`."""
+        return self.tensor(name, shape, dtype)._view(dtype)
 
 
 class MissingOutput(Internal, KeyError):

@@ -8,7 +8,7 @@ import sys
 from abc import ABC, abstractmethod
 from typing import TypeVar
 
-from . import log
+from . import checks, log
 from .failure import Failure, Internal
 from .host import Err, prepare, tensors, types
 from .outputs import Outputs, Prepared
@@ -61,7 +61,9 @@ def export(plugin: _Plugin) -> _Plugin:
     # componentize-py looks for a class of this name in the module that it builds.
     module.WitWorld = _world_of(plugin)  # type: ignore[attr-defined]
     if sys.platform == "wasi":
-        _prepare_component(plugin)
+        from wit_world import WitWorld
+
+        _prepare_component(plugin, WitWorld)
     return plugin
 
 
@@ -109,36 +111,31 @@ def _postprocess_of(plugin: Postprocessor) -> object:
 
 
 def _lower_prepared(prepared: Prepared) -> prepare.Prepared:
-    _check("preprocess returned", prepared, Prepared)
+    checks.instance("the result of preprocess", prepared, Prepared)
     inputs = []
     for name, tensor in prepared.inputs.items():
-        _check("an input's name is", name, str)
-        _check(f"input {name!r} is", tensor, Tensor)
+        checks.instance("an input's name", name, str)
+        checks.instance(f"input {name!r}", tensor, Tensor)
         inputs.append(tensors.NamedTensor(name, tensor._handle))
     if len({id(input.tensor) for input in inputs}) < len(inputs):
         raise TypeError("one tensor is given for two inputs: make it twice")
-    _check("the state is", prepared.state, bytes)
+    checks.instance("the state", prepared.state, bytes)
     return prepare.Prepared(inputs, prepared.state)
 
 
 def _lower_response(response: Response) -> types.Response:
-    _check("postprocess returned", response, Response)
-    _check("the response's status is", response.status, int)
+    checks.instance("the result of postprocess", response, Response)
+    checks.instance("the response's status", response.status, int)
     if not 200 <= response.status <= 599:
         raise ValueError(f"the response's status is {response.status}, not 200 to 599")
-    _check("the response's content_type is", response.content_type, str)
-    _check("the response's body is", response.body, bytes)
+    checks.instance("the response's content_type", response.content_type, str)
+    checks.instance("the response's body", response.body, bytes)
     headers = []
     for name, value in response.headers.items():
-        _check("a header's name is", name, str)
-        _check(f"header {name!r} is", value, str)
+        checks.instance("a header's name", name, str)
+        checks.instance(f"header {name!r}", value, str)
         headers.append(types.Field(name, value))
     return types.Response(response.status, response.content_type, headers, response.body)
-
-
-def _check(what: str, value: object, wanted: type) -> None:
-    if not isinstance(value, wanted):
-        raise TypeError(f"{what} {type(value).__name__}, not {wanted.__name__}")
 
 
 def _lower_error(error: BaseException) -> Err[types.Failure]:
@@ -150,13 +147,13 @@ def _lower_error(error: BaseException) -> Err[types.Failure]:
     return Err(Internal._case(f"{describe(error)} ({file}:{line})"))
 
 
-def _prepare_component(plugin: type) -> None:
+def _prepare_component(plugin: type, world: type) -> None:
     """Settle what the component starts with: it is built right after the module's import."""
-    import wit_world
-
     for name in ("preprocess", "postprocess"):
-        if hasattr(wit_world.WitWorld, name) and not hasattr(plugin, name):
+        if hasattr(world, name) and not hasattr(plugin, name):
             raise TypeError(f"the component's world exports {name}, which {plugin.__name__} lacks")
+    # Text that a fresh instance prints must not stay in a buffer that nobody flushes.
+    sys.stdout, sys.stderr = log.Stream("stdout"), log.Stream("stderr")
     if not logging.root.handlers:
         logging.basicConfig(handlers=[log.Handler()], level=logging.INFO)
     # Objects that exist now are never garbage: without this, a collection would visit all of them.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from . import json
+from . import checks, json
 from .failure import Internal, InvalidInput
 from .host import types
 
@@ -28,7 +28,7 @@ class Blob:
 
     def read(self, offset: int = 0, length: int = _ALL) -> bytes:
         """Up to `length` bytes from `offset` on. Shorter at the end of the blob, empty past it."""
-        return self._handle.read(offset, length)
+        return self._handle.read(checks.u64("offset", offset), checks.u64("length", length))
 
     def __bytes__(self) -> bytes:
         return self._handle.read(0, _ALL)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from struct import Struct
+from typing import Any
 
+from . import checks
 from .failure import Internal
 from .host import Err, tensors
 
 Dtype = tensors.Dtype
 Scored = tensors.Scored
 
-__all__ = ["Dtype", "Scored", "Tensor", "View"]
+__all__ = ["Dtype", "Scored", "Tensor", "View", "shortest_float32"]
 
 #: The format of an element in `struct`, `array` and `memoryview`.
 _FORMATS = {
@@ -27,6 +30,8 @@ _FORMATS = {
     "FLOAT32": "f",
     "FLOAT64": "d",
 }
+
+_FLOAT32 = Struct("f")
 
 #: Dtypes that Python has no format for. They are read and written as float32.
 _AS_FLOAT32 = (Dtype.FLOAT16, Dtype.BFLOAT16)
@@ -75,9 +80,11 @@ class Tensor:
         Raises `Internal` if the data do not fit dtype and shape, or are over the host's limit.
         """
         if type(data) is not bytes:
-            data = bytes(data)
+            data = memoryview(data).tobytes()
+        checks.case("dtype", dtype, Dtype)
+        dimensions = checks.u32s("shape", shape)
         try:
-            return cls(tensors.Tensor.create(dtype, list(shape), data))
+            return cls(tensors.Tensor.create(dtype, dimensions, data))
         except Err as error:
             raise _internal(error) from None
 
@@ -89,7 +96,9 @@ class Tensor:
         if they have not, or there is no such dimension.
         """
         try:
-            return cls(tensors.Tensor.concat([part._handle for part in parts], axis))
+            return cls(
+                tensors.Tensor.concat([part._handle for part in parts], checks.u32("axis", axis))
+            )
         except Err as error:
             raise _internal(error) from None
 
@@ -101,7 +110,9 @@ class Tensor:
         is over the number of dimensions.
         """
         try:
-            return cls(tensors.Tensor.stack([part._handle for part in parts], axis))
+            return cls(
+                tensors.Tensor.stack([part._handle for part in parts], checks.u32("axis", axis))
+            )
         except Err as error:
             raise _internal(error) from None
 
@@ -121,7 +132,7 @@ class Tensor:
 
     def read(self, offset: int, length: int) -> bytes:
         """Up to `length` bytes from byte `offset` on. Shorter at the end, empty past it."""
-        return self._handle.read(offset, length)
+        return self._handle.read(checks.u64("offset", offset), checks.u64("length", length))
 
     def view(self) -> View:
         """The elements, copied from the host. FLOAT16 and BFLOAT16 become float32.
@@ -136,7 +147,8 @@ class Tensor:
         format = _FORMATS.get(dtype.name)
         if format is None:
             raise Internal(f"a tensor of dtype {dtype.name} has no view: use strings()")
-        return View(tuple(self._handle.shape()), memoryview(self._handle.data()).cast(format))
+        data: Any = memoryview(self._handle.data())
+        return View(tuple(self._handle.shape()), data.cast(format))
 
     def strings(self) -> list[str]:
         """All elements of a tensor of dtype STRING, copied from the host.
@@ -168,7 +180,7 @@ class Tensor:
 
         The list is empty if the dtype is not FLOAT32 or there is no such row.
         """
-        return self._handle.top_k(row, k)
+        return self._handle.top_k(checks.u32("row", row), checks.u32("k", k))
 
     def softmax(self) -> Tensor:
         """The softmax over each row, as a new tensor of the same shape.
@@ -185,6 +197,8 @@ class Tensor:
 
         Raises `Internal` if the part is not within the tensor.
         """
+        axis = checks.u32("axis", axis)
+        start, end = checks.u32("start", start), checks.u32("end", end)
         try:
             return Tensor(self._handle.slice(axis, start, end))
         except Err as error:
@@ -197,6 +211,7 @@ class Tensor:
         nearest in range, and NaN becomes 0. A number becomes true if it is not 0. Raises
         `Internal` for strings.
         """
+        checks.case("dtype", dtype, Dtype)
         try:
             return Tensor(self._handle.cast(dtype))
         except Err as error:
@@ -227,11 +242,21 @@ class View:
         width = len(values) // self.shape[0]
         return [values[row * width : (row + 1) * width] for row in range(self.shape[0])]
 
-    def tolist(self) -> list[object]:
+    def shortest(self) -> list[float]:
+        """All values of a float32 view, flat, each with the fewest digits that mean the same.
+
+        The float32 nearest to 0.1 is 0.10000000149011612 in `values` and 0.1 here. JSON with these
+        is shorter and faster to write.
+        """
+        return [shortest_float32(value) for value in self.values]
+
+    def tolist(self) -> list[Any]:
         """The elements as nested lists, as NumPy's `tolist`. A flat list if a dimension is 0."""
         if 0 in self.shape or not self.shape:
             return self.values.tolist()
-        return self.values.cast("B").cast(self.values.format, self.shape).tolist()  # type: ignore[call-overload, no-any-return]
+        data: Any = self.values.cast("B")
+        nested: list[Any] = data.cast(self.values.format, self.shape).tolist()
+        return nested
 
     def __len__(self) -> int:
         return len(self.values)
@@ -247,7 +272,20 @@ class View:
         return f"View(shape={self.shape}, format={self.values.format!r})"
 
 
+def shortest_float32(value: float) -> float:
+    """The float with the fewest decimal digits that is nearest to the same float32 as `value`.
+
+    A float32 has 7 digits that always count, and is known from 9.
+    """
+    for digits in (7, 8):
+        short = float(f"{value:.{digits}g}")
+        if _FLOAT32.unpack(_FLOAT32.pack(short))[0] == value:
+            return short
+    return float(f"{value:.9g}")
+
+
 def _encode(dtype: Dtype, values: Iterable[float] | Iterable[str]) -> bytes:
+    checks.case("dtype", dtype, Dtype)
     if dtype is Dtype.STRING:
         texts = [text.encode() for text in values]  # type: ignore[union-attr]
         return b"".join([len(text).to_bytes(4, "little") + text for text in texts])
@@ -259,7 +297,7 @@ def _encode(dtype: Dtype, values: Iterable[float] | Iterable[str]) -> bytes:
             return values.tobytes()
     elif isinstance(values, memoryview) and values.format == format:
         return values.tobytes()
-    return array(format, values).tobytes()  # type: ignore[arg-type]
+    return array(format, values).tobytes()
 
 
 def _internal(error: Err[tensors.TensorError]) -> Internal:
