@@ -41,7 +41,10 @@ class Ranker(Processor):
             values += features
             ids.append(field(item, "id", str, f"items[{index}]"))
         check_numbers(values)
-        input = Tensor.from_values([len(ids), FEATURES], Dtype.FLOAT32, values)
+        try:
+            input = Tensor.from_values([len(ids), FEATURES], Dtype.FLOAT32, values)
+        except OverflowError:
+            raise InvalidInput("invalid JSON: a feature is out of range") from None
         return Prepared({"input": input}, json.dumps(ids))
 
     def postprocess(self, context: Context, outputs: Outputs, state: bytes) -> Response:
@@ -57,10 +60,10 @@ def field(record: Any, name: str, wanted: type, where: str) -> Any:
         value = record[name]
     except KeyError:
         raise InvalidInput(f"invalid JSON: {path(where, name)} is missing") from None
-    except TypeError:
+    except (TypeError, IndexError):
         raise InvalidInput(f"invalid JSON: {where or 'the body'} is not an object") from None
     if type(value) is not wanted:
-        kind = {list: "an array", str: "a string"}[wanted]
+        kind = "an array" if wanted is list else "a string"
         raise InvalidInput(f"invalid JSON: {path(where, name)} is not {kind}")
     return value
 

@@ -275,12 +275,15 @@ class View:
 def shortest_float32(value: float) -> float:
     """The float with the fewest decimal digits that is nearest to the same float32 as `value`.
 
-    A float32 has 7 digits that always count, and is known from 9.
+    NaN and infinity stay as they are. A float32 has 7 digits that always count, and is known from
+    9.
     """
-    for digits in (7, 8):
-        short = float(f"{value:.{digits}g}")
-        if _FLOAT32.unpack(_FLOAT32.pack(short))[0] == value:
-            return short
+    short = float(f"{value:.7g}")
+    if _FLOAT32.unpack(_FLOAT32.pack(short))[0] == value:
+        return short
+    short = float(f"{value:.8g}")
+    if _FLOAT32.unpack(_FLOAT32.pack(short))[0] == value:
+        return short
     return float(f"{value:.9g}")
 
 
