@@ -89,6 +89,28 @@ def test_any_other_exception_is_logged_with_its_place():
     assert "in divide" in line.fields["traceback"]
 
 
+def test_a_fault_that_the_sdk_finds_is_at_the_plugins_line():
+    def wrong_shape():
+        return Tensor.from_values([1.5], Dtype.FLOAT32, [1])
+
+    with testing.captured_log() as lines:
+        preprocess_with(wrong_shape)
+    assert lines[0].message == "TypeError: shape is 1.5, not an integer"
+    assert lines[0].fields["file"] == __file__
+    assert int(lines[0].fields["line"]) == wrong_shape.__code__.co_firstlineno + 1
+
+
+def test_printed_text_is_logged_at_the_end_of_the_call(monkeypatch):
+    def prints():
+        print("no end of line", end="")
+        return Prepared({})
+
+    monkeypatch.setattr(sys, "stdout", log.Stream("stdout"))
+    with testing.captured_log() as lines:
+        preprocess_with(prints)
+    assert lines == [testing.LogLine("info", "no end of line", {"stream": "stdout"})]
+
+
 def test_a_traceback_shows_causes_and_shortens_recursion():
     def recurse(depth):
         recurse(depth + 1)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import logging
+import sys
 
 from .host import log as host_log
 from .host import types
@@ -43,6 +44,13 @@ def warning(message: str, **fields: object) -> None:
 def error(message: str, **fields: object) -> None:
     """Log a message with these fields at level error."""
     _write(_Level.ERROR, message, fields)
+
+
+def flush() -> None:
+    """Log what was printed and does not end a line. The SDK does so at the end of each call."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, Stream):
+            stream.flush()
 
 
 def _write(level: host_log.Level, message: str, fields: dict[str, object]) -> None:

@@ -88,6 +88,8 @@ def _preprocess_of(plugin: Preprocessor) -> object:
             return _lower_prepared(call(Context(context), Request(request)))
         except BaseException as error:
             raise _lower_error(error) from None
+        finally:
+            log.flush()
 
     return preprocess
 
@@ -103,6 +105,8 @@ def _postprocess_of(plugin: Postprocessor) -> object:
             return _lower_response(call(Context(context), named, state))
         except BaseException as error:
             raise _lower_error(error) from None
+        finally:
+            log.flush()
 
     return postprocess
 
@@ -152,7 +156,6 @@ def _prepare_component(plugin: type, world: type) -> None:
     for name in ("preprocess", "postprocess"):
         if hasattr(world, name) and not hasattr(plugin, name):
             raise TypeError(f"the component's world exports {name}, which {plugin.__name__} lacks")
-    # Text that a fresh instance prints must not stay in a buffer that nobody flushes.
     sys.stdout, sys.stderr = log.Stream("stdout"), log.Stream("stderr")
     if not logging.root.handlers:
         logging.basicConfig(handlers=[log.Handler()], level=logging.INFO)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from types import TracebackType
 
+_SDK = __file__.removesuffix("tracebacks.py")
+
 
 def format_exception(error: BaseException) -> str:
     """The traceback of `error` and of its causes, as Python prints it, without source lines."""
@@ -36,8 +38,12 @@ def describe(error: BaseException) -> str:
 
 
 def place(error: BaseException) -> tuple[str, int]:
-    """File and line in which `error` was raised; ("", 0) if it was never raised."""
+    """File and line of the plugin in which `error` arose; ("", 0) if it was never raised.
+
+    If the SDK raised it, they are those of the call to the SDK.
+    """
     frames = _frames(error.__traceback__)
+    frames = [frame for frame in frames if not frame[0].startswith(_SDK)] or frames
     return frames[-1][:2] if frames else ("", 0)
 
 
