@@ -1,0 +1,57 @@
+"""A photo of a handwritten digit in, its label out.
+
+The model takes 28x28 values from 0 to 1, with bright ink on black (models/digits/README.md).
+"""
+
+from gristmill_plugin import (
+    Context,
+    Outputs,
+    Prepared,
+    Processor,
+    Request,
+    Response,
+    Tensor,
+    export,
+    shortest_float32,
+)
+from gristmill_plugin.image import Color, Pixels
+
+SIZE = 28
+DIGITS = 10
+
+
+@export
+class Digits(Processor):
+    def preprocess(self, context: Context, request: Request) -> Prepared:
+        parts = request.parts
+        photo = Pixels.decode(parts[0].body if parts else request.body, Color.GRAY)
+        return Prepared({"input": to_ink(photo.resize(SIZE, SIZE))})
+
+    def postprocess(self, context: Context, outputs: Outputs, state: bytes) -> Response:
+        probabilities = outputs.tensor("output", [1, DIGITS]).softmax()
+        top = [
+            {"label": found.index, "probability": shortest_float32(found.value)}
+            for found in probabilities.top_k(3)
+        ]
+        return Response.json({**top[0], "top": top})
+
+
+def to_ink(picture: Pixels) -> Tensor:
+    """Bright ink on black, stretched to 0 to 1.
+
+    A bright picture shows dark ink on paper and is inverted. The host computes the elements:
+    `(value * scale - mean) / std`.
+    """
+    luma = picture.tobytes()
+    # `in` is one loop in C over all pixels. `min` would compare an object for each of them.
+    darkest = next(value for value in range(256) if value in luma)
+    brightest = next(value for value in reversed(range(256)) if value in luma)
+    spread = brightest - darkest
+    inverted = sum(luma) > 0.5 * 255 * len(luma)
+    if spread == 0:
+        scale, mean, std = 1 / 255, 0.0, 1.0
+    else:
+        scale, mean, std = 1.0, float(darkest), float(spread)
+    if inverted:
+        scale, mean = -scale, -1.0 if spread == 0 else -float(brightest)
+    return picture.to_tensor(scale=scale, mean=[mean], std=[std])

@@ -1,0 +1,64 @@
+"""Checks of arguments before they go to the host.
+
+The bindings end the call, without an exception, if an argument has a wrong type or is out of
+range. These functions raise before that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import TypeVar
+
+_Case = TypeVar("_Case", bound=Enum)
+
+
+def u32(name: str, value: int) -> int:
+    """`value`, an integer from 0 to 2^32 - 1. Raises `TypeError` or `ValueError`."""
+    if type(value) is not int:
+        if not hasattr(value, "__index__"):
+            raise TypeError(f"{name} is {value!r}, not an integer")
+        value = value.__index__()
+    if not 0 <= value < 0x1_0000_0000:
+        raise ValueError(f"{name} is {value}, not from 0 to 2^32 - 1")
+    return value
+
+
+def u32s(name: str, values: Iterable[int]) -> list[int]:
+    """`values` as a list, if all are integers from 0 to 2^32 - 1."""
+    return [u32(name, value) for value in values]
+
+
+def u64(name: str, value: int) -> int:
+    """`value`, an integer from 0 to 2^64 - 1. Raises `TypeError` or `ValueError`."""
+    if type(value) is not int:
+        raise TypeError(f"{name} is {value!r}, not an integer")
+    if not 0 <= value < 2**64:
+        raise ValueError(f"{name} is {value}, not from 0 to 2^64 - 1")
+    return value
+
+
+def case(name: str, value: _Case, wanted: type[_Case]) -> _Case:
+    """`value`, if it is of the enum `wanted`. Raises `TypeError`."""
+    if type(value) is not wanted:
+        raise TypeError(f"{name} is {value!r}, not a {wanted.__name__}")
+    return value
+
+
+def f32s(name: str, values: Iterable[float]) -> list[float]:
+    """`values` as floats. Raises `TypeError` if one is not a number."""
+    return [f32(name, value) for value in values]
+
+
+def f32(name: str, value: float) -> float:
+    """`value` as a float. Raises `TypeError` if it is not a number."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} is {value!r}, not a number") from None
+
+
+def instance(name: str, value: object, wanted: type) -> None:
+    """Raises `TypeError` if `value` is not a `wanted`."""
+    if not isinstance(value, wanted):
+        raise TypeError(f"{name} is {type(value).__name__}, not {wanted.__name__}")

@@ -1,0 +1,276 @@
+"""Pictures. The host decodes and resizes them, at native speed.
+
+photo = Pixels.decode(request.body)
+photo = photo.resize_shorter(256).center_crop(224, 224)
+tensor = photo.to_tensor(mean=IMAGENET_MEAN, std=IMAGENET_STD)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from . import checks
+from .failure import Failure, Internal, InvalidInput, Unprocessable, UnsupportedMediaType
+from .host import Err
+from .host import image as host_image
+from .request import Blob
+from .tensor import Dtype, Tensor
+
+Color = host_image.Color
+Filter = host_image.Filter
+Layout = host_image.Layout
+
+__all__ = [
+    "IMAGENET_MEAN",
+    "IMAGENET_STD",
+    "Color",
+    "Filter",
+    "Layout",
+    "Letterboxed",
+    "Pixels",
+    "Placement",
+]
+
+#: ImageNet's mean of red, green and blue, for values from 0 to 1.
+IMAGENET_MEAN = (0.485, 0.456, 0.406)
+
+#: ImageNet's standard deviation of red, green and blue, for values from 0 to 1.
+IMAGENET_STD = (0.229, 0.224, 0.225)
+
+
+class Pixels:
+    """A decoded picture, 8 bits a channel, row-major, channels interleaved. Immutable.
+
+    Its methods raise `Internal` for an argument out of range, and `Unprocessable` if the picture
+    has more pixels than the host allows or the work would take more memory or CPU time than the
+    call has left.
+    """
+
+    __slots__ = ("_handle",)
+
+    def __init__(self, handle: host_image.Pixels) -> None:
+        """For the SDK itself. Use `decode` or `from_bytes`."""
+        self._handle = handle
+
+    @classmethod
+    def decode(
+        cls,
+        data: Blob,
+        color: Color = Color.RGB,
+        *,
+        upright: bool = True,
+        lenient: bool = False,
+    ) -> Pixels:
+        """Decode a JPEG, PNG, WebP or BMP, or the first frame of a GIF.
+
+        `color` is RGB or GRAY. `upright` turns the picture as its EXIF orientation says. `lenient`
+        decodes also the readable part of a damaged JPEG, PNG or GIF.
+
+        Raises `UnsupportedMediaType` if the bytes are none of these formats, and `InvalidInput` if
+        they are malformed.
+        """
+        checks.instance("data", data, Blob)
+        checks.case("color", color, Color)
+        function = host_image.Pixels.decode_leniently if lenient else host_image.Pixels.decode
+        try:
+            return cls(function(data._handle, host_image.DecodeOptions(color, bool(upright))))
+        except Err as error:
+            raise _failure(error) from None
+
+    @classmethod
+    def from_bytes(
+        cls, width: int, height: int, color: Color, data: bytes | bytearray | memoryview
+    ) -> Pixels:
+        """A picture from its bytes, row-major, channels interleaved. `color` is RGB or GRAY."""
+        width, height = checks.u32("width", width), checks.u32("height", height)
+        checks.case("color", color, Color)
+        data = memoryview(data).tobytes()
+        try:
+            return cls(host_image.Pixels.from_bytes(width, height, color, data))
+        except Err as error:
+            raise _failure(error) from None
+
+    @property
+    def width(self) -> int:
+        """Width in pixels."""
+        return self._handle.width()
+
+    @property
+    def height(self) -> int:
+        """Height in pixels."""
+        return self._handle.height()
+
+    @property
+    def color(self) -> Color:
+        """RGB or GRAY."""
+        return self._handle.color()
+
+    def tobytes(self) -> bytes:
+        """The bytes, row-major, channels interleaved, copied from the host."""
+        return self._handle.data()
+
+    def resize(self, width: int, height: int, filter: Filter = Filter.BILINEAR) -> Pixels:
+        """The picture stretched to another size. The ratio of its sides may change."""
+        width, height = checks.u32("width", width), checks.u32("height", height)
+        checks.case("filter", filter, Filter)
+        try:
+            return Pixels(self._handle.resize(width, height, filter))
+        except Err as error:
+            raise _failure(error) from None
+
+    def resize_shorter(self, size: int, filter: Filter = Filter.BILINEAR) -> Pixels:
+        """The picture resized so that its shorter side has `size` pixels. The ratio stays."""
+        size = checks.u32("size", size)
+        checks.case("filter", filter, Filter)
+        try:
+            return Pixels(self._handle.resize_shorter(size, filter))
+        except Err as error:
+            raise _failure(error) from None
+
+    def crop(self, x: int, y: int, width: int, height: int) -> Pixels:
+        """The rectangle whose upper left corner is (`x`, `y`). It must lie within the picture."""
+        x, y = checks.u32("x", x), checks.u32("y", y)
+        width, height = checks.u32("width", width), checks.u32("height", height)
+        try:
+            return Pixels(self._handle.crop(x, y, width, height))
+        except Err as error:
+            raise _failure(error) from None
+
+    def center_crop(self, width: int, height: int) -> Pixels:
+        """The rectangle of this size in the middle. The picture must be at least as large."""
+        left, top = self.width - width, self.height - height
+        if left < 0 or top < 0:
+            size = f"{self.width}x{self.height}"
+            raise Internal(f"center_crop of {width}x{height} is not within {size}")
+        return self.crop(left // 2, top // 2, width, height)
+
+    def pad(
+        self,
+        left: int = 0,
+        top: int = 0,
+        right: int = 0,
+        bottom: int = 0,
+        *,
+        fill: Sequence[int] = (),
+    ) -> Pixels:
+        """The picture with a border. `fill` has one value per channel, or is empty for 0."""
+        border = host_image.Border(
+            checks.u32("left", left),
+            checks.u32("top", top),
+            checks.u32("right", right),
+            checks.u32("bottom", bottom),
+        )
+        try:
+            return Pixels(self._handle.pad(border, bytes(fill)))
+        except Err as error:
+            raise _failure(error) from None
+
+    def letterbox(
+        self,
+        width: int,
+        height: int,
+        filter: Filter = Filter.BILINEAR,
+        *,
+        fill: Sequence[int] = (),
+    ) -> Letterboxed:
+        """The picture resized to fit into `width` and `height`, in the middle of that size.
+
+        The ratio of its sides stays. The rest is `fill`, as in `pad`.
+        """
+        width, height = checks.u32("width", width), checks.u32("height", height)
+        checks.case("filter", filter, Filter)
+        try:
+            found = self._handle.letterbox(width, height, filter, bytes(fill))
+        except Err as error:
+            raise _failure(error) from None
+        at = found.placement
+        placement = Placement(at.scale_x, at.scale_y, at.left, at.top, at.width, at.height)
+        return Letterboxed(Pixels(found.pixels), placement)
+
+    def to_tensor(
+        self,
+        *,
+        dtype: Dtype = Dtype.FLOAT32,
+        layout: Layout = Layout.NCHW,
+        color: Color | None = None,
+        scale: float | None = None,
+        mean: Sequence[float] = (),
+        std: Sequence[float] = (),
+    ) -> Tensor:
+        """The picture as a tensor of one row: [1, c, h, w] or [1, h, w, c].
+
+        A FLOAT32 element is `(value * scale - mean[c]) / std[c]`. `scale` is 1/255 if it is not
+        given, which makes values from 0 to 1. `mean` and `std` have one value per channel in the
+        tensor's order; empty means 0 and 1. A UINT8 tensor has the values as they are. `color` is
+        the picture's own if it is not given. A gray picture cannot become a coloured tensor.
+        """
+        if color is None:
+            color = self._handle.color()
+        if scale is None:
+            scale = 1.0 if dtype is Dtype.UINT8 else 1 / 255
+        options = host_image.TensorOptions(
+            checks.case("dtype", dtype, Dtype),
+            checks.case("layout", layout, Layout),
+            checks.case("color", color, Color),
+            checks.f32("scale", scale),
+            checks.f32s("mean", mean),
+            checks.f32s("std", std),
+        )
+        try:
+            return Tensor(self._handle.to_tensor(options))
+        except Err as error:
+            raise _failure(error) from None
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where `letterbox` put a picture.
+
+    A point (x, y) of the result is the point ((x - left) / scale_x, (y - top) / scale_y) of the
+    picture.
+    """
+
+    #: Width in the result over width before.
+    scale_x: float
+    #: Height in the result over height before.
+    scale_y: float
+    #: Columns of filling to the left of the picture.
+    left: int
+    #: Rows of filling above the picture.
+    top: int
+    #: The picture's width before.
+    width: int
+    #: The picture's height before.
+    height: int
+
+    def to_original(self, box: Sequence[float]) -> tuple[float, float, float, float]:
+        """A box (x0, y0, x1, y1) of the result as a box of the picture, cut at its edges."""
+        x0, y0, x1, y1 = box
+        left, top, width, height = self.left, self.top, self.width, self.height
+        return (
+            min(max((x0 - left) / self.scale_x, 0.0), width),
+            min(max((y0 - top) / self.scale_y, 0.0), height),
+            min(max((x1 - left) / self.scale_x, 0.0), width),
+            min(max((y1 - top) / self.scale_y, 0.0), height),
+        )
+
+
+@dataclass(frozen=True)
+class Letterboxed:
+    """The result of `letterbox`."""
+
+    pixels: Pixels
+    placement: Placement
+
+
+def _failure(error: Err[host_image.ImageError]) -> Failure:
+    """A picture that cannot be read is the client's fault; a wrong argument is the plugin's."""
+    why = error.value
+    if isinstance(why, host_image.ImageError_UnknownFormat):
+        return UnsupportedMediaType("not a JPEG, PNG, WebP, BMP or GIF")
+    if isinstance(why, host_image.ImageError_Malformed):
+        return InvalidInput(f"malformed image: {why.value}")
+    if isinstance(why, host_image.ImageError_TooLarge):
+        return Unprocessable(why.value)
+    return Internal(why.value)

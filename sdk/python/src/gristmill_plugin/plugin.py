@@ -1,0 +1,164 @@
+"""The classes that a plugin subclasses, and the decorator that exports one of them."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import sys
+from abc import ABC, abstractmethod
+from typing import TypeVar
+
+from . import checks, log
+from .failure import Failure, Internal
+from .host import Err, prepare, tensors, types
+from .outputs import Outputs, Prepared
+from .request import Context, Request
+from .response import Response
+from .tensor import Tensor
+from .tracebacks import describe, format_exception, place
+
+
+class Preprocessor(ABC):
+    """A plugin that turns a request into a model's inputs."""
+
+    @abstractmethod
+    def preprocess(self, context: Context, request: Request) -> Prepared:
+        """The model's inputs, and the state for the postprocessor. Called once for each request."""
+
+
+class Postprocessor(ABC):
+    """A plugin that turns a model's outputs into a response."""
+
+    @abstractmethod
+    def postprocess(self, context: Context, outputs: Outputs, state: bytes) -> Response:
+        """The response. Called once for each request.
+
+        `outputs` has this request's rows of all outputs, and `state` comes from the preprocessor.
+        """
+
+
+class Processor(Preprocessor, Postprocessor):
+    """Both in one plugin.
+
+    Unless the pipeline reuses instances, `postprocess` runs in another instance than `preprocess`:
+    an attribute that one sets is not there in the other. Use the state.
+    """
+
+
+_Plugin = TypeVar("_Plugin", bound="type[Preprocessor] | type[Postprocessor]")
+
+
+def export(plugin: _Plugin) -> _Plugin:
+    """Class decorator: this class is the plugin of its module.
+
+    An instance is made at once, without arguments. In a component this happens when it is built,
+    so what `__init__` and the module compute is there, ready, at every call.
+    """
+    module = sys.modules[plugin.__module__]
+    exported = getattr(module, "WitWorld", None)
+    if exported is not None:
+        raise TypeError(f"{plugin.__module__} exports {exported.plugin.__name__} already")
+    # componentize-py looks for a class of this name in the module that it builds.
+    module.WitWorld = _world_of(plugin)  # type: ignore[attr-defined]
+    if sys.platform == "wasi":
+        from wit_world import WitWorld
+
+        _prepare_component(plugin, WitWorld)
+    return plugin
+
+
+def _world_of(plugin: type[Preprocessor] | type[Postprocessor]) -> type:
+    """A class with the functions that the component exports."""
+    if not issubclass(plugin, (Preprocessor, Postprocessor)):
+        raise TypeError(f"{plugin.__name__} is not a Processor, Preprocessor or Postprocessor")
+    instance = plugin()
+    functions: dict[str, object] = {"plugin": plugin}
+    if isinstance(instance, Preprocessor):
+        functions["preprocess"] = _preprocess_of(instance)
+    if isinstance(instance, Postprocessor):
+        functions["postprocess"] = _postprocess_of(instance)
+    return type("WitWorld", (), functions)
+
+
+def _preprocess_of(plugin: Preprocessor) -> object:
+    call = plugin.preprocess
+
+    def preprocess(_: object, context: types.Context, request: types.Request) -> prepare.Prepared:
+        try:
+            return _lower_prepared(call(Context(context), Request(request)))
+        except BaseException as error:
+            raise _lower_error(error) from None
+        finally:
+            log.flush()
+
+    return preprocess
+
+
+def _postprocess_of(plugin: Postprocessor) -> object:
+    call = plugin.postprocess
+
+    def postprocess(
+        _: object, context: types.Context, outputs: list[tensors.NamedTensor], state: bytes
+    ) -> types.Response:
+        try:
+            named = Outputs({output.name: Tensor(output.tensor) for output in outputs})
+            return _lower_response(call(Context(context), named, state))
+        except BaseException as error:
+            raise _lower_error(error) from None
+        finally:
+            log.flush()
+
+    return postprocess
+
+
+# A value of a wrong type would end the call without a message, so the types are checked here.
+
+
+def _lower_prepared(prepared: Prepared) -> prepare.Prepared:
+    checks.instance("the result of preprocess", prepared, Prepared)
+    inputs = []
+    for name, tensor in prepared.inputs.items():
+        checks.instance("an input's name", name, str)
+        checks.instance(f"input {name!r}", tensor, Tensor)
+        inputs.append(tensors.NamedTensor(name, tensor._handle))
+    if len({id(input.tensor) for input in inputs}) < len(inputs):
+        raise TypeError("one tensor is given for two inputs: make it twice")
+    checks.instance("the state", prepared.state, bytes)
+    return prepare.Prepared(inputs, prepared.state)
+
+
+def _lower_response(response: Response) -> types.Response:
+    checks.instance("the result of postprocess", response, Response)
+    checks.instance("the response's status", response.status, int)
+    if not 200 <= response.status <= 599:
+        raise ValueError(f"the response's status is {response.status}, not 200 to 599")
+    checks.instance("the response's content_type", response.content_type, str)
+    checks.instance("the response's body", response.body, bytes)
+    headers = []
+    for name, value in response.headers.items():
+        checks.instance("a header's name", name, str)
+        checks.instance(f"header {name!r}", value, str)
+        headers.append(types.Field(name, value))
+    return types.Response(response.status, response.content_type, headers, response.body)
+
+
+def _lower_error(error: BaseException) -> Err[types.Failure]:
+    """A failure as the host knows it. Any other exception is logged first."""
+    if isinstance(error, Failure):
+        return Err(error._case(error.text))
+    file, line = place(error)
+    log.error(describe(error), file=file, line=line, traceback=format_exception(error))
+    return Err(Internal._case(f"{describe(error)} ({file}:{line})"))
+
+
+def _prepare_component(plugin: type, world: type) -> None:
+    """Settle what the component starts with: it is built right after the module's import."""
+    for name in ("preprocess", "postprocess"):
+        if hasattr(world, name) and not hasattr(plugin, name):
+            raise TypeError(f"the component's world exports {name}, which {plugin.__name__} lacks")
+    sys.stdout, sys.stderr = log.Stream("stdout"), log.Stream("stderr")
+    if not logging.root.handlers:
+        logging.basicConfig(handlers=[log.Handler()], level=logging.INFO)
+    # Objects that exist now are never garbage: without this, a collection would visit all of them.
+    gc.collect()
+    gc.freeze()

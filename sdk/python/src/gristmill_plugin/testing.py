@@ -1,0 +1,165 @@
+"""Run a plugin in a test, on the reference host: no server, no WebAssembly.
+
+    def test_a_row():
+        plugin = Doubler()
+        prepared = plugin.preprocess(testing.context(), testing.request(json=[1, 2]))
+        assert prepared.inputs["input"].shape == (2, 1)
+
+`preprocess` and `postprocess` of this module call a plugin as the server does: with checked types,
+failures as values and exceptions in the log.
+"""
+
+from __future__ import annotations
+
+import json as standard_json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from .outputs import Prepared
+from .plugin import Postprocessor, Preprocessor, _postprocess_of, _preprocess_of
+from .reference import log as reference_log
+from .reference import tensors, types
+from .reference.result import Err
+from .request import Context, Request
+from .response import Response
+from .tensor import Tensor
+
+LogLine = reference_log.Line
+
+__all__ = [
+    "Failed",
+    "LogLine",
+    "Part",
+    "captured_log",
+    "context",
+    "postprocess",
+    "preprocess",
+    "request",
+]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a multipart request."""
+
+    body: bytes
+    name: str = ""
+    filename: str | None = None
+    content_type: str | None = None
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The server's answer if the plugin gives none."""
+
+    status: int
+    text: str
+
+
+_Fields = Mapping[str, str] | Iterable[tuple[str, str]]
+
+
+def request(
+    body: bytes = b"",
+    *,
+    json: object = None,
+    content_type: str | None = None,
+    headers: _Fields = (),
+    query: _Fields = (),
+    parts: Iterable[Part] = (),
+) -> Request:
+    """A request. `json` is a value that becomes the body and sets the content type."""
+    if json is not None:
+        body = standard_json.dumps(json).encode()
+        content_type = content_type or "application/json"
+    listed = [
+        types.Part(part.name, part.filename, part.content_type, types.Blob(part.body))
+        for part in parts
+    ]
+    if listed:
+        content_type = content_type or "multipart/form-data"
+    return Request(
+        types.Request(
+            content_type=content_type,
+            headers=_fields(headers),
+            query=_fields(query),
+            body=body,
+            parts=listed,
+        )
+    )
+
+
+def context(
+    *,
+    settings: object = None,
+    tenant: str = "tenant",
+    pipeline: str = "pipeline",
+    model: str = "model",
+    request_id: str = "request-1",
+    time_left_ms: int = 30_000,
+) -> Context:
+    """The circumstances of a call. `settings` is a value that JSON has a form for."""
+    return Context(
+        types.Context(
+            tenant=tenant,
+            pipeline=pipeline,
+            model=model,
+            request_id=request_id,
+            settings=standard_json.dumps({} if settings is None else settings),
+            time_left=time_left_ms,
+        )
+    )
+
+
+@contextmanager
+def captured_log() -> Iterator[list[LogLine]]:
+    """The lines that are logged within the `with` block."""
+    lines: list[LogLine] = []
+    reference_log.captures.append(lines)
+    try:
+        yield lines
+    finally:
+        reference_log.captures.remove(lines)
+
+
+def preprocess(plugin: Preprocessor, context: Context, request: Request) -> Prepared | Failed:
+    """Call `plugin.preprocess` as the server does."""
+    call: Any = _preprocess_of(plugin)
+    try:
+        found = call(None, context._handle, request._handle)
+    except Err as error:
+        return _failed(error)
+    return Prepared({each.name: Tensor(each.tensor) for each in found.inputs}, found.state)
+
+
+def postprocess(
+    plugin: Postprocessor, context: Context, outputs: Mapping[str, Tensor], state: bytes = b""
+) -> Response | Failed:
+    """Call `plugin.postprocess` as the server does."""
+    call: Any = _postprocess_of(plugin)
+    named = [tensors.NamedTensor(name, tensor._handle) for name, tensor in outputs.items()]
+    try:
+        found = call(None, context._handle, named, state)
+    except Err as error:
+        return _failed(error)
+    headers = {field.name: field.value for field in found.headers}
+    return Response(found.body, found.content_type, found.status, headers)
+
+
+def _fields(fields: _Fields) -> list[types.Field]:
+    pairs = fields.items() if isinstance(fields, Mapping) else fields
+    return [types.Field(name, value) for name, value in pairs]
+
+
+_STATUSES = {
+    types.Failure_InvalidInput: 400,
+    types.Failure_UnsupportedMediaType: 415,
+    types.Failure_Unprocessable: 422,
+    types.Failure_Internal: 500,
+}
+
+
+def _failed(error: Err[types.Failure]) -> Failed:
+    return Failed(_STATUSES[type(error.value)], error.value.value)

@@ -1,0 +1,80 @@
+"""Tracebacks as text, without access to files.
+
+The standard `traceback` module looks at the source files when it formats. A component has none.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+_SDK = __file__.removesuffix("tracebacks.py")
+
+
+def format_exception(error: BaseException) -> str:
+    """The traceback of `error` and of its causes, as Python prints it, without source lines."""
+    shown: list[str] = []
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        shown.append(_format_one(current))
+        if current.__cause__ is not None:
+            between = "The above exception was the direct cause of the following exception:"
+            current = current.__cause__
+        elif current.__context__ is not None and not current.__suppress_context__:
+            between = "During handling of the above exception, another exception occurred:"
+            current = current.__context__
+        else:
+            break
+        shown.append(f"\n{between}\n")
+    return "\n".join(reversed(shown))
+
+
+def describe(error: BaseException) -> str:
+    """The type and the text of `error` in one line."""
+    text = _text(error)
+    name = type(error).__qualname__
+    return f"{name}: {text}" if text else name
+
+
+def place(error: BaseException) -> tuple[str, int]:
+    """File and line of the plugin in which `error` arose; ("", 0) if it was never raised.
+
+    If the SDK raised it, they are those of the call to the SDK.
+    """
+    frames = _frames(error.__traceback__)
+    frames = [frame for frame in frames if not frame[0].startswith(_SDK)] or frames
+    return frames[-1][:2] if frames else ("", 0)
+
+
+def _format_one(error: BaseException) -> str:
+    lines = ["Traceback (most recent call last):"]
+    frames = _frames(error.__traceback__)
+    # A deep recursion has a thousand equal frames.
+    if len(frames) > 40:
+        skipped = f"  ... {len(frames) - 40} frames"
+        shown = [*map(_line, frames[:20]), skipped, *map(_line, frames[-20:])]
+    else:
+        shown = [*map(_line, frames)]
+    return "\n".join([*lines, *shown, describe(error)])
+
+
+def _line(frame: tuple[str, int, str]) -> str:
+    file, line, name = frame
+    return f'  File "{file}", line {line}, in {name}'
+
+
+def _frames(traceback: TracebackType | None) -> list[tuple[str, int, str]]:
+    found = []
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        found.append((code.co_filename, traceback.tb_lineno, code.co_name))
+        traceback = traceback.tb_next
+    return found
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:
+        return "<its text cannot be made>"
