@@ -85,9 +85,10 @@ async function run(esbuild, folder, options) {
       bundle: true,
       charset: 'utf8',
       conditions: ['gristmill'],
+      // The engine ends without a message where a module asks for it.
+      define: { 'import.meta.url': 'undefined' },
       external: ['gristmill:*', 'wasi:*'],
       format: 'esm',
-      keepNames: false,
       loader: { '.txt': 'text' },
       logLevel: 'silent',
       outdir: folder,

@@ -10,7 +10,7 @@ const sources = () => globalThis[Symbol.for('gristmill.sources')];
 
 /** Log `error` and return the internal failure that stands for it. */
 export function logFault(error) {
-  const text = error instanceof Error ? `${error.name}: ${error.message}` : `thrown: ${String(error)}`;
+  const text = isError(error) ? `${error.name}: ${error.message}` : `thrown: ${String(error)}`;
   const frames = framesOf(error?.stack ?? '');
   const place = frames.find((frame) => !frame.internal);
   const message = place === undefined ? text : `${text}, at ${place.file}:${place.line}`;
@@ -22,6 +22,11 @@ export function logFault(error) {
   if (stack.length > 0) fields.push({ name: 'stack', value: stack.join('\n') });
   host.write('error', `uncaught ${message}`, fields);
   return new Internal(message, { cause: error });
+}
+
+/** Not `instanceof`: the errors of a component's bindings are of another realm. */
+function isError(value) {
+  return typeof value?.message === 'string' && typeof value.name === 'string';
 }
 
 /** The frames of a stack in SpiderMonkey's or V8's form, from the innermost on. */
