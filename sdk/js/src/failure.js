@@ -48,12 +48,12 @@ export function toContract(failure) {
 }
 
 /** The exception of a failure in the contract's form. */
-export function fromContract({ tag, val }, options) {
+export function fromContract({ tag, val }) {
   const kinds = {
     'invalid-input': InvalidInput,
     'unsupported-media-type': UnsupportedMediaType,
     unprocessable: Unprocessable,
     internal: Internal,
   };
-  return new kinds[tag](val, options);
+  return new kinds[tag](val);
 }

@@ -21,7 +21,7 @@ export function logFault(error) {
   const stack = frames.map((frame) => `${frame.name || '?'} (${frame.file}:${frame.line})`);
   if (stack.length > 0) fields.push({ name: 'stack', value: stack.join('\n') });
   host.write('error', `uncaught ${message}`, fields);
-  return new Internal(message, { cause: error });
+  return new Internal(message);
 }
 
 /** Not `instanceof`: the errors of a component's bindings are of another realm. */

@@ -49,7 +49,7 @@ export class TestHost {
       return await run();
     } catch (error) {
       if (error?.tag === undefined) throw error;
-      throw fromContract(error, { cause: error.cause });
+      throw fromContract(error);
     } finally {
       this.log.push(...takeLines());
     }

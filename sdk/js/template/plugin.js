@@ -6,7 +6,7 @@ import { InvalidInput, PluginResponse, Tensor } from 'gristmill-plugin';
  * @type {import('gristmill-plugin').Preprocess}
  */
 export function preprocess(context, request) {
-  const { values } = request.json();
+  const values = request.json()?.values;
   if (!Array.isArray(values) || values.length === 0) {
     throw new InvalidInput('values must be an array of numbers');
   }
