@@ -13,8 +13,9 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { BuildError } from './build-error.mjs';
 import { bundle } from './bundle.mjs';
-import { linkSdk } from './link.mjs';
 import { entryOf } from './entry.mjs';
+import { useLeanBindings } from './lean-bindings.mjs';
+import { linkSdk } from './link.mjs';
 
 const FEATURES = ['stdio', 'random', 'clocks', 'http', 'fetch-event'];
 
@@ -34,6 +35,7 @@ async function main() {
   if (positionals.length !== 1) throw new BuildError(USAGE);
   const folder = resolve(positionals[0]);
   if (!(await isFolder(folder))) throw new BuildError(`${positionals[0]} is not a folder`);
+  const entry = await entryOf(folder);
   const linked = await linkSdk(folder);
   if (linked) console.error(`linked ${linked}`);
   if (values.link) return;
@@ -42,7 +44,6 @@ async function main() {
   }
   if (!(await isFolder(values.wit))) throw new BuildError(`--wit ${values.wit} is not a folder`);
   const disableFeatures = features(values.disable);
-  const entry = await entryOf(folder);
   const { world, code, place } = await bundle(folder, entry, values.world);
   const component = await componentOf(code, place, resolve(values.wit), world, disableFeatures);
   await writeFile(values.out, component);
@@ -95,9 +96,12 @@ async function componentOf(code, place, witPath, worldName, disableFeatures) {
 
 async function tool() {
   try {
+    await useLeanBindings();
     return await import('@bytecodealliance/componentize-js');
   } catch (error) {
-    throw new BuildError(`the build tools are not installed: run npm ci in ${import.meta.dirname}\n${error.message}`);
+    throw new BuildError(
+      `the build tools are not installed: run npm ci in ${import.meta.dirname}\n${error.message}`,
+    );
   }
 }
 
