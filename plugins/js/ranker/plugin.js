@@ -13,7 +13,9 @@ export function preprocess(context, request) {
   const rows = new Float32Array(items.length * FEATURES);
   const ids = items.map((item, index) => {
     const id = field(item, 'id');
-    if (typeof id !== 'string') throw new InvalidInput(`invalid JSON: items[${index}].id is not a string`);
+    if (typeof id !== 'string') {
+      throw new InvalidInput(`invalid JSON: items[${index}].id is not a string`);
+    }
     rows.set(features(item, index), index * FEATURES);
     return id;
   });
@@ -33,8 +35,10 @@ function features(item, index) {
   const values = field(item, 'features');
   const where = `items[${index}].features`;
   if (!Array.isArray(values)) throw new InvalidInput(`invalid JSON: ${where} is not an array`);
-  if (!values.every(Number.isFinite)) {
-    throw new InvalidInput(`invalid JSON: ${where} has a value that is not a number`);
+  for (let i = 0; i < values.length; i++) {
+    if (typeof values[i] !== 'number') {
+      throw new InvalidInput(`invalid JSON: ${where}[${i}] is not a number`);
+    }
   }
   if (values.length !== FEATURES) {
     throw new InvalidInput(`${where} has ${values.length} numbers, not ${FEATURES}`);

@@ -30,10 +30,7 @@ const refusals = [
   [{ json: { items: [{ id: 'a' }] } }, 'invalid JSON: missing field `features`'],
   [{ json: {} }, 'invalid JSON: missing field `items`'],
   [{ json: { items: [item(5)] } }, 'invalid JSON: items[0].id is not a string'],
-  [
-    { json: { items: [item('a', 'x')] } },
-    'invalid JSON: items[0].features has a value that is not a number',
-  ],
+  [{ json: { items: [item('a', 'x')] } }, 'invalid JSON: items[0].features[0] is not a number'],
   [{ body: '{"items":' }, /^invalid JSON: /],
   [{ body: new Uint8Array([0xff]) }, 'the body is not UTF-8'],
 ];
