@@ -5,7 +5,9 @@ import * as host from '#host';
 import { arrayOf, decodeStrings, dtypeOf, encodeStrings } from './elements.js';
 import { hold } from './resources.js';
 
-/** A tensor could not be made. It is the plugin's fault: if it is not caught, the client gets 500. */
+/**
+ * A tensor could not be made. It is the fault of the plugin: if it is not caught, the client gets 500.
+ */
 export class TensorError extends Error {}
 Object.defineProperty(TensorError.prototype, 'name', { value: 'TensorError' });
 
