@@ -1,0 +1,72 @@
+// The two calls: from the contract's values to those of the author's functions, and back. The same
+// code runs in a component and in unit tests.
+
+import { Context } from './context.js';
+import { Failure, toContract } from './failure.js';
+import { logFault } from './fault.js';
+import { Outputs } from './outputs.js';
+import { PluginRequest } from './request.js';
+import { giveBackAll, hold, release } from './resources.js';
+import { PluginResponse } from './response.js';
+import { State, stateBytes } from './state.js';
+import { Tensor } from './tensor.js';
+
+/** The contract's `preprocess` around an author's function. */
+export function exportPreprocess(preprocess) {
+  return (context, request) =>
+    call(context, request, () => preprocess(new Context(context), new PluginRequest(request)), prepared);
+}
+
+/** The contract's `postprocess` around an author's function. */
+export function exportPostprocess(postprocess) {
+  return (context, outputs, state) => {
+    const run = () => postprocess(new Context(context), new Outputs(outputs), new State(state));
+    return call(context, undefined, run, response);
+  };
+}
+
+/** Run the author's function. If it is asynchronous, the result is a promise. */
+function call(context, request, run, toResult) {
+  hold(context);
+  if (request !== undefined) hold(request);
+  let pending = false;
+  try {
+    const value = run();
+    if (typeof value?.then !== 'function') return toResult(value);
+    pending = true;
+    return value.then(toResult).catch((error) => { throw failure(error); }).finally(giveBackAll);
+  } catch (error) {
+    throw failure(error);
+  } finally {
+    if (!pending) giveBackAll();
+  }
+}
+
+/** The contract's form of what the author's function threw. The bindings return it to the host. */
+function failure(error) {
+  return toContract(error instanceof Failure ? error : logFault(error));
+}
+
+function prepared(value) {
+  if (typeof value?.inputs !== 'object' || value.inputs === null) {
+    throw new TypeError('preprocess must return { inputs: { NAME: tensor } }');
+  }
+  const state = stateBytes(value.state);
+  const inputs = Object.entries(value.inputs).map(([name, tensor]) => {
+    if (!Tensor.is(tensor)) throw new TypeError(`preprocess: input "${name}" is not a Tensor`);
+    return { name, tensor: Tensor.raw(tensor) };
+  });
+  for (const { name, tensor } of inputs) {
+    if (!release(tensor)) {
+      throw new TypeError(`preprocess: input "${name}" is a tensor of another input or call`);
+    }
+  }
+  return { inputs, state };
+}
+
+function response(value) {
+  if (!(value instanceof PluginResponse)) {
+    throw new TypeError('postprocess must return a PluginResponse');
+  }
+  return value;
+}

@@ -1,0 +1,3 @@
+// What the entry module of a component imports; `build/build.mjs` writes that module.
+
+export { exportPostprocess, exportPreprocess } from './call.js';

@@ -1,0 +1,59 @@
+// Faults: exceptions that are not failures. Each becomes one line in the log with the place in the
+// author's files, and then an internal failure.
+
+import * as host from '#host';
+import { Internal } from './failure.js';
+
+// `build/build.mjs` sets this in a component. The engine knows only the places in the one bundled
+// file, so the bundle has a table: for each of its lines the author's file and line.
+const sources = () => globalThis[Symbol.for('gristmill.sources')];
+
+/** Log `error` and return the internal failure that stands for it. */
+export function logFault(error) {
+  const text = isError(error) ? `${error.name}: ${error.message}` : `thrown: ${String(error)}`;
+  const frames = framesOf(error?.stack ?? '');
+  const place = frames.find((frame) => !frame.internal);
+  const message = place === undefined ? text : `${text}, at ${place.file}:${place.line}`;
+  const fields = place === undefined ? [] : [
+    { name: 'file', value: place.file },
+    { name: 'line', value: String(place.line) },
+  ];
+  const stack = frames.map((frame) => `${frame.name || '?'} (${frame.file}:${frame.line})`);
+  if (stack.length > 0) fields.push({ name: 'stack', value: stack.join('\n') });
+  host.write('error', `uncaught ${message}`, fields);
+  return new Internal(message);
+}
+
+/** Not `instanceof`: the errors of a component's bindings are of another realm. */
+function isError(value) {
+  return typeof value?.message === 'string' && typeof value.name === 'string';
+}
+
+/** The frames of a stack in SpiderMonkey's or V8's form, from the innermost on. */
+function framesOf(stack) {
+  const table = sources();
+  const frames = [];
+  for (const text of stack.split('\n')) {
+    const match = /^(?:\s+at )?(.*?)(?:@| \(|^)([^@(]*?):(\d+):\d+\)?$/.exec(text);
+    if (match === null) continue;
+    const frame = { name: match[1].trim(), file: match[2], line: Number(match[3]), internal: false };
+    if (table === undefined) {
+      frame.internal = frame.file.startsWith('node:') || isSdk(frame.file);
+    } else if (frame.file.endsWith(table.bundle)) {
+      const [file, line] = table.lines[frame.line - 1] ?? [-1, 0];
+      frame.internal = file < 0 || isSdk(table.files[file]);
+      if (file >= 0) Object.assign(frame, { file: table.files[file], line });
+    } else {
+      continue;
+    }
+    frames.push(frame);
+  }
+  return frames;
+}
+
+const HERE = import.meta.url?.replace(/fault\.js$/, '');
+
+/** Is this one of the SDK's own files? */
+function isSdk(file) {
+  return file.startsWith('gristmill-plugin/') || (HERE !== undefined && file.startsWith(HERE));
+}

@@ -1,0 +1,5 @@
+// The host of unit tests: everything runs in this process.
+
+export { ReferenceTensor as Tensor } from '../reference/tensor.js';
+export { ReferencePixels as Pixels } from '../reference/pixels.js';
+export { write } from '../reference/log.js';

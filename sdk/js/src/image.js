@@ -1,0 +1,159 @@
+// Pictures, decoded and worked on by the host at native speed.
+
+import * as host from '#host';
+import { Body } from './body.js';
+import { InvalidInput, Unprocessable, UnsupportedMediaType } from './failure.js';
+import { hold } from './resources.js';
+import { wrap } from './tensor.js';
+
+/**
+ * An argument of an operation on a picture is out of range. It is the plugin's fault: if it is not
+ * caught, the client gets 500.
+ */
+export class ImageError extends Error {}
+Object.defineProperty(ImageError.prototype, 'name', { value: 'ImageError' });
+
+/** Mean and standard deviation of ImageNet's red, green and blue, for `toTensor`. */
+export const IMAGENET = Object.freeze({
+  mean: Object.freeze([0.485, 0.456, 0.406]),
+  std: Object.freeze([0.229, 0.224, 0.225]),
+});
+
+/** Where `letterbox` put a picture. */
+export class Placement {
+  constructor({ scaleX, scaleY, left, top, width, height }) {
+    this.scaleX = scaleX;
+    this.scaleY = scaleY;
+    this.left = left;
+    this.top = top;
+    this.width = width;
+    this.height = height;
+  }
+
+  toOriginal([x1, y1, x2, y2]) {
+    const x = (value) => within((value - this.left) / this.scaleX, this.width);
+    const y = (value) => within((value - this.top) / this.scaleY, this.height);
+    return [x(x1), y(y1), x(x2), y(y2)];
+  }
+}
+
+function within(value, largest) {
+  return Math.min(Math.max(value, 0), largest);
+}
+
+/** A picture that the host holds, 8 bits a channel. */
+export class Pixels {
+  #raw;
+  #color;
+
+  /** Not for plugins: use `Pixels.decode` or `Pixels.fromBytes`. */
+  constructor(raw, color) {
+    this.#raw = hold(raw);
+    this.#color = color;
+  }
+
+  static decode(body, { color = 'rgb', upright = true, lenient = false } = {}) {
+    const data = Body.raw(body instanceof Body ? body : body.body);
+    const options = { color, upright };
+    return made(color === 'bgr' ? 'rgb' : color, () =>
+      lenient ? host.Pixels.decodeLeniently(data, options) : host.Pixels.decode(data, options),
+    );
+  }
+
+  static fromBytes(width, height, bytes, color = 'rgb') {
+    return made(color, () => host.Pixels.fromBytes(width, height, color, bytes));
+  }
+
+  get width() {
+    return this.#raw.width();
+  }
+
+  get height() {
+    return this.#raw.height();
+  }
+
+  get color() {
+    return this.#color;
+  }
+
+  resize(width, height, filter = 'bilinear') {
+    return made(this.#color, () => this.#raw.resize(width, height, filter));
+  }
+
+  resizeShorter(size, filter = 'bilinear') {
+    return made(this.#color, () => this.#raw.resizeShorter(size, filter));
+  }
+
+  crop(x, y, width, height) {
+    return made(this.#color, () => this.#raw.crop(x, y, width, height));
+  }
+
+  cropCenter(width, height) {
+    const x = Math.floor((this.width - width) / 2);
+    const y = Math.floor((this.height - height) / 2);
+    if (x < 0 || y < 0) {
+      throw new ImageError(`cropCenter ${width}x${height}: the picture is ${this.width}x${this.height}`);
+    }
+    return this.crop(x, y, width, height);
+  }
+
+  pad({ left = 0, top = 0, right = 0, bottom = 0 }, fill = 0) {
+    const border = { left, top, right, bottom };
+    return made(this.#color, () => this.#raw.pad(border, this.#fill(fill)));
+  }
+
+  letterbox(width, height, { filter = 'bilinear', fill = 0 } = {}) {
+    let placement;
+    const pixels = made(this.#color, () => {
+      const result = this.#raw.letterbox(width, height, filter, this.#fill(fill));
+      placement = new Placement(result.placement);
+      return result.pixels;
+    });
+    return { pixels, placement };
+  }
+
+  toTensor(options = {}) {
+    const { dtype = 'float32', layout = 'nchw', color = this.#color } = options;
+    const { scale = dtype === 'uint8' ? 1 : 1 / 255, mean = [], std = [] } = options;
+    try {
+      return wrap(this.#raw.toTensor({ dtype, layout, color, scale, mean, std }), dtype);
+    } catch (error) {
+      throw describe(error);
+    }
+  }
+
+  data() {
+    return this.#raw.data();
+  }
+
+  /** One value for each channel. */
+  #fill(fill) {
+    if (typeof fill !== 'number') return Uint8Array.from(fill);
+    return new Uint8Array(this.#color === 'gray' ? 1 : 3).fill(fill);
+  }
+}
+
+function made(color, make) {
+  try {
+    return new Pixels(make(), color);
+  } catch (error) {
+    throw describe(error);
+  }
+}
+
+/** The host's image error as an exception; any other error as it is. */
+function describe(error) {
+  const payload = error?.payload;
+  switch (payload?.tag) {
+    case 'unknown-format':
+      return new UnsupportedMediaType('not a JPEG, PNG, WebP, BMP or GIF');
+    case 'malformed':
+      return new InvalidInput(`malformed image: ${payload.val}`);
+    case 'too-large':
+      return new Unprocessable(payload.val);
+    case 'invalid-argument':
+      return new ImageError(payload.val);
+    default:
+      return error;
+  }
+}

@@ -1,0 +1,7 @@
+// The package `gristmill-plugin`: all that a plugin's code imports.
+
+export { Failure, InvalidInput, UnsupportedMediaType, Unprocessable, Internal } from './failure.js';
+export { Tensor, TensorError } from './tensor.js';
+export { Pixels, Placement, ImageError, IMAGENET } from './image.js';
+export { PluginResponse } from './response.js';
+export { log } from './log.js';

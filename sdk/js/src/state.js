@@ -1,0 +1,32 @@
+// The state that a preprocessor leaves for the postprocessor of the same request.
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** The state as a postprocessor reads it. */
+export class State {
+  #bytes;
+
+  constructor(bytes) {
+    this.#bytes = bytes;
+  }
+
+  bytes() {
+    return this.#bytes;
+  }
+
+  text() {
+    return decoder.decode(this.#bytes);
+  }
+
+  json() {
+    return JSON.parse(this.text());
+  }
+}
+
+/** The bytes of a state: bytes as they are, a string as UTF-8, any other value as JSON. */
+export function stateBytes(value) {
+  if (value === undefined) return new Uint8Array(0);
+  if (value instanceof Uint8Array) return value;
+  return encoder.encode(typeof value === 'string' ? value : JSON.stringify(value));
+}

@@ -1,0 +1,179 @@
+// Tensors: n-dimensional arrays that the host holds. Making one copies its elements to the host;
+// `data()` copies them back. All other operations run on the host, at native speed.
+
+import * as host from '#host';
+import { arrayOf, decodeStrings, dtypeOf, encodeStrings } from './elements.js';
+import { hold } from './resources.js';
+
+/**
+ * A tensor could not be made. It is the fault of the plugin: if it is not caught, the client gets 500.
+ */
+export class TensorError extends Error {}
+Object.defineProperty(TensorError.prototype, 'name', { value: 'TensorError' });
+
+/** An immutable n-dimensional array, row-major. Dimension 0 is rows. */
+export class Tensor {
+  #raw;
+  #dtype;
+  #shape;
+
+  /** Not for plugins: use `Tensor.from`. */
+  constructor(raw, dtype, shape) {
+    this.#raw = raw;
+    this.#dtype = dtype;
+    this.#shape = shape;
+  }
+
+  static from(data, shape, dtype) {
+    const elements = ArrayBuffer.isView(data) ? data : toTyped(data, dtype);
+    const wanted = dtype ?? (elements === data ? dtypeOf(data) : undefined) ?? guess(data);
+    if (arrayOf(wanted) === undefined) throw new TensorError(`unknown dtype ${quote(wanted)}`);
+    let own = wanted === 'string' ? 'string' : dtypeOf(elements);
+    if (own === undefined) throw new TensorError(`${data.constructor.name} holds no elements`);
+    if (own === 'uint8' && wanted === 'bool') own = 'bool';
+    const made = create(own, shape ?? [data.length], elements);
+    return own === wanted ? made : made.cast(wanted);
+  }
+
+  static fromBytes(bytes, shape, dtype) {
+    return create(dtype, shape, bytes);
+  }
+
+  static concat(tensors, axis = 0) {
+    return made(() => host.Tensor.concat(tensors.map(rawOf), axis));
+  }
+
+  static stack(tensors, axis = 0) {
+    return made(() => host.Tensor.stack(tensors.map(rawOf), axis));
+  }
+
+  get dtype() {
+    return (this.#dtype ??= this.#raw.dtype());
+  }
+
+  get shape() {
+    return (this.#shape ??= Array.from(this.#raw.shape()));
+  }
+
+  data() {
+    const { dtype } = this;
+    if (dtype === 'string') return decodeStrings(this.#raw.data());
+    if (dtype === 'float16' || dtype === 'bfloat16') return this.cast('float32').data();
+    return typed(dtype, this.#raw.data());
+  }
+
+  row(index) {
+    const [rows, ...rest] = this.shape;
+    if (!(index >= 0 && index < rows)) {
+      throw new TensorError(`there is no row ${index}, the tensor has ${rows}`);
+    }
+    const Elements = arrayOf(this.dtype);
+    if (Elements === Array || this.dtype.endsWith('float16')) {
+      return this.slice(index, index + 1).data();
+    }
+    const length = rest.reduce((product, dim) => product * dim, Elements.BYTES_PER_ELEMENT);
+    return typed(this.dtype, this.#raw.read(BigInt(index * length), BigInt(length)));
+  }
+
+  bytes() {
+    return this.#raw.data();
+  }
+
+  argmax() {
+    return this.#raw.argmax();
+  }
+
+  topK(k, row = 0) {
+    return this.#raw.topK(row, k);
+  }
+
+  softmax() {
+    const raw = this.#raw.softmax();
+    if (raw === undefined) throw new TensorError(`softmax of ${this.dtype}: it needs float32`);
+    return new Tensor(hold(raw), this.#dtype, this.#shape);
+  }
+
+  slice(start, end, axis = 0) {
+    const stop = end ?? this.shape[axis];
+    return made(() => this.#raw.slice(axis, start, stop));
+  }
+
+  cast(dtype) {
+    return made(() => this.#raw.cast(dtype), dtype, this.#shape);
+  }
+
+  toString() {
+    return `Tensor(${this.dtype}, [${this.shape.join(', ')}])`;
+  }
+
+  /** Not for plugins: the host's object. */
+  static raw(tensor) {
+    return tensor.#raw;
+  }
+
+  /** Not for plugins. */
+  static is(value) {
+    return typeof value === 'object' && value !== null && #raw in value;
+  }
+}
+
+const rawOf = Tensor.raw;
+
+/** Not for plugins: a tensor around the host's object. */
+export function wrap(raw, dtype, shape) {
+  return new Tensor(hold(raw), dtype, shape);
+}
+
+function create(dtype, shape, elements) {
+  const dims = new Uint32Array(shape);
+  for (let axis = 0; axis < dims.length; axis++) {
+    if (dims[axis] !== shape[axis]) {
+      throw new TensorError(`shape [${shape}]: dimension ${axis} is ${shape[axis]}`);
+    }
+  }
+  const data = dtype === 'string' && !ArrayBuffer.isView(elements) ? encodeStrings(elements) : elements;
+  return made(() => host.Tensor.create(dtype, dims, data), dtype, Array.from(shape));
+}
+
+function made(make, dtype, shape) {
+  try {
+    return new Tensor(hold(make()), dtype, shape);
+  } catch (error) {
+    throw describe(error);
+  }
+}
+
+/** The host's tensor error as an exception; any other error as it is. */
+function describe(error) {
+  const payload = error?.payload;
+  if (payload === undefined) return error;
+  if (payload.tag !== 'length-mismatch') return new TensorError(payload.val);
+  const { expected, actual } = payload.val;
+  return new TensorError(
+    `the data is ${actual} bytes long, but dtype and shape need ${expected}`,
+  );
+}
+
+function typed(dtype, bytes) {
+  const Elements = arrayOf(dtype);
+  if (Elements === Uint8Array) return bytes;
+  return new Elements(bytes.buffer, bytes.byteOffset, bytes.byteLength / Elements.BYTES_PER_ELEMENT);
+}
+
+/** The element type of a plain array that names none. */
+function guess(array) {
+  const kinds = { string: 'string', boolean: 'bool', bigint: 'int64' };
+  return kinds[typeof array[0]] ?? 'float32';
+}
+
+function toTyped(array, dtype) {
+  const Elements = arrayOf(dtype ?? guess(array));
+  if (Elements === undefined) throw new TensorError(`unknown dtype ${quote(dtype)}`);
+  if (Elements === Array) return array;
+  const big = Elements === BigInt64Array || Elements === BigUint64Array;
+  return new Elements(big ? array.map(BigInt) : array);
+}
+
+function quote(value) {
+  return JSON.stringify(value) ?? String(value);
+}

@@ -1,0 +1,118 @@
+// Unit tests without a server and without WebAssembly: a small host in this process that calls a
+// plugin's functions as the server does.
+
+import { exportPostprocess, exportPreprocess } from './call.js';
+import { fromContract } from './failure.js';
+import { ReferenceBlob } from './reference/blob.js';
+import { takeLines } from './reference/log.js';
+import { State } from './state.js';
+import { Tensor } from './tensor.js';
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** A host for tests. It keeps the log of the calls that it made. */
+export class TestHost {
+  #context;
+
+  constructor(context = {}) {
+    this.#context = {
+      tenant: 'test',
+      pipeline: 'test',
+      model: 'test',
+      requestId: 'test-request',
+      settings: {},
+      timeLeftMs: 10_000,
+      ...context,
+    };
+    /** The lines of all calls so far: `{ level, message, fields }`. */
+    this.log = [];
+  }
+
+  async preprocess(plugin, request = {}) {
+    const run = exportPreprocess(plugin.preprocess);
+    const { inputs, state } = await this.#call(() => run(this.#rawContext(), rawRequest(request)));
+    const named = inputs.map(({ name, tensor }) => [name, new Tensor(tensor)]);
+    return { inputs: Object.fromEntries(named), state: new State(state) };
+  }
+
+  async postprocess(plugin, outputs, state = new Uint8Array(0)) {
+    const run = exportPostprocess(plugin.postprocess);
+    const raw = Object.entries(outputs).map(([name, tensor]) => ({ name, tensor: Tensor.raw(tensor) }));
+    const bytes = state instanceof State ? state.bytes() : bytesOf(state);
+    return new TestAnswer(await this.#call(() => run(this.#rawContext(), raw, bytes)));
+  }
+
+  async #call(run) {
+    takeLines();
+    try {
+      return await run();
+    } catch (error) {
+      if (error?.tag === undefined) throw error;
+      throw fromContract(error);
+    } finally {
+      this.log.push(...takeLines());
+    }
+  }
+
+  #rawContext() {
+    const context = this.#context;
+    return {
+      tenant: () => context.tenant,
+      pipeline: () => context.pipeline,
+      model: () => context.model,
+      requestId: () => context.requestId,
+      settings: () =>
+        typeof context.settings === 'string' ? context.settings : JSON.stringify(context.settings),
+      timeLeft: () => BigInt(context.timeLeftMs),
+      [Symbol.dispose ?? Symbol.for('dispose')]() {},
+    };
+  }
+}
+
+/** A response as a test looks at it. */
+class TestAnswer {
+  constructor({ status, contentType, headers, body }) {
+    this.status = status;
+    this.contentType = contentType;
+    this.headers = Object.fromEntries(headers.map(({ name, value }) => [name, value]));
+    this.body = body;
+  }
+
+  text() {
+    return decoder.decode(this.body);
+  }
+
+  json() {
+    return JSON.parse(this.text());
+  }
+}
+
+function rawRequest({ body, json, contentType, headers = {}, query = {}, parts = [] }) {
+  const bytes = json === undefined ? bytesOf(body) : encoder.encode(JSON.stringify(json));
+  const type = contentType ?? (json === undefined ? undefined : 'application/json');
+  return {
+    contentType: () => type,
+    headers: () => fields(headers).map(({ name, value }) => ({ name: name.toLowerCase(), value })),
+    query: () => fields(query),
+    body: () => new ReferenceBlob(bytes),
+    parts: () =>
+      parts.map(({ name = '', filename, contentType: own, body: content }) => ({
+        name,
+        filename,
+        contentType: own,
+        body: new ReferenceBlob(bytesOf(content)),
+      })),
+    [Symbol.dispose ?? Symbol.for('dispose')]() {},
+  };
+}
+
+/** Fields of an object, or of pairs if a name stands more than once. */
+function fields(values) {
+  const pairs = Symbol.iterator in values ? [...values] : Object.entries(values);
+  return pairs.map(([name, value]) => ({ name, value: String(value) }));
+}
+
+function bytesOf(value = '') {
+  return typeof value === 'string' ? encoder.encode(value) : new Uint8Array(value);
+}

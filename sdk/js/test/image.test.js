@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { IMAGENET, Pixels } from '../src/index.js';
+import { TestHost } from '../src/testing.js';
+
+const gray = (width, height, bytes) => Pixels.fromBytes(width, height, Uint8Array.from(bytes), 'gray');
+
+test('nearest takes one pixel, bilinear is antialiased when it shrinks', () => {
+  const picture = gray(4, 1, [0, 100, 0, 100]);
+  assert.deepEqual([...picture.resize(2, 1, 'nearest').data()], [100, 100]);
+  assert.deepEqual([...picture.resize(1, 1).data()], [50]);
+  assert.deepEqual([...gray(2, 1, [0, 100]).resize(4, 1).data()], [0, 25, 75, 100]);
+});
+
+test('every filter keeps a picture of one value', () => {
+  for (const filter of ['nearest', 'bilinear', 'bicubic', 'lanczos3']) {
+    const resized = gray(5, 3, new Array(15).fill(77)).resize(7, 2, filter);
+    assert.deepEqual([...new Set(resized.data())], [77], filter);
+  }
+});
+
+test('the shorter side gets the size', () => {
+  const resized = gray(4, 2, new Array(8).fill(0)).resizeShorter(3);
+  assert.deepEqual([resized.width, resized.height], [6, 3]);
+});
+
+test('crop, from a corner and from the centre', () => {
+  const picture = gray(4, 2, [1, 2, 3, 4, 5, 6, 7, 8]);
+  assert.deepEqual([...picture.crop(2, 0, 2, 2).data()], [3, 4, 7, 8]);
+  assert.deepEqual([...picture.cropCenter(2, 2).data()], [2, 3, 6, 7]);
+  assert.throws(() => picture.crop(3, 0, 2, 1), { name: 'ImageError' });
+  assert.throws(() => picture.cropCenter(5, 1), { name: 'ImageError' });
+});
+
+test('pad has one fill value for each channel', () => {
+  const picture = Pixels.fromBytes(1, 1, Uint8Array.of(1, 2, 3)).pad({ left: 1, bottom: 1 }, [7, 8, 9]);
+  assert.deepEqual([...picture.data()], [7, 8, 9, 1, 2, 3, 7, 8, 9, 7, 8, 9]);
+});
+
+test('letterbox, and its boxes in the picture', () => {
+  const { pixels, placement } = gray(4, 2, new Array(8).fill(200)).letterbox(8, 8, { fill: 114 });
+  assert.deepEqual([pixels.width, pixels.height], [8, 8]);
+  assert.deepEqual([...pixels.data().subarray(8, 24)], [...new Array(8).fill(114), ...new Array(8).fill(200)]);
+  assert.deepEqual({ ...placement }, { scaleX: 2, scaleY: 2, left: 0, top: 2, width: 4, height: 2 });
+  assert.deepEqual(placement.toOriginal([2, 4, 6, 6]), [1, 1, 3, 2]);
+  assert.deepEqual(placement.toOriginal([-4, 0, 20, 8]), [0, 0, 4, 2]);
+});
+
+test('to a tensor: layouts, channel orders, scale, mean and std', () => {
+  const picture = Pixels.fromBytes(2, 1, Uint8Array.of(255, 0, 51, 0, 255, 0));
+  const planes = picture.toTensor();
+  assert.deepEqual(planes.shape, [1, 3, 1, 2]);
+  assert.deepEqual([...planes.data()].map((v) => +v.toFixed(6)), [1, 0, 0, 1, 0.2, 0]);
+  const bytes = picture.toTensor({ dtype: 'uint8', layout: 'nhwc', color: 'bgr' });
+  assert.deepEqual(bytes.shape, [1, 1, 2, 3]);
+  assert.deepEqual([...bytes.data()], [51, 0, 255, 0, 255, 0]);
+  const normal = picture.toTensor(IMAGENET).data();
+  assert.ok(Math.abs(normal[0] - (1 - 0.485) / 0.229) < 1e-6);
+  assert.throws(() => picture.toTensor({ dtype: 'int64' }), { name: 'ImageError' });
+});
+
+test('a file of another format is an unsupported media type', async () => {
+  const plugin = { preprocess: (context, request) => Pixels.decode(request) };
+  await assert.rejects(new TestHost().preprocess(plugin, { body: 'no picture' }), {
+    status: 415,
+    message: 'not a JPEG, PNG, WebP, BMP or GIF',
+  });
+});

@@ -1,0 +1,52 @@
+import type { Context, Postprocess, Preprocess, State, Tensor } from './index.js';
+
+type Content = string | Uint8Array | readonly number[];
+/** Pairs if a name stands more than once. */
+type NamedValues = Record<string, unknown> | Iterable<readonly [string, unknown]>;
+
+/** A request for a test. */
+export interface TestRequest {
+  body?: Content;
+  /** The body as JSON, with its content type. */
+  json?: unknown;
+  contentType?: string;
+  headers?: NamedValues;
+  query?: NamedValues;
+  parts?: { name?: string; filename?: string; contentType?: string; body: Content }[];
+}
+
+/** A response as a test looks at it. */
+export interface TestAnswer {
+  readonly status: number;
+  readonly contentType: string;
+  readonly headers: Record<string, string>;
+  readonly body: Uint8Array;
+  text(): string;
+  json(): any;
+}
+
+export interface LogLine {
+  level: 'trace' | 'debug' | 'info' | 'warn' | 'error';
+  message: string;
+  fields: Record<string, string>;
+}
+
+/**
+ * Calls a plugin's functions as the server does, in this process. A failure is thrown; for an
+ * exception that is not a failure the log has a line, and `Internal` is thrown.
+ */
+export class TestHost {
+  /** The context of all calls; what is not given has a value for tests. */
+  constructor(context?: Partial<Context>);
+  /** The lines of all calls so far. */
+  readonly log: LogLine[];
+  preprocess(
+    plugin: { preprocess: Preprocess },
+    request?: TestRequest,
+  ): Promise<{ inputs: Record<string, Tensor>; state: State }>;
+  postprocess(
+    plugin: { postprocess: Postprocess },
+    outputs: Record<string, Tensor>,
+    state?: State | Content,
+  ): Promise<TestAnswer>;
+}
