@@ -7,21 +7,23 @@
 enum { SIZE = 28, DIGITS = 10, TOP = 3 };
 
 // Bright ink on black, stretched to 0 to 1. A bright picture shows dark ink on paper and is
-// inverted.
+// inverted. The loops over bytes and floats are such that the compiler vectorises them.
 static void to_ink(const uint8_t *luma, float *ink, size_t count) {
-    float sum = 0;
-    for (size_t at = 0; at < count; at++) sum += ink[at] = (float)luma[at] / 255.0f;
-    if (sum / (float)count > 0.5f) {
-        for (size_t at = 0; at < count; at++) ink[at] = 1.0f - ink[at];
-    }
-    float darkest = INFINITY, brightest = -INFINITY;
+    uint32_t sum = 0;
+    uint8_t lowest = UINT8_MAX, highest = 0;
     for (size_t at = 0; at < count; at++) {
-        darkest = ink[at] < darkest ? ink[at] : darkest;
-        brightest = ink[at] > brightest ? ink[at] : brightest;
+        sum += luma[at];
+        lowest = luma[at] < lowest ? luma[at] : lowest;
+        highest = luma[at] > highest ? luma[at] : highest;
     }
-    float range = brightest - darkest;
-    if (range <= 0) return;
-    for (size_t at = 0; at < count; at++) ink[at] = (ink[at] - darkest) / range;
+    bool is_inverted = 2 * sum > count * UINT8_MAX;
+    float sign = is_inverted ? -1 : 1, offset = is_inverted ? 1 : 0;
+    float darkest = (float)(is_inverted ? highest : lowest) / 255.0f * sign + offset;
+    float range = (float)(is_inverted ? lowest : highest) / 255.0f * sign + offset - darkest;
+    if (range == 0) darkest = 0, range = 1;
+    for (size_t at = 0; at < count; at++) {
+        ink[at] = ((float)luma[at] / 255.0f * sign + offset - darkest) / range;
+    }
 }
 
 gm_status gm_preprocess(const gm_context *context, const gm_request *request,

@@ -180,7 +180,7 @@ static gm_status read_word(reader *reader, const char *word, gm_json_type type, 
 }
 
 static gm_status read_digits(reader *reader) {
-    gm_number number = gm_read_number(reader->at);
+    gm_number number = gm_read_number(reader->at, reader->end);
     if (number.kind == GM_NUMBER_INVALID) {
         bool at_end = number.end == reader->end;
         return fault(reader, at_end ? "EOF while parsing a value" : "invalid number", number.end);

@@ -56,7 +56,26 @@ static inline bool is_digit(char character) {
     return (unsigned char)(character - '0') < 10;
 }
 
-gm_number gm_read_number(const char *text) {
+// The value of eight digits at once, by Lemire's method; false if they are not all digits.
+static inline bool read_eight(const char *at, uint64_t *digits) {
+    uint64_t chunk;
+    memcpy(&chunk, at, sizeof chunk);
+    uint64_t high = chunk & 0xf0f0f0f0f0f0f0f0;
+    uint64_t over = (chunk + 0x0606060606060606) & 0xf0f0f0f0f0f0f0f0;
+    if ((high ^ 0x3030303030303030) | (over ^ 0x3030303030303030)) return false;
+    chunk = (chunk & 0x0f0f0f0f0f0f0f0f) * 2561 >> 8;
+    chunk = (chunk & 0x00ff00ff00ff00ff) * 6553601 >> 16;
+    *digits = *digits * 100000000 + ((chunk & 0x0000ffff0000ffff) * 42949672960001 >> 32);
+    return true;
+}
+
+static inline const char *read_digits(const char *at, const char *limit, uint64_t *digits) {
+    while (limit - at >= 8 && read_eight(at, digits)) at += 8;
+    while (is_digit(*at)) *digits = *digits * 10 + (uint64_t)(*at++ - '0');
+    return at;
+}
+
+gm_number gm_read_number(const char *text, const char *limit) {
     const char *at = text;
     bool negative = *at == '-';
     at += negative;
@@ -72,7 +91,7 @@ gm_number gm_read_number(const char *text) {
     if (*at == '.') {
         is_real = true;
         const char *fraction = ++at;
-        while (is_digit(*at)) digits = digits * 10 + (uint64_t)(*at++ - '0');
+        at = read_digits(at, limit, &digits);
         if (at == fraction) return (gm_number){.kind = GM_NUMBER_INVALID, .end = at};
         exponent = -(int)(at - fraction < 100000 ? at - fraction : 100000);
         count += at - fraction;
@@ -103,9 +122,10 @@ gm_number gm_read_number(const char *text) {
             number.positive = digits;
             return number;
         }
-        if (digits <= INT64_MAX && !(negative && digits == 0)) {
+        // -0 is a real number.
+        if (digits <= (uint64_t)INT64_MAX + negative && !(negative && digits == 0)) {
             number.kind = GM_NUMBER_INTEGER;
-            number.integer = negative ? -(int64_t)digits : (int64_t)digits;
+            number.integer = (int64_t)(negative ? -digits : digits);
             return number;
         }
     }

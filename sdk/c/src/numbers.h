@@ -46,8 +46,8 @@ typedef struct {
     const char *end; // behind the number, or where it is invalid
 } gm_number;
 
-// Reads a number as JSON writes it. `text` ends with a byte that belongs to no number (NUL).
-gm_number gm_read_number(const char *text);
+// Reads a number as JSON writes it. At `limit` there is a byte that belongs to no number (NUL).
+gm_number gm_read_number(const char *text, const char *limit);
 
 // Each writes the text of a number without a NUL and returns its length. The number is finite.
 size_t gm_write_float(char *out, float value);
