@@ -188,7 +188,8 @@ static gm_status read_digits(reader *reader) {
     if (number.kind == GM_NUMBER_REAL && __builtin_isinf(number.real)) {
         return fault(reader, "number out of range", number.end - 1);
     }
-    gm_json *node = &reader->nodes[add(reader, GM_JSON_NUMBER, reader->at)];
+    size_t index = add(reader, GM_JSON_NUMBER, reader->at);
+    gm_json *node = &reader->nodes[index];
     node->number = (uint8_t)number.kind;
     node->positive = number.positive;
     if (number.kind == GM_NUMBER_REAL) node->real = number.real;

@@ -116,7 +116,9 @@ gm_number gm_read_number(const char *text, const char *limit) {
         exponent += minus ? -value : value;
     }
     gm_number number = {.kind = GM_NUMBER_REAL, .end = at};
-    if (!is_real && count <= 19) {
+    // Of 20 digits, those that overflow 64 bits leave a remainder under 10^19.
+    bool fits = count <= 19 || (count == 20 && *first == '1' && digits >= 10000000000000000000u);
+    if (!is_real && fits) {
         if (!negative && digits > INT64_MAX) {
             number.kind = GM_NUMBER_UNSIGNED;
             number.positive = digits;
