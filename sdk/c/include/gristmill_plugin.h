@@ -53,7 +53,8 @@ const char *gm_failure_text(void);
     } while (0)
 
 // Logs a message with file and line as an error, and ends the call: 500 plugin_trapped. A failed
-// assert does the same, and so does abort in a file that includes this header.
+// assert does the same, and so does abort in a file that includes this header. A NULL for the file
+// means that it is unknown.
 _Noreturn void gm_panic_at(const char *file, int line, const char *format, ...) GM_PRINTF(3, 4);
 #define gm_panic(...) gm_panic_at(__FILE__, __LINE__, __VA_ARGS__)
 #define abort() gm_panic_at(__FILE__, __LINE__, "abort() was called")

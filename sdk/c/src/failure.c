@@ -10,7 +10,7 @@ char *gm_format_list(const char *format, va_list arguments, size_t *size) {
     va_copy(copy, arguments);
     int length = vsnprintf(NULL, 0, format, copy);
     va_end(copy);
-    if (length < 0) gm_panic("the format %s is invalid", format);
+    if (length < 0) gm_panic_at(NULL, 0, "the format %s is invalid", format);
     char *formatted = gm_alloc((size_t)length + 1);
     vsnprintf(formatted, (size_t)length + 1, format, arguments);
     if (size) *size = (size_t)length;

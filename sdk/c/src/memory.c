@@ -38,7 +38,7 @@ static void add_block(size_t needed) {
     size_t header = footprint(sizeof(block));
     size_t size = needed < BLOCK_BYTES ? BLOCK_BYTES : needed;
     block *added = size > SIZE_MAX - header ? NULL : malloc(header + size);
-    if (!added) gm_panic("out of memory: no %zu bytes", needed);
+    if (!added) gm_panic_at(NULL, 0, "out of memory: no %zu bytes", needed);
     added->previous = blocks;
     added->size = size;
     blocks = added;
@@ -47,7 +47,7 @@ static void add_block(size_t needed) {
 }
 
 void *gm_alloc(size_t size) {
-    if (size > PTRDIFF_MAX - ALIGNMENT) gm_panic("out of memory: no %zu bytes", size);
+    if (size > PTRDIFF_MAX - ALIGNMENT) gm_panic_at(NULL, 0, "out of memory: no %zu bytes", size);
     size_t needed = footprint(size);
     if (needed > (size_t)(end - next)) add_block(needed);
     unsigned char *found = next;

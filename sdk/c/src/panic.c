@@ -22,7 +22,8 @@ static _Noreturn void end_call(const char *text, int length) {
 
 void gm_panic_at(const char *file, int line, const char *format, ...) {
     static char text[1024];
-    int length = snprintf(text, sizeof text, "panicked at %s:%d: ", file, line);
+    int length = file ? snprintf(text, sizeof text, "panicked at %s:%d: ", file, line)
+                      : snprintf(text, sizeof text, "panicked: ");
     if (length < 0 || length >= (int)sizeof text) length = 0;
     va_list arguments;
     va_start(arguments, format);
@@ -41,7 +42,6 @@ _Noreturn void __assert_fail(const char *condition, const char *file, int line,
 
 // For libc, and for files that do not include the header.
 _Noreturn void abort(void) {
-    static const char text[] = "panicked: abort() was called";
-    end_call(text, sizeof text - 1);
+    gm_panic_at(NULL, 0, "abort() was called");
 }
 #endif

@@ -135,8 +135,29 @@ int32_t SYSTEM_CALL(sched_yield)(void) {
 }
 
 _Noreturn void SYSTEM_CALL(proc_exit)(int32_t status) {
-    gm_panic("exit(%d) was called", (int)status);
+    gm_panic_at(NULL, 0, "exit(%d) was called", (int)status);
 }
+
+// All that needs a file, a folder or an argument of the command line.
+#define REFUSED(name, ...)                  \
+    int32_t SYSTEM_CALL(name)(__VA_ARGS__) { \
+        return NOT_SUPPORTED;               \
+    }
+
+REFUSED(args_get, int32_t a, int32_t b)
+REFUSED(args_sizes_get, int32_t a, int32_t b)
+REFUSED(fd_fdstat_set_flags, int32_t a, int32_t b)
+REFUSED(fd_filestat_get, int32_t a, int32_t b)
+REFUSED(fd_filestat_set_size, int32_t a, int64_t b)
+REFUSED(fd_readdir, int32_t a, int32_t b, int32_t c, int64_t d, int32_t e)
+REFUSED(fd_renumber, int32_t a, int32_t b)
+REFUSED(fd_sync, int32_t a)
+REFUSED(fd_tell, int32_t a, int32_t b)
+REFUSED(path_create_directory, int32_t a, int32_t b, int32_t c)
+REFUSED(path_filestat_get, int32_t a, int32_t b, int32_t c, int32_t d, int32_t e)
+REFUSED(path_remove_directory, int32_t a, int32_t b, int32_t c)
+REFUSED(path_rename, int32_t a, int32_t b, int32_t c, int32_t d, int32_t e, int32_t f)
+REFUSED(path_unlink_file, int32_t a, int32_t b, int32_t c)
 
 void gm_flush_output(void) {
     fflush(NULL);
