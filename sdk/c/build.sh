@@ -36,8 +36,9 @@ for file in $library; do sources="$sources $sdk/src/$file"; done
 # A small stack below the data, so that its overflow traps; memory for the arena and a small heap.
 # shellcheck disable=SC2086
 exec "${CLANG:-clang}" --target=wasm32-wasi -mexec-model=reactor -nodefaultlibs \
-    -std=gnu11 -O3 -msimd128 -flto -ffunction-sections -fno-math-errno \
+    -std=gnu11 -Wall -Wextra -Wno-unused-parameter \
+    -O3 -msimd128 -flto -ffunction-sections -fno-math-errno \
     -Wl,--stack-first -Wl,-z,stack-size=65536 -Wl,--strip-debug \
-    -I"$sdk/include" "$@" $sources $wasi $exports $init "$sdk/bindings/imports.c" \
-    "$sdk/bindings/imports_component_type.o" "$sdk/bindings/${world}_component_type.o" \
-    -lc -lm -o "$out"
+    -ffile-prefix-map="$sdk=gristmill" -I"$sdk/include" "$@" $sources $wasi $exports $init \
+    "$sdk/bindings/imports.c" "$sdk/bindings/imports_component_type.o" \
+    "$sdk/bindings/${world}_component_type.o" -lc -lm -o "$out"

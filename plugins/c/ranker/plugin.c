@@ -16,7 +16,7 @@ gm_status gm_preprocess(const gm_context *context, const gm_request *request,
     float *features = gm_alloc(count * FEATURES * sizeof *features);
     gm_json_writer ids = GM_JSON_WRITER;
     gm_json_begin_array(&ids);
-    GM_JSON_EACH(item, items) {
+    GM_JSON_EACH (item, items) {
         const gm_json *row, *id;
         GM_TRY(gm_json_member(item, "id", GM_JSON_STRING, &id));
         GM_TRY(gm_json_member(item, "features", GM_JSON_ARRAY, &row));
@@ -64,7 +64,7 @@ gm_status gm_postprocess(const gm_context *context, const gm_outputs *outputs, g
     gm_view scores;
     GM_TRY(gm_outputs_view(outputs, "output", GM_FLOAT32, GM_SHAPE(count, 1), &scores));
     scored *items = gm_alloc(count * sizeof *items);
-    GM_JSON_EACH(id, ids) {
+    GM_JSON_EACH (id, ids) {
         items[position] = (scored){id, scores.f32[position], position};
         position++;
     }

@@ -51,9 +51,11 @@ static void items_become_a_tensor_and_a_state(void) {
 static void faults_are_the_clients(void) {
     static const char *const cases[][2] = {
         {"{\"items\":[]}", "items is empty: at least one is needed"},
-        {"{\"items\":[{\"id\":\"a\",\"features\":[1,2]}]}", "items[0].features has 2 numbers, not 32"},
+        {"{\"items\":[{\"id\":\"a\",\"features\":[1,2]}]}",
+         "items[0].features has 2 numbers, not 32"},
         {"{\"items\":1}", "invalid JSON: `items` is a number, wanted an array, at byte 9"},
-        {"{\"items\":[{\"features\":[]}]}", "invalid JSON: missing field `id` in the object at byte 10"},
+        {"{\"items\":[{\"features\":[]}]}",
+         "invalid JSON: missing field `id` in the object at byte 10"},
         {"", "invalid JSON: EOF while parsing a value at line 1 column 0"},
         {"[", "invalid JSON: EOF while parsing a list at line 1 column 1"},
     };

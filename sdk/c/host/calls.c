@@ -20,11 +20,11 @@ void gristmill_plugin_types_method_blob_read(gristmill_plugin_types_borrow_blob_
     *ret = host_give_bytes(host_get(self.__handle, HOST_BLOB)->blob, offset, length);
 }
 
-#define CONTEXT_TEXT(name, fallback)                                                             \
-    void gristmill_plugin_types_method_context_##name(                                           \
-        gristmill_plugin_types_borrow_context_t self, imports_string_t *ret) {                   \
-        const gm_host_request *request = host_get(self.__handle, HOST_CONTEXT)->request;         \
-        *ret = host_give_text(request->name ? request->name : fallback);                         \
+#define CONTEXT_TEXT(name, fallback)                                                     \
+    void gristmill_plugin_types_method_context_##name(                                   \
+        gristmill_plugin_types_borrow_context_t self, imports_string_t *ret) {           \
+        const gm_host_request *request = host_get(self.__handle, HOST_CONTEXT)->request; \
+        *ret = host_give_text(request->name ? request->name : fallback);                 \
     }
 
 CONTEXT_TEXT(tenant, "tenant")
@@ -33,8 +33,8 @@ CONTEXT_TEXT(model, "model")
 CONTEXT_TEXT(request_id, "request")
 CONTEXT_TEXT(settings, "{}")
 
-uint64_t gristmill_plugin_types_method_context_time_left(
-    gristmill_plugin_types_borrow_context_t self) {
+uint64_t
+gristmill_plugin_types_method_context_time_left(gristmill_plugin_types_borrow_context_t self) {
     const gm_host_request *request = host_get(self.__handle, HOST_CONTEXT)->request;
     return request->time_left ? request->time_left : 10000;
 }
@@ -75,8 +75,8 @@ static gristmill_plugin_types_own_blob_t give_blob(gm_bytes bytes) {
     return (gristmill_plugin_types_own_blob_t){host_hold(blob)};
 }
 
-gristmill_plugin_types_own_blob_t gristmill_plugin_types_method_request_body(
-    gristmill_plugin_types_borrow_request_t self) {
+gristmill_plugin_types_own_blob_t
+gristmill_plugin_types_method_request_body(gristmill_plugin_types_borrow_request_t self) {
     return give_blob(request_of(self)->body);
 }
 
@@ -113,8 +113,8 @@ void gristmill_plugin_log_write(gristmill_plugin_log_level_t level, imports_stri
     }
     lines = realloc(lines, (lines_count + 1) * sizeof *lines);
     if (!lines) gm_panic("out of memory");
-    lines[lines_count++] = (gm_host_line){(gm_level)level, host_copy(message->ptr, message->len),
-                                          {copies, fields->len}};
+    lines[lines_count++] = (gm_host_line){
+        (gm_level)level, host_copy(message->ptr, message->len), {copies, fields->len}};
 }
 
 size_t gm_host_lines_count(void) {

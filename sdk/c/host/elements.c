@@ -40,17 +40,17 @@ static uint16_t float_to_bfloat(float value) {
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-#define READ(type)                     \
-    type value;                        \
+#define READ(type) \
+    type value;    \
     memcpy(&value, from, sizeof value)
-#define READ_INTEGER(dtype, type) \
-    case dtype: {                 \
-        READ(type);               \
+#define READ_INTEGER(dtype, type)                \
+    case dtype: {                                \
+        READ(type);                              \
         return (host_element){.integer = value}; \
     }
-#define READ_REAL(dtype, type, convert) \
-    case dtype: {                       \
-        READ(type);                     \
+#define READ_REAL(dtype, type, convert)                                 \
+    case dtype: {                                                       \
+        READ(type);                                                     \
         return (host_element){.is_real = true, .real = convert(value)}; \
     }
 
@@ -85,11 +85,11 @@ static __int128 clamp(host_element element, __int128 lowest, __int128 highest) {
     return value < lowest ? lowest : value > highest ? highest : value;
 }
 
-#define WRITE(dtype, type, expression)   \
-    case dtype: {                        \
-        type value = (type)(expression); \
+#define WRITE(dtype, type, expression)    \
+    case dtype: {                         \
+        type value = (type)(expression);  \
         memcpy(to, &value, sizeof value); \
-        return;                          \
+        return;                           \
     }
 #define WRITE_INTEGER(dtype, type, lowest, highest) \
     WRITE(dtype, type, clamp(element, lowest, highest))

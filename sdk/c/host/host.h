@@ -5,7 +5,14 @@
 #include "../bindings/imports.h"
 #include "gristmill_host.h"
 
-typedef enum { HOST_FREE, HOST_TENSOR, HOST_PIXELS, HOST_BLOB, HOST_CONTEXT, HOST_REQUEST } host_kind;
+typedef enum {
+    HOST_FREE,
+    HOST_TENSOR,
+    HOST_PIXELS,
+    HOST_BLOB,
+    HOST_CONTEXT,
+    HOST_REQUEST
+} host_kind;
 
 typedef struct {
     gm_dtype dtype;

@@ -65,13 +65,15 @@ bool gristmill_plugin_image_static_pixels_from_bytes(uint32_t width, uint32_t he
                                                      gristmill_plugin_image_color_t color,
                                                      imports_list_u8_t *data, own *ret,
                                                      error *err) {
-    if (color == GRISTMILL_PLUGIN_IMAGE_COLOR_BGR) return refuse(err, "color is bgr, not rgb or gray");
+    if (color == GRISTMILL_PLUGIN_IMAGE_COLOR_BGR)
+        return refuse(err, "color is bgr, not rgb or gray");
     size_t size = size_of(width, height, (gm_color)color);
     if (size == 0) return refuse(err, host_format("%u x %u has no pixels", width, height));
     if (data->len != size) {
         return refuse(err, host_format("the picture needs %zu bytes, got %zu", size, data->len));
     }
-    return hold((host_pixels){width, height, (gm_color)color, {host_copy(data->ptr, size), size}}, ret);
+    return hold((host_pixels){width, height, (gm_color)color, {host_copy(data->ptr, size), size}},
+                ret);
 }
 
 uint32_t gristmill_plugin_image_method_pixels_width(borrowed self) {
@@ -93,7 +95,8 @@ void gristmill_plugin_image_method_pixels_data(borrowed self, imports_list_u8_t 
 static host_pixels resized(host_pixels pixels, uint32_t width, uint32_t height, gm_filter filter) {
     size_t channels = host_channels(pixels.color);
     uint8_t *wide = host_alloc(size_of(width, pixels.height, pixels.color));
-    host_resample_rows(pixels.data.data, pixels.width, pixels.height, channels, wide, width, filter);
+    host_resample_rows(pixels.data.data, pixels.width, pixels.height, channels, wide, width,
+                       filter);
     uint8_t *out = host_alloc(size_of(width, height, pixels.color));
     host_resample_columns(wide, pixels.height, width * channels, out, height, filter);
     return (host_pixels){width, height, pixels.color, {out, size_of(width, height, pixels.color)}};
@@ -173,9 +176,13 @@ bool gristmill_plugin_image_method_pixels_letterbox(borrowed self, uint32_t widt
     if (inner_height > height) inner_height = height;
     host_pixels inner = resized(pixels, inner_width, inner_height, (gm_filter)filter);
     uint32_t left = (width - inner_width) / 2, top = (height - inner_height) / 2;
-    ret->placement = (gristmill_plugin_image_placement_t){
-        (float)inner_width / (float)pixels.width, (float)inner_height / (float)pixels.height,
-        left, top, pixels.width, pixels.height};
+    ret->placement =
+        (gristmill_plugin_image_placement_t){(float)inner_width / (float)pixels.width,
+                                             (float)inner_height / (float)pixels.height,
+                                             left,
+                                             top,
+                                             pixels.width,
+                                             pixels.height};
     return hold(pasted(inner, left, top, width, height, fill), &ret->pixels);
 }
 
@@ -185,8 +192,8 @@ bool gristmill_plugin_image_method_pixels_crop(borrowed self, uint32_t x, uint32
     host_pixels pixels = get(self);
     if (width == 0 || height == 0 || (uint64_t)x + width > pixels.width ||
         (uint64_t)y + height > pixels.height) {
-        return refuse(err, host_format("%u x %u at (%u, %u) is not within %u x %u", width, height, x,
-                                       y, pixels.width, pixels.height));
+        return refuse(err, host_format("%u x %u at (%u, %u) is not within %u x %u", width, height,
+                                       x, y, pixels.width, pixels.height));
     }
     size_t channels = host_channels(pixels.color), row_size = width * channels;
     uint8_t *out = host_alloc(row_size * height);
@@ -250,9 +257,8 @@ bool gristmill_plugin_image_method_pixels_to_tensor(
     uint32_t count = (uint32_t)channels;
     uint32_t nchw[] = {1, count, pixels.height, pixels.width};
     uint32_t nhwc[] = {1, pixels.height, pixels.width, count};
-    host_tensor tensor = {(gm_dtype)options->dtype,
-                          {host_copy(is_nchw ? nchw : nhwc, sizeof nchw), 4},
-                          {data, size}};
+    host_tensor tensor = {
+        (gm_dtype)options->dtype, {host_copy(is_nchw ? nchw : nhwc, sizeof nchw), 4}, {data, size}};
     host_resource resource = {.kind = HOST_TENSOR, .tensor = tensor};
     ret->__handle = host_hold(resource);
     return true;

@@ -16,8 +16,8 @@ gm_host_prepared gm_host_preprocess(const gm_host_request *request) {
         for (size_t index = 0; index < prepared.inputs_count; index++) {
             int32_t tensor = result->ok.inputs.ptr[index].tensor.__handle;
             host_tensor held = host_get(tensor, HOST_TENSOR)->tensor;
-            inputs[index] = (gm_host_tensor){host_text_of(result->ok.inputs.ptr[index].name), held.dtype,
-                                             held.shape, held.data};
+            inputs[index] = (gm_host_tensor){host_text_of(result->ok.inputs.ptr[index].name),
+                                             held.dtype, held.shape, held.data};
             host_drop(tensor, HOST_TENSOR);
         }
         prepared.inputs = inputs;

@@ -100,14 +100,14 @@ gm_bytes gm_host_file(const char *path) {
     return (gm_bytes){data, read};
 }
 
-#define DROPS(interface, name, kind)                                                            \
-    void gristmill_plugin_##interface##_##name##_drop_own(                                      \
-        gristmill_plugin_##interface##_own_##name##_t handle) {                                 \
-        host_drop(handle.__handle, kind);                                                       \
-    }                                                                                           \
-    void gristmill_plugin_##interface##_##name##_drop_borrow(                                   \
-        gristmill_plugin_##interface##_borrow_##name##_t handle) {                              \
-        host_drop(handle.__handle, kind);                                                       \
+#define DROPS(interface, name, kind)                               \
+    void gristmill_plugin_##interface##_##name##_drop_own(         \
+        gristmill_plugin_##interface##_own_##name##_t handle) {    \
+        host_drop(handle.__handle, kind);                          \
+    }                                                              \
+    void gristmill_plugin_##interface##_##name##_drop_borrow(      \
+        gristmill_plugin_##interface##_borrow_##name##_t handle) { \
+        host_drop(handle.__handle, kind);                          \
     }
 
 DROPS(tensors, tensor, HOST_TENSOR)

@@ -205,7 +205,8 @@ bool gristmill_plugin_tensors_static_tensor_concat(
     gristmill_plugin_tensors_list_borrow_tensor_t *tensors, uint32_t axis, own *ret, error *err) {
     if (tensors->len == 0) return refuse(err, "concat needs at least one tensor");
     gm_shape shape = get(tensors->ptr[0]).shape;
-    if (axis >= shape.rank) return refuse(err, host_format("axis is %u, the rank %zu", axis, shape.rank));
+    if (axis >= shape.rank)
+        return refuse(err, host_format("axis is %u, the rank %zu", axis, shape.rank));
     if (!agree(tensors, axis)) return refuse(err, "the tensors differ in dtype or shape");
     uint32_t *dims = host_copy(shape.dims, shape.rank * sizeof *dims);
     for (size_t index = 1; index < tensors->len; index++) {
@@ -218,11 +219,14 @@ bool gristmill_plugin_tensors_static_tensor_stack(
     gristmill_plugin_tensors_list_borrow_tensor_t *tensors, uint32_t axis, own *ret, error *err) {
     if (tensors->len == 0) return refuse(err, "stack needs at least one tensor");
     gm_shape shape = get(tensors->ptr[0]).shape;
-    if (axis > shape.rank) return refuse(err, host_format("axis is %u, the rank %zu", axis, shape.rank));
+    if (axis > shape.rank)
+        return refuse(err, host_format("axis is %u, the rank %zu", axis, shape.rank));
     if (!agree(tensors, SIZE_MAX)) return refuse(err, "the tensors differ in dtype or shape");
     uint32_t *dims = host_alloc((shape.rank + 1) * sizeof *dims);
     for (size_t at = 0; at <= shape.rank; at++) {
-        dims[at] = at < axis ? shape.dims[at] : at == axis ? (uint32_t)tensors->len : shape.dims[at - 1];
+        dims[at] = at < axis    ? shape.dims[at]
+                   : at == axis ? (uint32_t)tensors->len
+                                : shape.dims[at - 1];
     }
     return join(tensors, (gm_shape){dims, shape.rank + 1}, product(shape, axis), ret);
 }
@@ -231,9 +235,11 @@ bool gristmill_plugin_tensors_method_tensor_slice(borrowed self, uint32_t axis, 
                                                   uint32_t end, own *ret, error *err) {
     host_tensor tensor = get(self);
     gm_shape shape = tensor.shape;
-    if (axis >= shape.rank) return refuse(err, host_format("axis is %u, the rank %zu", axis, shape.rank));
+    if (axis >= shape.rank)
+        return refuse(err, host_format("axis is %u, the rank %zu", axis, shape.rank));
     if (start > end || end > shape.dims[axis]) {
-        return refuse(err, host_format("%u to %u is not within 0 to %u", start, end, shape.dims[axis]));
+        return refuse(err,
+                      host_format("%u to %u is not within 0 to %u", start, end, shape.dims[axis]));
     }
     uint32_t *dims = host_copy(shape.dims, shape.rank * sizeof *dims);
     dims[axis] = end - start;
@@ -267,7 +273,8 @@ bool gristmill_plugin_tensors_method_tensor_cast(borrowed self,
     uint8_t *data = host_alloc(count * size);
     for (size_t index = 0; index < count; index++) {
         const uint8_t *from = tensor.data.data + index * gm_dtype_size(tensor.dtype);
-        host_write_element((gm_dtype)dtype, data + index * size, host_read_element(tensor.dtype, from));
+        host_write_element((gm_dtype)dtype, data + index * size,
+                           host_read_element(tensor.dtype, from));
     }
     return hold((gm_dtype)dtype, tensor.shape, (gm_bytes){data, count * size}, ret);
 }

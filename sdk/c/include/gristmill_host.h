@@ -1,7 +1,7 @@
 // A reference host for unit tests: runs a plugin natively, without a server and without a sandbox.
 //
-//     gm_host_request request = {.body = GM_HOST_TEXT("[1, 2]"), .content_type = "application/json"};
-//     gm_host_prepared prepared = gm_host_preprocess(&request);
+//     gm_host_request request = {.body = GM_HOST_TEXT("[1, 2]"), .content_type =
+//     "application/json"}; gm_host_prepared prepared = gm_host_preprocess(&request);
 //     assert(prepared.status == GM_OK && prepared.inputs[0].shape.dims[1] == 2);
 //
 // It has no limits, no deadline and no model. Pictures are resized as by the server, but a channel

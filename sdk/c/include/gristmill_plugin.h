@@ -31,8 +31,8 @@ typedef enum {
     GM_OK = 0,
     GM_INVALID_INPUT,          // The request cannot be understood: 400 with the text.
     GM_UNSUPPORTED_MEDIA_TYPE, // The plugin does not take this media type: 415 with the text.
-    GM_UNPROCESSABLE,          // The request is understood, but cannot be served: 422 with the text.
-    GM_INTERNAL,               // The plugin's own fault: 500. The text goes to the log only.
+    GM_UNPROCESSABLE, // The request is understood, but cannot be served: 422 with the text.
+    GM_INTERNAL,      // The plugin's own fault: 500. The text goes to the log only.
 } gm_status;
 
 // Each makes a failure with a text formatted as by printf, and returns its status:
@@ -46,10 +46,10 @@ gm_status gm_internal(const char *format, ...) GM_PRINTF(1, 2);
 const char *gm_failure_text(void);
 
 // Returns from the calling function if the expression is a failure.
-#define GM_TRY(expression)                              \
-    do {                                                \
-        gm_status gm_status_ = (expression);            \
-        if (gm_status_ != GM_OK) return gm_status_;     \
+#define GM_TRY(expression)                          \
+    do {                                            \
+        gm_status gm_status_ = (expression);        \
+        if (gm_status_ != GM_OK) return gm_status_; \
     } while (0)
 
 // Logs a message with file and line as an error, and ends the call: 500 plugin_trapped. A failed
@@ -117,8 +117,8 @@ typedef struct {
 } gm_shape;
 
 // A shape from its dimensions: GM_SHAPE(1, 3, 224, 224).
-#define GM_SHAPE(...)                                                   \
-    ((gm_shape){(const uint32_t[]){__VA_ARGS__},                        \
+#define GM_SHAPE(...)                            \
+    ((gm_shape){(const uint32_t[]){__VA_ARGS__}, \
                 sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t)})
 
 // In a wanted shape: any size.
@@ -163,7 +163,8 @@ typedef struct {
 } gm_scores;
 
 // A tensor from an array of `size` bytes, which is copied once, to the host. GM_INTERNAL if the
-// shape needs another number of bytes, an element is invalid, or the tensor is over the host's limit.
+// shape needs another number of bytes, an element is invalid, or the tensor is over the host's
+// limit.
 gm_status gm_tensor_create(gm_dtype dtype, gm_shape shape, const void *data, size_t size,
                            gm_tensor **out);
 
@@ -184,8 +185,8 @@ gm_bytes gm_tensor_read(const gm_tensor *tensor, uint64_t offset, uint64_t lengt
 // first dimension. Empty if the dtype is not float32 or a row has no elements.
 gm_scores gm_tensor_argmax(const gm_tensor *tensor);
 
-// The `k` largest elements of a row, largest first. Empty if the dtype is not float32 or there is no
-// such row.
+// The `k` largest elements of a row, largest first. Empty if the dtype is not float32 or there is
+// no such row.
 gm_scores gm_tensor_top_k(const gm_tensor *tensor, uint32_t row, uint32_t k);
 
 // The softmax over each row, a new tensor. GM_INTERNAL if the dtype is not float32.
@@ -193,8 +194,7 @@ gm_status gm_tensor_softmax(const gm_tensor *tensor, gm_tensor **out);
 
 // The tensors one after another along dimension `axis`. They agree in dtype and in the other
 // dimensions.
-gm_status gm_tensor_concat(gm_tensor *const *tensors, size_t count, uint32_t axis,
-                           gm_tensor **out);
+gm_status gm_tensor_concat(gm_tensor *const *tensors, size_t count, uint32_t axis, gm_tensor **out);
 
 // The tensors along a new dimension `axis`. They agree in dtype and shape.
 gm_status gm_tensor_stack(gm_tensor *const *tensors, size_t count, uint32_t axis, gm_tensor **out);
@@ -242,7 +242,8 @@ typedef struct gm_request gm_request;
 // The media type in lower case, without its parameters. NULL if the client sent none.
 const char *gm_request_content_type(const gm_request *request);
 
-// The headers that a plugin may see: accept, accept-language, user-agent and all that begin with x-.
+// The headers that a plugin may see: accept, accept-language, user-agent and all that begin with
+// x-.
 gm_fields gm_request_headers(const gm_request *request);
 
 // The value of the first header of this name, which is in lower case. NULL if there is none.
@@ -292,20 +293,23 @@ typedef struct {
     gm_dtype dtype; // GM_FLOAT32, or GM_UINT8 with scale 1 and neither mean nor std
     gm_layout layout;
     gm_color color;
-    float scale;    // multiplies each 8-bit value first; 0 means 1
-    float mean[3];  // per channel in tensor order
-    float std[3];   // per channel in tensor order; 0 means 1
+    float scale;   // multiplies each 8-bit value first; 0 means 1
+    float mean[3]; // per channel in tensor order
+    float std[3];  // per channel in tensor order; 0 means 1
 } gm_tensor_options;
 
 // A float32 tensor [1, channels, height, width] of values from 0 to 1.
 #define GM_NCHW_0_TO_1(color_) \
-    ((gm_tensor_options){.dtype = GM_FLOAT32, .layout = GM_NCHW, .color = (color_), \
-                         .scale = 1.0f / 255})
+    ((gm_tensor_options){      \
+        .dtype = GM_FLOAT32, .layout = GM_NCHW, .color = (color_), .scale = 1.0f / 255})
 
 // The same with ImageNet's mean and standard deviation.
-#define GM_NCHW_IMAGENET                                                            \
-    ((gm_tensor_options){.dtype = GM_FLOAT32, .layout = GM_NCHW, .color = GM_RGB,   \
-                         .scale = 1.0f / 255, .mean = {0.485f, 0.456f, 0.406f},     \
+#define GM_NCHW_IMAGENET                                   \
+    ((gm_tensor_options){.dtype = GM_FLOAT32,              \
+                         .layout = GM_NCHW,                \
+                         .color = GM_RGB,                  \
+                         .scale = 1.0f / 255,              \
+                         .mean = {0.485f, 0.456f, 0.406f}, \
                          .std = {0.229f, 0.224f, 0.225f}})
 
 // Where gm_pixels_letterbox put a picture. A point (x, y) of the result is the point
@@ -409,8 +413,8 @@ const gm_json *gm_json_first(const gm_json *parent);
 const gm_json *gm_json_next(const gm_json *parent, const gm_json *child);
 
 // for each element of an array, or each member's value of an object
-#define GM_JSON_EACH(child, parent)                                         \
-    for (const gm_json *child = gm_json_first(parent); child != NULL;       \
+#define GM_JSON_EACH(child, parent)                                   \
+    for (const gm_json *child = gm_json_first(parent); child != NULL; \
          child = gm_json_next(parent, child))
 
 // The name of a member, from its value within GM_JSON_EACH over an object.
@@ -429,8 +433,8 @@ gm_status gm_json_member(const gm_json *object, const char *name, gm_json_type t
 // The text of the member of this name. Its size is gm_json_size of the member.
 gm_status gm_json_member_string(const gm_json *object, const char *name, const char **out);
 
-// The numbers of an array of `count` elements. GM_INVALID_INPUT if it has another number of elements
-// or one is not a number.
+// The numbers of an array of `count` elements. GM_INVALID_INPUT if it has another number of
+// elements or one is not a number.
 gm_status gm_json_floats(const gm_json *array, float *out, size_t count);
 
 // ---- JSON: writing ------------------------------------------------------------------------------
@@ -519,8 +523,8 @@ void gm_log(gm_level level, const char *format, ...) GM_PRINTF(2, 3);
 
 // Logs a message with fields: GM_LOG(GM_INFO, "resized", {"width", "224"}, {"height", "224"}).
 void gm_log_fields(gm_level level, const char *message, const gm_field *fields, size_t count);
-#define GM_LOG(level, message, ...)                                          \
-    gm_log_fields(level, message, (const gm_field[]){__VA_ARGS__},           \
+#define GM_LOG(level, message, ...)                                \
+    gm_log_fields(level, message, (const gm_field[]){__VA_ARGS__}, \
                   sizeof((gm_field[]){__VA_ARGS__}) / sizeof(gm_field))
 
 // ---- What a plugin defines ----------------------------------------------------------------------

@@ -22,8 +22,8 @@ gm_postprocess_result *gm_export_postprocess(int32_t context,
     const gm_context own_context = {{context}};
     const gm_outputs own_outputs = {items, outputs_count};
     gm_response response = {.wire = {.status = 200}};
-    gm_status status = gm_postprocess(&own_context, &own_outputs, (gm_bytes){state, state_size},
-                                      &response);
+    gm_status status =
+        gm_postprocess(&own_context, &own_outputs, (gm_bytes){state, state_size}, &response);
     result.is_err = status != GM_OK;
     if (result.is_err) {
         result.err = gm_failure_on_wire(status);
@@ -121,8 +121,7 @@ void gm_response_header(gm_response *response, const char *name, const char *val
                                  capacity * sizeof *headers->ptr);
         response->capacity = capacity;
     }
-    headers->ptr[headers->len++] =
-        (gristmill_plugin_types_field_t){copy_of(name), copy_of(value)};
+    headers->ptr[headers->len++] = (gristmill_plugin_types_field_t){copy_of(name), copy_of(value)};
 }
 
 void gm_response_body(gm_response *response, const char *content_type, const void *data,

@@ -25,13 +25,13 @@ char *gm_format(const char *format, ...) {
     return formatted;
 }
 
-#define FAILURE(function, status)                           \
-    gm_status function(const char *format, ...) {           \
-        va_list arguments;                                  \
-        va_start(arguments, format);                        \
-        text = gm_format_list(format, arguments, NULL);     \
-        va_end(arguments);                                  \
-        return status;                                      \
+#define FAILURE(function, status)                       \
+    gm_status function(const char *format, ...) {       \
+        va_list arguments;                              \
+        va_start(arguments, format);                    \
+        text = gm_format_list(format, arguments, NULL); \
+        va_end(arguments);                              \
+        return status;                                  \
     }
 
 FAILURE(gm_invalid_input, GM_INVALID_INPUT)

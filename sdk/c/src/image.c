@@ -39,8 +39,7 @@ gm_status gm_pixels_decode(const gm_blob *blob, gm_color color, gm_pixels **out)
     gristmill_plugin_image_decode_options_t options = {(gristmill_plugin_image_color_t)color, true};
     own pixels;
     error fault;
-    bool is_made =
-        gristmill_plugin_image_static_pixels_decode(data, &options, &pixels, &fault);
+    bool is_made = gristmill_plugin_image_static_pixels_decode(data, &options, &pixels, &fault);
     return made(is_made, pixels, &fault, out);
 }
 
@@ -111,8 +110,8 @@ gm_status gm_pixels_pad(const gm_pixels *pixels, gm_border border, const uint8_t
     imports_list_u8_t values = fill_of(pixels, fill);
     own padded;
     error fault;
-    bool is_made = gristmill_plugin_image_method_pixels_pad(borrow(pixels), &widths, &values,
-                                                            &padded, &fault);
+    bool is_made =
+        gristmill_plugin_image_method_pixels_pad(borrow(pixels), &widths, &values, &padded, &fault);
     return made(is_made, padded, &fault, out);
 }
 
@@ -143,8 +142,7 @@ gm_status gm_pixels_crop(const gm_pixels *pixels, uint32_t x, uint32_t y, uint32
     return made(is_made, cropped, &fault, out);
 }
 
-gm_status gm_pixels_to_tensor(const gm_pixels *pixels, gm_tensor_options options,
-                              gm_tensor **out) {
+gm_status gm_pixels_to_tensor(const gm_pixels *pixels, gm_tensor_options options, gm_tensor **out) {
     size_t channels = channels_of(options.color);
     bool has_mean = false, has_std = false;
     for (size_t channel = 0; channel < channels; channel++) {

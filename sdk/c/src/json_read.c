@@ -1,6 +1,7 @@
 // Reading JSON into one array of nodes. Strings are decoded in place.
 //
-// The texts of errors are those of Rust's serde_json, so that plugins in both languages answer alike.
+// The texts of errors are those of Rust's serde_json, so that plugins in both languages answer
+// alike.
 #include <string.h>
 
 #include "json.h"
@@ -35,8 +36,8 @@ static size_t add(reader *reader, gm_json_type type, const char *at) {
                                   capacity * sizeof(gm_json));
         reader->capacity = capacity;
     }
-    reader->nodes[reader->count] = (gm_json){
-        .type = (uint8_t)type, .nodes = 1, .offset = (uint32_t)(at - reader->start)};
+    reader->nodes[reader->count] =
+        (gm_json){.type = (uint8_t)type, .nodes = 1, .offset = (uint32_t)(at - reader->start)};
     return reader->count++;
 }
 
@@ -123,7 +124,8 @@ static gm_status read_escape(reader *reader, char **out) {
         return fault(reader, "lone leading surrogate in hex escape", reader->at - 1);
     }
     if (unit >= 0xd800 && unit < 0xdc00) {
-        int32_t second = reader->at[0] == '\\' && reader->at[1] == 'u' ? read_hex(reader->at + 2) : -1;
+        int32_t second =
+            reader->at[0] == '\\' && reader->at[1] == 'u' ? read_hex(reader->at + 2) : -1;
         if (second < 0xdc00 || second >= 0xe000) {
             return fault(reader, "unexpected end of hex escape", reader->at - 1);
         }
@@ -210,7 +212,8 @@ static gm_status read_separator(reader *reader, bool is_object, bool *more) {
     }
     if (!*more) {
         if (reader->at == reader->end) {
-            const char *what = is_object ? "EOF while parsing an object" : "EOF while parsing a list";
+            const char *what =
+                is_object ? "EOF while parsing an object" : "EOF while parsing a list";
             return fault(reader, what, reader->at);
         }
         return fault(reader, is_object ? "expected `,` or `}`" : "expected `,` or `]`", reader->at);
@@ -282,7 +285,8 @@ static gm_status read_value(reader *reader) {
     case '0' ... '9':
         return read_digits(reader);
     default:
-        if (reader->at == reader->end) return fault(reader, "EOF while parsing a value", reader->at);
+        if (reader->at == reader->end)
+            return fault(reader, "EOF while parsing a value", reader->at);
         return fault(reader, "expected value", reader->at);
     }
 }

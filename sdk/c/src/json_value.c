@@ -37,7 +37,7 @@ const char *gm_json_name(const gm_json *object, const gm_json *value) {
 const gm_json *gm_json_get(const gm_json *object, const char *name) {
     if (!is(object, GM_JSON_OBJECT)) return NULL;
     size_t size = strlen(name);
-    GM_JSON_EACH(value, object) {
+    GM_JSON_EACH (value, object) {
         const gm_json *key = value - 1;
         if (key->size == size && memcmp(key->text, name, size) == 0) return value;
     }
@@ -104,7 +104,7 @@ gm_status gm_json_floats(const gm_json *array, float *out, size_t count) {
         return gm_invalid_input("invalid JSON: the array at byte %u has %u elements, wanted %zu",
                                 (unsigned)array->offset, (unsigned)array->size, count);
     }
-    GM_JSON_EACH(element, array) {
+    GM_JSON_EACH (element, array) {
         if (element->type != GM_JSON_NUMBER) {
             return gm_invalid_input("invalid JSON: %s at byte %u, wanted a number",
                                     type_names[element->type], (unsigned)element->offset);

@@ -137,11 +137,11 @@ void gm_json_put(gm_json_writer *writer, const gm_json *value) {
         return gm_json_put_text(writer, value->text, value->size);
     case GM_JSON_ARRAY:
         gm_json_begin_array(writer);
-        GM_JSON_EACH(element, value) gm_json_put(writer, element);
+        GM_JSON_EACH (element, value) gm_json_put(writer, element);
         return gm_json_end_array(writer);
     default:
         gm_json_begin_object(writer);
-        GM_JSON_EACH(member, value) {
+        GM_JSON_EACH (member, value) {
             gm_json_put_text(writer, member[-1].text, member[-1].size);
             close(writer, ':');
             writer->needs_comma = false;

@@ -114,11 +114,11 @@ gm_status gm_request_json(const gm_request *request, const gm_json **out) {
     return gm_blob_json(gm_request_body(request), out);
 }
 
-#define CONTEXT_TEXT(name)                                                        \
-    const char *gm_context_##name(const gm_context *context) {                    \
-        imports_string_t text;                                                    \
-        gristmill_plugin_types_method_context_##name(context->handle, &text);     \
-        return gm_text_of(text);                                                  \
+#define CONTEXT_TEXT(name)                                                    \
+    const char *gm_context_##name(const gm_context *context) {                \
+        imports_string_t text;                                                \
+        gristmill_plugin_types_method_context_##name(context->handle, &text); \
+        return gm_text_of(text);                                              \
     }
 
 CONTEXT_TEXT(tenant)

@@ -60,7 +60,7 @@ int32_t SYSTEM_CALL(fd_write)(int32_t descriptor, int32_t vectors, int32_t count
 int32_t SYSTEM_CALL(fd_fdstat_get)(int32_t descriptor, int32_t out) {
     if (descriptor < 0 || descriptor > 2) return BAD_DESCRIPTOR;
     __builtin_memset((void *)out, 0, 24);
-    *(uint8_t *)out = 2;          // a character device,
+    *(uint8_t *)out = 2;           // a character device,
     *(uint64_t *)(out + 8) = 0x40; // that can be written: libc then keeps no more than a line
     return SUCCESS;
 }
@@ -139,9 +139,9 @@ _Noreturn void SYSTEM_CALL(proc_exit)(int32_t status) {
 }
 
 // All that needs a file, a folder or an argument of the command line.
-#define REFUSED(name, ...)                  \
+#define REFUSED(name, ...)                   \
     int32_t SYSTEM_CALL(name)(__VA_ARGS__) { \
-        return NOT_SUPPORTED;               \
+        return NOT_SUPPORTED;                \
     }
 
 REFUSED(args_get, int32_t a, int32_t b)

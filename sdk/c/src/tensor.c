@@ -12,11 +12,11 @@ static const struct {
     const char *name;
     size_t size;
 } dtypes[] = {
-    [GM_BOOL] = {"bool", 1},         [GM_UINT8] = {"uint8", 1},     [GM_INT8] = {"int8", 1},
-    [GM_UINT16] = {"uint16", 2},     [GM_INT16] = {"int16", 2},     [GM_UINT32] = {"uint32", 4},
-    [GM_INT32] = {"int32", 4},       [GM_UINT64] = {"uint64", 8},   [GM_INT64] = {"int64", 8},
-    [GM_FLOAT16] = {"float16", 2},   [GM_BFLOAT16] = {"bfloat16", 2}, [GM_FLOAT32] = {"float32", 4},
-    [GM_FLOAT64] = {"float64", 8},   [GM_STRING] = {"string", 0},
+    [GM_BOOL] = {"bool", 1},       [GM_UINT8] = {"uint8", 1},       [GM_INT8] = {"int8", 1},
+    [GM_UINT16] = {"uint16", 2},   [GM_INT16] = {"int16", 2},       [GM_UINT32] = {"uint32", 4},
+    [GM_INT32] = {"int32", 4},     [GM_UINT64] = {"uint64", 8},     [GM_INT64] = {"int64", 8},
+    [GM_FLOAT16] = {"float16", 2}, [GM_BFLOAT16] = {"bfloat16", 2}, [GM_FLOAT32] = {"float32", 4},
+    [GM_FLOAT64] = {"float64", 8}, [GM_STRING] = {"string", 0},
 };
 
 static borrowed borrow(const gm_tensor *tensor) {
@@ -149,13 +149,11 @@ gm_status gm_tensor_concat(gm_tensor *const *tensors, size_t count, uint32_t axi
     gristmill_plugin_tensors_list_borrow_tensor_t list = list_of(tensors, count);
     own tensor;
     error fault;
-    bool is_made =
-        gristmill_plugin_tensors_static_tensor_concat(&list, axis, &tensor, &fault);
+    bool is_made = gristmill_plugin_tensors_static_tensor_concat(&list, axis, &tensor, &fault);
     return made(is_made, tensor, &fault, out);
 }
 
-gm_status gm_tensor_stack(gm_tensor *const *tensors, size_t count, uint32_t axis,
-                          gm_tensor **out) {
+gm_status gm_tensor_stack(gm_tensor *const *tensors, size_t count, uint32_t axis, gm_tensor **out) {
     gristmill_plugin_tensors_list_borrow_tensor_t list = list_of(tensors, count);
     own tensor;
     error fault;

@@ -10,10 +10,11 @@ gm_status gm_preprocess(const gm_context *context, const gm_request *request,
     GM_TRY(gm_request_json(request, &body));
     GM_TRY(gm_json_member(body, "rows", GM_JSON_ARRAY, &rows));
     size_t count = gm_json_size(rows), width = gm_json_size(gm_json_first(rows)), row = 0;
-    if (count == 0 || width == 0) return gm_invalid_input("rows is empty: send at least one number");
+    if (count == 0 || width == 0)
+        return gm_invalid_input("rows is empty: send at least one number");
 
     float *values = gm_alloc(count * width * sizeof *values);
-    GM_JSON_EACH(numbers, rows) {
+    GM_JSON_EACH (numbers, rows) {
         GM_TRY(gm_json_floats(numbers, values + row++ * width, width));
     }
     GM_LOG(GM_DEBUG, "read the request", {"rows", gm_format("%zu", count)});

@@ -74,8 +74,10 @@ static void the_first_part_is_the_file(void) {
     gm_host_part parts[] = {{.name = "photo", .filename = "a.png", .body = GM_HOST_TEXT("123")},
                             {.body = GM_HOST_TEXT("12345")}};
     gm_field query = {"k", "v"};
-    gm_host_request request = {
-        .content_type = "multipart/form-data", .query = {&query, 1}, .parts = parts, .parts_count = 2};
+    gm_host_request request = {.content_type = "multipart/form-data",
+                               .query = {&query, 1},
+                               .parts = parts,
+                               .parts_count = 2};
     gm_host_prepared prepared = call("", &request);
     assert(strstr((const char *)prepared.state.data, ",3,false]"));
 }
@@ -121,7 +123,8 @@ static void large_and_grown_memory_is_kept_until_the_end(void) {
     for (int at = 0; at < 100000; at++) gm_json_put_integer(&writer, at);
     gm_json_end_array(&writer);
     const gm_json *value;
-    assert(gm_json_read(writer.data, writer.size, &value) == GM_OK && gm_json_size(value) == 100000);
+    assert(gm_json_read(writer.data, writer.size, &value) == GM_OK &&
+           gm_json_size(value) == 100000);
     assert(strcmp(small, "ab") == 0 && ((uintptr_t)small & 15) == 0);
 }
 

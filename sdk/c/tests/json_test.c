@@ -13,8 +13,8 @@ static const gm_json *read_text(const char *text) {
 }
 
 static void values_are_found(void) {
-    const gm_json *value =
-        read_text(" {\"a\": [1, 2.5, {\"b\": null}], \"c\\u00e4\\ud83d\\ude00\\n\": true, \"d\": \"x\\\"y\"}\n");
+    const gm_json *value = read_text(" {\"a\": [1, 2.5, {\"b\": null}], "
+                                     "\"c\\u00e4\\ud83d\\ude00\\n\": true, \"d\": \"x\\\"y\"}\n");
     assert(gm_json_size(value) == 3);
     const gm_json *array = gm_json_get(value, "a");
     assert(gm_json_type_of(array) == GM_JSON_ARRAY && gm_json_size(array) == 3);
@@ -25,18 +25,18 @@ static void values_are_found(void) {
     assert(strcmp(gm_json_string(gm_json_get(value, "d"), ""), "x\"y") == 0);
     assert(gm_json_get(value, "e") == NULL && gm_json_number(NULL, 7) == 7);
     size_t members = 0;
-    GM_JSON_EACH(member, value) {
+    GM_JSON_EACH (member, value) {
         members++;
         assert(gm_json_get(value, gm_json_name(value, member)) == member);
     }
     assert(members == 3);
-    GM_JSON_EACH(none, read_text("[]")) assert(none == NULL);
+    GM_JSON_EACH (none, read_text("[]")) assert(none == NULL);
 }
 
 static void what_was_read_is_written_again(void) {
-    static const char text[] =
-        "{\"a\":[1,-2.5,1e+300,18446744073709551615,-9223372036854775808],\"\\u0001\\\"\":\"\\t\xc3\xa4\","
-        "\"b\":{},\"c\":[],\"d\":null,\"e\":[true,false]}";
+    static const char text[] = "{\"a\":[1,-2.5,1e+300,18446744073709551615,-9223372036854775808],"
+                               "\"\\u0001\\\"\":\"\\t\xc3\xa4\","
+                               "\"b\":{},\"c\":[],\"d\":null,\"e\":[true,false]}";
     gm_json_writer writer = GM_JSON_WRITER;
     gm_json_put(&writer, read_text(text));
     assert(writer.size == strlen(text) && memcmp(writer.data, text, writer.size) == 0);

@@ -38,8 +38,8 @@ static void tensors_are_made_and_viewed(void) {
 static void wrong_lengths_and_elements_are_refused(void) {
     gm_tensor *tensor;
     assert(gm_tensor_create(GM_FLOAT32, GM_SHAPE(2, 3), six, 8, &tensor) == GM_INTERNAL);
-    assert(strcmp(gm_failure_text(),
-                  "tensor data is 8 bytes long, but dtype and shape need 24") == 0);
+    assert(strcmp(gm_failure_text(), "tensor data is 8 bytes long, but dtype and shape need 24") ==
+           0);
     assert(gm_tensor_create(GM_BOOL, GM_SHAPE(2), "\1\2", 2, &tensor) == GM_INTERNAL);
     assert(strcmp(gm_failure_text(), "element 1 is 2, not 0 or 1") == 0);
     assert(gm_tensor_create((gm_dtype)99, GM_SHAPE(2), "", 2, &tensor) == GM_INTERNAL);
@@ -89,7 +89,8 @@ static void casts_saturate(void) {
     assert(gm_tensor_cast(tensor, GM_UINT8, &cast) == GM_OK);
     assert(memcmp(view_of(cast, GM_UINT8).data, "\0\xff\0\2", 4) == 0);
     assert(gm_tensor_cast(tensor, GM_BOOL, &cast) == GM_OK && view_of(cast, GM_BOOL).u8[2] == 1);
-    assert(gm_tensor_cast(tensor, GM_INT64, &cast) == GM_OK && view_of(cast, GM_INT64).i64[0] == -1);
+    assert(gm_tensor_cast(tensor, GM_INT64, &cast) == GM_OK &&
+           view_of(cast, GM_INT64).i64[0] == -1);
     assert(gm_tensor_cast(tensor, GM_FLOAT16, &half) == GM_OK);
     assert(gm_tensor_cast(half, GM_FLOAT32, &back) == GM_OK);
     assert(fabsf(view_of(back, GM_FLOAT32).f32[1] - 300.5f) < 0.01f);
