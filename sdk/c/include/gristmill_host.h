@@ -14,10 +14,6 @@
 
 #include "gristmill_plugin.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 // The bytes of a text, and of an array.
 #define GM_HOST_TEXT(text) ((gm_bytes){(const uint8_t *)(text), __builtin_strlen(text)})
 #define GM_HOST_ARRAY(array) ((gm_bytes){(const uint8_t *)(array), sizeof(array)})
@@ -97,9 +93,5 @@ gm_bytes gm_host_file(const char *path);
 
 // Frees all results and log lines.
 void gm_host_reset(void);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

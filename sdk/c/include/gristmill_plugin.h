@@ -18,10 +18,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 #define GM_PRINTF(text_, first_) __attribute__((format(printf, text_, first_)))
 
 // ---- Status and failures ------------------------------------------------------------------------
@@ -543,9 +539,5 @@ gm_status gm_postprocess(const gm_context *context, const gm_outputs *outputs, g
 // begins with the memory that this call leaves in static variables and in malloc's blocks. It can
 // only write to the log.
 gm_status gm_init(void);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif
