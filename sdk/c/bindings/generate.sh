@@ -1,0 +1,16 @@
+#!/bin/sh
+# Writes the files in this folder from the contract in wit/. Needed only when the contract changes:
+#   cargo install --locked wit-bindgen-cli@0.60.0 --no-default-features --features c
+#   sdk/c/bindings/generate.sh wit
+# Version 0.60 writes component types as wit-component 0.254 and wasmtime 48 read them. The bindings
+# of the worlds' exports are not kept: src/export_*.c has them, on the generated types.
+set -eu
+wit=${1:?usage: generate.sh WIT_FOLDER}
+here=$(dirname "$0")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+for world in imports preprocessor postprocessor processor initializer; do
+    wit-bindgen c "$wit" --world "$world" --out-dir "$work" > /dev/null
+    cp "$work/${world}_component_type.o" "$here/"
+done
+cp "$work/imports.h" "$work/imports.c" "$here/"

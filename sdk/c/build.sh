@@ -1,0 +1,44 @@
+#!/bin/sh
+# Builds a plugin: C files in, a core module with its component type out.
+#
+#   build.sh [--wasi] [--init] WORLD OUT FILE...
+#
+# WORLD is preprocessor, postprocessor or processor. FILE is a C file, or an option for clang, such as
+# -Iinclude or -DNAME. --init exports gm_init. --wasi leaves libc's WASI imports as they are.
+# CLANG names another clang. The command is printed if VERBOSE is set.
+set -eu
+sdk=$(cd "$(dirname "$0")" && pwd)
+init=
+wasi=
+while :; do
+    case ${1:-} in
+    --init) init="$sdk/src/export_init.c $sdk/bindings/initializer_component_type.o" ;;
+    --wasi) wasi=-DGM_WASI ;;
+    *) break ;;
+    esac
+    shift
+done
+[ $# -ge 3 ] || { sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+world=$1
+out=$2
+shift 2
+case $world in
+preprocessor) exports=$sdk/src/export_preprocess.c ;;
+postprocessor) exports=$sdk/src/export_postprocess.c ;;
+processor) exports="$sdk/src/export_preprocess.c $sdk/src/export_postprocess.c" ;;
+*) echo "build.sh: WORLD is \"$world\", not preprocessor, postprocessor or processor" >&2; exit 2 ;;
+esac
+[ -z "${VERBOSE:-}" ] || set -x
+library="call.c failure.c handle.c image.c json_read.c json_value.c json_write.c log.c memory.c \
+    number_read.c number_write.c panic.c powers_of_ten.c request.c stdio.c tensor.c"
+sources=
+for file in $library; do sources="$sources $sdk/src/$file"; done
+# A small stack below the data, so that its overflow traps; memory for the arena and a small heap.
+# shellcheck disable=SC2086
+exec "${CLANG:-clang}" --target=wasm32-wasi -mexec-model=reactor -nodefaultlibs \
+    -std=gnu11 -Wall -Wextra -Wno-unused-parameter \
+    -O3 -msimd128 -flto -ffunction-sections -fno-math-errno \
+    -Wl,--stack-first -Wl,-z,stack-size=65536 -Wl,--strip-debug \
+    -ffile-prefix-map="$sdk=gristmill" -I"$sdk/include" "$@" $sources $wasi $exports $init \
+    "$sdk/bindings/imports.c" "$sdk/bindings/imports_component_type.o" \
+    "$sdk/bindings/${world}_component_type.o" -lc -lm -o "$out"

@@ -1,0 +1,97 @@
+// A reference host for unit tests: runs a plugin natively, without a server and without a sandbox.
+//
+//     gm_host_request request = {.body = GM_HOST_TEXT("[1, 2]"), .content_type =
+//     "application/json"}; gm_host_prepared prepared = gm_host_preprocess(&request);
+//     assert(prepared.status == GM_OK && prepared.inputs[0].shape.dims[1] == 2);
+//
+// It has no limits, no deadline and no model. Pictures are resized as by the server, but a channel
+// may differ by 2 of 255. Pictures are decoded if stb_image.h is installed (Debian's libstb-dev):
+// JPEG, PNG, BMP and GIF, not turned upright.
+//
+// Results and log lines are valid until gm_host_reset.
+#ifndef GRISTMILL_HOST_H
+#define GRISTMILL_HOST_H
+
+#include "gristmill_plugin.h"
+
+// The bytes of a text, and of an array.
+#define GM_HOST_TEXT(text) ((gm_bytes){(const uint8_t *)(text), __builtin_strlen(text)})
+#define GM_HOST_ARRAY(array) ((gm_bytes){(const uint8_t *)(array), sizeof(array)})
+
+typedef struct {
+    const char *name;         // NULL means ""
+    const char *filename;     // NULL if the part has none
+    const char *content_type; // NULL if the part has none
+    gm_bytes body;
+} gm_host_part;
+
+// A request and its context. Members that are not set have the values that a pipeline without
+// settings and a client without headers give.
+typedef struct {
+    gm_bytes body;
+    const char *content_type; // NULL if the client sent none
+    gm_fields headers;
+    gm_fields query;
+    const gm_host_part *parts;
+    size_t parts_count;
+    const char *tenant;     // NULL means "tenant"
+    const char *pipeline;   // NULL means "pipeline"
+    const char *model;      // NULL means "model"
+    const char *request_id; // NULL means "request"
+    const char *settings;   // NULL means "{}"
+    uint64_t time_left;     // in milliseconds; 0 means 10000
+} gm_host_request;
+
+typedef struct {
+    const char *name;
+    gm_dtype dtype;
+    gm_shape shape;
+    gm_bytes data;
+} gm_host_tensor;
+
+// What gm_preprocess made.
+typedef struct {
+    gm_status status;
+    const char *failure; // its text, "" for GM_OK
+    const gm_host_tensor *inputs;
+    size_t inputs_count;
+    gm_bytes state;
+} gm_host_prepared;
+
+// What gm_postprocess made.
+typedef struct {
+    gm_status status;
+    const char *failure; // its text, "" for GM_OK
+    uint16_t http_status;
+    const char *content_type;
+    gm_fields headers;
+    gm_bytes body; // a NUL follows it
+} gm_host_response;
+
+typedef struct {
+    gm_level level;
+    const char *message;
+    gm_fields fields;
+} gm_host_line;
+
+// Calls gm_preprocess.
+gm_host_prepared gm_host_preprocess(const gm_host_request *request);
+
+// Calls gm_postprocess with a model's outputs. Of the request it can only see the context.
+gm_host_response gm_host_postprocess(const gm_host_request *request, const gm_host_tensor *outputs,
+                                     size_t outputs_count, gm_bytes state);
+
+// The lines that were logged, the first one first.
+size_t gm_host_lines_count(void);
+gm_host_line gm_host_line_at(size_t index);
+
+// The tensors, pictures and bodies that the host holds. After a call it is 0.
+size_t gm_host_handles(void);
+
+// The bytes of a file; empty if it cannot be read.
+gm_bytes gm_host_file(const char *path);
+
+// Frees all results and log lines.
+void gm_host_reset(void);
+
+#endif

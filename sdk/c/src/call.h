@@ -1,0 +1,59 @@
+// What the plugin's functions get and fill: the SDK's own view of a call.
+#ifndef GM_CALL_H
+#define GM_CALL_H
+
+#include "handle.h"
+
+struct gm_context {
+    gristmill_plugin_types_borrow_context_t handle;
+};
+
+// Parts that were read from the host are kept until the call returns.
+typedef struct {
+    gm_fields headers;
+    gm_fields query;
+    gm_parts parts;
+    const gm_blob *body;
+    bool has_headers;
+    bool has_query;
+    bool has_parts;
+} gm_request_parts_read;
+
+struct gm_request {
+    gristmill_plugin_types_borrow_request_t handle;
+    gm_request_parts_read *read;
+};
+
+struct gm_prepared {
+    gristmill_plugin_prepare_prepared_t wire;
+    size_t capacity; // of wire.inputs
+};
+
+typedef struct {
+    const char *name;
+    gm_tensor *tensor;
+} gm_output;
+
+struct gm_outputs {
+    const gm_output *items;
+    size_t count;
+};
+
+struct gm_response {
+    gristmill_plugin_types_response_t wire;
+    size_t capacity; // of wire.headers
+};
+
+// The failure of a call as the host gets it.
+gristmill_plugin_types_failure_t gm_failure_on_wire(gm_status status);
+
+// Begins a call in an instance that may have had one before.
+void gm_begin_call(void);
+
+// Ends it before its answer is read: drops handles and writes what printf kept.
+void gm_end_call(void);
+
+// Writes what printf kept, also a line without an end.
+void gm_flush_output(void);
+
+#endif

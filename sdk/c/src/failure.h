@@ -1,0 +1,15 @@
+// The failure of the call under way.
+#ifndef GM_FAILURE_H
+#define GM_FAILURE_H
+
+#include <stdarg.h>
+
+#include "gristmill_plugin.h"
+
+// A formatted text that lives until the call returns, and its length.
+char *gm_format_list(const char *format, va_list arguments, size_t *size);
+
+// Forgets the latest failure.
+void gm_clear_failure(void);
+
+#endif

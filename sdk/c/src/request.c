@@ -1,0 +1,138 @@
+// The request and the context, read from the host when they are asked for.
+#include <string.h>
+
+#include "call.h"
+#include "json.h"
+
+uint64_t gm_blob_size(const gm_blob *blob) {
+    gristmill_plugin_types_borrow_blob_t handle = {gm_number_of(&blob->handle)};
+    return gristmill_plugin_types_method_blob_len(handle);
+}
+
+gm_bytes gm_blob_read(const gm_blob *blob, uint64_t offset, uint64_t length) {
+    gristmill_plugin_types_borrow_blob_t handle = {gm_number_of(&blob->handle)};
+    imports_list_u8_t bytes;
+    gristmill_plugin_types_method_blob_read(handle, offset, length, &bytes);
+    // The host gives an address without memory for an empty list.
+    if (bytes.len == 0) return (gm_bytes){(const uint8_t *)"", 0};
+    return (gm_bytes){bytes.ptr, bytes.len};
+}
+
+gm_bytes gm_blob_bytes(const gm_blob *blob) {
+    return gm_blob_read(blob, 0, UINT64_MAX);
+}
+
+gm_status gm_blob_json(const gm_blob *blob, const gm_json **out) {
+    gm_bytes bytes = gm_blob_bytes(blob);
+    return gm_json_read_in_place((char *)bytes.data, bytes.size, out);
+}
+
+const char *gm_request_content_type(const gm_request *request) {
+    imports_string_t text;
+    bool is_some = gristmill_plugin_types_method_request_content_type(request->handle, &text);
+    return is_some ? gm_text_of(text) : NULL;
+}
+
+static gm_fields fields_of(gristmill_plugin_types_list_field_t list) {
+    gm_field *items = gm_alloc(list.len * sizeof *items);
+    for (size_t index = 0; index < list.len; index++) {
+        items[index] =
+            (gm_field){gm_text_of(list.ptr[index].name), gm_text_of(list.ptr[index].value)};
+    }
+    return (gm_fields){items, list.len};
+}
+
+static const char *find(gm_fields fields, const char *name) {
+    for (size_t index = 0; index < fields.count; index++) {
+        if (strcmp(fields.items[index].name, name) == 0) return fields.items[index].value;
+    }
+    return NULL;
+}
+
+gm_fields gm_request_headers(const gm_request *request) {
+    if (!request->read->has_headers) {
+        gristmill_plugin_types_list_field_t list;
+        gristmill_plugin_types_method_request_headers(request->handle, &list);
+        request->read->headers = fields_of(list);
+        request->read->has_headers = true;
+    }
+    return request->read->headers;
+}
+
+const char *gm_request_header(const gm_request *request, const char *name) {
+    return find(gm_request_headers(request), name);
+}
+
+gm_fields gm_request_query(const gm_request *request) {
+    if (!request->read->has_query) {
+        gristmill_plugin_types_list_field_t list;
+        gristmill_plugin_types_method_request_query(request->handle, &list);
+        request->read->query = fields_of(list);
+        request->read->has_query = true;
+    }
+    return request->read->query;
+}
+
+const char *gm_request_query_value(const gm_request *request, const char *name) {
+    return find(gm_request_query(request), name);
+}
+
+const gm_blob *gm_request_body(const gm_request *request) {
+    if (!request->read->body) {
+        gristmill_plugin_types_own_blob_t body =
+            gristmill_plugin_types_method_request_body(request->handle);
+        request->read->body = gm_hold(GM_HANDLE_BLOB, body.__handle);
+    }
+    return request->read->body;
+}
+
+gm_parts gm_request_parts(const gm_request *request) {
+    if (request->read->has_parts) return request->read->parts;
+    gristmill_plugin_types_list_part_t list;
+    gristmill_plugin_types_method_request_parts(request->handle, &list);
+    gm_part *items = gm_alloc(list.len * sizeof *items);
+    for (size_t index = 0; index < list.len; index++) {
+        const gristmill_plugin_types_part_t *part = &list.ptr[index];
+        items[index] = (gm_part){
+            .name = gm_text_of(part->name),
+            .filename = part->filename.is_some ? gm_text_of(part->filename.val) : NULL,
+            .content_type = part->content_type.is_some ? gm_text_of(part->content_type.val) : NULL,
+            .body = gm_hold(GM_HANDLE_BLOB, part->body.__handle),
+        };
+    }
+    request->read->parts = (gm_parts){items, list.len};
+    request->read->has_parts = true;
+    return request->read->parts;
+}
+
+const gm_blob *gm_request_file(const gm_request *request) {
+    gm_parts parts = gm_request_parts(request);
+    return parts.count ? parts.items[0].body : gm_request_body(request);
+}
+
+gm_status gm_request_json(const gm_request *request, const gm_json **out) {
+    return gm_blob_json(gm_request_body(request), out);
+}
+
+#define CONTEXT_TEXT(name)                                                    \
+    const char *gm_context_##name(const gm_context *context) {                \
+        imports_string_t text;                                                \
+        gristmill_plugin_types_method_context_##name(context->handle, &text); \
+        return gm_text_of(text);                                              \
+    }
+
+CONTEXT_TEXT(tenant)
+CONTEXT_TEXT(pipeline)
+CONTEXT_TEXT(model)
+CONTEXT_TEXT(request_id)
+CONTEXT_TEXT(settings)
+
+uint64_t gm_context_time_left(const gm_context *context) {
+    return gristmill_plugin_types_method_context_time_left(context->handle);
+}
+
+gm_status gm_context_settings_json(const gm_context *context, const gm_json **out) {
+    const char *settings = gm_context_settings(context);
+    if (gm_json_read(settings, strlen(settings), out) == GM_OK) return GM_OK;
+    return gm_internal("the pipeline's settings: %s", gm_failure_text());
+}
