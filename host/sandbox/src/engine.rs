@@ -35,6 +35,9 @@ use crate::meter::{CpuExhausted, Meter};
 /// The time after which a running guest yields and its CPU budget is checked.
 const TICK: Duration = Duration::from_millis(1);
 
+/// The handles that a call lends to its guest: context and request.
+const LENT_HANDLES: usize = 2;
+
 /// The interval at which idle guests are checked.
 const EXPIRY_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -126,7 +129,8 @@ impl PluginEngine {
         let mut store = Store::new(&self.engine, state);
         store.limiter_async(|state| &mut state.limiter);
         store.set_hostcall_fuel(limits.hostcall_bytes);
-        store.set_max_component_handles(limits.handles);
+        // Besides the handles of the call's table, the guest has those of its context and its request.
+        store.set_max_component_handles(limits.handles.saturating_add(LENT_HANDLES));
         store.epoch_deadline_callback(|store| {
             if store.data().meter.is_exhausted() {
                 return Err(CpuExhausted.into());
