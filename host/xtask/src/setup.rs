@@ -31,8 +31,9 @@ const DEMO_PLUGINS: [Plugin; 3] = [
 ];
 
 /// The plugins that only tests and benches use.
-const TEST_PLUGINS: [Plugin; 2] = [
+const TEST_PLUGINS: [Plugin; 3] = [
     Plugin { folder: "plugins/hostile", component: "hostile" },
+    Plugin { folder: "plugins/hostile/wasi", component: "hostile-wasi" },
     Plugin { folder: "plugins/bench", component: "bench-guest" },
 ];
 

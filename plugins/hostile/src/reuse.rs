@@ -1,0 +1,51 @@
+//! Deeds that show whether an instance serves several calls, and deeds that make it unfit for more.
+//!
+//! The answer has the numbers of both calls among those of their instances: "1 1" means that each
+//! had a fresh one.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use gristmill_plugin::{Failure, Prepared, Response, Tensor};
+
+use crate::{Deed, blank};
+
+pub(crate) const DEEDS: &[(&str, Deed)] = &[
+    ("count", |_| counted()),
+    ("count-and-refuse", |_| {
+        next();
+        Err(Failure::unprocessable("as told"))
+    }),
+    ("count-and-trap", |_| {
+        next();
+        panic!("as told")
+    }),
+    ("count-and-grow", |_| {
+        vec![1_u8; 20 << 20].leak();
+        counted()
+    }),
+    ("count-and-keep", |_| {
+        // The handle stays in the instance.
+        std::mem::forget(Tensor::from_slice(&[1 << 20], &vec![0_u8; 1 << 20])?);
+        counted()
+    }),
+];
+
+/// The beginning of such a deed's state.
+const STATE: &[u8] = b"count ";
+
+fn next() -> u32 {
+    static CALLS: AtomicU32 = AtomicU32::new(0);
+    CALLS.fetch_add(1, Ordering::Relaxed) + 1
+}
+
+fn counted() -> Result<Prepared, Failure> {
+    let state = [STATE, next().to_string().as_bytes()].concat();
+    Ok(Prepared::new().input("input", blank()?).state(state))
+}
+
+/// The answer, if the state is of such a deed.
+pub(crate) fn answer(state: &[u8]) -> Option<Response> {
+    let first = state.strip_prefix(STATE)?;
+    let answer = format!("{} {}", String::from_utf8_lossy(first), next());
+    Some(Response::new("text/plain", answer))
+}
