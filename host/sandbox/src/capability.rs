@@ -43,7 +43,7 @@ macro_rules! capabilities {
             let is = |known: &str| import.strip_prefix(known).is_some_and(|rest| {
                 rest.is_empty() || rest.starts_with('.') && known.starts_with("wasi:")
             });
-            interfaces().any(is)
+            interfaces().chain(wasi::REFUSED.iter().copied()).any(is)
         }
 
         /// The per-call state of each capability.

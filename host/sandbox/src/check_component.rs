@@ -16,6 +16,7 @@ use wit_component::ComponentEncoder;
 use crate::capability::{interfaces, is_provided};
 use crate::count::needs_of;
 use crate::error::ComponentError;
+use crate::init;
 use crate::worlds::{Contract, Roles};
 
 /// The most memories of a plugin's instance. This and the number of tables are not settings: each
@@ -42,6 +43,8 @@ pub struct CheckedComponent {
     pub imports: Vec<String>,
     /// The roles that its exports give it.
     pub roles: Roles,
+    /// Whether it exports `init`.
+    pub has_init: bool,
 }
 
 /// The most that an instance of a component may have.
@@ -111,7 +114,8 @@ pub(crate) fn check_within(
     };
     check_needs(&component, bounds)?;
     check_code(&component)?;
-    Ok(CheckedComponent { component, imports, roles })
+    let has_init = exports.iter().any(|name| name == init::EXPORT);
+    Ok(CheckedComponent { component, imports, roles, has_init })
 }
 
 fn check_needs(component: &[u8], bounds: &Bounds) -> Result<(), ComponentError> {

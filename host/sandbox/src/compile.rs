@@ -20,6 +20,7 @@ use wasmtime::{Config, Engine};
 use crate::capability::is_provided;
 use crate::check_component::{Bounds, CheckedComponent, check_within};
 use crate::error::LoadError;
+use crate::init::{InitError, after_init};
 use crate::worlds::Roles;
 
 /// The name of the job that [`compile`] does.
@@ -126,10 +127,11 @@ pub(crate) fn write_answer(
 
 fn compile_file(request: &CompileRequest, file: &[u8]) -> Result<(Vec<u8>, Verdict), LoadError> {
     let refused = |why: String| Ok((Vec::new(), Verdict::Refused(cut(why))));
-    let CheckedComponent { component, imports, roles } = match check_within(file, &request.bounds) {
+    let checked = match check_within(file, &request.bounds) {
         Ok(checked) => checked,
         Err(error) => return refused(error.to_string()),
     };
+    let CheckedComponent { mut component, imports, roles, has_init } = checked;
     let mut config = compile_config();
     // Uses one core, at low priority: the other cores serve requests.
     config.parallel_compilation(false);
@@ -138,6 +140,13 @@ fn compile_file(request: &CompileRequest, file: &[u8]) -> Result<(Vec<u8>, Verdi
     if own != request.engine {
         let why = format!("the child compiles for engine {own}, the server is {}", request.engine);
         return Err(io::Error::other(why).into());
+    }
+    if has_init {
+        component = match after_init(&engine, &component) {
+            Ok(component) => component,
+            Err(InitError::Host(error)) => return Err(error.into()),
+            Err(error) => return refused(error.to_string()),
+        };
     }
     let code = match engine.precompile_component(&component) {
         Ok(code) => code,

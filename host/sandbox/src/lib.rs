@@ -34,6 +34,7 @@ mod error;
 mod grant;
 mod guest;
 mod idle;
+mod init;
 mod limiter;
 mod long_calls;
 mod meter;

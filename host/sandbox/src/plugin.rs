@@ -1,14 +1,15 @@
 //! A loaded plugin, and the two calls that a pipeline makes.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use tokio::sync::OwnedSemaphorePermit;
 use wasmtime::component::types::ComponentItem;
-use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
+use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Linker};
 
 use crate::account::Account;
-use crate::capability::StoreData;
+use crate::capability::{StoreData, wasi};
 use crate::config::SandboxConfig;
 use crate::diagnose;
 use crate::engine::PluginEngine;
@@ -60,7 +61,9 @@ impl Plugin {
     /// size does not fit, [`LoadError::Compile`] if its memory cannot be mapped.
     pub(crate) fn load(engine: Arc<PluginEngine>, compiled: Compiled) -> Result<Self, LoadError> {
         let Compiled { component, roles, imports } = compiled;
-        let instance = engine.linker().instantiate_pre(&component).map_err(LoadError::Contract)?;
+        let of = engine.clone();
+        let linker = linker_for(&of, &component, &imports).map_err(LoadError::Contract)?;
+        let instance = linker.instantiate_pre(&component).map_err(LoadError::Contract)?;
         check_size(engine.config(), &component)?;
         component.initialize_copy_on_write_image().map_err(LoadError::Compile)?;
         let export = |wanted, name| {
@@ -72,7 +75,7 @@ impl Plugin {
         let contract = Contract::of_imports(&imports);
         let contract = contract.ok_or(LoadError::Admit(ComponentError::TwoContracts))?;
         let plugin = Self { engine, instance, preprocess, postprocess, imports, contract };
-        plugin.check_exports(roles).map_err(LoadError::Contract)?;
+        plugin.check_exports(&linker, roles).map_err(LoadError::Contract)?;
         Ok(plugin)
     }
 
@@ -229,26 +232,29 @@ impl Plugin {
     }
 
     /// Whether the exports have the types of their worlds.
-    fn check_exports(&self, roles: Roles) -> wasmtime::Result<()> {
+    fn check_exports(&self, linker: &Linker<StoreData>, roles: Roles) -> wasmtime::Result<()> {
         match self.contract {
-            Contract::V0_1 => self.check_pair::<Preprocess01, Postprocess01>(roles),
-            Contract::V0_2 => self.check_pair::<Preprocess, Postprocess>(roles),
+            Contract::V0_1 => self.check_pair::<Preprocess01, Postprocess01>(linker, roles),
+            Contract::V0_2 => self.check_pair::<Preprocess, Postprocess>(linker, roles),
         }
     }
 
-    fn check_pair<Pre: World, Post: World>(&self, roles: Roles) -> wasmtime::Result<()> {
+    fn check_pair<Pre: World, Post: World>(
+        &self,
+        linker: &Linker<StoreData>,
+        roles: Roles,
+    ) -> wasmtime::Result<()> {
         if roles.pre {
-            self.check::<Pre>()?;
+            self.check::<Pre>(linker)?;
         }
         if roles.post {
-            self.check::<Post>()?;
+            self.check::<Post>(linker)?;
         }
         Ok(())
     }
 
     /// Whether the export has the types of its world.
-    fn check<W: World>(&self) -> wasmtime::Result<()> {
-        let linker = self.engine.linker();
+    fn check<W: World>(&self, linker: &Linker<StoreData>) -> wasmtime::Result<()> {
         let component = linker.substituted_component_type(self.instance.component())?;
         match component.get_export(self.engine.engine(), W::EXPORT).map(|export| export.ty) {
             Some(ComponentItem::ComponentFunc(function)) => function
@@ -257,6 +263,21 @@ impl Plugin {
             _ => wasmtime::bail!("`{}` is not a function", W::EXPORT),
         }
     }
+}
+
+/// The engine's linker, or a copy of it in which the interfaces that are refused end the call.
+fn linker_for<'a>(
+    engine: &'a PluginEngine,
+    component: &Component,
+    imports: &[String],
+) -> wasmtime::Result<Cow<'a, Linker<StoreData>>> {
+    let is_refused = |import: &String| wasi::REFUSED.iter().any(|name| import.starts_with(name));
+    if !imports.iter().any(is_refused) {
+        return Ok(Cow::Borrowed(engine.linker()));
+    }
+    let mut linker = engine.linker().clone();
+    linker.define_unknown_imports_as_traps(component)?;
+    Ok(Cow::Owned(linker))
 }
 
 /// Compare what the component needs with the size of the pool's slots.

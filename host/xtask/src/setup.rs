@@ -31,10 +31,11 @@ const DEMO_PLUGINS: [Plugin; 3] = [
 ];
 
 /// The plugins that only tests and benches use.
-const TEST_PLUGINS: [Plugin; 3] = [
+const TEST_PLUGINS: [Plugin; 4] = [
     Plugin { folder: "plugins/hostile", component: "hostile" },
     Plugin { folder: "plugins/hostile/wasi", component: "hostile-wasi" },
     Plugin { folder: "plugins/bench", component: "bench-guest" },
+    Plugin { folder: "plugins/bench/vocabulary", component: "vocabulary" },
 ];
 
 /// The paths of what was built, in the profile that demo and tests share.

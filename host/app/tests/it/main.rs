@@ -30,6 +30,7 @@ mod contract;
 mod deletions;
 mod durability;
 mod leaks;
+mod init;
 mod instance_reuse;
 mod limits;
 mod logging;

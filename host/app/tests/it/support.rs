@@ -15,6 +15,7 @@ pub(crate) mod deploy;
 pub(crate) mod eventually;
 pub(crate) mod files;
 pub(crate) mod guests;
+pub(crate) mod inits;
 pub(crate) mod h2;
 pub(crate) mod load;
 pub(crate) mod modules;

@@ -24,7 +24,7 @@ mod bindings {
     });
 }
 
-pub(super) use self::bindings::gristmill::plugin::log::Level;
+pub(crate) use self::bindings::gristmill::plugin::log::Level;
 
 const INTERFACE: &str = "gristmill:plugin/log@0.2.0";
 
@@ -134,6 +134,20 @@ pub(super) fn link_as<S: AsMut<State> + Send + 'static>(
         Ok(())
     };
     linker.instance(interface)?.func_wrap("write", write)
+}
+
+/// Link `write` so that each line goes to `take`, without its fields.
+pub(crate) fn link_lines<T: Send + 'static>(
+    linker: &mut Linker<T>,
+    take: impl Fn(&mut T, Level, &str) + Send + Sync + 'static,
+) -> wasmtime::Result<()> {
+    let write = move |mut store: StoreContextMut<'_, T>,
+                      (level, message, _): (Level, WasmStr, WasmList<Field>)| {
+        let message = cut(&message.to_str(&store)?, MESSAGE_BYTES_MAX).to_owned();
+        take(store.data_mut(), level, &message);
+        Ok(())
+    };
+    linker.instance(INTERFACE)?.func_wrap("write", write)
 }
 
 fn cut(text: &str, max: usize) -> &str {

@@ -9,6 +9,7 @@
 //! | exit | ends the call |
 //! | filesystem | nothing is opened, so nothing can be opened |
 //! | sockets | they link; every creation is refused |
+//! | http, outgoing | it links; every call of it ends the plugin's call |
 //!
 //! What a call needs is made at its first use, so that other plugins pay nothing. Functions of which
 //! `wasmtime-wasi` does not bound the work are replaced here.
@@ -58,6 +59,10 @@ pub(crate) const INTERFACES: &[&str] = &[
     "wasi:sockets/udp@0.2",
     "wasi:sockets/udp-create-socket@0.2",
 ];
+
+/// Interfaces that link, so that components of stock tools can be loaded, and of which every function
+/// ends the call.
+pub(crate) const REFUSED: &[&str] = &["wasi:http/types@0.2", "wasi:http/outgoing-handler@0.2"];
 
 const POLL: &str = "wasi:io/poll@0.2.0";
 const RANDOM: [(&str, &str); 2] = [

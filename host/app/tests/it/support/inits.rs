@@ -1,0 +1,97 @@
+//! Plugins of contract 0.2 with an `init` that is assembled by hand.
+
+use std::path::Path;
+
+use wasm_encoder::{
+    BlockType, CodeSection, ConstExpr, DataSection, EntityType, ExportKind, ExportSection, Function,
+    FunctionSection, ImportSection, Instruction, InstructionSink, MemorySection, MemoryType, Module,
+    TypeSection, ValType,
+};
+use wit_component::StringEncoding;
+use wit_parser::Resolve;
+
+/// The instructions of `init`, which returns the address of its result.
+pub(crate) type Init = fn(&mut InstructionSink<'_>);
+
+/// The addresses of two results of `init`: success, and the error "no words".
+const SUCCESS: i32 = 32;
+const FAILURE: i32 = 64;
+
+pub(crate) fn succeeds(code: &mut InstructionSink<'_>) {
+    code.i32_const(SUCCESS);
+}
+
+pub(crate) fn fails(code: &mut InstructionSink<'_>) {
+    code.i32_const(FAILURE);
+}
+
+pub(crate) fn traps(code: &mut InstructionSink<'_>) {
+    code.unreachable();
+}
+
+pub(crate) fn loops(code: &mut InstructionSink<'_>) {
+    code.loop_(BlockType::Empty).br(0).end().i32_const(SUCCESS);
+}
+
+/// Calls a function that `init` does not have: `tensor.dtype` of no tensor.
+pub(crate) fn reads_a_tensor(code: &mut InstructionSink<'_>) {
+    code.i32_const(0).call(0).drop().i32_const(SUCCESS);
+}
+
+/// Takes more memory than a plugin may have.
+pub(crate) fn grows(code: &mut InstructionSink<'_>) {
+    code.i32_const(5000).memory_grow(0).drop().i32_const(SUCCESS);
+}
+
+/// A preprocessor of contract 0.2 with this `init`.
+pub(crate) fn with_init(init: Init) -> Vec<u8> {
+    const I: ValType = ValType::I32;
+    let mut types = TypeSection::new();
+    for (params, results) in [(1, 1), (0, 1), (2, 1), (4, 1)] {
+        types.ty().function(vec![I; params], vec![I; results]);
+    }
+    let mut imports = ImportSection::new();
+    let tensors = "gristmill:plugin/tensors@0.2.0";
+    imports.import(tensors, "[method]tensor.dtype", EntityType::Function(0));
+    let (mut functions, mut codes) = (FunctionSection::new(), CodeSection::new());
+    let zero = |code: &mut InstructionSink<'_>| {
+        code.i32_const(0);
+    };
+    let bodies: [(u32, &dyn Fn(&mut InstructionSink<'_>)); 3] = [(1, &init), (2, &zero), (3, &zero)];
+    for (ty, body) in bodies {
+        functions.function(ty);
+        let mut function = Function::new([]);
+        body(&mut function.instructions());
+        function.instruction(&Instruction::End);
+        codes.function(&function);
+    }
+    let mut memories = MemorySection::new();
+    memories.memory(MemoryType {
+        minimum: 1,
+        maximum: None,
+        memory64: false,
+        shared: false,
+        page_size_log2: None,
+    });
+    let mut exports = ExportSection::new();
+    exports.export("init", ExportKind::Func, 1).export("preprocess", ExportKind::Func, 2);
+    exports.export("cabi_realloc", ExportKind::Func, 3).export("memory", ExportKind::Memory, 0);
+    let mut data = DataSection::new();
+    // An error: the discriminant, and where its text is.
+    let failure = [1, 128, 8].map(i32::to_le_bytes).concat();
+    data.active(0, &ConstExpr::i32_const(FAILURE), failure);
+    data.active(0, &ConstExpr::i32_const(128), *b"no words");
+    let mut module = Module::new();
+    module.section(&types).section(&imports).section(&functions).section(&memories);
+    module.section(&exports).section(&codes).section(&data);
+    let mut module = module.finish();
+    let mut resolve = Resolve::new();
+    let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit");
+    let (package, _) = resolve.push_path(wit).unwrap();
+    for world in ["preprocessor", "initializer"] {
+        let world = resolve.select_world(&[package], Some(world)).unwrap();
+        let encoding = StringEncoding::UTF8;
+        wit_component::embed_component_metadata(&mut module, &resolve, world, encoding).unwrap();
+    }
+    module
+}
