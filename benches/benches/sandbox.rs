@@ -1,80 +1,193 @@
-//! The cost of a plugin call: making a fresh instance, the call, and dropping the instance.
+//! The cost of plugin calls: in fresh instances, and in instances that stay.
 //!
-//! Run by `cargo xtask bench sandbox`, which builds the guest first.
+//! Run by `cargo xtask bench sandbox`, which builds the guests first.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use criterion::{Criterion, criterion_group, criterion_main};
-use gristmill_core::{BufferPool, ByteBudget, Deadline, Digest, Name, PluginLimits};
-use gristmill_sandbox::{Account, Context, Grant, Plugin, PluginPair, Request, Reuse, Sandbox, SandboxConfig};
+use gristmill_core::{
+    BufferPool, ByteBudget, Deadline, Digest, Dtype, Name, NamedTensor, PluginLimits, Tensor,
+};
+use gristmill_imaging::{DecodeOptions, Encoded, Filter, Limits, Size, Workspace};
+use gristmill_sandbox::{
+    Account, Context, Grant, PluginPair, Request, Results, Reuse, Sandbox, SandboxConfig,
+    TenantReuse,
+};
+use tokio::runtime::Runtime;
 
-/// The guest of plugins/bench, built by `cargo xtask`.
-fn guest() -> Vec<u8> {
+/// The languages of the digits plugin: the ends of the components' names.
+const LANGUAGES: [(&str, &str); 4] =
+    [("rust", ""), ("c", "-c"), ("js", "-js"), ("python", "-python")];
+
+/// What all calls share.
+struct Bench {
+    runtime: Runtime,
+    sandbox: Arc<Sandbox>,
+    limits: PluginLimits,
+    account: Account,
+    context: Arc<Context>,
+}
+
+fn or_panic<T, E: std::fmt::Display>(result: Result<T, E>) -> T {
+    result.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A guest, built by `cargo xtask`. None if it is not there.
+fn guest(name: &str) -> Option<Bytes> {
     let components = std::env::var("GRISTMILL_TEST_COMPONENTS")
         .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../target/components").into());
-    let path = format!("{components}/bench-guest.wasm");
-    match std::fs::read(&path) {
-        Ok(file) => file,
-        Err(error) => panic!("{path}: {error}: run `cargo xtask bench sandbox`"),
+    std::fs::read(format!("{components}/{name}.wasm")).ok().map(Bytes::from)
+}
+
+impl Bench {
+    fn new() -> Self {
+        let cache = std::env::temp_dir().join("gristmill-bench-compiled");
+        let runtime =
+            or_panic(tokio::runtime::Builder::new_current_thread().enable_all().build());
+        let name = |text: &str| or_panic(text.parse::<Name>());
+        let context = Context {
+            tenant: name("bench"),
+            pipeline: name("bench"),
+            model: name("bench"),
+            request_id: "bench".into(),
+            settings: "{}".into(),
+            deadline: Deadline::at(Instant::now() + Duration::from_secs(36_000)),
+        };
+        Self {
+            sandbox: or_panic(Sandbox::new(
+                &SandboxConfig::new(cache),
+                BufferPool::new(64 << 20),
+            )),
+            runtime,
+            // A guest in Python takes longer than the default at its first call.
+            limits: PluginLimits { cpu: Duration::from_secs(10), ..PluginLimits::default() },
+            account: Account::new(16, 2, ByteBudget::new(1 << 30)),
+            context: Arc::new(context),
+        }
+    }
+
+    fn pair(&self, file: Bytes, reuse: &Reuse) -> PluginPair {
+        // The cache outlives the benchmark and must not hold an older guest under the same digest.
+        let mut hasher = DefaultHasher::new();
+        file.hash(&mut hasher);
+        let mut key = [0; 32];
+        key[..8].copy_from_slice(&hasher.finish().to_le_bytes());
+        let loading = self.sandbox.load(Digest::from_bytes(key), file);
+        let plugin = Arc::new(or_panic(self.runtime.block_on(loading)));
+        PluginPair::new(plugin.clone(), plugin, reuse, &self.account)
+    }
+
+    fn grant(&self) -> Grant<'_> {
+        Grant { limits: &self.limits, account: &self.account, plugin: None }
+    }
+
+    /// Call `preprocess`.
+    fn pre(&self, pair: &PluginPair, request: Request) {
+        let calling = pair.preprocess(self.context.clone(), request, self.grant());
+        or_panic(self.runtime.block_on(calling).map(drop));
+    }
+
+    /// Call `preprocess`, then `postprocess` with these outputs.
+    fn both(&self, pair: &PluginPair, request: Request, outputs: Vec<NamedTensor>) {
+        let calling = async {
+            let (prepared, kept) =
+                pair.preprocess(self.context.clone(), request, self.grant()).await?;
+            let results = Results { outputs, state: prepared.state };
+            pair.postprocess(kept, self.context.clone(), results, self.grant()).await
+        };
+        or_panic(self.runtime.block_on(calling).map(drop));
     }
 }
 
-fn request(floats: Option<usize>) -> Request {
-    let query = floats.map(|floats| ("floats".to_owned(), floats.to_string()));
-    Request { query: query.into_iter().collect(), ..Request::default() }
+/// The modes, by their names in the table.
+fn modes() -> [(&'static str, Reuse); 2] {
+    let tenant = TenantReuse { max_count: u32::MAX, ..TenantReuse::default() };
+    [("fresh", Reuse::None), ("warm", Reuse::Tenant(tenant))]
 }
 
+fn query(name: &str, value: String) -> Vec<(String, String)> {
+    vec![(name.to_owned(), value)]
+}
+
+/// Calls that make no tensor, a small one, or a large one.
 fn calls(criterion: &mut Criterion) {
-    let cache = std::env::temp_dir().join("gristmill-bench-compiled");
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => panic!("{error}"),
-    };
-    let sandbox = Sandbox::new(&SandboxConfig::new(cache), BufferPool::new(64 << 20));
-    let file = guest();
-    let mut key = [0; 32];
-    key[..8].copy_from_slice(&(file.len() as u64).to_le_bytes());
-    let loaded = sandbox.and_then(|sandbox| {
-        // The digest depends on the guest's size, because the cache outlives the benchmark and must
-        // not hold an older guest under the same digest.
-        runtime.block_on(sandbox.load(Digest::from_bytes(key), file.into()))
-    });
-    let plugin: Arc<Plugin> = match loaded {
-        Ok(plugin) => Arc::new(plugin),
-        Err(error) => panic!("{error}"),
-    };
-    let limits = PluginLimits::default();
-    let account = Account::new(16, 2, ByteBudget::new(1 << 30));
-    let grant = Grant { limits: &limits, account: &account, plugin: None };
-    let name = |text: &str| match text.parse::<Name>() {
-        Ok(name) => name,
-        Err(error) => panic!("{error}"),
-    };
-    let context = Arc::new(Context {
-        tenant: name("bench"),
-        pipeline: name("bench"),
-        model: name("bench"),
-        request_id: "bench".into(),
-        settings: "{}".into(),
-        deadline: Deadline::at(Instant::now() + Duration::from_secs(3600)),
-    });
-    let plugin = PluginPair::new(plugin.clone(), plugin, &Reuse::None, &account);
-    let mut group = criterion.benchmark_group("fresh_instance_call");
-    for (name, floats) in
-        [("empty", None), ("tensor_128B", Some(32)), ("tensor_600KB", Some(150_528))]
-    {
-        group.bench_function(name, |bencher| {
-            bencher.iter(|| {
-                match runtime.block_on(plugin.preprocess(context.clone(), request(floats), grant)) {
-                    Ok(prepared) => prepared,
-                    Err(error) => panic!("{error}"),
-                }
+    let bench = Bench::new();
+    let file = guest("bench-guest").unwrap_or_else(|| panic!("run `cargo xtask bench sandbox`"));
+    let mut group = criterion.benchmark_group("call");
+    for (mode, reuse) in modes() {
+        let pair = bench.pair(file.clone(), &reuse);
+        for (name, floats) in
+            [("empty", None), ("tensor_128B", Some(32)), ("tensor_600KB", Some(150_528))]
+        {
+            let request = || {
+                let query = floats.map(|floats: usize| query("floats", floats.to_string()));
+                Request { query: query.unwrap_or_default(), ..Request::default() }
+            };
+            group.bench_function(format!("{name}_{mode}"), |bencher| {
+                bencher.iter(|| bench.pre(&pair, request()));
             });
+        }
+    }
+    group.finish();
+}
+
+/// A vocabulary that `init` has read, and one that is read by each call.
+fn vocabulary(criterion: &mut Criterion) {
+    let bench = Bench::new();
+    let Some(file) = guest("vocabulary") else { return };
+    let pair = bench.pair(file, &Reuse::None);
+    let mut group = criterion.benchmark_group("vocabulary");
+    let body = Bytes::from_static(b"word-1 word-20000 nothing");
+    for (name, query) in [("init", Vec::new()), ("anew", query("anew", "1".into()))] {
+        let request = Request { query, body: body.clone(), ..Request::default() };
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| bench.pre(&pair, request.clone()));
         });
     }
     group.finish();
 }
 
-criterion_group!(benches, calls);
+/// The digits plugin of each language, and its work on the picture, which the host does natively.
+fn languages(criterion: &mut Criterion) {
+    let bench = Bench::new();
+    let picture = concat!(env!("CARGO_MANIFEST_DIR"), "/../models/digits/samples/3.png");
+    let picture = Bytes::from(or_panic(std::fs::read(picture)));
+    let pool = BufferPool::new(1 << 20);
+    let logits: Vec<u8> = (0..10).flat_map(|digit| (digit as f32).to_le_bytes()).collect();
+    let shape = [1, 10].as_slice().into();
+    let output = or_panic(Tensor::new(Dtype::Float32, shape, pool.copy_from(&logits)));
+    let output = NamedTensor { name: "output".into(), tensor: output };
+    let mut group = criterion.benchmark_group("digits");
+    group.bench_function("picture", |bencher| {
+        bencher.iter(|| {
+            let limits = Limits::of_pixels(1 << 20);
+            let options = DecodeOptions { gray: true, upright: true, lenient: false, limits };
+            let work = Workspace { pool: &pool, check: &|| Ok(()) };
+            let encoded = or_panic(Encoded::read(&picture, options, &|| Ok(())));
+            let decoded = or_panic(encoded.decode(work));
+            let size = Size { width: 28, height: 28 };
+            or_panic(decoded.resize(work, size, Filter::Bilinear, limits))
+        });
+    });
+    for (language, end) in LANGUAGES {
+        let Some(file) = guest(&format!("digits{end}")) else { continue };
+        for (mode, reuse) in modes() {
+            let pair = bench.pair(file.clone(), &reuse);
+            let request = Request {
+                content_type: Some("image/png".into()),
+                body: picture.clone(),
+                ..Request::default()
+            };
+            group.bench_function(format!("{language}_{mode}"), |bencher| {
+                bencher.iter(|| bench.both(&pair, request.clone(), vec![output.clone()]));
+            });
+        }
+    }
+    group.finish();
+}
+
+criterion_group!(benches, calls, vocabulary, languages);
 criterion_main!(benches);

@@ -1,14 +1,15 @@
 //! The sandbox: loading, limiting and calling plugins. The only crate that names wasmtime.
 //!
-//! A plugin is a component of one of the worlds in `wit/`. Each call has a fresh instance from the
-//! pool, with a store and limits of its own. The instance is dropped when the call returns, so the
-//! next request can see nothing of an earlier one. Refuses to know tenants, HTTP and models.
+//! A plugin is a component of one of the worlds in `wit/`. Each call has an instance with a store and
+//! limits of its own. It is a fresh one, unless the pipeline lets instances serve several calls
+//! ([`Reuse`]). Refuses to know tenants, HTTP and models.
 //!
 //! In reading order: [`Sandbox`] turns an uploaded file into a [`Plugin`]: `check_component` checks
-//! the file and says what is wrong with it, `compile` compiles it in a child process, `artifact`
-//! keeps the code on disk. `engine` runs the calls: `worlds` knows how each export is called,
-//! `call` is the state of one call, `capability` has one module for each interface that a plugin
-//! may import, `limiter` and `meter` count memory and CPU time, [`Account`] has the places and the
+//! the file and says what is wrong with it, `compile` compiles it in a child process, where `init`
+//! runs too, `artifact` keeps the code on disk. A [`PluginPair`] has the plugins of a pipeline, and
+//! `idle` the instances that stay. `engine` runs the calls: `worlds` knows how each export is
+//! called, `guest` is a store with its instance, `call` is the state of one call, `capability` has
+//! one module for each interface that a plugin may import, `limiter` and `meter` count memory and CPU time, [`Account`] has the places and the
 //! memory that the calls of one owner share, `long_calls` decides on which threads a call runs,
 //! `diagnose` says why it gave no answer.
 //!

@@ -6,6 +6,7 @@
 //! part of the host.
 
 mod answers;
+mod context;
 mod ends;
 mod inputs;
 mod logs;
@@ -33,9 +34,12 @@ const DEEDS: [&[(&str, Deed)]; 8] = [
 struct Hostile;
 
 impl Processor for Hostile {
-    fn preprocess(_context: &Context, request: &Request) -> Result<Prepared, Failure> {
+    fn preprocess(context: &Context, request: &Request) -> Result<Prepared, Failure> {
         // Requests of the Open Inference Protocol have no query. There the body may name the deed.
         let name = request.query_value("do").or_else(|| told(request)).unwrap_or_default();
+        if name == context::NAME {
+            return context::prepared(context, request);
+        }
         let deed = DEEDS.into_iter().flatten().find(|(own, _)| *own == name);
         let mut prepared = match deed {
             Some((_, deed)) => deed(request)?,
@@ -50,12 +54,15 @@ impl Processor for Hostile {
     }
 
     fn postprocess(
-        _context: &Context,
+        context: &Context,
         _outputs: Outputs,
         state: Vec<u8>,
     ) -> Result<Response, Failure> {
         if let Some(pixels) = state.strip_prefix(pictures::PIXELS) {
             return Ok(Response::new("application/octet-stream", pixels));
+        }
+        if let Some(answer) = context::answer(context, &state) {
+            return Ok(answer);
         }
         if let Some(answer) = reuse::answer(&state) {
             return Ok(answer);

@@ -1,4 +1,4 @@
-//! The cost of a call in a fresh instance.
+//! The cost of plugin calls, in fresh instances and in instances that stay.
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -7,8 +7,19 @@ use super::shipped::Shipped;
 use super::table::{Table, Verdict};
 use crate::shell::{cargo, run as run_command, step, target};
 
-/// The target: the time of an empty call in a fresh instance.
-const EMPTY_CALL_US_MAX: f64 = 15.0;
+/// Calls of the bench guest, with the time to reach in microseconds.
+const CALLS: [(&str, Option<f64>); 6] = [
+    ("empty_fresh", Some(6.0)),
+    ("tensor_128B_fresh", Some(7.0)),
+    ("tensor_600KB_fresh", None),
+    ("empty_warm", None),
+    ("tensor_128B_warm", None),
+    ("tensor_600KB_warm", None),
+];
+
+/// Both calls of the digits plugin without its work on the picture, in microseconds.
+const LANGUAGES: [(&str, f64, f64); 4] =
+    [("rust", 20.0, 5.0), ("c", 25.0, 5.0), ("js", 500.0, 60.0), ("python", 2000.0, 60.0)];
 
 pub(crate) fn run(shipped: &Shipped) -> Result<()> {
     step("measuring calls");
@@ -18,23 +29,40 @@ pub(crate) fn run(shipped: &Shipped) -> Result<()> {
             .env("GRISTMILL_TEST_COMPONENTS", &shipped.components),
     )?;
     let mut table = Table::new("sandbox", "cargo xtask bench sandbox");
-    for name in ["empty", "tensor_128B", "tensor_600KB"] {
-        let median_us = median_us(name)?;
-        let what = format!("fresh instance + call, {name}");
-        let (measured, figures) = (format!("{median_us:.1} us"), json!({ "median_us": median_us }));
-        if name == "empty" {
-            let reached = Verdict::new("at most 15 us", median_us <= EMPTY_CALL_US_MAX);
-            table.row_to_reach(what, measured, figures, reached);
-        } else {
-            table.row(what, measured, figures);
+    for (name, most) in CALLS {
+        let us = median_us("call", name)?;
+        time(&mut table, format!("preprocess, {}", name.replace('_', ", ")), us, most);
+    }
+    for name in ["init", "anew"] {
+        let what = format!("preprocess, fresh, vocabulary of 30,000 words, {name}");
+        time(&mut table, what, median_us("vocabulary", name)?, None);
+    }
+    let picture = median_us("digits", "picture")?;
+    time(&mut table, "digits' picture alone, decoded and resized natively".into(), picture, None);
+    for (language, fresh, warm) in LANGUAGES {
+        for (mode, most) in [("fresh", fresh), ("warm", warm)] {
+            let both = median_us("digits", &format!("{language}_{mode}"));
+            let what = format!("digits, both calls without the picture, {language}, {mode}");
+            time(&mut table, what, both? - picture, Some(most));
         }
     }
     table.finish()
 }
 
+fn time(table: &mut Table, what: String, us: f64, most: Option<f64>) {
+    let (measured, figures) = (format!("{us:.1} us"), json!({ "median_us": us }));
+    match most {
+        Some(most) => {
+            let verdict = Verdict::new(&format!("at most {most} us"), us <= most);
+            table.row_to_reach(what, measured, figures, verdict);
+        }
+        None => table.row(what, measured, figures),
+    }
+}
+
 /// Criterion's median of one benchmark.
-fn median_us(name: &str) -> Result<f64> {
-    let path = target().join(format!("criterion/fresh_instance_call/{name}/new/estimates.json"));
+fn median_us(group: &str, name: &str) -> Result<f64> {
+    let path = target().join(format!("criterion/{group}/{name}/new/estimates.json"));
     let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
     let estimates: Value = serde_json::from_str(&text)?;
     let nanos = estimates["median"]["point_estimate"].as_f64().context("no median")?;
