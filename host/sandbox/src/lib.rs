@@ -9,9 +9,9 @@
 //! runs too, `artifact` keeps the code on disk. A [`PluginPair`] has the plugins of a pipeline, and
 //! `idle` the instances that stay. `engine` runs the calls: `worlds` knows how each export is
 //! called, `guest` is a store with its instance, `call` is the state of one call, `capability` has
-//! one module for each interface that a plugin may import, `limiter` and `meter` count memory and CPU time, [`Account`] has the places and the
-//! memory that the calls of one owner share, `long_calls` decides on which threads a call runs,
-//! `diagnose` says why it gave no answer.
+//! one module for each interface that a plugin may import, `limiter` and `meter` count memory and
+//! CPU time, [`Account`] has the places and the memory that the calls of one owner share,
+//! `long_calls` decides on which threads a call runs, `diagnose` says why it gave no answer.
 //!
 //! Invariants:
 //! - the epoch deadline is set before instantiation, because start functions run there;

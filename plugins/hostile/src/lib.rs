@@ -11,6 +11,7 @@ mod ends;
 mod inputs;
 mod logs;
 mod memory;
+mod operations;
 mod pictures;
 mod reuse;
 mod tensors;
@@ -20,12 +21,13 @@ use gristmill_plugin::{Context, Failure, Outputs, Prepared, Processor, Request, 
 /// A deed of `preprocess`. If the host does not stop it, it returns harmless inputs.
 type Deed = fn(&Request) -> Result<Prepared, Failure>;
 
-const DEEDS: [&[(&str, Deed)]; 8] = [
+const DEEDS: [&[(&str, Deed)]; 9] = [
     answers::STATES,
     ends::DEEDS,
     inputs::DEEDS,
     logs::DEEDS,
     memory::DEEDS,
+    operations::DEEDS,
     pictures::DEEDS,
     reuse::DEEDS,
     tensors::DEEDS,

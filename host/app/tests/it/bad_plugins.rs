@@ -274,6 +274,17 @@ fn pictures_between_two_sizes_are_bounded() {
 }
 
 #[test]
+fn joined_and_cast_tensors_are_right_and_bounded() {
+    let mut deeds = Deeds::new();
+    for deed in ["operations", "join-often", "join-much", "pad-much"] {
+        deeds.ends(deed);
+    }
+    for deed in ["join-for-ever", "cast-for-ever"] {
+        deeds.ends(deed);
+    }
+}
+
+#[test]
 fn an_honest_thumbnail_is_made() {
     Deeds::new().ends("thumbnail");
 }

@@ -54,7 +54,13 @@ pub(crate) const SIMULTANEOUS: [(&str, &[End]); 36] = [
 ];
 
 /// The other deeds with their ends.
-const ALONE: [(&str, &[End]); 26] = [
+const ALONE: [(&str, &[End]); 32] = [
+    ("operations", &[HARMLESS]),
+    ("join-often", &[FAILED]),
+    ("join-much", &[FAILED]),
+    ("join-for-ever", &[TIMEOUT, OUT_OF_MEMORY]),
+    ("cast-for-ever", &[TIMEOUT, OUT_OF_MEMORY]),
+    ("pad-much", &[REFUSED]),
     ("softmax", &[TIMEOUT, OUT_OF_MEMORY]),
     ("tensor-data", &[TIMEOUT, OUT_OF_MEMORY]),
     ("pixels-data", &[TIMEOUT, OUT_OF_MEMORY]),
