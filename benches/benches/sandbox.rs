@@ -189,5 +189,32 @@ fn languages(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, calls, vocabulary, languages);
+/// Calls of one plugin, and of a thousand in turn.
+fn rotation(criterion: &mut Criterion) {
+    const PLUGINS: usize = 1000;
+    let bench = Bench::new();
+    let Some(file) = guest("ranker-pre") else { return };
+    let body = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/ranker.json");
+    let body = Bytes::from(or_panic(std::fs::read(body)));
+    let request = Request { body, ..Request::default() };
+    let variant = |number: usize| {
+        // A custom section: its length, the length of its name, its name, its content.
+        let number = (number as u32).to_le_bytes();
+        let section = [&[0, 6, 1, b'x'][..], &number].concat();
+        bench.pair([&file[..], &section].concat().into(), &Reuse::None)
+    };
+    let pairs: Vec<_> = (0..PLUGINS).map(variant).collect();
+    let mut group = criterion.benchmark_group("rotation");
+    for (name, pairs) in [("one", &pairs[..1]), ("thousand", &pairs[..])] {
+        let mut turns = pairs.iter().cycle();
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| {
+                turns.next().map(|pair| bench.pre(pair, request.clone()));
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, calls, vocabulary, languages, rotation);
 criterion_main!(benches);

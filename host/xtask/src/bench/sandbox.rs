@@ -21,6 +21,9 @@ const CALLS: [(&str, Option<f64>); 6] = [
 const LANGUAGES: [(&str, f64, f64); 4] =
     [("rust", 20.0, 5.0), ("c", 25.0, 5.0), ("js", 500.0, 60.0), ("python", 2000.0, 60.0)];
 
+/// The throughput of many plugins in turn, over that of one.
+const ROTATION_RATIO_MIN: f64 = 0.8;
+
 pub(crate) fn run(shipped: &Shipped) -> Result<()> {
     step("measuring calls");
     run_command(
@@ -46,6 +49,13 @@ pub(crate) fn run(shipped: &Shipped) -> Result<()> {
             time(&mut table, what, both? - picture, Some(most));
         }
     }
+    let (one, thousand) = (median_us("rotation", "one")?, median_us("rotation", "thousand")?);
+    let ratio = one / thousand;
+    let figures = json!({ "ratio": ratio, "one_us": one, "thousand_us": thousand });
+    let measured = format!("{ratio:.2}   (one {one:.1} us, a thousand {thousand:.1} us a call)");
+    let what = "ranker-pre, fresh: throughput of 1,000 plugins in turn, over one";
+    let verdict = Verdict::new("at least 0.8", ratio >= ROTATION_RATIO_MIN);
+    table.row_to_reach(what, measured, figures, verdict);
     table.finish()
 }
 
