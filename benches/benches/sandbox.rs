@@ -45,8 +45,7 @@ fn guest(name: &str) -> Option<Bytes> {
 impl Bench {
     fn new() -> Self {
         let cache = std::env::temp_dir().join("gristmill-bench-compiled");
-        let runtime =
-            or_panic(tokio::runtime::Builder::new_current_thread().enable_all().build());
+        let runtime = or_panic(tokio::runtime::Builder::new_current_thread().enable_all().build());
         let name = |text: &str| or_panic(text.parse::<Name>());
         let context = Context {
             tenant: name("bench"),
@@ -57,10 +56,7 @@ impl Bench {
             deadline: Deadline::at(Instant::now() + Duration::from_secs(36_000)),
         };
         Self {
-            sandbox: or_panic(Sandbox::new(
-                &SandboxConfig::new(cache),
-                BufferPool::new(64 << 20),
-            )),
+            sandbox: or_panic(Sandbox::new(&SandboxConfig::new(cache), BufferPool::new(64 << 20))),
             runtime,
             // A guest in Python takes longer than the default at its first call.
             limits: PluginLimits { cpu: Duration::from_secs(10), ..PluginLimits::default() },

@@ -6,11 +6,11 @@
 
 use gristmill_core::PluginLimits;
 use serde::{Deserialize, Serialize};
+use wasi_preview1_component_adapter_provider::WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER;
 use wasmparser::{
     CanonicalFunction, CanonicalOption, ComponentTypeRef, Encoding, Parser, Payload, Validator,
     WasmFeatures,
 };
-use wasi_preview1_component_adapter_provider::WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER;
 use wit_component::ComponentEncoder;
 
 use crate::capability::{interfaces, is_provided};
@@ -97,8 +97,7 @@ pub(crate) fn check_within(
     let component = if Parser::is_component(file) { file.to_vec() } else { encode(file)? };
     Validator::new_with_features(WasmFeatures::default()).validate_all(&component)?;
     let (imports, exports) = border_of(&component)?;
-    let unknown: Vec<_> =
-        imports.iter().filter(|name| !is_provided(name)).cloned().collect();
+    let unknown: Vec<_> = imports.iter().filter(|name| !is_provided(name)).cloned().collect();
     if unknown.iter().any(|name| name.starts_with("wasi:")) {
         return Err(ComponentError::RefusedWasi(unknown));
     }

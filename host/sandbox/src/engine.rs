@@ -6,8 +6,8 @@
 //! Invariant: a store's epoch deadline is set before anything is instantiated in it, because start
 //! functions run there.
 
-use std::sync::{Arc, Weak};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use gristmill_core::BufferPool;
@@ -72,7 +72,8 @@ impl PluginEngine {
         let permits = Arc::new(Semaphore::new(config.concurrent_calls as usize));
         let resting = Resting::new(config.concurrent_calls as usize);
         let (config, long_calls, idle) = (config.clone(), LongCalls::new()?, Mutex::default());
-        let own = Self { config, engine, linker, pool, permits, resting, idle, long_calls, ticking };
+        let own =
+            Self { config, engine, linker, pool, permits, resting, idle, long_calls, ticking };
         let own = Arc::new(own);
         own.long_calls.handle().spawn(drop_expired(Arc::downgrade(&own)));
         Ok(own)

@@ -43,8 +43,11 @@ pub(crate) enum InitError {
     #[error("`init` failed: {0}{1}")]
     Failed(String, Lines),
     /// `init` took too long.
-    #[error("`init` took more than {} s of CPU time{0}", CPU_MAX.as_secs())]
-    TooLong(Lines),
+    #[error("`init` took more than {} s of CPU time{lines}", CPU_MAX.as_secs())]
+    TooLong {
+        /// What it logged until then.
+        lines: Lines,
+    },
     /// The runtime for it cannot be made.
     #[error(transparent)]
     Host(#[from] std::io::Error),
@@ -76,8 +79,7 @@ async fn run(engine: &Engine, component: &[u8]) -> Result<Vec<u8>, InitError> {
     let wizer = Wizer::new();
     let (context, instrumented) =
         wizer.instrument_component(component).map_err(InitError::Unsupported)?;
-    let instrumented =
-        Component::new(engine, &instrumented).map_err(InitError::Unsupported)?;
+    let instrumented = Component::new(engine, &instrumented).map_err(InitError::Unsupported)?;
     let mut linker = Linker::new(engine);
     let linked = link_lines(&mut linker, |state: &mut InitState, level, message| {
         state.lines.push(level, message);
@@ -96,7 +98,7 @@ async fn run(engine: &Engine, component: &[u8]) -> Result<Vec<u8>, InitError> {
     let instance = match called {
         Ok((instance, Ok(()))) => instance,
         Ok((_, Err(text))) => return Err(InitError::Failed(text, store.into_data().lines)),
-        Err(_) if is_over => return Err(InitError::TooLong(store.into_data().lines)),
+        Err(_) if is_over => return Err(InitError::TooLong { lines: store.into_data().lines }),
         Err(error) => {
             let text = format!("{}", error.root_cause());
             return Err(InitError::Trapped(text, store.into_data().lines));

@@ -100,8 +100,7 @@ fn nanos(time: Duration) -> u64 {
 }
 
 /// A call with its instance, to be polled to its end on one thread or another.
-pub(crate) type CallFuture<T> =
-    Pin<Box<dyn Future<Output = (Guest, Result<T, CallError>)> + Send>>;
+pub(crate) type CallFuture<T> = Pin<Box<dyn Future<Output = (Guest, Result<T, CallError>)> + Send>>;
 
 /// A call to be run, and the data that decide on which threads.
 pub(crate) struct NewCall<'a, T> {

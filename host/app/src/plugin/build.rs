@@ -35,7 +35,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let folder = matches.get_one::<String>("folder").context("FOLDER is missing")?;
     let out = matches.get_one::<String>("out").map(PathBuf::from);
     let built = build(Path::new(folder), out)?;
-    let CheckedComponent { component, imports, roles } = &built.checked;
+    let CheckedComponent { component, imports, roles, .. } = &built.checked;
     println!("component  {}", built.path.display());
     println!("size       {} KiB", component.len().div_ceil(1024));
     println!("world      {}", roles.world());

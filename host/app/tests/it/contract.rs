@@ -44,8 +44,7 @@ fn both_calls_see_their_circumstances() {
     let answer = server.data.send("POST", path, &headers, Some(b""));
     let shown = "tenant=acme pipeline=shown model=digits id=order-66 \
                  settings={\"colour\":\"red\"} in-time=true";
-    let expected =
-        format!("type=text/plain query=do=context&a=b c\npre {shown}\npost {shown}");
+    let expected = format!("type=text/plain query=do=context&a=b c\npre {shown}\npost {shown}");
     assert_eq!((answer.status, answer.text()), (200, expected));
 }
 

@@ -19,7 +19,10 @@ fn each_instance_begins_with_the_memory_that_init_left() {
     server.plugin("acme", "vocabulary", "vocabulary");
     server.pipeline("acme", "words", &processor("vocabulary", json!({})));
     let ask = |query: &str| {
-        server.data.post(&format!("/v1/acme/infer/words{query}"), b"word-7 word-29999 no-word").text()
+        server
+            .data
+            .post(&format!("/v1/acme/infer/words{query}"), b"word-7 word-29999 no-word")
+            .text()
     };
     for _ in 0..3 {
         assert_eq!(ask(""), "7 29999 unknown; read 1 times");

@@ -77,7 +77,12 @@ impl TenantBuilder<'_> {
             (Some(pre), Some(model), Some(post), Some(limits)) if faults.is_empty() => Ok(Route {
                 tenant: self.name.clone(),
                 pipeline: name.clone(),
-                plugins: PluginPair::new(pre, post, &spec.instance_reuse.resolve(), &self.quota.calls),
+                plugins: PluginPair::new(
+                    pre,
+                    post,
+                    &spec.instance_reuse.resolve(),
+                    &self.quota.calls,
+                ),
                 pre_name: spec.pre.clone(),
                 model,
                 model_name: spec.model.clone(),

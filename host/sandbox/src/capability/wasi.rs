@@ -152,7 +152,9 @@ fn link_poll<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::
             Box::new(async move {
                 if pollables.len() > POLLED_MAX {
                     let events = pollables.len();
-                    return Err(Limited::Call(CallLimit::Polled { limit: POLLED_MAX, events }).into());
+                    return Err(
+                        Limited::Call(CallLimit::Polled { limit: POLLED_MAX, events }).into()
+                    );
                 }
                 let pollables = (0..pollables.len()).filter_map(|at| pollables.get(&mut store, at));
                 let pollables = pollables.collect::<wasmtime::Result<Vec<_>>>()?;

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use wasm_encoder::{
-    BlockType, CodeSection, ConstExpr, DataSection, EntityType, ExportKind, ExportSection, Function,
-    FunctionSection, ImportSection, Instruction, InstructionSink, MemorySection, MemoryType, Module,
-    TypeSection, ValType,
+    BlockType, CodeSection, ConstExpr, DataSection, EntityType, ExportKind, ExportSection,
+    Function, FunctionSection, ImportSection, Instruction, InstructionSink, MemorySection,
+    MemoryType, Module, TypeSection, ValType,
 };
 use wit_component::StringEncoding;
 use wit_parser::Resolve;
@@ -57,7 +57,8 @@ pub(crate) fn with_init(init: Init) -> Vec<u8> {
     let zero = |code: &mut InstructionSink<'_>| {
         code.i32_const(0);
     };
-    let bodies: [(u32, &dyn Fn(&mut InstructionSink<'_>)); 3] = [(1, &init), (2, &zero), (3, &zero)];
+    let bodies: [(u32, &dyn Fn(&mut InstructionSink<'_>)); 3] =
+        [(1, &init), (2, &zero), (3, &zero)];
     for (ty, body) in bodies {
         functions.function(ty);
         let mut function = Function::new([]);

@@ -63,7 +63,10 @@ fn instances_are_used_again_as_the_document_says() {
     };
     assert_eq!(with(json!("request")), with(json!({ "mode": "request" })));
     for (reuse, expected) in [
-        (json!("always"), "instance_reuse.mode is \"always\": must be one of none, request, tenant"),
+        (
+            json!("always"),
+            "instance_reuse.mode is \"always\": must be one of none, request, tenant",
+        ),
         (json!({ "max_idle": 1 }), "instance_reuse.mode is missing"),
         (
             json!({ "mode": "request", "max_count": 5 }),
