@@ -6,15 +6,15 @@
 
 use gristmill_core::PluginLimits;
 use serde::{Deserialize, Serialize};
+use wasi_preview1_component_adapter_provider::WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER;
 use wasmparser::{
     CanonicalFunction, CanonicalOption, ComponentTypeRef, Encoding, Parser, Payload, Validator,
     WasmFeatures,
 };
-use wasi_preview1_component_adapter_provider::WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER;
 use wit_component::ComponentEncoder;
 
 use crate::capability::{interfaces, is_provided};
-use crate::count::needs_of;
+use crate::count::{Needs, needs_of};
 use crate::error::ComponentError;
 use crate::worlds::{Contract, Roles};
 
@@ -40,8 +40,25 @@ pub struct CheckedComponent {
     pub component: Vec<u8>,
     /// The interfaces it imports.
     pub imports: Vec<String>,
+    /// The names it exports.
+    pub exports: Vec<String>,
     /// The roles that its exports give it.
     pub roles: Roles,
+    /// The needs of one instance of it.
+    pub needs: Needs,
+}
+
+impl CheckedComponent {
+    /// The version of the contract that it was built for, such as 0.2.
+    pub fn contract(&self) -> &'static str {
+        // Components of two contracts are refused.
+        Contract::of_imports(&self.imports).map_or("", Contract::version)
+    }
+
+    /// Whether it exports `init`, which runs once, at upload.
+    pub fn has_init(&self) -> bool {
+        self.exports.iter().any(|export| export == "init")
+    }
 }
 
 /// The most that an instance of a component may have.
@@ -94,8 +111,7 @@ pub(crate) fn check_within(
     let component = if Parser::is_component(file) { file.to_vec() } else { encode(file)? };
     Validator::new_with_features(WasmFeatures::default()).validate_all(&component)?;
     let (imports, exports) = border_of(&component)?;
-    let unknown: Vec<_> =
-        imports.iter().filter(|name| !is_provided(name)).cloned().collect();
+    let unknown: Vec<_> = imports.iter().filter(|name| !is_provided(name)).cloned().collect();
     if unknown.iter().any(|name| name.starts_with("wasi:")) {
         return Err(ComponentError::RefusedWasi(unknown));
     }
@@ -109,13 +125,13 @@ pub(crate) fn check_within(
             if exports.is_empty() { "it exports nothing".into() } else { exports.join(", ") };
         return Err(ComponentError::NoWorld(found));
     };
-    check_needs(&component, bounds)?;
+    let needs = needs_of(&component)?;
+    check_needs(&needs, bounds)?;
     check_code(&component)?;
-    Ok(CheckedComponent { component, imports, roles })
+    Ok(CheckedComponent { component, imports, exports, roles, needs })
 }
 
-fn check_needs(component: &[u8], bounds: &Bounds) -> Result<(), ComponentError> {
-    let needs = needs_of(component)?;
+fn check_needs(needs: &Needs, bounds: &Bounds) -> Result<(), ComponentError> {
     let compared = [
         ("core module instances", needs.instances, bounds.instances, " (plugin_instances)"),
         ("memories", needs.memories, bounds.memories, ""),

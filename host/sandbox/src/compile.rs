@@ -126,10 +126,11 @@ pub(crate) fn write_answer(
 
 fn compile_file(request: &CompileRequest, file: &[u8]) -> Result<(Vec<u8>, Verdict), LoadError> {
     let refused = |why: String| Ok((Vec::new(), Verdict::Refused(cut(why))));
-    let CheckedComponent { component, imports, roles } = match check_within(file, &request.bounds) {
+    let checked = match check_within(file, &request.bounds) {
         Ok(checked) => checked,
         Err(error) => return refused(error.to_string()),
     };
+    let CheckedComponent { component, imports, roles, .. } = checked;
     let mut config = compile_config();
     // Uses one core, at low priority: the other cores serve requests.
     config.parallel_compilation(false);
