@@ -29,6 +29,7 @@ mod connections;
 mod contract;
 mod deletions;
 mod durability;
+mod languages;
 mod leaks;
 mod limits;
 mod logging;
