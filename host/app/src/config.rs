@@ -93,8 +93,8 @@ fn args_of(wanted: impl Fn(&str) -> bool) -> Vec<Arg> {
 pub(crate) fn unknown_variables(names: impl Iterator<Item = OsString>) -> Vec<String> {
     let known = |name: &str| {
         let setting = settings().any(|setting| setting.key.to_uppercase() == name);
-        // `gristmill plugin push` reads GRISTMILL_ADMIN_URL.
-        setting || ["CONFIG", "ADMIN_URL"].contains(&name)
+        // `gristmill plugin` reads the last two.
+        setting || ["CONFIG", "ADMIN_URL", "BUILD_DIR"].contains(&name)
     };
     let names = names.filter_map(|name| name.into_string().ok());
     names.filter(|name| name.strip_prefix("GRISTMILL_").is_some_and(|own| !known(own))).collect()

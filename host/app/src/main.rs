@@ -1,4 +1,4 @@
-//! `gristmill`: one binary to serve, to build and push plugins, and to reset the admin token.
+//! `gristmill`: one binary to serve, to make, build and push plugins, and to reset the admin token.
 
 mod child;
 mod config;
@@ -42,8 +42,11 @@ fn main() -> ! {
 
 fn run_plugin(matches: &ArgMatches) -> anyhow::Result<()> {
     match matches.subcommand() {
+        Some(("new", matches)) => plugin::new::run(matches),
         Some(("build", matches)) => plugin::build::run(matches),
+        Some(("check", matches)) => plugin::check::run(matches),
         Some(("push", matches)) => plugin::push::run(matches),
+        Some(("list", matches)) => plugin::list::run(matches),
         _ => unreachable_subcommand(),
     }
 }
@@ -73,11 +76,14 @@ fn command() -> Command {
         .subcommand(child::command())
         .subcommand(
             Command::new("plugin")
-                .about("Build and push plugins")
+                .about("Make, build, check, push and list plugins")
                 .subcommand_required(true)
                 .arg_required_else_help(true)
+                .subcommand(plugin::new::command())
                 .subcommand(plugin::build::command())
-                .subcommand(plugin::push::command()),
+                .subcommand(plugin::check::command())
+                .subcommand(plugin::push::command())
+                .subcommand(plugin::list::command()),
         )
         .subcommand(reference::command())
         .subcommand(token::command())

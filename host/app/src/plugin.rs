@@ -1,6 +1,14 @@
-//! `gristmill plugin`: from a plugin's sources to a running pipeline.
+//! `gristmill plugin`: from an empty folder to a running pipeline.
 
 mod admin;
 pub(crate) mod build;
+mod build_folder;
+pub(crate) mod check;
+mod language;
+pub(crate) mod list;
+pub(crate) mod new;
+mod output;
 pub(crate) mod push;
-mod toolchain;
+mod report;
+mod sdk;
+mod tool;

@@ -14,7 +14,7 @@ use wasmparser::{
 use wit_component::ComponentEncoder;
 
 use crate::capability::{interfaces, is_provided};
-use crate::count::needs_of;
+use crate::count::{Needs, needs_of};
 use crate::error::ComponentError;
 use crate::init;
 use crate::worlds::{Contract, Roles};
@@ -41,10 +41,25 @@ pub struct CheckedComponent {
     pub component: Vec<u8>,
     /// The interfaces it imports.
     pub imports: Vec<String>,
+    /// The names it exports.
+    pub exports: Vec<String>,
     /// The roles that its exports give it.
     pub roles: Roles,
-    /// Whether it exports `init`.
-    pub has_init: bool,
+    /// The needs of one instance of it.
+    pub needs: Needs,
+}
+
+impl CheckedComponent {
+    /// The version of the contract that it was built for, such as 0.2.
+    pub fn contract(&self) -> &'static str {
+        // Components of two contracts are refused.
+        Contract::of_imports(&self.imports).map_or("", Contract::version)
+    }
+
+    /// Whether it exports `init`, which runs once, at upload.
+    pub fn has_init(&self) -> bool {
+        self.exports.iter().any(|export| export == init::EXPORT)
+    }
 }
 
 /// The most that an instance of a component may have.
@@ -111,14 +126,13 @@ pub(crate) fn check_within(
             if exports.is_empty() { "it exports nothing".into() } else { exports.join(", ") };
         return Err(ComponentError::NoWorld(found));
     };
-    check_needs(&component, bounds)?;
+    let needs = needs_of(&component)?;
+    check_needs(&needs, bounds)?;
     check_code(&component)?;
-    let has_init = exports.iter().any(|name| name == init::EXPORT);
-    Ok(CheckedComponent { component, imports, roles, has_init })
+    Ok(CheckedComponent { component, imports, exports, roles, needs })
 }
 
-fn check_needs(component: &[u8], bounds: &Bounds) -> Result<(), ComponentError> {
-    let needs = needs_of(component)?;
+fn check_needs(needs: &Needs, bounds: &Bounds) -> Result<(), ComponentError> {
     let compared = [
         ("core module instances", needs.instances, bounds.instances, " (plugin_instances)"),
         ("memories", needs.memories, bounds.memories, ""),

@@ -131,7 +131,8 @@ fn compile_file(request: &CompileRequest, file: &[u8]) -> Result<(Vec<u8>, Verdi
         Ok(checked) => checked,
         Err(error) => return refused(error.to_string()),
     };
-    let CheckedComponent { mut component, imports, roles, has_init } = checked;
+    let has_init = checked.has_init();
+    let CheckedComponent { mut component, imports, roles, .. } = checked;
     let mut config = compile_config();
     // Uses one core, at low priority: the other cores serve requests.
     config.parallel_compilation(false);

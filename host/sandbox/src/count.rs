@@ -12,15 +12,15 @@ use wasmparser::{
     ComponentOuterAliasKind, ComponentTypeRef, Encoding, Instance, Parser, Payload,
 };
 
-/// The needs of one instance.
+/// The needs of one instance of a component.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Needs {
+pub struct Needs {
     /// Instances of core modules.
-    pub(crate) instances: u64,
+    pub instances: u64,
     /// Memories that they define.
-    pub(crate) memories: u64,
+    pub memories: u64,
     /// Tables that they define.
-    pub(crate) tables: u64,
+    pub tables: u64,
 }
 
 impl Needs {

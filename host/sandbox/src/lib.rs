@@ -49,6 +49,7 @@ pub use account::Account;
 pub use check_component::{CheckedComponent, check_component};
 pub use compile::{COMPILE_JOB, Compiler, compile};
 pub use config::SandboxConfig;
+pub use count::Needs;
 pub use error::{AnswerFault, CallError, CallLimit, ComponentError, Failure, HostFault, LoadError};
 pub use grant::Grant;
 pub use gristmill_child::JobStatus;

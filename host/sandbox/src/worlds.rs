@@ -18,6 +18,14 @@ pub(crate) enum Contract {
 }
 
 impl Contract {
+    /// Its version, without the last number.
+    pub(crate) fn version(self) -> &'static str {
+        match self {
+            Self::V0_1 => "0.1",
+            Self::V0_2 => "0.2",
+        }
+    }
+
     /// The contract of a component with these imports; none if it imports from both versions.
     pub(crate) fn of_imports(imports: &[String]) -> Option<Self> {
         let ours = || imports.iter().filter(|name| name.starts_with("gristmill:plugin/"));

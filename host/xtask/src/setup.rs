@@ -16,6 +16,28 @@ const CUDA_RUNTIME_VERSION: &str = "12.9.79";
 const WASM_TARGET: &str = "wasm32-unknown-unknown";
 const DEBIAN_WASM_PACKAGES: [&str; 4] = ["rustc-web", "cargo-web", "rust-web-src", "lld-22"];
 
+/// The folder in which `gristmill plugin build` keeps the tools of other languages, in `target`.
+const PLUGIN_TOOLS: &str = "plugin-tools";
+
+/// A Debian package, with a command that succeeds if the package's part that is needed is there.
+struct Package {
+    name: &'static str,
+    probe: &'static [&'static str],
+}
+
+/// What building and testing plugins in Python, JavaScript and C needs.
+const LANGUAGE_PACKAGES: [Package; 8] = [
+    Package { name: "clang", probe: &["clang", "--version"] },
+    Package { name: "lld", probe: &["wasm-ld", "--version"] },
+    Package { name: "wasi-libc", probe: &["test", "-e", "/usr/lib/wasm32-wasi/libc.a"] },
+    Package { name: "make", probe: &["make", "--version"] },
+    // Tests in C decode pictures with it.
+    Package { name: "libstb-dev", probe: &["test", "-e", "/usr/include/stb/stb_image.h"] },
+    Package { name: "nodejs", probe: &["node", "--version"] },
+    Package { name: "npm", probe: &["npm", "--version"] },
+    Package { name: "python3-venv", probe: &["python3", "-c", "import ensurepip, venv"] },
+];
+
 /// A plugin of this repository.
 struct Plugin {
     folder: &'static str,
@@ -38,6 +60,16 @@ const TEST_PLUGINS: [Plugin; 4] = [
     Plugin { folder: "plugins/bench/vocabulary", component: "vocabulary" },
 ];
 
+/// The samples in other languages, which only tests use.
+const LANGUAGE_PLUGINS: [Plugin; 6] = [
+    Plugin { folder: "plugins/python/digits", component: "digits-python" },
+    Plugin { folder: "plugins/python/ranker", component: "ranker-python" },
+    Plugin { folder: "plugins/js/digits", component: "digits-js" },
+    Plugin { folder: "plugins/js/ranker", component: "ranker-js" },
+    Plugin { folder: "plugins/c/digits", component: "digits-c" },
+    Plugin { folder: "plugins/c/ranker", component: "ranker-c" },
+];
+
 /// The paths of what was built, in the profile that demo and tests share.
 pub(crate) struct Built {
     pub(crate) gristmill: PathBuf,
@@ -49,11 +81,13 @@ pub(crate) struct Built {
 /// of compiled dependencies.
 pub(crate) fn build_all() -> Result<Built> {
     install_wasm_toolchain()?;
+    install_languages()?;
     let onnxruntime = install_onnxruntime()?;
     step("building (the first time takes about 20 minutes on 2 cores)");
     run(cargo().args(["build", "--workspace", "--all-targets"]))?;
     let gristmill = target().join("debug/gristmill");
-    let components = build_components(&gristmill)?;
+    build_components(&gristmill)?;
+    let components = build_plugins(&gristmill, &LANGUAGE_PLUGINS)?;
     Ok(Built { gristmill, components, onnxruntime })
 }
 
@@ -75,7 +109,8 @@ pub(crate) fn build_server() -> Result<PathBuf> {
     Ok(target().join("debug/gristmill"))
 }
 
-/// Build every plugin of the repository with `gristmill plugin build`; returns their folder.
+/// Build the plugins of demo, tests and benches in Rust with `gristmill plugin build`; returns their
+/// folder.
 pub(crate) fn build_components(gristmill: &Path) -> Result<PathBuf> {
     build_plugins(gristmill, &DEMO_PLUGINS)?;
     build_plugins(gristmill, &TEST_PLUGINS)
@@ -90,7 +125,8 @@ fn build_plugins(gristmill: &Path, plugins: &[Plugin]) -> Result<PathBuf> {
         let mut build = program(gristmill);
         build.args(["plugin", "build", folder, "--out"]).arg(out);
         // Not the folder of the server's builds: Debian's compiler may build the plugins.
-        run(build.env("CARGO_TARGET_DIR", target().join("plugins")))?;
+        build.env("CARGO_TARGET_DIR", target().join("plugins"));
+        run(build.env("GRISTMILL_BUILD_DIR", target().join(PLUGIN_TOOLS)))?;
     }
     Ok(components)
 }
@@ -116,6 +152,19 @@ fn debian_toolchain_is_there() -> bool {
         ["/usr/bin/rustc", "/usr/bin/cargo", "/usr/lib/rustlib/src/rust/library/std/Cargo.toml"];
     files.iter().all(|file| Path::new(file).exists())
         && succeeds(program("wasm-ld-22").arg("--version"))
+}
+
+/// Install what plugins in Python, JavaScript and C need, from Debian's packages.
+fn install_languages() -> Result<()> {
+    let is_missing = |package: &&Package| {
+        let (command, arguments) = package.probe.split_first().unwrap_or((&"false", &[]));
+        !succeeds(program(command).args(arguments))
+    };
+    let missing: Vec<_> = LANGUAGE_PACKAGES.iter().filter(is_missing).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    install_packages(&missing.iter().map(|package| package.name).collect::<Vec<_>>())
 }
 
 /// Install Debian packages.

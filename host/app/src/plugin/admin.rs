@@ -3,7 +3,8 @@
 
 use std::io::{self, ErrorKind};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
+use clap::{Arg, ArgMatches};
 use gristmill_client::http::StatusCode;
 use gristmill_client::{Address, AdminClient, AdminError, Client, ClientError, block_on};
 use gristmill_core::Name;
@@ -12,9 +13,34 @@ use serde_json::Value;
 /// The admin plane of one server.
 pub(crate) struct Admin(AdminClient);
 
+/// The flags `--admin` and `--token`.
+pub(crate) fn arguments() -> [Arg; 2] {
+    let admin = Arg::new("admin")
+        .long("admin")
+        .value_name("URL")
+        .env("GRISTMILL_ADMIN_URL")
+        .default_value("http://127.0.0.1:8081")
+        .help("The admin plane; http:// may be left out, https is not supported");
+    let token = Arg::new("token")
+        .long("token")
+        .value_name("TOKEN")
+        .env("GRISTMILL_ADMIN_TOKEN")
+        .hide_env_values(true)
+        .required(true)
+        .help("The admin token");
+    [admin, token]
+}
+
 impl Admin {
+    /// From the flags of [`arguments`].
+    pub(crate) fn of(matches: &ArgMatches) -> Result<Self> {
+        let given = |name: &str| matches.get_one::<String>(name);
+        let admin = given("admin").context("--admin is missing")?;
+        Self::new(admin, given("token").context("--token is missing")?)
+    }
+
     /// From the values of `--admin`, with or without a scheme, and `--token`.
-    pub(crate) fn new(admin: &str, token: &str) -> Result<Self> {
+    fn new(admin: &str, token: &str) -> Result<Self> {
         let address: Address = admin.parse().map_err(|error| {
             anyhow!(
                 "--admin is {admin:?}: {error}; give the admin plane's host and port, such as \
@@ -30,10 +56,20 @@ impl Admin {
         Ok(Self(AdminClient::new(client)))
     }
 
+    /// `GET` a document.
+    pub(crate) fn get(&self, path: &str) -> Result<Value> {
+        self.answered(block_on(self.0.get(path)))
+    }
+
     /// `PUT` a file. Returns the answer's document.
     pub(crate) fn put(&self, path: &str, body: Vec<u8>) -> Result<Value> {
+        self.answered(block_on(self.0.put(path, body)))
+    }
+
+    /// The document, or an error that says what to do.
+    fn answered(&self, answer: Result<Value, AdminError>) -> Result<Value> {
         let address = self.address();
-        match block_on(self.0.put(path, body)) {
+        match answer {
             Ok(answer) => Ok(answer),
             Err(AdminError::NoAnswer(error)) => Err(self.explain(error)),
             Err(AdminError::Foreign { status, .. }) => bail!(

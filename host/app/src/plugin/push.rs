@@ -8,6 +8,9 @@ use clap::{Arg, ArgMatches, Command};
 use super::admin::{self, Admin};
 use super::build::build;
 
+/// The size of a component from which the server takes long to compile it.
+const LARGE_BYTES: usize = 4 << 20;
+
 pub(crate) fn command() -> Command {
     let text = |name: &'static str, help: &'static str| {
         Arg::new(name).long(name).value_name("NAME").help(help)
@@ -33,30 +36,13 @@ pub(crate) fn command() -> Command {
         )
         .arg(text("tenant", "The plugin's tenant").required(true))
         .arg(text("name", "The plugin's name [default: the name of the file]"))
-        .arg(
-            Arg::new("admin")
-                .long("admin")
-                .value_name("URL")
-                .env("GRISTMILL_ADMIN_URL")
-                .default_value("http://127.0.0.1:8081")
-                .help("The admin plane; http:// may be left out, https is not supported"),
-        )
-        .arg(
-            Arg::new("token")
-                .long("token")
-                .value_name("TOKEN")
-                .env("GRISTMILL_ADMIN_TOKEN")
-                .hide_env_values(true)
-                .required(true)
-                .help("The admin token"),
-        )
+        .args(admin::arguments())
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let given = |name: &str| matches.get_one::<String>(name).map(String::as_str);
     // All flags are checked before the build, which may take a minute.
-    let admin = given("admin").context("--admin is missing")?;
-    let admin = Admin::new(admin, given("token").context("--token is missing")?)?;
+    let admin = Admin::of(matches)?;
     let tenant = admin::name("--tenant", given("tenant").context("--tenant is missing")?)?;
     let name = given("name").map(|name| admin::name("--name", name)).transpose()?;
     let plugin = Path::new(given("plugin").unwrap_or("."));
@@ -66,6 +52,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         None => admin::name("the name of the file (--name gives another)", &name_of(&file))?,
     };
     let body = std::fs::read(&file).with_context(|| file.display().to_string())?;
+    if body.len() > LARGE_BYTES {
+        let size = body.len() >> 20;
+        eprintln!("uploading {size} MiB, which the server compiles: this may take a minute");
+    }
     let answer = admin
         .put(&format!("tenants/{tenant}/plugins/{name}"), body)
         .with_context(|| format!("cannot push {} as {tenant}/{name}", file.display()))?;
@@ -73,7 +63,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     Ok(())
 }
 
-/// The plugin's name from the name of its file: `digits` from `digits.component.wasm`.
+/// The plugin's name from the name of its file: `digits` from `digits.wasm`.
 fn name_of(file: &Path) -> String {
     let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     name.split('.').next().unwrap_or_default().replace('_', "-")

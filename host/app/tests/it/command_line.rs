@@ -7,7 +7,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::deploy::processor;
 use crate::support::files;
@@ -144,6 +144,79 @@ fn a_wrong_token_and_a_tenant_that_is_not_there() {
     let said = push_refused(&["--tenant", "acme", "--admin", admin]);
     assert_line_names(&said, &["404 Not Found: no tenant \"acme\""]);
     assert!(!said.contains("data plane"), "{said}");
+}
+
+#[test]
+fn a_new_plugin_has_the_files_of_its_language() {
+    let directory = tempfile::tempdir().unwrap();
+    let builds = directory.path().join("builds");
+    let new = |name: &str, language: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gristmill"));
+        command.args(["plugin", "new", name, "--language", language]);
+        command.current_dir(directory.path()).env("GRISTMILL_BUILD_DIR", &builds);
+        command.output().unwrap()
+    };
+    for (language, file) in
+        [("rust", "src/lib.rs"), ("python", "app.py"), ("js", "plugin.js"), ("c", "plugin.c")]
+    {
+        let name = format!("my-{language}");
+        let made = new(&name, language);
+        let said = String::from_utf8(made.stdout).unwrap();
+        assert!(made.status.success() && said.contains(&format!("cd {name}")), "{said}");
+        let folder = directory.path().join(&name);
+        assert!(folder.join(file).is_file(), "{language}");
+        for entry in fs::read_dir(&folder).unwrap().map(Result::unwrap) {
+            if entry.path().is_file() {
+                let text = fs::read_to_string(entry.path()).unwrap();
+                assert!(!text.contains("{{"), "{}: {text}", entry.path().display());
+            }
+        }
+        let again = String::from_utf8(new(&name, language).stderr).unwrap();
+        assert_line_names(&again, &[&name, "is not empty", "--folder"]);
+    }
+    // The SDKs are unpacked once, for all languages.
+    let unpacked = fs::read_dir(&builds).unwrap().map(Result::unwrap);
+    assert_eq!(unpacked.filter(|entry| entry.path().is_dir()).count(), 1);
+}
+
+#[test]
+fn a_component_is_checked() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = files::plugin_path("digits").canonicalize().unwrap();
+    let path = path.to_str().unwrap();
+    let checked = gristmill(directory.path(), &["plugin", "check", path, "--output", "json"]);
+    let document: Value = serde_json::from_slice(&checked.stdout).unwrap();
+    assert_eq!(document["world"], "processor");
+    assert_eq!(document["contract"], "0.2");
+    assert_eq!(document["exports"], json!(["preprocess", "postprocess"]));
+    assert_eq!(document["init"], false);
+    assert_eq!(document["grants"], json!([]));
+    assert!(document["initial_memory_bytes"].as_u64().unwrap() > 0, "{document}");
+    assert!(document["compile_ms"].is_u64() && document["size_bytes"].is_u64(), "{document}");
+    fs::write(directory.path().join("not.wasm"), "text").unwrap();
+    let said = command_refused(directory.path(), &["plugin", "check", "not.wasm"]);
+    assert_line_names(&said, &["not.wasm is not a plugin", "not a WebAssembly component"]);
+}
+
+#[test]
+fn a_tenants_plugins_are_listed() {
+    let server = Server::start();
+    server.ranker("acme");
+    let directory = tempfile::tempdir().unwrap();
+    let list = |tenant: &str, output: &str| {
+        let flags = ["--admin", server.admin.address(), "--token", ADMIN_TOKEN];
+        let list = ["plugin", "list", "--tenant", tenant, "--output", output];
+        gristmill(directory.path(), &[&list[..], &flags].concat())
+    };
+    let listed: Value = serde_json::from_slice(&list("acme", "json").stdout).unwrap();
+    let names: Vec<_> = listed.as_array().unwrap().iter().map(|plugin| &plugin["name"]).collect();
+    assert_eq!(names, ["ranker-post", "ranker-pre"]);
+    assert_eq!(listed[0]["roles"], json!(["post"]));
+    assert_eq!(listed[1]["state"], "ready");
+    let table = String::from_utf8(list("acme", "text").stdout).unwrap();
+    assert!(table.lines().count() == 3 && table.contains("ranker-pre   sha256:"), "{table}");
+    let refused = String::from_utf8(list("globex", "text").stderr).unwrap();
+    assert_line_names(&refused, &["there is no tenant \"globex\""]);
 }
 
 #[test]

@@ -31,6 +31,7 @@ mod deletions;
 mod durability;
 mod init;
 mod instance_reuse;
+mod languages;
 mod leaks;
 mod limits;
 mod logging;

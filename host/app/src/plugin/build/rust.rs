@@ -1,0 +1,127 @@
+//! Plugins in Rust: cargo, with a compiler that can build for WebAssembly.
+
+mod toolchain;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use self::toolchain::{TARGET, Toolchain};
+use super::module::Module;
+use crate::plugin::build_folder::BuildFolder;
+use crate::plugin::language::Language;
+use crate::plugin::sdk::Sdks;
+use crate::plugin::tool::{output, run};
+
+const REMEDY: &str = "install Rust with rustup (https://rustup.rs)";
+
+/// The folder in which all plugins that have none are built, so that they share the compiled
+/// dependencies.
+const SHARED: &str = "cargo";
+
+/// Build the plugin in `folder`.
+pub(super) fn compile(folder: &Path) -> Result<Module> {
+    let Package { name, library, target_directory } = Package::of(folder)?;
+    let toolchain = Toolchain::find()?;
+    let (target, _lock) = match target_directory {
+        Some(directory) => (directory, None),
+        None => {
+            // Another plugin may have the same name, and so the same file.
+            let builds = BuildFolder::open()?;
+            (builds.path().join(SHARED), Some(builds.lock(SHARED)?))
+        }
+    };
+    let mut cargo = toolchain.cargo_build();
+    cargo.current_dir(folder).args(["--package", &name]).env("CARGO_TARGET_DIR", &target);
+    run(&mut cargo, REMEDY)?;
+    let module = target.join(TARGET).join("release");
+    let module = module.join(format!("{}.wasm", library.replace('-', "_")));
+    let file = std::fs::read(&module).with_context(|| module.display().to_string())?;
+    Ok(Module { name, file })
+}
+
+/// Cargo's metadata of the plugin.
+struct Package {
+    name: String,
+    library: String,
+    /// Where cargo builds; none if it is the `target` of the plugin's own folder.
+    target_directory: Option<PathBuf>,
+}
+
+impl Package {
+    fn of(folder: &Path) -> Result<Self> {
+        let manifest = folder.join("Cargo.toml");
+        let manifest = manifest.canonicalize()?;
+        let mut cargo = Command::new("cargo");
+        cargo.args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path"]);
+        let metadata: Value = serde_json::from_str(&output(cargo.arg(&manifest), REMEDY)?)?;
+        let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
+        let own = packages
+            .iter()
+            .find(|package| package["manifest_path"] == manifest.to_string_lossy().as_ref());
+        let Some(own) = own else { bail!(not_a_plugin(folder, packages)) };
+        let name = own["name"].as_str().context("the package has no name")?.to_owned();
+        let targets = own["targets"].as_array().context("the package has no targets")?;
+        let Some(library) = targets
+            .iter()
+            .find(|target| is_cdylib(target))
+            .and_then(|target| target["name"].as_str())
+        else {
+            bail!(
+                "package {name:?} has no cdylib: add [lib] crate-type = [\"cdylib\"] to {}",
+                manifest.display()
+            );
+        };
+        let target_directory = metadata["target_directory"]
+            .as_str()
+            .context("cargo metadata has no target directory")?;
+        check_sdk(own, &manifest)?;
+        let is_own = manifest.with_file_name("target") == Path::new(target_directory);
+        let target_directory = (!is_own).then(|| target_directory.into());
+        Ok(Self { name, library: library.to_owned(), target_directory })
+    }
+}
+
+/// Fail if the plugin names an SDK that is not there: build folders may be deleted.
+fn check_sdk(package: &Value, manifest: &Path) -> Result<()> {
+    let dependencies = package["dependencies"].as_array().into_iter().flatten();
+    let mut sdks = dependencies.filter(|dependency| dependency["name"] == "gristmill-plugin");
+    let path = sdks.find_map(|dependency| dependency["path"].as_str());
+    let Some(path) = path.filter(|path| !Path::new(path).join("Cargo.toml").exists()) else {
+        return Ok(());
+    };
+    let own = Sdks::unpack(&BuildFolder::open()?)?.of(Language::Rust);
+    bail!(
+        "there is no SDK in {path}: write gristmill-plugin = {{ path = {:?} }} into {}",
+        own.display().to_string(),
+        manifest.display()
+    )
+}
+
+fn is_cdylib(target: &Value) -> bool {
+    let types = target["crate_types"].as_array();
+    types.is_some_and(|types| types.iter().any(|kind| kind == "cdylib"))
+}
+
+/// The error for a workspace without a root package. It names the members that can be built.
+fn not_a_plugin(folder: &Path, packages: &[Value]) -> String {
+    let root = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let is_plugin = |package: &&Value| {
+        package["targets"].as_array().is_some_and(|targets| targets.iter().any(is_cdylib))
+    };
+    let mut plugins: Vec<_> = packages
+        .iter()
+        .filter(is_plugin)
+        .filter_map(|package| Path::new(package["manifest_path"].as_str()?).parent())
+        .map(|member| folder.join(member.strip_prefix(&root).unwrap_or(member)))
+        .map(|member| format!("\n  gristmill plugin build {}", member.display()))
+        .collect();
+    plugins.sort();
+    let workspace = format!("{} is a workspace, not a plugin", folder.display());
+    if plugins.is_empty() {
+        return format!("{workspace}, and none of its packages has a cdylib");
+    }
+    format!("{workspace}; build one of its plugins:{}", plugins.concat())
+}

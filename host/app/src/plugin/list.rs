@@ -1,0 +1,111 @@
+//! `gristmill plugin list`: a tenant's plugins, as the server has them.
+
+use anyhow::{Context, Result};
+use clap::{Arg, ArgMatches, Command};
+use serde_json::{Value, json};
+
+use super::admin::{self, Admin};
+use super::output::{self, Output};
+
+pub(crate) fn command() -> Command {
+    Command::new("list")
+        .about("List a tenant's plugins: name, digest, roles and state")
+        .after_help(
+            "Example:\n  \
+             gristmill plugin list --tenant acme\n\n\
+             A plugin with the role `pre` can preprocess, one with `post` can postprocess. Give the \
+             token in GRISTMILL_ADMIN_TOKEN rather than with --token.",
+        )
+        .arg(
+            Arg::new("tenant")
+                .long("tenant")
+                .value_name("NAME")
+                .required(true)
+                .help("The tenant whose plugins are listed"),
+        )
+        .args(admin::arguments())
+        .arg(output::argument())
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
+    let admin = Admin::of(matches)?;
+    let tenant = matches.get_one::<String>("tenant").context("--tenant is missing")?;
+    let tenant = admin::name("--tenant", tenant)?;
+    let status = admin.get("status").context("cannot list plugins")?;
+    let found = status["tenants"].get(tenant.as_str());
+    let found = found.with_context(|| format!("there is no tenant \"{tenant}\""))?;
+    let plugins: Vec<Value> = found["plugins"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, plugin)| {
+            json!({
+                "name": name,
+                "digest": plugin["digest"],
+                "roles": roles(plugin["world"].as_str()),
+                "state": plugin["state"],
+                "reason": plugin["reason"],
+            })
+        })
+        .collect();
+    match Output::of(matches) {
+        Output::Json => println!("{}", Value::from(plugins)),
+        Output::Text if plugins.is_empty() => eprintln!("{tenant} has no plugins"),
+        Output::Text => print!("{}", table(&plugins)),
+    }
+    Ok(())
+}
+
+/// The roles of a plugin of this world. A plugin that could not be loaded has no world.
+fn roles(world: Option<&str>) -> &'static [&'static str] {
+    match world {
+        Some("processor") => &["pre", "post"],
+        Some("preprocessor") => &["pre"],
+        Some("postprocessor") => &["post"],
+        _ => &[],
+    }
+}
+
+/// One line for each plugin. The digest is cut.
+fn table(plugins: &[Value]) -> String {
+    const DIGEST: usize = "sha256:".len() + 12;
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let row = |plugin: &Value| {
+        let digest = text(&plugin["digest"]).chars().take(DIGEST).collect();
+        let roles = plugin["roles"].as_array().into_iter().flatten();
+        let roles = roles.map(text).collect::<Vec<_>>().join(", ");
+        let state = match plugin["reason"].as_str() {
+            Some(reason) => format!("{}: {reason}", text(&plugin["state"])),
+            None => text(&plugin["state"]),
+        };
+        [text(&plugin["name"]), digest, roles, state]
+    };
+    let head = ["NAME", "DIGEST", "ROLES", "STATE"].map(str::to_owned);
+    let rows: Vec<_> = std::iter::once(head).chain(plugins.iter().map(row)).collect();
+    let width = rows.iter().map(|[name, ..]| name.len()).max().unwrap_or_default();
+    let lines = rows.iter().map(|[name, digest, roles, state]| {
+        format!("{name:<width$}  {digest:<DIGEST$}  {roles:<9}  {state}\n")
+    });
+    lines.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_has_a_line_for_each_plugin() {
+        let digest = format!("sha256:{}", "0123456789".repeat(6));
+        let plugins = [
+            json!({ "name": "a", "digest": digest, "roles": ["pre"], "state": "ready" }),
+            json!({ "name": "long-name", "digest": digest, "roles": [], "state": "failed",
+                    "reason": "too large" }),
+        ];
+        let expected = "\
+NAME       DIGEST               ROLES      STATE
+a          sha256:012345678901  pre        ready
+long-name  sha256:012345678901             failed: too large
+";
+        assert_eq!(table(&plugins), expected);
+    }
+}

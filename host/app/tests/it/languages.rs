@@ -1,0 +1,113 @@
+//! The sample plugins in each language answer as those in Rust do, in a fresh instance for each
+//! call and in one that stays.
+
+use serde_json::{Value, json};
+
+use crate::support::deploy::processor;
+use crate::support::files;
+use crate::support::server::Server;
+use crate::support::setup::Setup;
+
+/// The difference that two numbers may have: languages add and round in another order.
+const TOLERANCE: f64 = 1e-4;
+
+/// A server with the samples of this language, as the tenant that has its name, and those of Rust.
+#[track_caller]
+fn deployed(language: &str) -> Server {
+    // Engines of Python and JavaScript take long to compile in the profile of the tests.
+    let server = Setup::new().flag("--compile-timeout-s", "600").start();
+    server.digits("rust");
+    server.open_tenant(language);
+    server.model("ranker");
+    server.plugin(language, "digits", &format!("digits-{language}"));
+    server.plugin(language, "ranker", &format!("ranker-{language}"));
+    server
+}
+
+/// Fails unless both pipelines of the language answer as they should.
+#[track_caller]
+fn assert_serves(language: &str) {
+    let server = deployed(language);
+    for reuse in ["none", "tenant"] {
+        let mut digits = processor("digits", json!({}));
+        digits["instance_reuse"] = json!(reuse);
+        server.pipeline(language, "digits", &digits);
+        let ranker = json!({ "pre": "ranker", "model": "ranker", "post": "ranker",
+                             "instance_reuse": reuse });
+        server.pipeline(language, "ranker", &ranker);
+        for digit in 0..10 {
+            let photo = files::digit(digit);
+            let ask =
+                |tenant: &str| server.data.post(&format!("/v1/{tenant}/infer/digits"), &photo).ok();
+            let (expected, found) = (ask("rust"), ask(language));
+            assert!(is_close(&expected, &found), "{reuse}, {digit}: {expected}, {found}");
+        }
+        server.assert_reads_digits(language);
+        server.assert_ranks(language);
+    }
+}
+
+/// Whether two documents are equal, but for small differences of numbers.
+fn is_close(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => {
+            let number = |number: &serde_json::Number| number.as_f64().unwrap();
+            (number(one) - number(other)).abs() <= TOLERANCE
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len()
+                && one.iter().zip(other).all(|(one, other)| is_close(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            let has = |(key, one): (&String, &Value)| {
+                other.get(key).is_some_and(|other| is_close(one, other))
+            };
+            one.len() == other.len() && one.iter().all(has)
+        }
+        _ => one == other,
+    }
+}
+
+#[test]
+fn documents_are_compared_with_a_tolerance() {
+    let document = json!({ "a": [1, 0.5], "b": "c" });
+    assert!(is_close(&document, &json!({ "b": "c", "a": [1, 0.500_001] })));
+    for other in [
+        json!({ "a": [1, 0.51], "b": "c" }),
+        json!({ "a": [1], "b": "c" }),
+        json!({ "a": [1, 0.5], "b": "d" }),
+        json!({ "a": [1, 0.5] }),
+    ] {
+        assert!(!is_close(&document, &other), "{other}");
+    }
+}
+
+#[test]
+fn python_serves() {
+    assert_serves("python");
+}
+
+#[test]
+fn javascript_serves() {
+    assert_serves("js");
+}
+
+#[test]
+fn c_serves() {
+    assert_serves("c");
+}
+
+#[test]
+fn rust_serves_in_instances_that_stay() {
+    let server = Server::start();
+    server.digits("acme");
+    server.ranker("acme");
+    let mut digits = processor("digits", json!({}));
+    digits["instance_reuse"] = json!("tenant");
+    server.pipeline("acme", "digits", &digits);
+    let ranker = json!({ "pre": "ranker-pre", "model": "ranker", "post": "ranker-post",
+                         "instance_reuse": "tenant" });
+    server.pipeline("acme", "ranker", &ranker);
+    server.assert_reads_digits("acme");
+    server.assert_ranks("acme");
+}
