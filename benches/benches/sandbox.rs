@@ -46,7 +46,7 @@ fn calls(criterion: &mut Criterion) {
     };
     let limits = PluginLimits::default();
     let account = Account::new(16, 2, ByteBudget::new(1 << 30));
-    let grant = Grant { limits: &limits, account: &account, plugin: None };
+    let grant = Grant { limits: &limits, account: &account, plugin: None, usage: None };
     let name = |text: &str| match text.parse::<Name>() {
         Ok(name) => name,
         Err(error) => panic!("{error}"),
