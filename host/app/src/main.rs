@@ -44,6 +44,7 @@ fn run_plugin(matches: &ArgMatches) -> anyhow::Result<()> {
     match matches.subcommand() {
         Some(("build", matches)) => plugin::build::run(matches),
         Some(("push", matches)) => plugin::push::run(matches),
+        Some(("test", matches)) => plugin::test::run(matches),
         _ => unreachable_subcommand(),
     }
 }
@@ -73,11 +74,12 @@ fn command() -> Command {
         .subcommand(child::command())
         .subcommand(
             Command::new("plugin")
-                .about("Build and push plugins")
+                .about("Build, test and push plugins")
                 .subcommand_required(true)
                 .arg_required_else_help(true)
                 .subcommand(plugin::build::command())
-                .subcommand(plugin::push::command()),
+                .subcommand(plugin::push::command())
+                .subcommand(plugin::test::command()),
         )
         .subcommand(reference::command())
         .subcommand(token::command())

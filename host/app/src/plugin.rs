@@ -3,4 +3,5 @@
 mod admin;
 pub(crate) mod build;
 pub(crate) mod push;
+pub(crate) mod test;
 mod toolchain;
