@@ -47,6 +47,7 @@ fn run_plugin(matches: &ArgMatches) -> anyhow::Result<()> {
         Some(("check", matches)) => plugin::check::run(matches),
         Some(("push", matches)) => plugin::push::run(matches),
         Some(("list", matches)) => plugin::list::run(matches),
+        Some(("test", matches)) => plugin::test::run(matches),
         _ => unreachable_subcommand(),
     }
 }
@@ -76,12 +77,13 @@ fn command() -> Command {
         .subcommand(child::command())
         .subcommand(
             Command::new("plugin")
-                .about("Make, build, check, push and list plugins")
+                .about("Make, build, check, test, push and list plugins")
                 .subcommand_required(true)
                 .arg_required_else_help(true)
                 .subcommand(plugin::new::command())
                 .subcommand(plugin::build::command())
                 .subcommand(plugin::check::command())
+                .subcommand(plugin::test::command())
                 .subcommand(plugin::push::command())
                 .subcommand(plugin::list::command()),
         )

@@ -11,4 +11,5 @@ mod output;
 pub(crate) mod push;
 mod report;
 mod sdk;
+pub(crate) mod test;
 mod tool;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gristmill_core::{BufferPool, Model, ModelInfo};
+use gristmill_core::{BufferPool, Dtype, Model, ModelInfo, TensorInfo};
 
 use crate::health::ProviderHealth;
 
@@ -21,6 +21,18 @@ pub struct LoadedModel {
     /// The pool in which batches should be copied together. For a GPU it has memory that the GPU
     /// reads directly; else it is the pool of the backends.
     pub staging: BufferPool,
+}
+
+impl LoadedModel {
+    /// Whether a submitting task may run a batch itself. It may only if the number of rows
+    /// determines the batch's time: all dimensions except the first are fixed, and no input has
+    /// texts, which can have any length.
+    pub fn may_lead(&self) -> bool {
+        let is_fixed = |input: &TensorInfo| {
+            input.dtype != Dtype::String && input.dims.iter().skip(1).all(Option::is_some)
+        };
+        self.is_steady && self.info.inputs.iter().all(is_fixed)
+    }
 }
 
 /// A model on one provider.

@@ -28,6 +28,27 @@ pub struct Stages {
     pub post: Option<Duration>,
 }
 
+/// The use that one call of a plugin made of its limits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallUsage {
+    /// CPU time, in the guest and in native work done for it.
+    pub cpu: Duration,
+    /// The linear memory of its instance, in bytes.
+    pub memory_bytes: usize,
+    /// The most bytes of tensors and pictures that it held.
+    pub host_memory_bytes: usize,
+}
+
+/// The use that a request's plugin calls made of their limits. A call that was not made, or that
+/// was still under way at the deadline, has no figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Calls {
+    /// The call of `preprocess`.
+    pub pre: Option<CallUsage>,
+    /// The call of `postprocess`.
+    pub post: Option<CallUsage>,
+}
+
 /// How a request ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Outcome {
@@ -47,6 +68,8 @@ pub struct Record {
     pub arrived: Instant,
     /// How long its stages took.
     pub stages: Stages,
+    /// What its plugin calls used.
+    pub calls: Calls,
     /// Rows that the model ran.
     pub rows: usize,
     /// Bytes of the request's body.
@@ -79,6 +102,7 @@ impl Receipt {
         let record = Record {
             arrived,
             stages: Stages::default(),
+            calls: Calls::default(),
             rows: 0,
             request_bytes: 0,
             response_bytes: 0,

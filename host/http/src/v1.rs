@@ -17,6 +17,8 @@ use gristmill_transport::{Allowed, Checked, Problem};
 use serde_json::{Value, json};
 use tracing::Instrument;
 
+pub use self::request::request_for_plugin;
+pub use self::response::answer_from_plugin;
 use crate::answers::{self, key_of};
 use crate::call::Call;
 use crate::inference::{Encoded, Inference};
@@ -90,7 +92,7 @@ async fn infer(
     receipt.note().request_bytes = body.len();
     let encoded = Encoded { body, limit: bytes, tenant: Some(&route.tenant), budget: Some(budget) };
     let body = inference.decoded(&head.headers, encoded).await?;
-    let request = request::for_plugin(head, body).await?;
+    let request = request_for_plugin(head, body).await?;
     let queueing = Queueing::default();
     let work = Work {
         route: route.clone(),
@@ -102,7 +104,7 @@ async fn infer(
     };
     let PipelineAnswer { outcome, receipt: returned } = work.run().await;
     *receipt = returned;
-    let answer = response::from_plugin(outcome?, route.limits.plugin.response_bytes, budget);
+    let answer = answer_from_plugin(outcome?, route.limits.plugin.response_bytes, budget);
     answer.inspect_err(|problem| {
         let plugin = route.post_name.as_str();
         tracing::warn!(plugin, error = problem.detail, "request failed");

@@ -82,6 +82,7 @@ impl<S> CallState<S> {
         S: PerCall,
     {
         self.limiter.renew(meter.clone());
+        meter.note_host_memory(self.host_bytes_used);
         self.meter = meter;
         self.states.renew(grant);
     }
@@ -102,6 +103,7 @@ impl<S> CallState<S> {
         }
         self.limiter.held().try_add(bytes)?;
         self.host_bytes_used = used;
+        self.meter.note_host_memory(used);
         Ok(())
     }
 
@@ -161,7 +163,7 @@ mod tests {
     fn what_a_call_holds_counts_against_its_limit_and_its_owner() {
         let limits = PluginLimits { host_memory_bytes: 100, ..PluginLimits::default() };
         let account = Account::new(1, 1, ByteBudget::new(150));
-        let grant = Grant { limits: &limits, account: &account, plugin: None };
+        let grant = Grant { limits: &limits, account: &account, plugin: None, usage: None };
         let call = || {
             let meter = Arc::new(Meter::new(limits.cpu));
             CallState::new(grant, meter, BufferPool::new(0), ())

@@ -39,7 +39,8 @@ pub enum Compiler {
         /// The limits of one compilation.
         limits: ChildLimits,
     },
-    /// In this process, without limits. Only for benchmarks and tests, with trusted files.
+    /// In this process, without limits. Only for trusted files: in benchmarks, in tests, and where
+    /// an author runs their own plugin.
     InProcess,
 }
 

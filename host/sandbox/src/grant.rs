@@ -1,6 +1,8 @@
 //! The grant of one call. Each capability makes its per-call state from it.
 
-use gristmill_core::{Name, PluginLimits};
+use std::sync::OnceLock;
+
+use gristmill_core::{CallUsage, Name, PluginLimits};
 
 use crate::account::Account;
 
@@ -27,4 +29,6 @@ pub struct Grant<'a> {
     pub account: &'a Account,
     /// The name of the plugin in log lines.
     pub plugin: Option<&'a Name>,
+    /// Gets the call's figures when the call ends, even if it fails.
+    pub usage: Option<&'a OnceLock<CallUsage>>,
 }

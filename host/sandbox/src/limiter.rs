@@ -63,6 +63,7 @@ impl Limiter {
         if self.memory_bytes >= LARGE_MEMORY_BYTES {
             meter.set_large();
         }
+        meter.note_memory(self.memory_bytes);
         self.meter = meter;
         self.refused = None;
     }
@@ -90,6 +91,7 @@ impl Limiter {
         }
         self.held.try_add(bytes)?;
         self.memory_bytes = total;
+        self.meter.note_memory(total);
         Ok(())
     }
 }

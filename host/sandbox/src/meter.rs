@@ -1,4 +1,4 @@
-//! The CPU time of one call, and whether the call may go on.
+//! The CPU time of one call, whether the call may go on, and the memory that it has used.
 //!
 //! It counts the CPU time of the thread that runs the call. So guest code, host functions and the
 //! lifting of results all count, but not the time for which the call waits on a busy machine.
@@ -13,10 +13,11 @@
 
 use std::cell::Cell;
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
+use gristmill_core::CallUsage;
 use gristmill_imaging::Stopped;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -65,6 +66,10 @@ pub(crate) struct Meter {
     is_large: AtomicBool,
     /// The call's client has left.
     abandoned: AtomicBool,
+    /// The linear memory of the call's instance, in bytes.
+    memory_bytes: AtomicUsize,
+    /// The most bytes that the host has held for the call.
+    host_memory_bytes: AtomicUsize,
 }
 
 impl Meter {
@@ -79,6 +84,8 @@ impl Meter {
             before_move: AtomicU64::new(u64::MAX),
             is_large: AtomicBool::new(false),
             abandoned: AtomicBool::new(false),
+            memory_bytes: AtomicUsize::new(0),
+            host_memory_bytes: AtomicUsize::new(0),
         }
     }
 
@@ -207,6 +214,27 @@ impl Meter {
 
     pub(crate) fn is_large(&self) -> bool {
         self.is_large.load(Ordering::Relaxed)
+    }
+
+    /// The call's instance has so much linear memory.
+    pub(crate) fn note_memory(&self, bytes: usize) {
+        self.memory_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// The host holds so many bytes for the call.
+    pub(crate) fn note_host_memory(&self, bytes: usize) {
+        if bytes > self.host_memory_bytes.load(Ordering::Relaxed) {
+            self.host_memory_bytes.store(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// The use of the limits by the turns that are over.
+    pub(crate) fn usage(&self) -> CallUsage {
+        CallUsage {
+            cpu: self.spent(),
+            memory_bytes: self.memory_bytes.load(Ordering::Relaxed),
+            host_memory_bytes: self.host_memory_bytes.load(Ordering::Relaxed),
+        }
     }
 }
 

@@ -176,7 +176,7 @@ impl Plugin {
         grant: Grant<'_>,
         keep: Keep,
     ) -> Result<T, CallError> {
-        let Grant { limits, account, .. } = grant;
+        let Grant { limits, account, usage, .. } = grant;
         let places = self.engine.places(account).await?;
         let meter = Arc::new(Meter::new(limits.cpu));
         let guest = match keep.take() {
@@ -187,7 +187,13 @@ impl Plugin {
             None => Guest::new(self.engine.store(grant, meter.clone())),
         };
         let (call, long_places) = (call(guest), account.long_places.clone());
-        self.engine.long_calls().run(NewCall { call, meter, pace, places, long_places, keep }).await
+        let new = NewCall { call, meter: meter.clone(), pace, places, long_places, keep };
+        let outcome = self.engine.long_calls().run(new).await;
+        if let Some(usage) = usage {
+            // A grant is for one call, so nothing is set yet.
+            let _ = usage.set(meter.usage());
+        }
+        outcome
     }
 
     async fn call_in<W: World>(

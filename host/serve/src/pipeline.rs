@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use gristmill_batch::{Submission, SubmitError};
@@ -200,7 +200,9 @@ impl PipelineRun<'_> {
     async fn stages(self, request: Request) -> Result<Response, InferError> {
         let Self { route, context, queueing, receipt } = self;
         let (limits, account) = (&route.limits.plugin, &route.quota.calls);
-        let grant = |plugin| Grant { limits, account, plugin: Some(plugin) };
+        let (pre_usage, post_usage) = (OnceLock::new(), OnceLock::new());
+        let grant =
+            |plugin, usage| Grant { limits, account, plugin: Some(plugin), usage: Some(usage) };
         let failed = |stage| {
             move |error| match error {
                 CallError::Busy(over) => InferError::TenantBusy(over),
@@ -211,10 +213,11 @@ impl PipelineRun<'_> {
         let started = Instant::now();
         let prepared = route
             .plugins
-            .preprocess(context.clone(), request, grant(&route.pre_name))
+            .preprocess(context.clone(), request, grant(&route.pre_name, &pre_usage))
             .instrument(debug_span!("pre"))
             .await;
         receipt.note().stages.pre = Some(started.elapsed());
+        receipt.note().calls.pre = pre_usage.get().copied();
         let (prepared, kept) = prepared.map_err(failed(stage::PRE))?;
         let held = route.quota.bytes.hold(0);
         held.try_add(NamedTensor::bytes_of(&prepared.inputs) + prepared.state.len())?;
@@ -235,10 +238,11 @@ impl PipelineRun<'_> {
 
         let started = Instant::now();
         let results = Results { outputs, state: prepared.state };
-        let grant = grant(&route.post_name);
+        let grant = grant(&route.post_name, &post_usage);
         let post = route.plugins.postprocess(kept, context, results, grant);
         let response = post.instrument(debug_span!("post")).await;
         receipt.note().stages.post = Some(started.elapsed());
+        receipt.note().calls.post = post_usage.get().copied();
         response.map_err(failed(stage::POST))
     }
 }

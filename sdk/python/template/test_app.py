@@ -5,7 +5,7 @@ from app import Plugin
 
 from gristmill_plugin import Dtype, InvalidInput, Outputs, Tensor, json, testing
 
-SAMPLE = Path(__file__).parent / "samples/rows.json"
+SAMPLE = Path(__file__).parent / "requests/rows.json"
 
 
 def preprocess(body: bytes):

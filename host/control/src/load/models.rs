@@ -16,7 +16,7 @@ use bytes::Bytes;
 use gristmill_backend::{Backends, LoadOptions, LoadedModel, ProviderKind};
 use gristmill_batch::{LOST_RUNS_MAX, Lane, LaneParts, Refusal, Upkeep};
 use gristmill_child::JobStatus;
-use gristmill_core::{Digest, Dtype, Name, TensorInfo};
+use gristmill_core::{Digest, Name};
 use gristmill_snapshot::{ProviderHealth, ServedModel};
 use gristmill_store::Store;
 use parking_lot::Mutex;
@@ -120,7 +120,7 @@ impl Models {
         let replace = self.replace(*digest, options, loaded.providers.clone());
         let upkeep = Upkeep { replace: Some(replace), lost_runs };
         let mut lane = config.lane();
-        lane.leads = may_lead(&loaded);
+        lane.leads = loaded.may_lead();
         let LoadedModel { info, instances, providers, staging, .. } = loaded;
         let name = name.as_str();
         let parts = LaneParts { name, info, instances, config: lane, pool: staging };
@@ -208,16 +208,6 @@ fn key_of(name: &Name, model: &Model) -> LoadKey {
     let Model { digest, config, .. } = model;
     let (options, max_batch_size) = (config.load_options(), config.max_batch_size);
     LoadKey { name: name.clone(), digest: *digest, options, max_batch_size }
-}
-
-/// Whether a submitting task may run a batch itself. It may only if the number of rows determines
-/// the batch's time: all dimensions except the first are fixed, and no input has texts, which can
-/// have any length.
-fn may_lead(model: &LoadedModel) -> bool {
-    let is_fixed = |input: &TensorInfo| {
-        input.dtype != Dtype::String && input.dims.iter().skip(1).all(Option::is_some)
-    };
-    model.is_steady && model.info.inputs.iter().all(is_fixed)
 }
 
 /// Warnings for the operator who uploaded the model.

@@ -118,7 +118,8 @@ impl Plugins {
         let plugin = Arc::new(self.sandbox.load(digest, file).await?);
         // On a separate account, so that a busy tenant can deploy, too.
         let quota = self.accounts.new_quota();
-        let grant = Grant { limits: &self.probe_limits, account: &quota.calls, plugin: None };
+        let (limits, account) = (&self.probe_limits, &quota.calls);
+        let grant = Grant { limits, account, plugin: None, usage: None };
         plugin.probe(grant).await.map_err(LoadError::Probe)?;
         Ok(plugin)
     }

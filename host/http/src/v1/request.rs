@@ -14,7 +14,7 @@ use crate::inference::{media_type, query};
 ///
 /// # Errors
 /// The body is said to be a form, but cannot be read as one.
-pub(super) async fn for_plugin(head: &Parts, body: Bytes) -> Result<Request, Problem> {
+pub async fn request_for_plugin(head: &Parts, body: Bytes) -> Result<Request, Problem> {
     let full_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let content_type = full_type.map(media_type);
     let (body, parts) = match full_type {

@@ -48,7 +48,7 @@ const SHOWN_BYTES_MAX: usize = 64;
 /// # Errors
 /// `plugin_invalid_output` if the response is larger than `bytes_max`, or a part of it is not
 /// valid.
-pub(super) fn from_plugin(
+pub fn answer_from_plugin(
     response: PluginResponse,
     bytes_max: usize,
     budget: &Arc<ByteBudget>,

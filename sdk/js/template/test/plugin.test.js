@@ -8,7 +8,7 @@ import * as plugin from '../plugin.js';
 const host = new TestHost();
 
 test('the sample becomes the input', async () => {
-  const body = await readFile(new URL('../samples/request.json', import.meta.url));
+  const body = await readFile(new URL('../requests/values.json', import.meta.url));
   const { inputs } = await host.preprocess(plugin, { body });
   assert.deepEqual(inputs.input.shape, [1, 4]);
 });

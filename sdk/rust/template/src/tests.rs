@@ -9,7 +9,7 @@ fn preprocess(body: &[u8]) -> Result<Prepared, Failure> {
 
 #[test]
 fn rows_become_the_models_input() {
-    let prepared = preprocess(include_bytes!("../samples/rows.json")).unwrap();
+    let prepared = preprocess(include_bytes!("../requests/rows.json")).unwrap();
     let input = prepared.get(INPUT).unwrap();
     assert_eq!(input.dims(), [2, 4]);
     let view = input.view::<f32>().unwrap();

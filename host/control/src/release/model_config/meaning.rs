@@ -14,7 +14,7 @@ use crate::release::model_config::{
 
 impl ModelConfig {
     /// The options of the backends.
-    pub(crate) fn load_options(&self) -> LoadOptions {
+    pub fn load_options(&self) -> LoadOptions {
         LoadOptions {
             providers: self.providers.iter().map(|name| name.kind()).collect(),
             cuda_options: self
@@ -36,8 +36,8 @@ impl ModelConfig {
         }
     }
 
-    /// The settings of the batcher. The configuration must have no [faults](Self::faults).
-    pub(crate) fn lane(&self) -> LaneConfig {
+    /// The settings of the batcher. The configuration must have no faults.
+    pub fn lane(&self) -> LaneConfig {
         let levels = (1..=self.priority_levels).map(|level| {
             self.priority_queue_policies.get(&level).unwrap_or(&self.default_queue_policy).resolve()
         });

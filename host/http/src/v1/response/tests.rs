@@ -7,7 +7,7 @@ fn response(headers: &[(&str, &str)]) -> PluginResponse {
 }
 
 fn refusal(response: PluginResponse) -> String {
-    let outcome = from_plugin(response, 1 << 20, &ByteBudget::new(1 << 20));
+    let outcome = answer_from_plugin(response, 1 << 20, &ByteBudget::new(1 << 20));
     let problem = outcome.map(drop).unwrap_err();
     assert_eq!(problem.code, ErrorCode::PluginInvalidOutput);
     problem.detail
@@ -35,7 +35,8 @@ fn headers_that_proxies_act_upon_do_not_pass() {
         // Headers that do not pass are not checked.
         ("no header", "a\r\nb"),
     ];
-    let Ok(answer) = from_plugin(response(&given), 1 << 20, &ByteBudget::new(1 << 20)) else {
+    let Ok(answer) = answer_from_plugin(response(&given), 1 << 20, &ByteBudget::new(1 << 20))
+    else {
         panic!("refused");
     };
     let passed: Vec<_> =
@@ -79,11 +80,13 @@ fn all_of_a_response_is_bounded_and_held() {
     let value = "v".repeat(8000);
     let large = || response(&[("x-plugin-a", &value)]);
     let budget = ByteBudget::new(1 << 20);
-    let Err(problem) = from_plugin(large(), 8000, &budget).map(drop) else { panic!("taken") };
+    let Err(problem) = answer_from_plugin(large(), 8000, &budget).map(drop) else {
+        panic!("taken")
+    };
     assert!(problem.detail.contains("8021 bytes, headers included"), "{}", problem.detail);
     for body in [Vec::new(), b"x".to_vec()] {
         let bytes = 8020 + body.len();
-        let answer = from_plugin(PluginResponse { body, ..large() }, 1 << 20, &budget);
+        let answer = answer_from_plugin(PluginResponse { body, ..large() }, 1 << 20, &budget);
         assert_eq!(budget.held(), bytes);
         drop(answer);
         assert_eq!(budget.held(), 0);
@@ -93,6 +96,6 @@ fn all_of_a_response_is_bounded_and_held() {
 #[test]
 fn an_answer_without_body_needs_no_type() {
     let none = PluginResponse { content_type: String::new(), body: Vec::new(), ..response(&[]) };
-    let Ok(answer) = from_plugin(none, 0, &ByteBudget::new(0)) else { panic!("refused") };
+    let Ok(answer) = answer_from_plugin(none, 0, &ByteBudget::new(0)) else { panic!("refused") };
     assert!(answer.headers().is_empty());
 }

@@ -1,0 +1,167 @@
+//! The parts of a server that a pipeline needs: the sandbox, the model's lane, the limits.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use bytes::Bytes;
+use gristmill_backend::{Backends, LibrarySearch, LoadedModel};
+use gristmill_batch::{Lane, LaneParts};
+use gristmill_control::ModelConfig;
+use gristmill_core::{BufferPool, ByteBudget, Digest, Name, PipelineLimits};
+use gristmill_sandbox::{Account, Grant, Plugin, PluginPair, Reuse, Sandbox, SandboxConfig};
+use gristmill_snapshot::{Route, TenantQuota};
+use gristmill_store::digest_of;
+
+/// Unused tensor buffers that are kept for the next request, in bytes.
+const RETAINED_BYTES_MAX: usize = 64 << 20;
+
+/// As the defaults of the server's settings `model_run_memory_bytes` and `tenant_bytes_max`.
+const MODEL_RUN_MEMORY_BYTES: usize = 1 << 30;
+const TENANT_BYTES_MAX: usize = 1 << 30;
+
+/// The plugin calls that may run at the same time, for each core, as in a server.
+const CALLS_PER_CORE: usize = 8;
+
+/// The size of a component from which compiling it takes long.
+const LARGE_BYTES: usize = 4 << 20;
+
+/// The variable that names the folder that all builds share.
+const BUILD_DIR: &str = "GRISTMILL_BUILD_DIR";
+
+/// The folder of a server's data, unless another is configured.
+const DATA_DIR: &str = "gristmill-data";
+
+/// A sandbox and a model that is loaded.
+pub(super) struct Host {
+    sandbox: Arc<Sandbox>,
+    model: Arc<Lane>,
+    model_name: Name,
+    /// The provider that runs the model, and warnings about it.
+    pub(super) model_is: String,
+    limits: PipelineLimits,
+}
+
+/// The files and the settings of a pipeline.
+pub(super) struct PipelineFiles {
+    pub(super) pre: PathBuf,
+    /// None if the preprocessor's file does both.
+    pub(super) post: Option<PathBuf>,
+    /// A JSON document.
+    pub(super) settings: String,
+    pub(super) reuse: Reuse,
+}
+
+impl Host {
+    /// Load `model`. Compiled plugins are kept in a folder that belongs to `plugins`.
+    pub(super) fn open(model: &Path, library: Option<PathBuf>, plugins: &[&Path]) -> Result<Self> {
+        let pool = BufferPool::new(RETAINED_BYTES_MAX);
+        let search = LibrarySearch { configured: library, data_directory: Some(DATA_DIR.into()) };
+        let backends = Backends::open(&search, pool.clone(), MODEL_RUN_MEMORY_BYTES)?;
+        let onnx = std::fs::read(model)
+            .with_context(|| format!("--model: cannot read {}", model.display()))?;
+        let config = ModelConfig::default();
+        let loaded = backends
+            .load(&onnx, &config.load_options())
+            .with_context(|| format!("--model: cannot load {}", model.display()))?;
+        let mut lane = config.lane();
+        lane.leads = loaded.may_lead();
+        let LoadedModel { info, instances, providers, staging, warnings, .. } = loaded;
+        let mut model_is = providers.first().map_or_else(String::new, |one| one.kind.to_string());
+        warnings.iter().for_each(|warning| model_is.push_str(&format!("; {warning}")));
+        let model_name = name_of(model, "model")?;
+        let name = model_name.as_str();
+        let parts = LaneParts { name, info, instances, config: lane, pool: staging };
+        let model = Arc::new(Lane::new(parts)?);
+        let sandbox = SandboxConfig::new(compiled(plugins));
+        let sandbox = Sandbox::new(&sandbox, pool).context("cannot set up the sandbox")?;
+        Ok(Self { sandbox, model, model_name, model_is, limits: PipelineLimits::default() })
+    }
+
+    /// The pipeline, with its plugins loaded.
+    pub(super) async fn route(&self, files: &PipelineFiles) -> Result<Arc<Route>> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let bytes = ByteBudget::new(TENANT_BYTES_MAX);
+        let calls = Account::new(cores * CALLS_PER_CORE, cores, bytes.clone());
+        let quota = Arc::new(TenantQuota { calls, bytes });
+        let (pre, pre_digest) = self.plugin(&files.pre, &quota.calls).await?;
+        let post_file = files.post.as_ref().unwrap_or(&files.pre);
+        let (post, post_digest) = match &files.post {
+            Some(file) => self.plugin(file, &quota.calls).await?,
+            None => (pre.clone(), pre_digest),
+        };
+        // Removes the code of earlier versions.
+        self.sandbox.retain_compiled(HashSet::from([pre_digest, post_digest])).await?;
+        let (pre_name, post_name) = (name_of(&files.pre, "plugin")?, name_of(post_file, "plugin")?);
+        let lacks = |file: &Path, world: &str, what: &str| {
+            format!(
+                "{} is a {world} and does not export {what}: give both plugins, with --pre and \
+                 --post",
+                file.display()
+            )
+        };
+        let world = |plugin: &Plugin| plugin.roles().world();
+        ensure!(pre.roles().pre, lacks(&files.pre, world(&pre), "preprocess"));
+        ensure!(post.roles().post, lacks(post_file, world(&post), "postprocess"));
+        Ok(Arc::new(Route {
+            tenant: "test".parse()?,
+            pipeline: pre_name.clone(),
+            plugins: PluginPair::new(pre, post, &files.reuse, &quota.calls),
+            pre_name,
+            model: self.model.clone(),
+            model_name: self.model_name.clone(),
+            post_name,
+            settings: files.settings.as_str().into(),
+            weight: 1,
+            priority: None,
+            limits: self.limits.clone(),
+            quota,
+            statistics: Arc::default(),
+        }))
+    }
+
+    /// The plugin in a file, instantiated once, as at its upload; and the file's digest.
+    async fn plugin(&self, file: &Path, account: &Account) -> Result<(Arc<Plugin>, Digest)> {
+        let cannot = || format!("cannot load {}", file.display());
+        let content = Bytes::from(std::fs::read(file).with_context(cannot)?);
+        if content.len() > LARGE_BYTES {
+            eprintln!("loading {}; the first time this may take a minute", file.display());
+        }
+        let digest = digest_of(&content);
+        let loaded = self.sandbox.load(digest, content).await;
+        let plugin = Arc::new(loaded.with_context(cannot)?);
+        let limits = &self.limits.plugin;
+        let probed = plugin.probe(Grant { limits, account, plugin: None, usage: None }).await;
+        probed.context("it cannot be instantiated").with_context(cannot)?;
+        Ok((plugin, digest))
+    }
+}
+
+/// Where compiled code is kept, so that only the first test of a plugin waits for the compiler: a
+/// folder for these plugins, in the folder that builds use or in the user's cache.
+fn compiled(plugins: &[&Path]) -> PathBuf {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let cache = || match variable("XDG_CACHE_HOME") {
+        Some(cache) => Some(PathBuf::from(cache)),
+        None => Some(PathBuf::from(variable("HOME")?).join(".cache")),
+    };
+    let named = variable(BUILD_DIR).map(PathBuf::from);
+    let folder =
+        named.unwrap_or_else(|| cache().unwrap_or_else(std::env::temp_dir).join("gristmill"));
+    let path = |plugin: &&Path| {
+        let path = plugin.canonicalize().unwrap_or_else(|_| plugin.to_path_buf());
+        path.to_string_lossy().into_owned()
+    };
+    let paths: Vec<_> = plugins.iter().map(path).collect();
+    let digest = digest_of(paths.join("\n").as_bytes()).hex();
+    folder.join("plugin-test").join(&digest[..16])
+}
+
+/// A name from the name of a file, `digits` from `digits.component.wasm`; `otherwise` if it is not
+/// a valid name.
+fn name_of(file: &Path, otherwise: &str) -> Result<Name> {
+    let own = file.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let own = own.split('.').next().unwrap_or_default().replace('_', "-");
+    Ok(own.parse::<Name>().or_else(|_| otherwise.parse())?)
+}

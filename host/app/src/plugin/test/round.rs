@@ -1,0 +1,95 @@
+//! All requests once, or several times, each checked against its expectation.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use gristmill_snapshot::Route;
+
+use super::compare::Differences;
+use super::expectation::Expectation;
+use super::log::Lines;
+use super::requests::{Sample, Samples};
+use super::run::{Answer, Ran, run};
+
+/// How requests are run and checked.
+#[derive(Clone, Copy)]
+pub(super) struct Checks {
+    pub(super) tolerance: f64,
+    /// How often each request is run; at least once.
+    pub(super) repeat: usize,
+    /// Whether expectations are written.
+    pub(super) update: bool,
+}
+
+/// A request that was run and checked.
+pub(super) struct Tested<'a> {
+    pub(super) sample: &'a Sample,
+    pub(super) runs: Vec<Ran>,
+    /// The first run that failed, otherwise the first run.
+    pub(super) shown: usize,
+    pub(super) passed: bool,
+    pub(super) has_expectation: bool,
+    /// Whether the expectation was written now.
+    pub(super) written: bool,
+    /// How the answer of the shown run differs.
+    pub(super) differences: Differences,
+}
+
+/// Run all requests, and report each when it is checked.
+pub(super) async fn round(
+    route: &Arc<Route>,
+    samples: &Samples,
+    checks: Checks,
+    lines: &Lines,
+    mut report: impl FnMut(&Tested<'_>),
+) -> Result<()> {
+    // A faulty expectation is found before anything runs.
+    let expectations = samples.list.iter().map(|sample| Expectation::read(&sample.expectation));
+    let expectations = expectations.collect::<Result<Vec<_>>>()?;
+    for (sample, expectation) in samples.list.iter().zip(expectations) {
+        let mut runs = Vec::with_capacity(checks.repeat);
+        for _ in 0..checks.repeat {
+            runs.push(run(route, sample, lines).await);
+        }
+        report(&check(sample, runs, expectation, checks)?);
+    }
+    Ok(())
+}
+
+fn check(
+    sample: &Sample,
+    runs: Vec<Ran>,
+    mut expectation: Option<Expectation>,
+    checks: Checks,
+) -> Result<Tested<'_>> {
+    let differences_of = |expectation: &Option<Expectation>, ran: &Ran| {
+        let expectation = expectation.as_ref()?;
+        Some(expectation.differences(&ran.answer, checks.tolerance))
+    };
+    let mut written = false;
+    let is_met = differences_of(&expectation, &runs[0]).is_some_and(|found| found.is_empty());
+    if checks.update
+        && !is_met
+        && let Some(made) = Expectation::of(&runs[0].answer)
+    {
+        made.write(&sample.expectation)?;
+        (expectation, written) = (Some(made), true);
+    }
+    let is_wrong = |ran: &Ran| match differences_of(&expectation, ran) {
+        Some(differences) => !differences.is_empty(),
+        // Without an expectation a request has to succeed.
+        None => matches!(ran.answer, Answer::Failed(_)) || ran.answer.status() >= 400,
+    };
+    let wrong = runs.iter().position(is_wrong);
+    let shown = wrong.unwrap_or(0);
+    let differences = differences_of(&expectation, &runs[shown]).unwrap_or_default();
+    Ok(Tested {
+        sample,
+        shown,
+        passed: wrong.is_none(),
+        has_expectation: expectation.is_some(),
+        written,
+        differences,
+        runs,
+    })
+}

@@ -1,0 +1,106 @@
+//! Noticing that files have changed, by their times and lengths.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// The interval at which files are looked at.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Folders that builds write to.
+const BUILT: [&str; 6] = ["target", "node_modules", "build", "dist", "__pycache__", "venv"];
+
+/// The extension of files that builds write beside the sources.
+const BUILT_EXTENSION: &str = "wasm";
+
+/// Files with their times and lengths.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Files(BTreeMap<PathBuf, (Option<SystemTime>, u64)>);
+
+impl Files {
+    /// The files now: each of `paths`, or all files below it that builds do not write.
+    pub(super) fn of(paths: &[PathBuf]) -> Self {
+        let mut files = Self::default();
+        paths.iter().for_each(|path| files.add(path));
+        files
+    }
+
+    fn add(&mut self, path: &Path) {
+        let Ok(about) = fs::metadata(path) else { return };
+        if !about.is_dir() {
+            self.0.insert(path.to_owned(), (about.modified().ok(), about.len()));
+            return;
+        }
+        for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let is_built = BUILT.contains(&&*name)
+                || path.extension().is_some_and(|extension| extension == BUILT_EXTENSION);
+            // A link could lead out of the folder, or back into it.
+            let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+            if !is_built && !is_link && !name.starts_with('.') {
+                self.add(&path);
+            }
+        }
+    }
+
+    /// Wait until `paths` differ from these files. Returns the files as they are then.
+    pub(super) fn wait_for_change(&self, paths: &[PathBuf]) -> Self {
+        loop {
+            std::thread::sleep(INTERVAL);
+            let now = Self::of(paths);
+            if now != *self {
+                return now;
+            }
+        }
+    }
+
+    /// The files that are new, gone or different in `now`.
+    pub(super) fn changed<'a>(&'a self, now: &'a Self) -> impl Iterator<Item = &'a Path> {
+        let gone = self.0.keys().filter(|path| !now.0.contains_key(*path));
+        let differs = now.0.iter().filter(|(path, about)| self.0.get(*path) != Some(*about));
+        differs.map(|(path, _)| path).chain(gone).map(PathBuf::as_path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_noticed_except_in_what_builds_write() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let paths = [folder.path().to_owned()];
+        write("src/lib.rs", "one");
+        let before = Files::of(&paths);
+        write("target/debug/lib.rlib", "built");
+        write("plugin.wasm", "built");
+        write(".git/index", "index");
+        assert_eq!(Files::of(&paths), before);
+        write("src/lib.rs", "longer");
+        let changed = Files::of(&paths);
+        assert_ne!(changed, before);
+        write("requests/new.json", "1");
+        let now = Files::of(&paths);
+        let new: Vec<_> = changed.changed(&now).collect();
+        assert_eq!(new, [folder.path().join("requests/new.json")]);
+        let gone: Vec<_> = now.changed(&changed).collect();
+        assert_eq!(gone, new);
+    }
+
+    #[test]
+    fn a_file_that_is_named_is_watched_even_if_builds_write_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("plugin.wasm");
+        let none = Files::of(std::slice::from_ref(&file));
+        fs::write(&file, "built").unwrap();
+        assert_ne!(Files::of(&[file]), none);
+    }
+}
