@@ -109,8 +109,8 @@ pub(crate) fn build_server() -> Result<PathBuf> {
     Ok(target().join("debug/gristmill"))
 }
 
-/// Build the plugins of demo, tests and benches in Rust with `gristmill plugin build`; returns their
-/// folder.
+/// Build the plugins of demo, tests and benches in Rust with `gristmill plugin build`; returns
+/// their folder.
 pub(crate) fn build_components(gristmill: &Path) -> Result<PathBuf> {
     build_plugins(gristmill, &DEMO_PLUGINS)?;
     build_plugins(gristmill, &TEST_PLUGINS)

@@ -20,8 +20,8 @@ const COMPLETE: &str = "complete";
 pub(crate) struct BuildFolder(PathBuf);
 
 impl BuildFolder {
-    /// The folder that `GRISTMILL_BUILD_DIR` names, otherwise `gristmill` in the user's cache. It is
-    /// made if it is missing.
+    /// The folder that `GRISTMILL_BUILD_DIR` names, otherwise `gristmill` in the user's cache. It
+    /// is made if it is missing.
     pub(crate) fn open() -> Result<Self> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let cache = || match set("XDG_CACHE_HOME") {
