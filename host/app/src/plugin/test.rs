@@ -45,8 +45,10 @@ pub(crate) fn command() -> Command {
         .help("The plugin's folder, which is built first, or its component [default: .]");
     let pre = file("pre", "The preprocessor, if the postprocessor is another plugin");
     let post = file("post", "The postprocessor, if the preprocessor is another plugin");
-    let requests =
-        file("requests", "The folder of requests [default: requests/ in the plugin's folder]");
+    let requests = file(
+        "requests",
+        "The folder of requests [default: requests/ in the plugin's folder, or here]",
+    );
     let library =
         file("onnxruntime-library", "ONNX Runtime's shared library [default: ORT_DYLIB_PATH]");
     Command::new("test")
@@ -349,8 +351,8 @@ impl Tally {
         let Self { passed, failed, without_expectation, .. } = self;
         if *without_expectation > 0 && !as_json {
             println!(
-                "{without_expectation} without an expectation only had to succeed: --update writes \
-                 expectations"
+                "requests without an expectation: {without_expectation}; they only have to succeed \
+                 (--update writes expectations)"
             );
         }
         let all = passed + failed;

@@ -89,7 +89,7 @@ fn samples_run_through_the_plugin_and_the_model() {
     assert_names(&out, &shown);
     assert_names(
         &out,
-        &["of 250 ms", "of 64.0 MiB", "1 without an expectation", "2 of 2 requests"],
+        &["of 250 ms", "of 64.0 MiB", "without an expectation: 1", "2 of 2 requests"],
     );
     for mode in ["none", "request", "tenant"] {
         let flags = ["--repeat", "5", "--instance-reuse", mode];
@@ -142,7 +142,7 @@ fn update_writes_expectations_that_then_pass() {
     assert_eq!((&seven["status"], &seven["json"]["label"]), (&json!(200), &json!(7)));
     assert_eq!(seven["content_type"], "application/json");
     assert_eq!(folder.request("three.expected.json")["json"]["label"], 3);
-    assert_eq!(folder.request("broken.expected.json")["code"], "invalid_request");
+    assert_eq!(folder.request("broken.expected.json")["code"], "unsupported_media_type");
     let Tested { passed, out, errors } = folder.test(&[]);
     assert!(passed, "{out}{errors}");
     assert!(!out.contains("without an expectation"), "{out}");

@@ -22,15 +22,13 @@ pub(super) fn text(tested: &Tested<'_>, limits: &PluginLimits) -> String {
     let word = if *passed { "ok" } else { "FAILED" };
     let _ = writeln!(report.0, "{word:<7} {}", sample.file);
     let ran = &runs[*shown];
+    let time = times(ran.took, &ran.stages);
     if runs.len() == 1 {
-        report.line("time", &times(ran.took, &ran.stages));
+        report.line("time", &time);
     } else {
-        report.line(
-            "time",
-            &format!("{} in run {} of {}", times(ran.took, &ran.stages), shown + 1, runs.len()),
-        );
+        report.line("time", &format!("{time} (run {} of {})", shown + 1, runs.len()));
         let (took, stages) = medians(runs);
-        report.line("", &format!("{} in the median", times(took, &stages)));
+        report.line("median", &times(took, &stages));
     }
     for (stage, usage) in calls(ran) {
         report.line(stage, &usage_text(&usage, limits));
