@@ -65,6 +65,6 @@ fn a_pipeline_over_the_open_inference_protocol_has_a_type_and_a_query() {
     let text = answer["outputs"][0]["data"][0].as_str().unwrap();
     assert!(text.starts_with("type=image/png query=do=context&c=&\npre tenant=acme"), "{text}");
     assert!(!text.contains("id= "), "{text}");
-    ask(json!({ "query": 5 })).refused_by_protocol(400, &["query"]);
+    ask(json!({ "query": 5 })).refused_by_protocol(400, &["`5`", "expected a text"]);
     ask(json!({ "query": "q".repeat(2000) })).refused_by_protocol(400, &["the limit is 1024"]);
 }

@@ -140,8 +140,10 @@ fn pipelines_tenants_and_versions_share_no_instance() {
     let server = server();
     server.hostile("globex");
     let reuse = json!({ "mode": "tenant", "idle_ms": 600_000 });
-    for (tenant, pipeline) in [("acme", "warm"), ("acme", "other"), ("globex", "warm")] {
-        put(&server, tenant, pipeline, &reuse);
+    let all = [("acme", "warm"), ("acme", "other"), ("globex", "warm")];
+    // A change of a tenant ends its instances.
+    all.iter().for_each(|(tenant, pipeline)| put(&server, tenant, pipeline, &reuse));
+    for (tenant, pipeline) in all {
         let answer = answer(&server, tenant, pipeline, "count");
         assert_eq!(answer.text(), "1 2", "{tenant}/{pipeline}");
     }

@@ -64,10 +64,12 @@ pub(crate) const INTERFACES: &[&str] = &[
 /// ends the call.
 pub(crate) const REFUSED: &[&str] = &["wasi:http/types@0.2", "wasi:http/outgoing-handler@0.2"];
 
-const POLL: &str = "wasi:io/poll@0.2.0";
+/// The names under which `wasmtime-wasi` links the interfaces of which functions are replaced. They
+/// have its version of WASI: under another name, the replacements would be an interface beside it.
+const POLL: &str = "wasi:io/poll@0.2.12";
 const RANDOM: [(&str, &str); 2] = [
-    ("wasi:random/random@0.2.0", "get-random-bytes"),
-    ("wasi:random/insecure@0.2.0", "get-insecure-random-bytes"),
+    ("wasi:random/random@0.2.12", "get-random-bytes"),
+    ("wasi:random/insecure@0.2.12", "get-insecure-random-bytes"),
 ];
 
 /// The most events that a call waits for at a time.

@@ -56,7 +56,7 @@ pub(crate) const SIMULTANEOUS: [(&str, &[End]); 36] = [
 /// The other deeds with their ends.
 const ALONE: [(&str, &[End]); 32] = [
     ("operations", &[HARMLESS]),
-    ("join-often", &[FAILED]),
+    ("join-often", &[TRAPPED]),
     ("join-much", &[FAILED]),
     ("join-for-ever", &[TIMEOUT, OUT_OF_MEMORY]),
     ("cast-for-ever", &[TIMEOUT, OUT_OF_MEMORY]),

@@ -33,9 +33,12 @@ pub(crate) fn loops(code: &mut InstructionSink<'_>) {
     code.loop_(BlockType::Empty).br(0).end().i32_const(SUCCESS);
 }
 
-/// Calls a function that `init` does not have: `tensor.dtype` of no tensor.
+/// Calls a function that `init` does not have: `tensor.create` of nothing.
 pub(crate) fn reads_a_tensor(code: &mut InstructionSink<'_>) {
-    code.i32_const(0).call(0).drop().i32_const(SUCCESS);
+    (0..6).for_each(|_| {
+        code.i32_const(0);
+    });
+    code.call(0).i32_const(SUCCESS);
 }
 
 /// Takes more memory than a plugin may have.
@@ -47,12 +50,12 @@ pub(crate) fn grows(code: &mut InstructionSink<'_>) {
 pub(crate) fn with_init(init: Init) -> Vec<u8> {
     const I: ValType = ValType::I32;
     let mut types = TypeSection::new();
-    for (params, results) in [(1, 1), (0, 1), (2, 1), (4, 1)] {
+    for (params, results) in [(6, 0), (0, 1), (2, 1), (4, 1)] {
         types.ty().function(vec![I; params], vec![I; results]);
     }
     let mut imports = ImportSection::new();
     let tensors = "gristmill:plugin/tensors@0.2.0";
-    imports.import(tensors, "[method]tensor.dtype", EntityType::Function(0));
+    imports.import(tensors, "[static]tensor.create", EntityType::Function(0));
     let (mut functions, mut codes) = (FunctionSection::new(), CodeSection::new());
     let zero = |code: &mut InstructionSink<'_>| {
         code.i32_const(0);
