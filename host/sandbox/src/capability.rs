@@ -1,9 +1,9 @@
 //! The capabilities of plugins: one module for each interface of `wit/`.
 //!
 //! A capability owns its interface in three phases. `link` adds its functions to the linker, once
-//! in a process. Its `State` is made for each call from the call's grant ([`PerCall`]). Its functions
-//! use that state, and the state that all capabilities share ([`CallState`]), while the call runs.
-//! It refuses to know other capabilities, except those whose types its interface uses.
+//! in a process. Its `State` is made for each call from the call's grant ([`PerCall`]). Its
+//! functions use that state, and the state that all capabilities share ([`CallState`]), while the
+//! call runs. It refuses to know other capabilities, except those whose types its interface uses.
 //!
 //! Every function here runs within the call's turn, so its CPU time is charged to the call. A
 //! function that takes more than a few hundred nanoseconds must first let other calls go on if the
@@ -32,8 +32,8 @@ pub(crate) type StoreData = CallState<States>;
 
 macro_rules! capabilities {
     ($($name:ident),* $(,)?) => {
-        /// The interfaces that a plugin may import. Those of WASI have only the first two numbers of
-        /// their version, because later versions add to earlier ones.
+        /// The interfaces that a plugin may import. Those of WASI have only the first two numbers
+        /// of their version, because later versions add to earlier ones.
         pub(crate) fn interfaces() -> impl Iterator<Item = &'static str> {
             [$($name::INTERFACES),*].into_iter().flatten().copied()
         }

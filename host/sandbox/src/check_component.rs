@@ -30,8 +30,8 @@ pub(crate) const TABLES_PER_CALL: u32 = 8;
 /// milliseconds without an interruption.
 const FUNCTION_BYTES_MAX: usize = 1 << 20;
 
-/// The module that core modules import WASI 0.1 from, as wasi-libc does. An adapter makes WASI 0.2 of
-/// it.
+/// The module that core modules import WASI 0.1 from, as wasi-libc does. An adapter makes WASI 0.2
+/// of it.
 const WASI_1: &str = "wasi_snapshot_preview1";
 
 /// A component that names only known imports and exports what a pipeline can call.

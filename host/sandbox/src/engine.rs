@@ -130,7 +130,8 @@ impl PluginEngine {
         let mut store = Store::new(&self.engine, state);
         store.limiter_async(|state| &mut state.limiter);
         store.set_hostcall_fuel(limits.hostcall_bytes);
-        // Besides the handles of the call's table, the guest has those of its context and its request.
+        // Besides the handles of the call's table, the guest has those of its context and its
+        // request.
         store.set_max_component_handles(limits.handles.saturating_add(LENT_HANDLES));
         store.epoch_deadline_callback(|store| {
             if store.data().meter.is_exhausted() {

@@ -1,5 +1,5 @@
-//! Guests that stay after a call: for the other call of their request, or for later requests of their
-//! tenant.
+//! Guests that stay after a call: for the other call of their request, or for later requests of
+//! their tenant.
 //!
 //! Invariants:
 //! - a guest that stays has a place of its own, apart from the places of calls that run, and its

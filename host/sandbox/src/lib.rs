@@ -1,7 +1,7 @@
 //! The sandbox: loading, limiting and calling plugins. The only crate that names wasmtime.
 //!
-//! A plugin is a component of one of the worlds in `wit/`. Each call has an instance with a store and
-//! limits of its own. It is a fresh one, unless the pipeline lets instances serve several calls
+//! A plugin is a component of one of the worlds in `wit/`. Each call has an instance with a store
+//! and limits of its own. It is a fresh one, unless the pipeline lets instances serve several calls
 //! ([`Reuse`]). Refuses to know tenants, HTTP and models.
 //!
 //! In reading order: [`Sandbox`] turns an uploaded file into a [`Plugin`]: `check_component` checks

@@ -2,7 +2,8 @@
 //!
 //! Invariants, by mode. A call sees
 //! - [`Reuse::None`]: nothing of any other call;
-//! - [`Reuse::Request`]: in `postprocess`, what `preprocess` of the same request left; nothing else;
+//! - [`Reuse::Request`]: in `postprocess`, what `preprocess` of the same request left; nothing
+//!   else;
 //! - [`Reuse::Tenant`]: possibly what earlier calls of the same plugin in the same pipeline left;
 //!   never anything of another pipeline, tenant or version of the plugin.
 

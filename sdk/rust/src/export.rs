@@ -77,7 +77,8 @@ pub trait Processor {
 ///     fn preprocess(_context: &Context, request: &Request) -> Result<Prepared, Failure> {
 ///         let words = WORDS.get().ok_or_else(|| Failure::internal("there was no init"))?;
 ///         let text = request.text()?;
-///         let ids: Vec<i64> = text.split(' ').map(|word| words.get(word).copied().unwrap_or(-1)).collect();
+///         let id = |word| words.get(word).copied().unwrap_or(-1);
+///         let ids: Vec<i64> = text.split(' ').map(id).collect();
 ///         Ok(Prepared::new().input("ids", Tensor::from_slice(&[1, ids.len()], &ids)?))
 ///     }
 /// }

@@ -4,7 +4,8 @@
 //! A plugin is a library crate (`crate-type = ["cdylib"]`) with one impl and one macro line:
 //!
 //! ```
-//! use gristmill_plugin::{Context, Failure, Outputs, Prepared, Processor, Request, Response, Tensor};
+//! use gristmill_plugin::{Context, Failure, Outputs, Prepared, Processor, Request, Response,
+//! Tensor};
 //!
 //! struct Doubler;
 //!
@@ -58,12 +59,14 @@
 //!     Ok(Prepared::new().input("input", input).state(serde_json::to_vec(&ids)?))
 //! }
 //!
-//! fn postprocess(context: &Context, outputs: Outputs, state: Vec<u8>) -> Result<Response, Failure> {
+//! fn postprocess(context: &Context, outputs: Outputs, state: Vec<u8>) -> Result<Response, Failure>
+//! {
 //!     let Settings { threshold } = context.settings_as()?;
 //!     let ids: Vec<String> = serde_json::from_slice(&state)?;
 //!     let scores = outputs.view::<f32>("output", &[Some(ids.len()), Some(1)])?;
 //!     let pairs = ids.iter().zip(scores.as_slice());
-//!     let found: Vec<_> = pairs.filter(|(_, score)| **score > threshold).map(|(id, _)| id).collect();
+//!     let over = pairs.filter(|(_, score)| **score > threshold);
+//!     let found: Vec<_> = over.map(|(id, _)| id).collect();
 //!     Response::json(&found)
 //! }
 //! ```
@@ -93,8 +96,8 @@
 //! `gristmill plugin build` builds for `wasm32-unknown-unknown`: such plugins are smaller and start
 //! faster. The macros of [`log`] work in both. A panic fails this one request: its client gets 500
 //! `plugin_trapped` without the message. The `export_*` macros install a panic hook, so that the
-//! server's log has the message with file and line: `panicked at src/lib.rs:12:24: order 42 is bad`.
-//! A plugin may set another hook.
+//! server's log has the message with file and line: `panicked at src/lib.rs:12:24: order 42 is
+//! bad`. A plugin may set another hook.
 
 mod allocator;
 #[cfg(target_arch = "wasm32")]

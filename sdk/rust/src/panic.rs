@@ -1,8 +1,8 @@
 //! Logging a panic's message, file and line before the plugin traps.
 //!
-//! A plugin's panic ends in the instruction `unreachable`, which carries no text, and without WASI a
-//! plugin has no standard error. The `export_*` macros install this hook, so that the host's log has
-//! the reason. Outside of WebAssembly a panic is written to standard error.
+//! A plugin's panic ends in the instruction `unreachable`, which carries no text, and without WASI
+//! a plugin has no standard error. The `export_*` macros install this hook, so that the host's log
+//! has the reason. Outside of WebAssembly a panic is written to standard error.
 
 #![cfg(any(target_arch = "wasm32", test))]
 

@@ -26,8 +26,8 @@ impl Tensor {
     /// A tensor of `shape` with these strings, row-major.
     ///
     /// # Errors
-    /// [`TensorError::InvalidElement`] or [`TensorError::LengthMismatch`] if the shape needs another
-    /// number of strings.
+    /// [`TensorError::InvalidElement`] or [`TensorError::LengthMismatch`] if the shape needs
+    /// another number of strings.
     pub fn from_strings<S: AsRef<str>>(
         shape: &[usize],
         strings: &[S],

@@ -12,8 +12,8 @@
 //! A test makes a context and a request, calls the plugin's function, and looks at the result:
 //!
 //! ```
-//! use gristmill_plugin::{Context, Failure, Outputs, Prepared, Processor, Request, Response, Tensor};
-//! use gristmill_plugin::{info, testing};
+//! use gristmill_plugin::{Context, Failure, Outputs, Prepared, Processor, Request, Response,
+//! Tensor}; use gristmill_plugin::{info, testing};
 //!
 //! struct Doubler;
 //!

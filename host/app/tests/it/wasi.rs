@@ -6,8 +6,8 @@ use crate::support::client::Answer;
 use crate::support::deploy::processor;
 use crate::support::server::Server;
 
-/// A server whose tenant `acme` has the plugin `hostile-wasi` in two pipelines. `patient` has so much
-/// time that only other limits end a call.
+/// A server whose tenant `acme` has the plugin `hostile-wasi` in two pipelines. `patient` has so
+/// much time that only other limits end a call.
 fn server() -> Server {
     let server = Server::start();
     server.open_tenant("acme");

@@ -11,8 +11,8 @@
 //! | sockets | they link; every creation is refused |
 //! | http, outgoing | it links; every call of it ends the plugin's call |
 //!
-//! What a call needs is made at its first use, so that other plugins pay nothing. Functions of which
-//! `wasmtime-wasi` does not bound the work are replaced here.
+//! What a call needs is made at its first use, so that other plugins pay nothing. Functions of
+//! which `wasmtime-wasi` does not bound the work are replaced here.
 
 mod output;
 
@@ -60,8 +60,8 @@ pub(crate) const INTERFACES: &[&str] = &[
     "wasi:sockets/udp-create-socket@0.2",
 ];
 
-/// Interfaces that link, so that components of stock tools can be loaded, and of which every function
-/// ends the call.
+/// Interfaces that link, so that components of stock tools can be loaded, and of which every
+/// function ends the call.
 pub(crate) const REFUSED: &[&str] = &["wasi:http/types@0.2", "wasi:http/outgoing-handler@0.2"];
 
 /// The names under which `wasmtime-wasi` links the interfaces of which functions are replaced. They
@@ -143,8 +143,8 @@ where
     Ok(())
 }
 
-/// Link the functions that wait. Only so many calls of one owner wait at a time, because a call that
-/// waits keeps its instance.
+/// Link the functions that wait. Only so many calls of one owner wait at a time, because a call
+/// that waits keeps its instance.
 fn link_poll<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {
     type Polled = (WasmList<Resource<DynPollable>>,);
     let mut poll = linker.instance(POLL)?;

@@ -1,4 +1,5 @@
-//! The worlds of contract 0.1: the request is one record with the settings, and there is no context.
+//! The worlds of contract 0.1: the request is one record with the settings, and there is no
+//! context.
 //!
 //! An adapter: it makes the parameters of 0.1. The answers are those of the current contract.
 

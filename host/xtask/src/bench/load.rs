@@ -21,7 +21,8 @@ const ROUNDS: usize = 3;
 const ROUND_SECONDS: u32 = 4;
 const FASTAPI: &str = "127.0.0.1:18090";
 
-/// The targets: ranker at concurrency 16, against FastAPI, in fresh instances and in ones that stay.
+/// The targets: ranker at concurrency 16, against FastAPI, in fresh instances and in ones that
+/// stay.
 const RANKER_RATIO_MIN: f64 = 3.0;
 const RANKER_REUSED_RATIO_MIN: f64 = 4.5;
 

@@ -1,6 +1,6 @@
 //! Looks the words of a text up in a vocabulary of 30,000 words. `init` reads the vocabulary, so no
-//! request has to. The answer has the index of each word, and the number of times that this instance
-//! and those before it read the vocabulary.
+//! request has to. The answer has the index of each word, and the number of times that this
+//! instance and those before it read the vocabulary.
 //!
 //! `?anew=1` reads it again, as a plugin without `init` would do for each request.
 

@@ -60,8 +60,8 @@ pub(crate) fn with_init(init: Init) -> Vec<u8> {
     let zero = |code: &mut InstructionSink<'_>| {
         code.i32_const(0);
     };
-    let bodies: [(u32, &dyn Fn(&mut InstructionSink<'_>)); 3] =
-        [(1, &init), (2, &zero), (3, &zero)];
+    type Body<'a> = (u32, &'a dyn Fn(&mut InstructionSink<'_>));
+    let bodies: [Body<'_>; 3] = [(1, &init), (2, &zero), (3, &zero)];
     for (ty, body) in bodies {
         functions.function(ty);
         let mut function = Function::new([]);

@@ -16,7 +16,8 @@ use crate::capability::log::{Level, Log};
 /// The bytes that a plugin may write at a time, and the longest line: a longer one is cut in parts.
 const LINE_BYTES_MAX: usize = 8 << 10;
 
-/// A stream. Clones share the line that has begun, which is logged when the last of them is dropped.
+/// A stream. Clones share the line that has begun, which is logged when the last of them is
+/// dropped.
 #[derive(Clone)]
 pub(super) struct Output(Arc<Mutex<Line>>);
 
