@@ -20,8 +20,11 @@ fn shown(context: &Context) -> String {
 }
 
 pub(crate) fn prepared(context: &Context, request: &Request) -> Result<Prepared, Failure> {
-    let query: Vec<_> =
-        request.query().into_iter().map(|field| format!("{}={}", field.name, field.value)).collect();
+    let query: Vec<_> = request
+        .query()
+        .into_iter()
+        .map(|field| format!("{}={}", field.name, field.value))
+        .collect();
     let content_type = request.content_type().unwrap_or_default();
     let own = format!("type={content_type} query={}", query.join("&"));
     let state = format!("{NAME}\n{own}\npre {}", shown(context));
