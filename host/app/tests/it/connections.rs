@@ -90,16 +90,25 @@ fn streams_that_only_stay_open_make_room() {
 
 #[test]
 fn a_call_that_came_before_its_connection_was_to_close_is_answered() {
-    let server = sixteen_places().flag("--infer-timeout-s", "3").start();
-    let mut idle: Vec<_> = (0..16).map(|_| h2::connect(&server.grpc)).collect();
-    let newcomer = TcpStream::connect(&server.grpc).unwrap();
-    h2::read_until(&mut idle[0], h2::GOAWAY);
-    // The server does not know yet that the client has read this. The call ends by its own timeout,
-    // because its message never comes.
-    h2::begin(&mut idle[0], "/inference.GRPCInferenceService/ServerLive");
-    h2::read_until(&mut idle[0], h2::HEADERS);
-    h2::assert_closes(&mut idle[0]);
-    drop(newcomer);
+    // The server closes a connection a second after it told its client. On a busy machine a call can
+    // come later than that, and no frame tells which of the two happened. So there are attempts.
+    const ATTEMPTS: usize = 10;
+    let answered = || {
+        let server = sixteen_places().flag("--infer-timeout-s", "3").start();
+        let mut idle: Vec<_> = (0..16).map(|_| h2::connect(&server.grpc)).collect();
+        let _newcomer = TcpStream::connect(&server.grpc).unwrap();
+        h2::read_until(&mut idle[0], h2::GOAWAY);
+        // The server does not know yet that the client has read this. The call ends by its own
+        // timeout, because its message never comes.
+        h2::begin(&mut idle[0], "/inference.GRPCInferenceService/ServerLive");
+        let mut frames = std::iter::from_fn(|| h2::next(&mut idle[0]));
+        let is_answered = frames.any(|(kind, ..)| kind == h2::HEADERS);
+        if is_answered {
+            h2::assert_closes(&mut idle[0]);
+        }
+        is_answered
+    };
+    assert!((0..ATTEMPTS).any(|_| answered()), "not answered in {ATTEMPTS} attempts");
 }
 
 #[test]

@@ -54,8 +54,9 @@ fn a_digit_that_was_changed() {
     for (number, from, to) in [(2, "200", "201"), (4, "400", "401")] {
         let path = file(&setup, number);
         let text = fs::read_to_string(&path).unwrap();
-        assert_eq!(text.matches(from).count(), 1, "{text}");
-        fs::write(&path, text.replace(from, to)).unwrap();
+        let weight = |digits: &str| format!("\"weight\": {digits}");
+        assert_eq!(text.matches(&weight(from)).count(), 1, "{text}");
+        fs::write(&path, text.replace(&weight(from), &weight(to))).unwrap();
         let release = format!("release {number} in the log cannot be used");
         assert_start_refused(&setup, &[&release, "its content was changed"]);
         fs::write(&path, text).unwrap();

@@ -28,11 +28,11 @@ pub(crate) fn bomb() -> Vec<u8> {
     component(&module(&[body]), 1)
 }
 
-/// A component that takes some seconds and some hundred megabytes of memory to compile.
+/// A component that takes seconds and more than a hundred megabytes of memory to compile.
 pub(crate) fn large() -> Vec<u8> {
     let mut bodies = vec![Function::new([])];
     bodies[0].instruction(&Instruction::End);
-    for index in 0..10_000 {
+    for index in 0..5_000 {
         let mut body = Function::new([(2, ValType::I32)]);
         for round in 0..100 {
             body.instruction(&Instruction::LocalGet(0));
