@@ -63,7 +63,7 @@ fn time(table: &mut Table, what: String, us: f64, most: Option<f64>) {
     let (measured, figures) = (format!("{us:.1} us"), json!({ "median_us": us }));
     match most {
         Some(most) => {
-            let verdict = Verdict::new(&format!("at most {most} us"), us <= most);
+            let verdict = Verdict::new(format!("at most {most} us"), us <= most);
             table.row_to_reach(what, measured, figures, verdict);
         }
         None => table.row(what, measured, figures),
