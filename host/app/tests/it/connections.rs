@@ -90,8 +90,9 @@ fn streams_that_only_stay_open_make_room() {
 
 #[test]
 fn a_call_that_came_before_its_connection_was_to_close_is_answered() {
-    // The server closes a connection a second after it told its client. On a busy machine a call can
-    // come later than that, and no frame tells which of the two happened. So there are attempts.
+    // The server closes a connection a second after it told its client. On a busy machine a call
+    // can come later than that, and no frame tells which of the two happened. So there are
+    // attempts.
     const ATTEMPTS: usize = 10;
     let answered = || {
         let server = sixteen_places().flag("--infer-timeout-s", "3").start();
