@@ -83,7 +83,7 @@ fn an_answer_is_believed_only_where_it_fits() {
         vec![0xff; 64],
         fixture.answer(&request, |about| about.digest = Digest::from_bytes([9; 32])),
         fixture.answer(&request, |about| about.engine = "another".into()),
-        fixture.answer(&request, |about| about.imports = vec!["wasi:io/poll@0.2.0".into()]),
+        fixture.answer(&request, |about| about.imports = vec!["wasi:keyvalue/store@0.2.0".into()]),
         fixture.answer(&request, |about| about.pre = false),
     ];
     for answer in bad {
