@@ -95,22 +95,15 @@ impl InferRequest {
         let [info] = inputs else {
             return Err(ParseError::Raw(format!("the model has {} inputs", inputs.len())));
         };
-        let parameters = PipelineParameters::default();
-        let input = if info.dtype == Dtype::String {
+        let (shape, data) = if info.dtype == Dtype::String {
             let mut shape = Shape::from_elem(1, info.dims.len().max(1));
             shape.truncate(info.dims.len());
-            let data = elements::from_texts(&[&body]).into();
-            Input { name: info.name.to_string(), datatype: info.dtype, shape, data, parameters }
+            (shape, elements::from_texts(&[&body]).into())
         } else {
-            let shape = raw_shape(info, rows_are_dynamic, body.len())?;
-            Input {
-                name: info.name.to_string(),
-                datatype: info.dtype,
-                shape,
-                data: body,
-                parameters,
-            }
+            (raw_shape(info, rows_are_dynamic, body.len())?, body)
         };
+        let (name, parameters) = (info.name.to_string(), PipelineParameters::default());
+        let input = Input { name, datatype: info.dtype, shape, data, parameters };
         Ok(Self { inputs: vec![input], binary_output: true, ..Self::default() })
     }
 }

@@ -10,7 +10,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use gristmill_core::{BufferPool, PluginLimits};
-use tokio::sync::Semaphore;
 use wasmtime::component::ResourceTable;
 
 use crate::error::CallLimit;
@@ -35,9 +34,6 @@ pub(crate) struct CallState<S> {
     pub(crate) context: Option<SharedContext>,
     /// The request, for a preprocessor.
     pub(crate) request: Option<Request>,
-    /// The places for calls that wait for a clock, and how many the owner has.
-    pub(crate) waiting_places: Arc<Semaphore>,
-    pub(crate) waiting_places_max: usize,
     host_bytes_used: usize,
 }
 
@@ -56,8 +52,6 @@ impl<S> CallState<S> {
             states,
             context: None,
             request: None,
-            waiting_places: account.waiting_places.clone(),
-            waiting_places_max: account.waiting_places_max,
             host_bytes_used: 0,
         }
     }

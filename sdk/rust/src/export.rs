@@ -89,7 +89,7 @@ pub trait Processor {
 pub trait Init {
     /// Every instance begins with the memory that this call leaves.
     ///
-    /// It can only write to the log: there is no clock, no random number, no tensor and no picture.
+    /// It can only write to the log. It has no clock, random numbers, tensors or pictures.
     ///
     /// # Errors
     /// A text with which the upload is refused.

@@ -7,9 +7,7 @@ use clap::{Arg, ArgMatches, Command};
 
 use super::admin::{self, Admin};
 use super::build::build;
-
-/// The size of a component from which the server takes long to compile it.
-const LARGE_BYTES: usize = 4 << 20;
+use super::component_file::{LARGE_BYTES, name_of};
 
 pub(crate) fn command() -> Command {
     let text = |name: &'static str, help: &'static str| {
@@ -61,10 +59,4 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         .with_context(|| format!("cannot push {} as {tenant}/{name}", file.display()))?;
     println!("{tenant}/{name} is live in release {}", answer["release"]);
     Ok(())
-}
-
-/// The plugin's name from the name of its file: `digits` from `digits.wasm`.
-fn name_of(file: &Path) -> String {
-    let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    name.split('.').next().unwrap_or_default().replace('_', "-")
 }

@@ -27,6 +27,7 @@ use self::requests::Samples;
 use self::round::{Checks, Tested, round};
 use self::watch::Files;
 use super::build::build;
+use super::output::{self, Output};
 
 /// The folder of requests, in the plugin's folder.
 const REQUESTS: &str = "requests";
@@ -91,14 +92,7 @@ pub(crate) fn command() -> Command {
                 .help("Run each request N times; the median times are shown, too"),
         )
         .arg(library.env("GRISTMILL_ONNXRUNTIME_LIBRARY"))
-        .arg(
-            Arg::new("output")
-                .long("output")
-                .value_name("FORMAT")
-                .value_parser(["text", "json"])
-                .default_value("text")
-                .help("The form of the results on standard output"),
-        )
+        .arg(output::argument())
 }
 
 const HELP: &str = "\
@@ -180,7 +174,7 @@ impl Options {
                 update: matches.get_flag("update"),
             },
             watch: matches.get_flag("watch"),
-            as_json: text("output") == Some("json"),
+            as_json: Output::of(matches) == Output::Json,
         })
     }
 

@@ -26,7 +26,7 @@ fn each_instance_begins_with_the_memory_that_init_left() {
     };
     for _ in 0..3 {
         assert_eq!(ask(""), "7 29999 unknown; read 1 times");
-        // What a request changes is gone with its instance.
+        // The instance ends with its request, and so do its changes.
         assert_eq!(ask("?anew=1"), "7 29999 unknown; read 2 times");
     }
     // The code that the host kept has the memory, too.

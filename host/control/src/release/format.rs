@@ -1,17 +1,17 @@
 //! The bytes of the release log: how a release becomes a document, and a document a release.
 //!
 //! A document is `{"format": 3, "digest": ..., "release": {...}}`. The digest is the SHA-256 of the
-//! release's bytes in this document, so that a change inside a document is found. A release
-//! contains its number, which its file's name must match, and the SHA-256 of the whole document
-//! before it. So a document that was swapped, replaced or written again does not match the next
-//! one.
+//! format's number and of the release's bytes, so that a change inside a document is found. A
+//! release contains its number, which its file's name must match, and the SHA-256 of the whole
+//! document before it. So a document that was swapped, replaced or written again does not match the
+//! next one.
 //!
-//! Format 2 differs from format 3 only in the releases: pipelines have no `instance_reuse`. Format
-//! 1 is a bare release without digests and without the field `format`. The chain begins at the
-//! first document of format 2 or 3; every later document must be part of it. A document of a later
-//! format is refused because of its format number, before anything else in it is read. A version
-//! that adds something to releases that this version cannot read, such as a new kind of change or a
-//! new key, must use a new format.
+//! Format 2 differs from format 3 in two points: pipelines have no `instance_reuse`, and the digest
+//! covers only the release's bytes. Format 1 is a bare release without digests and without the
+//! field `format`. The chain begins at the first document of format 2 or 3; every later document
+//! must be part of it. A document of a later format is refused because of its format number, before
+//! anything else in it is read. A version that adds something to releases that this version cannot
+//! read, such as a new kind of change or a new key, must use a new format.
 
 use bytes::Bytes;
 use gristmill_core::Digest;
@@ -71,7 +71,7 @@ impl Head {
         let Probe { format } = parsed(document)?;
         let release = match format {
             None => self.read_bare(document)?,
-            Some(CHAINED_FORMAT..=FORMAT) => self.read_chained(document)?,
+            Some(format @ CHAINED_FORMAT..=FORMAT) => self.read_chained(format, document)?,
             Some(format) => return Err(LogError::Newer { format, newest: FORMAT }),
         };
         if release.number != self.number + 1 {
@@ -89,10 +89,10 @@ impl Head {
         parsed(document)
     }
 
-    fn read_chained(&self, document: &[u8]) -> Result<Release, LogError> {
+    fn read_chained(&self, format: u32, document: &[u8]) -> Result<Release, LogError> {
         let envelope: Envelope = parsed(document)?;
         let bytes = envelope.release.get().as_bytes();
-        if digest_of(bytes) != envelope.digest {
+        if digest_in(format, bytes) != envelope.digest {
             return Err(LogError::Changed);
         }
         let release: Release = parsed(bytes)?;
@@ -111,13 +111,22 @@ impl Head {
         let number = self.number + 1;
         let release = Release { number, published_at_ms, previous: Some(self.digest), changes };
         let release = RawValue::from_string(serde_json::to_string_pretty(&release)?)?;
-        let digest = digest_of(release.get().as_bytes());
+        let digest = digest_in(FORMAT, release.get().as_bytes());
         let mut document =
             serde_json::to_vec(&Envelope { format: FORMAT, digest, release: &release })?;
         document.push(b'\n');
         let head = Self { number, digest: digest_of(&document), chained: true };
         Ok((document.into(), head))
     }
+}
+
+/// The digest of a release's bytes in a document of this format. From format 3 on it covers the
+/// format's number, so that a document of one format is not read as one of another.
+fn digest_in(format: u32, release: &[u8]) -> Digest {
+    if format == CHAINED_FORMAT {
+        return digest_of(release);
+    }
+    digest_of(&[format.to_string().as_bytes(), b"\n", release].concat())
 }
 
 fn parsed<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, LogError> {

@@ -199,22 +199,19 @@ impl<S: Send> wit::HostPixels for CallState<S> {
         color: wit::Color,
         data: Vec<u8>,
     ) -> wasmtime::Result<Result<Resource<Pixels>, wit::ImageError>> {
-        let (size, gray) = (Size { width, height }, color == wit::Color::Gray);
-        self.before_looking_at(data.len()).await?;
+        let (size, gray, given) = (Size { width, height }, color == wit::Color::Gray, data.len());
+        self.before_looking_at(given).await?;
         if let Err(error) = self.picture_limits().check(size) {
             return Ok(Err(refused(error)?));
         }
         let expected = size.pixels() * if gray { 1 } else { 3 };
-        if data.len() as u64 != expected || expected == 0 {
-            let why = format!(
-                "{} bytes are given, but {width}x{height} pixels need {expected}",
-                data.len()
-            );
+        if given as u64 != expected || expected == 0 {
+            let why =
+                format!("{given} bytes are given, but {width}x{height} pixels need {expected}");
             return Ok(Err(wit::ImageError::InvalidArgument(why)));
         }
-        self.hold(BufferPool::bytes_taken(data.len()))?;
-        let data = self.pool.copy_from(&data);
-        match Pixels::new(size, gray, data) {
+        self.hold(BufferPool::bytes_taken(given))?;
+        match Pixels::new(size, gray, self.pool.copy_from(&data)) {
             Ok(pixels) => Ok(Ok(self.table.push(pixels)?)),
             Err(error) => Ok(Err(refused(error)?)),
         }
@@ -305,15 +302,15 @@ impl<S: Send> wit::HostPixels for CallState<S> {
         let imaging::Letterbox { inner, border } = pixels.size().letterboxed(frame);
         let filter = filter_of(filter);
         let cost = pixels.resize_cost(inner, filter, limits);
-        let resized = self.make(cost, |work| pixels.resize(work, inner, filter, limits)).await?;
-        let resized = match resized {
+        let resize = |work: imaging::Workspace<'_>| pixels.resize(work, inner, filter, limits);
+        let resized = match self.make(cost, resize).await? {
             Ok(resized) => resized,
             Err(error) => return Ok(Err(error)),
         };
         let cost = resized.pad_cost(border, &fill, limits);
-        let padded = self.make(cost, |work| resized.pad(work, border, &fill, limits)).await?;
-        let padded = match padded {
-            Ok(padded) => padded,
+        let pad = |work: imaging::Workspace<'_>| resized.pad(work, border, &fill, limits);
+        let pixels = match self.native(cost, pad).await? {
+            Ok(pixels) => pixels,
             Err(error) => return Ok(Err(error)),
         };
         let placement = wit::Placement {
@@ -324,7 +321,7 @@ impl<S: Send> wit::HostPixels for CallState<S> {
             width: own_width,
             height: own_height,
         };
-        Ok(Ok(wit::Letterboxed { pixels: self.table.push(padded)?, placement }))
+        Ok(Ok(wit::Letterboxed { pixels, placement }))
     }
 
     async fn crop(

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use bytes::Bytes;
-use wasmtime::component::{HasSelf, Linker, Resource};
+use wasmtime::component::{HasSelf, Linker, Resource, ResourceTableError};
 
 use crate::call::{CallState, window};
 use crate::grant::{Grant, PerCall};
@@ -145,7 +145,7 @@ impl<S: Send> wit::HostRequest for CallState<S> {
         let bytes = self.own_request()?.parts.iter().map(Part::head_bytes).sum();
         self.before_copying(bytes).await?;
         let parts = self.own_request()?.parts.clone();
-        parts.into_iter().map(|part| part_of(self, part)).collect()
+        parts.into_iter().map(|part| Ok(part_of(self, part)?)).collect()
     }
 
     fn drop(&mut self, _: Resource<Request>) -> wasmtime::Result<()> {
@@ -154,7 +154,10 @@ impl<S: Send> wit::HostRequest for CallState<S> {
 }
 
 /// The part of a form, with its bytes as a blob in the call's table.
-fn part_of<S>(state: &mut CallState<S>, part: Part) -> wasmtime::Result<wit::Part> {
+pub(crate) fn part_of<S>(
+    state: &mut CallState<S>,
+    part: Part,
+) -> Result<wit::Part, ResourceTableError> {
     let Part { name, filename, content_type, body } = part;
     Ok(wit::Part { name, filename, content_type, body: state.table.push(body)? })
 }

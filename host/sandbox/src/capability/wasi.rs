@@ -16,6 +16,9 @@
 
 mod output;
 
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::StoreContextMut;
 use wasmtime::component::{Linker, Resource, ResourceTable, WasmList};
 use wasmtime_wasi::p2::DynPollable;
@@ -24,6 +27,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
 use self::output::Output;
 use super::log::{self, Level};
+use crate::account::Account;
 use crate::call::CallState;
 use crate::error::CallLimit;
 use crate::grant::{Grant, PerCall};
@@ -78,8 +82,14 @@ const POLLED_MAX: usize = 1024;
 /// Random bytes that are made between two questions whether to go on.
 const RANDOM_BYTES_PER_PART: usize = 64 << 10;
 
-/// What an instance uses of WASI; made at its first use.
-pub(crate) struct State(Option<Box<Used>>);
+/// What an instance has of WASI.
+pub(crate) struct State {
+    /// Made at its first use.
+    used: Option<Box<Used>>,
+    /// The owner's places for calls that wait, and how many there are.
+    waiting_places: Arc<Semaphore>,
+    waiting_places_max: usize,
+}
 
 struct Used {
     context: WasiCtx,
@@ -87,12 +97,14 @@ struct Used {
 }
 
 impl PerCall for State {
-    fn grant(_: &Grant<'_>) -> Self {
-        Self(None)
+    fn grant(grant: &Grant<'_>) -> Self {
+        let Account { waiting_places, waiting_places_max, .. } = grant.account;
+        let (waiting_places, waiting_places_max) = (waiting_places.clone(), *waiting_places_max);
+        Self { used: None, waiting_places, waiting_places_max }
     }
 
     fn end(&mut self) {
-        if let Some(used) = &self.0 {
+        if let Some(used) = &self.used {
             used.outputs.iter().for_each(Output::end_line);
         }
     }
@@ -103,11 +115,11 @@ impl PerCall for State {
 
 impl<S: AsMut<State> + AsMut<log::State> + Send> WasiView for CallState<S> {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        let used = match AsMut::<State>::as_mut(&mut self.states).0.take() {
+        let used = match AsMut::<State>::as_mut(&mut self.states).used.take() {
             Some(used) => used,
             None => Box::new(Used::new(AsMut::<log::State>::as_mut(&mut self.states))),
         };
-        let used = AsMut::<State>::as_mut(&mut self.states).0.insert(used);
+        let used = AsMut::<State>::as_mut(&mut self.states).used.insert(used);
         WasiCtxView { ctx: &mut used.context, table: &mut self.table }
     }
 }
@@ -145,7 +157,10 @@ where
 
 /// Link the functions that wait. Only so many calls of one owner wait at a time, because a call
 /// that waits keeps its instance.
-fn link_poll<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {
+fn link_poll<S>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()>
+where
+    S: AsMut<State> + Send + 'static,
+{
     type Polled = (WasmList<Resource<DynPollable>>,);
     let mut poll = linker.instance(POLL)?;
     poll.func_wrap_async(
@@ -162,7 +177,7 @@ fn link_poll<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::
                 let pollables = pollables.collect::<wasmtime::Result<Vec<_>>>()?;
                 let state = store.data_mut();
                 state.meter.take_turns().await?;
-                let _place = state.waiting_place()?;
+                let _place = state.states.as_mut().waiting_place()?;
                 Ok((state.table.poll(pollables).await?,))
             })
         },
@@ -173,7 +188,7 @@ fn link_poll<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::
             Box::new(async move {
                 let state = store.data_mut();
                 state.meter.take_turns().await?;
-                let _place = state.waiting_place()?;
+                let _place = state.states.as_mut().waiting_place()?;
                 let table: &mut ResourceTable = &mut state.table;
                 table.block(pollable).await
             })
@@ -181,13 +196,15 @@ fn link_poll<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::
     )
 }
 
-impl<S> CallState<S> {
-    fn waiting_place(&self) -> Result<tokio::sync::OwnedSemaphorePermit, Limited> {
+impl State {
+    fn waiting_place(&self) -> Result<OwnedSemaphorePermit, Limited> {
         let limit = self.waiting_places_max;
         let place = self.waiting_places.clone().try_acquire_owned();
         place.map_err(|_| Limited::Call(CallLimit::Waiting(limit)))
     }
+}
 
+impl<S> CallState<S> {
     async fn random_bytes(&mut self, len: u64) -> wasmtime::Result<Vec<u8>> {
         let len = usize::try_from(len).unwrap_or(usize::MAX);
         self.before_copying(len).await?;

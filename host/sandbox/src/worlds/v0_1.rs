@@ -46,12 +46,9 @@ impl World for Preprocess01 {
     ) -> Result<Self::Params, CallError> {
         let Request { content_type, headers, query, body, parts } = request;
         let body = push(state, body)?;
-        let parts = parts.into_iter().map(|part| {
-            let body = push(state, part.body)?;
-            let (name, filename, content_type) = (part.name, part.filename, part.content_type);
-            Ok(types::wit::Part { name, filename, content_type, body })
-        });
-        let parts = parts.collect::<Result<_, CallError>>()?;
+        let parts = parts.into_iter().map(|part| types::part_of(state, part));
+        let parts =
+            parts.collect::<Result<_, _>>().map_err(|error| CallError::Host(error.into()))?;
         let (headers, query) = (types::fields(&headers), types::fields(&query));
         let settings = context.settings.to_string();
         Ok((RequestRecord { content_type, headers, query, settings, body, parts },))

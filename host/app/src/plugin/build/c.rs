@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-use super::module::Module;
+use super::module::{Module, folder_name};
 use crate::plugin::build_folder::BuildFolder;
 use crate::plugin::language::Language;
 use crate::plugin::sdk::Sdks;
@@ -35,9 +35,7 @@ pub(super) fn compile(folder: &Path) -> Result<Module> {
         false => format!("the plugin cannot be compiled, and {WASI_LIBC} is missing: {REMEDY}"),
     })?;
     let file = fs::read(&out).context("clang made no file")?;
-    let folder = folder.canonicalize()?;
-    let name = folder.file_name().context("the folder has no name")?;
-    Ok(Module { name: name.to_string_lossy().into_owned(), file })
+    Ok(Module { name: folder_name(folder)?, file })
 }
 
 /// The SDK's script takes another clang from the variable `CLANG`.

@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use gristmill_store::digest_of;
 
-use super::module::Module;
+use super::module::{Module, folder_name};
 use crate::plugin::build_folder::BuildFolder;
 use crate::plugin::language::{Language, js_manifest};
 use crate::plugin::sdk::Sdks;
@@ -51,8 +51,7 @@ fn name_of(manifest: &serde_json::Value, folder: &Path) -> Result<String> {
     if let Some(name) = manifest["name"].as_str() {
         return Ok(name.rsplit('/').next().unwrap_or(name).to_owned());
     }
-    let folder = folder.canonicalize()?;
-    Ok(folder.file_name().context("the folder has no name")?.to_string_lossy().into_owned())
+    folder_name(folder)
 }
 
 fn check_node() -> Result<()> {

@@ -14,6 +14,9 @@ use gristmill_sandbox::{Account, Grant, Plugin, PluginPair, Reuse, Sandbox, Sand
 use gristmill_snapshot::{Route, TenantQuota};
 use gristmill_store::digest_of;
 
+use crate::plugin::build_folder::BuildFolder;
+use crate::plugin::component_file::{self, LARGE_BYTES};
+
 /// Unused tensor buffers that are kept for the next request, in bytes.
 const RETAINED_BYTES_MAX: usize = 64 << 20;
 
@@ -23,12 +26,6 @@ const TENANT_BYTES_MAX: usize = 1 << 30;
 
 /// The plugin calls that may run at the same time, for each core, as in a server.
 const CALLS_PER_CORE: usize = 8;
-
-/// The size of a component from which compiling it takes long.
-const LARGE_BYTES: usize = 4 << 20;
-
-/// The variable that names the folder that all builds share.
-const BUILD_DIR: &str = "GRISTMILL_BUILD_DIR";
 
 /// The folder of a server's data, unless another is configured.
 const DATA_DIR: &str = "gristmill-data";
@@ -74,7 +71,7 @@ impl Host {
         let name = model_name.as_str();
         let parts = LaneParts { name, info, instances, config: lane, pool: staging };
         let model = Arc::new(Lane::new(parts)?);
-        let sandbox = SandboxConfig::new(compiled(plugins));
+        let sandbox = SandboxConfig::new(compiled(plugins)?);
         let sandbox = Sandbox::new(&sandbox, pool).context("cannot set up the sandbox")?;
         Ok(Self { sandbox, model, model_name, model_is, limits: PipelineLimits::default() })
     }
@@ -139,29 +136,20 @@ impl Host {
 }
 
 /// Where compiled code is kept, so that only the first test of a plugin waits for the compiler: a
-/// folder for these plugins, in the folder that builds use or in the user's cache.
-fn compiled(plugins: &[&Path]) -> PathBuf {
-    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-    let cache = || match variable("XDG_CACHE_HOME") {
-        Some(cache) => Some(PathBuf::from(cache)),
-        None => Some(PathBuf::from(variable("HOME")?).join(".cache")),
-    };
-    let named = variable(BUILD_DIR).map(PathBuf::from);
-    let folder =
-        named.unwrap_or_else(|| cache().unwrap_or_else(std::env::temp_dir).join("gristmill"));
+/// folder for these plugins, in the folder that builds use.
+fn compiled(plugins: &[&Path]) -> Result<PathBuf> {
     let path = |plugin: &&Path| {
         let path = plugin.canonicalize().unwrap_or_else(|_| plugin.to_path_buf());
         path.to_string_lossy().into_owned()
     };
     let paths: Vec<_> = plugins.iter().map(path).collect();
     let digest = digest_of(paths.join("\n").as_bytes()).hex();
-    folder.join("plugin-test").join(&digest[..16])
+    Ok(BuildFolder::open()?.path().join("plugin-test").join(&digest[..16]))
 }
 
 /// A name from the name of a file, `digits` from `digits.component.wasm`; `otherwise` if it is not
 /// a valid name.
 fn name_of(file: &Path, otherwise: &str) -> Result<Name> {
-    let own = file.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-    let own = own.split('.').next().unwrap_or_default().replace('_', "-");
+    let own = component_file::name_of(file).to_lowercase();
     Ok(own.parse::<Name>().or_else(|_| otherwise.parse())?)
 }

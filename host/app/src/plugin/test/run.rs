@@ -30,7 +30,7 @@ pub(super) enum Answer {
     Failed(Failed),
 }
 
-/// Why there is no answer.
+/// The reason for which a request got no answer.
 pub(super) struct Failed {
     pub(super) code: ErrorCode,
     /// The text for the client.

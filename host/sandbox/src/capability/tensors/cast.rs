@@ -24,8 +24,9 @@ trait Element {
     fn write(number: Number, bytes: &mut [u8]);
 }
 
-macro_rules! integers {
-    ($($ty:ty),*) => {
+/// `$read` makes a number of an element, and `$write` an element of a number.
+macro_rules! elements {
+    ($($ty:ty: $read:expr, $write:expr;)*) => {
         $(impl Element for $ty {
             const BYTES: usize = size_of::<Self>();
 
@@ -33,43 +34,34 @@ macro_rules! integers {
             fn read(bytes: &[u8]) -> Number {
                 let mut own = [0; Self::BYTES];
                 own.copy_from_slice(bytes);
-                Number::Int(Self::from_le_bytes(own).into())
+                $read(Self::from_le_bytes(own).into())
             }
 
             #[inline]
             fn write(number: Number, bytes: &mut [u8]) {
-                let value = match number {
-                    Number::Int(value) => value.clamp(Self::MIN.into(), Self::MAX.into()) as Self,
-                    // Saturates, and makes 0 of NaN.
-                    Number::Float(value) => value as Self,
-                };
+                let value: Self = $write(number);
                 bytes.copy_from_slice(&value.to_le_bytes());
             }
         })*
     };
 }
 
+macro_rules! integers {
+    ($($ty:ty),*) => {
+        elements! { $($ty: Number::Int, |number| match number {
+            Number::Int(value) => value.clamp(<$ty>::MIN.into(), <$ty>::MAX.into()) as $ty,
+            // Saturates, and makes 0 of NaN.
+            Number::Float(value) => value as $ty,
+        };)* }
+    };
+}
+
 macro_rules! floats {
     ($($ty:ty, $of_int:expr, $of_float:expr;)*) => {
-        $(impl Element for $ty {
-            const BYTES: usize = size_of::<Self>();
-
-            #[inline]
-            fn read(bytes: &[u8]) -> Number {
-                let mut own = [0; Self::BYTES];
-                own.copy_from_slice(bytes);
-                Number::Float(Self::from_le_bytes(own).into())
-            }
-
-            #[inline]
-            fn write(number: Number, bytes: &mut [u8]) {
-                let value: Self = match number {
-                    Number::Int(value) => $of_int(value),
-                    Number::Float(value) => $of_float(value),
-                };
-                bytes.copy_from_slice(&value.to_le_bytes());
-            }
-        })*
+        elements! { $($ty: Number::Float, |number| match number {
+            Number::Int(value) => $of_int(value),
+            Number::Float(value) => $of_float(value),
+        };)* }
     };
 }
 

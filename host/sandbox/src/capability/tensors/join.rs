@@ -72,7 +72,7 @@ impl Joined {
         }
         check_strings(dtype, axis)?;
         let bytes = parts.iter().map(|part| part.as_bytes().len()).sum();
-        // Of nothing there are no blocks.
+        // An empty result has no blocks.
         let outer = if bytes == 0 { 0 } else { shape[..axis].iter().product() };
         Ok(Self { dtype, bytes, outer, shape })
     }

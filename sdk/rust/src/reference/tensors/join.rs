@@ -51,7 +51,7 @@ fn joined(parts: &[&Tensor], axis: usize, shape: Vec<u32>) -> Result<Tensor, Str
         return Err(format!("tensor {index} is {other:?}, but tensor 0 is {dtype:?}"));
     }
     check_strings(dtype, axis)?;
-    // Of nothing there are no blocks.
+    // An empty result has no blocks.
     let is_empty = parts.iter().all(|part| part.data.is_empty());
     let outer = if is_empty { 0 } else { product(&shape[..axis]) };
     let mut data = Vec::new();
