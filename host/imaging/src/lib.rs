@@ -17,6 +17,7 @@ mod error;
 mod frame;
 mod pixels;
 mod resize;
+mod statistics;
 mod tensor;
 mod work;
 
@@ -25,5 +26,6 @@ pub use error::{Bound, ImageError, Stopped};
 pub use frame::{Border, Letterbox};
 pub use pixels::{Pixels, Rect};
 pub use resize::Filter;
+pub use statistics::ChannelStatistics;
 pub use tensor::{Channels, Layout, TensorOptions};
 pub use work::{Cost, Limits, Size, Workspace};

@@ -3,7 +3,7 @@
 //!
 //! The deeds `join-..` and `pad-..` then ask for too much.
 
-use gristmill_plugin::image::{Border, Color, Filter, ImageError, Pixels};
+use gristmill_plugin::image::{Border, ChannelStatistics, Color, Filter, ImageError, Pixels};
 use gristmill_plugin::{Dtype, Failure, Prepared, Tensor, TensorError};
 
 use crate::{Deed, harmless};
@@ -103,6 +103,11 @@ fn pictures() -> Result<(), Failure> {
     same("letterbox", back, [0.0, 0.0, 2.0, 1.0]);
     let larger = picture.resize_shorter(3, Filter::Nearest)?;
     same("resize-shorter", (larger.width(), larger.height()), (6, 3));
+    let luma = ChannelStatistics { min: 10, max: 20, mean: 15.0 };
+    same("statistics", picture.statistics(), vec![luma]);
+    let coloured = Pixels::from_bytes(2, 1, Color::Rgb, &[0, 51, 255, 1, 2, 3])?.statistics();
+    let of = |min, max, mean| ChannelStatistics { min, max, mean };
+    same("statistics", coloured, vec![of(0, 1, 0.5), of(2, 51, 26.5), of(3, 255, 129.0)]);
     same("from-bytes", gray(2, 2, &[1, 2, 3]).is_err(), true);
     same("pad", picture.pad(border, &[1, 2]).is_err(), true);
     same("letterbox", picture.letterbox(0, 4, Filter::Nearest, &[]).is_err(), true);

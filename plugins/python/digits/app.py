@@ -42,12 +42,10 @@ def to_ink(picture: Pixels) -> Tensor:
     A bright picture shows dark ink on paper and is inverted. The host computes the elements:
     `(value * scale - mean) / std`.
     """
-    luma = picture.tobytes()
-    # `in` is one loop in C over all pixels. `min` would compare an object for each of them.
-    darkest = next(value for value in range(256) if value in luma)
-    brightest = next(value for value in reversed(range(256)) if value in luma)
+    (luma,) = picture.statistics()
+    darkest, brightest = luma.min, luma.max
     spread = brightest - darkest
-    inverted = sum(luma) > 0.5 * 255 * len(luma)
+    inverted = luma.mean > 127.5
     if spread == 0:
         scale, mean, std = 1 / 255, 0.0, 1.0
     else:

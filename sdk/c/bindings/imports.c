@@ -120,6 +120,9 @@ extern void __wasm_import_gristmill_plugin_image_method_pixels_crop(int32_t, int
 __attribute__((__import_module__("gristmill:plugin/image@0.2.0"), __import_name__("[method]pixels.to-tensor")))
 extern void __wasm_import_gristmill_plugin_image_method_pixels_to_tensor(int32_t, int32_t, int32_t, int32_t, float, uint8_t *, size_t, uint8_t *, size_t, uint8_t *);
 
+__attribute__((__import_module__("gristmill:plugin/image@0.2.0"), __import_name__("[method]pixels.statistics")))
+extern void __wasm_import_gristmill_plugin_image_method_pixels_statistics(int32_t, uint8_t *);
+
 __attribute__((__import_module__("gristmill:plugin/image@0.2.0"), __import_name__("[method]pixels.data")))
 extern void __wasm_import_gristmill_plugin_image_method_pixels_data(int32_t, uint8_t *);
 
@@ -408,6 +411,16 @@ void gristmill_plugin_image_result_own_tensor_image_error_free(gristmill_plugin_
   if (!ptr->is_err) {
   } else {
     gristmill_plugin_image_image_error_free(&ptr->val.err);
+  }
+}
+
+void gristmill_plugin_image_list_channel_statistics_free(gristmill_plugin_image_list_channel_statistics_t *ptr) {
+  size_t list_len = ptr->len;
+  if (list_len > 0) {
+    gristmill_plugin_image_channel_statistics_t *list_ptr = ptr->ptr;
+    for (size_t i = 0; i < list_len; i++) {
+    }
+    free(list_ptr);
   }
 }
 
@@ -1348,6 +1361,14 @@ bool gristmill_plugin_image_method_pixels_to_tensor(gristmill_plugin_image_borro
     *err = result.val.err;
     return 0;
   }
+}
+
+void gristmill_plugin_image_method_pixels_statistics(gristmill_plugin_image_borrow_pixels_t self, gristmill_plugin_image_list_channel_statistics_t *ret) {
+  __attribute__((__aligned__(sizeof(void*))))
+  uint8_t ret_area[(2*sizeof(void*))];
+  uint8_t *ptr = (uint8_t *) &ret_area;
+  __wasm_import_gristmill_plugin_image_method_pixels_statistics((self).__handle, ptr);
+  *ret = (gristmill_plugin_image_list_channel_statistics_t) { (gristmill_plugin_image_channel_statistics_t*)(*((uint8_t **) (ptr + 0))), (*((size_t*) (ptr + sizeof(void*)))) };
 }
 
 void gristmill_plugin_image_method_pixels_data(gristmill_plugin_image_borrow_pixels_t self, imports_list_u8_t *ret) {

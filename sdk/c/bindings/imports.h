@@ -318,6 +318,16 @@ typedef struct gristmill_plugin_image_border_t {
   uint32_t   bottom;
 } gristmill_plugin_image_border_t;
 
+// The values of one channel.
+typedef struct gristmill_plugin_image_channel_statistics_t {
+  // The smallest.
+  uint8_t   min;
+  // The largest.
+  uint8_t   max;
+  // Their mean.
+  float   mean;
+} gristmill_plugin_image_channel_statistics_t;
+
 typedef struct gristmill_plugin_image_own_pixels_t {
   int32_t __handle;
 } gristmill_plugin_image_own_pixels_t;
@@ -359,6 +369,11 @@ typedef struct {
     gristmill_plugin_image_image_error_t err;
   } val;
 } gristmill_plugin_image_result_own_tensor_image_error_t;
+
+typedef struct {
+  gristmill_plugin_image_channel_statistics_t *ptr;
+  size_t len;
+} gristmill_plugin_image_list_channel_statistics_t;
 
 typedef gristmill_plugin_types_field_t gristmill_plugin_log_field_t;
 
@@ -420,6 +435,7 @@ extern void gristmill_plugin_types_method_request_headers(gristmill_plugin_types
 // the input's parameter `query`.
 extern void gristmill_plugin_types_method_request_query(gristmill_plugin_types_borrow_request_t self, gristmill_plugin_types_list_field_t *ret);
 // The whole body. For a multipart request its parts are in `parts`, and this is empty.
+// Each call returns another handle of the same bytes.
 extern gristmill_plugin_types_own_blob_t gristmill_plugin_types_method_request_body(gristmill_plugin_types_borrow_request_t self);
 // The parts of a `multipart/form-data` body, in order.
 extern void gristmill_plugin_types_method_request_parts(gristmill_plugin_types_borrow_request_t self, gristmill_plugin_types_list_part_t *ret);
@@ -447,7 +463,8 @@ extern void gristmill_plugin_tensors_method_tensor_top_k(gristmill_plugin_tensor
 // float32.
 extern bool gristmill_plugin_tensors_method_tensor_softmax(gristmill_plugin_tensors_borrow_tensor_t self, gristmill_plugin_tensors_own_tensor_t *ret);
 // The tensors one after another along dimension `axis`. They have the same dtype, and the
-// same shape apart from that dimension. At least one.
+// same shape apart from that dimension. At least one. Tensors of strings have only axis 0
+// here, and in `stack` and `slice`.
 extern bool gristmill_plugin_tensors_static_tensor_concat(gristmill_plugin_tensors_list_borrow_tensor_t *tensors, uint32_t axis, gristmill_plugin_tensors_own_tensor_t *ret, gristmill_plugin_tensors_tensor_error_t *err);
 // The tensors along a new dimension `axis`, which has one position for each of them. They
 // have the same dtype and the same shape. At least one.
@@ -478,17 +495,20 @@ extern gristmill_plugin_image_color_t gristmill_plugin_image_method_pixels_color
 // The picture stretched to another size. The ratio of its sides may change.
 extern bool gristmill_plugin_image_method_pixels_resize(gristmill_plugin_image_borrow_pixels_t self, uint32_t width, uint32_t height, gristmill_plugin_image_filter_t filter, gristmill_plugin_image_own_pixels_t *ret, gristmill_plugin_image_image_error_t *err);
 // The picture resized so that its shorter side has `size` pixels. The ratio of its sides
-// stays.
+// stays; the longer side is rounded.
 extern bool gristmill_plugin_image_method_pixels_resize_shorter(gristmill_plugin_image_borrow_pixels_t self, uint32_t size, gristmill_plugin_image_filter_t filter, gristmill_plugin_image_own_pixels_t *ret, gristmill_plugin_image_image_error_t *err);
 // The picture with a border. `fill` has one value per channel, or is empty for 0.
 extern bool gristmill_plugin_image_method_pixels_pad(gristmill_plugin_image_borrow_pixels_t self, gristmill_plugin_image_border_t *border, imports_list_u8_t *fill, gristmill_plugin_image_own_pixels_t *ret, gristmill_plugin_image_image_error_t *err);
 // The picture resized to fit into `width` and `height`, in the middle of a picture of that
-// size. The ratio of its sides stays; the rest is `fill`, as in `pad`.
+// size. The ratio of its sides stays; they are rounded, and at least 1. The rest is
+// `fill`, as in `pad`; an odd rest is larger by one to the right and below.
 extern bool gristmill_plugin_image_method_pixels_letterbox(gristmill_plugin_image_borrow_pixels_t self, uint32_t width, uint32_t height, gristmill_plugin_image_filter_t filter, imports_list_u8_t *fill, gristmill_plugin_image_letterboxed_t *ret, gristmill_plugin_image_image_error_t *err);
 // The rectangle whose upper left corner is (`x`, `y`); it must lie within the picture.
 extern bool gristmill_plugin_image_method_pixels_crop(gristmill_plugin_image_borrow_pixels_t self, uint32_t x, uint32_t y, uint32_t width, uint32_t height, gristmill_plugin_image_own_pixels_t *ret, gristmill_plugin_image_image_error_t *err);
 // The picture as a tensor of one row: [1, c, h, w] or [1, h, w, c].
 extern bool gristmill_plugin_image_method_pixels_to_tensor(gristmill_plugin_image_borrow_pixels_t self, gristmill_plugin_image_tensor_options_t *options, gristmill_plugin_image_own_tensor_t *ret, gristmill_plugin_image_image_error_t *err);
+// Of each channel the smallest, the largest and the mean value.
+extern void gristmill_plugin_image_method_pixels_statistics(gristmill_plugin_image_borrow_pixels_t self, gristmill_plugin_image_list_channel_statistics_t *ret);
 // The bytes, row-major, channels interleaved.
 extern void gristmill_plugin_image_method_pixels_data(gristmill_plugin_image_borrow_pixels_t self, imports_list_u8_t *ret);
 
@@ -573,6 +593,8 @@ void gristmill_plugin_image_result_own_pixels_image_error_free(gristmill_plugin_
 void gristmill_plugin_image_result_letterboxed_image_error_free(gristmill_plugin_image_result_letterboxed_image_error_t *ptr);
 
 void gristmill_plugin_image_result_own_tensor_image_error_free(gristmill_plugin_image_result_own_tensor_image_error_t *ptr);
+
+void gristmill_plugin_image_list_channel_statistics_free(gristmill_plugin_image_list_channel_statistics_t *ptr);
 
 void gristmill_plugin_log_field_free(gristmill_plugin_log_field_t *ptr);
 

@@ -92,6 +92,26 @@ void gristmill_plugin_image_method_pixels_data(borrowed self, imports_list_u8_t 
     *ret = host_give_bytes(get(self).data, 0, UINT64_MAX);
 }
 
+void gristmill_plugin_image_method_pixels_statistics(
+    borrowed self, gristmill_plugin_image_list_channel_statistics_t *ret) {
+    host_pixels pixels = get(self);
+    ret->len = host_channels(pixels.color);
+    ret->ptr = gm_alloc(ret->len * sizeof *ret->ptr);
+    size_t area = (size_t)pixels.width * pixels.height;
+    for (size_t channel = 0; channel < ret->len; channel++) {
+        uint8_t min = UINT8_MAX, max = 0;
+        uint64_t sum = 0;
+        for (size_t at = 0; at < area; at++) {
+            uint8_t value = pixels.data.data[at * ret->len + channel];
+            if (value < min) min = value;
+            if (value > max) max = value;
+            sum += value;
+        }
+        float mean = (float)((double)sum / (double)area);
+        ret->ptr[channel] = (gristmill_plugin_image_channel_statistics_t){min, max, mean};
+    }
+}
+
 static host_pixels resized(host_pixels pixels, uint32_t width, uint32_t height, gm_filter filter) {
     size_t channels = host_channels(pixels.color);
     uint8_t *wide = host_alloc(size_of(width, pixels.height, pixels.color));

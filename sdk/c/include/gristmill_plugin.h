@@ -344,6 +344,16 @@ uint32_t gm_pixels_width(const gm_pixels *pixels);
 uint32_t gm_pixels_height(const gm_pixels *pixels);
 gm_color gm_pixels_color(const gm_pixels *pixels);
 
+// The values of one channel.
+typedef struct {
+    uint8_t min;
+    uint8_t max;
+    float mean;
+} gm_channel_statistics;
+
+// Writes one value per channel of the picture: 1 if it is gray, otherwise 3.
+void gm_pixels_statistics(const gm_pixels *pixels, gm_channel_statistics out[]);
+
 // The bytes, row-major, channels interleaved, copied.
 gm_bytes gm_pixels_data(const gm_pixels *pixels);
 

@@ -75,6 +75,15 @@ gm_color gm_pixels_color(const gm_pixels *pixels) {
     return (gm_color)gristmill_plugin_image_method_pixels_color(borrow(pixels));
 }
 
+void gm_pixels_statistics(const gm_pixels *pixels, gm_channel_statistics out[]) {
+    gristmill_plugin_image_list_channel_statistics_t found;
+    gristmill_plugin_image_method_pixels_statistics(borrow(pixels), &found);
+    for (size_t channel = 0; channel < found.len; channel++) {
+        gristmill_plugin_image_channel_statistics_t of = found.ptr[channel];
+        out[channel] = (gm_channel_statistics){of.min, of.max, of.mean};
+    }
+}
+
 gm_bytes gm_pixels_data(const gm_pixels *pixels) {
     imports_list_u8_t bytes;
     gristmill_plugin_image_method_pixels_data(borrow(pixels), &bytes);

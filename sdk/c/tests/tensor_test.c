@@ -125,6 +125,13 @@ static void pictures_are_resized_and_cut(void) {
     assert(memcmp(gm_pixels_data(out).data, "\7\10\11\0\2\4", 6) == 0);
 }
 
+static void channels_have_statistics(void) {
+    gm_channel_statistics found[3];
+    gm_pixels_statistics(gradient(), found);
+    assert(found[0].min == 0 && found[0].max == 186 && found[0].mean == 93);
+    assert(found[2].min == 4 && found[2].max == 190 && found[2].mean == 97);
+}
+
 static void a_letterbox_says_where_the_picture_is(void) {
     gm_placement placement;
     gm_pixels *out;
@@ -155,6 +162,7 @@ int main(void) {
     strings_are_joined_and_cut();
     casts_saturate();
     pictures_are_resized_and_cut();
+    channels_have_statistics();
     a_letterbox_says_where_the_picture_is();
     pictures_become_tensors();
     gm_host_reset();

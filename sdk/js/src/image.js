@@ -122,6 +122,10 @@ export class Pixels {
     }
   }
 
+  statistics() {
+    return this.#raw.statistics();
+  }
+
   data() {
     return this.#raw.data();
   }

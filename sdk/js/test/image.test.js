@@ -46,6 +46,16 @@ test('letterbox, and its boxes in the picture', () => {
   assert.deepEqual(placement.toOriginal([-4, 0, 20, 8]), [0, 0, 4, 2]);
 });
 
+test('statistics of each channel', () => {
+  assert.deepEqual(gray(3, 1, [7, 255, 2]).statistics(), [{ min: 2, max: 255, mean: 88 }]);
+  const coloured = Pixels.fromBytes(2, 1, Uint8Array.of(0, 51, 255, 1, 2, 3));
+  assert.deepEqual(coloured.statistics(), [
+    { min: 0, max: 1, mean: 0.5 },
+    { min: 2, max: 51, mean: 26.5 },
+    { min: 3, max: 255, mean: 129 },
+  ]);
+});
+
 test('to a tensor: layouts, channel orders, scale, mean and std', () => {
   const picture = Pixels.fromBytes(2, 1, Uint8Array.of(255, 0, 51, 0, 255, 0));
   const planes = picture.toTensor();

@@ -348,6 +348,8 @@ export class Pixels {
   ): { pixels: Pixels; placement: Placement };
   /** A tensor of one row: [1, c, h, w] or [1, h, w, c]. */
   toTensor(options?: TensorOptions): Tensor;
+  /** Of each channel the smallest, the largest and the mean value. */
+  statistics(): { min: number; max: number; mean: number }[];
   /** The bytes, row-major, channels interleaved. */
   data(): Uint8Array;
 }

@@ -64,6 +64,14 @@ def test_resize_crop_and_pad():
     assert gray(4, 3, range(12)).center_crop(2, 1).tobytes() == bytes([5, 6])
 
 
+def test_statistics_are_of_each_channel():
+    (luma,) = gray(3, 1, [7, 255, 2]).statistics()
+    assert (luma.min, luma.max, luma.mean) == (2, 255, 88.0)
+    coloured = Pixels.from_bytes(2, 1, Color.RGB, bytes([0, 51, 255, 1, 2, 3])).statistics()
+    found = [(channel.min, channel.max, channel.mean) for channel in coloured]
+    assert found == [(0, 1, 0.5), (2, 51, 26.5), (3, 255, 129.0)]
+
+
 @pytest.mark.parametrize(
     "fault",
     [

@@ -11,8 +11,8 @@
 
 use crate::Dtype;
 pub use crate::bindings::image::{
-    Border, Color, DecodeOptions, Filter, ImageError, Layout, Letterboxed, Pixels, Placement,
-    TensorOptions,
+    Border, ChannelStatistics, Color, DecodeOptions, Filter, ImageError, Layout, Letterboxed,
+    Pixels, Placement, TensorOptions,
 };
 
 /// Decode to three channels, upright.

@@ -123,7 +123,7 @@ fn each_operation_stops_when_it_is_told_to() {
     let part = Rect { x: 0, y: 0, size: picture.size() };
     let jpeg = Sketch::plain(4_000, 4_000).whole();
     type Operation<'a> = (&'a str, u32, Box<dyn Fn(Workspace<'_>) -> Result<(), ImageError> + 'a>);
-    let operations: [Operation<'_>; 4] = [
+    let operations: [Operation<'_>; 5] = [
         (
             "resize",
             3,
@@ -133,6 +133,7 @@ fn each_operation_stops_when_it_is_told_to() {
         ),
         ("crop", 3, Box::new(|work| picture.crop(work, part).map(drop))),
         ("tensor", 3, Box::new(|work| picture.to_tensor(work, &tensor).map(drop))),
+        ("statistics", 3, Box::new(|work| Ok(picture.statistics(work.check).map(drop)?))),
         (
             "decode",
             3,

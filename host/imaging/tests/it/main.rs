@@ -12,8 +12,8 @@ mod sketch;
 
 use gristmill_core::{BufferPool, Dtype};
 use gristmill_imaging::{
-    Bound, Channels, Cost, DecodeOptions, Encoded, Filter, ImageError, Layout, Limits, Pixels,
-    Rect, Size, TensorOptions, Workspace,
+    Bound, ChannelStatistics, Channels, Cost, DecodeOptions, Encoded, Filter, ImageError, Layout,
+    Limits, Pixels, Rect, Size, TensorOptions, Workspace,
 };
 use image::{ImageFormat, RgbImage};
 
@@ -149,4 +149,19 @@ fn mean_and_std_normalise_each_channel() {
     assert!(pixels.to_tensor(unstopped(&pool()), &options).is_err());
     options.std = vec![1.0, 0.0, 1.0];
     assert!(pixels.to_tensor(unstopped(&pool()), &options).is_err());
+}
+
+#[test]
+fn statistics_are_of_each_channel() {
+    let of = |min, max, mean| ChannelStatistics { min, max, mean };
+    let found = |pixels: &Pixels| pixels.statistics(&|| Ok(())).unwrap();
+    // A third of it is red.
+    let pixels = crop(&picture(), [1, 0], [3, 2]).unwrap();
+    assert_eq!(found(&pixels), [of(0, 255, 85.0), of(0, 0, 0.0), of(0, 255, 170.0)]);
+    // More than one part.
+    let size = Size { width: 1_000, height: 1_000 };
+    let mut data = vec![200; 1_000_000];
+    data[999_999] = 255;
+    let pixels = Pixels::new(size, true, pool().copy_from(&data)).unwrap();
+    assert_eq!(found(&pixels), [of(200, 255, 200.000_06)]);
 }

@@ -32,6 +32,7 @@ mod bindings {
             "gristmill:plugin/image.[method]pixels.letterbox": async | trappable,
             "gristmill:plugin/image.[method]pixels.crop": async | trappable,
             "gristmill:plugin/image.[method]pixels.to-tensor": async | trappable,
+            "gristmill:plugin/image.[method]pixels.statistics": async | trappable,
             "gristmill:plugin/image.[method]pixels.data": async | trappable,
             default: trappable,
         },
@@ -366,6 +367,21 @@ impl<S: Send> wit::HostPixels for CallState<S> {
         }
         let cost = pixels.to_tensor_cost(&options);
         self.native(cost, |work| pixels.to_tensor(work, &options)).await
+    }
+
+    async fn statistics(
+        &mut self,
+        pixels: Resource<Pixels>,
+    ) -> wasmtime::Result<Vec<wit::ChannelStatistics>> {
+        let pixels = self.pixels(&pixels)?;
+        self.before_looking_at(pixels.data().len()).await?;
+        let found = pixels.statistics(&|| self.meter.check()).map_err(|_| CpuExhausted)?;
+        let of = |imaging::ChannelStatistics { min, max, mean }| wit::ChannelStatistics {
+            min,
+            max,
+            mean,
+        };
+        Ok(found.into_iter().map(of).collect())
     }
 
     async fn data(&mut self, pixels: Resource<Pixels>) -> wasmtime::Result<Vec<u8>> {

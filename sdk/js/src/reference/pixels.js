@@ -54,6 +54,19 @@ export class ReferencePixels {
     return this.#color;
   }
 
+  statistics() {
+    const channels = CHANNELS[this.#color];
+    return Array.from({ length: channels }, (_, channel) => {
+      const values = this.#data.filter((_, at) => at % channels === channel);
+      const sum = values.reduce((total, value) => total + value, 0);
+      const [min, max] = values.reduce(
+        ([low, high], value) => [Math.min(low, value), Math.max(high, value)],
+        [255, 0],
+      );
+      return { min, max, mean: Math.fround(sum / values.length) };
+    });
+  }
+
   data() {
     return this.#data.slice();
   }

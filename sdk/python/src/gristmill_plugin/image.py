@@ -17,6 +17,7 @@ from .host import image as host_image
 from .request import Blob
 from .tensor import Dtype, Tensor
 
+ChannelStatistics = host_image.ChannelStatistics
 Color = host_image.Color
 Filter = host_image.Filter
 Layout = host_image.Layout
@@ -24,6 +25,7 @@ Layout = host_image.Layout
 __all__ = [
     "IMAGENET_MEAN",
     "IMAGENET_STD",
+    "ChannelStatistics",
     "Color",
     "Filter",
     "Layout",
@@ -109,6 +111,10 @@ class Pixels:
     def tobytes(self) -> bytes:
         """The bytes, row-major, channels interleaved, copied from the host."""
         return self._handle.data()
+
+    def statistics(self) -> list[ChannelStatistics]:
+        """Of each channel the smallest, the largest and the mean value: `min`, `max`, `mean`."""
+        return self._handle.statistics()
 
     def resize(self, width: int, height: int, filter: Filter = Filter.BILINEAR) -> Pixels:
         """The picture stretched to another size. The ratio of its sides may change."""

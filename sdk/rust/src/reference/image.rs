@@ -105,6 +105,13 @@ pub struct Border {
     pub bottom: u32,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ChannelStatistics {
+    pub min: u8,
+    pub max: u8,
+    pub mean: f32,
+}
+
 /// A picture of 8 bits a channel, row-major, channels interleaved.
 #[derive(Debug)]
 pub struct Pixels {
@@ -195,6 +202,20 @@ impl Pixels {
 
     pub fn to_tensor(&self, options: &TensorOptions) -> Result<Tensor, ImageError> {
         to_tensor::to_tensor(self, options)
+    }
+
+    pub fn statistics(&self) -> Vec<ChannelStatistics> {
+        let of = |channel| {
+            let values = || self.data.iter().skip(channel).step_by(self.channels()).copied();
+            let sum: u64 = values().map(u64::from).sum();
+            let count = values().count() as f64;
+            ChannelStatistics {
+                min: values().min().unwrap_or(0),
+                max: values().max().unwrap_or(0),
+                mean: (sum as f64 / count) as f32,
+            }
+        };
+        (0..self.channels()).map(of).collect()
     }
 
     pub fn data(&self) -> Vec<u8> {

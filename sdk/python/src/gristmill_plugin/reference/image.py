@@ -108,6 +108,13 @@ class Letterboxed:
 
 
 @dataclass
+class ChannelStatistics:
+    min: int
+    max: int
+    mean: float
+
+
+@dataclass
 class Border:
     left: int
     top: int
@@ -214,6 +221,14 @@ class Pixels:
         for at, plane in enumerate(data):
             mixed[at::count] = plane
         return Tensor.create(options.dtype, [1, height, width, count], mixed.tobytes())
+
+    def statistics(self) -> list[ChannelStatistics]:
+        found = []
+        for channel in range(len(self._picture.getbands())):
+            values = self._picture.getchannel(channel).tobytes()
+            mean = array("f", [sum(values) / len(values)])[0]
+            found.append(ChannelStatistics(min(values), max(values), mean))
+        return found
 
     def data(self) -> bytes:
         return self._picture.tobytes()

@@ -68,6 +68,14 @@ fn channels_are_ordered_and_scaled() {
 }
 
 #[test]
+fn statistics_are_of_each_channel() {
+    let of = |min, max, mean| ChannelStatistics { min, max, mean };
+    assert_eq!(gray(3, 1, &[7, 255, 2]).statistics(), [of(2, 255, 88.0)]);
+    let found = rgb(2, 1, &[0, 51, 255, 1, 2, 3]).statistics();
+    assert_eq!(found, [of(0, 1, 0.5), of(2, 51, 26.5), of(3, 255, 129.0)]);
+}
+
+#[test]
 fn raw_pixels_must_fit_their_size() {
     let given = Pixels::from_bytes(2, 2, Color::Rgb, &[0; 11]);
     assert_eq!(refused(given), "11 bytes are given, but 2x2 pixels need 12");
