@@ -1,12 +1,102 @@
-// Makes the bindings that componentize-js generates cheaper. They log each call for debugging of
-// the bindings, and register each of the host's objects for the garbage collector. In an engine
-// that interprets, this is much of a call's time. The SDK gives back every object at the end of a
-// call (`src/resources.js`), so the garbage collector has nothing to do.
+// Makes the bindings that componentize-js generates cheaper. The engine interprets them, and in a
+// short call they are much of its time. They are made for debugging and for all hosts; each change
+// below says what a plugin does not need.
 
-const STATEMENTS = [
-  /^[ \t]*_debugLog\([^;]*?\);[ \t]*\n/gm,
-  /^[ \t]*finalizationRegistry_\S+?\.(?:un)?register\([^;]*?\);[ \t]*\n/gm,
+const CHANGES = [
+  // Lines for debugging of the bindings.
+  [/^[ \t]*_debugLog\([^;]*?\);[ \t]*\n/gm, ''],
+  // Registrations of the host's objects for the garbage collector. The SDK gives back every object
+  // at the end of a call (`src/resources.js`).
+  [/^[ \t]*finalizationRegistry_\S+?\.(?:un)?register\([^;]*?\);[ \t]*\n/gm, ''],
+  // A method's body in a function that each call makes anew.
+  [
+    /^ {2}(\w+)\([^)]*\) \{\n {4}function helper\(arg0(?:, )?([^)]*)\) \{\n([^]*?)\n {4}\}\n {4}return helper\(this[^)]*\);\n {2}\}/gm,
+    '  $1($2) {\n      const arg0 = this;\n$3\n  }',
+  ],
+  // Objects of the host: no function that makes one is a constructor, and a plain assignment does.
+  [/new\.target === (\S+) \? this : Object\.create\(\1\.prototype\)/g, 'Object.create($1.prototype)'],
+  [
+    /Object\.defineProperty\((\w+), symbolRscHandle, \{ writable: true, value: (\w+) ?\}\);/g,
+    '$1[symbolRscHandle] = $2;',
+  ],
+  // A loop that makes an iterator.
+  [
+    /^( *)for \(const entry of (borrows\d+)\) \{$/gm,
+    '$1for (let i = 0; i < $2.length; i++) {\n$1  const entry = $2[i];',
+  ],
+  // A promise for each call, also where the plugin's function is not asynchronous.
+  [
+    /^async function export_(\w+)\(([^)]*)\) \{\n([^]*?)\n {2}let ret;\n {2}const (borrows\d+) = curResourceBorrows;\n([^]*?)\n {2}return;\n\}\n/gm,
+    withoutPromise,
+  ],
+  // A text's bytes are counted, character by character, before they are made.
+  [/^function _utf8AllocateAndEncode\([^]*?^\}\n/m, encodeText],
+  // Each look into the memory asks twice whether it has grown.
+  [/^const dataView = .*\n/m, lookIntoMemory],
+  // What a call of the host gave lies in the memory as it was when the call ended.
+  [/^( *)(ret = )?(\$import_\S+\(.*\));\n([^]*?)^( {2}\}|\})$/gm, lookOnce],
 ];
+
+/**
+ * An export that waits only for a promise. If it has none, it returns one that is fulfilled since
+ * the build.
+ */
+function withoutPromise(all, name, args, lift, borrows, rest) {
+  const call = /const (hostRet\d+) = await (.*);/;
+  const now =
+    `const $1 = $2;\nif (typeof $1?.then === 'function') {\n` +
+    `  return later_${name}(${args}, $1, ${borrows}.splice(0));\n}`;
+  return `function export_${name}(${args}) {
+${lift}
+  let ret;
+  const ${borrows} = curResourceBorrows;
+${rest.replace(call, now)}
+  return FULFILLED;
+}
+
+async function later_${name}(${args}, pending, ${borrows}) {
+  let ret;
+${rest.replace(call, 'const $1 = await pending;')}
+}
+`;
+}
+
+/** Takes the place of the bindings' function of this name. */
+function encodeText() {
+  return `function _utf8AllocateAndEncode(s, realloc, memory) {
+  if (typeof s !== 'string') throw new TypeError('expected a string, received [' + typeof s + ']');
+  const bytes = TEXT_ENCODER_UTF8.encode(s);
+  const len = bytes.length;
+  if (len === 0) return { ptr: 1, len };
+  const ptr = realloc(0, 0, 1, len);
+  new Uint8Array(memory.buffer, ptr, len).set(bytes);
+  return { ptr, len };
+}
+`;
+}
+
+function lookIntoMemory() {
+  return `let seen;
+const dataView = (memory) => {
+  const { buffer } = memory;
+  if (buffer === seen) return dv;
+  seen = buffer;
+  return (dv = new DataView(buffer));
+};
+`;
+}
+
+function lookOnce(all, indent, result = '', call, rest, end) {
+  if (!rest.includes('dataView($memory)')) return all;
+  const reading = rest.replaceAll('dataView($memory)', 'view');
+  return `${indent}${result}${call};\n${indent}const view = dataView($memory);\n${reading}${end}`;
+}
+
+/** The functions that the engine looks for in the global object. */
+const EXPORTS = /^ *(?:async )?function (export_\w+|bindExports)\(/gm;
+
+/** What the bindings take from the global object in each call. */
+const GLOBALS = ['Array', 'BigInt', 'DataView', 'Object', 'Uint8Array', 'Uint32Array'];
 
 /** Change what the pinned componentize-js generates from now on. */
 export async function useLeanBindings() {
@@ -15,11 +105,24 @@ export async function useLeanBindings() {
   const { spliceBindings } = splicer;
   splicer.spliceBindings = (...args) => {
     const spliced = spliceBindings(...args);
-    return { ...spliced, jsBindings: withoutStatements(spliced.jsBindings) };
+    return { ...spliced, jsBindings: inFunction(leanBindings(spliced.jsBindings)) };
   };
 }
 
-/** `bindings` without the statements that plugins do not need. */
-export function withoutStatements(bindings) {
-  return STATEMENTS.reduce((text, statement) => text.replace(statement, ''), bindings);
+/** `bindings` without what plugins do not need. */
+export function leanBindings(bindings) {
+  return CHANGES.reduce((text, [found, instead]) => text.replace(found, instead), bindings);
+}
+
+/** `bindings` as the body of a function, whose variables are found without a search by name. */
+export function inFunction(bindings) {
+  const names = [...bindings.matchAll(EXPORTS)].map((match) => match[1]);
+  return [
+    '(() => {',
+    `const { ${GLOBALS.join(', ')} } = globalThis;`,
+    'const FULFILLED = Promise.resolve();',
+    bindings,
+    `Object.assign(globalThis, { ${names.join(', ')} });`,
+    '})();\n',
+  ].join('\n');
 }

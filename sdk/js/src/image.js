@@ -19,6 +19,8 @@ export const IMAGENET = Object.freeze({
   std: Object.freeze([0.229, 0.224, 0.225]),
 });
 
+const NONE = new Float32Array(0);
+
 /** Where `letterbox` put a picture. */
 export class Placement {
   constructor({ scaleX, scaleY, left, top, width, height }) {
@@ -99,13 +101,13 @@ export class Pixels {
 
   pad({ left = 0, top = 0, right = 0, bottom = 0 }, fill = 0) {
     const border = { left, top, right, bottom };
-    return made(this.#color, () => this.#raw.pad(border, this.#fill(fill)));
+    return made(this.#color, () => this.#raw.pad(border, fillOf(this.#color, fill)));
   }
 
   letterbox(width, height, { filter = 'bilinear', fill = 0 } = {}) {
     let placement;
     const pixels = made(this.#color, () => {
-      const result = this.#raw.letterbox(width, height, filter, this.#fill(fill));
+      const result = this.#raw.letterbox(width, height, filter, fillOf(this.#color, fill));
       placement = new Placement(result.placement);
       return result.pixels;
     });
@@ -114,7 +116,9 @@ export class Pixels {
 
   toTensor(options = {}) {
     const { dtype = 'float32', layout = 'nchw', color = this.#color } = options;
-    const { scale = dtype === 'uint8' ? 1 : 1 / 255, mean = [], std = [] } = options;
+    const { scale = dtype === 'uint8' ? 1 : 1 / 255 } = options;
+    const mean = options.mean === undefined ? NONE : floats('mean', options.mean);
+    const std = options.std === undefined ? NONE : floats('std', options.std);
     try {
       return wrap(this.#raw.toTensor({ dtype, layout, color, scale, mean, std }), dtype);
     } catch (error) {
@@ -129,12 +133,20 @@ export class Pixels {
   data() {
     return this.#raw.data();
   }
+}
 
-  /** One value for each channel. */
-  #fill(fill) {
-    if (typeof fill !== 'number') return Uint8Array.from(fill);
-    return new Uint8Array(this.#color === 'gray' ? 1 : 3).fill(fill);
+/** One value for each channel. */
+function fillOf(color, fill) {
+  if (typeof fill !== 'number') return Uint8Array.from(fill);
+  return new Uint8Array(color === 'gray' ? 1 : 3).fill(fill);
+}
+
+/** The host's list of `values`. The bindings copy a typed array in one piece. */
+function floats(name, values) {
+  for (let i = 0; i < values.length; i++) {
+    if (typeof values[i] !== 'number') throw new TypeError(`${name}: ${values[i]} is not a number`);
   }
+  return new Float32Array(values);
 }
 
 function made(color, make) {

@@ -52,7 +52,7 @@ export class Tensor {
   }
 
   get shape() {
-    return (this.#shape ??= Array.from(this.#raw.shape()));
+    return (this.#shape ??= listOf(this.#raw.shape()));
   }
 
   data() {
@@ -132,7 +132,14 @@ function create(dtype, shape, elements) {
     }
   }
   const data = dtype === 'string' && !ArrayBuffer.isView(elements) ? encodeStrings(elements) : elements;
-  return made(() => host.Tensor.create(dtype, dims, data), dtype, Array.from(shape));
+  return made(() => host.Tensor.create(dtype, dims, data), dtype, listOf(shape));
+}
+
+/** A plain array. `Array.from` needs the engine's iterators, which a fresh instance would set up. */
+function listOf(values) {
+  const list = [];
+  for (let i = 0; i < values.length; i++) list.push(values[i]);
+  return list;
 }
 
 function made(make, dtype, shape) {

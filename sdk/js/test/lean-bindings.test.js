@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { withoutStatements } from '../build/lean-bindings.mjs';
+import vm from 'node:vm';
+import { inFunction, leanBindings } from '../build/lean-bindings.mjs';
+
+const lines = (...all) => `${all.join('\n')}\n`;
 
 test('debug lines and registrations go, everything else stays', () => {
   const bindings = [
@@ -15,5 +18,101 @@ test('debug lines and registrations go, everything else stays', () => {
     '  ret = $import(handle0);',
     '',
   ];
-  assert.equal(withoutStatements(bindings.join('\n')), [bindings[0], bindings[1], bindings[8], ''].join('\n'));
+  assert.equal(leanBindings(bindings.join('\n')), lines(bindings[0], bindings[1], bindings[8]));
+});
+
+// What componentize-js generates, shortened: a method of the host's object, and an export.
+const GENERATED = lines(
+  'let dv = new DataView(new ArrayBuffer());',
+  'const dataView = mem => dv.buffer === mem.buffer ? dv : dv = new DataView(mem.buffer);',
+  'function _utf8AllocateAndEncode(s, realloc, memory) {',
+  '  for (let i = 0; i < s.length; i++) {',
+  '  }',
+  '}',
+  'const TEXT_ENCODER_UTF8 = new TextEncoder();',
+  "const symbolRscHandle = Symbol('handle');",
+  'let curResourceBorrows = [];',
+  'class Host {',
+  '  byteAt(arg0) {',
+  '    function helper(arg0, arg1) {',
+  '      var handle0 = arg0[symbolRscHandle];',
+  '      let ret;',
+  '      ret = $import_byteAt(handle0, arg1);',
+  '      return dataView($memory).getUint8(ret, true);',
+  '    }',
+  '    return helper(this, arg0);',
+  '  }',
+  '}',
+  'async function export_run(arg0, arg1) {',
+  '  var handle1 = arg0;',
+  '  var rsc0 = new.target === Host ? this : Object.create(Host.prototype);',
+  '  Object.defineProperty(rsc0, symbolRscHandle, { writable: true, value: handle1});',
+  '  curResourceBorrows.push({ rsc: rsc0, drop: $drop });',
+  '  let ret;',
+  '  const borrows4 = curResourceBorrows;',
+  '  curResourceBorrows= [];',
+  '  try {',
+  '    try {',
+  '      const hostRet5 = await run(rsc0);',
+  "      ret = { tag: 'ok', val: hostRet5};",
+  '    } catch (e) {',
+  "      ret = { tag: 'err', val: e };",
+  '    }',
+  '  } finally {',
+  '    for (const entry of borrows4) {',
+  '      entry.drop(entry.rsc[symbolRscHandle]);',
+  '    }',
+  '  }',
+  '  var encodeRes = _utf8AllocateAndEncode(ret.val, $realloc, $memory);',
+  '  $memory.result = [ret.tag, encodeRes];',
+  '  return;',
+  '}',
+  'let run;',
+  'function bindExports() {',
+  '  run = $run;',
+  '}',
+);
+
+/** What a call of the bindings around `run` does, and the text that it returns. */
+async function callOf($run) {
+  const dropped = [];
+  const $memory = { buffer: Uint8Array.of(0, 0, 65, 0, 0, 0, 0, 0).buffer };
+  const engine = {
+    $run,
+    $memory,
+    $drop: (handle) => dropped.push(handle),
+    $import_byteAt: (handle, at) => handle + at,
+    $realloc: () => 4,
+    TextEncoder,
+  };
+  vm.runInNewContext(inFunction(leanBindings(GENERATED)), engine);
+  engine.bindExports();
+  const done = engine.export_run(1, 0);
+  assert.equal(typeof done.then, 'function');
+  await done;
+  const [tag, { ptr, len }] = $memory.result;
+  return { tag, text: new TextDecoder().decode(new Uint8Array($memory.buffer, ptr, len)), dropped };
+}
+
+test('an export drops what was lent and returns a text, now or later', async () => {
+  const read = (host) => `${host.byteAt(1)}é`;
+  assert.deepEqual(await callOf(read), { tag: 'ok', text: '65é', dropped: [1] });
+  const later = async (host) => {
+    await undefined;
+    return read(host);
+  };
+  assert.deepEqual(await callOf(later), { tag: 'ok', text: '65é', dropped: [1] });
+});
+
+test('an export says what was thrown, now or later', async () => {
+  const fails = () => { throw 'no'; };
+  assert.deepEqual(await callOf(fails), { tag: 'err', text: 'no', dropped: [1] });
+  assert.deepEqual(await callOf(async () => fails()), { tag: 'err', text: 'no', dropped: [1] });
+});
+
+test('the changes find what they change', () => {
+  const lean = leanBindings(GENERATED);
+  for (const old of ['helper', 'defineProperty', 'new.target', 'await run', 'of borrows4', 'charCode']) {
+    assert.ok(!lean.includes(old), `${old} is still there:\n${lean}`);
+  }
 });
