@@ -10,13 +10,15 @@ use gristmill_imaging::{
 };
 use wasmtime::component::{HasSelf, Linker, Resource};
 
+use self::terms::{filter_of, options_of, refused, statistics_of};
 use super::link_methods;
-use super::tensors::dtype_of;
 use crate::call::CallState;
 use crate::error::CallLimit;
 use crate::grant::{Grant, PerCall};
 use crate::limiter::Limited;
 use crate::meter::CpuExhausted;
+
+mod terms;
 
 mod bindings {
     wasmtime::component::bindgen!({
@@ -345,21 +347,7 @@ impl<S: Send> wit::HostPixels for CallState<S> {
         options: wit::TensorOptions,
     ) -> wasmtime::Result<Result<Resource<Tensor>, wit::ImageError>> {
         let pixels = self.pixels(&pixels)?;
-        let options = imaging::TensorOptions {
-            dtype: dtype_of(options.dtype),
-            layout: match options.layout {
-                wit::Layout::Nchw => imaging::Layout::Nchw,
-                wit::Layout::Nhwc => imaging::Layout::Nhwc,
-            },
-            channels: match options.color {
-                wit::Color::Rgb => imaging::Channels::Rgb,
-                wit::Color::Bgr => imaging::Channels::Bgr,
-                wit::Color::Gray => imaging::Channels::Gray,
-            },
-            scale: options.scale,
-            mean: options.mean,
-            std: options.std,
-        };
+        let options = options_of(options);
         let bytes = pixels.data().len().saturating_mul(4);
         let limit = self.limits.tensor_bytes;
         if bytes > limit {
@@ -376,12 +364,7 @@ impl<S: Send> wit::HostPixels for CallState<S> {
         let pixels = self.pixels(&pixels)?;
         self.before_looking_at(pixels.data().len()).await?;
         let found = pixels.statistics(&|| self.meter.check()).map_err(|_| CpuExhausted)?;
-        let of = |imaging::ChannelStatistics { min, max, mean }| wit::ChannelStatistics {
-            min,
-            max,
-            mean,
-        };
-        Ok(found.into_iter().map(of).collect())
+        Ok(found.into_iter().map(statistics_of).collect())
     }
 
     async fn data(&mut self, pixels: Resource<Pixels>) -> wasmtime::Result<Vec<u8>> {
@@ -392,24 +375,4 @@ impl<S: Send> wit::HostPixels for CallState<S> {
         self.table.delete(pixels)?;
         Ok(())
     }
-}
-
-fn filter_of(filter: wit::Filter) -> imaging::Filter {
-    match filter {
-        wit::Filter::Nearest => imaging::Filter::Nearest,
-        wit::Filter::Bilinear => imaging::Filter::Bilinear,
-        wit::Filter::Bicubic => imaging::Filter::Bicubic,
-        wit::Filter::Lanczos3 => imaging::Filter::Lanczos3,
-    }
-}
-
-/// The error for the guest, or an error of the host that ends the call.
-fn refused(error: ImageError) -> Result<wit::ImageError, CpuExhausted> {
-    Ok(match error {
-        ImageError::UnknownFormat => wit::ImageError::UnknownFormat,
-        ImageError::Malformed(why) => wit::ImageError::Malformed(why),
-        error @ ImageError::TooLarge { .. } => wit::ImageError::TooLarge(error.to_string()),
-        ImageError::InvalidArgument(why) => wit::ImageError::InvalidArgument(why),
-        ImageError::Stopped(_) => return Err(CpuExhausted),
-    })
 }
