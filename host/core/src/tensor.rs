@@ -269,6 +269,13 @@ fn check_strings(count: usize, bytes: &[u8]) -> Result<(), TensorError> {
     Err(TensorError::Length { expected: bytes.len() - rest, actual: bytes.len() })
 }
 
+/// The elements' bytes.
+impl AsRef<[u8]> for Tensor {
+    fn as_ref(&self) -> &[u8] {
+        self.as_bytes()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -126,3 +126,10 @@ impl Pixels {
         Self::new(part.size, self.gray, target.freeze())
     }
 }
+
+/// The bytes, as [`Pixels::data`] has them.
+impl AsRef<[u8]> for Pixels {
+    fn as_ref(&self) -> &[u8] {
+        self.data()
+    }
+}

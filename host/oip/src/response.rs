@@ -70,17 +70,11 @@ impl OutputData {
     /// The elements' bytes, without a copy. Only a few rows of a large batch are copied: otherwise
     /// a slow client would keep all of the batch in memory.
     pub fn into_bytes(self) -> Bytes {
-        struct Owner(Tensor);
-        impl AsRef<[u8]> for Owner {
-            fn as_ref(&self) -> &[u8] {
-                self.0.as_bytes()
-            }
-        }
         match self {
             Self::Tensor(tensor) if tensor.is_small_part() => {
                 Bytes::copy_from_slice(tensor.as_bytes())
             }
-            Self::Tensor(tensor) => Bytes::from_owner(Owner(tensor)),
+            Self::Tensor(tensor) => Bytes::from_owner(tensor),
             Self::Bytes(bytes) => bytes,
         }
     }

@@ -9,6 +9,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use gristmill_core::{BufferPool, PluginLimits};
 use wasmtime::component::ResourceTable;
 
@@ -115,12 +116,26 @@ impl<S> CallState<S> {
     /// Prepare to copy `bytes` for the guest. They are counted before they are allocated. Many
     /// bytes are copied off the serving threads.
     pub(crate) async fn before_copying(&mut self, bytes: usize) -> wasmtime::Result<()> {
-        let limit = self.limits.memory_bytes;
-        if bytes > limit {
-            return Err(Limited::Call(CallLimit::Copied { limit, bytes }).into());
-        }
+        self.within_copied(bytes)?;
         self.before_looking_at(bytes).await?;
         Ok(self.hold(bytes)?)
+    }
+
+    /// Bytes that the host holds anyway, for the guest. They are copied once, into the guest's
+    /// memory. The functions that lend are linked by hand and replace the generated ones, which
+    /// copy into a `Vec` first.
+    pub(crate) async fn lend(&mut self, bytes: Bytes) -> wasmtime::Result<Bytes> {
+        self.within_copied(bytes.len())?;
+        self.before_looking_at(bytes.len()).await?;
+        Ok(bytes)
+    }
+
+    fn within_copied(&self, bytes: usize) -> Result<(), Limited> {
+        let limit = self.limits.memory_bytes;
+        if bytes > limit {
+            return Err(Limited::Call(CallLimit::Copied { limit, bytes }));
+        }
+        Ok(())
     }
 
     /// Prepare to read `bytes`. If this call's turn was long, other calls go on first. Many bytes

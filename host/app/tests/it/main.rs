@@ -53,3 +53,4 @@ mod swap;
 mod token;
 mod uploads;
 mod wasi;
+mod wasip2;

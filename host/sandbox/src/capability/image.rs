@@ -10,6 +10,7 @@ use gristmill_imaging::{
 };
 use wasmtime::component::{HasSelf, Linker, Resource};
 
+use super::link_methods;
 use super::tensors::dtype_of;
 use crate::call::CallState;
 use crate::error::CallLimit;
@@ -44,8 +45,10 @@ mod bindings {
 
 pub use self::bindings::gristmill::plugin::image as wit;
 
+const INTERFACE: &str = "gristmill:plugin/image@0.2.0";
+
 /// The interface that it links.
-pub(crate) const INTERFACES: &[&str] = &["gristmill:plugin/image@0.2.0"];
+pub(crate) const INTERFACES: &[&str] = &[INTERFACE];
 
 /// The longest work that is done on a serving thread.
 const INLINE_CPU_MAX: Duration = Duration::from_millis(2);
@@ -64,32 +67,21 @@ impl PerCall for State {
 }
 
 pub(crate) fn link<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {
-    wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)
+    wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)?;
+    linker.allow_shadowing(true);
+    let mut instance = linker.instance(INTERFACE)?;
+    link_methods! { instance,
+        async "[method]pixels.data" = CallState::lend_pixels, (pixels: Resource<Pixels>);
+    }
+    linker.allow_shadowing(false);
+    Ok(())
 }
 
 impl<S: Send> wit::Host for CallState<S> {}
 
-/// The result of an operation.
-trait Made {
-    /// The memory that it takes.
-    fn bytes(&self) -> usize;
-}
-
-impl Made for Pixels {
-    fn bytes(&self) -> usize {
-        self.data().len()
-    }
-}
-
-impl Made for Tensor {
-    fn bytes(&self) -> usize {
-        self.as_bytes().len()
-    }
-}
-
 impl<S: Send> CallState<S> {
     /// Do `work`, whose estimated cost is `cost`, and put its result into the call's table.
-    async fn native<T: Made + Send + 'static>(
+    async fn native<T: AsRef<[u8]> + Send + 'static>(
         &mut self,
         cost: Result<Cost, ImageError>,
         work: impl FnOnce(imaging::Workspace<'_>) -> Result<T, ImageError>,
@@ -101,7 +93,7 @@ impl<S: Send> CallState<S> {
     }
 
     /// Do `work`, whose estimated cost is `cost`. The memory of its result stays counted.
-    async fn make<T: Made>(
+    async fn make<T: AsRef<[u8]>>(
         &mut self,
         cost: Result<Cost, ImageError>,
         work: impl FnOnce(imaging::Workspace<'_>) -> Result<T, ImageError>,
@@ -120,7 +112,7 @@ impl<S: Send> CallState<S> {
         self.hold(cost.bytes)?;
         let (meter, pool) = (self.meter.clone(), self.pool.clone());
         let made = work(imaging::Workspace { pool: &pool, check: &|| meter.check() });
-        let kept = made.as_ref().map_or(0, Made::bytes);
+        let kept = made.as_ref().map_or(0, |made| made.as_ref().len());
         self.give_back(cost.bytes.saturating_sub(kept));
         match made {
             Ok(made) => Ok(Ok(made)),
@@ -140,6 +132,15 @@ impl<S: Send> CallState<S> {
             let (cpu, left) = (cost.cpu.as_millis(), left.as_millis());
             format!("it may take {cpu} ms of CPU time, of which the call has {left} ms left")
         })
+    }
+
+    /// [`data`](wit::HostPixels::data), as [`lend`](Self::lend) does it.
+    pub(super) async fn lend_pixels(
+        &mut self,
+        pixels: Resource<Pixels>,
+    ) -> wasmtime::Result<Bytes> {
+        let bytes = Bytes::from_owner(self.pixels(&pixels)?);
+        self.lend(bytes).await
     }
 
     fn pixels(&self, pixels: &Resource<Pixels>) -> wasmtime::Result<Pixels> {
@@ -368,9 +369,7 @@ impl<S: Send> wit::HostPixels for CallState<S> {
     }
 
     async fn data(&mut self, pixels: Resource<Pixels>) -> wasmtime::Result<Vec<u8>> {
-        let pixels = self.pixels(&pixels)?;
-        self.before_copying(pixels.data().len()).await?;
-        Ok(pixels.data().to_vec())
+        Ok(self.lend_pixels(pixels).await?.to_vec())
     }
 
     fn drop(&mut self, pixels: Resource<Pixels>) -> wasmtime::Result<()> {

@@ -7,12 +7,14 @@ mod rows;
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use gristmill_core::{Buffer, BufferPool, Dtype, Shape, Tensor, TensorError};
 use wasmtime::StoreContextMut;
 use wasmtime::component::{
     ComponentType, HasSelf, Linker, LinkerInstance, Lower, Resource, WasmList,
 };
 
+use super::link_methods;
 use crate::call::{CallState, window};
 use crate::grant::{Grant, PerCall};
 
@@ -43,7 +45,13 @@ impl PerCall for State {
 pub(crate) fn link<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {
     wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)?;
     linker.allow_shadowing(true);
-    link_create::<S, wit::TensorError>(&mut linker.instance(INTERFACE)?)?;
+    let mut instance = linker.instance(INTERFACE)?;
+    link_create::<S, wit::TensorError>(&mut instance)?;
+    link_methods! { instance,
+        async "[method]tensor.data" = CallState::lend_tensor, (tensor: Resource<Tensor>);
+        async "[method]tensor.read" = CallState::lend_part,
+            (tensor: Resource<Tensor>, offset: u64, length: u64);
+    }
     linker.allow_shadowing(false);
     Ok(())
 }
@@ -96,6 +104,27 @@ impl<S: Send> CallState<S> {
         self.before_looking_at(bytes).await?;
         self.hold(BufferPool::bytes_taken(bytes))?;
         Ok(Ok(()))
+    }
+
+    /// [`data`](wit::HostTensor::data), as [`lend`](Self::lend) does it.
+    pub(super) async fn lend_tensor(
+        &mut self,
+        tensor: Resource<Tensor>,
+    ) -> wasmtime::Result<Bytes> {
+        let bytes = Bytes::from_owner(self.table.get(&tensor)?.clone());
+        self.lend(bytes).await
+    }
+
+    /// [`read`](wit::HostTensor::read), as [`lend`](Self::lend) does it.
+    pub(super) async fn lend_part(
+        &mut self,
+        tensor: Resource<Tensor>,
+        offset: u64,
+        length: u64,
+    ) -> wasmtime::Result<Bytes> {
+        let bytes = Bytes::from_owner(self.table.get(&tensor)?.clone());
+        let range = window(&bytes, offset, length);
+        self.lend(bytes.slice(range)).await
     }
 
     fn finish_tensor(
@@ -180,9 +209,7 @@ impl<S: Send> wit::HostTensor for CallState<S> {
     }
 
     async fn data(&mut self, tensor: Resource<Tensor>) -> wasmtime::Result<Vec<u8>> {
-        let tensor = self.table.get(&tensor)?.clone();
-        self.before_copying(tensor.as_bytes().len()).await?;
-        Ok(tensor.as_bytes().to_vec())
+        Ok(self.lend_tensor(tensor).await?.to_vec())
     }
 
     async fn read(
@@ -191,10 +218,7 @@ impl<S: Send> wit::HostTensor for CallState<S> {
         offset: u64,
         length: u64,
     ) -> wasmtime::Result<Vec<u8>> {
-        let tensor = self.table.get(&tensor)?.clone();
-        let range = window(tensor.as_bytes(), offset, length);
-        self.before_copying(range.len()).await?;
-        Ok(tensor.as_bytes()[range].to_vec())
+        Ok(self.lend_part(tensor, offset, length).await?.to_vec())
     }
 
     async fn argmax(&mut self, tensor: Resource<Tensor>) -> wasmtime::Result<Vec<wit::Scored>> {

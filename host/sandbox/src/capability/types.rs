@@ -6,6 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use wasmtime::component::{HasSelf, Linker, Resource, ResourceTableError};
 
+use super::link_methods;
 use crate::call::{CallState, window};
 use crate::grant::{Grant, PerCall};
 use crate::request::{Context, Part, Request, SharedContext};
@@ -35,8 +36,10 @@ pub use self::bindings::gristmill::plugin::types as wit;
 /// What a field takes besides its texts, in bytes.
 const FIELD_BYTES: usize = size_of::<wit::Field>();
 
+const INTERFACE: &str = "gristmill:plugin/types@0.2.0";
+
 /// The interface that it links.
-pub(crate) const INTERFACES: &[&str] = &["gristmill:plugin/types@0.2.0"];
+pub(crate) const INTERFACES: &[&str] = &[INTERFACE];
 
 /// Empty: the context, the request and its blobs are in the call's table.
 pub(crate) struct State;
@@ -48,7 +51,15 @@ impl PerCall for State {
 }
 
 pub(crate) fn link<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {
-    wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)
+    wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)?;
+    linker.allow_shadowing(true);
+    let mut instance = linker.instance(INTERFACE)?;
+    link_methods! { instance,
+        async "[method]blob.read" = CallState::lend_blob,
+            (blob: Resource<Bytes>, offset: u64, length: u64);
+    }
+    linker.allow_shadowing(false);
+    Ok(())
 }
 
 impl<S: Send> wit::Host for CallState<S> {}
@@ -64,15 +75,26 @@ impl<S: Send> wit::HostBlob for CallState<S> {
         offset: u64,
         length: u64,
     ) -> wasmtime::Result<Vec<u8>> {
-        let blob = self.table.get(&blob)?.clone();
-        let range = window(&blob, offset, length);
-        self.before_copying(range.len()).await?;
-        Ok(blob[range].to_vec())
+        Ok(self.lend_blob(blob, offset, length).await?.to_vec())
     }
 
     fn drop(&mut self, blob: Resource<Bytes>) -> wasmtime::Result<()> {
         self.table.delete(blob)?;
         Ok(())
+    }
+}
+
+impl<S> CallState<S> {
+    /// [`read`](wit::HostBlob::read), as [`lend`](Self::lend) does it.
+    pub(super) async fn lend_blob(
+        &mut self,
+        blob: Resource<Bytes>,
+        offset: u64,
+        length: u64,
+    ) -> wasmtime::Result<Bytes> {
+        let blob = self.table.get(&blob)?;
+        let part = blob.slice(window(blob, offset, length));
+        self.lend(part).await
     }
 }
 

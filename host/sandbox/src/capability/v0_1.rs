@@ -7,12 +7,12 @@
 use bytes::Bytes;
 use gristmill_core::Tensor;
 use gristmill_imaging::Pixels;
-use wasmtime::StoreContextMut;
 use wasmtime::component::{
     ComponentType, Lift, Linker, LinkerInstance, Lower, Resource, ResourceType,
 };
 
 use super::image::wit::{self as image, HostPixels};
+use super::link_methods;
 use super::log;
 use super::tensors::link_create;
 use super::tensors::wit::{self as tensors, HostTensor};
@@ -61,30 +61,6 @@ impl From<tensors::TensorError> for TensorError {
     }
 }
 
-/// Link functions of 0.2 under their names in 0.1. `sync` and `async` say how the function of 0.2
-/// is declared.
-macro_rules! link_methods {
-    ($instance:expr, $($kind:tt $name:literal = $method:path, ($($param:ident: $ty:ty),*);)*) => {
-        $(link_methods!(@$kind $instance, $name, $method, ($($param: $ty),*));)*
-    };
-    (@sync $instance:expr, $name:literal, $method:path, ($($param:ident: $ty:ty),*)) => {
-        $instance.func_wrap(
-            $name,
-            |mut store: StoreContextMut<'_, CallState<S>>, ($($param,)*): ($($ty,)*)| {
-                Ok(($method(store.data_mut(), $($param),*)?,))
-            },
-        )?;
-    };
-    (@async $instance:expr, $name:literal, $method:path, ($($param:ident: $ty:ty),*)) => {
-        $instance.func_wrap_async(
-            $name,
-            |mut store: StoreContextMut<'_, CallState<S>>, ($($param,)*): ($($ty,)*)| {
-                Box::new(async move { Ok(($method(store.data_mut(), $($param),*).await?,)) })
-            },
-        )?;
-    };
-}
-
 pub(crate) fn link<S>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()>
 where
     S: AsMut<log::State> + Send + 'static,
@@ -96,7 +72,7 @@ where
     resource::<S, Bytes>(&mut types, "blob")?;
     link_methods! { types,
         sync "[method]blob.len" = HostBlob::len, (blob: Resource<Bytes>);
-        async "[method]blob.read" = HostBlob::read,
+        async "[method]blob.read" = CallState::lend_blob,
             (blob: Resource<Bytes>, offset: u64, length: u64);
     }
     let mut instance = linker.instance(TENSORS)?;
@@ -105,8 +81,8 @@ where
     link_methods! { instance,
         sync "[method]tensor.dtype" = HostTensor::dtype, (tensor: Resource<Tensor>);
         sync "[method]tensor.shape" = HostTensor::shape, (tensor: Resource<Tensor>);
-        async "[method]tensor.data" = HostTensor::data, (tensor: Resource<Tensor>);
-        async "[method]tensor.read" = HostTensor::read,
+        async "[method]tensor.data" = CallState::lend_tensor, (tensor: Resource<Tensor>);
+        async "[method]tensor.read" = CallState::lend_part,
             (tensor: Resource<Tensor>, offset: u64, length: u64);
         async "[method]tensor.argmax" = HostTensor::argmax, (tensor: Resource<Tensor>);
         async "[method]tensor.top-k" = HostTensor::top_k,
@@ -129,7 +105,7 @@ where
             (pixels: Resource<Pixels>, x: u32, y: u32, width: u32, height: u32);
         async "[method]pixels.to-tensor" = HostPixels::to_tensor,
             (pixels: Resource<Pixels>, options: image::TensorOptions);
-        async "[method]pixels.data" = HostPixels::data, (pixels: Resource<Pixels>);
+        async "[method]pixels.data" = CallState::lend_pixels, (pixels: Resource<Pixels>);
     }
     Ok(())
 }

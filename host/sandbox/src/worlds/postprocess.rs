@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use gristmill_core::{NamedTensor, PluginLimits};
 use wasmtime::component::Resource;
 
@@ -20,7 +21,7 @@ impl World for Postprocess {
 
     type Request = Results;
     type Answer = Response;
-    type Params = (Resource<Arc<Context>>, Vec<tensors::wit::NamedTensor>, Arc<[u8]>);
+    type Params = (Resource<Arc<Context>>, Vec<tensors::wit::NamedTensor>, Bytes);
     type Results = (Result<types::wit::Response, types::wit::Failure>,);
 
     fn lower<S>(
@@ -29,7 +30,7 @@ impl World for Postprocess {
         state: &mut CallState<S>,
     ) -> Result<Self::Params, CallError> {
         state.context = Some(context);
-        Ok((lent(), outputs(results.outputs, state)?, Arc::from(results.state)))
+        Ok((lent(), outputs(results.outputs, state)?, Bytes::from(results.state)))
     }
 
     fn lift<S>((answer,): Self::Results, state: &mut CallState<S>) -> Result<Response, CallError> {

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use wasmtime::component::{ComponentType, Lower, Resource};
 
 use super::postprocess::{self, Postprocess};
@@ -24,7 +25,7 @@ pub(crate) struct RequestRecord {
     headers: Vec<types::wit::Field>,
     query: Vec<types::wit::Field>,
     settings: String,
-    body: Resource<bytes::Bytes>,
+    body: Resource<Bytes>,
     parts: Vec<types::wit::Part>,
 }
 
@@ -67,7 +68,7 @@ impl World for Postprocess01 {
 
     type Request = Results;
     type Answer = Response;
-    type Params = (Vec<tensors::wit::NamedTensor>, Arc<[u8]>);
+    type Params = (Vec<tensors::wit::NamedTensor>, Bytes);
     type Results = <Postprocess as World>::Results;
 
     fn lower<S>(
@@ -75,7 +76,7 @@ impl World for Postprocess01 {
         results: Results,
         state: &mut CallState<S>,
     ) -> Result<Self::Params, CallError> {
-        Ok((postprocess::outputs(results.outputs, state)?, Arc::from(results.state)))
+        Ok((postprocess::outputs(results.outputs, state)?, Bytes::from(results.state)))
     }
 
     fn lift<S>(results: Self::Results, state: &mut CallState<S>) -> Result<Response, CallError> {

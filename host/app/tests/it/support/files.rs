@@ -29,6 +29,11 @@ pub(crate) fn old_plugin(name: &str) -> Vec<u8> {
     read(&root().join(format!("plugins/fixtures/0.1.0/{name}.wasm")))
 }
 
+/// The plugin that cargo alone built for `wasm32-wasip2`.
+pub(crate) fn wasip2_plugin() -> Vec<u8> {
+    read(&root().join("plugins/fixtures/wasip2/wasip2-std.wasm"))
+}
+
 /// A plugin of the repository, changed so that its memory begins with `pages` pages of 64 KiB,
 /// fewer than 64.
 pub(crate) fn plugin_that_begins_with(name: &str, pages: u8) -> Vec<u8> {
