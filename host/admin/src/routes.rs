@@ -6,9 +6,7 @@ use gristmill_core::ErrorCode;
 use gristmill_transport::Problem;
 use percent_encoding::percent_decode_str;
 
-use crate::resource::{
-    Model, ModelConfig, Pipeline, Plugin, PluginLogs, Resource, Status, Tenant,
-};
+use crate::resource::{Model, ModelConfig, Pipeline, Plugin, PluginLogs, Resource, Status, Tenant};
 
 /// The prefix of all paths.
 const PREFIX: &str = "/admin/v1/";

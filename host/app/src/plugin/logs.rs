@@ -11,7 +11,7 @@ use super::output::{self, Output};
 
 pub(crate) fn command() -> Command {
     Command::new("logs")
-        .about("Show the last lines of a plugin: what it logged and printed, and how its calls failed")
+        .about("Show a plugin's last lines: what it logged and printed, and how its calls failed")
         .after_help(
             "Examples:\n  \
              gristmill plugin logs digits --tenant acme\n  \

@@ -101,8 +101,7 @@ impl TenantBuilder<'_> {
 
     /// The lines of one call of a pipeline.
     fn source(&self, pipeline: &Name, plugin: &Name, call: &'static str) -> Arc<LineSource> {
-        let (plugin, pipeline, kept) =
-            (plugin.clone(), pipeline.clone(), self.quota.lines.clone());
+        let (plugin, pipeline, kept) = (plugin.clone(), pipeline.clone(), self.quota.lines.clone());
         Arc::new(LineSource { plugin, pipeline, call, kept })
     }
 
