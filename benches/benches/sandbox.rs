@@ -80,7 +80,7 @@ impl Bench {
     }
 
     fn grant(&self) -> Grant<'_> {
-        Grant { limits: &self.limits, account: &self.account, plugin: None, usage: None }
+        Grant { limits: &self.limits, account: &self.account, lines: None, usage: None }
     }
 
     /// Call `preprocess`.

@@ -7,6 +7,7 @@ pub(crate) mod check;
 mod component_file;
 mod language;
 pub(crate) mod list;
+pub(crate) mod logs;
 pub(crate) mod new;
 mod output;
 pub(crate) mod push;

@@ -58,11 +58,7 @@ impl<S> CallState<S> {
     }
 
     /// The call has ended, and its instance stays.
-    pub(crate) fn end(&mut self)
-    where
-        S: PerCall,
-    {
-        self.states.end();
+    pub(crate) fn end(&mut self) {
         self.context = None;
         self.request = None;
         // The guest keeps none of the host's memory: what the call made counts no longer.
@@ -172,7 +168,7 @@ mod tests {
     fn what_a_call_holds_counts_against_its_limit_and_its_owner() {
         let limits = PluginLimits { host_memory_bytes: 100, ..PluginLimits::default() };
         let account = Account::new(1, 1, ByteBudget::new(150));
-        let grant = Grant { limits: &limits, account: &account, plugin: None, usage: None };
+        let grant = Grant { limits: &limits, account: &account, lines: None, usage: None };
         let call = || {
             let meter = Arc::new(Meter::new(limits.cpu));
             CallState::new(grant, meter, BufferPool::new(0), ())

@@ -103,4 +103,5 @@ macro_rules! capabilities {
     };
 }
 
-capabilities! { types, tensors, image, log, prepare, v0_1, wasi }
+// `log` is after `wasi`, which ends its lines when the call ends.
+capabilities! { types, tensors, image, prepare, v0_1, wasi, log }

@@ -14,7 +14,7 @@ use crate::config::SandboxConfig;
 use crate::diagnose;
 use crate::engine::PluginEngine;
 use crate::error::{CallError, ComponentError, LoadError};
-use crate::grant::Grant;
+use crate::grant::{Grant, PerCall};
 use crate::guest::Guest;
 use crate::idle::{IdleGuests, Keep, TenantReuse};
 use crate::long_calls::{CallFuture, NewCall, Pace};
@@ -162,6 +162,7 @@ impl Plugin {
         let call = move |mut guest: Guest| -> CallFuture<W::Answer> {
             Box::pin(async move {
                 let outcome = plugin.call_in::<W>(&mut guest, &index, context, request).await;
+                guest.store.data_mut().states.end();
                 (guest, outcome)
             })
         };

@@ -44,6 +44,7 @@ mod oip_messages;
 mod oip_perf_analyzer;
 mod oip_surface;
 mod pictures;
+mod plugin_lines;
 mod plugin_test;
 mod release_log;
 mod serving;
