@@ -29,6 +29,7 @@ mod connections;
 mod contract;
 mod deletions;
 mod durability;
+mod fuzz_inputs;
 mod init;
 mod instance_reuse;
 mod languages;
