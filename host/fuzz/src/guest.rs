@@ -253,8 +253,7 @@ fn interpret(code: &mut InstructionSink<'_>, imports: &[Import]) {
     code.local_get(AT).i32_const(STEP_BYTES).i32_add().local_set(AT).br(0);
     code.end().end();
     // Handles that were lent are given back.
-    for (word, name) in [(CONTEXT, "[resource-drop]context"), (REQUEST, "[resource-drop]request")]
-    {
+    for (word, name) in [(CONTEXT, "[resource-drop]context"), (REQUEST, "[resource-drop]request")] {
         code.i32_const(4 * word).i32_load(ANY).call(number_of(name));
     }
     code.i32_const(4 * RETURNED).i32_load(ANY);

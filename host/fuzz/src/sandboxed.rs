@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use gristmill_core::{BufferPool, ByteBudget, Deadline, Digest, Name, PluginLimits};
 use gristmill_sandbox::{
-    Account, CallError, Context, Grant, LoadError, Plugin, PluginPair, Request, Reuse,
-    Sandbox, SandboxConfig,
+    Account, CallError, Context, Grant, LoadError, Plugin, PluginPair, Request, Reuse, Sandbox,
+    SandboxConfig,
 };
 use sha2::Digest as _;
 use tempfile::TempDir;

@@ -17,6 +17,7 @@ mod answers;
 mod backends;
 mod bad_changes;
 mod bad_guests;
+mod bad_languages;
 mod bad_models;
 mod bad_plugins;
 mod bad_requests;

@@ -70,9 +70,15 @@ mod tests {
     #[test]
     fn a_minute_of_every_target_is_the_default() {
         let options = parsed(&[]);
-        assert_eq!((options.targets.as_slice(), options.seconds), (&KNOWN.map(String::from)[..], 60));
+        assert_eq!(
+            (options.targets.as_slice(), options.seconds),
+            (&KNOWN.map(String::from)[..], 60)
+        );
         let options = parsed(&["multipart", "--seconds", "3600"]);
-        assert_eq!((options.targets.as_slice(), options.seconds), (&["multipart".into()][..], 3600));
+        assert_eq!(
+            (options.targets.as_slice(), options.seconds),
+            (&["multipart".into()][..], 3600)
+        );
         let options = parsed(&["--input", "a/crash-1", "images"]);
         assert_eq!(options.input, Some("a/crash-1".into()));
         assert_eq!(Options::parse(&["images", "--help"], &KNOWN).unwrap(), None);

@@ -79,8 +79,7 @@ mod tests {
              stat::new_units_added:          6\n\
              stat::slowest_unit_time_sec:    0\n",
         );
-        let expected =
-            Report { runs: 2048, per_second: 512, reached: 40, added: 6, finding: None };
+        let expected = Report { runs: 2048, per_second: 512, reached: 40, added: 6, finding: None };
         assert_eq!(report, expected);
         assert_eq!(
             report.to_string(),
