@@ -62,14 +62,17 @@ const TEST_PLUGINS: [Plugin; 4] = [
     Plugin { folder: "plugins/bench/vocabulary", component: "vocabulary" },
 ];
 
-/// The samples in other languages, which only tests use.
-const LANGUAGE_PLUGINS: [Plugin; 6] = [
+/// The samples in other languages, and a plugin that misbehaves in each, which only tests use.
+const LANGUAGE_PLUGINS: [Plugin; 9] = [
     Plugin { folder: "plugins/python/digits", component: "digits-python" },
     Plugin { folder: "plugins/python/ranker", component: "ranker-python" },
     Plugin { folder: "plugins/js/digits", component: "digits-js" },
     Plugin { folder: "plugins/js/ranker", component: "ranker-js" },
     Plugin { folder: "plugins/c/digits", component: "digits-c" },
     Plugin { folder: "plugins/c/ranker", component: "ranker-c" },
+    Plugin { folder: "plugins/hostile/python", component: "hostile-python" },
+    Plugin { folder: "plugins/hostile/js", component: "hostile-js" },
+    Plugin { folder: "plugins/hostile/c", component: "hostile-c" },
 ];
 
 /// The paths of what was built, in the profile that demo and tests share.

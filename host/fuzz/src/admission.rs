@@ -1,0 +1,44 @@
+//! Uploads: any bytes as a plugin's file, from the first look at it to its first instance.
+//!
+//! What must hold: a file that is refused is refused for its own fault, never for one of the host's;
+//! the component that the check gives back passes the check again with the same findings; and what
+//! is loaded has the roles and imports that the check found.
+
+use std::sync::OnceLock;
+
+use gristmill_core::ErrorCode;
+use gristmill_sandbox::{CallError, check_component};
+
+use super::sandboxed::Sandboxed;
+
+/// Larger components are checked and not compiled: a few kilobytes can take seconds, for which the
+/// server has a child process and its limits.
+const COMPILED_BYTES_MAX: usize = 16 << 10;
+
+/// The target.
+pub fn run(bytes: &[u8]) {
+    let Ok(checked) = check_component(bytes) else { return };
+    assert!(checked.roles.pre || checked.roles.post, "it was accepted for nothing");
+    let again = check_component(&checked.component).expect("what passed the check passes it");
+    assert_eq!((&again.imports, &again.exports), (&checked.imports, &checked.exports));
+    assert_eq!((again.roles, again.needs), (checked.roles, checked.needs));
+    if checked.component.len() > COMPILED_BYTES_MAX || checked.has_init() {
+        return;
+    }
+    static SANDBOX: OnceLock<Sandboxed> = OnceLock::new();
+    let sandbox = SANDBOX.get_or_init(Sandboxed::new);
+    match sandbox.load(bytes) {
+        Ok(plugin) => {
+            assert_eq!(plugin.roles(), checked.roles);
+            assert_eq!(plugin.imports(), checked.imports);
+            if let Err(CallError::Host(fault)) = sandbox.probe(plugin) {
+                panic!("a start function brought about a fault of the host: {fault}");
+            }
+        }
+        Err(error) => {
+            let code = error.code();
+            assert_eq!(code, ErrorCode::InvalidPlugin, "the host's fault: {}", error.in_full());
+        }
+    }
+    sandbox.forget();
+}

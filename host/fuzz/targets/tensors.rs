@@ -1,0 +1,5 @@
+//! The target `tensors`: see `src/tensors.rs`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| gristmill_fuzz::tensors::run(bytes));
