@@ -11,8 +11,8 @@
 //! called, `guest` is a store with its instance, `call` is the state of one call, `capability` has
 //! one module for each interface that a plugin may import, `limiter` and `meter` count memory and
 //! CPU time, [`Account`] has the places and the memory that the calls of one owner share,
-//! `long_calls` decides on which threads a call runs, `diagnose` says why it gave no answer, `lines`
-//! keeps the last lines that plugins logged.
+//! `long_calls` decides on which threads a call runs, `diagnose` says why it gave no answer,
+//! `lines` keeps the last lines that plugins logged.
 //!
 //! Invariants:
 //! - the epoch deadline is set before instantiation, because start functions run there;

@@ -30,6 +30,9 @@ const PLUGINS_MAX: usize = 16;
 /// The bounds on the lines of a request of its own: those of its two calls.
 const OWN: Bounds = Bounds { lines: 2 * KEPT.lines, bytes: 2 * KEPT.bytes };
 
+/// The longest message of a line.
+const MESSAGE_BYTES_MAX: usize = 8 << 10;
+
 #[derive(Clone, Copy)]
 struct Bounds {
     lines: usize,
@@ -186,7 +189,7 @@ impl LineSource {
             pipeline: self.pipeline.clone(),
             plugin: self.plugin.clone(),
             call: self.call,
-            message: message.into(),
+            message: message[..message.floor_char_boundary(MESSAGE_BYTES_MAX)].into(),
             fields: None,
         }
     }

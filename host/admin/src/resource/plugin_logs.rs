@@ -1,5 +1,5 @@
-//! `GET /admin/v1/tenants/{tenant}/plugins/{plugin}/logs`: the last lines of a plugin, the newest at
-//! the end. `?limit=` is the most lines of an answer.
+//! `GET /admin/v1/tenants/{tenant}/plugins/{plugin}/logs`: the last lines of a plugin, the newest
+//! at the end. `?limit=` is the most lines of an answer.
 
 use async_trait::async_trait;
 use gristmill_control::ControlError;
