@@ -1,13 +1,13 @@
 //! Compiled code on disk: a file of the cache, damaged in any way.
 //!
-//! What must hold: a file that is not byte for byte the one that the host wrote is never loaded. The
-//! plugin is compiled anew then, and the file is whole again. The one way to be believed is a right
-//! checksum, for which the target reads the cache's key; then the document behind the code decides,
-//! and it must name the component and the engine that were asked for.
+//! What must hold: a file that is not byte for byte the one that the host wrote is never loaded.
+//! The plugin is compiled anew then, and the file is whole again. The one way to be believed is a
+//! right checksum, for which the target reads the cache's key; then the document behind the code
+//! decides, and it must name the component and the engine that were asked for.
 //!
-//! The first byte chooses. If it is even, the others are patches of five bytes: three for the place,
-//! one for the kind, one value. If it is odd, the others take the document's place. The code itself
-//! is never changed under a right checksum: it would run.
+//! The first byte chooses. If it is even, the others are patches of five bytes: three for the
+//! place, one for the kind, one value. If it is odd, the others take the document's place. The code
+//! itself is never changed under a right checksum: it would run.
 
 use std::fs;
 use std::path::{Path, PathBuf};

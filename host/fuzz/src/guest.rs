@@ -1,13 +1,13 @@
-//! A guest whose program is its request's body. It calls the host with whatever the body says, as no
-//! compiler would.
+//! A guest whose program is its request's body. It calls the host with whatever the body says, as
+//! no compiler would.
 //!
-//! The program is a row of steps of [`STEP_BYTES`] bytes: the number of a function, and one byte for
-//! each of its parameters. The functions are those of all interfaces that a plugin may import, in
-//! the order of `wit/`, and two of the guest's own: one stores a word, one returns. A byte below 128
-//! stands for itself. A byte from 128 on stands for one of the 128 words at the beginning of memory.
-//! The first words are the call's handles and the result of the last function; the upper half begins
-//! with numbers that are at some edge. A function that writes its result into memory gets the
-//! address from the program, too, so a result can be a word of a later step.
+//! The program is a row of steps of [`STEP_BYTES`] bytes: the number of a function, and one byte
+//! for each of its parameters. The functions are those of all interfaces that a plugin may import,
+//! in the order of `wit/`, and two of the guest's own: one stores a word, one returns. A byte below
+//! 128 stands for itself. A byte from 128 on stands for one of the 128 words at the beginning of
+//! memory. The first words are the call's handles and the result of the last function; the upper
+//! half begins with numbers that are at some edge. A function that writes its result into memory
+//! gets the address from the program, too, so a result can be a word of a later step.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! Pictures: any bytes, decoded and worked on as a plugin may ask for it.
 //!
-//! What must hold: an operation takes at most the memory that it said before, whether it succeeds or
-//! not; a picture has no byte of what lay in its memory before; a decoder's panic is an error of
+//! What must hold: an operation takes at most the memory that it said before, whether it succeeds
+//! or not; a picture has no byte of what lay in its memory before; a decoder's panic is an error of
 //! that picture.
 //!
 //! The sum of the bytes chooses the options, so that a kept input is a file as any other program

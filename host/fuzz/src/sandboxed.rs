@@ -104,7 +104,7 @@ impl Sandboxed {
     }
 
     fn grant(&self) -> Grant<'_> {
-        Grant { limits: &self.limits, account: &self.account, plugin: None, usage: None }
+        Grant { limits: &self.limits, account: &self.account, usage: None, lines: None }
     }
 
     /// Fails unless the call's memory is given back. A long call gives it back on another thread.

@@ -1,8 +1,8 @@
 //! `cargo xtask fuzz`: runs the fuzz targets of `host/fuzz`, each for a while.
 //!
 //! A target is a program with libFuzzer in it. It changes inputs, keeps those that reach new code,
-//! and stops at the first one that breaks what must hold. `options` reads the command line, `report`
-//! reads what libFuzzer prints.
+//! and stops at the first one that breaks what must hold. `options` reads the command line,
+//! `report` reads what libFuzzer prints.
 
 mod options;
 mod report;

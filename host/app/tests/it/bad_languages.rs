@@ -1,9 +1,9 @@
-//! Misbehaving plugins in Python, JavaScript and C: each language's runtime between the deed and the
-//! host.
+//! Misbehaving plugins in Python, JavaScript and C: each language's runtime between the deed and
+//! the host.
 //!
-//! `plugins/hostile` has one plugin for each of them. A table says how each of its deeds may end, and
-//! which instance the next call has where a pipeline lets instances stay: a fresh one after a trap
-//! or a limit, the same one after a failure that the runtime reported itself.
+//! `plugins/hostile` has one plugin for each of them. A table says how each of its deeds may end,
+//! and which instance the next call has where a pipeline lets instances stay: a fresh one after a
+//! trap or a limit, the same one after a failure that the runtime reported itself.
 
 use std::thread;
 
@@ -138,9 +138,9 @@ fn calls_of(server: &Server, path: &str) -> u32 {
     answer.text().parse().unwrap()
 }
 
-/// Do every deed in both modes. Fails unless each ends as it may, a neighbour is answered meanwhile,
-/// the next call is answered by the instance that it should have, and the server stays within
-/// bounds.
+/// Do every deed in both modes. Fails unless each ends as it may, a neighbour is answered
+/// meanwhile, the next call is answered by the instance that it should have, and the server stays
+/// within bounds.
 fn all_are_contained(language: &str, cases: &[Case]) {
     let mut server = deployed(language);
     for (index, (deed, ends, next)) in cases.iter().enumerate() {

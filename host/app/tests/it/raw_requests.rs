@@ -1,8 +1,8 @@
 //! Requests over HTTP/1.1 that two readers could read differently, and malformed ones.
 //!
 //! Most of them carry a second request where a careless reader would find its beginning. The table
-//! says how each connection is answered: a 404 after another status is that second request, where it
-//! is one by the rules.
+//! says how each connection is answered: a 404 after another status is that second request, where
+//! it is one by the rules.
 
 use crate::support::raw::Raw;
 use crate::support::server::Server;

@@ -10,7 +10,7 @@ use gristmill_imaging::{
 };
 use wasmtime::component::{HasSelf, Linker, Resource};
 
-use super::link_methods;
+use super::methods::link_methods;
 use super::tensors::dtype_of;
 use crate::call::CallState;
 use crate::error::CallLimit;

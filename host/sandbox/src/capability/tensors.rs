@@ -14,7 +14,7 @@ use wasmtime::component::{
     ComponentType, HasSelf, Linker, LinkerInstance, Lower, Resource, WasmList,
 };
 
-use super::link_methods;
+use super::methods::link_methods;
 use crate::call::{CallState, window};
 use crate::grant::{Grant, PerCall};
 
