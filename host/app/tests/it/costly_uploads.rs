@@ -28,7 +28,7 @@ fn uploads_end_within_their_limits() {
     let invalid = Counted("not a valid WebAssembly component");
     for (name, file, refused) in [
         ("100,000 functions", guests::with_functions(100_000), Compiled),
-        ("100,000 branches", guests::with_branches(100_000), Compiled),
+        ("60,000 branches", guests::with_branches(60_000), Compiled),
         ("45,000 locals", guests::with_locals(45_000), Compiled),
         ("100,000 types", guests::with_types(100_000), Compiled),
         ("more types than there may be", guests::with_types(1_100_000), invalid),
