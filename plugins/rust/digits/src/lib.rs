@@ -64,9 +64,9 @@ fn to_ink(luma: &[u8]) -> Vec<f32> {
         let value = f32::from(value) / 255.0;
         if is_bright { 1.0 - value } else { value }
     };
-    let (lowest, highest) = luma.iter().fold((u8::MAX, 0), |(lowest, highest), value| {
-        (lowest.min(*value), highest.max(*value))
-    });
+    let (lowest, highest) = luma
+        .iter()
+        .fold((u8::MAX, 0), |(lowest, highest), value| (lowest.min(*value), highest.max(*value)));
     let (lowest, highest) = if is_bright { (highest, lowest) } else { (lowest, highest) };
     let darkest = ink(lowest);
     let range = ink(highest) - darkest;
