@@ -33,7 +33,7 @@ fn main() -> ! {
         // Only the causes are printed: returning the error would print a backtrace with
         // RUST_BACKTRACE=1.
         Err(error) => {
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", plugin::output::escaped(&format!("{error:#}")));
             1
         }
     };

@@ -9,7 +9,7 @@ mod language;
 pub(crate) mod list;
 pub(crate) mod logs;
 pub(crate) mod new;
-mod output;
+pub(crate) mod output;
 pub(crate) mod push;
 mod report;
 mod sdk;

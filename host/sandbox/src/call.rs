@@ -61,7 +61,8 @@ impl<S> CallState<S> {
     pub(crate) fn end(&mut self) {
         self.context = None;
         self.request = None;
-        // The guest keeps none of the host's memory: what the call made counts no longer.
+        // The guest keeps none of the host's memory: what the call made counts no longer. An
+        // instance that keeps some stays only for the rest of its request.
         if self.table.is_empty() {
             self.give_back(self.host_bytes_used);
         }
@@ -78,9 +79,9 @@ impl<S> CallState<S> {
         self.states.renew(grant);
     }
 
-    /// Whether an instance that stays keeps more of the host's resources than it may.
-    pub(crate) fn keeps_too_much(&self) -> bool {
-        self.host_bytes_used > self.limits.host_memory_bytes / 2
+    /// Whether an instance that stays keeps tensors, pictures or blobs of calls that have ended.
+    pub(crate) fn keeps_resources(&self) -> bool {
+        !self.table.is_empty()
     }
 
     /// Count `bytes` that the host is about to hold for this call, until the call ends. The count

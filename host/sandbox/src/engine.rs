@@ -10,25 +10,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use gristmill_core::BufferPool;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use wasmtime::component::Linker;
 use wasmtime::{
-    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store,
-    UpdateDeadline,
+    CallHook, CallHookHandler, Config, Enabled, Engine, InstanceAllocationStrategy,
+    PoolingAllocationConfig, Store, StoreContextMut, UpdateDeadline,
 };
 
 use crate::account::{Account, Places, Resting};
 use crate::call::CallState;
 use crate::capability::{self, States, StoreData};
-use crate::check_component::{MEMORIES_PER_CALL, TABLES_PER_CALL};
 use crate::compile::compile_config;
 use crate::config::SandboxConfig;
 use crate::error::{CallError, LoadError};
 use crate::grant::{Grant, PerCall};
 use crate::guest::Guest;
 use crate::idle::{IdleGuests, TenantReuse};
+use crate::limiter::{MEMORIES_PER_CALL, TABLES_PER_CALL};
 use crate::long_calls::LongCalls;
 use crate::meter::{CpuExhausted, Meter};
 
@@ -123,8 +124,14 @@ impl PluginEngine {
         guest.store.set_epoch_deadline(1);
     }
 
-    /// A store for one call, with its limits and its deadline set.
-    pub(crate) fn store(&self, grant: Grant<'_>, meter: Arc<Meter>) -> Store<StoreData> {
+    /// A store for one call, with its limits and its deadline set. With `takes_turns`, the call
+    /// takes turns before each host function.
+    pub(crate) fn store(
+        &self,
+        grant: Grant<'_>,
+        meter: Arc<Meter>,
+        takes_turns: bool,
+    ) -> Store<StoreData> {
         let limits = grant.limits;
         let state = CallState::new(grant, meter, self.pool.clone(), States::grant(&grant));
         let mut store = Store::new(&self.engine, state);
@@ -140,7 +147,28 @@ impl PluginEngine {
             Ok(UpdateDeadline::Yield(1))
         });
         store.set_epoch_deadline(1);
+        if takes_turns {
+            store.call_hook_async(TakesTurns);
+        }
         store
+    }
+}
+
+/// Takes turns with other calls before each host function. Our own functions do so themselves;
+/// those of WASI do not, and a guest that calls them without a loop would not yield otherwise.
+struct TakesTurns;
+
+#[async_trait]
+impl CallHookHandler<StoreData> for TakesTurns {
+    async fn handle_call_event(
+        &self,
+        store: StoreContextMut<'_, StoreData>,
+        event: CallHook,
+    ) -> wasmtime::Result<()> {
+        if matches!(event, CallHook::CallingHost) {
+            store.data().meter.clone().take_turns().await?;
+        }
+        Ok(())
     }
 }
 

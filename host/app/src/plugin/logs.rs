@@ -80,17 +80,9 @@ fn text(line: &Value) -> String {
     text
 }
 
-/// The text without control characters. Its further lines are indented.
+/// The text without what a terminal would act upon. Its further lines are indented.
 fn shown(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for char in text.chars() {
-        match char {
-            '\n' => shown.push_str("\n      "),
-            char if char.is_control() => shown.extend(char.escape_default()),
-            char => shown.push(char),
-        }
-    }
-    shown
+    output::escaped(text).replace('\n', "\n      ")
 }
 
 #[cfg(test)]

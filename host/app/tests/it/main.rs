@@ -56,6 +56,7 @@ mod release_log;
 mod serving;
 mod shutdown;
 mod start;
+mod straight_line;
 mod swap;
 mod token;
 mod uploads;

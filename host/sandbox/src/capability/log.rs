@@ -226,7 +226,7 @@ impl Log {
         }
     }
 
-    fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         self.left_bytes.is_some()
     }
 

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::compare::Difference;
 use super::round::Tested;
 use super::run::{Answer, Failed, Ran};
+use crate::plugin::output::escaped;
 
 /// The most bytes of an answer that are shown.
 const ANSWER_BYTES_MAX: usize = 200;
@@ -60,7 +61,7 @@ struct Report(String);
 impl Report {
     /// Add a text under a name. Further lines of the text stand below its first one.
     fn line(&mut self, name: &str, text: &str) {
-        for (index, line) in text.lines().enumerate() {
+        for (index, line) in escaped(text).lines().enumerate() {
             let name = if index == 0 { name } else { "" };
             let _ = writeln!(self.0, "        {name:<8}{line}");
         }
