@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::support::server::Server;
 
 /// The calls in the line. One function may have a mebibyte of code.
-const CALLS: usize = 20_000;
+const CALLS: usize = 40_000;
 
 /// The text of the component, with its two open places.
 const COMPONENT: &str = include_str!("../fixtures/straight-line.wat");
@@ -40,7 +40,7 @@ fn calls_without_a_loop_end_at_the_limit() {
             server.put(&format!("tenants/acme/plugins/{name}"), &file);
         };
         put(1);
-        let limits = json!({ "cpu_ms": 2, "timeout_ms": 100_000 });
+        let limits = json!({ "cpu_ms": 5, "timeout_ms": 100_000 });
         let spec = json!({ "pre": name, "model": "digits", "post": "digits", "limits": limits });
         server.pipeline("acme", name, &spec);
         let path = format!("/v1/acme/infer/{name}");
