@@ -59,8 +59,8 @@ Options:
   --input FILE  Give the target this one input, and print what happens
 
 The targets are in host/fuzz. They are compiled with counters that tell libFuzzer which code an
-input reaches, on the same stable compiler as the server, into target/fuzz. The first build takes
-about as long as one of the server. A C++ compiler is needed.
+input reaches, by the same stable compiler as the server, into target/fuzz. The first build takes
+about ten minutes on two cores. A C++ compiler is needed.
 
 A finding is written to target/fuzz/findings/TARGET, and the command fails. Then:
   1. see it again:  cargo xtask fuzz TARGET --input target/fuzz/findings/TARGET/crash-...
@@ -129,7 +129,7 @@ fn build(targets: &[&Target]) -> Result<PathBuf> {
     if !succeeds(program("c++").arg("--version")) {
         setup::install_packages(&["g++"])?;
     }
-    step("building the fuzz targets (the first time takes about 15 minutes on 2 cores)");
+    step("building the fuzz targets (the first time takes about 10 minutes on 2 cores)");
     let folder = target().join("fuzz");
     let mut build = cargo();
     build.args(["build", "--release", "--locked", "--manifest-path", "host/fuzz/Cargo.toml"]);

@@ -16,7 +16,7 @@ mod targets {
     pub(super) mod multipart;
     pub(super) mod tensors;
 
-    pub(super) mod guest;
+    mod guest;
     mod sandboxed;
 
     /// Memory is not measured here: `host/imaging/tests` do that with an allocator of their own.
@@ -86,18 +86,4 @@ fn artifacts() {
 #[test]
 fn messages() {
     all_hold("messages", targets::messages::run);
-}
-
-#[test]
-fn zz_seeds() {
-    if let Some(folder) = std::env::var_os("SEEDS") {
-        let folder = Path::new(&folder);
-        fs::write(folder.join("guest"), targets::guest::file()).unwrap();
-        fs::write(folder.join("smallest"), targets::guest::smallest_file()).unwrap();
-        for name in ["guest", "smallest"] {
-            let file = fs::read(folder.join(name)).unwrap();
-            let checked = gristmill_sandbox::check_component(&file).unwrap();
-            fs::write(folder.join(format!("{name}-component")), checked.component).unwrap();
-        }
-    }
 }
