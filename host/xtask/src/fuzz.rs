@@ -159,6 +159,12 @@ fn fuzz(target: &Target, programs: &Path, seconds: u32) -> Result<Report> {
     if root().join(&words).exists() {
         fuzz.arg(format!("-dict={words}"));
     }
+    // What it leaves behind is removed by the next run.
+    let temporary = folder("tmp")?;
+    fs::remove_dir_all(&temporary).and_then(|()| fs::create_dir(&temporary))?;
+    fuzz.env("TMPDIR", temporary);
+    // Large blocks go back to the system at once. glibc would keep ever more of them in pieces.
+    fuzz.env("MALLOC_MMAP_THRESHOLD_", (1 << 20).to_string());
     let mut child = fuzz.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
     let printed = child.stderr.take().context("no standard error")?;
     let log = folder("logs")?.join("log.txt");

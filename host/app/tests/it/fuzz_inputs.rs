@@ -43,7 +43,7 @@ mod targets {
 
 /// Give every kept input of a target to it.
 #[track_caller]
-fn all_hold(target: &str, run: fn(&[u8])) {
+fn all_hold(target: &str, run: impl Fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(target);
     let mut paths: Vec<_> = fs::read_dir(&folder)
         .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
@@ -60,7 +60,8 @@ fn all_hold(target: &str, run: fn(&[u8])) {
 
 #[test]
 fn tensors() {
-    all_hold("tensors", targets::tensors::run);
+    let guest = targets::tensors::Guest::new();
+    all_hold("tensors", |bytes| guest.run(bytes));
 }
 
 #[test]
@@ -75,12 +76,14 @@ fn multipart() {
 
 #[test]
 fn admission() {
-    all_hold("admission", targets::admission::run);
+    let uploads = targets::admission::Uploads::new();
+    all_hold("admission", |bytes| uploads.run(bytes));
 }
 
 #[test]
 fn artifacts() {
-    all_hold("artifacts", targets::artifacts::run);
+    let cached = targets::artifacts::Cached::new();
+    all_hold("artifacts", |bytes| cached.run(bytes));
 }
 
 #[test]
