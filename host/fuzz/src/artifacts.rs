@@ -29,7 +29,7 @@ const DIGEST_WORD: &str = "DIGEST";
 const ENGINE_WORD: &str = "ENGINE";
 
 /// A plugin's file, and the file in the cache that the host made of it.
-struct Cached {
+pub struct Cached {
     sandbox: Sandboxed,
     plugin: Vec<u8>,
     path: PathBuf,
@@ -42,19 +42,12 @@ struct Cached {
 /// The target.
 pub fn run(bytes: &[u8]) {
     static CACHED: OnceLock<Cached> = OnceLock::new();
-    let cached = CACHED.get_or_init(Cached::new);
-    let Some((how, rest)) = bytes.split_first() else { return };
-    if how.is_multiple_of(2) {
-        let changed = cached.patched(rest);
-        cached.put(&changed);
-        cached.assert_loads_whole();
-    } else if let Some((flags, document)) = rest.split_first() {
-        cached.document_is_believed_only_if_it_fits(document, flags.is_multiple_of(2));
-    }
+    CACHED.get_or_init(Cached::new).run(bytes);
 }
 
 impl Cached {
-    fn new() -> Self {
+    /// Compile the plugin, and another one.
+    pub fn new() -> Self {
         let sandbox = Sandboxed::new();
         let plugin = guest::smallest_file();
         // The same plugin under another digest: a custom section that says nothing.
@@ -73,6 +66,17 @@ impl Cached {
             plugin,
             path,
             other,
+        }
+    }
+
+    /// Change the file as the bytes say, and load the plugin.
+    pub fn run(&self, bytes: &[u8]) {
+        let Some((how, rest)) = bytes.split_first() else { return };
+        if how.is_multiple_of(2) {
+            self.put(&self.patched(rest));
+            self.assert_loads_whole();
+        } else if let Some((flags, document)) = rest.split_first() {
+            self.document_is_believed_only_if_it_fits(document, flags.is_multiple_of(2));
         }
     }
 

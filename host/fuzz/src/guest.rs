@@ -111,6 +111,12 @@ pub(crate) fn smallest_file() -> Vec<u8> {
     }))
 }
 
+/// The section of a core module that has its component type.
+pub(crate) fn type_section() -> Vec<u8> {
+    let (empty, module) = (Module::new().finish(), World::read().file_of(Module::new()));
+    module[empty.len()..].to_vec()
+}
+
 impl World {
     fn read() -> Self {
         let mut resolve = Resolve::new();

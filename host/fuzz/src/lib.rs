@@ -24,6 +24,9 @@ pub mod tensors;
 mod allocations;
 mod guest;
 mod sandboxed;
+mod stack;
+
+pub use stack::let_handlers_run;
 
 /// The crate `http` has this file; it is private there.
 #[path = "../../http/src/v1/form.rs"]

@@ -1,8 +1,10 @@
 //! Forms: a content type up to the first line end, and then a body.
 //!
-//! What must hold: each part lies in the body, after the one before it; there are no more parts
-//! than the limit; and where `multer` reads the same form by itself, it finds the same parts. Two
-//! readers of a form that differ are how a filter before the server is passed.
+//! What must hold: each part lies in the body, after the one before it; there are no more parts than
+//! the limit; and where `multer` reads the same form by itself, it finds the same parts. Two
+//! readers of a form that differ are how a filter before the server is passed. Not compared are
+//! forms that `multer` reads otherwise than RFC 2046 says: where a part has no header, it takes the
+//! part's first line end for the header's, and it finds a first delimiter that begins no line.
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -32,8 +34,11 @@ pub fn run(bytes: &[u8]) {
             after = start + part.body.len();
         }
     }
+    let found: Vec<_> = parts.iter().map(Field::of).collect();
+    if found.iter().any(Field::has_no_header) {
+        return;
+    }
     if let Some(expected) = runtime.block_on(read_by_multer(content_type, &body)) {
-        let found: Vec<_> = parts.iter().map(Field::of).collect();
         assert_eq!(found, expected, "another reader finds other parts");
     }
 }
@@ -52,11 +57,17 @@ impl Field {
         let Part { name, filename, content_type, body } = part.clone();
         Self { name, filename, content_type, body }
     }
+
+    fn has_no_header(&self) -> bool {
+        self.name.is_empty() && self.filename.is_none() && self.content_type.is_none()
+    }
 }
 
-/// The parts that `multer` finds in the whole body. None if it refuses the form.
+/// The parts that `multer` finds in the whole body. None if it refuses the form, or would look for
+/// its beginning.
 async fn read_by_multer(content_type: &str, body: &Bytes) -> Option<Vec<Field>> {
     let boundary = multer::parse_boundary(content_type).ok()?;
+    body.strip_prefix(b"--")?.strip_prefix(boundary.as_bytes())?;
     let body = stream::iter([Ok::<_, std::io::Error>(body.clone())]);
     let mut form = Multipart::new(body, boundary);
     let mut fields = Vec::new();

@@ -2,7 +2,8 @@
 //!
 //! The bytes are the guest's program (`guest`). Most of the functions make tensors, or take them.
 //! What must hold: each call ends as the guest's own failure or answer, never as a fault of the
-//! host, and gives back what it held.
+//! host, and gives back what it held. A change of the contract gives the functions other numbers, so
+//! kept programs then do something else.
 
 use std::sync::OnceLock;
 
@@ -14,28 +15,49 @@ use super::sandboxed::Sandboxed;
 
 /// The target.
 pub fn run(bytes: &[u8]) {
-    static GUEST: OnceLock<(Sandboxed, PluginPair)> = OnceLock::new();
-    let (sandbox, pair) = GUEST.get_or_init(|| {
+    static GUEST: OnceLock<Guest> = OnceLock::new();
+    GUEST.get_or_init(Guest::new).run(bytes);
+}
+
+/// The guest, loaded.
+pub struct Guest {
+    sandbox: Sandboxed,
+    pair: PluginPair,
+}
+
+impl Guest {
+    /// Compile it.
+    pub fn new() -> Self {
         let sandbox = Sandboxed::new();
         let pair = sandbox.pair(sandbox.load(&guest::file()).expect("the guest"));
-        (sandbox, pair)
-    });
+        Self { sandbox, pair }
+    }
+
+    /// Run a program.
+    pub fn run(&self, program: &[u8]) {
+        if let Err(CallError::Host(fault)) =
+            self.sandbox.preprocess(&self.pair, request_with(program))
+        {
+            panic!("a guest brought about a fault of the host: {fault}");
+        }
+    }
+}
+
+/// A request with this body, and something of everything else.
+fn request_with(program: &[u8]) -> Request {
     let text = |text: &str| text.to_owned();
-    let body = Bytes::copy_from_slice(bytes);
+    let body = Bytes::copy_from_slice(program);
     let part = Part {
         name: text("part"),
         filename: Some(text("file")),
         content_type: None,
         body: body.clone(),
     };
-    let request = Request {
+    Request {
         content_type: Some(text("image/png")),
         headers: vec![(text("x-name"), text("value"))],
         query: vec![(text("name"), text("value"))],
         body,
         parts: vec![part],
-    };
-    if let Err(CallError::Host(fault)) = sandbox.preprocess(pair, request) {
-        panic!("a guest brought about a fault of the host: {fault}");
     }
 }

@@ -2,4 +2,7 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| gristmill_fuzz::messages::run(bytes));
+libfuzzer_sys::fuzz_target!(
+    init: gristmill_fuzz::let_handlers_run(),
+    |bytes: &[u8]| gristmill_fuzz::messages::run(bytes)
+);

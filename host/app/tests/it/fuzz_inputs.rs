@@ -16,7 +16,7 @@ mod targets {
     pub(super) mod multipart;
     pub(super) mod tensors;
 
-    pub(super) mod guest;
+    mod guest;
     mod sandboxed;
 
     /// Memory is not measured here: `host/imaging/tests` do that with an allocator of their own.
@@ -43,7 +43,7 @@ mod targets {
 
 /// Give every kept input of a target to it.
 #[track_caller]
-fn all_hold(target: &str, run: fn(&[u8])) {
+fn all_hold(target: &str, run: impl Fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(target);
     let mut paths: Vec<_> = fs::read_dir(&folder)
         .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
@@ -60,7 +60,8 @@ fn all_hold(target: &str, run: fn(&[u8])) {
 
 #[test]
 fn tensors() {
-    all_hold("tensors", targets::tensors::run);
+    let guest = targets::tensors::Guest::new();
+    all_hold("tensors", |bytes| guest.run(bytes));
 }
 
 #[test]
@@ -75,29 +76,17 @@ fn multipart() {
 
 #[test]
 fn admission() {
-    all_hold("admission", targets::admission::run);
+    let uploads = targets::admission::Uploads::new();
+    all_hold("admission", |bytes| uploads.run(bytes));
 }
 
 #[test]
 fn artifacts() {
-    all_hold("artifacts", targets::artifacts::run);
+    let cached = targets::artifacts::Cached::new();
+    all_hold("artifacts", |bytes| cached.run(bytes));
 }
 
 #[test]
 fn messages() {
     all_hold("messages", targets::messages::run);
-}
-
-#[test]
-fn zz_seeds() {
-    if let Some(folder) = std::env::var_os("SEEDS") {
-        let folder = Path::new(&folder);
-        fs::write(folder.join("guest"), targets::guest::file()).unwrap();
-        fs::write(folder.join("smallest"), targets::guest::smallest_file()).unwrap();
-        for name in ["guest", "smallest"] {
-            let file = fs::read(folder.join(name)).unwrap();
-            let checked = gristmill_sandbox::check_component(&file).unwrap();
-            fs::write(folder.join(format!("{name}-component")), checked.component).unwrap();
-        }
-    }
 }
