@@ -1,8 +1,8 @@
 //! Uploads: any bytes as a plugin's file, from the first look at it to its first instance.
 //!
-//! What must hold: a file that is refused is refused for its own fault, never for one of the host's;
-//! the component that the check gives back passes the check again with the same findings; and what
-//! is loaded has the roles and imports that the check found.
+//! What must hold: a file that is refused is refused for its own fault, never for one of the
+//! host's; the component that the check gives back passes the check again with the same findings;
+//! and what is loaded has the roles and imports that the check found.
 //!
 //! A core module gets an honest component type in place of its own. The library that reads the type
 //! recurses without end over some (`host/app/tests/it/bad_uploads.rs` has one), which ends a

@@ -2,8 +2,8 @@
 //!
 //! The bytes are the guest's program (`guest`). Most of the functions make tensors, or take them.
 //! What must hold: each call ends as the guest's own failure or answer, never as a fault of the
-//! host, and gives back what it held. A change of the contract gives the functions other numbers, so
-//! kept programs then do something else.
+//! host, and gives back what it held. A change of the contract gives the functions other numbers,
+//! so kept programs then do something else.
 
 use std::sync::OnceLock;
 

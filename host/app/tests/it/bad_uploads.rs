@@ -88,8 +88,8 @@ fn a_module_whose_type_has_no_end() {
         honest(code);
         code.i32_const(ANSWER);
     });
-    // The library that reads the type finds two packages, each of which names the other. It recurses
-    // until the stack of the child is at its end.
+    // The library that reads the type finds two packages, each of which names the other. It
+    // recurses until the stack of the child is at its end.
     let endless = replaced(&guest.file(), b"plugin/log@0.1.0", b"plugin/log@0.1.1");
     plugin_refused(&endless, &["compilation failed: signal 6 ended it"]);
 }
