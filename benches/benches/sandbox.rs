@@ -22,6 +22,9 @@ use tokio::runtime::Runtime;
 const LANGUAGES: [(&str, &str); 4] =
     [("rust", ""), ("c", "-c"), ("js", "-js"), ("python", "-python")];
 
+/// The numbers of a large tensor: a picture of 224 x 224 pixels with three channels.
+const LARGE_FLOATS: usize = 150_528;
+
 /// What all calls share.
 struct Bench {
     runtime: Runtime,
@@ -77,7 +80,7 @@ impl Bench {
     }
 
     fn grant(&self) -> Grant<'_> {
-        Grant { limits: &self.limits, account: &self.account, plugin: None, usage: None }
+        Grant { limits: &self.limits, account: &self.account, lines: None, usage: None }
     }
 
     /// Call `preprocess`.
@@ -108,18 +111,21 @@ fn query(name: &str, value: String) -> Vec<(String, String)> {
     vec![(name.to_owned(), value)]
 }
 
-/// Calls that make no tensor, a small one, or a large one.
+/// Calls that make no tensor, a small one, or a large one; what a large one needs at least.
 fn calls(criterion: &mut Criterion) {
     let bench = Bench::new();
     let file = guest("bench-guest").unwrap_or_else(|| panic!("run `cargo xtask bench sandbox`"));
     let mut group = criterion.benchmark_group("call");
     for (mode, reuse) in modes() {
         let pair = bench.pair(file.clone(), &reuse);
-        for (name, floats) in
-            [("empty", None), ("tensor_128B", Some(32)), ("tensor_600KB", Some(150_528))]
-        {
+        for (name, asked) in [
+            ("empty", None),
+            ("tensor_128B", Some(("floats", 32))),
+            ("tensor_600KB", Some(("floats", LARGE_FLOATS))),
+            ("fill_600KB", Some(("fill", LARGE_FLOATS))),
+        ] {
             let request = || {
-                let query = floats.map(|floats: usize| query("floats", floats.to_string()));
+                let query = asked.map(|(what, floats): (_, usize)| query(what, floats.to_string()));
                 Request { query: query.unwrap_or_default(), ..Request::default() }
             };
             group.bench_function(format!("{name}_{mode}"), |bencher| {
@@ -127,6 +133,8 @@ fn calls(criterion: &mut Criterion) {
             });
         }
     }
+    let (pool, numbers) = (BufferPool::new(64 << 20), vec![1; LARGE_FLOATS * size_of::<f32>()]);
+    group.bench_function("copy_600KB", |bencher| bencher.iter(|| pool.copy_from(&numbers)));
     group.finish();
 }
 

@@ -3,6 +3,7 @@
 mod model;
 mod pipeline;
 mod plugin;
+mod plugin_logs;
 mod query;
 mod status;
 mod tenant;
@@ -16,6 +17,7 @@ use http::Method;
 pub(crate) use self::model::{Model, ModelConfig};
 pub(crate) use self::pipeline::Pipeline;
 pub(crate) use self::plugin::Plugin;
+pub(crate) use self::plugin_logs::PluginLogs;
 pub(crate) use self::status::Status;
 pub(crate) use self::tenant::Tenant;
 use crate::answer::Outcome;

@@ -6,7 +6,7 @@ use gristmill_core::ErrorCode;
 use gristmill_transport::Problem;
 use percent_encoding::percent_decode_str;
 
-use crate::resource::{Model, ModelConfig, Pipeline, Plugin, Resource, Status, Tenant};
+use crate::resource::{Model, ModelConfig, Pipeline, Plugin, PluginLogs, Resource, Status, Tenant};
 
 /// The prefix of all paths.
 const PREFIX: &str = "/admin/v1/";
@@ -31,6 +31,7 @@ pub(crate) fn resource_at(path: &str) -> Result<Box<dyn Resource>, Problem> {
         ["status"] => Box::new(Status),
         ["tenants", tenant] => Box::new(Tenant::new(tenant)),
         ["tenants", tenant, "plugins", plugin] => Box::new(Plugin::new(tenant, plugin)),
+        ["tenants", tenant, "plugins", plugin, "logs"] => Box::new(PluginLogs::new(tenant, plugin)),
         ["tenants", tenant, "pipelines", pipeline] => Box::new(Pipeline::new(tenant, pipeline)),
         ["models", model] => Box::new(Model::new(model)),
         ["models", model, "config"] => Box::new(ModelConfig::new(model)),
@@ -51,6 +52,7 @@ mod tests {
             ("/admin/v1/status", Ok(Allowed::Get)),
             ("/admin/v1/tenants/acme", Ok(Allowed::PutAndDelete)),
             ("/admin/v1/tenants/acme/plugins/p%2Fq", Ok(Allowed::PutAndDelete)),
+            ("/admin/v1/tenants/acme/plugins/p/logs", Ok(Allowed::Get)),
             ("/admin/v1/models/m/config", Ok(Allowed::Put)),
             ("/admin/v1/models/m/", Err(ErrorCode::NotFound)),
             ("/admin/v1/tenants//plugins/p", Err(ErrorCode::NotFound)),

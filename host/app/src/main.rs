@@ -33,7 +33,7 @@ fn main() -> ! {
         // Only the causes are printed: returning the error would print a backtrace with
         // RUST_BACKTRACE=1.
         Err(error) => {
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", plugin::output::escaped(&format!("{error:#}")));
             1
         }
     };
@@ -47,6 +47,7 @@ fn run_plugin(matches: &ArgMatches) -> anyhow::Result<()> {
         Some(("check", matches)) => plugin::check::run(matches),
         Some(("push", matches)) => plugin::push::run(matches),
         Some(("list", matches)) => plugin::list::run(matches),
+        Some(("logs", matches)) => plugin::logs::run(matches),
         Some(("test", matches)) => plugin::test::run(matches),
         _ => unreachable_subcommand(),
     }
@@ -77,7 +78,7 @@ fn command() -> Command {
         .subcommand(child::command())
         .subcommand(
             Command::new("plugin")
-                .about("Make, build, check, test, push and list plugins")
+                .about("Make, build, check, test, push and list plugins, and show their lines")
                 .subcommand_required(true)
                 .arg_required_else_help(true)
                 .subcommand(plugin::new::command())
@@ -85,7 +86,8 @@ fn command() -> Command {
                 .subcommand(plugin::check::command())
                 .subcommand(plugin::test::command())
                 .subcommand(plugin::push::command())
-                .subcommand(plugin::list::command()),
+                .subcommand(plugin::list::command())
+                .subcommand(plugin::logs::command()),
         )
         .subcommand(reference::command())
         .subcommand(token::command())

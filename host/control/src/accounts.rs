@@ -1,8 +1,8 @@
-//! The parts of a tenant that stay the same from snapshot to snapshot: its quota of the host, and
-//! the counters of its pipelines.
+//! The parts of a tenant that stay the same from snapshot to snapshot: its quota of the host, the
+//! last lines of its plugins, and the counters of its pipelines.
 //!
-//! Invariant: while the desired state has a tenant, the tenant has one quota, and each of its
-//! pipelines one set of counters.
+//! Invariant: while the desired state has a tenant, the tenant has one quota, with the lines of its
+//! plugins, and each of its pipelines one set of counters.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -40,7 +40,8 @@ impl Accounts {
         let pool = self.concurrent_calls;
         let calls = (cores * SLOTS_PER_CORE).min(pool / 2).max(1);
         let bytes = ByteBudget::new(self.tenant_bytes_max);
-        TenantQuota { calls: Account::new(calls, cores.min(calls), bytes.clone()), bytes }
+        let calls = Account::new(calls, cores.min(calls), bytes.clone());
+        TenantQuota { calls, bytes, lines: Arc::default() }
     }
 
     /// The tenant's quota of the host. Guests are limited by the processor, so a few for each core
@@ -56,9 +57,13 @@ impl Accounts {
         self.statistics.lock().entry(key).or_default().clone()
     }
 
-    /// Forget tenants and pipelines that `desired` does not have.
+    /// Forget tenants, plugins and pipelines that `desired` does not have.
     pub(crate) fn retain(&self, desired: &Desired) {
-        self.quotas.lock().retain(|tenant, _| desired.tenants.contains_key(tenant));
+        self.quotas.lock().retain(|tenant, quota| {
+            let Some(own) = desired.tenants.get(tenant) else { return false };
+            quota.lines.retain(|plugin| own.plugins.contains_key(plugin));
+            true
+        });
         let has = |tenant: &Name, pipeline: &Name| {
             let own = desired.tenants.get(tenant);
             own.is_some_and(|own| own.pipelines.contains_key(pipeline))

@@ -107,7 +107,8 @@ fn joined(faults: &[impl Display]) -> String {
 }
 
 impl ControlError {
-    pub(crate) fn not_found(what: &'static str, name: &Name) -> Self {
+    /// There is no thing of this kind and name.
+    pub fn not_found(what: &'static str, name: &Name) -> Self {
         Self::NotFound { what, name: name.to_string() }
     }
 

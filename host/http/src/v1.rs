@@ -22,6 +22,7 @@ pub use self::response::answer_from_plugin;
 use crate::answers::{self, key_of};
 use crate::call::Call;
 use crate::inference::{Encoded, Inference};
+use crate::plugin_error::problem_of;
 
 /// The resource at a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -102,11 +103,12 @@ async fn infer(
         queueing,
         receipt: receipt.take(),
     };
-    let PipelineAnswer { outcome, receipt: returned } = work.run().await;
+    let PipelineAnswer { outcome, receipt: returned, lines } = work.run().await;
     *receipt = returned;
-    let answer = answer_from_plugin(outcome?, route.limits.plugin.response_bytes, budget);
+    let response = outcome.map_err(|error| problem_of(error, route, &lines))?;
+    let answer = answer_from_plugin(response, route.limits.plugin.response_bytes, budget);
     answer.inspect_err(|problem| {
-        let plugin = route.post_name.as_str();
+        let plugin = route.post.plugin.as_str();
         tracing::warn!(plugin, error = problem.detail, "request failed");
     })
 }

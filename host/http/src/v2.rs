@@ -183,12 +183,14 @@ fn document<T: Default + serde::de::DeserializeOwned>(body: &[u8]) -> Result<T, 
 }
 
 /// An error as the protocol writes it. The protocol uses status 400 in place of 422.
-pub(crate) fn error_answer(problem: Problem) -> Answer {
+pub(crate) fn error_answer(mut problem: Problem) -> Answer {
     let status = match status_of(problem.code) {
         StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST,
         status => status,
     };
-    let mut answer = json(&json!({ "error": problem.detail }));
+    let mut document = std::mem::take(&mut problem.members);
+    document.insert("error".into(), std::mem::take(&mut problem.detail).into());
+    let mut answer = json(&document);
     *answer.status_mut() = status;
     problem.add_headers(status, answer.headers_mut());
     answer

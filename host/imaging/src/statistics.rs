@@ -46,15 +46,13 @@ fn summed<const CHANNELS: usize>(
         }
         let mut part_sum = [0_u32; CHANNELS];
         for pixel in part {
-            for channel in 0..CHANNELS {
-                min[channel] = min[channel].min(pixel[channel]);
-                max[channel] = max[channel].max(pixel[channel]);
-                part_sum[channel] += u32::from(pixel[channel]);
+            for (channel, value) in pixel.iter().enumerate() {
+                min[channel] = min[channel].min(*value);
+                max[channel] = max[channel].max(*value);
+                part_sum[channel] += u32::from(*value);
             }
         }
-        for channel in 0..CHANNELS {
-            sum[channel] += u64::from(part_sum[channel]);
-        }
+        sum.iter_mut().zip(part_sum).for_each(|(sum, part)| *sum += u64::from(part));
     }
     let mean = |channel: usize| (sum[channel] as f64 / pixels.len() as f64) as f32;
     let of =

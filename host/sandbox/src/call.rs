@@ -58,14 +58,11 @@ impl<S> CallState<S> {
     }
 
     /// The call has ended, and its instance stays.
-    pub(crate) fn end(&mut self)
-    where
-        S: PerCall,
-    {
-        self.states.end();
+    pub(crate) fn end(&mut self) {
         self.context = None;
         self.request = None;
-        // The guest keeps none of the host's memory: what the call made counts no longer.
+        // The guest keeps none of the host's memory: what the call made counts no longer. An
+        // instance that keeps some stays only for the rest of its request.
         if self.table.is_empty() {
             self.give_back(self.host_bytes_used);
         }
@@ -82,9 +79,9 @@ impl<S> CallState<S> {
         self.states.renew(grant);
     }
 
-    /// Whether an instance that stays keeps more of the host's resources than it may.
-    pub(crate) fn keeps_too_much(&self) -> bool {
-        self.host_bytes_used > self.limits.host_memory_bytes / 2
+    /// Whether an instance that stays keeps tensors, pictures or blobs of calls that have ended.
+    pub(crate) fn keeps_resources(&self) -> bool {
+        !self.table.is_empty()
     }
 
     /// Count `bytes` that the host is about to hold for this call, until the call ends. The count
@@ -172,7 +169,7 @@ mod tests {
     fn what_a_call_holds_counts_against_its_limit_and_its_owner() {
         let limits = PluginLimits { host_memory_bytes: 100, ..PluginLimits::default() };
         let account = Account::new(1, 1, ByteBudget::new(150));
-        let grant = Grant { limits: &limits, account: &account, plugin: None, usage: None };
+        let grant = Grant { limits: &limits, account: &account, lines: None, usage: None };
         let call = || {
             let meter = Arc::new(Meter::new(limits.cpu));
             CallState::new(grant, meter, BufferPool::new(0), ())

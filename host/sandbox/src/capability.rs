@@ -16,6 +16,7 @@
 
 pub(crate) mod image;
 pub(crate) mod log;
+mod methods;
 pub(crate) mod prepare;
 pub(crate) mod tensors;
 pub(crate) mod types;
@@ -29,30 +30,6 @@ use crate::grant::{Grant, PerCall};
 
 /// The data of the stores in which plugins run.
 pub(crate) type StoreData = CallState<States>;
-
-/// Link methods of [`CallState`] under these names. `sync` and `async` say how they are declared.
-macro_rules! link_methods {
-    ($instance:expr, $($kind:tt $name:literal = $method:path, ($($param:ident: $ty:ty),*);)*) => {
-        $(link_methods!(@$kind $instance, $name, $method, ($($param: $ty),*));)*
-    };
-    (@sync $instance:expr, $name:literal, $method:path, ($($param:ident: $ty:ty),*)) => {
-        $instance.func_wrap(
-            $name,
-            |mut store: wasmtime::StoreContextMut<'_, CallState<S>>, ($($param,)*): ($($ty,)*)| {
-                Ok(($method(store.data_mut(), $($param),*)?,))
-            },
-        )?;
-    };
-    (@async $instance:expr, $name:literal, $method:path, ($($param:ident: $ty:ty),*)) => {
-        $instance.func_wrap_async(
-            $name,
-            |mut store: wasmtime::StoreContextMut<'_, CallState<S>>, ($($param,)*): ($($ty,)*)| {
-                Box::new(async move { Ok(($method(store.data_mut(), $($param),*).await?,)) })
-            },
-        )?;
-    };
-}
-pub(crate) use link_methods;
 
 macro_rules! capabilities {
     ($($name:ident),* $(,)?) => {
@@ -103,4 +80,5 @@ macro_rules! capabilities {
     };
 }
 
-capabilities! { types, tensors, image, log, prepare, v0_1, wasi }
+// `log` is after `wasi`, which ends its lines when the call ends.
+capabilities! { types, tensors, image, prepare, v0_1, wasi, log }

@@ -17,14 +17,8 @@ use crate::capability::{interfaces, is_provided};
 use crate::count::{Needs, needs_of};
 use crate::error::ComponentError;
 use crate::init;
+use crate::limiter::{MEMORIES_PER_CALL, TABLES_PER_CALL};
 use crate::worlds::{Contract, Roles};
-
-/// The most memories of a plugin's instance. This and the number of tables are not settings: each
-/// memory reserves address space in every place of the pool, and toolchains make only one.
-pub(crate) const MEMORIES_PER_CALL: u32 = 2;
-
-/// The most tables of a plugin's instance.
-pub(crate) const TABLES_PER_CALL: u32 = 8;
 
 /// The most code of one function, in bytes. A function of that size without a loop runs for some
 /// milliseconds without an interruption.

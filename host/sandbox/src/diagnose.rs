@@ -78,7 +78,7 @@ mod tests {
     fn each_limit_is_told_from_a_trap() {
         let limits = PluginLimits::default();
         let account = Account::new(1, 1, ByteBudget::new(1));
-        let grant = Grant { limits: &limits, account: &account, plugin: None, usage: None };
+        let grant = Grant { limits: &limits, account: &account, lines: None, usage: None };
         let meter = Arc::new(Meter::new(limits.cpu));
         let state = CallState::new(grant, meter, BufferPool::new(0), ());
         let told = |error: wasmtime::Error| trap(&error, &state).to_string();

@@ -10,25 +10,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use gristmill_core::BufferPool;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use wasmtime::component::Linker;
 use wasmtime::{
-    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store,
-    UpdateDeadline,
+    CallHook, CallHookHandler, Config, Enabled, Engine, InstanceAllocationStrategy,
+    PoolingAllocationConfig, Store, StoreContextMut, UpdateDeadline,
 };
 
 use crate::account::{Account, Places, Resting};
 use crate::call::CallState;
 use crate::capability::{self, States, StoreData};
-use crate::check_component::{MEMORIES_PER_CALL, TABLES_PER_CALL};
 use crate::compile::compile_config;
 use crate::config::SandboxConfig;
 use crate::error::{CallError, LoadError};
 use crate::grant::{Grant, PerCall};
 use crate::guest::Guest;
 use crate::idle::{IdleGuests, TenantReuse};
+use crate::limiter::{MEMORIES_PER_CALL, TABLES_PER_CALL};
 use crate::long_calls::LongCalls;
 use crate::meter::{CpuExhausted, Meter};
 
@@ -123,8 +124,14 @@ impl PluginEngine {
         guest.store.set_epoch_deadline(1);
     }
 
-    /// A store for one call, with its limits and its deadline set.
-    pub(crate) fn store(&self, grant: Grant<'_>, meter: Arc<Meter>) -> Store<StoreData> {
+    /// A store for one call, with its limits and its deadline set. With `takes_turns`, the call
+    /// takes turns before each host function.
+    pub(crate) fn store(
+        &self,
+        grant: Grant<'_>,
+        meter: Arc<Meter>,
+        takes_turns: bool,
+    ) -> Store<StoreData> {
         let limits = grant.limits;
         let state = CallState::new(grant, meter, self.pool.clone(), States::grant(&grant));
         let mut store = Store::new(&self.engine, state);
@@ -140,7 +147,28 @@ impl PluginEngine {
             Ok(UpdateDeadline::Yield(1))
         });
         store.set_epoch_deadline(1);
+        if takes_turns {
+            store.call_hook_async(TakesTurns);
+        }
         store
+    }
+}
+
+/// Takes turns with other calls before each host function. Our own functions do so themselves;
+/// those of WASI do not, and a guest that calls them without a loop would not yield otherwise.
+struct TakesTurns;
+
+#[async_trait]
+impl CallHookHandler<StoreData> for TakesTurns {
+    async fn handle_call_event(
+        &self,
+        store: StoreContextMut<'_, StoreData>,
+        event: CallHook,
+    ) -> wasmtime::Result<()> {
+        if matches!(event, CallHook::CallingHost) {
+            store.data().meter.clone().take_turns().await?;
+        }
+        Ok(())
     }
 }
 
@@ -167,10 +195,11 @@ impl Drop for PluginEngine {
 fn engine_config(sandbox: &SandboxConfig) -> Config {
     // Guests that run, that wait for a model, and that are idle (`Resting`).
     let calls = sandbox.concurrent_calls.saturating_mul(3);
+    let memories = calls.saturating_mul(MEMORIES_PER_CALL);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(calls)
         .total_core_instances(calls.saturating_mul(sandbox.instances_max))
-        .total_memories(calls.saturating_mul(MEMORIES_PER_CALL))
+        .total_memories(memories)
         .total_tables(calls.saturating_mul(TABLES_PER_CALL))
         .total_stacks(calls)
         .max_core_instances_per_component(sandbox.instances_max)
@@ -182,7 +211,9 @@ fn engine_config(sandbox: &SandboxConfig) -> Config {
         .table_elements(sandbox.table_elements_max)
         .linear_memory_keep_resident(sandbox.keep_resident_bytes)
         .table_keep_resident(64 << 10)
-        .max_unused_warm_slots(calls);
+        // Each place keeps the pages of the plugin that it last had, so that as many plugins can
+        // be called in turn before one has to map its memory anew.
+        .max_unused_warm_slots(memories);
     // This halves the time of a fresh call. But in wasmtime 48 a dirty page that was swapped out
     // can reach the next instance. So it is used only if nothing can be swapped out.
     if host_has_no_swap() {

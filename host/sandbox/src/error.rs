@@ -167,8 +167,20 @@ pub enum Failure {
     UnsupportedMediaType(String),
     /// The request is understood, but cannot be served.
     Unprocessable(String),
-    /// The plugin's own fault. The text is for the log only.
+    /// The plugin's own fault. The text is for those who see the plugin's lines.
     Internal(String),
+}
+
+impl Failure {
+    /// The plugin's text.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::InvalidInput(text)
+            | Self::UnsupportedMediaType(text)
+            | Self::Unprocessable(text)
+            | Self::Internal(text) => text,
+        }
+    }
 }
 
 /// Why a call gave no answer. It concerns only this call.

@@ -2,16 +2,17 @@
 
 use std::sync::OnceLock;
 
-use gristmill_core::{CallUsage, Name, PluginLimits};
+use gristmill_core::{CallUsage, PluginLimits};
 
 use crate::account::Account;
+use crate::lines::Lines;
 
 /// State that a capability keeps for one call. An instance that serves another call gets it anew.
 pub(crate) trait PerCall: Sized {
     /// The state of an instance's first call.
     fn grant(grant: &Grant<'_>) -> Self;
 
-    /// A call of an instance that stays has ended.
+    /// The call has ended.
     fn end(&mut self) {}
 
     /// The state of the instance's next call.
@@ -27,8 +28,8 @@ pub struct Grant<'a> {
     pub limits: &'a PluginLimits,
     /// The owner's account, which the call's places and memory count against.
     pub account: &'a Account,
-    /// The name of the plugin in log lines.
-    pub plugin: Option<&'a Name>,
+    /// Where the call's lines go, besides the host's log.
+    pub lines: Option<Lines<'a>>,
     /// Gets the call's figures when the call ends, even if it fails.
     pub usage: Option<&'a OnceLock<CallUsage>>,
 }

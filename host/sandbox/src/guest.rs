@@ -41,10 +41,11 @@ impl Guest {
         self.calls
     }
 
-    /// Whether it has grown so much that it is not to serve further calls.
-    pub(crate) fn has_outgrown(&self) -> bool {
+    /// Whether it is not to serve calls of other requests: it has grown too much, or it keeps
+    /// resources of the host, which would stay as long as it does.
+    pub(crate) fn is_unfit(&self) -> bool {
         self.memory_bytes() > self.first_bytes.saturating_add(GROWTH_BYTES_MAX)
-            || self.store.data().keeps_too_much()
+            || self.store.data().keeps_resources()
     }
 
     /// Whether dropping it takes long.

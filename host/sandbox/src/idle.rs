@@ -55,18 +55,19 @@ impl Keep {
         }
     }
 
-    /// A call of the guest has ended well.
-    pub(crate) fn put(&self, mut guest: Guest) {
-        guest.end_call();
+    /// A call of the guest has ended well. Returns the guest if it does not stay.
+    pub(crate) fn put(&self, mut guest: Guest) -> Option<Guest> {
         match self {
-            Self::Never => drop(guest),
-            Self::ForRequest(one) => *one.guest.lock() = Some(guest),
-            Self::ForTenant(idle) => idle.put(guest),
+            Self::Never => Some(guest),
+            Self::ForRequest(one) => {
+                guest.end_call();
+                one.guest.lock().replace(guest)
+            }
+            Self::ForTenant(idle) => {
+                guest.end_call();
+                idle.put(guest)
+            }
         }
-    }
-
-    pub(crate) fn is_never(&self) -> bool {
-        matches!(self, Self::Never)
     }
 }
 
@@ -74,19 +75,22 @@ impl Keep {
 pub(crate) struct OneGuest {
     guest: Mutex<Option<Guest>>,
     long: Handle,
-    _place: [OwnedSemaphorePermit; 2],
+    place: Option<Place>,
 }
 
+/// A place for a guest that stays: among its owner's and among all.
+type Place = [OwnedSemaphorePermit; 2];
+
 impl OneGuest {
-    pub(crate) fn new(long: Handle, place: [OwnedSemaphorePermit; 2]) -> Self {
-        Self { guest: Mutex::new(None), long, _place: place }
+    pub(crate) fn new(long: Handle, place: Place) -> Self {
+        Self { guest: Mutex::new(None), long, place: Some(place) }
     }
 }
 
 impl Drop for OneGuest {
     fn drop(&mut self) {
         if let Some(guest) = self.guest.get_mut().take() {
-            discard(guest, &self.long);
+            discard(guest, self.place.take(), &self.long);
         }
     }
 }
@@ -103,7 +107,7 @@ pub(crate) struct IdleGuests {
 struct Idle {
     guest: Guest,
     since: Instant,
-    _place: [OwnedSemaphorePermit; 2],
+    place: Place,
 }
 
 impl IdleGuests {
@@ -118,29 +122,27 @@ impl IdleGuests {
 
     /// The guest that served a call last.
     fn take(&self) -> Option<Guest> {
-        let Idle { guest, since, .. } = self.idle.lock().pop_back()?;
+        let Idle { guest, since, place } = self.idle.lock().pop_back()?;
         if since.elapsed() < self.reuse.idle {
             return Some(guest);
         }
-        discard(guest, &self.long);
+        discard(guest, Some(place), &self.long);
         None
     }
 
-    fn put(&self, guest: Guest) {
-        let is_spent = guest.calls() >= self.reuse.max_count || guest.has_outgrown();
+    /// Returns the guest if it does not stay.
+    fn put(&self, guest: Guest) -> Option<Guest> {
+        let is_spent = guest.calls() >= self.reuse.max_count || guest.is_unfit();
         if is_spent || self.account.bytes.is_half_used() {
-            return discard(guest, &self.long);
+            return Some(guest);
         }
-        let Some(place) = self.account.idle_place(&self.resting) else {
-            return discard(guest, &self.long);
-        };
+        let Some(place) = self.account.idle_place(&self.resting) else { return Some(guest) };
         let mut idle = self.idle.lock();
-        if idle.len() < self.reuse.max_idle {
-            idle.push_back(Idle { guest, since: Instant::now(), _place: place });
-            return;
+        if idle.len() >= self.reuse.max_idle {
+            return Some(guest);
         }
-        drop(idle);
-        discard(guest, &self.long);
+        idle.push_back(Idle { guest, since: Instant::now(), place });
+        None
     }
 
     /// Drop the guests that have been idle for too long.
@@ -157,15 +159,22 @@ impl IdleGuests {
 
 impl Drop for IdleGuests {
     fn drop(&mut self) {
-        for Idle { guest, .. } in self.idle.get_mut().drain(..) {
-            discard(guest, &self.long);
+        for Idle { guest, place, .. } in self.idle.get_mut().drain(..) {
+            discard(guest, Some(place), &self.long);
         }
     }
 }
 
-/// Drop a guest, away from the serving threads if it has much memory.
-fn discard(guest: Guest, long: &Handle) {
-    if guest.is_large() {
-        long.spawn(async move { drop(guest) });
+/// Drop a guest and then give its place back, away from the serving threads if it has much memory.
+fn discard(guest: Guest, place: Option<Place>, long: &Handle) {
+    let is_large = guest.is_large();
+    let discarding = move || {
+        drop(guest);
+        drop(place);
+    };
+    if is_large {
+        long.spawn(async move { discarding() });
+    } else {
+        discarding();
     }
 }

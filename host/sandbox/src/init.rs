@@ -16,6 +16,7 @@ use wasmtime::{Engine, Store, StoreLimits, StoreLimitsBuilder};
 use wasmtime_wizer::{ComponentInstanceState, Wizer};
 
 use crate::capability::log::{Level, link_lines};
+use crate::limiter::{MEMORIES_PER_CALL, TABLES_PER_CALL};
 
 /// The name of the export.
 pub(crate) const EXPORT: &str = "init";
@@ -87,8 +88,15 @@ async fn run(engine: &Engine, component: &[u8]) -> Result<Vec<u8>, InitError> {
     linked
         .and_then(|()| linker.define_unknown_imports_as_traps(&instrumented))
         .map_err(InitError::Unsupported)?;
-    let memory = PluginLimits::default().memory_bytes;
-    let limits = StoreLimitsBuilder::new().memory_size(memory).trap_on_grow_failure(true).build();
+    let most = PluginLimits::default();
+    let limits = StoreLimitsBuilder::new()
+        .memory_size(most.memory_bytes)
+        .memories(MEMORIES_PER_CALL as usize)
+        .table_elements(most.table_elements)
+        .tables(TABLES_PER_CALL as usize)
+        .instances(most.instances)
+        .trap_on_grow_failure(true)
+        .build();
     let mut store = Store::new(engine, InitState { limits, lines: Lines::default() });
     store.limiter(|state| &mut state.limits);
     store.set_epoch_deadline(1);

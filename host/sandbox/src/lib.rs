@@ -11,7 +11,8 @@
 //! called, `guest` is a store with its instance, `call` is the state of one call, `capability` has
 //! one module for each interface that a plugin may import, `limiter` and `meter` count memory and
 //! CPU time, [`Account`] has the places and the memory that the calls of one owner share,
-//! `long_calls` decides on which threads a call runs, `diagnose` says why it gave no answer.
+//! `long_calls` decides on which threads a call runs, `diagnose` says why it gave no answer,
+//! `lines` keeps the last lines that plugins logged.
 //!
 //! Invariants:
 //! - the epoch deadline is set before instantiation, because start functions run there;
@@ -37,6 +38,7 @@ mod guest;
 mod idle;
 mod init;
 mod limiter;
+mod lines;
 mod long_calls;
 mod meter;
 mod pair;
@@ -54,6 +56,7 @@ pub use error::{AnswerFault, CallError, CallLimit, ComponentError, Failure, Host
 pub use grant::Grant;
 pub use gristmill_child::JobStatus;
 pub use idle::TenantReuse;
+pub use lines::{KEPT_LINES_MAX, KeptLines, Line, LineSource, Lines, OwnLines};
 pub use pair::{Kept, PluginPair, Reuse};
 pub use plugin::Plugin;
 pub use request::{Context, Part, Prepared, Request, Response, Results};

@@ -233,12 +233,8 @@ impl<T: Send + 'static> MovableCall<T> {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready((guest, outcome))) => {
                 let ended_well = matches!(outcome, Ok(_) | Err(CallError::Failure(_)));
-                if ended_well && !self.keep.is_never() {
-                    self.keep.put(guest);
-                    self.give_back(());
-                } else {
-                    self.give_back(guest);
-                }
+                let left = if ended_well { self.keep.put(guest) } else { Some(guest) };
+                self.give_back(left);
                 Poll::Ready(outcome)
             }
             Err(panic) => {
@@ -261,10 +257,12 @@ impl<T: 'static> MovableCall<T> {
     fn give_back(&mut self, guest: impl Send + 'static) {
         let Some((call, places)) = self.instance.take() else { return };
         if self.meter.is_large() && !self.meter.is_long() {
-            self.long.spawn(async move {
+            let giving_back = async move {
                 drop((call, guest));
                 drop(places);
-            });
+            };
+            // In the request's span, where a line that has begun is logged.
+            self.long.spawn(giving_back.in_current_span());
         } else {
             drop((call, guest));
             drop(places);

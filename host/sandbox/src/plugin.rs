@@ -14,7 +14,7 @@ use crate::config::SandboxConfig;
 use crate::diagnose;
 use crate::engine::PluginEngine;
 use crate::error::{CallError, ComponentError, LoadError};
-use crate::grant::Grant;
+use crate::grant::{Grant, PerCall};
 use crate::guest::Guest;
 use crate::idle::{IdleGuests, Keep, TenantReuse};
 use crate::long_calls::{CallFuture, NewCall, Pace};
@@ -30,6 +30,8 @@ pub struct Plugin {
     postprocess: Option<Export>,
     imports: Vec<String>,
     contract: Contract,
+    /// Whether it imports WASI.
+    has_wasi: bool,
 }
 
 /// A function that a plugin exports.
@@ -74,7 +76,9 @@ impl Plugin {
         let postprocess = export(roles.post, Postprocess::EXPORT);
         let contract = Contract::of_imports(&imports);
         let contract = contract.ok_or(LoadError::Admit(ComponentError::TwoContracts))?;
-        let plugin = Self { engine, instance, preprocess, postprocess, imports, contract };
+        let has_wasi = imports.iter().any(|import| wasi::is_wasi(import));
+        let plugin =
+            Self { engine, instance, preprocess, postprocess, imports, contract, has_wasi };
         plugin.check_exports(&linker, roles).map_err(LoadError::Contract)?;
         Ok(plugin)
     }
@@ -162,6 +166,7 @@ impl Plugin {
         let call = move |mut guest: Guest| -> CallFuture<W::Answer> {
             Box::pin(async move {
                 let outcome = plugin.call_in::<W>(&mut guest, &index, context, request).await;
+                guest.store.data_mut().states.end();
                 (guest, outcome)
             })
         };
@@ -184,7 +189,7 @@ impl Plugin {
                 self.engine.renew(&mut guest, &grant, meter.clone());
                 guest
             }
-            None => Guest::new(self.engine.store(grant, meter.clone())),
+            None => Guest::new(self.engine.store(grant, meter.clone(), self.has_wasi)),
         };
         let (call, long_places) = (call(guest), account.long_places.clone());
         let new = NewCall { call, meter: meter.clone(), pace, places, long_places, keep };

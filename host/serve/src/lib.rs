@@ -29,6 +29,6 @@ mod samples;
 
 pub use access::{AccessError, Caller, Gate, Key, NamedTenant, OwnedCaller, admitted};
 pub use model::{ModelAnswer, ModelError, ModelWork};
-pub use pipeline::{InferError, PipelineAnswer, Queueing, Work, request_span};
+pub use pipeline::{InferError, PipelineAnswer, Queueing, Work, request_span, source_of};
 pub use readiness::{NotReady, Unavailable, readiness};
 pub use target::{ModelOrPipeline, NamedModel, NotFound, PIPELINE_VERSION, Target, find_pipeline};

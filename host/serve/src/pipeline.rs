@@ -7,11 +7,14 @@ use std::time::{Duration, Instant};
 
 use gristmill_batch::{Submission, SubmitError};
 use gristmill_core::{ClientError, Deadline, ErrorCode, NamedTensor, OverBudget, Receipt};
-use gristmill_sandbox::{CallError, Context, Failure, Grant, Request, Response, Results};
+use gristmill_sandbox::{
+    CallError, Context, Failure, Grant, Line, LineSource, Lines, OwnLines, Request, Response,
+    Results,
+};
 use gristmill_snapshot::Route;
 use gristmill_telemetry::stage;
 use tokio::time::timeout_at;
-use tracing::{Instrument, Span, debug_span, error_span};
+use tracing::{Instrument, Level, Span, debug_span, error_span};
 
 use crate::submit::{retry_after, submit, time_given};
 
@@ -46,6 +49,8 @@ pub struct PipelineAnswer {
     pub outcome: Result<Response, InferError>,
     /// The receipt of the request.
     pub receipt: Receipt,
+    /// The lines of its plugin calls, if the pipeline has `debug`.
+    pub lines: Vec<Line>,
 }
 
 /// The reason why a request was not answered. Its text is for the client.
@@ -69,13 +74,11 @@ pub enum InferError {
 impl fmt::Display for InferError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Plugin { stage, error: CallError::Failure(failure) } => match failure {
-                Failure::InvalidInput(text)
-                | Failure::UnsupportedMediaType(text)
-                | Failure::Unprocessable(text) => f.write_str(text),
-                // The plugin's text is for its tenant's log only.
-                Failure::Internal(_) => write!(f, "{stage}: the plugin failed"),
-            },
+            // The plugin's text is for those who see its lines.
+            Self::Plugin { stage, error: CallError::Failure(Failure::Internal(_)) } => {
+                write!(f, "{stage}: the plugin failed")
+            }
+            Self::Plugin { error: CallError::Failure(failure), .. } => f.write_str(failure.text()),
             Self::Plugin { stage, error } => write!(f, "{stage}: {error}"),
             Self::Model(error) => error.fmt(f),
             Self::DeadlineExceeded(within) => {
@@ -142,16 +145,18 @@ impl Work {
     pub async fn run(self) -> PipelineAnswer {
         let Self { route, request, request_id, deadline, queueing, mut receipt } = self;
         receipt.charge_to(route.statistics.clone());
+        let mut own = None;
+        let context = Arc::new(Context {
+            tenant: route.tenant.clone(),
+            pipeline: route.pipeline.clone(),
+            model: route.model_name.clone(),
+            request_id,
+            settings: route.settings.clone(),
+            deadline,
+        });
         let done = {
-            let context = Arc::new(Context {
-                tenant: route.tenant.clone(),
-                pipeline: route.pipeline.clone(),
-                model: route.model_name.clone(),
-                request_id,
-                settings: route.settings.clone(),
-                deadline,
-            });
-            let run = PipelineRun { route: &route, context, queueing, receipt: &mut receipt };
+            let (context, own, receipt) = (&context, &mut own, &mut receipt);
+            let run = PipelineRun { route: &route, context, queueing, own, receipt };
             // Pinned here, because the timeout would move it.
             let stages = pin!(run.stages(request));
             timeout_at(deadline.instant().into(), stages).await
@@ -161,48 +166,62 @@ impl Work {
             Err(_) => Err(InferError::DeadlineExceeded(time_given(&receipt, deadline))),
         };
         if let Err(error) = &outcome {
-            log(error, &route);
+            log(error, &route, &context.request_id);
         }
-        PipelineAnswer { outcome, receipt }
+        let lines = own.map(|own: Arc<OwnLines>| own.take()).unwrap_or_default();
+        PipelineAnswer { outcome, receipt, lines }
     }
 }
 
-/// Log the details that the client does not get. A plugin that refuses its input did not fail.
-fn log(error: &InferError, route: &Route) {
+/// Log the details that the client does not get, and keep them with the plugin's lines. A plugin
+/// that refuses its input did not fail.
+fn log(error: &InferError, route: &Route, request_id: &Arc<str>) {
+    let InferError::Plugin { stage, error } = error else {
+        return tracing::warn!(%error, "request failed");
+    };
+    let source = source_of(stage, route);
+    let plugin = source.plugin.as_str();
     match error {
-        InferError::Plugin { error: CallError::Failure(failure), stage } => {
-            if let Failure::Internal(text) = failure {
-                let plugin = plugin_of(stage, route);
-                tracing::warn!(plugin, stage, text, "plugin failed");
-            }
+        CallError::Failure(Failure::Internal(text)) => {
+            tracing::warn!(plugin, stage, text, "plugin failed");
+            source.keep(request_id, Level::ERROR, &format!("plugin failed: {text}"));
         }
-        InferError::Plugin { error, stage } => {
-            let plugin = plugin_of(stage, route);
+        CallError::Failure(_) => {}
+        error => {
             tracing::warn!(plugin, stage, %error, "plugin failed");
+            source.keep(request_id, Level::ERROR, &error.to_string());
         }
-        other => tracing::warn!(error = %other, "request failed"),
     }
 }
 
-fn plugin_of<'a>(stage: &str, route: &'a Route) -> &'a str {
-    if stage == stage::PRE { route.pre_name.as_str() } else { route.post_name.as_str() }
+/// The call of this stage.
+pub fn source_of<'a>(stage: &str, route: &'a Route) -> &'a Arc<LineSource> {
+    if stage == stage::PRE { &route.pre } else { &route.post }
 }
 
 /// One run of a pipeline, apart from its request.
 struct PipelineRun<'a> {
     route: &'a Route,
-    context: Arc<Context>,
+    context: &'a Arc<Context>,
     queueing: Queueing,
+    /// The request's own lines, if they are collected.
+    own: &'a mut Option<Arc<OwnLines>>,
     receipt: &'a mut Receipt,
 }
 
 impl PipelineRun<'_> {
     async fn stages(self, request: Request) -> Result<Response, InferError> {
-        let Self { route, context, queueing, receipt } = self;
+        let Self { route, context, queueing, own, receipt } = self;
+        if route.debug {
+            *own = Some(OwnLines::hold(&route.quota.bytes)?);
+        }
+        let own = own.as_ref();
         let (limits, account) = (&route.limits.plugin, &route.quota.calls);
         let (pre_usage, post_usage) = (OnceLock::new(), OnceLock::new());
-        let grant =
-            |plugin, usage| Grant { limits, account, plugin: Some(plugin), usage: Some(usage) };
+        let grant = |source, usage| {
+            let lines = Some(Lines { source, request_id: &context.request_id, own });
+            Grant { limits, account, lines, usage: Some(usage) }
+        };
         let failed = |stage| {
             move |error| match error {
                 CallError::Busy(over) => InferError::TenantBusy(over),
@@ -213,7 +232,7 @@ impl PipelineRun<'_> {
         let started = Instant::now();
         let prepared = route
             .plugins
-            .preprocess(context.clone(), request, grant(&route.pre_name, &pre_usage))
+            .preprocess(context.clone(), request, grant(&route.pre, &pre_usage))
             .instrument(debug_span!("pre"))
             .await;
         receipt.note().stages.pre = Some(started.elapsed());
@@ -238,8 +257,8 @@ impl PipelineRun<'_> {
 
         let started = Instant::now();
         let results = Results { outputs, state: prepared.state };
-        let grant = grant(&route.post_name, &post_usage);
-        let post = route.plugins.postprocess(kept, context, results, grant);
+        let grant = grant(&route.post, &post_usage);
+        let post = route.plugins.postprocess(kept, context.clone(), results, grant);
         let response = post.instrument(debug_span!("post")).await;
         receipt.note().stages.post = Some(started.elapsed());
         receipt.note().calls.post = post_usage.get().copied();

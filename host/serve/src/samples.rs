@@ -19,7 +19,7 @@ pub(crate) fn tenant(access: Access) -> Tenant {
         access,
         models: BTreeSet::new(),
         weight: 1,
-        quota: Arc::new(TenantQuota { calls, bytes }),
+        quota: Arc::new(TenantQuota { calls, bytes, lines: Arc::default() }),
         default_pipeline: None,
         pipelines: HashMap::new(),
         plugins: Default::default(),

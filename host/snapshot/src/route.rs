@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gristmill_batch::Lane;
 use gristmill_core::{Name, PipelineLimits};
-use gristmill_sandbox::PluginPair;
+use gristmill_sandbox::{LineSource, PluginPair};
 
 use crate::quota::TenantQuota;
 use crate::statistics::PipelineStatistics;
@@ -25,16 +25,18 @@ pub struct Route {
     pub pipeline: Name,
     /// The preprocessor and the postprocessor.
     pub plugins: PluginPair,
-    /// The name of the preprocessor.
-    pub pre_name: Name,
+    /// The preprocessor's name, and its lines.
+    pub pre: Arc<LineSource>,
     /// The lane of its model.
     pub model: Arc<Lane>,
     /// The name of its model.
     pub model_name: Name,
-    /// The name of the postprocessor.
-    pub post_name: Name,
+    /// The postprocessor's name, and its lines.
+    pub post: Arc<LineSource>,
     /// A JSON document.
     pub settings: Arc<str>,
+    /// Whether its clients see why a plugin call failed, with the lines of that call.
+    pub debug: bool,
     /// The tenant's share of contended batches.
     pub weight: u32,
     /// The model's priority level for these requests. None means the model's default level.

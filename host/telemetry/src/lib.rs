@@ -28,6 +28,7 @@ use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 
 pub use self::format::LogFormat;
 use self::line::LogLayer;
+pub use self::line::timestamp;
 pub use self::plugin::{PLUGIN_TARGET, PluginFields};
 use self::queue::Queue;
 pub use self::text::escaped_len;

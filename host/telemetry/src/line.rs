@@ -270,6 +270,13 @@ impl Visit for ForeignTarget {
     fn record_debug(&mut self, _: &Field, _: &dyn Debug) {}
 }
 
+/// The time now, as lines have it: `2026-11-01T10:00:00.000000Z`.
+pub fn timestamp() -> String {
+    let mut text = String::with_capacity(32);
+    write_time(&mut text);
+    text
+}
+
 fn write_time(line: &mut String) {
     let _ = SystemTime.format_time(&mut Writer::new(line));
 }

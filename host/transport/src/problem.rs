@@ -7,6 +7,7 @@ use gristmill_core::{ClientError, ErrorCode};
 use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 /// The longest text of an error.
 const DETAIL_BYTES_MAX: usize = 8 << 10;
@@ -22,6 +23,8 @@ pub struct Problem {
     pub retry_after_s: u64,
     /// The header `Allow`, if the path does not take the request's method.
     pub allowed: Option<HeaderValue>,
+    /// Further members of the document. gRPC does not have them.
+    pub members: Map<String, Value>,
 }
 
 #[derive(Serialize)]
@@ -32,6 +35,8 @@ struct Document<'a> {
     detail: &'a str,
     code: &'a str,
     request_id: &'a str,
+    #[serde(flatten)]
+    members: &'a Map<String, Value>,
 }
 
 impl Problem {
@@ -39,7 +44,7 @@ impl Problem {
     pub fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
         let mut detail = detail.into();
         detail.truncate(detail.floor_char_boundary(DETAIL_BYTES_MAX));
-        Self { code, detail, retry_after_s: 1, allowed: None }
+        Self { code, detail, retry_after_s: 1, allowed: None, members: Map::new() }
     }
 
     /// Add the headers of an error: when to retry, how to authenticate, which methods the path
@@ -65,6 +70,7 @@ impl Problem {
             detail: &self.detail,
             code,
             request_id,
+            members: &self.members,
         };
         let body = serde_json::to_vec(&document).unwrap_or_default();
         let mut response = Response::new(Bytes::from(body));

@@ -9,6 +9,7 @@ mod conformance;
 mod demo;
 mod deny;
 mod docs;
+mod fuzz;
 mod layers;
 mod notice;
 mod server;
@@ -48,6 +49,8 @@ Tasks:
   bench compare --before SERVER --after SERVER [--only CASE]...
                  Compare the throughput of two binaries of the server
   conformance    Run the onnx package's backend node tests on every backend
+  fuzz [TARGET]... [--seconds N]
+                 Give hostile bytes to the server's readers, a minute each; `fuzz --help` says more
 ";
 
 fn main() -> Result<()> {
@@ -64,6 +67,7 @@ fn main() -> Result<()> {
         ["test", "--busy"] => test::run_busy(),
         ["conformance"] => conformance::run(),
         ["bench", ref names @ ..] => bench::run(names),
+        ["fuzz", ref args @ ..] => fuzz::run(args),
         [] | ["help" | "-h" | "--help"] => {
             print!("{HELP}");
             Ok(())

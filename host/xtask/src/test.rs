@@ -95,5 +95,5 @@ fn check_format() -> Result<()> {
     for workspace in ["Cargo.toml", "plugins/Cargo.toml", "sdk/rust/Cargo.toml"] {
         shell::run(cargo().args(["fmt", "--all", "--check", "--manifest-path", workspace]))?;
     }
-    Ok(())
+    shell::run(cargo().args(["fmt", "--check", "--manifest-path", "host/fuzz/Cargo.toml"]))
 }

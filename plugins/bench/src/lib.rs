@@ -1,5 +1,7 @@
-//! The guest of the sandbox benchmarks. `?floats=n` makes a tensor of n numbers. Without it the
-//! call does nothing.
+//! The guest of the sandbox benchmarks. `?floats=n` makes a tensor of n numbers, `?fill=n` only
+//! makes the numbers. Without either the call does nothing.
+
+use std::hint::black_box;
 
 use gristmill_plugin::{Context, Failure, Prepared, Preprocessor, Request, Tensor};
 
@@ -7,12 +9,21 @@ struct Bench;
 
 impl Preprocessor for Bench {
     fn preprocess(_context: &Context, request: &Request) -> Result<Prepared, Failure> {
-        let Some(floats) = request.query_value("floats") else { return Ok(Prepared::new()) };
-        let fault = |error| Failure::invalid_input(format!("floats is {floats:?}: {error}"));
-        let floats: usize = floats.parse().map_err(fault)?;
-        let values = vec![0.5_f32; floats];
-        Ok(Prepared::new().input("input", Tensor::from_slice(&[1, floats], &values)?))
+        if let Some(floats) = request.query_value("floats") {
+            let values = values(&floats)?;
+            let input = Tensor::from_slice(&[1, values.len()], &values)?;
+            return Ok(Prepared::new().input("input", input));
+        }
+        if let Some(floats) = request.query_value("fill") {
+            black_box(values(&floats)?);
+        }
+        Ok(Prepared::new())
     }
+}
+
+fn values(floats: &str) -> Result<Vec<f32>, Failure> {
+    let fault = |error| Failure::invalid_input(format!("{floats:?} is not a count: {error}"));
+    Ok(vec![0.5_f32; floats.parse().map_err(fault)?])
 }
 
 gristmill_plugin::export_preprocessor!(Bench);

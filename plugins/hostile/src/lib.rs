@@ -57,7 +57,7 @@ impl Processor for Hostile {
 
     fn postprocess(
         context: &Context,
-        _outputs: Outputs,
+        outputs: Outputs,
         state: Vec<u8>,
     ) -> Result<Response, Failure> {
         if let Some(pixels) = state.strip_prefix(pictures::PIXELS) {
@@ -66,7 +66,7 @@ impl Processor for Hostile {
         if let Some(answer) = context::answer(context, &state) {
             return Ok(answer);
         }
-        if let Some(answer) = reuse::answer(&state) {
+        if let Some(answer) = reuse::answer(&state, outputs) {
             return Ok(answer);
         }
         match answers::find(&state) {

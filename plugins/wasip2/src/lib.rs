@@ -21,7 +21,8 @@ struct Std;
 impl Processor for Std {
     fn preprocess(_context: &Context, request: &Request) -> Result<Prepared, Failure> {
         let name = request.query_value("do").unwrap_or_default();
-        let answer = deed(&name).ok_or_else(|| Failure::invalid_input(format!("no deed {name}")))?;
+        let answer =
+            deed(&name).ok_or_else(|| Failure::invalid_input(format!("no deed {name}")))?;
         let input = Tensor::from_slice(&[1, 1, 28, 28], &[0.0_f32; 784])?;
         Ok(Prepared::new().input("input", input).state(answer.into_bytes()))
     }

@@ -1,4 +1,5 @@
-//! The query of a request: flags such as `?force=true`, and deleting with `?cascade=true`.
+//! The query of a request: flags such as `?force=true`, numbers such as `?limit=10`, and deleting
+//! with `?cascade=true`.
 
 use gristmill_control::Change;
 use gristmill_core::ErrorCode;
@@ -12,21 +13,39 @@ use crate::state::State;
 /// # Errors
 /// The query has another parameter, or the value is not `true` or `false`.
 pub(super) fn flag(name: &str, query: Option<&str>) -> Result<bool, Problem> {
-    let invalid = |detail: String| Problem::new(ErrorCode::InvalidRequest, detail);
-    let mut value = false;
-    for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
-        value = match pair.split_once('=').unwrap_or((pair, "")) {
-            (known, "true") if known == name => true,
-            (known, "false") if known == name => false,
-            (known, other) if known == name => {
-                return Err(invalid(format!("{name} is {other:?}: must be true or false")));
-            }
-            (other, _) => {
-                return Err(invalid(format!("unknown parameter {other:?}; known is {name}")));
-            }
-        };
+    match parameter(name, query)? {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(other) => Err(invalid(format!("{name} is {other:?}: must be true or false"))),
     }
-    Ok(value)
+}
+
+/// The value of the number `name`, at most `most`, which is also its default. The resource knows no
+/// other parameter.
+///
+/// # Errors
+/// The query has another parameter, or the value is not 1 to `most`.
+pub(super) fn count(name: &str, query: Option<&str>, most: usize) -> Result<usize, Problem> {
+    let Some(value) = parameter(name, query)? else { return Ok(most) };
+    let count = value.parse().ok().filter(|count| (1..=most).contains(count));
+    count.ok_or_else(|| invalid(format!("{name} is {value:?}: must be 1 to {most}")))
+}
+
+/// The last value of the parameter `name`, if it is given. There must be no other parameter.
+fn parameter<'a>(name: &str, query: Option<&'a str>) -> Result<Option<&'a str>, Problem> {
+    let mut found = None;
+    for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+        let (known, value) = pair.split_once('=').unwrap_or((pair, ""));
+        if known != name {
+            return Err(invalid(format!("unknown parameter {known:?}; known is {name}")));
+        }
+        found = Some(value);
+    }
+    Ok(found)
+}
+
+fn invalid(detail: String) -> Problem {
+    Problem::new(ErrorCode::InvalidRequest, detail)
 }
 
 /// Make `change`, which deletes something. With `?cascade=true`, its users are deleted, too.
@@ -38,7 +57,7 @@ pub(super) async fn delete(state: &State, change: Change, query: Option<&str>) -
 
 #[cfg(test)]
 mod tests {
-    use super::flag;
+    use super::{count, flag};
 
     #[test]
     fn only_the_known_flag_is_taken() {
@@ -48,6 +67,22 @@ mod tests {
             [("force", "\"\""), ("force=1", "\"1\""), ("cascade=true", "known is force")]
         {
             let detail = flag("force", Some(query)).unwrap_err().detail;
+            assert!(detail.contains(named), "{query}: {detail}");
+        }
+    }
+
+    #[test]
+    fn a_number_is_within_its_range() {
+        assert_eq!(count("limit", None, 9).ok(), Some(9));
+        assert_eq!(count("limit", Some("limit=9"), 9).ok(), Some(9));
+        for (query, named) in [
+            ("limit=10", "limit is \"10\": must be 1 to 9"),
+            ("limit=0", "limit is \"0\": must be 1 to 9"),
+            ("limit=-1", "limit is \"-1\""),
+            ("limit", "limit is \"\""),
+            ("lines=1", "known is limit"),
+        ] {
+            let detail = count("limit", Some(query), 9).unwrap_err().detail;
             assert!(detail.contains(named), "{query}: {detail}");
         }
     }

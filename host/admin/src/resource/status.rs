@@ -294,13 +294,18 @@ struct PipelineDocument<'a> {
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
+    /// Whether its clients see why a plugin call failed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    debug: bool,
 }
 
 impl<'a> PipelineDocument<'a> {
     fn of(pipeline: &'a Pipeline) -> Self {
         match pipeline {
-            Pipeline::Ready(_) => Self { state: "ready", reason: None },
-            Pipeline::Unavailable(why) => Self { state: "unavailable", reason: Some(why) },
+            Pipeline::Ready(route) => Self { state: "ready", reason: None, debug: route.debug },
+            Pipeline::Unavailable(why) => {
+                Self { state: "unavailable", reason: Some(why), debug: false }
+            }
         }
     }
 }

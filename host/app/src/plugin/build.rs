@@ -9,7 +9,7 @@ mod rust;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::{Arg, ArgMatches, Command};
 use gristmill_sandbox::{CheckedComponent, check_component};
 
@@ -69,6 +69,9 @@ pub(crate) fn build(folder: &Path, out: Option<PathBuf>) -> Result<Built> {
     };
     let Module { name, file } = compile(folder)?;
     let checked = check_component(&file).with_context(|| format!("{name} is not a plugin"))?;
+    // Its manifest names the plugin, and someone else may have written that.
+    let is_file_name = Path::new(&name).file_name() == Some(name.as_ref());
+    ensure!(is_file_name, "the plugin's name is {name:?}: must not be a path");
     let path = out.unwrap_or_else(|| folder.join(format!("{name}.wasm")));
     std::fs::write(&path, &checked.component).with_context(|| path.display().to_string())?;
     Ok(Built { path, checked })

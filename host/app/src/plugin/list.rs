@@ -75,7 +75,7 @@ fn table(plugins: &[Value]) -> String {
         let roles = plugin["roles"].as_array().into_iter().flatten();
         let roles = roles.map(text).collect::<Vec<_>>().join(", ");
         let state = match plugin["reason"].as_str() {
-            Some(reason) => format!("{}: {reason}", text(&plugin["state"])),
+            Some(reason) => format!("{}: {}", text(&plugin["state"]), output::escaped(reason)),
             None => text(&plugin["state"]),
         };
         [text(&plugin["name"]), digest, roles, state]

@@ -20,6 +20,20 @@ impl Output {
     }
 }
 
+/// The text without what a terminal would act upon: control characters are escaped, but for line
+/// ends and tabs. Plugins and servers chose parts of what a command prints.
+pub(crate) fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char {
+            '\n' | '\t' => escaped.push(char),
+            char if char.is_control() => escaped.extend(char.escape_default()),
+            char => escaped.push(char),
+        }
+    }
+    escaped
+}
+
 /// The flag `--output`.
 pub(crate) fn argument() -> Arg {
     Arg::new("output")

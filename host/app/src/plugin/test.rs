@@ -6,7 +6,6 @@
 mod compare;
 mod expectation;
 mod host;
-mod log;
 mod report;
 mod requests;
 mod round;
@@ -18,11 +17,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use gristmill_sandbox::{Reuse, TenantReuse};
+use gristmill_telemetry::LogFormat;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 
 use self::host::{Host, PipelineFiles};
-use self::log::Lines;
 use self::requests::Samples;
 use self::round::{Checks, Tested, round};
 use self::watch::Files;
@@ -31,6 +30,10 @@ use super::output::{self, Output};
 
 /// The folder of requests, in the plugin's folder.
 const REQUESTS: &str = "requests";
+
+/// The host's warnings are written to standard error. What these modules say about a request is
+/// shown with the request.
+const HOSTS_LINES: &str = "gristmill=warn,gristmill_serve=off,gristmill_sandbox::capability=off";
 
 pub(crate) fn command() -> Command {
     let file = |name: &'static str, help: &'static str| {
@@ -125,8 +128,11 @@ The exit code is 1 if a request failed.";
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let options = Options::of(matches)?;
     let is_watching = options.watch;
+    let log = gristmill_telemetry::init(HOSTS_LINES, LogFormat::Text, &[])?;
     let mut session = Session::new(options)?;
-    if is_watching { session.watch() } else { session.build_and_run() }
+    let ended = if is_watching { session.watch() } else { session.build_and_run() };
+    log.flush();
+    ended
 }
 
 /// The command line.
@@ -208,7 +214,6 @@ struct Components {
 struct Session {
     options: Options,
     runtime: Runtime,
-    lines: Lines,
     /// Opened when the plugins are built.
     host: Option<Host>,
 }
@@ -225,7 +230,7 @@ struct Tally {
 impl Session {
     fn new(options: Options) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        Ok(Self { options, runtime, lines: Lines::collect()?, host: None })
+        Ok(Self { options, runtime, host: None })
     }
 
     fn build_and_run(&mut self) -> Result<()> {
@@ -256,13 +261,8 @@ impl Session {
             reuse: options.reuse.clone(),
         };
         if self.host.is_none() {
-            let opened = {
-                let _entered = self.runtime.enter();
-                Host::open(&options.model, options.library.clone(), &options.plugins())?
-            };
-            for line in self.lines.take() {
-                eprintln!("{}", report::line_text(&line));
-            }
+            let _entered = self.runtime.enter();
+            let opened = Host::open(&options.model, options.library.clone(), &options.plugins())?;
             self.host = Some(opened);
         }
         let Some(host) = &self.host else { bail!("the model is not loaded") };
@@ -288,7 +288,7 @@ impl Session {
                 false => print!("{}", report::text(tested, limits)),
             }
         };
-        let tested = round(&route, &samples, options.checks, &self.lines, report);
+        let tested = round(&route, &samples, options.checks, report);
         self.runtime.block_on(tested)?;
         if options.as_json {
             let document = json!({

@@ -17,3 +17,4 @@ mod allocators;
 mod answers;
 mod calls;
 mod ends;
+mod isolation;

@@ -83,6 +83,18 @@ fn a_plugin_whose_texts_are_in_utf16() {
 }
 
 #[test]
+fn a_module_whose_type_has_no_end() {
+    let guest = Guest::pre(|code| {
+        honest(code);
+        code.i32_const(ANSWER);
+    });
+    // The library that reads the type finds two packages, each of which names the other. It
+    // recurses until the stack of the child is at its end.
+    let endless = replaced(&guest.file(), b"plugin/log@0.1.0", b"plugin/log@0.1.1");
+    plugin_refused(&endless, &["compilation failed: signal 6 ended it"]);
+}
+
+#[test]
 fn a_component_with_unknown_imports() {
     let plugin = files::plugin("digits");
     let renamed = replaced(&plugin, b"gristmill:plugin/tensors@", b"gristmill:plugin/sensors@");

@@ -34,6 +34,9 @@ pub struct PipelineSpec {
     /// How its plugins' instances are used again.
     #[serde(default)]
     pub instance_reuse: InstanceReuse,
+    /// Whether its clients see why a plugin call failed, with the lines of that call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub debug: bool,
 }
 
 fn no_settings() -> Map<String, Value> {
@@ -49,6 +52,7 @@ pub(crate) struct PipelineDocument {
     pub(crate) limits: LimitsSpec,
     pub(crate) priority: Option<u32>,
     instance_reuse: InstanceReuse,
+    debug: bool,
     pub(crate) faults: Faults,
 }
 
@@ -65,6 +69,7 @@ impl PipelineDocument {
         let limits = document.nested("limits", LimitsSpec::read);
         let priority = document.whole("priority");
         let instance_reuse = InstanceReuse::read(&mut document);
+        let debug = document.flag("debug").unwrap_or_default();
         let mut faults = document.finish();
         let settings_len = serde_json::to_vec(&settings).map_or(0, |text| text.len() as u64);
         if settings_len > SETTINGS_BYTES_MAX {
@@ -75,7 +80,7 @@ impl PipelineDocument {
         }
         limits.check(host, &mut faults);
         instance_reuse.check(&mut faults);
-        Self { pre, model, post, settings, limits, priority, instance_reuse, faults }
+        Self { pre, model, post, settings, limits, priority, instance_reuse, debug, faults }
     }
 
     /// The pipeline, if the document has no faults.
@@ -84,8 +89,17 @@ impl PipelineDocument {
             Self { pre: Some(pre), model: Some(model), post: Some(post), .. }
                 if self.faults.is_empty() =>
             {
-                let Self { settings, limits, priority, instance_reuse, .. } = self;
-                Ok(PipelineSpec { pre, model, post, settings, limits, priority, instance_reuse })
+                let Self { settings, limits, priority, instance_reuse, debug, .. } = self;
+                Ok(PipelineSpec {
+                    pre,
+                    model,
+                    post,
+                    settings,
+                    limits,
+                    priority,
+                    instance_reuse,
+                    debug,
+                })
             }
             faulty => Err(Box::new(faulty)),
         }

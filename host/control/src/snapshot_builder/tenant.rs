@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use gristmill_core::{Digest, Name, PipelineLimits};
-use gristmill_sandbox::{Plugin, PluginPair};
+use gristmill_sandbox::{LineSource, Plugin, PluginPair};
 use gristmill_snapshot::{Access, ModelState, Pipeline, PluginState, Route, Tenant, TenantQuota};
 
 use crate::accounts::Accounts;
@@ -83,11 +83,12 @@ impl TenantBuilder<'_> {
                     &spec.instance_reuse.resolve(),
                     &self.quota.calls,
                 ),
-                pre_name: spec.pre.clone(),
+                pre: self.source(name, &spec.pre, "preprocess"),
                 model,
                 model_name: spec.model.clone(),
-                post_name: spec.post.clone(),
+                post: self.source(name, &spec.post, "postprocess"),
                 settings: settings.into(),
+                debug: spec.debug,
                 weight: self.own.spec.weight,
                 priority: spec.priority,
                 limits,
@@ -96,6 +97,12 @@ impl TenantBuilder<'_> {
             }),
             _ => Err(faults),
         }
+    }
+
+    /// The lines of one call of a pipeline.
+    fn source(&self, pipeline: &Name, plugin: &Name, call: &'static str) -> Arc<LineSource> {
+        let (plugin, pipeline, kept) = (plugin.clone(), pipeline.clone(), self.quota.lines.clone());
+        Arc::new(LineSource { plugin, pipeline, call, kept })
     }
 
     fn plugin(&self, name: &Name) -> Option<Arc<Plugin>> {

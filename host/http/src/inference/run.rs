@@ -16,6 +16,7 @@ use tracing::Instrument;
 use super::Inference;
 use super::models::RESPONSE;
 use super::pipeline::{output_of, plugin_request};
+use crate::plugin_error::problem_of;
 
 /// A request on its way to a model or pipeline that was found.
 pub(crate) struct Asked<'a> {
@@ -124,9 +125,10 @@ async fn run_pipeline(
         queueing: Queueing { priority: given_priority(request), timeout: request.timeout },
         receipt: asked.receipt.take(),
     };
-    let PipelineAnswer { outcome, receipt } = work.run().await;
+    let PipelineAnswer { outcome, receipt, lines } = work.run().await;
     *asked.receipt = receipt;
-    Ok(Ran { version: PIPELINE_VERSION, outputs: vec![output_of(outcome?)?] })
+    let response = outcome.map_err(|error| problem_of(error, route, &lines))?;
+    Ok(Ran { version: PIPELINE_VERSION, outputs: vec![output_of(response)?] })
 }
 
 /// Check that the model has every output that is asked for.

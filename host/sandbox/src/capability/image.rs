@@ -1,6 +1,9 @@
 //! `image`: native work on pictures. Before it begins, its memory is counted and its time is
 //! estimated.
 
+mod bindings;
+mod terms;
+
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,43 +13,14 @@ use gristmill_imaging::{
 };
 use wasmtime::component::{HasSelf, Linker, Resource};
 
+pub use self::bindings::wit;
 use self::terms::{filter_of, options_of, refused, statistics_of};
-use super::link_methods;
+use super::methods::link_methods;
 use crate::call::CallState;
 use crate::error::CallLimit;
 use crate::grant::{Grant, PerCall};
 use crate::limiter::Limited;
 use crate::meter::CpuExhausted;
-
-mod terms;
-
-mod bindings {
-    wasmtime::component::bindgen!({
-        path: "../../wit",
-        interfaces: "import gristmill:plugin/image@0.2.0;",
-        imports: {
-            "gristmill:plugin/image.[static]pixels.decode": async | trappable,
-            "gristmill:plugin/image.[static]pixels.decode-leniently": async | trappable,
-            "gristmill:plugin/image.[method]pixels.resize": async | trappable,
-            "gristmill:plugin/image.[static]pixels.from-bytes": async | trappable,
-            "gristmill:plugin/image.[method]pixels.resize-shorter": async | trappable,
-            "gristmill:plugin/image.[method]pixels.pad": async | trappable,
-            "gristmill:plugin/image.[method]pixels.letterbox": async | trappable,
-            "gristmill:plugin/image.[method]pixels.crop": async | trappable,
-            "gristmill:plugin/image.[method]pixels.to-tensor": async | trappable,
-            "gristmill:plugin/image.[method]pixels.statistics": async | trappable,
-            "gristmill:plugin/image.[method]pixels.data": async | trappable,
-            default: trappable,
-        },
-        with: {
-            "gristmill:plugin/types": crate::capability::types::wit,
-            "gristmill:plugin/tensors": crate::capability::tensors::wit,
-            "gristmill:plugin/image.pixels": gristmill_imaging::Pixels,
-        },
-    });
-}
-
-pub use self::bindings::gristmill::plugin::image as wit;
 
 const INTERFACE: &str = "gristmill:plugin/image@0.2.0";
 
@@ -296,6 +270,7 @@ impl<S: Send> wit::HostPixels for CallState<S> {
         filter: wit::Filter,
         fill: Vec<u8>,
     ) -> wasmtime::Result<Result<wit::Letterboxed, wit::ImageError>> {
+        self.meter.take_turns().await?;
         let (pixels, limits) = (self.pixels(&pixels)?, self.picture_limits());
         let Size { width: own_width, height: own_height } = pixels.size();
         let frame = Size { width, height };

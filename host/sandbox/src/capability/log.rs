@@ -6,7 +6,6 @@
 
 use std::sync::Arc;
 
-use gristmill_core::Name;
 use gristmill_telemetry::{PLUGIN_TARGET, PluginFields, escaped_len};
 use parking_lot::Mutex;
 use wasmtime::StoreContextMut;
@@ -14,6 +13,7 @@ use wasmtime::component::{ComponentType, Lift, Linker, WasmList, WasmStr};
 
 use crate::call::CallState;
 use crate::grant::{Grant, PerCall};
+use crate::lines::CallLines;
 
 mod bindings {
     wasmtime::component::bindgen!({
@@ -53,8 +53,8 @@ pub(crate) enum State {
 
 /// The lines of a call, within its budget.
 pub(crate) struct Log {
-    /// The plugin's name in the lines.
-    plugin: Option<Name>,
+    /// Where they go, besides the host's log. None after the call.
+    lines: Option<CallLines>,
     limit_bytes: usize,
     /// None after the budget was too small for a line.
     left_bytes: Option<usize>,
@@ -79,11 +79,16 @@ struct Field {
 /// The call's log budget is that of its limits.
 impl PerCall for State {
     fn grant(grant: &Grant<'_>) -> Self {
-        Self::Own(Log::new(grant.plugin.cloned(), grant.limits.log_bytes))
+        Self::Own(Log::new(grant.lines.map(CallLines::from), grant.limits.log_bytes))
+    }
+
+    fn end(&mut self) {
+        self.with(|log| log.lines = None);
     }
 
     fn renew(&mut self, grant: &Grant<'_>) {
-        self.with(|log| *log = Log::new(grant.plugin.cloned(), grant.limits.log_bytes));
+        let lines = grant.lines.map(CallLines::from);
+        self.with(|log| *log = Log::new(lines, grant.limits.log_bytes));
     }
 }
 
@@ -168,7 +173,7 @@ impl State {
             Self::Shared(log) => log.clone(),
             Self::Own(log) => {
                 let Log { limit_bytes, left_bytes, .. } = *log;
-                Arc::new(Mutex::new(Log { plugin: log.plugin.take(), limit_bytes, left_bytes }))
+                Arc::new(Mutex::new(Log { lines: log.lines.take(), limit_bytes, left_bytes }))
             }
         };
         *self = Self::Shared(shared.clone());
@@ -177,27 +182,31 @@ impl State {
 }
 
 impl Log {
-    fn new(plugin: Option<Name>, limit_bytes: usize) -> Self {
-        Self { plugin, limit_bytes, left_bytes: Some(limit_bytes) }
+    fn new(lines: Option<CallLines>, limit_bytes: usize) -> Self {
+        Self { lines, limit_bytes, left_bytes: Some(limit_bytes) }
     }
 
     fn plugin(&self) -> Option<&str> {
-        self.plugin.as_ref().map(Name::as_str)
+        self.lines.as_ref().map(CallLines::plugin)
     }
 
     fn emit(&self, level: Level, line: &Line<'_>) {
         let Line { message, fields, dropped } = *line;
+        let fields = Some(fields.as_str()).filter(|fields| fields.len() > 2);
         macro_rules! emit {
-            ($level:ident) => {
+            ($level:ident) => {{
                 tracing::event!(
                     target: PLUGIN_TARGET,
                     tracing::Level::$level,
                     plugin = self.plugin(),
                     fields_dropped = Some(dropped).filter(|dropped| *dropped > 0),
-                    fields = Some(fields.as_str()).filter(|fields| fields.len() > 2),
+                    fields,
                     "{message}"
-                )
-            };
+                );
+                if let Some(lines) = &self.lines {
+                    lines.push(tracing::Level::$level, message, fields);
+                }
+            }};
         }
         match level {
             Level::Trace => emit!(TRACE),
@@ -217,7 +226,7 @@ impl Log {
         }
     }
 
-    fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         self.left_bytes.is_some()
     }
 
@@ -226,12 +235,12 @@ impl Log {
     fn take(&mut self, bytes: usize) -> bool {
         let left = self.left_bytes.and_then(|left| left.checked_sub(bytes + LINE_BYTES));
         if left.is_none() && self.is_open() {
+            const OVER: &str = "plugin went over its log budget, further lines dropped";
             let (plugin, limit_bytes) = (self.plugin(), self.limit_bytes);
-            tracing::warn!(
-                plugin,
-                limit_bytes,
-                "plugin went over its log budget, further lines dropped"
-            );
+            tracing::warn!(plugin, limit_bytes, "{OVER}");
+            if let Some(lines) = &self.lines {
+                lines.push(tracing::Level::WARN, OVER, None);
+            }
         }
         self.left_bytes = left;
         left.is_some()

@@ -14,7 +14,7 @@ use wasmtime::component::{
     ComponentType, HasSelf, Linker, LinkerInstance, Lower, Resource, WasmList,
 };
 
-use super::link_methods;
+use super::methods::link_methods;
 use crate::call::{CallState, window};
 use crate::grant::{Grant, PerCall};
 
@@ -163,6 +163,7 @@ impl<S: Send> CallState<S> {
         tensors: &[Resource<Tensor>],
         plan: impl FnOnce(&[Tensor]) -> Result<Joined, String>,
     ) -> wasmtime::Result<Created> {
+        self.meter.take_turns().await?;
         // A list may name the same tensor again and again.
         if tensors.len() > self.limits.handles {
             let (given, limit) = (tensors.len(), self.limits.handles);

@@ -6,7 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use wasmtime::component::{HasSelf, Linker, Resource, ResourceTableError};
 
-use super::link_methods;
+use super::methods::link_methods;
 use crate::call::{CallState, window};
 use crate::grant::{Grant, PerCall};
 use crate::request::{Context, Part, Request, SharedContext};

@@ -12,8 +12,8 @@ use wasmtime::component::{
 };
 
 use super::image::wit::{self as image, HostPixels};
-use super::link_methods;
 use super::log;
+use super::methods::link_methods;
 use super::tensors::link_create;
 use super::tensors::wit::{self as tensors, HostTensor};
 use super::types::wit::HostBlob;

@@ -12,7 +12,8 @@
 //! | http, outgoing | it links; every call of it ends the plugin's call |
 //!
 //! What a call needs is made at its first use, so that other plugins pay nothing. Functions of
-//! which `wasmtime-wasi` does not bound the work are replaced here.
+//! which `wasmtime-wasi` does not bound the work are replaced here. Before each of the others, the
+//! call takes turns with other calls (`engine::TakesTurns`).
 
 mod output;
 
@@ -20,9 +21,11 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wasmtime::StoreContextMut;
-use wasmtime::component::{Linker, Resource, ResourceTable, WasmList};
+use wasmtime::component::{Linker, Resource, ResourceTable, WasmList, WasmStr};
 use wasmtime_wasi::p2::DynPollable;
 use wasmtime_wasi::p2::bindings::io::poll::{Host as _, HostPollable as _};
+use wasmtime_wasi::p2::bindings::sockets::ip_name_lookup::ResolveAddressStream;
+use wasmtime_wasi::p2::bindings::sockets::network::{ErrorCode, Network};
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
 use self::output::Output;
@@ -68,9 +71,15 @@ pub(crate) const INTERFACES: &[&str] = &[
 /// function ends the call.
 pub(crate) const REFUSED: &[&str] = &["wasi:http/types@0.2", "wasi:http/outgoing-handler@0.2"];
 
+/// Whether an import is an interface of WASI.
+pub(crate) fn is_wasi(import: &str) -> bool {
+    import.starts_with("wasi:")
+}
+
 /// The names under which `wasmtime-wasi` links the interfaces of which functions are replaced. They
 /// have its version of WASI: under another name, the replacements would be an interface beside it.
 const POLL: &str = "wasi:io/poll@0.2.12";
+const NAMES: &str = "wasi:sockets/ip-name-lookup@0.2.12";
 const RANDOM: [(&str, &str); 2] = [
     ("wasi:random/random@0.2.12", "get-random-bytes"),
     ("wasi:random/insecure@0.2.12", "get-insecure-random-bytes"),
@@ -93,6 +102,9 @@ pub(crate) struct State {
 
 struct Used {
     context: WasiCtx,
+    /// WASI's resources. They are apart from the call's table, because an instance may keep them:
+    /// a C library keeps its standard output open.
+    table: ResourceTable,
     outputs: [Output; 2],
 }
 
@@ -117,22 +129,27 @@ impl<S: AsMut<State> + AsMut<log::State> + Send> WasiView for CallState<S> {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         let used = match AsMut::<State>::as_mut(&mut self.states).used.take() {
             Some(used) => used,
-            None => Box::new(Used::new(AsMut::<log::State>::as_mut(&mut self.states))),
+            None => {
+                let handles = self.limits.handles;
+                Box::new(Used::new(AsMut::<log::State>::as_mut(&mut self.states), handles))
+            }
         };
         let used = AsMut::<State>::as_mut(&mut self.states).used.insert(used);
-        WasiCtxView { ctx: &mut used.context, table: &mut self.table }
+        WasiCtxView { ctx: &mut used.context, table: &mut used.table }
     }
 }
 
 impl Used {
-    fn new(log: &mut log::State) -> Self {
+    fn new(log: &mut log::State, handles: usize) -> Self {
         let lines = log.share();
         let outputs = [Output::new(Level::Info, lines.clone()), Output::new(Level::Warn, lines)];
         let [stdout, stderr] = outputs.clone();
         let mut builder = WasiCtxBuilder::new();
         builder.stdout(stdout).stderr(stderr);
         builder.allow_tcp(false).allow_udp(false).allow_ip_name_lookup(false);
-        Self { context: builder.build(), outputs }
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(handles);
+        Self { context: builder.build(), table, outputs }
     }
 }
 
@@ -151,15 +168,32 @@ where
             },
         )?;
     }
+    link_resolve(linker)?;
     linker.allow_shadowing(false);
     Ok(())
+}
+
+/// Link the function that looks up names. It refuses every name before it is copied.
+fn link_resolve<S>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()>
+where
+    S: Send + 'static,
+{
+    type Asked = (Resource<Network>, WasmStr);
+    linker.instance(NAMES)?.func_wrap(
+        "resolve-addresses",
+        |_: StoreContextMut<'_, CallState<S>>, _: Asked| {
+            let refused: Result<Resource<ResolveAddressStream>, _> =
+                Err(ErrorCode::PermanentResolverFailure);
+            Ok((refused,))
+        },
+    )
 }
 
 /// Link the functions that wait. Only so many calls of one owner wait at a time, because a call
 /// that waits keeps its instance.
 fn link_poll<S>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()>
 where
-    S: AsMut<State> + Send + 'static,
+    S: AsMut<State> + AsMut<log::State> + Send + 'static,
 {
     type Polled = (WasmList<Resource<DynPollable>>,);
     let mut poll = linker.instance(POLL)?;
@@ -177,8 +211,8 @@ where
                 let pollables = pollables.collect::<wasmtime::Result<Vec<_>>>()?;
                 let state = store.data_mut();
                 state.meter.take_turns().await?;
-                let _place = state.states.as_mut().waiting_place()?;
-                Ok((state.table.poll(pollables).await?,))
+                let _place = AsMut::<State>::as_mut(&mut state.states).waiting_place()?;
+                Ok((state.ctx().table.poll(pollables).await?,))
             })
         },
     )?;
@@ -188,9 +222,8 @@ where
             Box::new(async move {
                 let state = store.data_mut();
                 state.meter.take_turns().await?;
-                let _place = state.states.as_mut().waiting_place()?;
-                let table: &mut ResourceTable = &mut state.table;
-                table.block(pollable).await
+                let _place = AsMut::<State>::as_mut(&mut state.states).waiting_place()?;
+                state.ctx().table.block(pollable).await
             })
         },
     )

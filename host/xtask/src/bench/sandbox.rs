@@ -21,6 +21,9 @@ const CALLS: [(&str, Option<f64>); 6] = [
 const LANGUAGES: [(&str, f64, f64); 4] =
     [("rust", 20.0, 5.0), ("c", 25.0, 5.0), ("js", 500.0, 60.0), ("python", 2000.0, 60.0)];
 
+/// A tensor of 600 KB from the guest to the host, over the guest's own loop and a native copy.
+const LARGE_RATIO_MAX: f64 = 1.3;
+
 /// The throughput of many plugins in turn, over that of one.
 const ROTATION_RATIO_MIN: f64 = 0.8;
 
@@ -35,6 +38,17 @@ pub(crate) fn run(shipped: &Shipped) -> Result<()> {
     for (name, most) in CALLS {
         let us = median_us("call", name)?;
         time(&mut table, format!("preprocess, {}", name.replace('_', ", ")), us, most);
+    }
+    let copy = median_us("call", "copy_600KB")?;
+    for mode in ["fresh", "warm"] {
+        let large = median_us("call", &format!("tensor_600KB_{mode}"))?;
+        let fill = median_us("call", &format!("fill_600KB_{mode}"))?;
+        let ratio = large / (fill + copy);
+        let figures = json!({ "ratio": ratio, "fill_us": fill, "native_copy_us": copy });
+        let measured = format!("{ratio:.2}   (fill {fill:.1} us, native copy {copy:.1} us)");
+        let what = format!("tensor, 600KB, {mode}, over the guest's loop and a native copy");
+        let verdict = Verdict::new("at most 1.3", ratio <= LARGE_RATIO_MAX);
+        table.row_to_reach(what, measured, figures, verdict);
     }
     for name in ["init", "anew"] {
         let what = format!("preprocess, fresh, vocabulary of 30,000 words, {name}");

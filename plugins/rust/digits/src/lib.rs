@@ -56,19 +56,24 @@ impl Processor for Digits {
 }
 
 /// Bright ink on black, stretched to 0 to 1. A bright picture shows dark ink on paper and is
-/// inverted.
+/// inverted. The loops over bytes are such that the compiler vectorises them.
 fn to_ink(luma: &[u8]) -> Vec<f32> {
-    let mut ink: Vec<f32> = luma.iter().map(|value| f32::from(*value) / 255.0).collect();
-    let mean = ink.iter().sum::<f32>() / ink.len() as f32;
-    if mean > 0.5 {
-        ink.iter_mut().for_each(|value| *value = 1.0 - *value);
-    }
-    let darkest = ink.iter().copied().fold(f32::INFINITY, f32::min);
-    let range = ink.iter().copied().fold(f32::NEG_INFINITY, f32::max) - darkest;
+    let sum: u32 = luma.iter().map(|value| u32::from(*value)).sum();
+    let is_bright = 2 * sum as usize > 255 * luma.len();
+    let ink = |value: u8| {
+        let value = f32::from(value) / 255.0;
+        if is_bright { 1.0 - value } else { value }
+    };
+    let (lowest, highest) = luma
+        .iter()
+        .fold((u8::MAX, 0), |(lowest, highest), value| (lowest.min(*value), highest.max(*value)));
+    let (lowest, highest) = if is_bright { (highest, lowest) } else { (lowest, highest) };
+    let darkest = ink(lowest);
+    let range = ink(highest) - darkest;
     if range > 0.0 {
-        ink.iter_mut().for_each(|value| *value = (*value - darkest) / range);
+        return luma.iter().map(|value| (ink(*value) - darkest) / range).collect();
     }
-    ink
+    luma.iter().copied().map(ink).collect()
 }
 
 fn softmax(logits: &[f32]) -> Vec<f32> {

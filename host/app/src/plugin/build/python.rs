@@ -1,7 +1,7 @@
 //! Plugins in Python: componentize-py, in a Python environment of its own.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -86,6 +86,9 @@ impl Manifest {
                 })?
             }
         };
+        if let Some(path) = paths.iter().find(|path| !is_within(path)) {
+            bail!("pyproject.toml: tool.gristmill.paths has {path:?}: must be in this folder");
+        }
         Ok(Self {
             name: text("project", "name", None)?,
             app: text("tool.gristmill", "app", Some("app"))?,
@@ -93,6 +96,14 @@ impl Manifest {
             paths,
         })
     }
+}
+
+/// Whether a path leads to a part of the folder that it is relative to. The plugin's code is run by
+/// the build and can read these folders.
+fn is_within(path: &str) -> bool {
+    Path::new(path)
+        .components()
+        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }
 
 #[cfg(test)]
@@ -132,5 +143,10 @@ mod tests {
             read(&format!("{project}paths = \"lib\"")).unwrap_err(),
             "pyproject.toml: tool.gristmill.paths is \"lib\", not a list of texts"
         );
+        for path in ["/etc", "lib/../.."] {
+            let expected = format!("tool.gristmill.paths has {path:?}: must be in this folder");
+            let fault = read(&format!("{project}paths = [{path:?}]")).unwrap_err();
+            assert!(fault.ends_with(&expected), "{fault}");
+        }
     }
 }

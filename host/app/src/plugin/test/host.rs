@@ -10,7 +10,9 @@ use gristmill_backend::{Backends, LibrarySearch, LoadedModel};
 use gristmill_batch::{Lane, LaneParts};
 use gristmill_control::ModelConfig;
 use gristmill_core::{BufferPool, ByteBudget, Digest, Name, PipelineLimits};
-use gristmill_sandbox::{Account, Grant, Plugin, PluginPair, Reuse, Sandbox, SandboxConfig};
+use gristmill_sandbox::{
+    Account, Grant, LineSource, Plugin, PluginPair, Reuse, Sandbox, SandboxConfig,
+};
 use gristmill_snapshot::{Route, TenantQuota};
 use gristmill_store::digest_of;
 
@@ -81,7 +83,7 @@ impl Host {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let bytes = ByteBudget::new(TENANT_BYTES_MAX);
         let calls = Account::new(cores * CALLS_PER_CORE, cores, bytes.clone());
-        let quota = Arc::new(TenantQuota { calls, bytes });
+        let quota = Arc::new(TenantQuota { calls, bytes, lines: Arc::default() });
         let (pre, pre_digest) = self.plugin(&files.pre, &quota.calls).await?;
         let post_file = files.post.as_ref().unwrap_or(&files.pre);
         let (post, post_digest) = match &files.post {
@@ -101,15 +103,20 @@ impl Host {
         let world = |plugin: &Plugin| plugin.roles().world();
         ensure!(pre.roles().pre, lacks(&files.pre, world(&pre), "preprocess"));
         ensure!(post.roles().post, lacks(post_file, world(&post), "postprocess"));
+        let source = |plugin: Name, call| {
+            let (pipeline, kept) = (pre_name.clone(), quota.lines.clone());
+            Arc::new(LineSource { plugin, pipeline, call, kept })
+        };
         Ok(Arc::new(Route {
             tenant: "test".parse()?,
             pipeline: pre_name.clone(),
             plugins: PluginPair::new(pre, post, &files.reuse, &quota.calls),
-            pre_name,
+            pre: source(pre_name.clone(), "preprocess"),
             model: self.model.clone(),
             model_name: self.model_name.clone(),
-            post_name,
+            post: source(post_name, "postprocess"),
             settings: files.settings.as_str().into(),
+            debug: true,
             weight: 1,
             priority: None,
             limits: self.limits.clone(),
@@ -129,7 +136,7 @@ impl Host {
         let loaded = self.sandbox.load(digest, content).await;
         let plugin = Arc::new(loaded.with_context(cannot)?);
         let limits = &self.limits.plugin;
-        let probed = plugin.probe(Grant { limits, account, plugin: None, usage: None }).await;
+        let probed = plugin.probe(Grant { limits, account, lines: None, usage: None }).await;
         probed.context("it cannot be instantiated").with_context(cannot)?;
         Ok((plugin, digest))
     }

@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use gristmill_core::{CallUsage, PluginLimits, Stages};
+use gristmill_sandbox::Line;
 use gristmill_telemetry::stage;
 use serde_json::{Map, Value, json};
 
 use super::compare::Difference;
-use super::log::Line;
 use super::round::Tested;
 use super::run::{Answer, Failed, Ran};
+use crate::plugin::output::escaped;
 
 /// The most bytes of an answer that are shown.
 const ANSWER_BYTES_MAX: usize = 200;
@@ -60,7 +61,7 @@ struct Report(String);
 impl Report {
     /// Add a text under a name. Further lines of the text stand below its first one.
     fn line(&mut self, name: &str, text: &str) {
-        for (index, line) in text.lines().enumerate() {
+        for (index, line) in escaped(text).lines().enumerate() {
             let name = if index == 0 { name } else { "" };
             let _ = writeln!(self.0, "        {name:<8}{line}");
         }
@@ -119,11 +120,11 @@ fn usage_text(usage: &CallUsage, limits: &PluginLimits) -> String {
     )
 }
 
-/// A log line.
-pub(super) fn line_text(line: &Line) -> String {
-    let Line { level, plugin, message, fields } = line;
-    let mut text = format!("{level} {}: {message}", plugin.as_deref().unwrap_or("host"));
-    for (name, value) in fields {
+fn line_text(line: &Line) -> String {
+    let Line { level, plugin, message, fields, .. } = line;
+    let mut text = format!("{level} {plugin}: {message}");
+    let fields = fields.as_ref().and_then(|fields| serde_json::from_str(fields.get()).ok());
+    for (name, value) in fields.unwrap_or_else(Map::new) {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let _ = write!(text, " {name}={value}");
     }
@@ -167,7 +168,7 @@ pub(super) fn document(tested: &Tested<'_>) -> Value {
         "status": ran.answer.status(),
         "times_ms": times_document(ran.took, &ran.stages),
         "calls": Map::from_iter(calls(ran).map(usage)),
-        "log": ran.lines.iter().map(line_document).collect::<Vec<_>>(),
+        "log": ran.lines,
     });
     if runs.len() > 1 {
         let (took, stages) = medians(runs);
@@ -203,10 +204,4 @@ fn usage_document(usage: &CallUsage) -> Value {
 pub(super) fn limits_document(limits: &PluginLimits) -> Value {
     let PluginLimits { cpu, memory_bytes, host_memory_bytes, .. } = *limits;
     usage_document(&CallUsage { cpu, memory_bytes, host_memory_bytes })
-}
-
-fn line_document(line: &Line) -> Value {
-    let Line { level, plugin, message, fields } = line;
-    let level = level.as_str().to_lowercase();
-    json!({ "level": level, "plugin": plugin, "message": message, "fields": fields })
 }

@@ -7,7 +7,6 @@ use gristmill_snapshot::Route;
 
 use super::compare::Differences;
 use super::expectation::Expectation;
-use super::log::Lines;
 use super::requests::{Sample, Samples};
 use super::run::{Answer, Ran, run};
 
@@ -40,7 +39,6 @@ pub(super) async fn round(
     route: &Arc<Route>,
     samples: &Samples,
     checks: Checks,
-    lines: &Lines,
     mut report: impl FnMut(&Tested<'_>),
 ) -> Result<()> {
     // A faulty expectation is found before anything runs.
@@ -49,7 +47,7 @@ pub(super) async fn round(
     for (sample, expectation) in samples.list.iter().zip(expectations) {
         let mut runs = Vec::with_capacity(checks.repeat);
         for _ in 0..checks.repeat {
-            runs.push(run(route, sample, lines).await);
+            runs.push(run(route, sample).await);
         }
         report(&check(sample, runs, expectation, checks)?);
     }

@@ -7,12 +7,11 @@ use bytes::Bytes;
 use gristmill_client::http::header::CONTENT_TYPE;
 use gristmill_core::{Calls, ClientError, Deadline, ErrorCode, Receipt, Stages};
 use gristmill_http::{answer_from_plugin, request_for_plugin};
-use gristmill_sandbox::{CallError, Failure, Request, Response};
+use gristmill_sandbox::{CallError, Failure, Line, Request, Response};
 use gristmill_serve::{InferError, PipelineAnswer, Queueing, Work};
 use gristmill_snapshot::Route;
 use gristmill_transport::{Problem, status_of};
 
-use super::log::{Line, Lines};
 use super::requests::Sample;
 
 /// A request that was run.
@@ -68,9 +67,7 @@ impl From<InferError> for Failed {
 }
 
 /// Run a request, as the server would.
-pub(super) async fn run(route: &Arc<Route>, sample: &Sample, lines: &Lines) -> Ran {
-    // Lines that belong to no request.
-    lines.take();
+pub(super) async fn run(route: &Arc<Route>, sample: &Sample) -> Ran {
     let arrived = Instant::now();
     let request = match sample.body.len() {
         bytes if bytes > route.limits.body_bytes => {
@@ -80,11 +77,11 @@ pub(super) async fn run(route: &Arc<Route>, sample: &Sample, lines: &Lines) -> R
         }
         _ => request_for_plugin(&sample.head, sample.body.clone()).await,
     };
-    let mut receipt = Receipt::open(arrived);
+    let (mut receipt, mut lines) = (Receipt::open(arrived), Vec::new());
     let answer = match request {
         Ok(request) => {
             let answered = through(route, request, receipt).await;
-            receipt = answered.receipt;
+            (receipt, lines) = (answered.receipt, answered.lines);
             match answered.outcome {
                 Ok(response) => as_client_gets(response, route),
                 Err(error) => Answer::Failed(error.into()),
@@ -98,7 +95,7 @@ pub(super) async fn run(route: &Arc<Route>, sample: &Sample, lines: &Lines) -> R
         Answer::Failed(Failed { code, .. }) => receipt.failed(*code),
     };
     let (stages, calls) = (record.stages, record.calls);
-    Ran { answer, took, stages, calls, lines: lines.take() }
+    Ran { answer, took, stages, calls, lines }
 }
 
 async fn through(route: &Arc<Route>, request: Request, receipt: Receipt) -> PipelineAnswer {

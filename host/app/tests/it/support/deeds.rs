@@ -6,6 +6,7 @@ pub(crate) type End = (u16, &'static str);
 pub(crate) const HARMLESS: End = (200, "");
 pub(crate) const REFUSED: End = (422, "unprocessable");
 pub(crate) const TIMEOUT: End = (504, "plugin_timeout");
+pub(crate) const LATE: End = (504, "deadline_exceeded");
 pub(crate) const OUT_OF_MEMORY: End = (500, "plugin_out_of_memory");
 pub(crate) const TRAPPED: End = (500, "plugin_trapped");
 pub(crate) const FAILED: End = (500, "plugin_failed");

@@ -5,7 +5,8 @@
 
 use wasm_encoder::{
     BlockType, CodeSection, ComponentBuilder, ComponentExportKind, ExportKind, ExportSection,
-    Function, FunctionSection, Instruction, Module, ModuleArg, TypeSection, ValType,
+    Function, FunctionSection, Instruction, MemorySection, MemoryType, Module, ModuleArg, RefType,
+    TableSection, TableType, TypeSection, ValType,
 };
 
 /// The same plugin in a file with another digest.
@@ -66,23 +67,139 @@ pub(crate) fn with_instances(count: usize) -> Vec<u8> {
     component(&module(&[body]), count)
 }
 
+/// A component with `count` functions that do nothing.
+pub(crate) fn with_functions(count: usize) -> Vec<u8> {
+    let mut body = Function::new([]);
+    body.instruction(&Instruction::End);
+    component(&module(&vec![body; count]), 1)
+}
+
+/// A component with a function that branches to `count` places, which are one.
+pub(crate) fn with_branches(count: usize) -> Vec<u8> {
+    let mut body = Function::new([]);
+    body.instruction(&Instruction::Block(BlockType::Empty));
+    body.instruction(&Instruction::I32Const(0));
+    body.instruction(&Instruction::BrTable(vec![0; count].into(), 0));
+    body.instruction(&Instruction::End);
+    body.instruction(&Instruction::End);
+    component(&module(&[body]), 1)
+}
+
+/// A component with a function of so many locals, all of them changed in a loop.
+pub(crate) fn with_locals(count: u32) -> Vec<u8> {
+    let mut body = Function::new([(count, ValType::I32)]);
+    body.instruction(&Instruction::Loop(BlockType::Empty));
+    for local in 0..count {
+        body.instruction(&Instruction::LocalGet(local));
+        body.instruction(&Instruction::I32Const(1));
+        body.instruction(&Instruction::I32Add);
+        body.instruction(&Instruction::LocalSet(local));
+    }
+    body.instruction(&Instruction::LocalGet(0));
+    body.instruction(&Instruction::BrIf(0));
+    body.instruction(&Instruction::End);
+    body.instruction(&Instruction::End);
+    component(&module(&[body]), 1)
+}
+
+/// A component with so many types, of which one is used.
+pub(crate) fn with_types(count: u32) -> Vec<u8> {
+    let mut body = Function::new([]);
+    body.instruction(&Instruction::End);
+    component(&module_of(Parts { types: count, ..Parts::of(&[body]) }), 1)
+}
+
+/// A component whose module has so many tables and memories of its own.
+pub(crate) fn with_tables_and_memories(tables: u32, memories: u32) -> Vec<u8> {
+    let mut body = Function::new([]);
+    body.instruction(&Instruction::End);
+    component(&module_of(Parts { tables, memories, ..Parts::of(&[body]) }), 1)
+}
+
+/// A component that has a component within, and so on. Each of these instantiates the next one
+/// twice, and the innermost one instantiates a module.
+pub(crate) fn tower(floors: u32) -> Vec<u8> {
+    let mut innermost = ComponentBuilder::default();
+    let mut body = Function::new([]);
+    body.instruction(&Instruction::End);
+    let own = innermost.core_module(None, &module(&[body.clone()]));
+    innermost.core_instantiate(None, own, [] as [(&str, ModuleArg); 0]);
+    let mut floor = innermost;
+    for _ in 0..floors {
+        let mut next = ComponentBuilder::default();
+        let inner = next.component(None, floor);
+        for _ in 0..2 {
+            let arguments = [] as [(&str, ComponentExportKind, u32); 0];
+            next.instantiate(None, inner, arguments);
+        }
+        floor = next;
+    }
+    with_preprocess(floor, &module(&[body]), 1)
+}
+
+/// The parts of a module.
+struct Parts<'a> {
+    /// Function types besides the first.
+    types: u32,
+    tables: u32,
+    memories: u32,
+    bodies: &'a [Function],
+}
+
+impl<'a> Parts<'a> {
+    fn of(bodies: &'a [Function]) -> Self {
+        Self { types: 0, tables: 0, memories: 0, bodies }
+    }
+}
+
 /// A module of functions without parameters and results. The first one is exported.
 fn module(bodies: &[Function]) -> Module {
+    module_of(Parts::of(bodies))
+}
+
+fn module_of(parts: Parts<'_>) -> Module {
     let (mut types, mut functions, mut exports, mut code) =
         (TypeSection::new(), FunctionSection::new(), ExportSection::new(), CodeSection::new());
     types.ty().function([], []);
-    for body in bodies {
+    for number in 0..parts.types {
+        types.ty().function(vec![ValType::I32; number as usize % 100], []);
+    }
+    for body in parts.bodies {
         functions.function(0);
         code.function(body);
     }
+    let (mut tables, mut memories) = (TableSection::new(), MemorySection::new());
+    for _ in 0..parts.tables {
+        tables.table(TableType {
+            element_type: RefType::FUNCREF,
+            minimum: 1,
+            maximum: None,
+            table64: false,
+            shared: false,
+        });
+    }
+    for _ in 0..parts.memories {
+        memories.memory(MemoryType {
+            minimum: 1,
+            maximum: None,
+            memory64: false,
+            shared: false,
+            page_size_log2: None,
+        });
+    }
     exports.export("run", ExportKind::Func, 0);
     let mut module = Module::new();
-    module.section(&types).section(&functions).section(&exports).section(&code);
+    module.section(&types).section(&functions).section(&tables).section(&memories);
+    module.section(&exports).section(&code);
     module
 }
 
 fn component(module: &Module, instances: usize) -> Vec<u8> {
-    let mut component = ComponentBuilder::default();
+    with_preprocess(ComponentBuilder::default(), module, instances)
+}
+
+/// `component` with instances of `module`, the last of which exports a function `preprocess`.
+fn with_preprocess(mut component: ComponentBuilder, module: &Module, instances: usize) -> Vec<u8> {
     let module = component.core_module(None, module);
     let mut last = 0;
     for _ in 0..instances {

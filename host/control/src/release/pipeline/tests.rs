@@ -22,6 +22,7 @@ fn a_pipelines_document_is_read_as_the_log_reads_it() {
             "response_bytes": 5, "log_bytes": 0,
         },
         "instance_reuse": { "mode": "tenant", "max_count": 6, "idle_ms": 7, "max_idle": 8 },
+        "debug": true,
     });
     let logged: PipelineSpec = serde_json::from_value(document.clone()).unwrap();
     assert_eq!(read(document), Ok(logged));
@@ -35,6 +36,7 @@ fn every_fault_of_a_pipeline_is_named() {
     let faults = read(json!({
         "pre": "Front", "post": 5, "settings": { "text": "x".repeat(65_536) }, "priority": "high",
         "limits": { "cpu_ms": 4, "memory_bytes": 1, "timeout_ms": "long", "cpu": 5 }, "modle": "b",
+        "debug": "yes",
     }));
     let faults = faults.unwrap_err();
     let expected = [
@@ -47,7 +49,9 @@ fn every_fault_of_a_pipeline_is_named() {
         "limits.memory_bytes is 1: must be 1048576 to 67108864",
         "limits.timeout_ms is \"long\": must be a whole number from 0 on",
         "limits: unknown key \"cpu\"; known are timeout_ms, body_bytes",
-        "unknown key \"modle\"; known are pre, model, post, settings, limits, priority, instance_reuse",
+        "debug is \"yes\": must be true or false",
+        "unknown key \"modle\"; known are pre, model, post, settings, limits, priority, \
+         instance_reuse, debug",
     ];
     assert_eq!(faults.len(), expected.len(), "{faults:#?}");
     for named in expected {

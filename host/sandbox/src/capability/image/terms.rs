@@ -2,7 +2,7 @@
 
 use gristmill_imaging::{self as imaging, ImageError};
 
-use super::wit;
+use super::bindings::wit;
 use crate::capability::tensors::dtype_of;
 use crate::meter::CpuExhausted;
 

@@ -40,6 +40,11 @@ impl Output {
 
 impl Line {
     fn write(&mut self, mut bytes: &[u8]) {
+        // The rest would be dropped line by line.
+        if !self.log.lock().is_open() {
+            self.begun.clear();
+            return;
+        }
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
             self.append(&bytes[..end]);
             self.end();

@@ -1,0 +1,8 @@
+//! The target `admission`: see `src/admission.rs`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(
+    init: gristmill_fuzz::let_handlers_run(),
+    |bytes: &[u8]| gristmill_fuzz::admission::run(bytes)
+);
