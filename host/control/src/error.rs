@@ -107,7 +107,7 @@ fn joined(faults: &[impl Display]) -> String {
 }
 
 impl ControlError {
-    /// There is no thing of this kind and name.
+    /// The error for a name that nothing of this kind has.
     pub fn not_found(what: &'static str, name: &Name) -> Self {
         Self::NotFound { what, name: name.to_string() }
     }

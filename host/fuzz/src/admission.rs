@@ -49,7 +49,7 @@ impl Uploads {
         }
     }
 
-    /// The module with an honest component type; none if the file is no module.
+    /// The module with an honest component type; none if the file is not a module.
     fn with_honest_type(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         let mut module = Module::new();
         for payload in Parser::new(0).parse_all(bytes) {

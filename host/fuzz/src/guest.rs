@@ -1,5 +1,5 @@
-//! A guest whose program is its request's body. It calls the host with whatever the body says, as
-//! no compiler would.
+//! A guest whose program is its request's body. The body chooses the calls of the host and their
+//! parameters, among them parameters that no compiler would write.
 //!
 //! The program is a row of steps of [`STEP_BYTES`] bytes: the number of a function, and one byte
 //! for each of its parameters. The functions are those of all interfaces that a plugin may import,

@@ -24,7 +24,7 @@ const LIMITS: Limits = Limits { pixels_max: 1 << 18, side_max: 1 << 13 };
 /// A picture that says it needs more is refused, as a plugin's call would be.
 const COST_BYTES_MAX: usize = 64 << 20;
 
-/// What the texts of errors and of panics may take beside what was said.
+/// The memory that texts of errors and panics may take besides the announced memory.
 const SLACK_BYTES: usize = 64 << 10;
 
 /// Bytes that another owner left in the pool.

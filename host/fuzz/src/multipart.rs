@@ -1,10 +1,10 @@
 //! Forms: a content type up to the first line end, and then a body.
 //!
-//! What must hold: each part lies in the body, after the one before it; there are no more parts
-//! than the limit; and where `multer` reads the same form by itself, it finds the same parts. Two
-//! readers of a form that differ are how a filter before the server is passed. Not compared are
-//! forms that `multer` reads otherwise than RFC 2046 says: where a part has no header, it takes the
-//! part's first line end for the header's, and it finds a first delimiter that begins no line.
+//! The checks: each part lies in the body, after the part before it; there are no more parts than
+//! the limit; and `multer` alone finds the same parts in the same form. An attacker could pass a
+//! filter in front of the server if two readers of a form differed. The target does not compare two
+//! kinds of forms that `multer` reads against RFC 2046: in a part without a header it takes the
+//! first line end for the header's, and it accepts a first delimiter in the middle of a line.
 
 use bytes::Bytes;
 use futures_util::stream;

@@ -42,7 +42,7 @@ macro_rules! capabilities {
         /// Whether a plugin may import this interface.
         pub(crate) fn is_provided(import: &str) -> bool {
             let is = |known: &str| import.strip_prefix(known).is_some_and(|rest| {
-                rest.is_empty() || rest.starts_with('.') && known.starts_with("wasi:")
+                rest.is_empty() || rest.starts_with('.') && wasi::is_wasi(known)
             });
             interfaces().chain(wasi::REFUSED.iter().copied()).any(is)
         }

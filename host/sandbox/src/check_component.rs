@@ -13,6 +13,7 @@ use wasmparser::{
 };
 use wit_component::ComponentEncoder;
 
+use crate::capability::wasi::is_wasi;
 use crate::capability::{interfaces, is_provided};
 use crate::count::{Needs, needs_of};
 use crate::error::ComponentError;
@@ -107,7 +108,7 @@ pub(crate) fn check_within(
     Validator::new_with_features(WasmFeatures::default()).validate_all(&component)?;
     let (imports, exports) = border_of(&component)?;
     let unknown: Vec<_> = imports.iter().filter(|name| !is_provided(name)).cloned().collect();
-    if unknown.iter().any(|name| name.starts_with("wasi:")) {
+    if unknown.iter().any(|name| is_wasi(name)) {
         return Err(ComponentError::RefusedWasi(unknown));
     }
     if !unknown.is_empty() {

@@ -195,11 +195,10 @@ impl Drop for PluginEngine {
 fn engine_config(sandbox: &SandboxConfig) -> Config {
     // Guests that run, that wait for a model, and that are idle (`Resting`).
     let calls = sandbox.concurrent_calls.saturating_mul(3);
-    let memories = calls.saturating_mul(MEMORIES_PER_CALL);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(calls)
         .total_core_instances(calls.saturating_mul(sandbox.instances_max))
-        .total_memories(memories)
+        .total_memories(calls.saturating_mul(MEMORIES_PER_CALL))
         .total_tables(calls.saturating_mul(TABLES_PER_CALL))
         .total_stacks(calls)
         .max_core_instances_per_component(sandbox.instances_max)
@@ -211,9 +210,7 @@ fn engine_config(sandbox: &SandboxConfig) -> Config {
         .table_elements(sandbox.table_elements_max)
         .linear_memory_keep_resident(sandbox.keep_resident_bytes)
         .table_keep_resident(64 << 10)
-        // Each place keeps the pages of the plugin that it last had, so that as many plugins can
-        // be called in turn before one has to map its memory anew.
-        .max_unused_warm_slots(memories);
+        .max_unused_warm_slots(calls);
     // This halves the time of a fresh call. But in wasmtime 48 a dirty page that was swapped out
     // can reach the next instance. So it is used only if nothing can be swapped out.
     if host_has_no_swap() {

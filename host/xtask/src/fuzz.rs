@@ -159,7 +159,7 @@ fn fuzz(target: &Target, programs: &Path, seconds: u32) -> Result<Report> {
     if root().join(&words).exists() {
         fuzz.arg(format!("-dict={words}"));
     }
-    // What it leaves behind is removed by the next run.
+    // The next run removes the files that this one leaves.
     let temporary = folder("tmp")?;
     fs::remove_dir_all(&temporary).and_then(|()| fs::create_dir(&temporary))?;
     fuzz.env("TMPDIR", temporary);
