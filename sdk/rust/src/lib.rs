@@ -105,6 +105,7 @@ mod bindings;
 mod export;
 mod failure;
 pub mod image;
+pub mod json;
 pub mod log;
 mod panic;
 mod prepared;

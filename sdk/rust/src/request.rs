@@ -2,7 +2,7 @@
 
 use serde::de::DeserializeOwned;
 
-use crate::{Blob, Context, Failure, Field, Request};
+use crate::{Blob, Context, Failure, Field, Request, json};
 
 impl Request {
     /// The body, copied into the plugin. For a multipart request it is empty: see
@@ -19,12 +19,13 @@ impl Request {
         Ok(String::from_utf8(self.body_bytes())?)
     }
 
-    /// The body as JSON.
+    /// The body as JSON, read by [`json::from_slice`]. To borrow from the body, keep
+    /// [`body_bytes`](Self::body_bytes) and read it with that function.
     ///
     /// # Errors
     /// [`Failure::InvalidInput`] if the body does not fit `T`: the client's fault. It says where.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Failure> {
-        Ok(serde_json::from_slice(&self.body_bytes())?)
+        Ok(json::from_slice(&self.body_bytes())?)
     }
 
     /// The value of the first header of this name, which must be in lower case. Each call copies

@@ -5,7 +5,7 @@ mod features;
 
 use std::borrow::Cow;
 
-use gristmill_plugin::{Context, Failure, Prepared, Preprocessor, Request, Tensor};
+use gristmill_plugin::{Context, Failure, Prepared, Preprocessor, Request, Tensor, json};
 use serde::Deserialize;
 
 use self::features::{FEATURES, Features};
@@ -29,7 +29,7 @@ struct Item<'a> {
 impl Preprocessor for RankerPre {
     fn preprocess(_context: &Context, request: &Request) -> Result<Prepared, Failure> {
         let body = request.body_bytes();
-        let Body { items } = serde_json::from_slice(&body)?;
+        let Body { items } = json::from_slice(&body)?;
         if items.is_empty() {
             return Err(Failure::invalid_input("items is empty: at least one is needed"));
         }

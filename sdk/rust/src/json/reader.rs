@@ -1,0 +1,308 @@
+//! A place in a JSON text, from which serde reads values.
+
+use serde::de::{
+    Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
+use serde::forward_to_deserialize_any;
+
+use super::Declined;
+use super::key::Key;
+use super::number::{Number, leading, short_float};
+
+type SerdeJson<'de> = serde_json::Deserializer<serde_json::de::SliceRead<'de>>;
+
+/// Lists and objects within each other: as many as serde_json reads.
+const DEPTH_MAX: usize = 127;
+
+/// serde_json's own types have names like this, and a way of reading of their own.
+const SERDE_JSONS_OWN: &str = "$serde_json::private::";
+
+/// What a string needs.
+enum Text<'de> {
+    /// Its characters are those of the JSON.
+    Plain(&'de str),
+    /// It has escapes, or is wrong. This is the JSON, with its quotes.
+    Escaped(&'de [u8]),
+}
+
+pub(super) struct Reader<'de> {
+    json: &'de [u8],
+    at: usize,
+    depth: usize,
+}
+
+impl<'de> Reader<'de> {
+    pub(super) fn new(json: &'de [u8]) -> Self {
+        Self { json, at: 0, depth: 0 }
+    }
+
+    /// Whether only white space is left.
+    pub(super) fn is_at_end(&mut self) -> bool {
+        self.next_byte().is_err()
+    }
+
+    /// The next byte that is not white space. It is not consumed.
+    #[inline]
+    fn next_byte(&mut self) -> Result<u8, Declined> {
+        loop {
+            match self.json.get(self.at) {
+                Some(b' ' | b'\n' | b'\t' | b'\r') => self.at += 1,
+                Some(byte) => return Ok(*byte),
+                None => return Err(Declined),
+            }
+        }
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<(), Declined> {
+        if self.next_byte()? != byte {
+            return Err(Declined);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn word(&mut self, word: &str) -> Result<(), Declined> {
+        let rest = self.json.get(self.at..).ok_or(Declined)?;
+        if !rest.starts_with(word.as_bytes()) {
+            return Err(Declined);
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    /// The string whose first quote is here.
+    fn text(&mut self) -> Result<Text<'de>, Declined> {
+        let begin = self.at + 1;
+        let rest = self.json.get(begin..).ok_or(Declined)?;
+        let special = |byte: &u8| matches!(byte, b'"' | b'\\' | ..b' ');
+        let length = rest.iter().position(special).ok_or(Declined)?;
+        if rest[length] == b'"' {
+            self.at = begin + length + 1;
+            let text = std::str::from_utf8(&rest[..length]).map_err(|_| Declined)?;
+            return Ok(Text::Plain(text));
+        }
+        // The quote that ends the string has no backslash before it that belongs to it.
+        let mut at = begin + length;
+        loop {
+            match self.json.get(at) {
+                Some(b'"') => break,
+                Some(b'\\') => at += 2,
+                Some(_) => at += 1,
+                None => return Err(Declined),
+            }
+        }
+        let escaped = &self.json[self.at..=at];
+        self.at = at + 1;
+        Ok(Text::Escaped(escaped))
+    }
+
+    /// A number for a type that is a float. Lists of them are long, and most have a short form.
+    #[inline]
+    fn float<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Declined> {
+        self.next_byte()?;
+        match short_float(self.json, &mut self.at) {
+            Some(value) => visitor.visit_f64(value),
+            None => self.number(visitor),
+        }
+    }
+
+    fn number<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Declined> {
+        let rest = self.json.get(self.at..).ok_or(Declined)?;
+        if let Some((number, length)) = leading(rest) {
+            self.at += length;
+            return match number {
+                Number::Unsigned(value) => visitor.visit_u64(value),
+                Number::Negative(value) => visitor.visit_i64(value),
+                Number::Float(value) => visitor.visit_f64(value),
+            };
+        }
+        let is_part = |byte: &u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
+        let length = rest.iter().position(|byte| !is_part(byte)).unwrap_or(rest.len());
+        self.at += length;
+        slow(&rest[..length], |reader| reader.deserialize_any(visitor))
+    }
+
+    /// The JSON of the next value, which is valid.
+    fn value(&mut self) -> Result<&'de [u8], Declined> {
+        self.next_byte()?;
+        let begin = self.at;
+        IgnoredAny::deserialize(&mut *self)?;
+        Ok(&self.json[begin..self.at])
+    }
+
+    /// Read a list or an object, from its first byte to its `last` one.
+    fn nested<T>(
+        &mut self,
+        last: u8,
+        read: impl FnOnce(Elements<'_, 'de>) -> Result<T, Declined>,
+    ) -> Result<T, Declined> {
+        if self.depth == DEPTH_MAX {
+            return Err(Declined);
+        }
+        self.at += 1;
+        self.depth += 1;
+        let value = read(Elements { reader: self, last, is_first: true })?;
+        self.depth -= 1;
+        self.expect(last)?;
+        Ok(value)
+    }
+}
+
+/// What serde_json reads from a part, all of it.
+fn slow<'de, T>(
+    part: &'de [u8],
+    read: impl FnOnce(&mut SerdeJson<'de>) -> serde_json::Result<T>,
+) -> Result<T, Declined> {
+    let mut reader = SerdeJson::from_slice(part);
+    let value = read(&mut reader).map_err(|_| Declined)?;
+    reader.end().map_err(|_| Declined)?;
+    Ok(value)
+}
+
+impl<'de> Deserializer<'de> for &mut Reader<'de> {
+    type Error = Declined;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Declined> {
+        match self.next_byte()? {
+            b'"' => match self.text()? {
+                Text::Plain(text) => visitor.visit_borrowed_str(text),
+                Text::Escaped(json) => slow(json, |reader| reader.deserialize_any(visitor)),
+            },
+            b'-' | b'0'..=b'9' => self.number(visitor),
+            b'[' => self.nested(b']', |elements| visitor.visit_seq(elements)),
+            b'{' => self.nested(b'}', |elements| visitor.visit_map(elements)),
+            b't' => {
+                self.word("true")?;
+                visitor.visit_bool(true)
+            }
+            b'f' => {
+                self.word("false")?;
+                visitor.visit_bool(false)
+            }
+            b'n' => {
+                self.word("null")?;
+                visitor.visit_unit()
+            }
+            _ => Err(Declined),
+        }
+    }
+
+    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Declined> {
+        self.float(visitor)
+    }
+
+    fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Declined> {
+        self.float(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Declined> {
+        if self.next_byte()? == b'n' {
+            self.word("null")?;
+            return visitor.visit_none();
+        }
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Declined> {
+        if name.starts_with(SERDE_JSONS_OWN) {
+            let json = self.value()?;
+            return slow(json, |reader| reader.deserialize_newtype_struct(name, visitor));
+        }
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Declined> {
+        slow(self.value()?, |reader| reader.deserialize_enum(name, variants, visitor))
+    }
+
+    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Declined> {
+        slow(self.value()?, |reader| reader.deserialize_bytes(visitor))
+    }
+
+    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Declined> {
+        self.deserialize_bytes(visitor)
+    }
+
+    fn deserialize_i128<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Declined> {
+        slow(self.value()?, |reader| reader.deserialize_i128(visitor))
+    }
+
+    fn deserialize_u128<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Declined> {
+        slow(self.value()?, |reader| reader.deserialize_u128(visitor))
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 u8 u16 u32 u64 char str string unit unit_struct seq tuple tuple_struct
+        map struct identifier ignored_any
+    }
+}
+
+/// The elements of a list, or the members of an object, that are not yet read.
+struct Elements<'a, 'de> {
+    reader: &'a mut Reader<'de>,
+    last: u8,
+    is_first: bool,
+}
+
+impl Elements<'_, '_> {
+    /// Go on to the next element. Returns whether there is one.
+    fn advance(&mut self) -> Result<bool, Declined> {
+        if self.reader.next_byte()? == self.last {
+            return Ok(false);
+        }
+        if !self.is_first {
+            self.reader.expect(b',')?;
+        }
+        self.is_first = false;
+        Ok(true)
+    }
+}
+
+impl<'de> SeqAccess<'de> for Elements<'_, 'de> {
+    type Error = Declined;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Declined> {
+        if !self.advance()? {
+            return Ok(None);
+        }
+        seed.deserialize(&mut *self.reader).map(Some)
+    }
+}
+
+impl<'de> MapAccess<'de> for Elements<'_, 'de> {
+    type Error = Declined;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Declined> {
+        if !self.advance()? {
+            return Ok(None);
+        }
+        if self.reader.next_byte()? != b'"' {
+            return Err(Declined);
+        }
+        let key = match self.reader.text()? {
+            Text::Plain(text) => seed.deserialize(Key(text))?,
+            Text::Escaped(json) => slow(json, |reader| seed.deserialize(reader))?,
+        };
+        Ok(Some(key))
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Declined> {
+        self.reader.expect(b':')?;
+        seed.deserialize(&mut *self.reader)
+    }
+}
