@@ -166,7 +166,7 @@ impl Plugin {
         let call = move |mut guest: Guest| -> CallFuture<W::Answer> {
             Box::pin(async move {
                 let outcome = plugin.call_in::<W>(&mut guest, &index, context, request).await;
-                guest.store.data_mut().states.end();
+                guest.store.data_mut().states.end(outcome.is_err());
                 (guest, outcome)
             })
         };

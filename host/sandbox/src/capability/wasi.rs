@@ -115,7 +115,7 @@ impl PerCall for State {
         Self { used: None, waiting_places, waiting_places_max }
     }
 
-    fn end(&mut self) {
+    fn end(&mut self, _: bool) {
         if let Some(used) = &self.used {
             used.outputs.iter().for_each(Output::end_line);
         }
