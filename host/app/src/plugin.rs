@@ -15,3 +15,4 @@ mod report;
 mod sdk;
 pub(crate) mod test;
 mod tool;
+mod within;
