@@ -4,6 +4,7 @@ mod admin;
 pub(crate) mod build;
 mod build_folder;
 pub(crate) mod check;
+mod children;
 mod component_file;
 mod language;
 pub(crate) mod list;
