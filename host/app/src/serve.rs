@@ -323,8 +323,16 @@ async fn open_control(
         memory_bytes: config.models.model_proof_memory_bytes,
     };
     let store = store.into();
-    let parts =
-        ControlParts { store, sandbox, backends, limits, tenant_bytes_max, prover, progress };
+    let parts = ControlParts {
+        store,
+        sandbox,
+        backends,
+        limits,
+        tenant_bytes_max,
+        tenant_compiled_bytes_max: plugins.tenant_compiled_bytes_max,
+        prover,
+        progress,
+    };
     Ok(Control::open(parts).await?)
 }
 
