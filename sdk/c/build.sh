@@ -33,12 +33,21 @@ library="call.c failure.c handle.c image.c json_read.c json_value.c json_write.c
     number_read.c number_write.c panic.c powers_of_ten.c request.c stdio.c tensor.c"
 sources=
 for file in $library; do sources="$sources $sdk/src/$file"; done
+# Functions that the compiler calls for what WebAssembly lacks, such as long double. Some of libc's
+# functions need them.
+clang=${CLANG:-clang}
+builtins=$("$clang" --target=wasm32-wasi -print-libgcc-file-name) && [ -e "$builtins" ] || builtins=
 # A small stack below the data, so that its overflow traps; memory for the arena and a small heap.
 # shellcheck disable=SC2086
-exec "${CLANG:-clang}" --target=wasm32-wasi -mexec-model=reactor -nodefaultlibs \
+if ! "$clang" --target=wasm32-wasi -mexec-model=reactor -nodefaultlibs \
     -std=gnu11 -Wall -Wextra -Wno-unused-parameter \
     -O3 -msimd128 -flto -ffunction-sections -fno-math-errno \
     -Wl,--stack-first -Wl,-z,stack-size=65536 -Wl,--strip-debug \
     -ffile-prefix-map="$sdk=gristmill" -I"$sdk/include" "$@" $sources $wasi $exports $init \
     "$sdk/bindings/imports.c" "$sdk/bindings/imports_component_type.o" \
-    "$sdk/bindings/${world}_component_type.o" -lc -lm -o "$out"
+    "$sdk/bindings/${world}_component_type.o" -lc -lm $builtins -o "$out"
+then
+    [ -n "$builtins" ] || echo "build.sh: if a function such as __muloti4 or __addtf3 is missing," \
+        "on Debian: apt-get install libclang-rt-dev-wasm32" >&2
+    exit 1
+fi

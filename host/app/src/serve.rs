@@ -17,7 +17,7 @@ use anyhow::{Context, Result};
 use clap::{ArgMatches, Command};
 use gristmill_admin::{AdminPlane, UploadLimits};
 use gristmill_backend::{Backends, LibrarySearch};
-use gristmill_child::{ChildLimits, ChildRunner, RunnerConfig};
+use gristmill_child::{ChildRunner, RunnerConfig};
 use gristmill_client::Addresses;
 use gristmill_control::{Control, ControlParts, Progress, ProverConfig};
 use gristmill_core::{BufferPool, PipelineLimits};
@@ -34,9 +34,9 @@ use tokio_util::either::Either;
 use self::limits::{Limits, limits};
 use self::stop::{Signals, end, end_within};
 use crate::config::{self, Config};
-use crate::data_dir;
 use crate::process;
 use crate::token::admin_token;
+use crate::{child, data_dir};
 
 /// Unused tensor buffers kept for the next request, in bytes.
 const RETAINED_BYTES_MAX: usize = 256 << 20;
@@ -54,13 +54,6 @@ const OWN_LINES: [&str; 6] = [
     "gristmill_store",
     "gristmill_telemetry::queue",
 ];
-
-/// The most machine code of one plugin, ten times that of an interpreter in WebAssembly.
-const CODE_BYTES_MAX: u64 = 512 << 20;
-
-/// The seconds of real time that a child has for each second of processor time. On a busy machine a
-/// child gets a tenth of a core.
-const WALL_PER_CPU: u32 = 10;
 
 pub(crate) fn command() -> Command {
     Command::new("serve").about("Serve tenants and the admin API").args(config::args()).after_help(
@@ -285,14 +278,8 @@ impl Children {
     }
 
     fn new(config: &Config) -> Self {
-        // The allocator reserves a gigabyte at its start. As writable memory this would exceed the
-        // limit that a child sets later.
-        let environment = vec![("MIMALLOC_ARENA_EAGER_COMMIT".into(), "0".into())];
-        let compilers = RunnerConfig {
-            concurrent: config.plugins.compile_concurrency,
-            environment,
-            ..RunnerConfig::new(&["child"])
-        };
+        let concurrent = config.plugins.compile_concurrency;
+        let compilers = RunnerConfig { concurrent, ..child::runner_config() };
         let mut provers = RunnerConfig { concurrent: 1, ..compilers.clone() };
         // A prover loads ONNX Runtime and the libraries that it is linked to.
         let libraries = "LD_LIBRARY_PATH";
@@ -314,13 +301,8 @@ async fn open_control(
         data_directory: Some(data_dir.clone()),
     };
     let backends = Backends::open(&search, pool.clone(), config.models.model_run_memory_bytes)?;
-    let limits = ChildLimits {
-        wall: config.plugins.compile_timeout * WALL_PER_CPU,
-        cpu: config.plugins.compile_timeout,
-        memory_bytes: config.plugins.compile_memory_bytes,
-        address_bytes: None,
-        output_bytes: CODE_BYTES_MAX,
-    };
+    let plugins = &config.plugins;
+    let limits = child::plugin_limits(plugins.compile_timeout, plugins.compile_memory_bytes);
     let sandbox = SandboxConfig {
         concurrent_calls: config.plugins.concurrent_plugin_calls,
         memory_bytes_max: config.plugins.plugin_memory_bytes,
@@ -341,8 +323,16 @@ async fn open_control(
         memory_bytes: config.models.model_proof_memory_bytes,
     };
     let store = store.into();
-    let parts =
-        ControlParts { store, sandbox, backends, limits, tenant_bytes_max, prover, progress };
+    let parts = ControlParts {
+        store,
+        sandbox,
+        backends,
+        limits,
+        tenant_bytes_max,
+        tenant_compiled_bytes_max: plugins.tenant_compiled_bytes_max,
+        prover,
+        progress,
+    };
     Ok(Control::open(parts).await?)
 }
 

@@ -178,7 +178,17 @@ fn verdict(status: ExitStatus, said: String, limits: &ChildLimits) -> Result<(),
             if signal == Signal::XFSZ.as_raw() {
                 return Err(ChildError::TooMuchOutput(limits.output_bytes));
             }
-            Err(ChildError::Killed { signal, memory_bytes: limits.memory_bytes, said })
+            if signal == Signal::ABORT.as_raw() && lacked_memory(&said) {
+                return Err(ChildError::OutOfMemory { limit: limits.memory_bytes, said });
+            }
+            Err(ChildError::Killed { signal, said })
         }
     }
+}
+
+/// Whether a process that aborted said that an allocation had failed. Abort has no code of its own
+/// for that, so the words of Rust's and of C++'s library are looked for, here only.
+fn lacked_memory(said: &str) -> bool {
+    let rust = said.contains("memory allocation of ") && said.contains(" bytes failed");
+    rust || said.contains("std::bad_alloc")
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use rustix::process::Signal;
+
 /// Why a child gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ChildError {
@@ -24,16 +26,21 @@ pub enum ChildError {
     /// It answered with more bytes than it may.
     #[error("its answer is over the limit of {0} bytes")]
     TooMuchOutput(u64),
-    /// A failed allocation ends a process with SIGABRT (6), a stack overflow with SIGSEGV (11).
-    #[error(
-        "signal {signal} ended it, with a memory limit of {memory_bytes} bytes{}", reason(.said)
-    )]
+    /// It needed more memory than it may have.
+    #[error("it went over its limit of {limit} bytes of memory{}", reason(.said))]
+    OutOfMemory {
+        /// The limit.
+        limit: u64,
+        /// The beginning of its standard error.
+        said: String,
+    },
+    /// It crashed, or something outside ended it. Rust ends a process whose stack is at its end with
+    /// SIGABRT.
+    #[error("{} ended it{}", name_of(*.signal), reason(.said))]
     Killed {
         /// The signal.
         signal: i32,
-        /// The limit on its memory.
-        memory_bytes: u64,
-        /// The end of its standard error.
+        /// The beginning of its standard error.
         said: String,
     },
     /// It ended by itself and reported a failure.
@@ -41,7 +48,7 @@ pub enum ChildError {
     Failed {
         /// Its exit status.
         status: i32,
-        /// The end of its standard error.
+        /// The beginning of its standard error.
         said: String,
     },
 }
@@ -52,9 +59,27 @@ impl ChildError {
         match self {
             // The server itself gives a reason when it kills a child. So the kernel killed it,
             // because memory ran out.
-            Self::Killed { signal, .. } => *signal == rustix::process::Signal::KILL.as_raw(),
+            Self::Killed { signal, .. } => *signal == Signal::KILL.as_raw(),
             other => matches!(other, Self::Busy(_) | Self::ShuttingDown | Self::Io(_)),
         }
+    }
+}
+
+/// `signal 6 (SIGABRT)`.
+fn name_of(signal: i32) -> String {
+    let names = [
+        (Signal::ILL, "SIGILL"),
+        (Signal::TRAP, "SIGTRAP"),
+        (Signal::ABORT, "SIGABRT"),
+        (Signal::BUS, "SIGBUS"),
+        (Signal::FPE, "SIGFPE"),
+        (Signal::KILL, "SIGKILL"),
+        (Signal::SEGV, "SIGSEGV"),
+        (Signal::TERM, "SIGTERM"),
+    ];
+    match names.iter().find(|(known, _)| known.as_raw() == signal) {
+        Some((_, name)) => format!("signal {signal} ({name})"),
+        None => format!("signal {signal}"),
     }
 }
 

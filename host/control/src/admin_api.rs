@@ -50,6 +50,8 @@ pub struct ControlParts {
     pub limits: PipelineLimits,
     /// Of one tenant's requests and answers under way.
     pub tenant_bytes_max: usize,
+    /// Of one tenant's compiled plugins on disk.
+    pub tenant_compiled_bytes_max: u64,
     /// How models are proven before they are loaded.
     pub prover: ProverConfig,
     /// The progress of [`Control::open`].
@@ -71,8 +73,8 @@ impl Control {
     /// # Errors
     /// The log cannot be read, has a gap, was changed, or is of a later version.
     pub async fn open(parts: ControlParts) -> Result<Self, ControlError> {
-        let ControlParts { store, sandbox, backends, limits, tenant_bytes_max, prover, progress } =
-            parts;
+        let ControlParts { store, sandbox, backends, limits, prover, progress, .. } = parts;
+        let tenant_bytes_max = parts.tenant_bytes_max;
         let calls = sandbox.config().concurrent_calls as usize;
         let accounts = Arc::new(Accounts::new(tenant_bytes_max, calls));
         let probe_limits = limits.plugin.clone();
@@ -87,6 +89,7 @@ impl Control {
             loader: loader.clone(),
             accounts,
             limits,
+            compiled_bytes_max: parts.tenant_compiled_bytes_max,
             publisher: Publisher::default(),
             replayed: Mutex::new(Replayed::default()),
         });

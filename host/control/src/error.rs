@@ -64,6 +64,22 @@ pub enum ControlError {
         /// The pipelines that use it.
         users: Vec<String>,
     },
+    /// The tenant's plugins would have too much compiled code on disk.
+    #[error(
+        "plugin {plugin:?}: the compiled plugins of tenant {tenant:?} would be {wanted} bytes; the \
+         limit is {limit} (tenant_compiled_bytes_max): delete plugins that it no longer needs, or \
+         raise the setting"
+    )]
+    TooMuchCompiled {
+        /// The tenant.
+        tenant: String,
+        /// The plugin that was put.
+        plugin: String,
+        /// The bytes of the tenant's plugins with it.
+        wanted: u64,
+        /// The limit.
+        limit: u64,
+    },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -147,7 +163,9 @@ impl ClientError for ControlError {
                 Some(Subject::Model(_)) => ErrorCode::InvalidModel,
                 _ => ErrorCode::Unprocessable,
             },
-            Self::InUse(_) | Self::Misfit { .. } => ErrorCode::Conflict,
+            Self::InUse(_) | Self::Misfit { .. } | Self::TooMuchCompiled { .. } => {
+                ErrorCode::Conflict
+            }
             Self::Plugin { source, .. } => source.code(ErrorCode::InvalidPlugin),
             Self::Model { source, .. } => source.code(ErrorCode::InvalidModel),
             Self::Store(error) => error.code(),

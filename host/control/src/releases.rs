@@ -12,6 +12,7 @@
 //! - work under the lock runs to its end, even if the client leaves: a release in the log always
 //!   serves.
 
+use std::collections::HashSet;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
@@ -42,6 +43,8 @@ pub(crate) struct Releases {
     pub(crate) loader: Arc<Loader>,
     pub(crate) accounts: Arc<Accounts>,
     pub(crate) limits: PipelineLimits,
+    /// Of one tenant's plugins together.
+    pub(crate) compiled_bytes_max: u64,
     pub(crate) publisher: Publisher,
     /// Nothing is loaded, compiled or proven while this is held.
     pub(crate) replayed: Mutex<Replayed>,
@@ -153,6 +156,7 @@ impl Releases {
                 return Ok(Step::Made(Published { release: serves }));
             }
             self.check_fit(request, &desired, at_hand)?;
+            self.check_compiled(request, &desired, at_hand)?;
             let built = self.build(serves + 1, &desired, at_hand);
             let known = &self.publisher.serving().faulty;
             let faults = refusing(built.faults.clone(), known, &subjects(&changes));
@@ -212,6 +216,29 @@ impl Releases {
             let new = desired.models.get(name).map(|model| at_hand.model(name, model));
             if let Some(Ok(new)) = new {
                 check_users(&serving.snapshot, name, &new, desired)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuse a plugin if its tenant would have too much compiled code on disk.
+    fn check_compiled(
+        &self,
+        request: &ChangeRequest,
+        desired: &Desired,
+        at_hand: &AtHand,
+    ) -> Result<(), ControlError> {
+        for change in &request.changes {
+            let Change::PutPlugin { tenant, plugin, .. } = change else { continue };
+            let plugins = desired.tenants.get(tenant).map(|tenant| tenant.plugins.values());
+            // A file that has two names is compiled once.
+            let digests: HashSet<_> = plugins.into_iter().flatten().copied().collect();
+            let loaded = digests.into_iter().filter_map(|digest| at_hand.plugin(digest).ok());
+            let (wanted, limit) =
+                (loaded.map(|plugin| plugin.compiled_bytes()).sum(), self.compiled_bytes_max);
+            if wanted > limit {
+                let (tenant, plugin) = (tenant.to_string(), plugin.to_string());
+                return Err(ControlError::TooMuchCompiled { tenant, plugin, wanted, limit });
             }
         }
         Ok(())

@@ -55,7 +55,8 @@ error_codes! {
     MethodNotAllowed "method_not_allowed": "The path exists, but not for this method."
     RequestTimeout "request_timeout": "The client took too long to send the request."
     Conflict "conflict":
-        "The change conflicts with the current state: something uses what it would remove."
+        "The change conflicts with the current state: something uses what it would remove, or it \
+         goes over a limit of its tenant."
     BodyTooLarge "body_too_large":
         "The body is over the limit, as it was sent or once it is decompressed."
     UnsupportedMediaType "unsupported_media_type":

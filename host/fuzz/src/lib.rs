@@ -21,12 +21,15 @@ pub mod messages;
 pub mod multipart;
 pub mod tensors;
 
-mod allocations;
 mod guest;
 mod sandboxed;
 mod stack;
 
 pub use stack::let_handlers_run;
+
+/// The tests of the crate `imaging` have this file.
+#[path = "../../imaging/tests/it/allocations.rs"]
+mod allocations;
 
 /// The crate `http` has this file; it is private there.
 #[path = "../../http/src/v1/form.rs"]

@@ -147,7 +147,7 @@ impl ArtifactCache {
         let about = read_answer(file, CHECKSUM_BYTES, wanted)?;
         let component = deserialize(engine, file)
             .map_err(|error| wrong(&format!("it cannot be mapped: {error:#}")))?;
-        Ok(Cached { component, about })
+        Ok(Cached { component, about, bytes: len + CHECKSUM_BYTES })
     }
 
     /// HMAC-SHA-256 (RFC 2104) of the first `len` bytes, after which the file stands then.
@@ -161,6 +161,8 @@ impl ArtifactCache {
 pub(crate) struct Cached {
     pub(crate) component: Component,
     pub(crate) about: About,
+    /// The length of its file.
+    pub(crate) bytes: u64,
 }
 
 fn hmac(key: &[u8; 32], message: &mut impl Read, len: u64) -> io::Result<[u8; 32]> {

@@ -57,8 +57,8 @@ macro_rules! capabilities {
                 Self { $($name: PerCall::grant(grant)),* }
             }
 
-            fn end(&mut self) {
-                $(self.$name.end();)*
+            fn end(&mut self, failed: bool) {
+                $(self.$name.end(failed);)*
             }
 
             fn renew(&mut self, grant: &Grant<'_>) {

@@ -2,7 +2,9 @@
 //!
 //! Accepts a component, or a core module with its component type, which it encodes as a component.
 //! It only reads the file: nothing is compiled and nothing runs here. A server does this in the
-//! child that compiles the file; the server itself looks only at the file's first bytes.
+//! child that compiles the file; the server itself looks only at the file's first bytes. The
+//! command line does it in a child, too (`check_job`): the library that reads types recurses until
+//! its stack is at its end if they name each other, which ends a process.
 
 use gristmill_core::PluginLimits;
 use serde::{Deserialize, Serialize};
@@ -30,9 +32,10 @@ const FUNCTION_BYTES_MAX: usize = 1 << 20;
 const WASI_1: &str = "wasi_snapshot_preview1";
 
 /// A component that names only known imports and exports what a pipeline can call.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct CheckedComponent {
-    /// The component's binary.
+    /// The component's binary, which is not in a document about it.
+    #[serde(skip)]
     pub component: Vec<u8>,
     /// The interfaces it imports.
     pub imports: Vec<String>,

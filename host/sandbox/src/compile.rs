@@ -39,8 +39,7 @@ pub enum Compiler {
         /// The limits of one compilation.
         limits: ChildLimits,
     },
-    /// In this process, without limits. Only for trusted files: in benchmarks, in tests, and where
-    /// an author runs their own plugin.
+    /// In this process, without limits. Only for trusted files: in benchmarks and in tests.
     InProcess,
 }
 

@@ -7,13 +7,14 @@
 //! counts as one instance, such a component as none. That is safe, because the limits of compiling
 //! and of calls apply anyway; this check refuses early and names the number.
 
+use serde::{Deserialize, Serialize};
 use wasmparser::{
     BinaryReaderError, ComponentAlias, ComponentExternalKind, ComponentInstance,
     ComponentOuterAliasKind, ComponentTypeRef, Encoding, Instance, Parser, Payload,
 };
 
 /// The needs of one instance of a component.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Needs {
     /// Instances of core modules.
     pub instances: u64,

@@ -103,9 +103,13 @@ pub enum LoadError {
     /// wasmtime cannot compile or map it.
     #[error("compilation failed: {0:#}")]
     Compile(wasmtime::Error),
-    /// Compiling it went over the child's limits.
-    #[error("compilation failed: {0}; compile_timeout_s and compile_memory_bytes bound it")]
-    TooCostly(#[source] ChildError),
+    /// The child that reads and compiles the file ended without an answer.
+    #[error("compilation failed: {error}{}", advice(.error))]
+    NotCompiled {
+        /// How it ended.
+        #[source]
+        error: ChildError,
+    },
     /// Its imports or exports are not those of the contract.
     #[error("does not fit the contract: {0:#}")]
     Contract(wasmtime::Error),
@@ -154,7 +158,17 @@ impl LoadError {
 
 impl From<ChildError> for LoadError {
     fn from(error: ChildError) -> Self {
-        if error.is_hosts_fault() { Self::Compiler(error) } else { Self::TooCostly(error) }
+        if error.is_hosts_fault() { Self::Compiler(error) } else { Self::NotCompiled { error } }
+    }
+}
+
+/// The setting that bounds it, or what to do about the file.
+fn advice(error: &ChildError) -> &'static str {
+    match error {
+        ChildError::OutOfTime(_) | ChildError::TimedOut(_) => "; compile_timeout_s bounds it",
+        ChildError::OutOfMemory { .. } => "; compile_memory_bytes bounds it",
+        ChildError::Killed { .. } => "; the file may be damaged: build the plugin anew",
+        _ => "",
     }
 }
 

@@ -12,8 +12,8 @@ pub(crate) trait PerCall: Sized {
     /// The state of an instance's first call.
     fn grant(grant: &Grant<'_>) -> Self;
 
-    /// The call has ended.
-    fn end(&mut self) {}
+    /// The call has ended; `failed` says that it gave no answer.
+    fn end(&mut self, _failed: bool) {}
 
     /// The state of the instance's next call.
     fn renew(&mut self, grant: &Grant<'_>) {

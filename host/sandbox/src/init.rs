@@ -5,6 +5,7 @@
 //! other import traps: it has no clock, no random numbers and no resources. So the snapshot depends
 //! on the file alone. Refuses to know how code is compiled and kept.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -27,7 +28,7 @@ const CPU_MAX: Duration = Duration::from_secs(10);
 /// The interval at which its time is checked.
 const TICK: Duration = Duration::from_millis(20);
 
-/// The log lines of `init` that an error shows, and the length of each.
+/// The last log lines of `init`, which an error shows, and the length of each.
 const LINES_MAX: usize = 20;
 const LINE_BYTES_MAX: usize = 1 << 10;
 
@@ -54,9 +55,9 @@ pub(crate) enum InitError {
     Host(#[from] std::io::Error),
 }
 
-/// The lines that `init` wrote.
+/// The last lines that `init` wrote.
 #[derive(Debug, Default)]
-pub(crate) struct Lines(Vec<String>);
+pub(crate) struct Lines(VecDeque<String>);
 
 impl std::fmt::Display for Lines {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -137,10 +138,11 @@ async fn call(
 
 impl Lines {
     fn push(&mut self, level: Level, message: &str) {
-        if self.0.len() < LINES_MAX {
-            let message = &message[..message.floor_char_boundary(LINE_BYTES_MAX)];
-            self.0.push(format!("{level:?}: {message:?}"));
+        if self.0.len() == LINES_MAX {
+            self.0.pop_front();
         }
+        let message = &message[..message.floor_char_boundary(LINE_BYTES_MAX)];
+        self.0.push_back(format!("{level:?}: {message:?}"));
     }
 }
 

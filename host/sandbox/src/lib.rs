@@ -17,7 +17,8 @@
 //! Invariants:
 //! - the epoch deadline is set before instantiation, because start functions run there;
 //! - compiled code is loaded only from files that this host wrote and has verified;
-//! - a server does not parse uploaded bytes: its children do, and answer with plain data;
+//! - neither a server nor the command line parses uploaded bytes: their children do, and answer with
+//!   plain data;
 //! - a guest's misbehaviour is a [`CallError`], never a panic and never an error of another call.
 
 #![deny(missing_docs)]
@@ -27,6 +28,7 @@ mod artifact;
 mod call;
 mod capability;
 mod check_component;
+mod check_job;
 mod compile;
 mod config;
 mod count;
@@ -49,6 +51,7 @@ mod worlds;
 
 pub use account::Account;
 pub use check_component::{CheckedComponent, check_component};
+pub use check_job::{CHECK_JOB, check, check_in_child};
 pub use compile::{COMPILE_JOB, Compiler, compile};
 pub use config::SandboxConfig;
 pub use count::Needs;

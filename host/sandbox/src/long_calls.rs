@@ -233,8 +233,11 @@ impl<T: Send + 'static> MovableCall<T> {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready((guest, outcome))) => {
                 let ended_well = matches!(outcome, Ok(_) | Err(CallError::Failure(_)));
-                let left = if ended_well { self.keep.put(guest) } else { Some(guest) };
-                self.give_back(left);
+                match if ended_well { self.keep.put(guest) } else { Some(guest) } {
+                    Some(guest) => self.give_back(guest),
+                    // The guest stays, so nothing that takes long is dropped.
+                    None => self.instance = None,
+                }
                 Poll::Ready(outcome)
             }
             Err(panic) => {

@@ -83,9 +83,9 @@ impl Sandbox {
     }
 
     fn plugin(&self, cached: Cached) -> Result<Plugin, LoadError> {
-        let Cached { component, about } = cached;
+        let Cached { component, about, bytes } = cached;
         let (roles, imports) = (about.roles(), about.imports);
-        Plugin::load(self.engine.clone(), Compiled { component, roles, imports })
+        Plugin::load(self.engine.clone(), Compiled { component, roles, imports, bytes })
     }
 
     /// Remove the compiled code of all other plugins from the disk. Plugins that are loaded keep

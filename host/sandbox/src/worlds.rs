@@ -5,6 +5,8 @@ mod preprocess;
 mod v0_1;
 mod world;
 
+use serde::{Deserialize, Serialize};
+
 pub(crate) use self::postprocess::Postprocess;
 pub(crate) use self::preprocess::Preprocess;
 pub(crate) use self::v0_1::{Postprocess01, Preprocess01};
@@ -39,7 +41,7 @@ impl Contract {
 }
 
 /// The roles that a plugin can have in a pipeline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Roles {
     /// Exports `preprocess`.
     pub pre: bool,

@@ -30,10 +30,15 @@ struct Package {
 }
 
 /// What building and testing plugins in Python, JavaScript and C needs.
-const LANGUAGE_PACKAGES: [Package; 6] = [
+const LANGUAGE_PACKAGES: [Package; 7] = [
     Package { name: "clang", probe: &["clang", "--version"] },
     Package { name: "lld", probe: &["wasm-ld", "--version"] },
     Package { name: "wasi-libc", probe: &["test", "-e", "/usr/lib/wasm32-wasi/libc.a"] },
+    // Needed by libc's `sleep`, for example.
+    Package {
+        name: "libclang-rt-dev-wasm32",
+        probe: &["sh", "-c", "test -e \"$(clang --target=wasm32-wasi -print-libgcc-file-name)\""],
+    },
     Package { name: "make", probe: &["make", "--version"] },
     // Tests in C decode pictures with it.
     Package { name: "libstb-dev", probe: &["test", "-e", "/usr/include/stb/stb_image.h"] },

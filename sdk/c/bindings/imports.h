@@ -513,11 +513,12 @@ extern void gristmill_plugin_image_method_pixels_statistics(gristmill_plugin_ima
 extern void gristmill_plugin_image_method_pixels_data(gristmill_plugin_image_borrow_pixels_t self, imports_list_u8_t *ret);
 
 // Imported Functions from `gristmill:plugin/log@0.2.0`
-// Log one message. Its fields become one object in the line. The host cuts a message at 8 KiB,
-// and a field's name and value at 1 KiB each. It drops fields after the 32nd, fields after 16
-// KiB of fields, and a field of more than 64 KiB. A line takes the length of its escaped text
-// and 256 bytes from the call's log budget. Lines beyond the budget are dropped, and one line
-// says so.
+// Log one message. Its fields become one object in the line. The host cuts a message and a
+// field's value at 8 KiB, and a field's name at 1 KiB. It drops fields after the 32nd, fields
+// after 16 KiB of fields, and a field of more than 64 KiB. A line takes the length of its
+// escaped text and 256 bytes from the call's log budget. Lines beyond the budget are dropped,
+// and one line says so. If the call then fails, the last of them at level warn or error is
+// logged after all, without its fields.
 extern void gristmill_plugin_log_write(gristmill_plugin_log_level_t level, imports_string_t *message, gristmill_plugin_log_list_field_t *fields);
 
 // Helper Functions

@@ -1,6 +1,6 @@
 // Makes the bindings that componentize-js generates cheaper. The engine interprets them, and in a
 // short call they are much of its time. They are made for debugging and for all hosts; each change
-// below says what a plugin does not need.
+// below says what a plugin does not need, or what the bindings lack.
 
 const CHANGES = [
   // Lines for debugging of the bindings.
@@ -33,6 +33,11 @@ const CHANGES = [
   [/^function _utf8AllocateAndEncode\([^]*?^\}\n/m, encodeText],
   // Each look into the memory asks twice whether it has grown.
   [/^const dataView = .*\n/m, lookIntoMemory],
+  // Arguments of the host's functions are copied into memory that nothing frees. A call that logs much
+  // would fill the plugin's memory, and so would an instance that serves many calls.
+  [/^(?:class|function) import_[^]*?(?=^(?:async )?function export_)/m, giveBackArguments],
+  // What the host was not called with, because copying failed, is the engine's.
+  [/^(?:async )?function export_\w+\([^)]*\) \{\n/gm, '$&  lent.length = 0;\n'],
   // What a call of the host gave lies in the memory as it was when the call ended.
   [/^( *)(ret = )?(\$import_\S+\(.*\));\n([^]*?)^( {2}\}|\})$/gm, lookOnce],
 ];
@@ -65,18 +70,40 @@ ${rest.replace(call, 'const $1 = await pending;')}
 function encodeText() {
   return `function _utf8AllocateAndEncode(s, realloc, memory) {
   if (typeof s !== 'string') throw new TypeError('expected a string, received [' + typeof s + ']');
-  const bytes = TEXT_ENCODER_UTF8.encode(s);
-  const len = bytes.length;
-  if (len === 0) return { ptr: 1, len };
-  const ptr = realloc(0, 0, 1, len);
-  new Uint8Array(memory.buffer, ptr, len).set(bytes);
-  return { ptr, len };
+  const { length } = s;
+  if (length === 0) return { ptr: 1, len: 0 };
+  // In place: an array of the bytes would be garbage. First as ASCII, then as the longest that it can be.
+  let ptr = realloc(0, 0, 1, length);
+  let done = TEXT_ENCODER_UTF8.encodeInto(s, new Uint8Array(memory.buffer, ptr, length));
+  if (done.read < length) {
+    ptr = realloc(0, 0, 1, 3 * length);
+    done = TEXT_ENCODER_UTF8.encodeInto(s, new Uint8Array(memory.buffer, ptr, 3 * length));
+  }
+  return { ptr, len: done.written };
 }
 `;
 }
 
+function giveBackArguments(imports) {
+  return imports
+    .replaceAll('$realloc', 'lend')
+    .replace(/^( *)(?:ret = )?\$import_\S+\(.*\);\n/gm, '$&$1giveBack();\n');
+}
+
+/** Also the memory of arguments: it is lent until the host has read them. */
 function lookIntoMemory() {
-  return `let seen;
+  return `const lent = [];
+const lend = (ptr, oldSize, align, size) => {
+  if (size === 0) return align;
+  ptr = $realloc(ptr, oldSize, align, size);
+  lent.push(ptr, size, align);
+  return ptr;
+};
+const giveBack = () => {
+  for (let i = 0; i < lent.length; i += 3) $dealloc(lent[i], lent[i + 1], lent[i + 2]);
+  lent.length = 0;
+};
+let seen;
 const dataView = (memory) => {
   const { buffer } = memory;
   if (buffer === seen) return dv;

@@ -32,7 +32,7 @@ const GENERATED = lines(
   'const TEXT_ENCODER_UTF8 = new TextEncoder();',
   "const symbolRscHandle = Symbol('handle');",
   'let curResourceBorrows = [];',
-  'class Host {',
+  'class import_host$Host {',
   '  byteAt(arg0) {',
   '    function helper(arg0, arg1) {',
   '      var handle0 = arg0[symbolRscHandle];',
@@ -42,10 +42,18 @@ const GENERATED = lines(
   '    }',
   '    return helper(this, arg0);',
   '  }',
+  '  log(arg0) {',
+  '    function helper(arg0, arg1) {',
+  '      var encodeRes = _utf8AllocateAndEncode(arg1, $realloc, $memory);',
+  '      $import_log(encodeRes.ptr, encodeRes.len);',
+  '      return;',
+  '    }',
+  '    return helper(this, arg0);',
+  '  }',
   '}',
   'async function export_run(arg0, arg1) {',
   '  var handle1 = arg0;',
-  '  var rsc0 = new.target === Host ? this : Object.create(Host.prototype);',
+  '  var rsc0 = new.target === import_host$Host ? this : Object.create(import_host$Host.prototype);',
   '  Object.defineProperty(rsc0, symbolRscHandle, { writable: true, value: handle1});',
   '  curResourceBorrows.push({ rsc: rsc0, drop: $drop });',
   '  let ret;',
@@ -74,15 +82,27 @@ const GENERATED = lines(
 );
 
 /** What a call of the bindings around `run` does, and the text that it returns. */
-async function callOf($run) {
+async function callOf($run, logged = [], taken = new Map()) {
   const dropped = [];
-  const $memory = { buffer: Uint8Array.of(0, 0, 65, 0, 0, 0, 0, 0).buffer };
+  const $memory = { buffer: new ArrayBuffer(256) };
+  new Uint8Array($memory.buffer)[2] = 65;
+  const text = (ptr, len) => new TextDecoder().decode(new Uint8Array($memory.buffer, ptr, len));
+  let end = 4;
   const engine = {
     $run,
     $memory,
     $drop: (handle) => dropped.push(handle),
     $import_byteAt: (handle, at) => handle + at,
-    $realloc: () => 4,
+    $import_log: (ptr, len) => logged.push(text(ptr, len)),
+    $realloc: (old, oldSize, align, size) => {
+      taken.set(end, size);
+      end += size;
+      return end - size;
+    },
+    $dealloc: (ptr, size) => {
+      assert.equal(taken.get(ptr), size);
+      taken.delete(ptr);
+    },
     TextEncoder,
   };
   vm.runInNewContext(inFunction(leanBindings(GENERATED)), engine);
@@ -91,8 +111,21 @@ async function callOf($run) {
   assert.equal(typeof done.then, 'function');
   await done;
   const [tag, { ptr, len }] = $memory.result;
-  return { tag, text: new TextDecoder().decode(new Uint8Array($memory.buffer, ptr, len)), dropped };
+  return { tag, text: text(ptr, len), dropped };
 }
+
+test('the memory of arguments is given back, and no other', async () => {
+  const texts = ['a line', '', 'ß€𝄞', '\ud800 alone'];
+  const [logged, taken] = [[], new Map()];
+  const run = (host) => {
+    texts.forEach((text) => host.log(text));
+    assert.equal(taken.size, 0);
+    return 'ok';
+  };
+  assert.equal((await callOf(run, logged, taken)).text, 'ok');
+  assert.deepEqual(logged, [...texts.slice(0, 3), '\ufffd alone']);
+  assert.deepEqual([...taken.values()], [2]);
+});
 
 test('an export drops what was lent and returns a text, now or later', async () => {
   const read = (host) => `${host.byteAt(1)}é`;

@@ -111,6 +111,28 @@ def test_printed_text_is_logged_at_the_end_of_the_call(monkeypatch):
     assert lines == [testing.LogLine("info", "no end of line", {"stream": "stdout"})]
 
 
+def test_of_a_long_traceback_the_innermost_frames_and_the_message_remain():
+    def innermost():
+        raise KeyError("the reason " * 200)
+
+    def caused(depth):
+        try:
+            caused(depth - 1) if depth else innermost()
+        except Exception as error:
+            raise ValueError(f"at depth {depth}" + "\u00e4" * 900) from error
+
+    with testing.captured_log() as lines:
+        preprocess_with(lambda: caused(20))
+    traceback = lines[0].fields["traceback"]
+    assert 4000 < len(traceback.encode()) <= 8192 and traceback.startswith("[cut]\n")
+    assert "ValueError: at depth 20" in traceback.splitlines()[-1]
+    assert "in caused" in traceback.splitlines()[-2]
+    with testing.captured_log() as lines:
+        preprocess_with(innermost)
+    last = lines[0].fields["traceback"].splitlines()[-2:]
+    assert "in innermost" in last[0] and last[1].endswith(" [cut]")
+
+
 def test_a_traceback_shows_causes_and_shortens_recursion():
     def recurse(depth):
         recurse(depth + 1)

@@ -90,6 +90,9 @@ section! {
              long by the clock";
         compile_memory_bytes: u64 = "2147483648", 64 << 20..=1 << 40,
             "The most memory that compiling a plugin may take";
+        tenant_compiled_bytes_max: u64 = "4294967296", 64 << 10..=1 << 50,
+            "The most compiled code that the plugins of one tenant may have on the server's disk; an \
+             upload that goes over it is refused";
         compile_concurrency: usize = "1", 1..=64,
             "Plugins that are compiled at the same time; further ones wait";
     }

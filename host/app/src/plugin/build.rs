@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use clap::{Arg, ArgMatches, Command};
-use gristmill_sandbox::{CheckedComponent, check_component};
+use gristmill_sandbox::CheckedComponent;
 
 use self::module::Module;
+use super::children;
 use super::language::Language;
 use super::output::{self, Output};
 use super::report::Report;
@@ -68,7 +69,7 @@ pub(crate) fn build(folder: &Path, out: Option<PathBuf>) -> Result<Built> {
         Language::C => c::compile,
     };
     let Module { name, file } = compile(folder)?;
-    let checked = check_component(&file).with_context(|| format!("{name} is not a plugin"))?;
+    let checked = children::check(file, Path::new(&name))?;
     // Its manifest names the plugin, and someone else may have written that.
     let is_file_name = Path::new(&name).file_name() == Some(name.as_ref());
     ensure!(is_file_name, "the plugin's name is {name:?}: must not be a path");

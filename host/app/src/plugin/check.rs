@@ -8,10 +8,11 @@ use anyhow::{Context, Result};
 use clap::{Arg, ArgMatches, Command};
 use gristmill_client::block_on;
 use gristmill_core::BufferPool;
-use gristmill_sandbox::{CheckedComponent, Sandbox, SandboxConfig, check_component};
+use gristmill_sandbox::{CheckedComponent, Sandbox, SandboxConfig};
 use gristmill_store::digest_of;
 
 use super::build::{Built, build};
+use super::children;
 use super::output::{self, Output};
 use super::report::{Compiled, Report};
 
@@ -52,14 +53,14 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
 
 fn check_file(path: &Path) -> Result<CheckedComponent> {
     let file = std::fs::read(path).with_context(|| path.display().to_string())?;
-    check_component(&file).with_context(|| format!("{} is not a plugin", path.display()))
+    children::check(file, path)
 }
 
 /// Compile it on one core, and check it against the contract.
 fn compile(checked: &CheckedComponent) -> Result<Compiled> {
     let cache = tempfile::tempdir()?;
-    let config =
-        SandboxConfig { concurrent_calls: 1, ..SandboxConfig::new(cache.path().to_owned()) };
+    let usual = SandboxConfig::new(cache.path().to_owned());
+    let config = SandboxConfig { concurrent_calls: 1, compiler: children::compiler(), ..usual };
     let sandbox = Sandbox::new(&config, BufferPool::new(0))?;
     let component = &checked.component;
     let started = Instant::now();

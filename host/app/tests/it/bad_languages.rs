@@ -59,7 +59,7 @@ const JAVASCRIPT: &[Case] = &[
     ("recurse", &[FAILED], Same),
     ("regex", &[TIMEOUT], Fresh),
     ("print", &[HARMLESS, TIMEOUT], Same),
-    ("log", &[TIMEOUT, OUT_OF_MEMORY], Fresh),
+    ("log", &[HARMLESS, TIMEOUT], Same),
     ("sleep", &[LATE], Fresh),
     // Nothing is left that could keep the promise, and the engine says so.
     ("pending", &[TRAPPED], Fresh),

@@ -4,11 +4,13 @@
 use std::fs;
 use std::io::Write;
 use std::net::TcpListener;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
+use crate::bad_uploads::with_endless_type;
 use crate::support::deploy::processor;
 use crate::support::files;
 use crate::support::server::Server;
@@ -198,6 +200,25 @@ fn a_component_is_checked() {
     fs::write(directory.path().join("not.wasm"), "text").unwrap();
     let said = command_refused(directory.path(), &["plugin", "check", "not.wasm"]);
     assert_line_names(&said, &["not.wasm is not a plugin", "not a WebAssembly component"]);
+    fs::write(directory.path().join("endless.wasm"), with_endless_type()).unwrap();
+    let said = command_refused(directory.path(), &["plugin", "check", "endless.wasm"]);
+    assert_line_names(&said, &["endless.wasm is not a plugin", "signal 6 (SIGABRT) ended it"]);
+    assert_names(&said, &["overflowed its stack", "build the plugin anew"]);
+}
+
+#[test]
+fn a_build_reads_no_folder_outside_of_the_plugins() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("plugin");
+    fs::create_dir(&folder).unwrap();
+    symlink("..", folder.join("link")).unwrap();
+    for path in ["/etc", "../plugin/..", "link"] {
+        let manifest = format!("[project]\nname = \"sums\"\n[tool.gristmill]\npaths = [{path:?}]");
+        fs::write(folder.join("pyproject.toml"), manifest).unwrap();
+        let said = command_refused(directory.path(), &["plugin", "build", "plugin"]);
+        let named = format!("tool.gristmill.paths has {path:?}");
+        assert_line_names(&said, &[&named, "it lies outside of plugin: put a copy there"]);
+    }
 }
 
 #[test]

@@ -47,6 +47,36 @@ fn the_same_new_file_put_many_times_at_once() {
 }
 
 #[test]
+fn a_tenants_compiled_code_is_bounded() {
+    let server = Server::start();
+    server.open_tenant("acme");
+    let (plugin, path) = (files::plugin("bench-guest"), "/admin/v1/tenants/acme/plugins");
+    server.admin.put(&format!("{path}/first"), &plugin).ok();
+    let setup = server.kill();
+    let bytes = fs::metadata(&code_of(&setup)[0]).unwrap().len();
+    let limit = (bytes * 3 / 2).to_string();
+    let server = setup.flag("--tenant-compiled-bytes-max", &limit).start();
+    // The same file has the same code.
+    server.admin.put(&format!("{path}/again"), &plugin).ok();
+    let other = guests::variant(&plugin, 1);
+    let before = server.release();
+    let refused = server.admin.put(&format!("{path}/second"), &other);
+    let sum = format!("would be {} bytes; the limit is {limit}", 2 * bytes);
+    let named = ["plugin \"second\"", "tenant \"acme\"", &sum, "tenant_compiled_bytes_max"];
+    refused.refused(409, "conflict", &named);
+    assert_eq!(server.release(), before);
+    // The limit is each tenant's own, and a plugin may replace another.
+    server.open_tenant("other");
+    server.plugin("other", "mine", "bench-guest");
+    server.admin.delete(&format!("{path}/again")).ok();
+    server.admin.put(&format!("{path}/first"), &other).ok();
+    let third = server.admin.put(&format!("{path}/third"), &guests::variant(&plugin, 2));
+    third.refused(409, "conflict", &["plugin \"third\""]);
+    // Nothing of the refused ones is left on disk.
+    assert_eq!(code_of(&server.kill()).len(), 2);
+}
+
+#[test]
 fn two_servers_on_one_cache_directory() {
     let cache = tempfile::tempdir().unwrap();
     let setup = || {

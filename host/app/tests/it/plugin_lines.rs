@@ -277,6 +277,24 @@ fn a_clients_lines_are_bounded() {
 }
 
 #[test]
+fn a_panic_is_told_although_the_log_budget_is_used_up() {
+    let server = server();
+    put_debug(&server, true);
+    let answer = done(&server, "debug", "log-and-panic&bytes=1000", "order-1");
+    let error = plugin_error(&answer);
+    let told = ["panicked at", "logs.rs:", "after a hundred lines"];
+    let own = error["lines"].as_array().unwrap();
+    let kept = kept(&server, "acme", "hostile");
+    for lines in [&own[own.len() - 2..], &kept[kept.len() - 3..kept.len() - 1]] {
+        assert_names(text(&lines[0], "message"), &["went over its log budget"]);
+        assert_names(text(&lines[1], "message"), &told);
+        assert_eq!(lines[1]["level"], "error");
+    }
+    assert_names(text(kept.last().unwrap(), "message"), &["plugin trapped"]);
+    assert_names(&server.log(), &told);
+}
+
+#[test]
 fn the_command_line_shows_them() {
     let server = server();
     assert_eq!(done(&server, "hostile", "log-line", "order-1").status, 200);

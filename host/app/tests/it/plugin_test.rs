@@ -1,12 +1,14 @@
 //! `gristmill plugin test`: sample requests through real plugins and models, without a server.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::bad_uploads::with_endless_type;
 use crate::support::files;
 use crate::support::words::assert_names;
 
@@ -191,6 +193,16 @@ fn mistakes_name_the_file_the_field_and_the_value() {
     let said = folder.test(&[]).errors;
     assert_names(&said, &["a.request.json", "query is 1", "\"bdy\""]);
     assert_eq!(said.lines().count(), 1, "{said}");
+    fs::write(folder.path("secret"), "of another folder").unwrap();
+    symlink("../secret", folder.path("requests/link")).unwrap();
+    for path in ["/etc/passwd", "../secret", "link"] {
+        let folder = &folder;
+        let document = json!({ "body_file": path }).to_string();
+        fs::write(folder.path("requests/a.request.json"), document).unwrap();
+        let said = folder.test(&[]).errors;
+        let field = format!("body_file is {path:?}");
+        assert_names(&said, &["a.request.json", &field, "outside of requests: put a copy there"]);
+    }
     let folder = Folder::new("digits").with("a.png", files::digit(1));
     fs::write(folder.path("settings.json"), "[]").unwrap();
     let said = folder.test(&["--settings", "settings.json"]).errors;
@@ -204,4 +216,6 @@ fn mistakes_name_the_file_the_field_and_the_value() {
     fs::write(folder.path("plugin.wasm"), "not a plugin").unwrap();
     fs::write(folder.path("model.onnx"), files::model("digits")).unwrap();
     assert_names(&folder.test(&[]).errors, &["plugin.wasm", "not a WebAssembly component"]);
+    fs::write(folder.path("plugin.wasm"), with_endless_type()).unwrap();
+    assert_names(&folder.test(&[]).errors, &["plugin.wasm", "signal 6 (SIGABRT) ended it"]);
 }

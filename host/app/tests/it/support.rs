@@ -8,6 +8,7 @@
 
 mod figures;
 mod process;
+mod wasm;
 
 pub(crate) mod client;
 pub(crate) mod deeds;

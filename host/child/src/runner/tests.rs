@@ -66,6 +66,13 @@ async fn what_a_child_says_is_bounded() {
 async fn a_killed_child_is_told_from_a_failed_one() {
     let error = ChildRunner::new(shell("kill -ABRT $$")).run(job()).await.unwrap_err();
     assert!(matches!(error, ChildError::Killed { signal: 6, .. }), "{error}");
+    assert_eq!(error.to_string(), "signal 6 (SIGABRT) ended it");
+    let script = "echo a lot of words >&2; kill -SEGV $$";
+    let error = ChildRunner::new(shell(script)).run(job()).await.unwrap_err();
+    assert_eq!(error.to_string(), "signal 11 (SIGSEGV) ended it: a lot of words");
+    let script = "echo memory allocation of 8 bytes failed >&2; kill -ABRT $$";
+    let error = ChildRunner::new(shell(script)).run(job()).await.unwrap_err();
+    assert!(matches!(error, ChildError::OutOfMemory { .. }), "{error}");
     let error = ChildRunner::new(shell("kill -XCPU $$")).run(job()).await.unwrap_err();
     assert!(matches!(error, ChildError::OutOfTime(_)), "{error}");
 }

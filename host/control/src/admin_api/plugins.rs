@@ -28,6 +28,10 @@ impl Control {
         let change = Change::PutPlugin { tenant: tenant.clone(), plugin: plugin.clone(), digest };
         let outcome = self.keep_plugin(plugin, file, &upload, change).await;
         self.uploads.end(upload).await;
+        if outcome.is_err() {
+            // The code of a plugin that was compiled and then refused.
+            self.loader.plugins.collect_compiled(&self.desired()).await;
+        }
         Ok((digest, outcome.map_err(ControlError::logged)?))
     }
 

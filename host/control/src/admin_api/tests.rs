@@ -28,6 +28,7 @@ async fn open(directory: &Path) -> (Arc<Store>, Arc<Control>) {
         backends: Backends::open(&LibrarySearch::default(), pool, usize::MAX).unwrap(),
         limits: PipelineLimits::default(),
         tenant_bytes_max: 1 << 20,
+        tenant_compiled_bytes_max: 1 << 30,
         prover: ProverConfig {
             runner,
             directory: proofs,

@@ -1,50 +1,14 @@
 //! What decoding takes at its peak, held against what was said before that it may take.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::io::Cursor;
 
 use gristmill_core::{BufferPool, PluginLimits};
 use gristmill_imaging::{Cost, DecodeOptions, Encoded, ImageError, Limits};
 use image::{ImageFormat, RgbImage};
 
+use crate::allocations::peak_during;
 use crate::bits::{Bits, LENGTHS};
 use crate::unstopped;
-
-thread_local! {
-    /// Bytes that this thread allocated and did not free, now and at most.
-    static NOW: Cell<isize> = const { Cell::new(0) };
-    static PEAK: Cell<isize> = const { Cell::new(0) };
-}
-
-/// The system's allocator, counted.
-struct Counting;
-
-fn count(bytes: isize) {
-    let _ = NOW.try_with(|now| {
-        now.set(now.get() + bytes);
-        let _ = PEAK.try_with(|peak| peak.set(peak.get().max(now.get())));
-    });
-}
-
-// SAFETY: passes everything on to the system's allocator as it came.
-#[allow(unsafe_code, reason = "an allocator is unsafe to implement")]
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as isize);
-        // SAFETY: as the caller promised.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        count(-(layout.size() as isize));
-        // SAFETY: as the caller promised.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 fn read(bytes: &[u8]) -> Result<Encoded<'_>, ImageError> {
     let limits = Limits::of_pixels(PluginLimits::default().pixels);
@@ -59,10 +23,7 @@ fn cost_of(bytes: &[u8]) -> Result<Cost, ImageError> {
 /// Bytes taken at the peak of decoding.
 fn peak_of(bytes: &[u8]) -> usize {
     let pool = BufferPool::new(0);
-    let before = NOW.get();
-    PEAK.set(before);
-    read(bytes).unwrap().decode(unstopped(&pool)).unwrap();
-    (PEAK.get() - before) as usize
+    peak_during(|| drop(read(bytes).unwrap().decode(unstopped(&pool)).unwrap())).1
 }
 
 /// A picture in which no pixel is like another.

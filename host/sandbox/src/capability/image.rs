@@ -15,7 +15,7 @@ use wasmtime::component::{HasSelf, Linker, Resource};
 
 pub use self::bindings::wit;
 use self::terms::{filter_of, options_of, refused, statistics_of};
-use super::methods::link_methods;
+use super::methods::{link_instead, link_methods};
 use crate::call::CallState;
 use crate::error::CallLimit;
 use crate::grant::{Grant, PerCall};
@@ -45,13 +45,13 @@ impl PerCall for State {
 
 pub(crate) fn link<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {
     wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)?;
-    linker.allow_shadowing(true);
-    let mut instance = linker.instance(INTERFACE)?;
-    link_methods! { instance,
-        async "[method]pixels.data" = CallState::lend_pixels, (pixels: Resource<Pixels>);
-    }
-    linker.allow_shadowing(false);
-    Ok(())
+    link_instead(linker, |linker| {
+        let mut instance = linker.instance(INTERFACE)?;
+        link_methods! { instance,
+            async "[method]pixels.data" = CallState::lend_pixels, (pixels: Resource<Pixels>);
+        }
+        Ok(())
+    })
 }
 
 impl<S: Send> wit::Host for CallState<S> {}

@@ -3,6 +3,9 @@
 //! The budget counts the bytes that reach the log: the escaped text and what the host adds. A
 //! plugin's fields are in a separate object in the line. So neither they nor the message can be
 //! mistaken for text of the host.
+//!
+//! Of the lines that a budget has no room for, the last one at level warn or error is kept aside,
+//! cut like any other. It is logged if the call fails: it says why, as a panic's message does.
 
 use std::sync::Arc;
 
@@ -34,10 +37,10 @@ pub(crate) const INTERFACES: &[&str] = &[INTERFACE];
 /// The cost of a line beside its text, in bytes: time, level, span.
 const LINE_BYTES: usize = 256;
 
-/// The longest message that is read, and the longest name or value of a field. The log cuts them
-/// further.
+/// The longest message that is logged, and the longest name or value of a field that is read. The
+/// log cuts them further.
 const MESSAGE_BYTES_MAX: usize = 8 << 10;
-const FIELD_BYTES_MAX: usize = 2 << 10;
+const FIELD_BYTES_MAX: usize = 9 << 10;
 
 /// The bytes that the host reads of one field's name and value together; a longer field is dropped.
 const FIELD_FUEL: usize = 64 << 10;
@@ -58,6 +61,8 @@ pub(crate) struct Log {
     limit_bytes: usize,
     /// None after the budget was too small for a line.
     left_bytes: Option<usize>,
+    /// The last line about trouble that the budget had no room for.
+    last_words: Option<(Level, String)>,
 }
 
 /// The content of one line.
@@ -82,8 +87,13 @@ impl PerCall for State {
         Self::Own(Log::new(grant.lines.map(CallLines::from), grant.limits.log_bytes))
     }
 
-    fn end(&mut self) {
-        self.with(|log| log.lines = None);
+    fn end(&mut self, failed: bool) {
+        self.with(|log| {
+            if failed {
+                log.say_last_words();
+            }
+            log.lines = None;
+        });
     }
 
     fn renew(&mut self, grant: &Grant<'_>) {
@@ -106,10 +116,17 @@ pub(super) fn link_as<S: AsMut<State> + Send + 'static>(
 ) -> wasmtime::Result<()> {
     let write = |mut store: StoreContextMut<'_, CallState<S>>,
                  (level, message, fields): (Level, WasmStr, WasmList<Field>)| {
-        if !store.data_mut().states.as_mut().with(|log| log.is_open()) {
+        let state = store.data_mut().states.as_mut();
+        let (is_open, takes) = state.with(|log| (log.is_open(), log.takes(level)));
+        if !takes {
             return Ok(());
         }
         let message = message.to_str(&store)?;
+        if !is_open {
+            let message = cut(&message, MESSAGE_BYTES_MAX).to_owned();
+            store.data_mut().states.as_mut().with(|log| log.keep_aside(level, &message));
+            return Ok(());
+        }
         // A message costs all that the host read of it, not only the part that is logged.
         let read_bytes = message.len();
         let message = cut(&message, MESSAGE_BYTES_MAX).to_owned();
@@ -131,10 +148,9 @@ pub(super) fn link_as<S: AsMut<State> + Send + 'static>(
         }
         store.set_hostcall_fuel(fuel);
         let logged = escaped_len(&message) + object.as_str().len();
-        store.data_mut().states.as_mut().with(|log| {
-            if log.take(logged.max(read_bytes)) {
-                log.emit(level, &Line { message: &message, fields: &object, dropped });
-            }
+        store.data_mut().states.as_mut().with(|log| match log.take(logged.max(read_bytes)) {
+            true => log.emit(level, &Line { message: &message, fields: &object, dropped }),
+            false => log.keep_aside(level, &message),
         });
         Ok(())
     };
@@ -171,10 +187,7 @@ impl State {
     pub(super) fn share(&mut self) -> Arc<Mutex<Log>> {
         let shared = match self {
             Self::Shared(log) => log.clone(),
-            Self::Own(log) => {
-                let Log { limit_bytes, left_bytes, .. } = *log;
-                Arc::new(Mutex::new(Log { lines: log.lines.take(), limit_bytes, left_bytes }))
-            }
+            Self::Own(log) => Arc::new(Mutex::new(std::mem::replace(log, Log::new(None, 0)))),
         };
         *self = Self::Shared(shared.clone());
         shared
@@ -183,7 +196,7 @@ impl State {
 
 impl Log {
     fn new(lines: Option<CallLines>, limit_bytes: usize) -> Self {
-        Self { lines, limit_bytes, left_bytes: Some(limit_bytes) }
+        Self { lines, limit_bytes, left_bytes: Some(limit_bytes), last_words: None }
     }
 
     fn plugin(&self) -> Option<&str> {
@@ -220,14 +233,36 @@ impl Log {
     /// Log one line that the plugin wrote to a stream.
     pub(super) fn line(&mut self, level: Level, text: &str) {
         let message = cut(text, MESSAGE_BYTES_MAX);
-        if self.is_open() && self.take(escaped_len(message)) {
-            let fields = PluginFields::default();
-            self.emit(level, &Line { message, fields: &fields, dropped: 0 });
+        match self.is_open() && self.take(escaped_len(message)) {
+            true => self.emit_text(level, message),
+            false => self.keep_aside(level, message),
         }
     }
 
-    pub(super) fn is_open(&self) -> bool {
+    fn emit_text(&self, level: Level, message: &str) {
+        self.emit(level, &Line { message, fields: &PluginFields::default(), dropped: 0 });
+    }
+
+    fn is_open(&self) -> bool {
         self.left_bytes.is_some()
+    }
+
+    /// Whether a line of this level is of use: the budget is not used up, or it is about trouble.
+    pub(super) fn takes(&self, level: Level) -> bool {
+        self.is_open() || matches!(level, Level::Warn | Level::Error)
+    }
+
+    /// Keep a line that the budget has no room for, if it is about trouble.
+    fn keep_aside(&mut self, level: Level, message: &str) {
+        if matches!(level, Level::Warn | Level::Error) {
+            self.last_words = Some((level, message.to_owned()));
+        }
+    }
+
+    fn say_last_words(&mut self) {
+        if let Some((level, message)) = self.last_words.take() {
+            self.emit_text(level, &message);
+        }
     }
 
     /// Take a line of `bytes` from the budget. Returns false where the budget is too small; the

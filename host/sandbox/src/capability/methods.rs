@@ -1,5 +1,20 @@
 //! Linking functions of the contract to methods by hand.
 
+use wasmtime::component::Linker;
+
+use crate::call::CallState;
+
+/// Link functions by hand in place of those that are linked already.
+pub(super) fn link_instead<S: 'static>(
+    linker: &mut Linker<CallState<S>>,
+    link: impl FnOnce(&mut Linker<CallState<S>>) -> wasmtime::Result<()>,
+) -> wasmtime::Result<()> {
+    linker.allow_shadowing(true);
+    let linked = link(linker);
+    linker.allow_shadowing(false);
+    linked
+}
+
 /// Link methods of [`CallState`] under these names. `sync` and `async` say how they are declared.
 macro_rules! link_methods {
     ($instance:expr, $($kind:tt $name:literal = $method:path, ($($param:ident: $ty:ty),*);)*) => {

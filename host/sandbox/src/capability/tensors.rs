@@ -14,7 +14,7 @@ use wasmtime::component::{
     ComponentType, HasSelf, Linker, LinkerInstance, Lower, Resource, WasmList,
 };
 
-use super::methods::link_methods;
+use super::methods::{link_instead, link_methods};
 use crate::call::{CallState, window};
 use crate::grant::{Grant, PerCall};
 
@@ -44,16 +44,16 @@ impl PerCall for State {
 
 pub(crate) fn link<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {
     wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)?;
-    linker.allow_shadowing(true);
-    let mut instance = linker.instance(INTERFACE)?;
-    link_create::<S, wit::TensorError>(&mut instance)?;
-    link_methods! { instance,
-        async "[method]tensor.data" = CallState::lend_tensor, (tensor: Resource<Tensor>);
-        async "[method]tensor.read" = CallState::lend_part,
-            (tensor: Resource<Tensor>, offset: u64, length: u64);
-    }
-    linker.allow_shadowing(false);
-    Ok(())
+    link_instead(linker, |linker| {
+        let mut instance = linker.instance(INTERFACE)?;
+        link_create::<S, wit::TensorError>(&mut instance)?;
+        link_methods! { instance,
+            async "[method]tensor.data" = CallState::lend_tensor, (tensor: Resource<Tensor>);
+            async "[method]tensor.read" = CallState::lend_part,
+                (tensor: Resource<Tensor>, offset: u64, length: u64);
+        }
+        Ok(())
+    })
 }
 
 /// Link `create`, whose errors the guest gets as `E`. This is done by hand and replaces the

@@ -6,7 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use wasmtime::component::{HasSelf, Linker, Resource, ResourceTableError};
 
-use super::methods::link_methods;
+use super::methods::{link_instead, link_methods};
 use crate::call::{CallState, window};
 use crate::grant::{Grant, PerCall};
 use crate::request::{Context, Part, Request, SharedContext};
@@ -52,14 +52,14 @@ impl PerCall for State {
 
 pub(crate) fn link<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {
     wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)?;
-    linker.allow_shadowing(true);
-    let mut instance = linker.instance(INTERFACE)?;
-    link_methods! { instance,
-        async "[method]blob.read" = CallState::lend_blob,
-            (blob: Resource<Bytes>, offset: u64, length: u64);
-    }
-    linker.allow_shadowing(false);
-    Ok(())
+    link_instead(linker, |linker| {
+        let mut instance = linker.instance(INTERFACE)?;
+        link_methods! { instance,
+            async "[method]blob.read" = CallState::lend_blob,
+                (blob: Resource<Bytes>, offset: u64, length: u64);
+        }
+        Ok(())
+    })
 }
 
 impl<S: Send> wit::Host for CallState<S> {}

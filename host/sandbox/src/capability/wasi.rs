@@ -30,6 +30,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxBuilder, WasiCtxView, WasiView};
 
 use self::output::Output;
 use super::log::{self, Level};
+use super::methods::link_instead;
 use crate::account::Account;
 use crate::call::CallState;
 use crate::error::CallLimit;
@@ -115,7 +116,7 @@ impl PerCall for State {
         Self { used: None, waiting_places, waiting_places_max }
     }
 
-    fn end(&mut self) {
+    fn end(&mut self, _: bool) {
         if let Some(used) = &self.used {
             used.outputs.iter().for_each(Output::end_line);
         }
@@ -158,19 +159,18 @@ where
     S: AsMut<State> + AsMut<log::State> + Send + 'static,
 {
     wasmtime_wasi::p2::add_to_linker_async(linker)?;
-    linker.allow_shadowing(true);
-    link_poll(linker)?;
-    for (interface, function) in RANDOM {
-        linker.instance(interface)?.func_wrap_async(
-            function,
-            |mut store: StoreContextMut<'_, CallState<S>>, (len,): (u64,)| {
-                Box::new(async move { Ok((store.data_mut().random_bytes(len).await?,)) })
-            },
-        )?;
-    }
-    link_resolve(linker)?;
-    linker.allow_shadowing(false);
-    Ok(())
+    link_instead(linker, |linker| {
+        link_poll(linker)?;
+        for (interface, function) in RANDOM {
+            linker.instance(interface)?.func_wrap_async(
+                function,
+                |mut store: StoreContextMut<'_, CallState<S>>, (len,): (u64,)| {
+                    Box::new(async move { Ok((store.data_mut().random_bytes(len).await?,)) })
+                },
+            )?;
+        }
+        link_resolve(linker)
+    })
 }
 
 /// Link the function that looks up names. It refuses every name before it is copied.

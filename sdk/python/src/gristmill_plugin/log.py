@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import io
 import logging
-import sys
 
 from .host import log as host_log
 from .host import types
@@ -46,11 +45,14 @@ def error(message: str, **fields: object) -> None:
     _write(_Level.ERROR, message, fields)
 
 
+#: The streams with a line that has begun and does not end yet.
+_begun: list[Stream] = []
+
+
 def flush() -> None:
     """Log what was printed and does not end a line. The SDK does so at the end of each call."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, Stream):
-            stream.flush()
+    while _begun:
+        _begun[-1].flush()
 
 
 def _write(level: host_log.Level, message: str, fields: dict[str, object]) -> None:
@@ -98,7 +100,8 @@ class Stream(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Log the lines that are complete. The rest waits for its end, or for `flush`."""
-        *lines, self._rest = (self._rest + text).split("\n")
+        *lines, rest = (self._rest + text).split("\n")
+        self._begin(rest)
         for line in lines:
             _write(self._level, line, {"stream": self.name})
         return len(text)
@@ -106,8 +109,17 @@ class Stream(io.TextIOBase):
     def flush(self) -> None:
         """Log a line that is not complete."""
         if self._rest:
-            line, self._rest = self._rest, ""
+            line = self._rest
+            self._begin("")
             _write(self._level, line, {"stream": self.name})
+
+    def _begin(self, rest: str) -> None:
+        """From now on `rest` is the line that does not end yet."""
+        if rest and not self._rest:
+            _begun.append(self)
+        elif self._rest and not rest:
+            _begun.remove(self)
+        self._rest = rest
 
 
 def _level_of(number: int) -> host_log.Level:

@@ -54,15 +54,19 @@ class Outputs(Mapping[str, Tensor]):
         if found is not dtype:
             raise Internal(f"output {name!r} is {found.name}, wanted {dtype.name}")
         have = tensor.shape
-        if len(have) != len(shape) or any(
-            want is not None and want != size for want, size in zip(shape, have, strict=True)
-        ):
+        if have != tuple(shape) and not _fits(have, shape):
             raise Internal(f"output {name!r} has shape {list(have)}, wanted {list(shape)}")
         return tensor
 
     def view(self, name: str, shape: Sequence[int | None], dtype: Dtype = Dtype.FLOAT32) -> View:
         """The elements of the output of this name, copied from the host. As `tensor`."""
         return self.tensor(name, shape, dtype)._view(dtype)
+
+
+def _fits(have: tuple[int, ...], shape: Sequence[int | None]) -> bool:
+    return len(have) == len(shape) and all(
+        want is None or want == size for want, size in zip(shape, have, strict=True)
+    )
 
 
 class MissingOutput(Internal, KeyError):

@@ -8,7 +8,7 @@ import sys
 from abc import ABC, abstractmethod
 from typing import TypeVar
 
-from . import checks, log
+from . import checks, finalizer, log
 from .failure import Failure, Internal
 from .host import Err, prepare, tensors, types
 from .outputs import Outputs, Prepared
@@ -118,28 +118,33 @@ def _lower_prepared(prepared: Prepared) -> prepare.Prepared:
     checks.instance("the result of preprocess", prepared, Prepared)
     inputs = []
     for name, tensor in prepared.inputs.items():
-        checks.instance("an input's name", name, str)
-        checks.instance(f"input {name!r}", tensor, Tensor)
+        if type(name) is not str or type(tensor) is not Tensor:
+            checks.instance("an input's name", name, str)
+            checks.instance(f"input {name!r}", tensor, Tensor)
         inputs.append(tensors.NamedTensor(name, tensor._handle))
-    if len({id(input.tensor) for input in inputs}) < len(inputs):
+    if len(inputs) > 1 and len({id(input.tensor) for input in inputs}) < len(inputs):
         raise TypeError("one tensor is given for two inputs: make it twice")
-    checks.instance("the state", prepared.state, bytes)
-    return prepare.Prepared(inputs, prepared.state)
+    state = prepared.state
+    if type(state) is not bytes:
+        checks.instance("the state", state, bytes)
+    return prepare.Prepared(inputs, state)
 
 
 def _lower_response(response: Response) -> types.Response:
     checks.instance("the result of postprocess", response, Response)
-    checks.instance("the response's status", response.status, int)
-    if not 200 <= response.status <= 599:
-        raise ValueError(f"the response's status is {response.status}, not 200 to 599")
-    checks.instance("the response's content_type", response.content_type, str)
-    checks.instance("the response's body", response.body, bytes)
+    status, content_type, body = response.status, response.content_type, response.body
+    checks.instance("the response's status", status, int)
+    if not 200 <= status <= 599:
+        raise ValueError(f"the response's status is {status}, not 200 to 599")
+    checks.instance("the response's content_type", content_type, str)
+    checks.instance("the response's body", body, bytes)
     headers = []
-    for name, value in response.headers.items():
-        checks.instance("a header's name", name, str)
-        checks.instance(f"header {name!r}", value, str)
-        headers.append(types.Field(name, value))
-    return types.Response(response.status, response.content_type, headers, response.body)
+    if response.headers:
+        for name, value in response.headers.items():
+            checks.instance("a header's name", name, str)
+            checks.instance(f"header {name!r}", value, str)
+            headers.append(types.Field(name, value))
+    return types.Response(status, content_type, headers, body)
 
 
 def _lower_error(error: BaseException) -> Err[types.Failure]:
@@ -159,6 +164,7 @@ def _prepare_component(plugin: type, world: type) -> None:
     sys.stdout, sys.stderr = log.Stream("stdout"), log.Stream("stderr")
     if not logging.root.handlers:
         logging.basicConfig(handlers=[log.Handler()], level=logging.INFO)
+    finalizer.install()
     # Objects that exist now are never garbage: without this, a collection would visit all of them.
     gc.collect()
     gc.freeze()

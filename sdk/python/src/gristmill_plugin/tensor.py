@@ -45,11 +45,14 @@ class Tensor:
     while the module is imported.
     """
 
-    __slots__ = ("_handle",)
+    __slots__ = ("_dtype", "_handle", "_shape")
 
     def __init__(self, handle: tensors.Tensor) -> None:
         """For the SDK itself. Use `from_values` or `from_bytes`."""
         self._handle = handle
+        # Asked of the host once.
+        self._dtype: Dtype | None = None
+        self._shape: tuple[int, ...] | None = None
 
     @classmethod
     def from_values(
@@ -64,7 +67,7 @@ class Tensor:
         Raises `Internal` if the shape needs another number of elements, and `TypeError`,
         `ValueError` or `OverflowError` if a value is not of the dtype.
         """
-        if dtype in _AS_FLOAT32:
+        if dtype is not Dtype.FLOAT32 and dtype in _AS_FLOAT32:
             return cls.from_values(shape, Dtype.FLOAT32, values).cast(dtype)
         return cls.from_bytes(shape, dtype, _encode(dtype, values))
 
@@ -119,12 +122,18 @@ class Tensor:
     @property
     def dtype(self) -> Dtype:
         """The element type."""
-        return self._handle.dtype()
+        dtype = self._dtype
+        if dtype is None:
+            dtype = self._dtype = self._handle.dtype()
+        return dtype
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The dimensions; dimension 0 is rows."""
-        return tuple(self._handle.shape())
+        shape = self._shape
+        if shape is None:
+            shape = self._shape = tuple(self._handle.shape())
+        return shape
 
     def tobytes(self) -> bytes:
         """All elements' bytes, copied from the host."""
@@ -139,23 +148,23 @@ class Tensor:
 
         Raises `Internal` if the dtype is STRING: use `strings`.
         """
-        return self._view(self._handle.dtype())
+        return self._view(self.dtype)
 
     def _view(self, dtype: Dtype) -> View:
-        if dtype in _AS_FLOAT32:
+        if dtype is not Dtype.FLOAT32 and dtype in _AS_FLOAT32:
             return self.cast(Dtype.FLOAT32)._view(Dtype.FLOAT32)
-        format = _FORMATS.get(dtype.name)
+        format = _FORMATS.get(dtype._name_)
         if format is None:
             raise Internal(f"a tensor of dtype {dtype.name} has no view: use strings()")
         data: Any = memoryview(self._handle.data())
-        return View(tuple(self._handle.shape()), data.cast(format))
+        return View(self.shape, data.cast(format))
 
     def strings(self) -> list[str]:
         """All elements of a tensor of dtype STRING, copied from the host.
 
         Raises `Internal` if the tensor has another dtype.
         """
-        dtype = self._handle.dtype()
+        dtype = self.dtype
         if dtype is not Dtype.STRING:
             raise Internal(f"tensor is {dtype.name}, wanted STRING")
         data = self._handle.data()
@@ -294,7 +303,7 @@ def _encode(dtype: Dtype, values: Iterable[float] | Iterable[str]) -> bytes:
         return b"".join([len(text).to_bytes(4, "little") + text for text in texts])
     if dtype is Dtype.BOOL:
         return bytes(map(bool, values))
-    format = _FORMATS[dtype.name]
+    format = _FORMATS[dtype._name_]
     if isinstance(values, array):
         if values.typecode == format:
             return values.tobytes()

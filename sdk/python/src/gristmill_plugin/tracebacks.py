@@ -9,9 +9,17 @@ from types import TracebackType
 
 _SDK = __file__.removesuffix("tracebacks.py")
 
+# The host cuts the value of a log line's field at 8 KiB. The end says most: the innermost frames
+# and the message.
+_BYTES_MAX = 7 << 10
+_TEXT_MAX = 1 << 10
+
 
 def format_exception(error: BaseException) -> str:
-    """The traceback of `error` and of its causes, as Python prints it, without source lines."""
+    """The traceback of `error` and of its causes, as Python prints it, without source lines.
+
+    The beginning of a long one is cut.
+    """
     shown: list[str] = []
     seen: set[int] = set()
     current: BaseException | None = error
@@ -27,7 +35,11 @@ def format_exception(error: BaseException) -> str:
         else:
             break
         shown.append(f"\n{between}\n")
-    return "\n".join(reversed(shown))
+    whole = "\n".join(reversed(shown)).encode("utf-8", "replace")
+    if len(whole) <= _BYTES_MAX:
+        return whole.decode()
+    _, _, end = whole[-_BYTES_MAX:].partition(b"\n")
+    return f"[cut]\n{end.decode('utf-8', 'ignore')}"
 
 
 def describe(error: BaseException) -> str:
@@ -56,7 +68,10 @@ def _format_one(error: BaseException) -> str:
         shown = [*map(_line, frames[:20]), skipped, *map(_line, frames[-20:])]
     else:
         shown = [*map(_line, frames)]
-    return "\n".join([*lines, *shown, describe(error)])
+    described = describe(error)
+    if len(described) > _TEXT_MAX:
+        described = f"{described[:_TEXT_MAX]} [cut]"
+    return "\n".join([*lines, *shown, described])
 
 
 def _line(frame: tuple[str, int, str]) -> str:

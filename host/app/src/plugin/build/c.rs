@@ -18,7 +18,7 @@ const PROGRAMS: [(&str, &str); 3] = [("make", "make"), ("clang", "clang"), ("was
 /// Where Debian has wasi-libc.
 const WASI_LIBC: &str = "/usr/lib/wasm32-wasi/libc.a";
 
-const REMEDY: &str = "on Debian: apt-get install clang lld wasi-libc make";
+const REMEDY: &str = "on Debian: apt-get install clang lld wasi-libc libclang-rt-dev-wasm32 make";
 
 /// Build the plugin in `folder`.
 pub(super) fn compile(folder: &Path) -> Result<Module> {
@@ -48,7 +48,7 @@ fn check_programs() -> Result<()> {
     };
     ensure!(
         missing.is_empty(),
-        "a plugin in C needs {}: on Debian, apt-get install {} wasi-libc",
+        "a plugin in C needs {}: on Debian, apt-get install {} wasi-libc libclang-rt-dev-wasm32",
         names(|tool| tool.0),
         names(|tool| tool.1)
     );

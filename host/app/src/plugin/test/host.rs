@@ -17,6 +17,7 @@ use gristmill_snapshot::{Route, TenantQuota};
 use gristmill_store::digest_of;
 
 use crate::plugin::build_folder::BuildFolder;
+use crate::plugin::children;
 use crate::plugin::component_file::{self, LARGE_BYTES};
 
 /// Unused tensor buffers that are kept for the next request, in bytes.
@@ -73,7 +74,8 @@ impl Host {
         let name = model_name.as_str();
         let parts = LaneParts { name, info, instances, config: lane, pool: staging };
         let model = Arc::new(Lane::new(parts)?);
-        let sandbox = SandboxConfig::new(compiled(plugins)?);
+        let usual = SandboxConfig::new(compiled(plugins)?);
+        let sandbox = SandboxConfig { compiler: children::compiler(), ..usual };
         let sandbox = Sandbox::new(&sandbox, pool).context("cannot set up the sandbox")?;
         Ok(Self { sandbox, model, model_name, model_is, limits: PipelineLimits::default() })
     }

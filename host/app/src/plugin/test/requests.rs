@@ -3,7 +3,7 @@
 //! A file `NAME.EXT` is a body, whose content type follows from the extension. A file
 //! `NAME.request.json` describes a request: its content type, its headers, its query and its body,
 //! which is in the document or in another file of the folder. `NAME.expected.json` is the expected
-//! answer (`expectation`).
+//! answer (`expectation`). Nothing outside of the folder is read as a body.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,6 +16,8 @@ use gristmill_client::http::request::Parts;
 use gristmill_client::http::{HeaderName, HeaderValue, Request, Uri};
 use gristmill_control::Document;
 use serde_json::{Map, Value};
+
+use crate::plugin::within::within;
 
 /// The content types of bodies, by the extensions of their files.
 const CONTENT_TYPES: [(&str, &str); 12] = [
@@ -172,7 +174,7 @@ fn content_type_of(file: &str) -> Option<&'static str> {
 /// The head and the body of the request in `file`.
 fn request(folder: &Path, file: &str, described: Option<&Described>) -> Result<(Parts, Bytes)> {
     let read = |name: &str| {
-        let path = folder.join(name);
+        let path = within(folder, name)?;
         fs::read(&path).with_context(|| format!("cannot read {}", path.display()))
     };
     let Some(Described { content_type, headers, query, body }) = described else {
@@ -182,7 +184,10 @@ fn request(folder: &Path, file: &str, described: Option<&Described>) -> Result<(
     let (body, usual) = match body {
         DescribedBody::None => (Vec::new(), None),
         DescribedBody::Given(bytes, content_type) => (bytes.clone(), Some(*content_type)),
-        DescribedBody::File(name) => (read(name).context("body_file")?, content_type_of(name)),
+        DescribedBody::File(name) => {
+            let bytes = read(name).with_context(|| format!("body_file is {name:?}"))?;
+            (bytes, content_type_of(name))
+        }
     };
     let head = head(content_type.as_deref().or(usual), headers, query)?;
     Ok((head, body.into()))

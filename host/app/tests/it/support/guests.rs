@@ -5,9 +5,11 @@
 
 use wasm_encoder::{
     BlockType, CodeSection, ComponentBuilder, ComponentExportKind, ExportKind, ExportSection,
-    Function, FunctionSection, Instruction, MemorySection, MemoryType, Module, ModuleArg, RefType,
-    TableSection, TableType, TypeSection, ValType,
+    Function, FunctionSection, Instruction, MemorySection, Module, ModuleArg, TableSection,
+    TypeSection, ValType,
 };
+
+use super::wasm;
 
 /// The same plugin in a file with another digest.
 pub(crate) fn variant(plugin: &[u8], number: u32) -> Vec<u8> {
@@ -170,22 +172,10 @@ fn module_of(parts: Parts<'_>) -> Module {
     }
     let (mut tables, mut memories) = (TableSection::new(), MemorySection::new());
     for _ in 0..parts.tables {
-        tables.table(TableType {
-            element_type: RefType::FUNCREF,
-            minimum: 1,
-            maximum: None,
-            table64: false,
-            shared: false,
-        });
+        tables.table(wasm::table());
     }
     for _ in 0..parts.memories {
-        memories.memory(MemoryType {
-            minimum: 1,
-            maximum: None,
-            memory64: false,
-            shared: false,
-            page_size_log2: None,
-        });
+        memories.memory(wasm::memory(1));
     }
     exports.export("run", ExportKind::Func, 0);
     let mut module = Module::new();

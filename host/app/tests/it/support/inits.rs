@@ -1,14 +1,13 @@
 //! Plugins of contract 0.2 with an `init` that is assembled by hand.
 
-use std::path::Path;
-
 use wasm_encoder::{
     BlockType, CodeSection, ConstExpr, DataSection, EntityType, ExportKind, ExportSection,
-    Function, FunctionSection, ImportSection, Instruction, InstructionSink, MemorySection,
-    MemoryType, Module, TypeSection, ValType,
+    Function, FunctionSection, ImportSection, Instruction, InstructionSink, MemorySection, Module,
+    TypeSection, ValType,
 };
 use wit_component::StringEncoding;
-use wit_parser::Resolve;
+
+use super::wasm;
 
 /// The instructions of `init`, which returns the address of its result.
 pub(crate) type Init = fn(&mut InstructionSink<'_>);
@@ -70,13 +69,7 @@ pub(crate) fn with_init(init: Init) -> Vec<u8> {
         codes.function(&function);
     }
     let mut memories = MemorySection::new();
-    memories.memory(MemoryType {
-        minimum: 1,
-        maximum: None,
-        memory64: false,
-        shared: false,
-        page_size_log2: None,
-    });
+    memories.memory(wasm::memory(1));
     let mut exports = ExportSection::new();
     exports.export("init", ExportKind::Func, 1).export("preprocess", ExportKind::Func, 2);
     exports.export("cabi_realloc", ExportKind::Func, 3).export("memory", ExportKind::Memory, 0);
@@ -88,14 +81,6 @@ pub(crate) fn with_init(init: Init) -> Vec<u8> {
     let mut module = Module::new();
     module.section(&types).section(&imports).section(&functions).section(&memories);
     module.section(&exports).section(&codes).section(&data);
-    let mut module = module.finish();
-    let mut resolve = Resolve::new();
-    let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit");
-    let (package, _) = resolve.push_path(wit).unwrap();
-    for world in ["preprocessor", "initializer"] {
-        let world = resolve.select_world(&[package], Some(world)).unwrap();
-        let encoding = StringEncoding::UTF8;
-        wit_component::embed_component_metadata(&mut module, &resolve, world, encoding).unwrap();
-    }
-    module
+    let worlds = ["preprocessor", "initializer"];
+    wasm::with_type(module.finish(), "", &worlds, StringEncoding::UTF8)
 }

@@ -4,16 +4,14 @@
 //!
 //! A guest begins as an honest one; a test replaces a part of it.
 
-use std::path::Path;
-
 use wasm_encoder::{
     BlockType, CodeSection, ConstExpr, DataSection, EntityType, ExportKind, ExportSection,
     Function, FunctionSection, GlobalSection, GlobalType, ImportSection, InstructionSink, MemArg,
-    MemorySection, MemoryType, Module, RefType, StartSection, TableSection, TableType, TypeSection,
-    ValType,
+    MemorySection, Module, StartSection, TableSection, TypeSection, ValType,
 };
 use wit_component::StringEncoding;
-use wit_parser::Resolve;
+
+use super::wasm;
 
 /// A function's instructions, without the last `end`.
 pub(crate) type Code = fn(&mut InstructionSink<'_>);
@@ -170,13 +168,7 @@ impl Guest {
 
     /// The file of a guest whose texts are encoded so.
     pub(crate) fn file_in(&self, encoding: StringEncoding) -> Vec<u8> {
-        let mut module = self.module().finish();
-        let mut resolve = Resolve::new();
-        let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../wit/0.1.0");
-        let (package, _) = resolve.push_path(wit).unwrap();
-        let world = resolve.select_world(&[package], Some(self.world)).unwrap();
-        wit_component::embed_component_metadata(&mut module, &resolve, world, encoding).unwrap();
-        module
+        wasm::with_type(self.module().finish(), "0.1.0", &[self.world], encoding)
     }
 
     fn module(&self) -> Module {
@@ -221,20 +213,8 @@ impl Guest {
             exports.export(&format!("cabi_post_{name}"), ExportKind::Func, RUN + 2);
         }
         let (mut memories, mut tables) = (MemorySection::new(), TableSection::new());
-        memories.memory(MemoryType {
-            minimum: PAGES,
-            maximum: None,
-            memory64: false,
-            shared: false,
-            page_size_log2: None,
-        });
-        tables.table(TableType {
-            element_type: RefType::FUNCREF,
-            minimum: 1,
-            maximum: None,
-            table64: false,
-            shared: false,
-        });
+        memories.memory(wasm::memory(PAGES));
+        tables.table(wasm::table());
         let mut globals = GlobalSection::new();
         let heap = GlobalType { val_type: I, mutable: true, shared: false };
         globals.global(heap, &ConstExpr::i32_const(HEAP));

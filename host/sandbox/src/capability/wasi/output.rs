@@ -41,7 +41,7 @@ impl Output {
 impl Line {
     fn write(&mut self, mut bytes: &[u8]) {
         // The rest would be dropped line by line.
-        if !self.log.lock().is_open() {
+        if !self.log.lock().takes(self.level) {
             self.begun.clear();
             return;
         }

@@ -1,0 +1,50 @@
+//! Paths that a plugin's own files name. Someone else may have written those files.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+/// The file or folder `path` of `folder`, without links in it.
+///
+/// # Errors
+/// It cannot be found, or it lies outside of the folder, also where a link leads out.
+pub(crate) fn within(folder: &Path, path: &str) -> Result<PathBuf> {
+    let cannot = |path: &Path| format!("cannot find {}", path.display());
+    let outer = folder.canonicalize().with_context(|| cannot(folder))?;
+    let named = folder.join(path);
+    let found = named.canonicalize().with_context(|| cannot(&named))?;
+    if !found.starts_with(&outer) {
+        bail!("it lies outside of {}: put a copy there", folder.display());
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_path_leads_into_its_folder_or_is_refused() {
+        let outer = tempfile::tempdir().unwrap();
+        let folder = outer.path().join("plugin");
+        fs::create_dir_all(folder.join("data")).unwrap();
+        fs::write(folder.join("data/a.bin"), "").unwrap();
+        fs::write(outer.path().join("secret"), "").unwrap();
+        symlink("data/a.bin", folder.join("link")).unwrap();
+        symlink("../secret", folder.join("way-out")).unwrap();
+        let inner = folder.canonicalize().unwrap().join("data/a.bin");
+        for path in ["data/a.bin", "./data/../data/a.bin", "link"] {
+            assert_eq!(within(&folder, path).unwrap(), inner, "{path}");
+        }
+        let secret = outer.path().join("secret");
+        for path in ["../secret", "data/../../secret", "way-out", secret.to_str().unwrap()] {
+            let said = within(&folder, path).unwrap_err().to_string();
+            assert!(said.contains("lies outside of"), "{path}: {said}");
+        }
+        let said = within(&folder, "nothing").unwrap_err().to_string();
+        assert!(said.contains("cannot find") && said.contains("plugin/nothing"), "{said}");
+    }
+}
