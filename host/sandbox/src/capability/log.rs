@@ -5,7 +5,8 @@
 //! mistaken for text of the host.
 //!
 //! Of the lines that a budget has no room for, the last one at level warn or error is kept aside,
-//! cut like any other. It is logged if the call fails: it says why, as a panic's message does.
+//! cut like any other. It is logged if the call fails: it says why, as a panic's message does. The
+//! host reads only so many bytes for this, because the budget does not count them.
 
 use std::sync::Arc;
 
@@ -42,6 +43,9 @@ const LINE_BYTES: usize = 256;
 const MESSAGE_BYTES_MAX: usize = 8 << 10;
 const FIELD_BYTES_MAX: usize = 9 << 10;
 
+/// The bytes of lines about trouble that are read when the budget is used up.
+const ASIDE_BYTES_MAX: usize = 1 << 20;
+
 /// The bytes that the host reads of one field's name and value together; a longer field is dropped.
 const FIELD_FUEL: usize = 64 << 10;
 
@@ -63,6 +67,8 @@ pub(crate) struct Log {
     left_bytes: Option<usize>,
     /// The last line about trouble that the budget had no room for.
     last_words: Option<(Level, String)>,
+    /// The bytes of such lines that are still read.
+    aside_bytes: usize,
 }
 
 /// The content of one line.
@@ -122,14 +128,14 @@ pub(super) fn link_as<S: AsMut<State> + Send + 'static>(
             return Ok(());
         }
         let message = message.to_str(&store)?;
-        if !is_open {
-            let message = cut(&message, MESSAGE_BYTES_MAX).to_owned();
-            store.data_mut().states.as_mut().with(|log| log.keep_aside(level, &message));
-            return Ok(());
-        }
         // A message costs all that the host read of it, not only the part that is logged.
         let read_bytes = message.len();
         let message = cut(&message, MESSAGE_BYTES_MAX).to_owned();
+        if !is_open {
+            let state = store.data_mut().states.as_mut();
+            state.with(|log| log.keep_aside(level, &message, read_bytes));
+            return Ok(());
+        }
         let mut object = PluginFields::default();
         let mut dropped = fields.len().saturating_sub(FIELDS_MAX);
         // Fields that are far too long are not even read.
@@ -150,7 +156,7 @@ pub(super) fn link_as<S: AsMut<State> + Send + 'static>(
         let logged = escaped_len(&message) + object.as_str().len();
         store.data_mut().states.as_mut().with(|log| match log.take(logged.max(read_bytes)) {
             true => log.emit(level, &Line { message: &message, fields: &object, dropped }),
-            false => log.keep_aside(level, &message),
+            false => log.keep_aside(level, &message, read_bytes),
         });
         Ok(())
     };
@@ -196,7 +202,13 @@ impl State {
 
 impl Log {
     fn new(lines: Option<CallLines>, limit_bytes: usize) -> Self {
-        Self { lines, limit_bytes, left_bytes: Some(limit_bytes), last_words: None }
+        Self {
+            lines,
+            limit_bytes,
+            left_bytes: Some(limit_bytes),
+            last_words: None,
+            aside_bytes: ASIDE_BYTES_MAX,
+        }
     }
 
     fn plugin(&self) -> Option<&str> {
@@ -235,7 +247,7 @@ impl Log {
         let message = cut(text, MESSAGE_BYTES_MAX);
         match self.is_open() && self.take(escaped_len(message)) {
             true => self.emit_text(level, message),
-            false => self.keep_aside(level, message),
+            false => self.keep_aside(level, message, text.len()),
         }
     }
 
@@ -249,12 +261,13 @@ impl Log {
 
     /// Whether a line of this level is of use: the budget is not used up, or it is about trouble.
     pub(super) fn takes(&self, level: Level) -> bool {
-        self.is_open() || matches!(level, Level::Warn | Level::Error)
+        self.is_open() || self.aside_bytes > 0 && matches!(level, Level::Warn | Level::Error)
     }
 
     /// Keep a line that the budget has no room for, if it is about trouble.
-    fn keep_aside(&mut self, level: Level, message: &str) {
-        if matches!(level, Level::Warn | Level::Error) {
+    fn keep_aside(&mut self, level: Level, message: &str, read_bytes: usize) {
+        if self.takes(level) {
+            self.aside_bytes = self.aside_bytes.saturating_sub(read_bytes + LINE_BYTES);
             self.last_words = Some((level, message.to_owned()));
         }
     }
@@ -293,5 +306,19 @@ mod tests {
         let mut budget = Log::new(None, 1000);
         assert!(!budget.take(900));
         assert!(!budget.is_open() && !budget.take(0));
+    }
+
+    #[test]
+    fn lines_about_trouble_are_read_for_a_while_when_the_budget_is_gone() {
+        let mut log = Log::new(None, 0);
+        log.line(Level::Info, "none");
+        assert!(log.last_words.is_none() && !log.is_open());
+        let read = (0..100_000).filter(|_| {
+            let takes = log.takes(Level::Error);
+            log.line(Level::Error, "");
+            takes
+        });
+        assert_eq!(read.count(), ASIDE_BYTES_MAX / LINE_BYTES);
+        assert!(log.last_words.is_some());
     }
 }
