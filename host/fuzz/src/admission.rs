@@ -25,7 +25,7 @@ const COMPILED_BYTES_MAX: usize = 16 << 10;
 /// The target.
 pub fn run(bytes: &[u8]) {
     static UPLOADS: OnceLock<Uploads> = OnceLock::new();
-    UPLOADS.get_or_init(Uploads::new).run(bytes);
+    UPLOADS.get_or_init(Uploads::of_nothing).run(bytes);
 }
 
 /// Takes files as a server does.
@@ -37,7 +37,7 @@ pub struct Uploads {
 
 impl Uploads {
     /// A sandbox without plugins.
-    pub fn new() -> Self {
+    pub fn of_nothing() -> Self {
         Self { sandbox: Sandboxed::new(), type_section: guest::type_section() }
     }
 

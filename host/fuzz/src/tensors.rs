@@ -16,7 +16,7 @@ use super::sandboxed::Sandboxed;
 /// The target.
 pub fn run(bytes: &[u8]) {
     static GUEST: OnceLock<Guest> = OnceLock::new();
-    GUEST.get_or_init(Guest::new).run(bytes);
+    GUEST.get_or_init(Guest::loaded).run(bytes);
 }
 
 /// The guest, loaded.
@@ -27,7 +27,7 @@ pub struct Guest {
 
 impl Guest {
     /// Compile it.
-    pub fn new() -> Self {
+    pub fn loaded() -> Self {
         let sandbox = Sandboxed::new();
         let pair = sandbox.pair(sandbox.load(&guest::file()).expect("the guest"));
         Self { sandbox, pair }

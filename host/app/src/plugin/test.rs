@@ -12,6 +12,7 @@ mod round;
 mod run;
 mod watch;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -235,6 +236,8 @@ impl Session {
 
     fn build_and_run(&mut self) -> Result<()> {
         // Mistakes in them are found before a build, which may take a minute.
+        let model = &self.options.model;
+        File::open(model).with_context(|| format!("--model: cannot read {}", model.display()))?;
         self.options.settings()?;
         Samples::read(&self.options.requests)?;
         let components = self.components()?;

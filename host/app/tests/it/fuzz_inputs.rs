@@ -60,7 +60,7 @@ fn all_hold(target: &str, run: impl Fn(&[u8])) {
 
 #[test]
 fn tensors() {
-    let guest = targets::tensors::Guest::new();
+    let guest = targets::tensors::Guest::loaded();
     all_hold("tensors", |bytes| guest.run(bytes));
 }
 
@@ -76,13 +76,13 @@ fn multipart() {
 
 #[test]
 fn admission() {
-    let uploads = targets::admission::Uploads::new();
+    let uploads = targets::admission::Uploads::of_nothing();
     all_hold("admission", |bytes| uploads.run(bytes));
 }
 
 #[test]
 fn artifacts() {
-    let cached = targets::artifacts::Cached::new();
+    let cached = targets::artifacts::Cached::compiled();
     all_hold("artifacts", |bytes| cached.run(bytes));
 }
 

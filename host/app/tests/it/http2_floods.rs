@@ -98,7 +98,7 @@ const FLOODS: &[Flood] = &[
     ),
     (
         "resets",
-        50_000,
+        100_000,
         |number| {
             let begin = frame(HEADERS, END_HEADERS, stream(number), &h2::headers(LIVE));
             [begin, frame(RST_STREAM, 0, stream(number), &[0, 0, 0, 8])].concat()

@@ -211,6 +211,9 @@ fn mistakes_name_the_file_the_field_and_the_value() {
     assert_names(&said, &["nowhere", "--requests"]);
     let said = folder.test(&["--tolerance", "-1"]).errors;
     assert!(said.contains("--tolerance"), "{said}");
+    // Found before a build: this folder has no plugin that could be built.
+    fs::remove_file(folder.path("model.onnx")).unwrap();
+    assert_names(&folder.run(&["."]).errors, &["--model: cannot read model.onnx"]);
     fs::write(folder.path("model.onnx"), "not a model").unwrap();
     assert_names(&folder.test(&[]).errors, &["--model", "model.onnx"]);
     fs::write(folder.path("plugin.wasm"), "not a plugin").unwrap();
