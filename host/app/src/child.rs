@@ -1,5 +1,5 @@
-//! `gristmill child`: a process for work that may take any time and any memory. Only another process
-//! of this program starts it, and sends the work over standard input.
+//! `gristmill child`: a process for work that may take any time and any memory. Only this program
+//! starts it, and sends the work over standard input.
 
 use std::time::Duration;
 

@@ -34,8 +34,8 @@ pub enum ChildError {
         /// The beginning of its standard error.
         said: String,
     },
-    /// It crashed, or something outside ended it. Rust ends a process whose stack is at its end with
-    /// SIGABRT.
+    /// It crashed, or something outside ended it. SIGABRT is also how Rust ends a process whose
+    /// stack is at its end.
     #[error("{} ended it{}", name_of(*.signal), reason(.said))]
     Killed {
         /// The signal.

@@ -17,8 +17,8 @@
 //! Invariants:
 //! - the epoch deadline is set before instantiation, because start functions run there;
 //! - compiled code is loaded only from files that this host wrote and has verified;
-//! - neither a server nor the command line parses uploaded bytes: their children do, and answer with
-//!   plain data;
+//! - neither a server nor the command line parses uploaded bytes: their children do, and answer
+//!   with plain data;
 //! - a guest's misbehaviour is a [`CallError`], never a panic and never an error of another call.
 
 #![deny(missing_docs)]
