@@ -1,0 +1,93 @@
+"""The parts of an empty plugin call, in a fresh instance and in one that stays.
+
+Linux's `perf` samples the sandbox benchmark, and each sample is counted to a part by the name of
+its function. Run from the repository root, after `cargo xtask bench sandbox`:
+
+    python3 benches/profile/fresh_call.py > benches/results/fresh-call.md
+"""
+
+import collections
+import json
+import pathlib
+import re
+import subprocess
+import tempfile
+
+# The first pattern that is found in "dso function" decides.
+PARTS = [
+    ("the guest's code", r"^\S+\.code "),
+    (
+        "reset: the kernel looks for dirty pages (PAGEMAP_SCAN)",
+        r"^\[kernel\S* .*(pagemap|walk_p|walk_page|pte|vm_normal|mt_find|find_vma|ioctl|fdget|mas_"
+        r"|rcu|cond_resched|kmalloc|kfree|copy_(to|from)_user|syscall|check_object|virt_addr|_read)",
+    ),
+    ("the kernel: interrupts, scheduling, page faults", r"^\[kernel"),
+    ("clocks", r"^\[vdso\]|clock_gettime"),
+    ("reset: copies of dirty pages", r"mem(move|set|cpy)|reset_with_pagemap|_ioctl"),
+    (
+        "reset: the instance's places and the store",
+        r"deallocate|free_many|[dD]ecommit|Store<T> as core::ops::drop|drop_in_place<wasmtime",
+    ),
+    (
+        "instantiation",
+        r"wasmtime.*(instantiate|Instance::new|allocate|OwnedImports|lookup_vmdef|ModuleRegistry"
+        r"|func_loc|funcref|func_ref|initialize|btree_map|Instantiator|index_allocator|store_code"
+        r"|Store<T>::new|increment_|TryVec|VMOffsets|push_export)|bforest|sip::",
+    ),
+    ("the allocator", r" _?mi_| malloc| free"),
+    ("the call: fiber, lifting, lowering, handles (wasmtime)", r"wasmtime|fiber"),
+    ("the host's own: limits, meter, places, context", r"gristmill|tokio|futures"),
+    ("the set-up of the benchmark", r"sha2"),
+    ("other", r""),
+]
+
+
+def newest_bench() -> pathlib.Path:
+    """The benchmark's program."""
+    found = pathlib.Path("target/release/deps").glob("sandbox-*")
+    return max((file for file in found if not file.suffix), key=lambda file: file.stat().st_mtime)
+
+
+def median_us(name: str) -> float:
+    """Criterion's median of the last run."""
+    path = pathlib.Path(f"target/criterion/call/{name}/new/estimates.json")
+    return json.loads(path.read_text())["median"]["point_estimate"] / 1000
+
+
+def shares(name: str) -> dict[str, float]:
+    """The percentages of each part of the benchmark `name`."""
+    with tempfile.TemporaryDirectory() as folder:
+        data = f"{folder}/perf.data"
+        # The first seconds compile and load the guests.
+        record = ["perf", "record", "-q", "-D", "4000", "-F", "4999", "-e", "cpu-clock", "-o", data]
+        bench = [newest_bench(), "--bench", "--noplot", "--profile-time", "12", f"call/{name}"]
+        subprocess.run([*record, "--", *bench], check=True, stdout=subprocess.DEVNULL)
+        report = ["perf", "report", "-i", data, "--no-children", "-s", "dso,sym"]
+        report += ["--percent-limit", "0"]
+        lines = subprocess.run(report, check=True, capture_output=True, text=True).stdout
+    found = collections.Counter()
+    for line in lines.splitlines():
+        if match := re.match(r"\s*([\d.]+)%\s+(\S+)\s+\[.\] (.*)", line):
+            function = f"{match[2]} {match[3]}"
+            part = next(part for part, pattern in PARTS if re.search(pattern, function))
+            found[part] += float(match[1])
+    whole = found.total()
+    return {part: 100 * share / whole for part, share in found.items()}
+
+
+def main() -> None:
+    names = ["empty_fresh", "empty_warm"]
+    both = {name: (median_us(name), shares(name)) for name in names}
+    print("# The parts of an empty plugin call\n")
+    print("Made by `benches/profile/fresh_call.py`. Microseconds are shares of the samples, times")
+    print("the median of `cargo xtask bench sandbox`. Functions that the compiler put into others")
+    print("count to those.\n")
+    print("| part | fresh | | warm | |\n|---|---|---|---|---|")
+    print("| all |" + "|".join(f" {us:.2f} us | 100 % " for us, _ in both.values()) + "|")
+    for part, _ in PARTS:
+        cells = [(us * found.get(part, 0) / 100, found.get(part, 0)) for us, found in both.values()]
+        print(f"| {part} |" + "|".join(f" {us:.2f} us | {share:.0f} % " for us, share in cells) + "|")
+
+
+if __name__ == "__main__":
+    main()
