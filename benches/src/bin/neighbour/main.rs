@@ -29,9 +29,10 @@ use crate::measure::Bench;
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let measured: Vec<_> = CASES.iter().filter(|case| !case.attackers.is_empty()).collect();
     let (gristmill, components, javascript, wanted) = match arguments[..] {
         ["list"] => {
-            CASES.iter().for_each(|case| println!("{}", case.name));
+            measured.iter().for_each(|case| println!("{}", case.name));
             return Ok(());
         }
         [gristmill, components, javascript, ref wanted @ ..] => {
@@ -40,15 +41,16 @@ fn main() -> Result<()> {
         _ => bail!("usage: neighbour <gristmill> <components> <javascript plugin|-> [CASE]..."),
     };
     for name in wanted {
-        ensure!(CASES.iter().any(|case| case.name.starts_with(name)), "there is no case {name:?}");
+        let is_known = measured.iter().any(|case| case.name.starts_with(name));
+        ensure!(is_known, "there is no case {name:?}");
     }
     let javascript = (javascript != "-").then(|| PathBuf::from(javascript));
     let mut bench = Bench::new(gristmill.into(), components.into(), javascript)?;
     println!("{}", bench.alone()?);
-    for case in CASES {
+    for case in measured {
         if wanted.is_empty() || wanted.iter().any(|name| case.name.starts_with(name)) {
             for attackers in case.attackers {
-                println!("{}", bench.beside(case, *attackers)?);
+                println!("{}", bench.measure(case, *attackers)?);
             }
         }
     }

@@ -6,6 +6,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,7 @@ use tokio::runtime::Runtime;
 
 use crate::attack::{Addresses, Attack, Turn};
 use crate::attackers::{Outcomes, Plan};
-use crate::cases::{Case, Kind};
+use crate::cases::{CASES, Case, Kind, PATIENT};
 use crate::load::{Load, Question, Report};
 use crate::stage::{CPU_MS, DEADLINE_MS, Stage, TENANT_BYTES, read};
 use crate::watch::{Watch, cpu_at_rest, resident_bytes};
@@ -25,6 +26,8 @@ use crate::watch::{Watch, cpu_at_rest, resident_bytes};
 const ALONE: Duration = Duration::from_secs(10);
 const WARM_UP: Duration = Duration::from_secs(1);
 const ATTACK: Duration = Duration::from_secs(3);
+/// Long enough for all deeds, and for a p99 of 2,000 requests.
+const CORPUS_ATTACK: Duration = Duration::from_secs(20);
 /// The neighbour's load continues for this time after the attack, because work of the attack may
 /// still run.
 const AFTERMATH: Duration = Duration::from_secs(1);
@@ -82,8 +85,21 @@ impl Bench {
         Ok(figures)
     }
 
+    /// The figures of the case, and for the corpus also the neighbour's p99 without attackers just
+    /// before and after it: the machine's other work may change between the first and the last case.
+    pub(crate) fn measure(&mut self, case: &Case, attackers: usize) -> Result<Value> {
+        if !matches!(case.kind, Kind::Corpus) {
+            return self.beside(case, attackers);
+        }
+        let before = self.alone()?;
+        let mut figures = self.beside(case, attackers)?;
+        let after = self.alone()?;
+        figures["alone_p99_ms"] = json!([before["p99_ms"], after["p99_ms"]]);
+        Ok(figures)
+    }
+
     /// The neighbour's figures while this many attackers run the case, and the attackers' figures.
-    pub(crate) fn beside(&mut self, case: &Case, attackers: usize) -> Result<Value> {
+    fn beside(&mut self, case: &Case, attackers: usize) -> Result<Value> {
         let name = format!("{}, {attackers} at once", case.name);
         eprintln!("{name}");
         let attack = Arc::new(self.attack(&case.kind)?);
@@ -94,11 +110,12 @@ impl Bench {
         let (resident, logged) = (resident_bytes(pid)?, stage.log_bytes()?);
         let watch = Watch::start(pid);
         let once = matches!(case.kind, Kind::JavaScript);
+        let is_corpus = matches!(case.kind, Kind::Corpus);
         let plan = Plan {
             attack: attack.clone(),
             to,
             attackers,
-            time: ATTACK,
+            time: if is_corpus { CORPUS_ATTACK } else { ATTACK },
             patience: if once { JAVASCRIPT_PATIENCE } else { PATIENCE },
             once,
             over: watch.killed(),
@@ -149,8 +166,9 @@ impl Bench {
     }
 
     fn attack(&mut self, kind: &Kind) -> Result<Attack> {
+        let path = |pipeline: &str, deed: &str| format!("/v1/evil/infer/{pipeline}?do={deed}");
         let guest = |pipeline: &str, deed: &str| Attack::Post {
-            path: format!("/v1/evil/infer/{pipeline}?do={deed}"),
+            path: path(pipeline, deed),
             body: pictures::bmp_1x1().into(),
         };
         let honest_plugin = || read(&self.components.join("ranker-pre.wasm"));
@@ -160,7 +178,7 @@ impl Bench {
                 let rounds = self.rounds_of_a_short_call()?;
                 guest("hostile", &format!("spin&rounds={rounds}"))
             }
-            Kind::PatientGuest(deed) => guest("patient", deed),
+            Kind::GuestIn(pipeline, deed) => guest(pipeline, deed),
             Kind::RareGuest(deed) => Attack::RarePost {
                 path: format!("/v1/evil/infer/hostile?do={deed}"),
                 harmless: "/v1/evil/infer/hostile".into(),
@@ -193,6 +211,12 @@ impl Bench {
                 Attack::Plugin { file, same: false }
             }
             Kind::Model(make, input) => Attack::Model { onnx: make(), input: *input },
+            Kind::Corpus => {
+                let deeds = CASES.iter().filter_map(|case| case.kind.deed());
+                let paths = deeds.map(|(pipeline, deed)| path(pipeline, deed)).collect();
+                let body = pictures::bmp_1x1().into();
+                Attack::PostInTurn { paths, body, sent: AtomicUsize::new(0) }
+            }
         })
     }
 
@@ -220,7 +244,10 @@ impl Bench {
 impl Kind {
     /// Whether each of its requests calls one plugin with the default CPU budget.
     fn has_cpu_budget(&self) -> bool {
-        matches!(self, Self::Guest(_) | Self::Picture(..))
+        match *self {
+            Self::GuestIn(pipeline, _) => pipeline != PATIENT,
+            _ => matches!(self, Self::Guest(_) | Self::Picture(..)),
+        }
     }
 }
 
