@@ -161,7 +161,7 @@ pub(crate) const CASES: &[Case] = &[
     case("guest/pad-much", &[], Guest("pad-much")),
     case("guest/thumbnail", &[], Guest("thumbnail")),
     case("guest/log-line", &[], Guest("log-line")),
-    case("guest/log-and-panic", &[], Guest("log-and-panic")),
+    case("guest/log-and-panic", &[], Guest("log-and-panic&bytes=1000")),
     case("guest/count", &[], GuestIn("hostile-kept", "count")),
     case("guest/count-and-refuse", &[], GuestIn("hostile-kept", "count-and-refuse")),
     case("guest/count-and-trap", &[], GuestIn("hostile-kept", "count-and-trap")),
@@ -187,8 +187,8 @@ pub(crate) const CASES: &[Case] = &[
     case("wasi/random", &[], GuestIn("wasi", "random")),
     case("wasi/lines", &[], GuestIn("wasi", "lines")),
     case("wasi/looks", &[], GuestIn("wasi", "looks")),
-    // Through the runtimes of languages. An instance of a pipeline `-kept` serves further calls until
-    // a deed makes it unfit.
+    // Through the runtimes of languages. An instance of a pipeline `-kept` serves further calls
+    // until a deed makes it unfit.
     case("python/loop", &[8], GuestIn("python", "loop")),
     case("python/memory", &[8], GuestIn("python", "memory")),
     case("python/stubborn", &[8], GuestIn("python", "stubborn")),

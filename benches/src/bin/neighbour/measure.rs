@@ -85,8 +85,8 @@ impl Bench {
         Ok(figures)
     }
 
-    /// The figures of the case, and for the corpus also the neighbour's p99 without attackers just
-    /// before and after it: the machine's other work may change between the first and the last case.
+    /// The figures of the case. For the corpus also the neighbour's p99 without attackers just
+    /// before and after it: the machine's other work may change while all cases run.
     pub(crate) fn measure(&mut self, case: &Case, attackers: usize) -> Result<Value> {
         if !matches!(case.kind, Kind::Corpus) {
             return self.beside(case, attackers);
