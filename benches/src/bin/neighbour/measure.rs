@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use gristmill_benches::corpus::{messages, pictures, plugins};
+use gristmill_benches::corpus::{messages, pictures};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -43,7 +43,6 @@ const RECOVERED_BYTES: u64 = 256 << 20;
 pub(crate) struct Bench {
     gristmill: PathBuf,
     components: PathBuf,
-    javascript: Option<PathBuf>,
     runtime: Runtime,
     stage: Option<(Stage, Question)>,
     /// The number of the next upload. Each upload gets another one, so that no two are the same.
@@ -51,13 +50,9 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    pub(crate) fn new(
-        gristmill: PathBuf,
-        components: PathBuf,
-        javascript: Option<PathBuf>,
-    ) -> Result<Self> {
+    pub(crate) fn new(gristmill: PathBuf, components: PathBuf) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { gristmill, components, javascript, runtime, stage: None, rounds: 0 })
+        Ok(Self { gristmill, components, runtime, stage: None, rounds: 0 })
     }
 
     /// The server and the neighbour's request. A server is started if none runs.
@@ -204,10 +199,7 @@ impl Bench {
                 Attack::Plugin { file, same: true }
             }
             Kind::JavaScript => {
-                let file = match &self.javascript {
-                    Some(path) => read(path)?,
-                    None => plugins::engine_sized(&honest_plugin()?),
-                };
+                let file = read(&self.components.join("hostile-js.wasm"))?;
                 Attack::Plugin { file, same: false }
             }
             Kind::Model(make, input) => Attack::Model { onnx: make(), input: *input },

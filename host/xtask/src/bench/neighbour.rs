@@ -3,8 +3,6 @@
 //! measures them; this file compares the figures with the targets.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
@@ -13,7 +11,7 @@ use super::options::Options;
 use super::shipped::Shipped;
 use super::table::{Table, Verdict};
 use crate::setup;
-use crate::shell::{json_lines, program, root, run as run_command, step, succeeds, target};
+use crate::shell::{json_lines, program, step};
 
 /// The targets: the neighbour's p99 as a ratio to its p99 without attackers (less while a plugin
 /// in JavaScript is compiled, and beside the corpus of all deeds) and in ms; the time of a call
@@ -30,14 +28,12 @@ const CORPUS_CASE: &str = "corpus";
 
 pub(crate) fn run(shipped: &Shipped, options: &Options) -> Result<()> {
     let onnxruntime = setup::install_onnxruntime()?;
-    let javascript = javascript_plugin()?;
     shipped.build_hostile_languages()?;
     step("measuring a tenant beside hostile ones (about twenty minutes)");
     let mut neighbour = program(shipped.binary("neighbour"));
     neighbour
         .arg(&shipped.gristmill)
         .arg(&shipped.components)
-        .arg(javascript.as_deref().unwrap_or(Path::new("-")))
         .args(&options.only)
         .env("ORT_DYLIB_PATH", onnxruntime);
     let lines = json_lines(&mut neighbour)?;
@@ -54,11 +50,6 @@ pub(crate) fn run(shipped: &Shipped, options: &Options) -> Result<()> {
         let name = figures["what"].as_str().context("a case without a name")?.to_owned();
         let alone_p99 = own_alone_p99(&figures).unwrap_or(alone_p99);
         let mut words = neighbours_words(&figures, alone_p99);
-        if name.starts_with(JAVASCRIPT_CASE) {
-            let made = if javascript.is_some() { "componentize-js" } else { "generated" };
-            figures["plugin"] = made.into();
-            let _ = write!(words, ", {made}");
-        }
         let missed = missed_targets(&name, &figures, alone_p99);
         let _ = write!(words, "; {}", attackers_words(&figures));
         if !missed.is_empty() {
@@ -156,33 +147,6 @@ fn attackers_words(figures: &Value) -> String {
         words.push_str(", server dead");
     }
     words
-}
-
-/// A plugin in JavaScript, made once by componentize-js. None if npm is missing or cannot fetch
-/// componentize-js: then the benchmark generates a module of the same size.
-fn javascript_plugin() -> Result<Option<PathBuf>> {
-    let (source, made) = (root().join("benches/javascript"), target().join("javascript"));
-    let plugin = made.join("plugin.wasm");
-    if plugin.exists() {
-        return Ok(Some(plugin));
-    }
-    step("making a plugin in JavaScript");
-    fs::create_dir_all(&made)?;
-    for file in ["package.json", "plugin.js", "build.mjs"] {
-        fs::copy(source.join(file), made.join(file))?;
-    }
-    let mut install = program("npm");
-    install.args(["install", "--no-audit", "--no-fund", "--prefix"]).arg(&made);
-    if !succeeds(&mut install) {
-        step("npm cannot fetch componentize-js: using a generated module of the same size");
-        return Ok(None);
-    }
-    let unfinished = made.join("unfinished.wasm");
-    let mut build = program("node");
-    build.arg(made.join("build.mjs")).arg(made.join("plugin.js")).arg(root().join("wit"));
-    run_command(build.arg(&unfinished))?;
-    fs::rename(unfinished, &plugin)?;
-    Ok(Some(plugin))
 }
 
 #[cfg(test)]
