@@ -1,4 +1,4 @@
-//! Uploads that are small and compile for minutes, and one that is as large as a JavaScript engine.
+//! Uploads that are small and compile for minutes.
 //!
 //! Each is a plugin with one more core module in its component. The module is never instantiated,
 //! but the server compiles it.
@@ -60,27 +60,6 @@ pub fn many_locals(component: &[u8]) -> Vec<u8> {
     }
     code.local_get(0).br_if(0).end().end();
     with_module(component, module(ValType::I32, vec![function]))
-}
-
-/// `component` with 12 MB of ordinary code, as much as an interpreter of another language has. It
-/// replaces such a plugin if none can be made.
-pub fn engine_sized(component: &[u8]) -> Vec<u8> {
-    const FUNCTIONS: i32 = 12_000;
-    const STEPS: i32 = 75;
-    let function = |number: i32| {
-        let mut function = Function::new([(4, ValType::I64)]);
-        let mut code = function.instructions();
-        for step in 0..STEPS {
-            let (one, other) = (1 + step as u32 % 4, 1 + (step as u32 + 1) % 4);
-            code.local_get(one).i64_const(i64::from(number * STEPS + step)).i64_mul();
-            code.local_get(other).i64_xor().local_set(one);
-            code.block(BlockType::Empty).local_get(0).br_if(0);
-            code.local_get(other).local_set(one).end();
-        }
-        code.end();
-        function
-    };
-    with_module(component, module(ValType::I32, (0..FUNCTIONS).map(function).collect()))
 }
 
 /// A module of functions that take one parameter and return nothing.

@@ -67,14 +67,18 @@ const TEST_PLUGINS: [Plugin; 4] = [
     Plugin { folder: "plugins/bench/vocabulary", component: "vocabulary" },
 ];
 
-/// The samples in other languages, and a plugin that misbehaves in each, which only tests use.
-const LANGUAGE_PLUGINS: [Plugin; 9] = [
+/// The samples in other languages, which only tests use.
+const LANGUAGE_PLUGINS: [Plugin; 6] = [
     Plugin { folder: "plugins/python/digits", component: "digits-python" },
     Plugin { folder: "plugins/python/ranker", component: "ranker-python" },
     Plugin { folder: "plugins/js/digits", component: "digits-js" },
     Plugin { folder: "plugins/js/ranker", component: "ranker-js" },
     Plugin { folder: "plugins/c/digits", component: "digits-c" },
     Plugin { folder: "plugins/c/ranker", component: "ranker-c" },
+];
+
+/// A plugin that misbehaves in each of them, which tests and benches use.
+const HOSTILE_LANGUAGE_PLUGINS: [Plugin; 3] = [
     Plugin { folder: "plugins/hostile/python", component: "hostile-python" },
     Plugin { folder: "plugins/hostile/js", component: "hostile-js" },
     Plugin { folder: "plugins/hostile/c", component: "hostile-c" },
@@ -97,7 +101,8 @@ pub(crate) fn build_all() -> Result<Built> {
     run(cargo().args(["build", "--workspace", "--all-targets"]))?;
     let gristmill = target().join("debug/gristmill");
     build_components(&gristmill)?;
-    let components = build_plugins(&gristmill, &LANGUAGE_PLUGINS)?;
+    build_plugins(&gristmill, &LANGUAGE_PLUGINS)?;
+    let components = build_plugins(&gristmill, &HOSTILE_LANGUAGE_PLUGINS)?;
     Ok(Built { gristmill, components, onnxruntime })
 }
 
@@ -124,6 +129,12 @@ pub(crate) fn build_server() -> Result<PathBuf> {
 pub(crate) fn build_components(gristmill: &Path) -> Result<PathBuf> {
     build_plugins(gristmill, &DEMO_PLUGINS)?;
     build_plugins(gristmill, &TEST_PLUGINS)
+}
+
+/// Install missing tools and build the hostile plugins in other languages.
+pub(crate) fn build_hostile_languages(gristmill: &Path) -> Result<()> {
+    install_languages()?;
+    build_plugins(gristmill, &HOSTILE_LANGUAGE_PLUGINS).map(drop)
 }
 
 fn build_plugins(gristmill: &Path, plugins: &[Plugin]) -> Result<PathBuf> {

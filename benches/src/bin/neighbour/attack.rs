@@ -1,5 +1,6 @@
 //! One hostile request, of any kind.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -46,6 +47,13 @@ pub(crate) enum Attack {
         path: String,
         body: Bytes,
     },
+    /// All attackers together send one request to each path, and begin again.
+    PostInTurn {
+        paths: Vec<String>,
+        body: Bytes,
+        /// The number of requests sent.
+        sent: AtomicUsize,
+    },
     /// One request of [`RARE`] goes to `path`, the others to the harmless one.
     RarePost {
         path: String,
@@ -89,13 +97,20 @@ pub(crate) struct Turn {
 impl Attack {
     /// Whether the tenant's deadline bounds the time of a request.
     pub(crate) fn has_deadline(&self) -> bool {
-        matches!(self, Self::Post { .. } | Self::RarePost { .. } | Self::Grpc { .. })
+        matches!(
+            self,
+            Self::Post { .. } | Self::PostInTurn { .. } | Self::RarePost { .. } | Self::Grpc { .. }
+        )
     }
 
     /// Attack once. Returns the outcome in a word or two.
     pub(crate) async fn run(&self, to: &Addresses, turn: Turn) -> Result<String> {
         match self {
             Self::Post { path, body } => post(to, path, body.clone()).await,
+            Self::PostInTurn { paths, body, sent } => {
+                let path = &paths[sent.fetch_add(1, Ordering::Relaxed) % paths.len()];
+                post(to, path, body.clone()).await
+            }
             Self::RarePost { path, harmless } => {
                 let is_harmless = !turn.round.is_multiple_of(RARE);
                 post(to, if is_harmless { harmless } else { path }, Bytes::new()).await

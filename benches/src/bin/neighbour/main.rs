@@ -3,9 +3,9 @@
 //!
 //! Prints one JSON object a line: `{"what":"alone",...}` first and last, and one for each case
 //! between. `cargo xtask bench neighbour` runs it, compares the figures with the targets and
-//! records them. Arguments: the binary `gristmill`, the folder of the built plugins, the JavaScript
-//! plugin or `-`, and names of cases, or their beginnings, or none for all; `list` alone lists the
-//! cases. ONNX Runtime's library is in `ORT_DYLIB_PATH`.
+//! records them. Arguments: the binary `gristmill`, the folder of the built plugins, and names of
+//! cases, or their beginnings, or none for all; `list` alone lists the cases. ONNX Runtime's library
+//! is in `ORT_DYLIB_PATH`.
 //!
 //! In reading order: `cases` lists the attacks, `stage` is the server with its tenants, `load` the
 //! neighbour, `attack` one hostile request and `attackers` many of them, `watch` the server's
@@ -19,8 +19,6 @@ mod measure;
 mod stage;
 mod watch;
 
-use std::path::PathBuf;
-
 use anyhow::{Result, bail, ensure};
 
 use crate::cases::CASES;
@@ -29,26 +27,25 @@ use crate::measure::Bench;
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let (gristmill, components, javascript, wanted) = match arguments[..] {
+    let measured: Vec<_> = CASES.iter().filter(|case| !case.attackers.is_empty()).collect();
+    let (gristmill, components, wanted) = match arguments[..] {
         ["list"] => {
-            CASES.iter().for_each(|case| println!("{}", case.name));
+            measured.iter().for_each(|case| println!("{}", case.name));
             return Ok(());
         }
-        [gristmill, components, javascript, ref wanted @ ..] => {
-            (gristmill, components, javascript, wanted)
-        }
-        _ => bail!("usage: neighbour <gristmill> <components> <javascript plugin|-> [CASE]..."),
+        [gristmill, components, ref wanted @ ..] => (gristmill, components, wanted),
+        _ => bail!("usage: neighbour <gristmill> <components> [CASE]..."),
     };
     for name in wanted {
-        ensure!(CASES.iter().any(|case| case.name.starts_with(name)), "there is no case {name:?}");
+        let is_known = measured.iter().any(|case| case.name.starts_with(name));
+        ensure!(is_known, "there is no case {name:?}");
     }
-    let javascript = (javascript != "-").then(|| PathBuf::from(javascript));
-    let mut bench = Bench::new(gristmill.into(), components.into(), javascript)?;
+    let mut bench = Bench::new(gristmill.into(), components.into())?;
     println!("{}", bench.alone()?);
-    for case in CASES {
+    for case in measured {
         if wanted.is_empty() || wanted.iter().any(|name| case.name.starts_with(name)) {
             for attackers in case.attackers {
-                println!("{}", bench.beside(case, *attackers)?);
+                println!("{}", bench.measure(case, *attackers)?);
             }
         }
     }

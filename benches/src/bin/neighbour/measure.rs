@@ -6,18 +6,19 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use gristmill_benches::corpus::{messages, pictures, plugins};
+use gristmill_benches::corpus::{messages, pictures};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use crate::attack::{Addresses, Attack, Turn};
 use crate::attackers::{Outcomes, Plan};
-use crate::cases::{Case, Kind};
+use crate::cases::{CASES, Case, Kind, PATIENT};
 use crate::load::{Load, Question, Report};
 use crate::stage::{CPU_MS, DEADLINE_MS, Stage, TENANT_BYTES, read};
 use crate::watch::{Watch, cpu_at_rest, resident_bytes};
@@ -25,6 +26,8 @@ use crate::watch::{Watch, cpu_at_rest, resident_bytes};
 const ALONE: Duration = Duration::from_secs(10);
 const WARM_UP: Duration = Duration::from_secs(1);
 const ATTACK: Duration = Duration::from_secs(3);
+/// Long enough for all deeds, and for a p99 of 2,000 requests.
+const CORPUS_ATTACK: Duration = Duration::from_secs(20);
 /// The neighbour's load continues for this time after the attack, because work of the attack may
 /// still run.
 const AFTERMATH: Duration = Duration::from_secs(1);
@@ -40,7 +43,6 @@ const RECOVERED_BYTES: u64 = 256 << 20;
 pub(crate) struct Bench {
     gristmill: PathBuf,
     components: PathBuf,
-    javascript: Option<PathBuf>,
     runtime: Runtime,
     stage: Option<(Stage, Question)>,
     /// The number of the next upload. Each upload gets another one, so that no two are the same.
@@ -48,13 +50,9 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    pub(crate) fn new(
-        gristmill: PathBuf,
-        components: PathBuf,
-        javascript: Option<PathBuf>,
-    ) -> Result<Self> {
+    pub(crate) fn new(gristmill: PathBuf, components: PathBuf) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { gristmill, components, javascript, runtime, stage: None, rounds: 0 })
+        Ok(Self { gristmill, components, runtime, stage: None, rounds: 0 })
     }
 
     /// The server and the neighbour's request. A server is started if none runs.
@@ -82,8 +80,21 @@ impl Bench {
         Ok(figures)
     }
 
+    /// The figures of the case. For the corpus also the neighbour's p99 without attackers just
+    /// before and after it: the machine's other work may change while all cases run.
+    pub(crate) fn measure(&mut self, case: &Case, attackers: usize) -> Result<Value> {
+        if !matches!(case.kind, Kind::Corpus) {
+            return self.beside(case, attackers);
+        }
+        let before = self.alone()?;
+        let mut figures = self.beside(case, attackers)?;
+        let after = self.alone()?;
+        figures["alone_p99_ms"] = json!([before["p99_ms"], after["p99_ms"]]);
+        Ok(figures)
+    }
+
     /// The neighbour's figures while this many attackers run the case, and the attackers' figures.
-    pub(crate) fn beside(&mut self, case: &Case, attackers: usize) -> Result<Value> {
+    fn beside(&mut self, case: &Case, attackers: usize) -> Result<Value> {
         let name = format!("{}, {attackers} at once", case.name);
         eprintln!("{name}");
         let attack = Arc::new(self.attack(&case.kind)?);
@@ -94,11 +105,12 @@ impl Bench {
         let (resident, logged) = (resident_bytes(pid)?, stage.log_bytes()?);
         let watch = Watch::start(pid);
         let once = matches!(case.kind, Kind::JavaScript);
+        let is_corpus = matches!(case.kind, Kind::Corpus);
         let plan = Plan {
             attack: attack.clone(),
             to,
             attackers,
-            time: ATTACK,
+            time: if is_corpus { CORPUS_ATTACK } else { ATTACK },
             patience: if once { JAVASCRIPT_PATIENCE } else { PATIENCE },
             once,
             over: watch.killed(),
@@ -149,8 +161,9 @@ impl Bench {
     }
 
     fn attack(&mut self, kind: &Kind) -> Result<Attack> {
+        let path = |pipeline: &str, deed: &str| format!("/v1/evil/infer/{pipeline}?do={deed}");
         let guest = |pipeline: &str, deed: &str| Attack::Post {
-            path: format!("/v1/evil/infer/{pipeline}?do={deed}"),
+            path: path(pipeline, deed),
             body: pictures::bmp_1x1().into(),
         };
         let honest_plugin = || read(&self.components.join("ranker-pre.wasm"));
@@ -160,7 +173,7 @@ impl Bench {
                 let rounds = self.rounds_of_a_short_call()?;
                 guest("hostile", &format!("spin&rounds={rounds}"))
             }
-            Kind::PatientGuest(deed) => guest("patient", deed),
+            Kind::GuestIn(pipeline, deed) => guest(pipeline, deed),
             Kind::RareGuest(deed) => Attack::RarePost {
                 path: format!("/v1/evil/infer/hostile?do={deed}"),
                 harmless: "/v1/evil/infer/hostile".into(),
@@ -186,13 +199,16 @@ impl Bench {
                 Attack::Plugin { file, same: true }
             }
             Kind::JavaScript => {
-                let file = match &self.javascript {
-                    Some(path) => read(path)?,
-                    None => plugins::engine_sized(&honest_plugin()?),
-                };
+                let file = read(&self.components.join("hostile-js.wasm"))?;
                 Attack::Plugin { file, same: false }
             }
             Kind::Model(make, input) => Attack::Model { onnx: make(), input: *input },
+            Kind::Corpus => {
+                let deeds = CASES.iter().filter_map(|case| case.kind.deed());
+                let paths = deeds.map(|(pipeline, deed)| path(pipeline, deed)).collect();
+                let body = pictures::bmp_1x1().into();
+                Attack::PostInTurn { paths, body, sent: AtomicUsize::new(0) }
+            }
         })
     }
 
@@ -220,7 +236,10 @@ impl Bench {
 impl Kind {
     /// Whether each of its requests calls one plugin with the default CPU budget.
     fn has_cpu_budget(&self) -> bool {
-        matches!(self, Self::Guest(_) | Self::Picture(..))
+        match *self {
+            Self::GuestIn(pipeline, _) => pipeline != PATIENT,
+            _ => matches!(self, Self::Guest(_) | Self::Picture(..)),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use gristmill_benches::server::Server;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
+use crate::cases::PATIENT;
 use crate::load::Question;
 
 /// The API key of the tenant `evil`.
@@ -22,6 +23,16 @@ pub(crate) const DEADLINE_MS: u64 = 2_000;
 pub(crate) const CPU_MS: u64 = 250;
 /// The CPU budget of a plugin call that should end at its deadline.
 const PATIENT_CPU_MS: u64 = 60_000;
+
+/// The hostile plugins with the names of their pipelines. Another pipeline of each, `-kept`, lets
+/// instances stay.
+const HOSTILE: [(&str, &str); 5] = [
+    ("hostile", "hostile"),
+    ("wasi", "hostile-wasi"),
+    ("python", "hostile-python"),
+    ("js", "hostile-js"),
+    ("c", "hostile-c"),
+];
 
 pub(crate) struct Stage {
     pub(crate) server: Server,
@@ -47,29 +58,27 @@ impl Stage {
         }
         admin.put_json("tenants/good", &json!({ "open": true })).await?;
         admin.put_json("tenants/evil", &evil(&["ranker"])).await?;
-        let plugins = [
-            ("good", "ranker-pre"),
-            ("good", "ranker-post"),
-            ("evil", "digits"),
-            ("evil", "hostile"),
-        ];
-        for (tenant, plugin) in plugins {
+        let honest = [("good", "ranker-pre"), ("good", "ranker-post"), ("evil", "digits")];
+        let hostile = HOSTILE.map(|(_, plugin)| ("evil", plugin));
+        for (tenant, plugin) in honest.into_iter().chain(hostile) {
             let file = read(&components.join(format!("{plugin}.wasm")))?;
             admin.put(&format!("tenants/{tenant}/plugins/{plugin}"), file).await?;
         }
         let ranker = json!({ "pre": "ranker-pre", "model": "ranker", "post": "ranker-post" });
         admin.put_json("tenants/good/pipelines/ranker", &ranker).await?;
-        let pipeline = |plugin: &str, cpu_ms: u64| {
+        let pipeline = async |name: &str, plugin: &str, cpu_ms: u64, reuse: &str| {
             let limits = json!({ "timeout_ms": DEADLINE_MS, "cpu_ms": cpu_ms });
-            json!({ "pre": plugin, "model": "digits", "post": plugin, "limits": limits })
+            let spec = json!({
+                "pre": plugin, "model": "digits", "post": plugin, "limits": limits,
+                "instance_reuse": reuse,
+            });
+            admin.put_json(&format!("tenants/evil/pipelines/{name}"), &spec).await
         };
-        for (name, plugin, cpu_ms) in [
-            ("digits", "digits", CPU_MS),
-            ("hostile", "hostile", CPU_MS),
-            ("patient", "hostile", PATIENT_CPU_MS),
-        ] {
-            let path = format!("tenants/evil/pipelines/{name}");
-            admin.put_json(&path, &pipeline(plugin, cpu_ms)).await?;
+        pipeline("digits", "digits", CPU_MS, "none").await?;
+        pipeline(PATIENT, "hostile", PATIENT_CPU_MS, "none").await?;
+        for (name, plugin) in HOSTILE {
+            pipeline(name, plugin, CPU_MS, "none").await?;
+            pipeline(&format!("{name}-kept"), plugin, CPU_MS, "tenant").await?;
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use crate::shell::{cargo, run, step, target};
 pub(super) struct Shipped {
     pub(super) gristmill: PathBuf,
     pub(super) components: PathBuf,
+    is_built: bool,
 }
 
 impl Shipped {
@@ -20,8 +21,9 @@ impl Shipped {
     pub(super) fn build(options: &Options) -> Result<Self> {
         let binaries = options.binaries.clone().unwrap_or_else(|| target().join("release"));
         let (gristmill, components) = (binaries.join("gristmill"), target().join("components"));
-        let shipped = Self { gristmill, components };
-        if !options.build || options.binaries.is_some() {
+        let is_built = options.build && options.binaries.is_none();
+        let shipped = Self { gristmill, components, is_built };
+        if !is_built {
             return Ok(shipped);
         }
         setup::install_wasm_toolchain()?;
@@ -30,6 +32,11 @@ impl Shipped {
         run(cargo().args(build))?;
         setup::build_components(&shipped.gristmill)?;
         Ok(shipped)
+    }
+
+    /// Build the hostile plugins in other languages too, unless nothing is built.
+    pub(super) fn build_hostile_languages(&self) -> Result<()> {
+        if self.is_built { setup::build_hostile_languages(&self.gristmill) } else { Ok(()) }
     }
 
     /// A binary that was built along with the server.
