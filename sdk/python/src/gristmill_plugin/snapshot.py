@@ -31,7 +31,7 @@ _FREE_BYTES = 512 << 10
 
 _kept: list[bytes] = []
 
-_Exported = Callable[[Any], Any]
+_Exported = Callable[..., Any]
 
 
 class _Sample:
@@ -55,8 +55,8 @@ class _Sample:
 
 def _learn(preprocess: _Exported, postprocess: _Exported) -> None:
     """Run the SDK's code, with answers in place of the host's."""
-    import componentize_py_runtime as runtime
-    from componentize_py_types import Ok
+    import componentize_py_runtime as runtime  # type: ignore[import-not-found]
+    from componentize_py_types import Ok  # type: ignore[import-not-found]
 
     answers: list[object] = []
     call_import = runtime.call_import
@@ -75,9 +75,9 @@ def _learn(preprocess: _Exported, postprocess: _Exported) -> None:
         runtime.call_import = call_import
 
 
-def _held(kind: type) -> Any:
+def _held(kind: Any) -> Any:
     """An object of the bindings, as the runtime makes them."""
-    held: Any = kind.__new__(kind)
+    held = kind.__new__(kind)
     held.handle = 0
     held.finalizer = Finalizer(held, None, 0, 0)
     return held
