@@ -15,6 +15,7 @@ mod notice;
 mod server;
 mod setup;
 mod shell;
+mod stock;
 mod test;
 
 use anyhow::{Result, bail};

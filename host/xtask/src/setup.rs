@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 
 use crate::shell::{cargo, output, own_programs, program, root, run, step, succeeds, target};
+use crate::stock;
 
 const ONNXRUNTIME_VERSION: &str = "1.31.1";
 /// The newest version whose binary runs with Debian 12's C library.
@@ -103,6 +104,7 @@ pub(crate) fn build_all() -> Result<Built> {
     build_components(&gristmill)?;
     build_plugins(&gristmill, &LANGUAGE_PLUGINS)?;
     let components = build_plugins(&gristmill, &HOSTILE_LANGUAGE_PLUGINS)?;
+    stock::build(&gristmill, &target().join(PLUGIN_TOOLS), &components)?;
     Ok(Built { gristmill, components, onnxruntime })
 }
 

@@ -56,6 +56,7 @@ mod release_log;
 mod serving;
 mod shutdown;
 mod start;
+mod stock_tools;
 mod straight_line;
 mod swap;
 mod token;

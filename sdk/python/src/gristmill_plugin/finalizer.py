@@ -43,7 +43,8 @@ def install() -> None:
     It reads `weakref.finalize` once, after the import of the plugin's module, and is not called
     from Python then. All others get the class of the standard library.
     """
-    original: type = weakref.finalize
+    module: Any = weakref
+    original: type = module.finalize
 
     def found(name: str) -> type:
         if name != "finalize":
@@ -51,10 +52,10 @@ def install() -> None:
         try:
             sys._getframe(1)
         except ValueError:
-            del weakref.__getattr__  # type: ignore[attr-defined]
-            weakref.finalize = original  # type: ignore[misc]
+            del module.__getattr__
+            module.finalize = original
             return Finalizer
         return original
 
-    del weakref.finalize
-    weakref.__getattr__ = found  # type: ignore[attr-defined]
+    del module.finalize
+    module.__getattr__ = found

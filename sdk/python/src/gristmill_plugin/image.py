@@ -49,11 +49,12 @@ class Pixels:
     call has left.
     """
 
-    __slots__ = ("_handle",)
+    __slots__ = ("_color", "_handle")
 
-    def __init__(self, handle: host_image.Pixels) -> None:
+    def __init__(self, handle: host_image.Pixels, color: Color) -> None:
         """For the SDK itself. Use `decode` or `from_bytes`."""
         self._handle = handle
+        self._color = color
 
     @classmethod
     def decode(
@@ -76,7 +77,8 @@ class Pixels:
         checks.case("color", color, Color)
         function = host_image.Pixels.decode_leniently if lenient else host_image.Pixels.decode
         try:
-            return cls(function(data._handle, host_image.DecodeOptions(color, bool(upright))))
+            options = host_image.DecodeOptions(color, bool(upright))
+            return cls(function(data._handle, options), _held(color))
         except Err as error:
             raise _failure(error) from None
 
@@ -89,9 +91,10 @@ class Pixels:
         checks.case("color", color, Color)
         data = memoryview(data).tobytes()
         try:
-            return cls(host_image.Pixels.from_bytes(width, height, color, data))
+            handle = host_image.Pixels.from_bytes(width, height, color, data)
         except Err as error:
             raise _failure(error) from None
+        return cls(handle, _held(color))
 
     @property
     def width(self) -> int:
@@ -106,7 +109,7 @@ class Pixels:
     @property
     def color(self) -> Color:
         """RGB or GRAY."""
-        return self._handle.color()
+        return self._color
 
     def tobytes(self) -> bytes:
         """The bytes, row-major, channels interleaved, copied from the host."""
@@ -121,7 +124,7 @@ class Pixels:
         width, height = checks.u32("width", width), checks.u32("height", height)
         checks.case("filter", filter, Filter)
         try:
-            return Pixels(self._handle.resize(width, height, filter))
+            return Pixels(self._handle.resize(width, height, filter), self._color)
         except Err as error:
             raise _failure(error) from None
 
@@ -130,7 +133,7 @@ class Pixels:
         size = checks.u32("size", size)
         checks.case("filter", filter, Filter)
         try:
-            return Pixels(self._handle.resize_shorter(size, filter))
+            return Pixels(self._handle.resize_shorter(size, filter), self._color)
         except Err as error:
             raise _failure(error) from None
 
@@ -139,15 +142,16 @@ class Pixels:
         x, y = checks.u32("x", x), checks.u32("y", y)
         width, height = checks.u32("width", width), checks.u32("height", height)
         try:
-            return Pixels(self._handle.crop(x, y, width, height))
+            return Pixels(self._handle.crop(x, y, width, height), self._color)
         except Err as error:
             raise _failure(error) from None
 
     def center_crop(self, width: int, height: int) -> Pixels:
         """The rectangle of this size in the middle. The picture must be at least as large."""
-        left, top = self.width - width, self.height - height
+        own_width, own_height = self.width, self.height
+        left, top = own_width - width, own_height - height
         if left < 0 or top < 0:
-            size = f"{self.width}x{self.height}"
+            size = f"{own_width}x{own_height}"
             raise Internal(f"center_crop of {width}x{height} is not within {size}")
         return self.crop(left // 2, top // 2, width, height)
 
@@ -168,7 +172,7 @@ class Pixels:
             checks.u32("bottom", bottom),
         )
         try:
-            return Pixels(self._handle.pad(border, bytes(fill)))
+            return Pixels(self._handle.pad(border, bytes(fill)), self._color)
         except Err as error:
             raise _failure(error) from None
 
@@ -192,7 +196,7 @@ class Pixels:
             raise _failure(error) from None
         at = found.placement
         placement = Placement(at.scale_x, at.scale_y, at.left, at.top, at.width, at.height)
-        return Letterboxed(Pixels(found.pixels), placement)
+        return Letterboxed(Pixels(found.pixels, self._color), placement)
 
     def to_tensor(
         self,
@@ -212,7 +216,7 @@ class Pixels:
         the picture's own if it is not given. A gray picture cannot become a coloured tensor.
         """
         if color is None:
-            color = self._handle.color()
+            color = self._color
         if scale is None:
             scale = 1.0 if dtype is Dtype.UINT8 else 1 / 255
         options = host_image.TensorOptions(
@@ -268,6 +272,11 @@ class Letterboxed:
 
     pixels: Pixels
     placement: Placement
+
+
+def _held(color: Color) -> Color:
+    """The colour of a picture that is made with `color`."""
+    return Color.GRAY if color is Color.GRAY else Color.RGB
 
 
 def _failure(error: Err[host_image.ImageError]) -> Failure:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import sys
 from abc import ABC, abstractmethod
 from typing import TypeVar
 
-from . import checks, finalizer, log
+from . import checks, finalizer, log, snapshot
 from .failure import Failure, Internal
 from .host import Err, prepare, tensors, types
 from .outputs import Outputs, Prepared
@@ -165,6 +164,4 @@ def _prepare_component(plugin: type, world: type) -> None:
     if not logging.root.handlers:
         logging.basicConfig(handlers=[log.Handler()], level=logging.INFO)
     finalizer.install()
-    # Objects that exist now are never garbage: without this, a collection would visit all of them.
-    gc.collect()
-    gc.freeze()
+    snapshot.prepare(_preprocess_of, _postprocess_of)

@@ -1,0 +1,86 @@
+//! Components of the digits plugin that the languages' own tools build, by their own commands: each
+//! must serve as one of `gristmill plugin build` does.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::shell::{program, root, run, step};
+
+/// Build them into the folder `components`. `tools` is where `gristmill plugin build` has put the
+/// tools, so plugins in each language must have been built before.
+pub(crate) fn build(gristmill: &Path, tools: &Path, components: &Path) -> Result<()> {
+    step("building plugins with the stock tools");
+    with_componentize_py(tools, &components.join("digits-python-stub-wasi.wasm"))?;
+    with_componentize_js(tools, &components.join("digits-js-stock.wasm"))?;
+    with_wasi_libc(gristmill, tools, &components.join("digits-c-wasi.wasm"))
+}
+
+/// componentize-py without WASI. With WASI it is what `gristmill plugin build` runs.
+fn with_componentize_py(tools: &Path, out: &Path) -> Result<()> {
+    let sdk = root().join("sdk/python");
+    let manifest = fs::read_to_string(sdk.join("pyproject.toml"))?;
+    let version =
+        manifest.split("componentize-py==").nth(1).and_then(|rest| rest.split('"').next());
+    let version =
+        version.context("sdk/python/pyproject.toml names no version of componentize-py")?;
+    let tool = tools.join(format!("componentize-py-{version}/bin/componentize-py"));
+    let mut build = program(tool);
+    build.current_dir(root().join("plugins/python/digits"));
+    build.arg("-d").arg(sdk.join("src/gristmill_plugin/wit")).args(["-w", "processor"]);
+    build.args(["componentize", "app", "--stub-wasi", "-p", ".", "-p"]).arg(sdk.join("src"));
+    run(build.arg("-o").arg(out))
+}
+
+/// componentize-js with all its features, of a bundle that esbuild makes.
+fn with_componentize_js(tools: &Path, out: &Path) -> Result<()> {
+    let (modules, sdk) = (js_modules(tools)?, root().join("sdk/js/src"));
+    let made = out.with_extension("bundle");
+    fs::create_dir_all(&made)?;
+    let (entry, bundle) = (made.join("entry.js"), made.join("bundle.js"));
+    fs::write(&entry, js_entry(&root().join("plugins/js/digits/plugin.js")))?;
+    let mut build = program(modules.join(".bin/esbuild"));
+    build.arg(&entry).args(["--bundle", "--format=esm", "--platform=neutral", "--target=es2022"]);
+    build.args(["--conditions=gristmill", "--define:import.meta.url=undefined"]);
+    build.args(["--external:gristmill:*", "--log-level=warning"]);
+    for (name, file) in [("", "index.js"), ("/component", "component.js")] {
+        build.arg(format!("--alias:gristmill-plugin{name}={}", sdk.join(file).display()));
+    }
+    run(build.arg(format!("--outfile={}", bundle.display())))?;
+    let mut build = program("node");
+    build.arg(modules.join("@bytecodealliance/componentize-js/src/cli.js")).arg(bundle);
+    build.args(["--wit", "wit", "--world-name", "processor", "--out"]);
+    run(build.arg(out))?;
+    Ok(fs::remove_dir_all(made)?)
+}
+
+/// The module that componentize-js makes a component of, before it is bundled.
+fn js_entry(plugin: &Path) -> String {
+    let plugin = plugin.display().to_string();
+    format!(
+        "import * as sdk from 'gristmill-plugin/component';\n\
+         import * as plugin from {plugin:?};\n\
+         export const preprocess = sdk.exportPreprocess(plugin.preprocess);\n\
+         export const postprocess = sdk.exportPostprocess(plugin.postprocess);\n"
+    )
+}
+
+/// The packages that the SDK's build script needs, as `gristmill plugin build` installed them.
+fn js_modules(tools: &Path) -> Result<PathBuf> {
+    let list = fs::read(root().join("sdk/js/build/package-lock.json"))?;
+    for entry in fs::read_dir(tools)? {
+        let folder = entry?.path();
+        if fs::read(folder.join("package-lock.json")).is_ok_and(|installed| installed == list) {
+            return Ok(folder.join("node_modules"));
+        }
+    }
+    bail!("no packages of npm in {}", tools.display())
+}
+
+/// clang with wasi-libc, whose imports of WASI stay.
+fn with_wasi_libc(gristmill: &Path, tools: &Path, out: &Path) -> Result<()> {
+    let mut build = program(gristmill);
+    build.args(["plugin", "build", "plugins/c/digits", "--out"]).arg(out);
+    run(build.env("OPTIONS", "--wasi").env("GRISTMILL_BUILD_DIR", tools))
+}
