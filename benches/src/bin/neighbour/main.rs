@@ -4,8 +4,8 @@
 //! Prints one JSON object a line: `{"what":"alone",...}` first and last, and one for each case
 //! between. `cargo xtask bench neighbour` runs it, compares the figures with the targets and
 //! records them. Arguments: the binary `gristmill`, the folder of the built plugins, and names of
-//! cases, or their beginnings, or none for all; `list` alone lists the cases. ONNX Runtime's library
-//! is in `ORT_DYLIB_PATH`.
+//! cases, or their beginnings, or none for all; `list` alone lists the cases. The library of ONNX
+//! Runtime is in `ORT_DYLIB_PATH`.
 //!
 //! In reading order: `cases` lists the attacks, `stage` is the server with its tenants, `load` the
 //! neighbour, `attack` one hostile request and `attackers` many of them, `watch` the server's
