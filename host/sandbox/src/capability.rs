@@ -18,6 +18,7 @@ pub(crate) mod image;
 pub(crate) mod log;
 mod methods;
 pub(crate) mod prepare;
+pub(crate) mod refused;
 pub(crate) mod tensors;
 pub(crate) mod types;
 pub(crate) mod v0_1;
@@ -44,7 +45,7 @@ macro_rules! capabilities {
             let is = |known: &str| import.strip_prefix(known).is_some_and(|rest| {
                 rest.is_empty() || rest.starts_with('.') && wasi::is_wasi(known)
             });
-            interfaces().chain(wasi::REFUSED.iter().copied()).any(is)
+            interfaces().chain(refused::INTERFACES.iter().copied()).any(is)
         }
 
         /// The per-call state of each capability.

@@ -9,7 +9,7 @@ use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Linker};
 
 use crate::account::Account;
-use crate::capability::{StoreData, wasi};
+use crate::capability::{StoreData, refused, wasi};
 use crate::config::SandboxConfig;
 use crate::diagnose;
 use crate::engine::PluginEngine;
@@ -292,18 +292,17 @@ impl Plugin {
     }
 }
 
-/// The engine's linker, or a copy of it in which the interfaces that are refused end the call.
+/// The engine's linker, or a copy of it with the interfaces that end the call.
 fn linker_for<'a>(
     engine: &'a PluginEngine,
     component: &Component,
     imports: &[String],
 ) -> wasmtime::Result<Cow<'a, Linker<StoreData>>> {
-    let is_refused = |import: &String| wasi::REFUSED.iter().any(|name| import.starts_with(name));
-    if !imports.iter().any(is_refused) {
+    if !imports.iter().any(|import| refused::is_refused(import)) {
         return Ok(Cow::Borrowed(engine.linker()));
     }
     let mut linker = engine.linker().clone();
-    linker.define_unknown_imports_as_traps(component)?;
+    refused::link(&mut linker, component)?;
     Ok(Cow::Owned(linker))
 }
 

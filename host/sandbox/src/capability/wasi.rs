@@ -68,10 +68,6 @@ pub(crate) const INTERFACES: &[&str] = &[
     "wasi:sockets/udp-create-socket@0.2",
 ];
 
-/// Interfaces that link, so that components of stock tools can be loaded, and of which every
-/// function ends the call.
-pub(crate) const REFUSED: &[&str] = &["wasi:http/types@0.2", "wasi:http/outgoing-handler@0.2"];
-
 /// Whether an import is an interface of WASI.
 pub(crate) fn is_wasi(import: &str) -> bool {
     import.starts_with("wasi:")
