@@ -58,8 +58,8 @@ pub(super) fn leading(json: &[u8]) -> Option<(Number, usize)> {
     Some((number, end))
 }
 
-/// The number at `at`, if it has one digit, a point and one to seven digits, which is the usual form
-/// of a feature. Then `at` becomes the place after it.
+/// The number at `at`, if it has one digit, a point and one to seven digits, which is the usual
+/// form of a feature. Then `at` becomes the place after it.
 #[inline]
 pub(super) fn short_float(json: &[u8], at: &mut usize) -> Option<f64> {
     let is_negative = json.get(*at) == Some(&b'-');
