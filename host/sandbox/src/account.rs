@@ -6,6 +6,7 @@ use gristmill_core::ByteBudget;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
 use crate::error::CallError;
+use crate::pace::Pace;
 
 /// The places and the memory that the calls of one owner share. Clones share it.
 #[derive(Clone, Debug)]
@@ -19,6 +20,8 @@ pub struct Account {
     pub(crate) waiting_places_max: usize,
     /// The owner's share of [`Resting`].
     resting: Resting,
+    /// Of all exports of the owner's plugins together.
+    pub(crate) pace: Arc<Pace>,
     /// The budget that tensors, pictures and linear memory count against.
     pub(crate) bytes: Arc<ByteBudget>,
 }
@@ -49,6 +52,7 @@ impl Account {
             waiting_places: Arc::new(Semaphore::new(waiting)),
             waiting_places_max: waiting,
             resting: Resting::new(calls),
+            pace: Arc::default(),
             bytes,
         }
     }

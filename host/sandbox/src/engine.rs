@@ -250,3 +250,6 @@ fn tick(engine: &Engine, ticking: Arc<AtomicBool>) -> Result<(), std::io::Error>
     };
     std::thread::Builder::new().name("epoch-ticker".into()).spawn(run).map(drop)
 }
+
+#[cfg(test)]
+mod tests;

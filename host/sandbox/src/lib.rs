@@ -43,6 +43,7 @@ mod limiter;
 mod lines;
 mod long_calls;
 mod meter;
+mod pace;
 mod pair;
 mod plugin;
 mod request;

@@ -17,86 +17,26 @@ use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use gristmill_thread::Share;
 use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tracing::Instrument;
 
-use crate::account::Places;
+use crate::account::{Account, Places};
 use crate::error::{CallError, HostFault};
 use crate::guest::Guest;
 use crate::idle::Keep;
 use crate::meter::Meter;
-
-/// CPU time after which a call is long.
-const LONG_AFTER: Duration = Duration::from_millis(3);
-
-/// An export's long calls may use a hundredth of one serving thread: for each second of CPU time
-/// that they use, the export counts as long for up to this many seconds.
-const TIMES_AS_LONG: u32 = 100;
-
-/// CPU time that long calls may use at once, before the export counts as long. A virtual machine's
-/// host can stop a thread for 10 ms, which counts as the thread's CPU time: one such call must not
-/// make an export long.
-const AT_ONCE: Duration = Duration::from_millis(20);
-
-/// The longest time that an export counts as long after a call that held a serving thread.
-const LONG_FOR_MAX: Duration = Duration::from_secs(10);
-
-/// How long an export counts as long after a call that ran elsewhere and would have held a serving
-/// thread.
-const STAYS_LONG: Duration = Duration::from_millis(500);
+use crate::pace::{LONG_AFTER, Pace};
 
 /// The threads for long calls.
 pub(crate) struct LongCalls {
     runtime: Option<Runtime>,
     handle: Handle,
     started: Instant,
-}
-
-/// The time until which a plugin's export is in debt for the CPU time that its long calls used on
-/// serving threads, in nanoseconds since the sandbox started.
-#[derive(Debug, Default)]
-pub(crate) struct Pace(AtomicU64);
-
-impl Pace {
-    /// Whether the export's calls run on the threads for long calls.
-    fn is_long(&self, now: Duration) -> bool {
-        self.0.load(Ordering::Relaxed) > nanos(now + AT_ONCE * TIMES_AS_LONG)
-    }
-
-    /// A call took this CPU time on a serving thread.
-    fn took(&self, spent: Duration, now: Duration) {
-        if spent > LONG_AFTER {
-            self.add(spent, now, LONG_FOR_MAX);
-        }
-    }
-
-    /// A call that ran on the threads for long calls would have taken this CPU time on a serving
-    /// thread.
-    fn would_take(&self, spent: Duration, now: Duration) {
-        if spent > LONG_AFTER {
-            self.add(LONG_AFTER, now, STAYS_LONG);
-        }
-    }
-
-    fn add(&self, spent: Duration, now: Duration, long_for_max: Duration) {
-        let most = nanos(now + AT_ONCE * TIMES_AS_LONG + long_for_max);
-        let later = |until: u64| {
-            let added = until.max(nanos(now)).saturating_add(nanos(spent * TIMES_AS_LONG));
-            Some(added.min(most).max(until))
-        };
-        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later);
-    }
-}
-
-fn nanos(time: Duration) -> u64 {
-    time.as_nanos() as u64
 }
 
 /// A call with its instance, to be polled to its end on one thread or another.
@@ -106,10 +46,10 @@ pub(crate) type CallFuture<T> = Pin<Box<dyn Future<Output = (Guest, Result<T, Ca
 pub(crate) struct NewCall<'a, T> {
     pub(crate) call: CallFuture<T>,
     pub(crate) meter: Arc<Meter>,
+    /// Of the export.
     pub(crate) pace: &'a Pace,
+    pub(crate) account: &'a Account,
     pub(crate) places: Places,
-    /// The owner's places on the threads for long calls.
-    pub(crate) long_places: Arc<Semaphore>,
     /// What becomes of the guest.
     pub(crate) keep: Keep,
 }
@@ -142,19 +82,25 @@ impl LongCalls {
 
     /// Run a call to its end. Dropping the returned future abandons the call.
     pub(crate) async fn run<T: Send + 'static>(&self, new: NewCall<'_, T>) -> Result<T, CallError> {
-        let NewCall { call, meter, pace, places, long_places, keep } = new;
+        let NewCall { call, meter, pace, account, places, keep } = new;
         let long = self.handle.clone();
         let instance = Some((call, places));
         let mut call = MovableCall { instance, meter: meter.clone(), long, keep };
-        let begins_long = pace.is_long(self.started.elapsed());
+        let is_long = || {
+            let now = self.started.elapsed();
+            pace.is_long(now) || account.pace.is_long(now)
+        };
+        let begins_long = is_long();
         if !begins_long {
-            let begun = call.run_while_short(|| pace.is_long(self.started.elapsed())).await;
-            pace.took(meter.spent(), self.started.elapsed());
+            let begun = call.run_while_short(is_long).await;
+            let now = self.started.elapsed();
+            pace.took(meter.spent(), now);
+            account.pace.took(meter.spent(), now);
             if let Some(outcome) = begun {
                 return outcome;
             }
         }
-        let place = long_places.acquire_owned().await;
+        let place = account.long_places.clone().acquire_owned().await;
         let place = place.map_err(|error| CallError::Host(error.into()))?;
         meter.set_long();
         let running = async move {
@@ -210,7 +156,7 @@ struct MovableCall<T: 'static> {
 
 impl<T: Send + 'static> MovableCall<T> {
     /// Poll the call until it ends or is to be moved. It is moved for its own CPU time, or because
-    /// its export became long. Returns none if it must be moved.
+    /// its export or its owner became long. Returns none if it must be moved.
     async fn run_while_short(&mut self, moves: impl Fn() -> bool) -> Option<Result<T, CallError>> {
         poll_fn(|task| match self.turn(task) {
             Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
@@ -278,42 +224,4 @@ fn panicked(panic: &(dyn Any + Send)) -> HostFault {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
     HostFault::Panicked(text.unwrap_or_default())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const HELD: Duration = Duration::from_millis(9);
-
-    fn ms(ms: u64) -> Duration {
-        Duration::from_millis(ms)
-    }
-
-    #[test]
-    fn an_export_is_long_when_it_takes_more_than_its_share_of_the_serving_threads() {
-        let pace = Pace::default();
-        for second in 0..100 {
-            let now = ms(1000 * second);
-            pace.took(HELD, now);
-            assert!(!pace.is_long(now), "one long call a second");
-            (0..1000).for_each(|_| pace.took(LONG_AFTER, now));
-            assert!(!pace.is_long(now), "any number of short ones");
-        }
-        let now = ms(200_000);
-        (0..3).for_each(|_| pace.took(HELD, now));
-        assert!(pace.is_long(now + ms(600)) && !pace.is_long(now + ms(700)));
-        (0..1000).for_each(|_| pace.took(HELD, now));
-        assert!(pace.is_long(now + ms(9_999)) && !pace.is_long(now + ms(10_000)));
-    }
-
-    #[test]
-    fn an_export_is_short_again_soon_after_its_calls_are() {
-        let (pace, now) = (Pace::default(), ms(1));
-        (0..3).for_each(|_| pace.took(HELD, now));
-        (0..1000).for_each(|_| pace.would_take(ms(250), now));
-        assert!(pace.is_long(now + ms(600)) && !pace.is_long(now + ms(700)));
-        (0..1000).for_each(|_| pace.would_take(ms(250), now + ms(700)));
-        assert!(pace.is_long(now + ms(1_199)) && !pace.is_long(now + ms(1_200)));
-    }
 }

@@ -17,8 +17,9 @@ use crate::error::{CallError, ComponentError, LoadError};
 use crate::grant::{Grant, PerCall};
 use crate::guest::Guest;
 use crate::idle::{IdleGuests, Keep, TenantReuse};
-use crate::long_calls::{CallFuture, NewCall, Pace};
+use crate::long_calls::{CallFuture, NewCall};
 use crate::meter::Meter;
+use crate::pace::Pace;
 use crate::request::{Context, Prepared, Request, Response, Results};
 use crate::worlds::{Contract, Postprocess, Postprocess01, Preprocess, Preprocess01, Roles, World};
 
@@ -202,8 +203,8 @@ impl Plugin {
             }
             None => Guest::new(self.engine.store(grant, meter.clone(), self.has_wasi)),
         };
-        let (call, long_places) = (call(guest), account.long_places.clone());
-        let new = NewCall { call, meter: meter.clone(), pace, places, long_places, keep };
+        let call = call(guest);
+        let new = NewCall { call, meter: meter.clone(), pace, account, places, keep };
         let outcome = self.engine.long_calls().run(new).await;
         if let Some(usage) = usage {
             // A grant is for one call, so nothing is set yet.
