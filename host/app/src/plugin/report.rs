@@ -12,10 +12,11 @@ use serde_json::{Value, json};
 use super::output::Output;
 
 /// What a plugin gets of each package of WASI. Every plugin gets it that imports the package.
-const GRANTS: [(&str, &str); 6] = [
+const GRANTS: [(&str, &str); 7] = [
     ("cli", "lines of standard output and error go to the log; no arguments, no environment"),
     ("clocks", "the time, and waiting until the request's deadline"),
     ("filesystem", "no file and no folder: every opening fails"),
+    ("http", "no request: every call of it ends the plugin's call"),
     ("io", "streams and polling of the others"),
     ("random", "random numbers of the operating system"),
     ("sockets", "no connection: every socket is refused"),
