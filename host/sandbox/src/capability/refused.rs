@@ -5,8 +5,6 @@ use wasmtime::component::types::{ComponentInstance, ComponentItem};
 use wasmtime::component::{Component, Linker, ResourceType};
 use wasmtime::{Engine, bail};
 
-use super::StoreData;
-
 pub(crate) const INTERFACES: &[&str] = &["wasi:http/types@0.2", "wasi:http/outgoing-handler@0.2"];
 
 /// A resource of such an interface. No guest ever has one.
@@ -24,7 +22,10 @@ pub(crate) fn is_refused(import: &str) -> bool {
 ///
 /// # Errors
 /// The linker has one of the names already.
-pub(crate) fn link(linker: &mut Linker<StoreData>, component: &Component) -> wasmtime::Result<()> {
+pub(crate) fn link<T: 'static>(
+    linker: &mut Linker<T>,
+    component: &Component,
+) -> wasmtime::Result<()> {
     let (engine, component) = (component.engine(), component.component_type());
     let imports = component.imports(engine).filter_map(|(name, import)| match import.ty {
         ComponentItem::ComponentInstance(instance) => Some((name, instance)),
