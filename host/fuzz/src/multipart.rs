@@ -1,6 +1,6 @@
 //! Forms: a content type up to the first line end, and then a body.
 //!
-//! The checks: each part lies in the body, after the part before it; there are no more parts than
+//! The checks: each part lies in the body, after the part before it; the parts are not more than
 //! the limit; and `multer` alone finds the same parts in the same form. An attacker could pass a
 //! filter in front of the server if two readers of a form differed. The target does not compare two
 //! kinds of forms that `multer` reads against RFC 2046: in a part without a header it takes the

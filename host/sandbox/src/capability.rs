@@ -42,10 +42,7 @@ macro_rules! capabilities {
 
         /// Whether a plugin may import this interface.
         pub(crate) fn is_provided(import: &str) -> bool {
-            let is = |known: &str| import.strip_prefix(known).is_some_and(|rest| {
-                rest.is_empty() || rest.starts_with('.') && wasi::is_wasi(known)
-            });
-            interfaces().chain(refused::INTERFACES.iter().copied()).any(is)
+            interfaces().any(|known| wasi::is_named(import, known)) || refused::is_refused(import)
         }
 
         /// The per-call state of each capability.

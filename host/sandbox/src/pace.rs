@@ -1,7 +1,7 @@
 //! The CPU time that long calls take from the serving threads, of an export and of an owner.
 //!
-//! Nobody knows how long a call takes before it has run. So a call begins on a serving thread, and
-//! leaves it when it turns out to be long. This has a cost for others each time. An export whose
+//! The host cannot tell in advance how long a call takes. So a call begins on a serving thread, and
+//! leaves it when it turns out to be long. Other calls wait in that time. An export whose
 //! calls did so often begins on the threads for long calls. The owner's pace counts all of its
 //! exports together: otherwise one with many plugins, or with a new one each second, would have
 //! their shares as well.

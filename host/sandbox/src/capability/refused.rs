@@ -5,14 +5,16 @@ use wasmtime::component::types::{ComponentInstance, ComponentItem};
 use wasmtime::component::{Component, Linker, ResourceType};
 use wasmtime::{Engine, bail};
 
-pub(crate) const INTERFACES: &[&str] = &["wasi:http/types@0.2", "wasi:http/outgoing-handler@0.2"];
+use super::wasi::is_named;
+
+const INTERFACES: &[&str] = &["wasi:http/types@0.2", "wasi:http/outgoing-handler@0.2"];
 
 /// A resource of such an interface. No guest ever has one.
 struct Refused;
 
 /// Whether an import is such an interface.
 pub(crate) fn is_refused(import: &str) -> bool {
-    INTERFACES.iter().any(|name| import.starts_with(name))
+    INTERFACES.iter().any(|known| is_named(import, known))
 }
 
 /// Link these interfaces as `component` imports them.

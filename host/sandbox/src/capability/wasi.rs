@@ -68,6 +68,14 @@ pub(crate) const INTERFACES: &[&str] = &[
     "wasi:sockets/udp-create-socket@0.2",
 ];
 
+/// Whether an import is the interface `known`. Of those of WASI, any third number of the version
+/// is.
+pub(crate) fn is_named(import: &str, known: &str) -> bool {
+    import
+        .strip_prefix(known)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.') && is_wasi(known))
+}
+
 /// Whether an import is an interface of WASI.
 pub(crate) fn is_wasi(import: &str) -> bool {
     import.starts_with("wasi:")

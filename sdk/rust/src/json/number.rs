@@ -1,6 +1,6 @@
 //! Numbers without an exponent, eight digits at a time.
 
-/// So many digits fit an `i64`, whatever they are.
+/// An `i64` can hold every number with this many digits.
 const DIGITS_MAX: usize = 18;
 
 /// The digits that are read at once.
@@ -23,7 +23,7 @@ pub(super) enum Number {
 }
 
 /// The number with which `json` begins, and its length. None if it has an exponent or more than
-/// [`DIGITS_MAX`] digits, is `-0`, or is no number.
+/// [`DIGITS_MAX`] digits, is `-0`, or is not a number.
 pub(super) fn leading(json: &[u8]) -> Option<(Number, usize)> {
     let is_negative = json.first() == Some(&b'-');
     let begin = usize::from(is_negative);

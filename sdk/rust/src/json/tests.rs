@@ -1,3 +1,5 @@
+#![allow(dead_code, reason = "fields are only compared as text")]
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -8,7 +10,6 @@ use serde_json::Value;
 use super::{Reader, from_slice};
 
 #[derive(Debug, Deserialize)]
-#[allow(dead_code)]
 struct Item<'a> {
     #[serde(borrow)]
     id: Cow<'a, str>,
@@ -18,7 +19,6 @@ struct Item<'a> {
 }
 
 #[derive(Debug, Deserialize)]
-#[allow(dead_code)]
 #[serde(deny_unknown_fields)]
 struct Strict {
     name: String,
@@ -28,7 +28,6 @@ struct Strict {
 }
 
 #[derive(Debug, Deserialize)]
-#[allow(dead_code)]
 enum Kind {
     Plain,
     Number(f32),
@@ -37,11 +36,9 @@ enum Kind {
 }
 
 #[derive(Debug, Deserialize)]
-#[allow(dead_code)]
 struct Size(f64);
 
 #[derive(Debug, Deserialize)]
-#[allow(dead_code)]
 #[serde(untagged)]
 enum Any {
     Count(u64),
@@ -52,7 +49,6 @@ enum Any {
 }
 
 #[derive(Debug, Deserialize)]
-#[allow(dead_code)]
 struct Flat {
     a: u8,
     #[serde(flatten)]
