@@ -12,7 +12,6 @@
 //! - work under the lock runs to its end, even if the client leaves: a release in the log always
 //!   serves.
 
-use std::collections::HashSet;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
@@ -156,7 +155,9 @@ impl Releases {
                 return Ok(Step::Made(Published { release: serves }));
             }
             self.check_fit(request, &desired, at_hand)?;
-            self.check_compiled(request, &desired, at_hand)?;
+            // Of the plugins that are replaced.
+            at_hand.look_up(&self.loader, &replayed.desired);
+            self.check_compiled(request, [&replayed.desired, &desired], at_hand)?;
             let built = self.build(serves + 1, &desired, at_hand);
             let known = &self.publisher.serving().faulty;
             let faults = refusing(built.faults.clone(), known, &subjects(&changes));
@@ -221,22 +222,18 @@ impl Releases {
         Ok(())
     }
 
-    /// Refuse a plugin if its tenant would have too much compiled code on disk.
+    /// Refuse a plugin if its tenant would have more compiled code on disk, and too much.
     fn check_compiled(
         &self,
         request: &ChangeRequest,
-        desired: &Desired,
+        [before, after]: [&Desired; 2],
         at_hand: &AtHand,
     ) -> Result<(), ControlError> {
         for change in &request.changes {
             let Change::PutPlugin { tenant, plugin, .. } = change else { continue };
-            let plugins = desired.tenants.get(tenant).map(|tenant| tenant.plugins.values());
-            // A file that has two names is compiled once.
-            let digests: HashSet<_> = plugins.into_iter().flatten().copied().collect();
-            let loaded = digests.into_iter().filter_map(|digest| at_hand.plugin(digest).ok());
-            let (wanted, limit) =
-                (loaded.map(|plugin| plugin.compiled_bytes()).sum(), self.compiled_bytes_max);
-            if wanted > limit {
+            let has = at_hand.compiled_bytes(before, tenant);
+            let (wanted, limit) = (at_hand.compiled_bytes(after, tenant), self.compiled_bytes_max);
+            if wanted > limit.max(has) {
                 let (tenant, plugin) = (tenant.to_string(), plugin.to_string());
                 return Err(ControlError::TooMuchCompiled { tenant, plugin, wanted, limit });
             }

@@ -12,7 +12,8 @@ use std::sync::Arc;
 use crate::error::CallError;
 use crate::grant::Grant;
 use crate::idle::{IdleGuests, Keep, OneGuest, TenantReuse};
-use crate::plugin::Plugin;
+use crate::pace::Pace;
+use crate::plugin::{Placing, Plugin};
 use crate::request::{Context, Prepared, Request, Response, Results};
 
 /// How the instances of a pipeline's plugins are used again.
@@ -27,10 +28,13 @@ pub enum Reuse {
     Tenant(TenantReuse),
 }
 
-/// The two plugins of a pipeline.
+/// The two plugins of a pipeline. Tenants with the same file share a [`Plugin`], but no pace: the
+/// long calls of one tenant do not move the short calls of another to the threads for long calls.
 pub struct PluginPair {
     pre: Arc<Plugin>,
+    pre_pace: Pace,
     post: Arc<Plugin>,
+    post_pace: Pace,
     mode: Mode,
 }
 
@@ -61,7 +65,7 @@ impl PluginPair {
                 Mode::Tenant { pre: first, post: second }
             }
         };
-        Self { pre, post, mode }
+        Self { pre, pre_pace: Pace::default(), post, post_pace: Pace::default(), mode }
     }
 
     /// Call `preprocess`.
@@ -83,7 +87,8 @@ impl PluginPair {
             }
             Mode::Tenant { pre, .. } => Keep::ForTenant(pre.clone()),
         };
-        let prepared = self.pre.preprocess(context, request, grant, keep.clone()).await?;
+        let placing = Placing { keep: keep.clone(), pace: &self.pre_pace };
+        let prepared = self.pre.preprocess(context, request, grant, placing).await?;
         Ok((prepared, Kept(keep)))
     }
 
@@ -102,6 +107,7 @@ impl PluginPair {
             (Mode::Tenant { post, .. }, _) => Keep::ForTenant(post.clone()),
             (_, keep) => keep,
         };
-        self.post.postprocess(context, results, grant, keep).await
+        let placing = Placing { keep, pace: &self.post_pace };
+        self.post.postprocess(context, results, grant, placing).await
     }
 }

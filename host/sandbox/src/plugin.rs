@@ -27,8 +27,8 @@ use crate::worlds::{Contract, Postprocess, Postprocess01, Preprocess, Preprocess
 pub struct Plugin {
     engine: Arc<PluginEngine>,
     instance: InstancePre<StoreData>,
-    preprocess: Option<Export>,
-    postprocess: Option<Export>,
+    preprocess: Option<ComponentExportIndex>,
+    postprocess: Option<ComponentExportIndex>,
     imports: Vec<String>,
     contract: Contract,
     /// Whether it imports WASI.
@@ -36,10 +36,10 @@ pub struct Plugin {
     compiled_bytes: u64,
 }
 
-/// A function that a plugin exports.
-struct Export {
-    index: ComponentExportIndex,
-    pace: Pace,
+/// Where a call's guest comes from, and on which threads it begins.
+pub(crate) struct Placing<'a> {
+    pub(crate) keep: Keep,
+    pub(crate) pace: &'a Pace,
 }
 
 /// A call that is to be made.
@@ -47,7 +47,7 @@ struct New<'a, R> {
     context: Arc<Context>,
     request: R,
     grant: Grant<'a>,
-    keep: Keep,
+    placing: Placing<'a>,
 }
 
 /// A compiled component, and the findings of its check.
@@ -73,8 +73,7 @@ impl Plugin {
         check_size(engine.config(), &component)?;
         component.initialize_copy_on_write_image().map_err(LoadError::Compile)?;
         let export = |wanted, name| {
-            let index = if wanted { component.get_export_index(None, name) } else { None };
-            index.map(|index| Export { index, pace: Pace::default() })
+            if wanted { component.get_export_index(None, name) } else { None }
         };
         let preprocess = export(roles.pre, Preprocess::EXPORT);
         let postprocess = export(roles.post, Postprocess::EXPORT);
@@ -110,7 +109,7 @@ impl Plugin {
                 (guest, outcome)
             })
         };
-        self.run(call, &Pace::default(), grant, Keep::Never).await
+        self.run(call, grant, Placing { keep: Keep::Never, pace: &Pace::default() }).await
     }
 
     /// The roles that its exports give it.
@@ -130,7 +129,7 @@ impl Plugin {
         &self.imports
     }
 
-    /// Call `preprocess` in an instance that `keep` has, or in a fresh one.
+    /// Call `preprocess` in an instance that `placing` has, or in a fresh one.
     ///
     /// # Errors
     /// Each [`CallError`] concerns only this call: the plugin failed, trapped, went over a limit,
@@ -140,16 +139,16 @@ impl Plugin {
         context: Arc<Context>,
         request: Request,
         grant: Grant<'_>,
-        keep: Keep,
+        placing: Placing<'_>,
     ) -> Result<Prepared, CallError> {
-        let new = New { context, request, grant, keep };
+        let new = New { context, request, grant, placing };
         match self.contract {
-            Contract::V0_1 => self.call::<Preprocess01>(self.preprocess.as_ref(), new).await,
-            Contract::V0_2 => self.call::<Preprocess>(self.preprocess.as_ref(), new).await,
+            Contract::V0_1 => self.call::<Preprocess01>(self.preprocess, new).await,
+            Contract::V0_2 => self.call::<Preprocess>(self.preprocess, new).await,
         }
     }
 
-    /// Call `postprocess` in an instance that `keep` has, or in a fresh one.
+    /// Call `postprocess` in an instance that `placing` has, or in a fresh one.
     ///
     /// # Errors
     /// As for [`preprocess`](Self::preprocess).
@@ -158,23 +157,23 @@ impl Plugin {
         context: Arc<Context>,
         results: Results,
         grant: Grant<'_>,
-        keep: Keep,
+        placing: Placing<'_>,
     ) -> Result<Response, CallError> {
-        let new = New { context, request: results, grant, keep };
+        let new = New { context, request: results, grant, placing };
         match self.contract {
-            Contract::V0_1 => self.call::<Postprocess01>(self.postprocess.as_ref(), new).await,
-            Contract::V0_2 => self.call::<Postprocess>(self.postprocess.as_ref(), new).await,
+            Contract::V0_1 => self.call::<Postprocess01>(self.postprocess, new).await,
+            Contract::V0_2 => self.call::<Postprocess>(self.postprocess, new).await,
         }
     }
 
     async fn call<W: World>(
         self: &Arc<Self>,
-        export: Option<&Export>,
+        export: Option<ComponentExportIndex>,
         new: New<'_, W::Request>,
     ) -> Result<W::Answer, CallError> {
-        let New { context, request, grant, keep } = new;
-        let Export { index, pace } = export.ok_or(CallError::NotExported(W::EXPORT))?;
-        let (plugin, index) = (self.clone(), *index);
+        let New { context, request, grant, placing } = new;
+        let index = export.ok_or(CallError::NotExported(W::EXPORT))?;
+        let plugin = self.clone();
         let call = move |mut guest: Guest| -> CallFuture<W::Answer> {
             Box::pin(async move {
                 let outcome = plugin.call_in::<W>(&mut guest, &index, context, request).await;
@@ -182,17 +181,17 @@ impl Plugin {
                 (guest, outcome)
             })
         };
-        self.run(call, pace, grant, keep).await
+        self.run(call, grant, placing).await
     }
 
     /// Run one call on the threads where it belongs.
     async fn run<T: Send + 'static>(
         &self,
         call: impl FnOnce(Guest) -> CallFuture<T>,
-        pace: &Pace,
         grant: Grant<'_>,
-        keep: Keep,
+        placing: Placing<'_>,
     ) -> Result<T, CallError> {
+        let Placing { keep, pace } = placing;
         let Grant { limits, account, usage, .. } = grant;
         let places = self.engine.places(account).await?;
         let meter = Arc::new(Meter::new(limits.cpu));

@@ -28,6 +28,7 @@ use self::round::{Checks, Tested, round};
 use self::watch::Files;
 use super::build::build;
 use super::output::{self, Output};
+use super::within::within;
 
 /// The folder of requests, in the plugin's folder.
 const REQUESTS: &str = "requests";
@@ -155,10 +156,10 @@ impl Options {
     fn of(matches: &ArgMatches) -> Result<Self> {
         let path = |name: &str| matches.get_one::<PathBuf>(name).cloned();
         let plugin = path("plugin").or_else(|| path("pre")).unwrap_or_else(|| ".".into());
-        let requests = path("requests").unwrap_or_else(|| match plugin.is_dir() {
-            true => plugin.join(REQUESTS),
-            false => REQUESTS.into(),
-        });
+        let requests = match path("requests") {
+            Some(requests) => requests,
+            None => requests_of(&plugin)?,
+        };
         let tolerance = *matches.get_one::<f64>("tolerance").context("--tolerance is missing")?;
         ensure!((0.0..=1.0).contains(&tolerance), "--tolerance is {tolerance}: must be 0 to 1");
         let repeat: u32 = *matches.get_one("repeat").context("--repeat is missing")?;
@@ -203,6 +204,19 @@ impl Options {
             serde_json::from_slice(&text).context("not a JSON object").with_context(cannot)?;
         Ok(Value::Object(settings).to_string())
     }
+}
+
+/// The folder of requests beside the plugin.
+///
+/// # Errors
+/// It is a link that leads out of the plugin's folder.
+fn requests_of(plugin: &Path) -> Result<PathBuf> {
+    let folder = if plugin.is_dir() { plugin } else { Path::new(".") };
+    let requests = folder.join(REQUESTS);
+    if requests.is_symlink() {
+        within(folder, REQUESTS).with_context(|| requests.display().to_string())?;
+    }
+    Ok(requests)
 }
 
 /// The plugins' components.

@@ -73,7 +73,13 @@ fn a_tenants_compiled_code_is_bounded() {
     let third = server.admin.put(&format!("{path}/third"), &guests::variant(&plugin, 2));
     third.refused(409, "conflict", &["plugin \"third\""]);
     // Nothing of the refused ones is left on disk.
-    assert_eq!(code_of(&server.kill()).len(), 2);
+    let setup = server.kill();
+    assert_eq!(code_of(&setup).len(), 2);
+    // A tenant that has too much already can replace a plugin, but not add one.
+    let server = setup.flag("--tenant-compiled-bytes-max", "65536").start();
+    server.admin.put(&format!("{path}/first"), &plugin).ok();
+    let fourth = server.admin.put(&format!("{path}/fourth"), &other);
+    fourth.refused(409, "conflict", &["plugin \"fourth\"", "the limit is 65536 "]);
 }
 
 #[test]

@@ -120,7 +120,9 @@ impl Plugins {
         let quota = self.accounts.new_quota();
         let (limits, account) = (&self.probe_limits, &quota.calls);
         let grant = Grant { limits, account, lines: None, usage: None };
-        plugin.probe(grant).await.map_err(LoadError::Probe)?;
+        let probed = plugin.probe(grant).await;
+        let compiled_bytes = plugin.compiled_bytes();
+        probed.map_err(|source| LoadError::Probe { source, compiled_bytes })?;
         Ok(plugin)
     }
 

@@ -1,18 +1,35 @@
 //! The keys of objects.
 
+use std::borrow::Cow;
+
 use serde::de::{Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
 use super::Declined;
 
-/// A key without escapes. Only text is read from it: serde_json reads keys that are numbers.
-pub(super) struct Key<'de>(pub(super) &'de str);
+/// A key, borrowed if it has no escapes. Only text is read from it: serde_json reads keys that are
+/// numbers.
+pub(super) struct Key<'de>(pub(super) Cow<'de, str>);
+
+/// Types that serde_json does not read from a key as it is.
+macro_rules! declined {
+    ($($method:ident)*) => {
+        $(
+            fn $method<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Declined> {
+                Err(Declined)
+            }
+        )*
+    };
+}
 
 impl<'de> Deserializer<'de> for Key<'de> {
     type Error = Declined;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Declined> {
-        visitor.visit_borrowed_str(self.0)
+        match self.0 {
+            Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
+            Cow::Owned(text) => visitor.visit_str(&text),
+        }
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -21,22 +38,6 @@ impl<'de> Deserializer<'de> for Key<'de> {
         visitor: V,
     ) -> Result<V::Value, Declined> {
         visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_bool<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Declined> {
-        Err(Declined)
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Declined> {
-        Err(Declined)
-    }
-
-    fn deserialize_bytes<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Declined> {
-        Err(Declined)
-    }
-
-    fn deserialize_byte_buf<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Declined> {
-        Err(Declined)
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -48,9 +49,14 @@ impl<'de> Deserializer<'de> for Key<'de> {
         Err(Declined)
     }
 
-    // The visitor of a number refuses text, and so declines.
+    declined! {
+        deserialize_bool deserialize_option deserialize_bytes deserialize_byte_buf deserialize_i8
+        deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128 deserialize_u8
+        deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128 deserialize_f32
+        deserialize_f64
+    }
+
     forward_to_deserialize_any! {
-        i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string unit unit_struct seq tuple
-        tuple_struct map struct identifier ignored_any
+        char str string unit unit_struct seq tuple tuple_struct map struct identifier ignored_any
     }
 }

@@ -1,9 +1,10 @@
 //! A place in a JSON text, from which serde reads values.
 
+use std::borrow::Cow;
+
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
-use serde::forward_to_deserialize_any;
 
 use super::Declined;
 use super::key::Key;
@@ -16,6 +17,21 @@ const DEPTH_MAX: usize = 127;
 
 /// serde_json's own types have names like this, and a way of reading of their own.
 const SERDE_JSONS_OWN: &str = "$serde_json::private::";
+
+/// The first bytes of numbers.
+const NUMBER: &[u8] = b"-0123456789";
+
+/// Types that serde_json reads only from JSON with these first bytes, also if their visitor would
+/// take more.
+macro_rules! only_from {
+    ($($method:ident $first:expr),* $(,)?) => {
+        $(
+            fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Declined> {
+                self.begins($first, visitor)
+            }
+        )*
+    };
+}
 
 /// What a string needs.
 enum Text<'de> {
@@ -120,6 +136,15 @@ impl<'de> Reader<'de> {
         let length = rest.iter().position(|byte| !is_part(byte)).unwrap_or(rest.len());
         self.at += length;
         slow(&rest[..length], |reader| reader.deserialize_any(visitor))
+    }
+
+    /// Read a value whose first byte is one of these.
+    #[inline]
+    fn begins<V: Visitor<'de>>(&mut self, first: &[u8], visitor: V) -> Result<V::Value, Declined> {
+        if !first.contains(&self.next_byte()?) {
+            return Err(Declined);
+        }
+        self.deserialize_any(visitor)
     }
 
     /// The JSON of the next value, which is valid.
@@ -240,9 +265,51 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
         slow(self.value()?, |reader| reader.deserialize_u128(visitor))
     }
 
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 u8 u16 u32 u64 char str string unit unit_struct seq tuple tuple_struct
-        map struct identifier ignored_any
+    fn deserialize_unit_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Declined> {
+        self.begins(b"n", visitor)
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(
+        self,
+        _len: usize,
+        visitor: V,
+    ) -> Result<V::Value, Declined> {
+        self.begins(b"[", visitor)
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _len: usize,
+        visitor: V,
+    ) -> Result<V::Value, Declined> {
+        self.begins(b"[", visitor)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Declined> {
+        self.begins(b"[{", visitor)
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Declined> {
+        self.deserialize_any(IgnoredAny)?;
+        visitor.visit_unit()
+    }
+
+    only_from! {
+        deserialize_bool b"tf", deserialize_unit b"n", deserialize_seq b"[", deserialize_map b"{",
+        deserialize_char b"\"", deserialize_str b"\"", deserialize_string b"\"",
+        deserialize_identifier b"\"", deserialize_i8 NUMBER, deserialize_i16 NUMBER,
+        deserialize_i32 NUMBER, deserialize_i64 NUMBER, deserialize_u8 NUMBER,
+        deserialize_u16 NUMBER, deserialize_u32 NUMBER, deserialize_u64 NUMBER,
     }
 }
 
@@ -295,10 +362,10 @@ impl<'de> MapAccess<'de> for Elements<'_, 'de> {
             return Err(Declined);
         }
         let key = match self.reader.text()? {
-            Text::Plain(text) => seed.deserialize(Key(text))?,
-            Text::Escaped(json) => slow(json, |reader| seed.deserialize(reader))?,
+            Text::Plain(text) => Cow::Borrowed(text),
+            Text::Escaped(json) => Cow::Owned(slow(json, |reader| String::deserialize(reader))?),
         };
-        Ok(Some(key))
+        seed.deserialize(Key(key)).map(Some)
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Declined> {

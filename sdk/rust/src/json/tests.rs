@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use super::{Reader, from_slice};
@@ -85,6 +86,144 @@ fn same_in_all_types(json: &[u8]) {
     same::<&[u8]>(json);
     same::<Option<String>>(json);
     same::<serde::de::IgnoredAny>(json);
+    for hint in HINTS {
+        same_seed(json, hint);
+    }
+}
+
+/// Asks for one type, and takes every value.
+#[derive(Clone, Copy, Debug)]
+enum Hint {
+    Bool,
+    I32,
+    U64,
+    F64,
+    Char,
+    Str,
+    Unit,
+    UnitStruct,
+    Seq,
+    Tuple,
+    TupleStruct,
+    Map,
+    Struct,
+    Identifier,
+    Ignored,
+    /// The keys of an object.
+    Keys(&'static Hint),
+}
+
+const HINTS: [Hint; 20] = [
+    Hint::Bool,
+    Hint::I32,
+    Hint::U64,
+    Hint::F64,
+    Hint::Char,
+    Hint::Str,
+    Hint::Unit,
+    Hint::UnitStruct,
+    Hint::Seq,
+    Hint::Tuple,
+    Hint::TupleStruct,
+    Hint::Map,
+    Hint::Struct,
+    Hint::Identifier,
+    Hint::Ignored,
+    Hint::Keys(&Hint::U64),
+    Hint::Keys(&Hint::F64),
+    Hint::Keys(&Hint::Bool),
+    Hint::Keys(&Hint::Str),
+    Hint::Keys(&Hint::Ignored),
+];
+
+impl<'de> DeserializeSeed<'de> for Hint {
+    type Value = String;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<String, D::Error> {
+        match self {
+            Self::Bool => from.deserialize_bool(self),
+            Self::I32 => from.deserialize_i32(self),
+            Self::U64 => from.deserialize_u64(self),
+            Self::F64 => from.deserialize_f64(self),
+            Self::Char => from.deserialize_char(self),
+            Self::Str => from.deserialize_str(self),
+            Self::Unit => from.deserialize_unit(self),
+            Self::UnitStruct => from.deserialize_unit_struct("Name", self),
+            Self::Seq => from.deserialize_seq(self),
+            Self::Tuple => from.deserialize_tuple(2, self),
+            Self::TupleStruct => from.deserialize_tuple_struct("Name", 2, self),
+            Self::Map | Self::Keys(_) => from.deserialize_map(self),
+            Self::Struct => from.deserialize_struct("Name", &["a"], self),
+            Self::Identifier => from.deserialize_identifier(self),
+            Self::Ignored => from.deserialize_ignored_any(self),
+        }
+    }
+}
+
+impl<'de> Visitor<'de> for Hint {
+    type Value = String;
+
+    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{self:?}")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<String, E> {
+        Ok(format!("bool {value}"))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<String, E> {
+        Ok(format!("i64 {value}"))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<String, E> {
+        Ok(format!("u64 {value}"))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<String, E> {
+        Ok(format!("f64 {value}"))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<String, E> {
+        Ok(format!("str {value}"))
+    }
+
+    fn visit_unit<E>(self) -> Result<String, E> {
+        Ok("unit".into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<String, A::Error> {
+        let mut said = "seq".to_owned();
+        while let Some(value) = list.next_element::<Value>()? {
+            said.push_str(&value.to_string());
+        }
+        Ok(said)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<String, A::Error> {
+        let keys = if let Self::Keys(hint) = self { *hint } else { Self::Str };
+        let mut said = "map".to_owned();
+        while let Some(key) = map.next_key_seed(keys)? {
+            said.push_str(&format!("{key}={}", map.next_value::<Value>()?));
+        }
+        Ok(said)
+    }
+}
+
+fn same_seed(json: &[u8], hint: Hint) {
+    let theirs = || {
+        let mut reader = serde_json::Deserializer::from_slice(json);
+        let value = hint.deserialize(&mut reader)?;
+        reader.end().map(|()| value)
+    };
+    let theirs: serde_json::Result<String> = theirs();
+    let mut reader = Reader::new(json);
+    // What the reader declines, serde_json reads.
+    if let Ok(value) = hint.deserialize(&mut reader)
+        && reader.is_at_end()
+    {
+        let text = String::from_utf8_lossy(json);
+        assert_eq!(Some(value), theirs.ok(), "{hint:?} from {text}");
+    }
 }
 
 const TEXTS: [&str; 24] = [

@@ -3,7 +3,7 @@
 //! A file `NAME.EXT` is a body, whose content type follows from the extension. A file
 //! `NAME.request.json` describes a request: its content type, its headers, its query and its body,
 //! which is in the document or in another file of the folder. `NAME.expected.json` is the expected
-//! answer (`expectation`). Nothing outside of the folder is read as a body.
+//! answer (`expectation`). Nothing outside of the folder is read or written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -146,7 +146,12 @@ fn files_of(folder: &Path) -> Result<Vec<String>> {
     for entry in fs::read_dir(folder).with_context(cannot)? {
         let entry = entry.with_context(cannot)?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        if !name.starts_with('.') && entry.path().is_file() {
+        if name.starts_with('.') {
+            continue;
+        }
+        // Refuses links that lead out. Otherwise `--update` would write where they lead.
+        let found = within(folder, &name).with_context(|| entry.path().display().to_string())?;
+        if found.is_file() {
             files.push(name);
         }
     }
@@ -254,6 +259,8 @@ impl Described {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     /// The requests of a folder with these files.
@@ -337,5 +344,27 @@ mod tests {
         let said = refused(&[("a.png", ""), ("b.expected.json", "{}")]);
         assert!(said.contains("b.expected.json") && said.contains("no request \"b\""), "{said}");
         assert!(refused(&[]).contains("has no requests"));
+    }
+
+    #[test]
+    fn links_that_lead_out_of_the_folder_are_refused() {
+        let outer = tempfile::tempdir().unwrap();
+        let folder = outer.path().join("requests");
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("a.json"), "[1]").unwrap();
+        symlink("a.json", folder.join("b.json")).unwrap();
+        assert_eq!(Samples::read(&folder).unwrap().list.len(), 2);
+        fs::write(outer.path().join("secret"), "{}").unwrap();
+        for (link, to) in [
+            ("a.expected.json", "../secret"),
+            ("a.expected.json", "../not-yet-there"),
+            ("c.request.json", "../secret"),
+            ("c.json", "../secret"),
+        ] {
+            symlink(to, folder.join(link)).unwrap();
+            let said = format!("{:#}", Samples::read(&folder).unwrap_err());
+            assert!(said.contains(link), "{link} to {to}: {said}");
+            fs::remove_file(folder.join(link)).unwrap();
+        }
     }
 }

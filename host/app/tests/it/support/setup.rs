@@ -43,7 +43,10 @@ impl Setup {
 
     /// With one more flag.
     pub(crate) fn flag(mut self, name: &str, value: &str) -> Self {
-        self.flags.extend([name.to_owned(), value.to_owned()]);
+        match self.flags.iter().position(|known| known == name) {
+            Some(at) => value.clone_into(&mut self.flags[at + 1]),
+            None => self.flags.extend([name.to_owned(), value.to_owned()]),
+        }
         self
     }
 
