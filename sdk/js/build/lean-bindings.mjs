@@ -84,10 +84,18 @@ function encodeText() {
 `;
 }
 
+/** Methods of the host's objects, and the host's functions. */
+const IMPORTS = /^( *)(?:(?:async|static|function) )*[\w$]+\([^)]*\) \{\n[^]*?^\1\}$/gm;
+
 function giveBackArguments(imports) {
-  return imports
-    .replaceAll('$realloc', 'lend')
-    .replace(/^( *)(?:ret = )?\$import_\S+\(.*\);\n/gm, '$&$1giveBack();\n');
+  return imports.replace(IMPORTS, (whole) => {
+    if (!whole.includes('$realloc')) return whole;
+    // The conversion of an argument may call the host, too. That call gives back only its own.
+    return whole
+      .replaceAll('$realloc', 'lend')
+      .replace(/\{\n/, '$&const from = lent.length;\n')
+      .replace(/^( *)(?:ret = )?\$import_\S+\(.*\);\n/gm, '$&$1giveBack(from);\n');
+  });
 }
 
 /** Also the memory of arguments: it is lent until the host has read them. */
@@ -99,9 +107,9 @@ const lend = (ptr, oldSize, align, size) => {
   lent.push(ptr, size, align);
   return ptr;
 };
-const giveBack = () => {
-  for (let i = 0; i < lent.length; i += 3) $dealloc(lent[i], lent[i + 1], lent[i + 2]);
-  lent.length = 0;
+const giveBack = (from) => {
+  for (let i = from; i < lent.length; i += 3) $dealloc(lent[i], lent[i + 1], lent[i + 2]);
+  lent.length = from;
 };
 let seen;
 const dataView = (memory) => {

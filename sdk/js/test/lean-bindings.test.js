@@ -50,6 +50,14 @@ const GENERATED = lines(
   '    }',
   '    return helper(this, arg0);',
   '  }',
+  '  logTimes(arg0, arg1) {',
+  '    function helper(arg0, arg1, arg2) {',
+  '      var encodeRes = _utf8AllocateAndEncode(arg1, $realloc, $memory);',
+  '      $import_logTimes(encodeRes.ptr, encodeRes.len, +arg2);',
+  '      return;',
+  '    }',
+  '    return helper(this, arg0, arg1);',
+  '  }',
   '}',
   'async function export_run(arg0, arg1) {',
   '  var handle1 = arg0;',
@@ -94,6 +102,10 @@ async function callOf($run, logged = [], taken = new Map()) {
     $drop: (handle) => dropped.push(handle),
     $import_byteAt: (handle, at) => handle + at,
     $import_log: (ptr, len) => logged.push(text(ptr, len)),
+    $import_logTimes: (ptr, len, times) => {
+      assert.equal(taken.get(ptr), len);
+      logged.push(text(ptr, len).repeat(times));
+    },
     $realloc: (old, oldSize, align, size) => {
       taken.set(end, size);
       end += size;
@@ -125,6 +137,21 @@ test('the memory of arguments is given back, and no other', async () => {
   assert.equal((await callOf(run, logged, taken)).text, 'ok');
   assert.deepEqual(logged, [...texts.slice(0, 3), '\ufffd alone']);
   assert.deepEqual([...taken.values()], [2]);
+});
+
+test('a call of the host while arguments are converted gives back only its own', async () => {
+  const [logged, taken] = [[], new Map()];
+  const run = (host) => {
+    const valueOf = () => {
+      host.log('inner');
+      return 2;
+    };
+    host.logTimes('outer', { valueOf });
+    assert.equal(taken.size, 0);
+    return 'ok';
+  };
+  await callOf(run, logged, taken);
+  assert.deepEqual(logged, ['inner', 'outerouter']);
 });
 
 test('an export drops what was lent and returns a text, now or later', async () => {
