@@ -109,7 +109,8 @@ fn meaning_of(key: &str) -> &'static str {
             "a response, and the state between the two calls; 500 `plugin_invalid_output`"
         }
         "log_bytes" => {
-            "log lines of each plugin call; further lines are dropped, and one line says so"
+            "log lines of each plugin call; further lines are dropped, and one line says so. If the \
+             call fails, its last warning or error is logged all the same"
         }
         _ => "",
     }

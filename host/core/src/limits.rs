@@ -26,7 +26,8 @@ pub struct PluginLimits {
     pub pixels: u64,
     /// A response's body, and a preprocessor's state.
     pub response_bytes: usize,
-    /// Messages and fields logged.
+    /// Messages and fields logged. If the call fails, its last warning or error is logged all the
+    /// same.
     pub log_bytes: usize,
 }
 

@@ -25,10 +25,11 @@ pub(super) fn compile(folder: &Path) -> Result<Module> {
     let builds = BuildFolder::open()?;
     let Manifest { name, app, world, paths } = Manifest::of(&python_manifest(folder)?)?;
     // The plugin's code is run by the build and can read these folders.
-    for path in &paths {
+    let found = |path: &String| {
         within(folder, path)
-            .with_context(|| format!("pyproject.toml: tool.gristmill.paths has {path:?}"))?;
-    }
+            .with_context(|| format!("pyproject.toml: tool.gristmill.paths has {path:?}"))
+    };
+    let paths = paths.iter().map(found).collect::<Result<Vec<_>>>()?;
     let sdk = Sdks::unpack(&builds)?.of(Language::Python).join("src");
     let componentize = install(&builds)?;
     eprintln!("building {name} with componentize-py {COMPONENTIZE_PY}");
@@ -38,7 +39,7 @@ pub(super) fn compile(folder: &Path) -> Result<Module> {
     build.current_dir(folder).arg("-d").arg(sdk.join("gristmill_plugin/wit"));
     build.args(["-w", &world, "componentize", &app, "-p", "."]);
     for path in paths {
-        build.args(["-p", &path]);
+        build.arg("-p").arg(path);
     }
     run(build.arg("-p").arg(sdk).arg("-o").arg(&out), REMEDY)?;
     let file = fs::read(&out).context("componentize-py made no file")?;
