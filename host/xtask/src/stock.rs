@@ -55,13 +55,22 @@ fn with_componentize_js(tools: &Path, out: &Path) -> Result<()> {
     Ok(fs::remove_dir_all(made)?)
 }
 
-/// The module that componentize-js makes a component of, before it is bundled.
+/// The module that componentize-js makes a component of, before it is bundled. The query's `fetch`
+/// is an address that it asks first.
 fn js_entry(plugin: &Path) -> String {
     let plugin = plugin.display().to_string();
     format!(
         "import * as sdk from 'gristmill-plugin/component';\n\
          import * as plugin from {plugin:?};\n\
-         export const preprocess = sdk.exportPreprocess(plugin.preprocess);\n\
+         async function fetchFirst(url, context, request) {{\n\
+           const answer = await fetch(url);\n\
+           console.log(await answer.text());\n\
+           return plugin.preprocess(context, request);\n\
+         }}\n\
+         export const preprocess = sdk.exportPreprocess((context, request) => {{\n\
+           const url = request.query.get('fetch');\n\
+           return url ? fetchFirst(url, context, request) : plugin.preprocess(context, request);\n\
+         }});\n\
          export const postprocess = sdk.exportPostprocess(plugin.postprocess);\n"
     )
 }

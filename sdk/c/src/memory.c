@@ -1,8 +1,8 @@
 // Memory that lives until the call returns: a static arena first, blocks of malloc when it is full.
 //
 // Each growth of the linear memory costs the host a system call, and a fresh instance pays for each
-// page that it touches. So the arena is filled from its beginning, and nothing is freed before the
-// call returns. The host's texts and lists get here by cabi_realloc; a NUL follows each of them.
+// page that it touches. So the arena is filled from its beginning, and nothing but the texts of log
+// lines is freed before the call returns. The host's texts and lists get here by cabi_realloc; a NUL follows each of them.
 #include "memory.h"
 
 #include <stdarg.h>
@@ -69,14 +69,22 @@ void *gm_resize(void *old, size_t old_size, size_t size) {
     return moved;
 }
 
-void gm_release_memory(void) {
-    while (blocks) {
+gm_mark gm_mark_memory(void) {
+    return (gm_mark){blocks, next, end};
+}
+
+void gm_release_since(gm_mark mark) {
+    while (blocks != mark.blocks) {
         block *previous = blocks->previous;
         free(blocks);
         blocks = previous;
     }
-    next = arena;
-    end = arena + sizeof arena;
+    next = mark.next;
+    end = mark.end;
+}
+
+void gm_release_memory(void) {
+    gm_release_since((gm_mark){NULL, arena, arena + sizeof arena});
 }
 
 char *gm_copy(const void *data, size_t size) {

@@ -83,8 +83,7 @@ const C: &[Case] = &[
     ("arena", &[OUT_OF_MEMORY, TIMEOUT], Fresh),
     ("recurse", &[TRAPPED], Fresh),
     ("print", &[HARMLESS, TIMEOUT], Same),
-    // The SDK keeps the texts until the call ends.
-    ("log", &[OUT_OF_MEMORY, TIMEOUT], Fresh),
+    ("log", &[HARMLESS, TIMEOUT], Same),
     ("sleep", &[LATE], Fresh),
     ("random", &[TIMEOUT, OUT_OF_MEMORY], Fresh),
     ("fail", &[FAILED], Same),
