@@ -146,18 +146,33 @@ impl Bench {
     /// Wait until the server has recovered. If it does not, drop it, and the next case starts
     /// another one.
     fn recover(&mut self, outcomes: &Outcomes, resident_before: u64) -> Result<()> {
-        let (stage, question) = self.stage()?;
-        let pid = stage.server.pid();
-        let recovered = stage.server.is_alive()?
-            && outcomes.unanswered == 0
-            && came_to_rest(pid)?
-            && resident_bytes(pid)? <= resident_before + RECOVERED_BYTES;
-        let recovered = recovered && self.runtime.block_on(question.is_answered(RECOVERS_IN));
-        if !recovered {
-            eprintln!("  starting another server");
+        if let Some(why) = self.trouble(outcomes, resident_before)? {
+            eprintln!("  starting another server: {why}");
             self.stage = None;
         }
         Ok(())
+    }
+
+    /// What is wrong with the server after a case.
+    fn trouble(&mut self, outcomes: &Outcomes, before: u64) -> Result<Option<String>> {
+        let (stage, question) = self.stage()?;
+        let pid = stage.server.pid();
+        if !stage.server.is_alive()? {
+            return Ok(Some("it ended".into()));
+        }
+        if outcomes.unanswered > 0 {
+            return Ok(Some(format!("{} requests have no answer", outcomes.unanswered)));
+        }
+        if !came_to_rest(pid)? {
+            return Ok(Some(format!("it still works after {RECOVERS_IN:?}")));
+        }
+        let now = resident_bytes(pid)?;
+        if now > before + RECOVERED_BYTES {
+            let [before, now] = [before, now].map(|bytes| bytes >> 20);
+            return Ok(Some(format!("it holds {now} MiB, and held {before} MiB before")));
+        }
+        let answers = self.runtime.block_on(question.is_answered(RECOVERS_IN));
+        Ok((!answers).then(|| format!("it gives no answer within {RECOVERS_IN:?}")))
     }
 
     fn attack(&mut self, kind: &Kind) -> Result<Attack> {
