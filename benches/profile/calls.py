@@ -1,9 +1,10 @@
-"""The parts of an empty plugin call, in a fresh instance and in one that stays.
+"""The parts of plugin calls, in fresh instances and in those that stay: of an empty call, and of
+the two calls of the digits plugin in each language.
 
 Linux's `perf` samples the sandbox benchmark, and each sample is counted to a part by the name of
 its function. Run from the repository root, after `cargo xtask bench sandbox`:
 
-    python3 benches/profile/fresh_call.py > benches/results/fresh-call.md
+    python3 benches/profile/calls.py > benches/results/calls.md
 """
 
 import collections
@@ -12,6 +13,12 @@ import pathlib
 import re
 import subprocess
 import tempfile
+
+CALLS = ["call/empty_fresh", "call/empty_warm"] + [
+    f"digits/{language}_{mode}"
+    for language in ("rust", "c", "js", "python")
+    for mode in ("fresh", "warm")
+]
 
 # The first pattern that is found in "dso function" decides.
 PARTS = [
@@ -34,6 +41,7 @@ PARTS = [
         r"|func_loc|funcref|func_ref|initialize|btree_map|Instantiator|index_allocator|store_code"
         r"|Store<T>::new|increment_|TryVec|VMOffsets|push_export)|bforest|sip::",
     ),
+    ("the picture: decoding and resizing", r"imaging|png|deflate|zune|adler|crc|fast_image"),
     ("the allocator", r" _?mi_| malloc| free"),
     ("the call: fiber, lifting, lowering, handles (wasmtime)", r"wasmtime|fiber"),
     ("the host's own: limits, meter, places, context", r"gristmill|tokio|futures"),
@@ -50,7 +58,7 @@ def newest_bench() -> pathlib.Path:
 
 def median_us(name: str) -> float:
     """Criterion's median of the last run."""
-    path = pathlib.Path(f"target/criterion/call/{name}/new/estimates.json")
+    path = pathlib.Path(f"target/criterion/{name}/new/estimates.json")
     return json.loads(path.read_text())["median"]["point_estimate"] / 1000
 
 
@@ -60,7 +68,7 @@ def shares(name: str) -> dict[str, float]:
         data = f"{folder}/perf.data"
         # The first seconds compile and load the guests.
         record = ["perf", "record", "-q", "-D", "4000", "-F", "4999", "-e", "cpu-clock", "-o", data]
-        bench = [newest_bench(), "--bench", "--noplot", "--profile-time", "12", f"call/{name}"]
+        bench = [newest_bench(), "--bench", "--noplot", "--profile-time", "12", name]
         subprocess.run([*record, "--", *bench], check=True, stdout=subprocess.DEVNULL)
         report = ["perf", "report", "-i", data, "--no-children", "-s", "dso,sym"]
         report += ["--percent-limit", "0"]
@@ -76,17 +84,17 @@ def shares(name: str) -> dict[str, float]:
 
 
 def main() -> None:
-    names = ["empty_fresh", "empty_warm"]
-    both = {name: (median_us(name), shares(name)) for name in names}
-    print("# The parts of an empty plugin call\n")
-    print("Made by `benches/profile/fresh_call.py`. Microseconds are shares of the samples, times")
-    print("the median of `cargo xtask bench sandbox`. Functions that the compiler put into others")
-    print("count to those.\n")
-    print("| part | fresh | | warm | |\n|---|---|---|---|---|")
-    print("| all |" + "|".join(f" {us:.2f} us | 100 % " for us, _ in both.values()) + "|")
+    found = {name: (median_us(name), shares(name)) for name in CALLS}
+    print("# The parts of plugin calls\n")
+    print("Made by `benches/profile/calls.py`. Microseconds are shares of the samples, times the")
+    print("median of `cargo xtask bench sandbox`. Functions that the compiler put into others count")
+    print("to those. The digits plugin is called twice, before and after the model.\n")
+    print("| part |" + "|".join(f" {name.replace('/', ' ').replace('_', ', ')} " for name in CALLS) + "|")
+    print("|---|" + "---|" * len(CALLS))
+    print("| all |" + "|".join(f" {us:.2f} us " for us, _ in found.values()) + "|")
     for part, _ in PARTS:
-        cells = [(us * found.get(part, 0) / 100, found.get(part, 0)) for us, found in both.values()]
-        print(f"| {part} |" + "|".join(f" {us:.2f} us | {share:.0f} % " for us, share in cells) + "|")
+        cells = [f" {us * of.get(part, 0) / 100:.2f} " for us, of in found.values()]
+        print(f"| {part} |" + "|".join(cells) + "|")
 
 
 if __name__ == "__main__":
