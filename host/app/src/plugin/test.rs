@@ -211,8 +211,10 @@ impl Options {
 /// # Errors
 /// It is a link that leads out of the plugin's folder.
 fn requests_of(plugin: &Path) -> Result<PathBuf> {
-    let folder = if plugin.is_dir() { plugin } else { Path::new(".") };
-    let requests = folder.join(REQUESTS);
+    let (folder, requests) = match plugin.is_dir() {
+        true => (plugin, plugin.join(REQUESTS)),
+        false => (Path::new("."), REQUESTS.into()),
+    };
     if requests.is_symlink() {
         within(folder, REQUESTS).with_context(|| requests.display().to_string())?;
     }
