@@ -36,6 +36,12 @@ use crate::meter::{CpuExhausted, Meter};
 /// The time after which a running guest yields and its CPU budget is checked.
 const TICK: Duration = Duration::from_millis(1);
 
+/// The least number of memories in the pool. A memory that is free stays as its last plugin had it,
+/// so the next call of that plugin maps no pages. With as many memories as plugins in turn, a call
+/// takes two thirds of the time. A free memory holds at most `keep_resident_bytes`, so all of them
+/// hold at most 1 GiB.
+const MEMORIES_MIN: u32 = 2048;
+
 /// The handles that a call lends to its guest: context and request.
 const LENT_HANDLES: usize = 2;
 
@@ -195,10 +201,11 @@ impl Drop for PluginEngine {
 fn engine_config(sandbox: &SandboxConfig) -> Config {
     // Guests that run, that wait for a model, and that are idle (`Resting`).
     let calls = sandbox.concurrent_calls.saturating_mul(3);
+    let memories = calls.saturating_mul(MEMORIES_PER_CALL).max(MEMORIES_MIN);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(calls)
         .total_core_instances(calls.saturating_mul(sandbox.instances_max))
-        .total_memories(calls.saturating_mul(MEMORIES_PER_CALL))
+        .total_memories(memories)
         .total_tables(calls.saturating_mul(TABLES_PER_CALL))
         .total_stacks(calls)
         .max_core_instances_per_component(sandbox.instances_max)
@@ -210,7 +217,7 @@ fn engine_config(sandbox: &SandboxConfig) -> Config {
         .table_elements(sandbox.table_elements_max)
         .linear_memory_keep_resident(sandbox.keep_resident_bytes)
         .table_keep_resident(64 << 10)
-        .max_unused_warm_slots(calls);
+        .max_unused_warm_slots(memories);
     // This halves the time of a fresh call. But in wasmtime 48 a dirty page that was swapped out
     // can reach the next instance. So it is used only if nothing can be swapped out.
     if host_has_no_swap() {
