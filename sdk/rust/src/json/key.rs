@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::de::{Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
-use super::Declined;
+use super::{Declined, declined};
 
 /// A key, borrowed if it has no escapes. Only text is read from it: serde_json reads keys that are
 /// numbers.
@@ -16,7 +16,7 @@ macro_rules! declined {
     ($($method:ident)*) => {
         $(
             fn $method<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Declined> {
-                Err(Declined)
+                Err(declined())
             }
         )*
     };
@@ -46,7 +46,7 @@ impl<'de> Deserializer<'de> for Key<'de> {
         _variants: &'static [&'static str],
         _visitor: V,
     ) -> Result<V::Value, Declined> {
-        Err(Declined)
+        Err(declined())
     }
 
     declined! {

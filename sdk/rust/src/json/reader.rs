@@ -6,9 +6,9 @@ use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
 
-use super::Declined;
 use super::key::Key;
 use super::number::{Number, leading, short_float};
+use super::{Declined, declined, has_declined};
 
 type SerdeJson<'de> = serde_json::Deserializer<serde_json::de::SliceRead<'de>>;
 
@@ -54,33 +54,37 @@ impl<'de> Reader<'de> {
 
     /// Whether only white space is left.
     pub(super) fn is_at_end(&mut self) -> bool {
-        self.next_byte().is_err()
+        self.peek().is_none()
     }
 
     /// The next byte that is not white space. It is not consumed.
     #[inline]
-    fn next_byte(&mut self) -> Result<u8, Declined> {
+    fn peek(&mut self) -> Option<u8> {
         loop {
-            match self.json.get(self.at) {
-                Some(b' ' | b'\n' | b'\t' | b'\r') => self.at += 1,
-                Some(byte) => return Ok(*byte),
-                None => return Err(Declined),
+            match self.json.get(self.at)? {
+                b' ' | b'\n' | b'\t' | b'\r' => self.at += 1,
+                byte => return Some(*byte),
             }
         }
     }
 
+    #[inline]
+    fn next_byte(&mut self) -> Result<u8, Declined> {
+        self.peek().ok_or_else(declined)
+    }
+
     fn expect(&mut self, byte: u8) -> Result<(), Declined> {
         if self.next_byte()? != byte {
-            return Err(Declined);
+            return Err(declined());
         }
         self.at += 1;
         Ok(())
     }
 
     fn word(&mut self, word: &str) -> Result<(), Declined> {
-        let rest = self.json.get(self.at..).ok_or(Declined)?;
+        let rest = self.json.get(self.at..).ok_or_else(declined)?;
         if !rest.starts_with(word.as_bytes()) {
-            return Err(Declined);
+            return Err(declined());
         }
         self.at += word.len();
         Ok(())
@@ -89,12 +93,12 @@ impl<'de> Reader<'de> {
     /// The string whose first quote is here.
     fn text(&mut self) -> Result<Text<'de>, Declined> {
         let begin = self.at + 1;
-        let rest = self.json.get(begin..).ok_or(Declined)?;
+        let rest = self.json.get(begin..).ok_or_else(declined)?;
         let special = |byte: &u8| matches!(byte, b'"' | b'\\' | ..b' ');
-        let length = rest.iter().position(special).ok_or(Declined)?;
+        let length = rest.iter().position(special).ok_or_else(declined)?;
         if rest[length] == b'"' {
             self.at = begin + length + 1;
-            let text = std::str::from_utf8(&rest[..length]).map_err(|_| Declined)?;
+            let text = std::str::from_utf8(&rest[..length]).map_err(|_| declined())?;
             return Ok(Text::Plain(text));
         }
         // The quote that ends the string has no backslash before it that belongs to it.
@@ -104,7 +108,7 @@ impl<'de> Reader<'de> {
                 Some(b'"') => break,
                 Some(b'\\') => at += 2,
                 Some(_) => at += 1,
-                None => return Err(Declined),
+                None => return Err(declined()),
             }
         }
         let escaped = &self.json[self.at..=at];
@@ -123,7 +127,7 @@ impl<'de> Reader<'de> {
     }
 
     fn number<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Declined> {
-        let rest = self.json.get(self.at..).ok_or(Declined)?;
+        let rest = self.json.get(self.at..).ok_or_else(declined)?;
         if let Some((number, length)) = leading(rest) {
             self.at += length;
             return match number {
@@ -142,7 +146,7 @@ impl<'de> Reader<'de> {
     #[inline]
     fn begins<V: Visitor<'de>>(&mut self, first: &[u8], visitor: V) -> Result<V::Value, Declined> {
         if !first.contains(&self.next_byte()?) {
-            return Err(Declined);
+            return Err(declined());
         }
         self.deserialize_any(visitor)
     }
@@ -162,11 +166,13 @@ impl<'de> Reader<'de> {
         read: impl FnOnce(Elements<'_, 'de>) -> Result<T, Declined>,
     ) -> Result<T, Declined> {
         if self.depth == DEPTH_MAX {
-            return Err(Declined);
+            return Err(declined());
         }
         self.at += 1;
         self.depth += 1;
-        let value = read(Elements { reader: self, last, is_first: true })?;
+        // After an error serde_json would still look for the end.
+        let value =
+            read(Elements { reader: self, last, is_first: true }).map_err(|_| declined())?;
         self.depth -= 1;
         self.expect(last)?;
         Ok(value)
@@ -179,8 +185,8 @@ fn slow<'de, T>(
     read: impl FnOnce(&mut SerdeJson<'de>) -> serde_json::Result<T>,
 ) -> Result<T, Declined> {
     let mut reader = SerdeJson::from_slice(part);
-    let value = read(&mut reader).map_err(|_| Declined)?;
-    reader.end().map_err(|_| Declined)?;
+    let value = read(&mut reader).map_err(|_| declined())?;
+    reader.end().map_err(|_| declined())?;
     Ok(value)
 }
 
@@ -208,7 +214,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
                 self.word("null")?;
                 visitor.visit_unit()
             }
-            _ => Err(Declined),
+            _ => Err(declined()),
         }
     }
 
@@ -323,11 +329,15 @@ struct Elements<'a, 'de> {
 impl Elements<'_, '_> {
     /// Go on to the next element. Returns whether there is one.
     fn advance(&mut self) -> Result<bool, Declined> {
-        if self.reader.next_byte()? == self.last {
+        // A visitor that goes on after an error comes to an end.
+        if has_declined() || self.reader.next_byte()? == self.last {
             return Ok(false);
         }
         if !self.is_first {
             self.reader.expect(b',')?;
+            if self.reader.next_byte()? == self.last {
+                return Err(declined());
+            }
         }
         self.is_first = false;
         Ok(true)
@@ -359,7 +369,7 @@ impl<'de> MapAccess<'de> for Elements<'_, 'de> {
             return Ok(None);
         }
         if self.reader.next_byte()? != b'"' {
-            return Err(Declined);
+            return Err(declined());
         }
         let key = match self.reader.text()? {
             Text::Plain(text) => Cow::Borrowed(text),
