@@ -20,7 +20,7 @@ pub struct Account {
     pub(crate) waiting_places_max: usize,
     /// The owner's share of [`Resting`].
     resting: Resting,
-    /// Of all exports of the owner's plugins together.
+    /// Of all calls of the owner together.
     pub(crate) pace: Arc<Pace>,
     /// The budget that tensors, pictures and linear memory count against.
     pub(crate) bytes: Arc<ByteBudget>,

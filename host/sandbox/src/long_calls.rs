@@ -46,7 +46,7 @@ pub(crate) type CallFuture<T> = Pin<Box<dyn Future<Output = (Guest, Result<T, Ca
 pub(crate) struct NewCall<'a, T> {
     pub(crate) call: CallFuture<T>,
     pub(crate) meter: Arc<Meter>,
-    /// Of the export.
+    /// Of the plugin's function in its pipeline.
     pub(crate) pace: &'a Pace,
     pub(crate) account: &'a Account,
     pub(crate) places: Places,
@@ -156,7 +156,7 @@ struct MovableCall<T: 'static> {
 
 impl<T: Send + 'static> MovableCall<T> {
     /// Poll the call until it ends or is to be moved. It is moved for its own CPU time, or because
-    /// its export or its owner became long. Returns none if it must be moved.
+    /// its pipeline or its owner became long. Returns none if it must be moved.
     async fn run_while_short(&mut self, moves: impl Fn() -> bool) -> Option<Result<T, CallError>> {
         poll_fn(|task| match self.turn(task) {
             Poll::Ready(outcome) => Poll::Ready(Some(outcome)),

@@ -1,10 +1,11 @@
-//! The CPU time that long calls take from the serving threads, of an export and of an owner.
+//! The CPU time that long calls take from the serving threads: those of one function of a pipeline's
+//! plugins, called an export here, and those of an owner.
 //!
 //! The host cannot tell in advance how long a call takes. So a call begins on a serving thread, and
 //! leaves it when it turns out to be long. Other calls wait in that time. An export whose
 //! calls did so often begins on the threads for long calls. The owner's pace counts all of its
-//! exports together: otherwise one with many plugins, or with a new one each second, would have
-//! their shares as well.
+//! exports together: otherwise an owner with many pipelines, or with a new one each second, would
+//! have their shares as well.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

@@ -2,7 +2,8 @@
 //
 // Each growth of the linear memory costs the host a system call, and a fresh instance pays for each
 // page that it touches. So the arena is filled from its beginning, and nothing but the texts of log
-// lines is freed before the call returns. The host's texts and lists get here by cabi_realloc; a NUL follows each of them.
+// lines is freed before the call returns. The host's texts and lists get here by cabi_realloc; a NUL
+// follows each of them.
 #include "memory.h"
 
 #include <stdarg.h>

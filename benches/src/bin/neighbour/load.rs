@@ -14,6 +14,7 @@ use gristmill_benches::harness::percentile;
 use gristmill_client::Connection;
 use gristmill_client::http::Request;
 use gristmill_client::http::header::CONTENT_TYPE;
+use gristmill_thread::Share;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
@@ -83,6 +84,9 @@ impl Load {
 fn run_promptly() {
     if let Err(error) = set_real_time() {
         eprintln!("the neighbour's client has no real-time priority, and may be late: {error:#}");
+        if let Err(error) = Share::Serving.apply() {
+            eprintln!("cannot shorten the time slice of the neighbour's client: {error}");
+        }
     }
 }
 

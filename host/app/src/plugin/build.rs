@@ -18,6 +18,7 @@ use super::children;
 use super::language::Language;
 use super::output::{self, Output};
 use super::report::Report;
+use super::within::inside;
 
 pub(crate) fn command() -> Command {
     Command::new("build")
@@ -73,7 +74,10 @@ pub(crate) fn build(folder: &Path, out: Option<PathBuf>) -> Result<Built> {
     // Its manifest names the plugin, and someone else may have written that.
     let is_file_name = Path::new(&name).file_name() == Some(name.as_ref());
     ensure!(is_file_name, "the plugin's name is {name:?}: must not be a path");
-    let path = out.unwrap_or_else(|| folder.join(format!("{name}.wasm")));
+    let path = match out {
+        Some(path) => path,
+        None => inside(folder, &format!("{name}.wasm"))?,
+    };
     std::fs::write(&path, &checked.component).with_context(|| path.display().to_string())?;
     Ok(Built { path, checked })
 }

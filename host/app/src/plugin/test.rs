@@ -28,7 +28,7 @@ use self::round::{Checks, Tested, round};
 use self::watch::Files;
 use super::build::build;
 use super::output::{self, Output};
-use super::within::within;
+use super::within::inside;
 
 /// The folder of requests, in the plugin's folder.
 const REQUESTS: &str = "requests";
@@ -211,14 +211,10 @@ impl Options {
 /// # Errors
 /// It is a link that leads out of the plugin's folder.
 fn requests_of(plugin: &Path) -> Result<PathBuf> {
-    let (folder, requests) = match plugin.is_dir() {
-        true => (plugin, plugin.join(REQUESTS)),
-        false => (Path::new("."), REQUESTS.into()),
-    };
-    if requests.is_symlink() {
-        within(folder, REQUESTS).with_context(|| requests.display().to_string())?;
+    match plugin.is_dir() {
+        true => inside(plugin, REQUESTS),
+        false => inside(Path::new("."), REQUESTS).map(|_| REQUESTS.into()),
     }
-    Ok(requests)
 }
 
 /// The plugins' components.

@@ -19,6 +19,18 @@ pub(crate) fn within(folder: &Path, path: &str) -> Result<PathBuf> {
     Ok(found)
 }
 
+/// The path of `name` in `folder`, where a file or folder may be made.
+///
+/// # Errors
+/// It is a link that leads out of the folder, or to nothing.
+pub(crate) fn inside(folder: &Path, name: &str) -> Result<PathBuf> {
+    let path = folder.join(name);
+    if path.is_symlink() {
+        within(folder, name).with_context(|| path.display().to_string())?;
+    }
+    Ok(path)
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -46,5 +58,13 @@ mod tests {
         }
         let said = within(&folder, "nothing").unwrap_err().to_string();
         assert!(said.contains("cannot find") && said.contains("plugin/nothing"), "{said}");
+        for path in ["nothing", "data", "link"] {
+            assert_eq!(inside(&folder, path).unwrap(), folder.join(path));
+        }
+        symlink("../not-yet-there", folder.join("to-nothing")).unwrap();
+        for path in ["way-out", "to-nothing"] {
+            let said = inside(&folder, path).unwrap_err().to_string();
+            assert!(said.ends_with(&format!("plugin/{path}")), "{path}: {said}");
+        }
     }
 }

@@ -75,7 +75,8 @@ fn a_tenants_compiled_code_is_bounded() {
     // Nothing of the refused ones is left on disk.
     let setup = server.kill();
     assert_eq!(code_of(&setup).len(), 2);
-    // A tenant that has too much already can replace a plugin, but not add one.
+    // A tenant that has too much already can replace a plugin by one that is no larger, but not
+    // add one.
     let server = setup.flag("--tenant-compiled-bytes-max", "65536").start();
     server.admin.put(&format!("{path}/first"), &plugin).ok();
     let fourth = server.admin.put(&format!("{path}/fourth"), &other);
