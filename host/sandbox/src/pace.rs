@@ -1,5 +1,5 @@
-//! The CPU time that long calls take from the serving threads: those of one function of a pipeline's
-//! plugins, called an export here, and those of an owner.
+//! The CPU time that long calls take from the serving threads: those of one function of a
+//! pipeline's plugins, called an export here, and those of an owner.
 //!
 //! The host cannot tell in advance how long a call takes. So a call begins on a serving thread, and
 //! leaves it when it turns out to be long. Other calls wait in that time. An export whose
