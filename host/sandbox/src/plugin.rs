@@ -219,22 +219,17 @@ impl Plugin {
         context: Arc<Context>,
         request: W::Request,
     ) -> Result<W::Answer, CallError> {
-        let Guest { store, instance, .. } = guest;
-        let params = W::lower(context, request, store.data_mut())?;
+        let params = W::lower(context, request, guest.store.data_mut())?;
         let outcome = async {
-            let instance = match instance {
-                Some(instance) => *instance,
-                None => *instance.insert(self.instance.instantiate_async(&mut *store).await?),
-            };
-            let function = instance.get_typed_func::<W::Params, W::Results>(&mut *store, index)?;
-            let results = function.call_async(&mut *store, params).await?;
+            let function = guest.function::<W>(&self.instance, index).await?;
+            let results = function.call_async(&mut guest.store, params).await?;
             // Lifting the results takes CPU time, too.
-            store.data().check_cpu()?;
+            guest.store.data().check_cpu()?;
             Ok(results)
         };
         match outcome.await {
-            Ok(results) => W::lift(results, store.data_mut()),
-            Err(error) => Err(diagnose::trap(&error, store.data())),
+            Ok(results) => W::lift(results, guest.store.data_mut()),
+            Err(error) => Err(diagnose::trap(&error, guest.store.data())),
         }
     }
 
