@@ -1,8 +1,10 @@
-//! `gristmill`: one binary to serve, to make, build and push plugins, and to reset the admin token.
+//! `gristmill`: one binary to serve, to make, build and push plugins, to check a store, and to
+//! reset the admin token.
 
 mod child;
 mod config;
 mod data_dir;
+mod fsck;
 mod plugin;
 mod process;
 mod reference;
@@ -21,6 +23,7 @@ fn main() -> ! {
         Some(("serve", matches)) => serve::run(matches),
         Some(("child", _)) => child::run(),
         Some(("plugin", matches)) => run_plugin(matches),
+        Some(("fsck", matches)) => fsck::run(matches),
         Some(("reference", matches)) => reference::run(matches),
         Some(("token", matches)) => match matches.subcommand() {
             Some(("reset", matches)) => token::reset(matches),
@@ -89,6 +92,7 @@ fn command() -> Command {
                 .subcommand(plugin::list::command())
                 .subcommand(plugin::logs::command()),
         )
+        .subcommand(fsck::command())
         .subcommand(reference::command())
         .subcommand(token::command())
 }

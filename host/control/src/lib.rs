@@ -17,7 +17,8 @@
 //!
 //! `releases` takes these steps under a lock, `admin_api` is the way in. `uploads` keeps the files,
 //! `accounts` the quotas and counters of tenants from snapshot to snapshot. A `fault` is a part of
-//! a state that is not served, an `error` the reason why a change was not made.
+//! a state that is not served, an `error` the reason why a change was not made. `check_store` reads
+//! a store that no server holds.
 //!
 //! Invariants:
 //! - an acknowledged change is in the log, and replaying the log gives the same desired state;
@@ -30,6 +31,7 @@
 
 mod accounts;
 mod admin_api;
+mod check_store;
 mod desired;
 mod error;
 mod fault;
@@ -47,6 +49,7 @@ mod uploads;
 
 pub use admin_api::models::PublishedModel;
 pub use admin_api::{Control, ControlParts};
+pub use check_store::{Finding, StoreCheck, check_store};
 pub use desired::{Desired, Model, Tenant};
 pub use error::ControlError;
 pub use fault::{Fault, Subject};

@@ -32,6 +32,7 @@ mod costly_pictures;
 mod costly_uploads;
 mod deletions;
 mod durability;
+mod fsck;
 mod fuzz_inputs;
 mod http2_floods;
 mod init;
