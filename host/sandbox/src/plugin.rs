@@ -19,7 +19,7 @@ use crate::guest::Guest;
 use crate::idle::{IdleGuests, Keep, TenantReuse};
 use crate::long_calls::{CallFuture, NewCall};
 use crate::meter::Meter;
-use crate::pace::Pace;
+use crate::pace::StaysLong;
 use crate::request::{Context, Prepared, Request, Response, Results};
 use crate::worlds::{Contract, Postprocess, Postprocess01, Preprocess, Preprocess01, Roles, World};
 
@@ -39,7 +39,7 @@ pub struct Plugin {
 /// Where a call's guest comes from, and on which threads it begins.
 pub(crate) struct Placing<'a> {
     pub(crate) keep: Keep,
-    pub(crate) pace: &'a Pace,
+    pub(crate) export: &'a StaysLong,
 }
 
 /// A call that is to be made.
@@ -109,7 +109,8 @@ impl Plugin {
                 (guest, outcome)
             })
         };
-        self.run(call, grant, Placing { keep: Keep::Never, pace: &Pace::default() }).await
+        let placing = Placing { keep: Keep::Never, export: &StaysLong::default() };
+        self.run(call, grant, placing).await
     }
 
     /// The roles that its exports give it.
@@ -191,7 +192,7 @@ impl Plugin {
         grant: Grant<'_>,
         placing: Placing<'_>,
     ) -> Result<T, CallError> {
-        let Placing { keep, pace } = placing;
+        let Placing { keep, export } = placing;
         let Grant { limits, account, usage, .. } = grant;
         let places = self.engine.places(account).await?;
         let meter = Arc::new(Meter::new(limits.cpu));
@@ -203,7 +204,7 @@ impl Plugin {
             None => Guest::new(self.engine.store(grant, meter.clone(), self.has_wasi)),
         };
         let call = call(guest);
-        let new = NewCall { call, meter: meter.clone(), pace, account, places, keep };
+        let new = NewCall { call, meter: meter.clone(), export, account, places, keep };
         let outcome = self.engine.long_calls().run(new).await;
         if let Some(usage) = usage {
             // A grant is for one call, so nothing is set yet.
