@@ -33,7 +33,6 @@ pub struct Plugin {
     contract: Contract,
     /// Whether it imports WASI.
     has_wasi: bool,
-    compiled_bytes: u64,
 }
 
 /// Where a call's guest comes from, and on which threads it begins.
@@ -55,8 +54,6 @@ pub(crate) struct Compiled {
     pub(crate) component: Component,
     pub(crate) roles: Roles,
     pub(crate) imports: Vec<String>,
-    /// The length of its file.
-    pub(crate) bytes: u64,
 }
 
 impl Plugin {
@@ -66,7 +63,7 @@ impl Plugin {
     /// [`LoadError::Contract`] if an import or an export does not fit, [`LoadError::TooLarge`] if a
     /// size does not fit, [`LoadError::Compile`] if its memory cannot be mapped.
     pub(crate) fn load(engine: Arc<PluginEngine>, compiled: Compiled) -> Result<Self, LoadError> {
-        let Compiled { component, roles, imports, bytes: compiled_bytes } = compiled;
+        let Compiled { component, roles, imports } = compiled;
         let of = engine.clone();
         let linker = linker_for(&of, &component, &imports).map_err(LoadError::Contract)?;
         let instance = linker.instantiate_pre(&component).map_err(LoadError::Contract)?;
@@ -80,16 +77,8 @@ impl Plugin {
         let contract = Contract::of_imports(&imports);
         let contract = contract.ok_or(LoadError::Admit(ComponentError::TwoContracts))?;
         let has_wasi = imports.iter().any(|import| wasi::is_wasi(import));
-        let plugin = Self {
-            engine,
-            instance,
-            preprocess,
-            postprocess,
-            imports,
-            contract,
-            has_wasi,
-            compiled_bytes,
-        };
+        let plugin =
+            Self { engine, instance, preprocess, postprocess, imports, contract, has_wasi };
         plugin.check_exports(&linker, roles).map_err(LoadError::Contract)?;
         Ok(plugin)
     }
@@ -237,11 +226,6 @@ impl Plugin {
             Ok(results) => W::lift(results, store.data_mut()),
             Err(error) => Err(diagnose::trap(&error, store.data())),
         }
-    }
-
-    /// The bytes of its compiled code on disk.
-    pub fn compiled_bytes(&self) -> u64 {
-        self.compiled_bytes
     }
 
     /// The idle guests of this plugin in a pipeline whose calls count against `account`.
