@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use gristmill_core::Digest;
+use gristmill_core::{Digest, Name};
 use gristmill_store::{Store, StoreError};
 
 use crate::desired::Desired;
@@ -124,10 +124,11 @@ async fn check_log(
 
 /// The files that serve, each with the names of one user.
 fn users(desired: &Desired) -> impl Iterator<Item = (Digest, String)> {
-    let models =
-        desired.models.iter().map(|(name, model)| (model.digest, format!("model {name:?}")));
+    let models = desired.models.iter();
+    let models = models.map(|(name, model)| (model.digest, format!("model {:?}", name.as_str())));
     let plugins = desired.tenants.iter().flat_map(|(tenant, owned)| {
-        let text = move |name| format!("plugin {name:?} of tenant {tenant:?}");
+        let tenant = tenant.as_str();
+        let text = move |name: &Name| format!("plugin {:?} of tenant {tenant:?}", name.as_str());
         owned.plugins.iter().map(move |(name, digest)| (*digest, text(name)))
     });
     models.chain(plugins)

@@ -88,7 +88,7 @@ fn a_tenants_compiled_code_is_bounded() {
 fn the_code_of_a_plugin_that_cannot_be_loaded_counts() {
     let server = Server::start();
     server.open_tenant("acme");
-    server.plugin("acme", "large", "bench-guest");
+    server.plugin("acme", "large", "vocabulary");
     let setup = server.kill();
     let bytes = fs::metadata(&code_of(&setup)[0]).unwrap().len();
     let server = setup
