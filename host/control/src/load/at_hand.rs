@@ -118,7 +118,7 @@ impl AtHand {
     pub(crate) fn compiled_bytes(&self, desired: &Desired, tenant: &Name) -> u64 {
         let plugins = desired.tenants.get(tenant).map(|tenant| tenant.plugins.values());
         // A file that has two names is compiled once.
-        let digests: HashSet<_> = plugins.into_iter().flatten().copied().collect();
+        let digests: HashSet<_> = plugins.into_iter().flatten().map(|own| own.digest).collect();
         let bytes = |digest| match self.plugin(digest) {
             Ok(plugin) => plugin.compiled_bytes(),
             Err(error) => error.compiled_bytes(),
