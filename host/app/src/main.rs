@@ -1,8 +1,10 @@
-//! `gristmill`: one binary to serve, to make, build and push plugins, and to reset the admin token.
+//! `gristmill`: one binary to serve, to make, build and push plugins, to read back what is on a
+//! server, and to reset the admin token.
 
 mod child;
 mod config;
 mod data_dir;
+mod get;
 mod plugin;
 mod process;
 mod reference;
@@ -20,6 +22,7 @@ fn main() -> ! {
     let ended = match matches.subcommand() {
         Some(("serve", matches)) => serve::run(matches),
         Some(("child", _)) => child::run(),
+        Some(("get", matches)) => get::run(matches),
         Some(("plugin", matches)) => run_plugin(matches),
         Some(("reference", matches)) => reference::run(matches),
         Some(("token", matches)) => match matches.subcommand() {
@@ -89,6 +92,7 @@ fn command() -> Command {
                 .subcommand(plugin::list::command())
                 .subcommand(plugin::logs::command()),
         )
+        .subcommand(get::command())
         .subcommand(reference::command())
         .subcommand(token::command())
 }
