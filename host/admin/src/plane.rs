@@ -17,7 +17,7 @@ use crate::answer::Noted;
 use crate::audit::{AdminCall, Audit};
 use crate::body::AdminBody;
 use crate::conditions::conditions;
-use crate::receive::Received;
+use crate::receive::{Received, drop_some};
 use crate::routes::resource_at;
 use crate::state::{State, UploadLimits};
 
@@ -63,7 +63,7 @@ impl AdminPlane {
             answer.headers_mut().insert(REQUEST_ID, id);
         }
         // The rest of a body may be unread. On an open connection it would be read as a request.
-        let unread = matches!(answer.status().as_u16(), 401 | 403..=405 | 408 | 412 | 413);
+        let unread = matches!(answer.status().as_u16(), 400 | 401 | 403..=405 | 408 | 412 | 413);
         if has_body && unread {
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
@@ -78,7 +78,13 @@ impl AdminPlane {
             let response = allowed.options().map(Bytes::into);
             return Ok(Answered { response, noted: Noted::default() });
         }
-        let conditions = conditions(&head.headers)?;
+        let conditions = match conditions(&head.headers) {
+            Ok(conditions) => conditions,
+            Err(problem) => {
+                drop_some(body).await;
+                return Err(problem);
+            }
+        };
         let received = Received { query: head.uri.query(), conditions: conditions.clone(), body };
         let answer = resource.answer(&self.state, &head.method, received).await?;
         let noted = answer.noted.clone();

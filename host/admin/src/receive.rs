@@ -126,7 +126,7 @@ fn parsed(text: &[u8]) -> Result<Map<String, Value>, Problem> {
 
 /// Read and drop a part of a refused body, for a while. Otherwise the connection of a client that
 /// is still sending would be reset, and the client might not see the answer.
-async fn drop_some(mut body: impl Body<Data = Bytes> + Unpin) {
+pub(crate) async fn drop_some(mut body: impl Body<Data = Bytes> + Unpin) {
     let reading = async {
         let mut left = DROPPED_BYTES_MAX;
         while let Some(Ok(frame)) = body.frame().await {

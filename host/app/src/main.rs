@@ -1,9 +1,10 @@
 //! `gristmill`: one binary to serve, to make, build and push plugins, to read back what is on a
-//! server, and to reset the admin token.
+//! server, to check a store, and to reset the admin token.
 
 mod child;
 mod config;
 mod data_dir;
+mod fsck;
 mod get;
 mod plugin;
 mod process;
@@ -24,6 +25,7 @@ fn main() -> ! {
         Some(("child", _)) => child::run(),
         Some(("get", matches)) => get::run(matches),
         Some(("plugin", matches)) => run_plugin(matches),
+        Some(("fsck", matches)) => fsck::run(matches),
         Some(("reference", matches)) => reference::run(matches),
         Some(("token", matches)) => match matches.subcommand() {
             Some(("reset", matches)) => token::reset(matches),
@@ -93,6 +95,7 @@ fn command() -> Command {
                 .subcommand(plugin::logs::command()),
         )
         .subcommand(get::command())
+        .subcommand(fsck::command())
         .subcommand(reference::command())
         .subcommand(token::command())
 }

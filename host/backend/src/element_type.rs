@@ -11,55 +11,17 @@ pub(crate) fn unsupported(dtype: Dtype) -> String {
 /// `$other`.
 macro_rules! with_element_type {
     ($dtype:expr, $type:ident => $body:expr, $other:pat => $fallback:expr) => {
+        with_element_type!(@match $dtype, $type => $body, $other => $fallback;
+            Bool bool, Uint8 u8, Int8 i8, Uint16 u16, Int16 i16, Uint32 u32, Int32 i32,
+            Uint64 u64, Int64 i64, Float16 half::f16, Float32 f32, Float64 f64)
+    };
+    (@match $dtype:expr, $type:ident => $body:expr, $other:pat => $fallback:expr;
+        $($known:ident $element:ty),*) => {
         match $dtype {
-            Dtype::Bool => {
-                type $type = bool;
+            $(Dtype::$known => {
+                type $type = $element;
                 $body
-            }
-            Dtype::Uint8 => {
-                type $type = u8;
-                $body
-            }
-            Dtype::Int8 => {
-                type $type = i8;
-                $body
-            }
-            Dtype::Uint16 => {
-                type $type = u16;
-                $body
-            }
-            Dtype::Int16 => {
-                type $type = i16;
-                $body
-            }
-            Dtype::Uint32 => {
-                type $type = u32;
-                $body
-            }
-            Dtype::Int32 => {
-                type $type = i32;
-                $body
-            }
-            Dtype::Uint64 => {
-                type $type = u64;
-                $body
-            }
-            Dtype::Int64 => {
-                type $type = i64;
-                $body
-            }
-            Dtype::Float16 => {
-                type $type = half::f16;
-                $body
-            }
-            Dtype::Float32 => {
-                type $type = f32;
-                $body
-            }
-            Dtype::Float64 => {
-                type $type = f64;
-                $body
-            }
+            })*
             $other => $fallback,
         }
     };

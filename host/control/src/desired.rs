@@ -157,6 +157,13 @@ impl Desired {
         Ok(())
     }
 
+    /// A tenant other than `tenant` that has this key.
+    pub(crate) fn other_owner(&self, tenant: &Name, key: Digest) -> Option<&Name> {
+        let mut others = self.tenants.iter().filter(|(name, _)| *name != tenant);
+        let owner = others.find(|(_, other)| other.spec.keys.values().any(|own| *own == key));
+        owner.map(|(name, _)| name)
+    }
+
     fn tenant(&mut self, name: &Name) -> Result<&mut Tenant, ControlError> {
         self.tenants.get_mut(name).ok_or_else(|| ControlError::not_found("tenant", name))
     }

@@ -7,7 +7,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use gristmill_core::{ClientError, ErrorCode, Name};
-use gristmill_store::StoreError;
+use gristmill_store::{LOG_END, StoreError};
 
 use crate::conditions::Unmet;
 use crate::fault::{Fault, Subject};
@@ -92,7 +92,7 @@ pub enum ControlError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A release in the log cannot be used.
-    #[error("release {number} in the log cannot be used: {source}")]
+    #[error("release {number} in the log cannot be used: {source}{}", cure(*.number, .source))]
     Log {
         /// The number of the release.
         number: u64,
@@ -123,6 +123,21 @@ pub enum ControlError {
     /// Other changes were made first, each time. The client can try again.
     #[error("other changes keep replacing plugins or models that this change needs: try again")]
     Overtaken,
+}
+
+/// What an operator can do about a release that cannot be used.
+fn cure(number: u64, error: &LogError) -> String {
+    if let LogError::Newer { .. } = error {
+        // Its text has the cure.
+        return String::new();
+    }
+    let before = number.saturating_sub(1);
+    format!(
+        "; put the files of the release log back as they were, or move this file and those after \
+         it out of the log's folder, and {LOG_END} beside it away, to serve the state of release \
+         {before} (keep a copy of the data directory: files that no release names are removed); \
+         `gristmill fsck` names everything that is damaged"
+    )
 }
 
 fn joined(faults: &[impl Display]) -> String {

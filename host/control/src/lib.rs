@@ -18,7 +18,8 @@
 //! `releases` takes these steps under a lock, `admin_api` is the way in. `uploads` keeps the files,
 //! `accounts` the quotas and counters of tenants from snapshot to snapshot. `current` has the
 //! documents and the tags of what serves, and `conditions` compares tags. A `fault` is a part of
-//! a state that is not served, an `error` the reason why a change was not made.
+//! a state that is not served, an `error` the reason why a change was not made. `check_store` reads
+//! a store that no server holds.
 //!
 //! Invariants:
 //! - an acknowledged change is in the log, and replaying the log gives the same desired state;
@@ -31,6 +32,7 @@
 
 mod accounts;
 mod admin_api;
+mod check_store;
 mod conditions;
 mod current;
 mod desired;
@@ -51,6 +53,7 @@ mod uploads;
 
 pub use admin_api::models::PublishedModel;
 pub use admin_api::{Control, ControlParts};
+pub use check_store::{Finding, StoreCheck, check_store};
 pub use conditions::{Conditions, Tag, Tags, Unmet};
 pub use current::Current;
 pub use desired::{Desired, Model, Plugin, Tenant};

@@ -3,10 +3,12 @@
 //!
 //! These are the rules for new changes. Replaying the log does not apply them, so changes that an
 //! older version accepted stay. `users` finds the users of a thing. `tenant` and `pipeline` check
-//! documents against the state, `keys` changes of one key, `fit` and `signature` check loaded things against their users.
-//! `needs` lists what must be loaded for a state.
+//! documents against the state, and `keys` changes of one key. `given_keys` names the keys of a
+//! tenant's document. `fit` and `signature` check loaded things against their users. `needs` lists
+//! what must be loaded for a state.
 
 pub(crate) mod fit;
+mod given_keys;
 pub(crate) mod keys;
 pub(crate) mod names;
 pub(crate) mod needs;

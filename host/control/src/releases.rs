@@ -24,6 +24,7 @@ use crate::desired::Desired;
 use crate::error::ControlError;
 use crate::fault::{Subject, refusing};
 use crate::load::at_hand::AtHand;
+use crate::load::error::LoadError;
 use crate::load::loader::Loader;
 use crate::plan::signature::check_users;
 use crate::plan::tenant::tenant_spec;
@@ -196,11 +197,7 @@ impl Releases {
             if !request.force {
                 self.check_fit(&changes, &desired, at_hand)?;
             }
-            if changes.iter().any(|change| matches!(change, Change::PutPlugin { .. })) {
-                // Of the plugins that are replaced.
-                at_hand.look_up(&self.loader, &replayed.desired);
-                self.check_compiled(&changes, [&replayed.desired, &desired], at_hand)?;
-            }
+            self.check_compiled(&changes, [&replayed.desired, &desired]).await?;
             let built = self.build(serves + 1, &desired, at_hand);
             let known = &self.publisher.serving().faulty;
             let faults = refusing(built.faults.clone(), known, &subjects(&changes));
@@ -280,17 +277,21 @@ impl Releases {
     }
 
     /// Refuse a plugin if its tenant would have more compiled code on disk, and too much.
-    fn check_compiled(
+    async fn check_compiled(
         &self,
         changes: &[Change],
         [before, after]: [&Desired; 2],
-        at_hand: &AtHand,
     ) -> Result<(), ControlError> {
+        let (plugins, limit) = (&self.loader.plugins, self.compiled_bytes_max);
         for change in changes {
             let Change::PutPlugin { tenant, plugin, .. } = change else { continue };
-            let has = at_hand.compiled_bytes(before, tenant);
-            let (wanted, limit) = (at_hand.compiled_bytes(after, tenant), self.compiled_bytes_max);
-            if wanted > limit.max(has) {
+            let cannot = |error: LoadError| ControlError::plugin(plugin, error.into());
+            let wanted = plugins.compiled_bytes(after, tenant).await.map_err(cannot)?;
+            if wanted <= limit {
+                continue;
+            }
+            let has = plugins.compiled_bytes(before, tenant).await.map_err(cannot)?;
+            if wanted > has {
                 let (tenant, plugin) = (tenant.to_string(), plugin.to_string());
                 return Err(ControlError::TooMuchCompiled { tenant, plugin, wanted, limit });
             }

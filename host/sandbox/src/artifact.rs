@@ -111,6 +111,11 @@ impl ArtifactCache {
         self.map(engine, wanted, &file)
     }
 
+    /// The length of the file with the component's code; 0 if there is none.
+    pub(crate) fn bytes_of(&self, digest: Digest) -> u64 {
+        fs::metadata(self.path(digest)).map_or(0, |about| about.len())
+    }
+
     /// Remove the code of all other components.
     pub(crate) fn retain(&self, keep: &HashSet<Digest>) -> io::Result<()> {
         let keep: HashSet<_> = keep.iter().map(|digest| file_name(*digest)).collect();
@@ -147,7 +152,7 @@ impl ArtifactCache {
         let about = read_answer(file, CHECKSUM_BYTES, wanted)?;
         let component = deserialize(engine, file)
             .map_err(|error| wrong(&format!("it cannot be mapped: {error:#}")))?;
-        Ok(Cached { component, about, bytes: len + CHECKSUM_BYTES })
+        Ok(Cached { component, about })
     }
 
     /// HMAC-SHA-256 (RFC 2104) of the first `len` bytes, after which the file stands then.
@@ -161,8 +166,6 @@ impl ArtifactCache {
 pub(crate) struct Cached {
     pub(crate) component: Component,
     pub(crate) about: About,
-    /// The length of its file.
-    pub(crate) bytes: u64,
 }
 
 fn hmac(key: &[u8; 32], message: &mut impl Read, len: u64) -> io::Result<[u8; 32]> {

@@ -1,9 +1,10 @@
 //! The capabilities of plugins: one module for each interface of `wit/`.
 //!
 //! A capability owns its interface in three phases. `link` adds its functions to the linker, once
-//! in a process. Its `State` is made for each call from the call's grant ([`PerCall`]). Its
-//! functions use that state, and the state that all capabilities share ([`CallState`]), while the
-//! call runs. It refuses to know other capabilities, except those whose types its interface uses.
+//! in a process. Its `State`, if it has one, is made for each call from the call's grant
+//! ([`PerCall`]). Its functions use that state, and the state that all capabilities share
+//! ([`CallState`]), while the call runs. It refuses to know other capabilities, except those whose
+//! types its interface uses.
 //!
 //! Every function here runs within the call's turn, so its CPU time is charged to the call. A
 //! function that takes more than a few hundred nanoseconds must first let other calls go on if the
@@ -11,8 +12,8 @@
 //! (`Meter::off_serving_threads`), ask between its parts whether it may go on, and count its memory
 //! before allocating it.
 //!
-//! To add an interface, add its module, its `mod` line, and its name in the list `capabilities!`.
-//! Plugins may import the interfaces in this list.
+//! To add an interface, add its module, its `mod` line, and its name in `capabilities!`. Plugins
+//! may import the interfaces named there.
 
 pub(crate) mod image;
 pub(crate) mod log;
@@ -33,11 +34,11 @@ use crate::grant::{Grant, PerCall};
 pub(crate) type StoreData = CallState<States>;
 
 macro_rules! capabilities {
-    ($($name:ident),* $(,)?) => {
+    (stateless: $($stateless:ident),*; with_state: $($name:ident),*;) => {
         /// The interfaces that a plugin may import. Those of WASI have only the first two numbers
         /// of their version, because later versions add to earlier ones.
         pub(crate) fn interfaces() -> impl Iterator<Item = &'static str> {
-            [$($name::INTERFACES),*].into_iter().flatten().copied()
+            [$($stateless::INTERFACES,)* $($name::INTERFACES),*].into_iter().flatten().copied()
         }
 
         /// Whether a plugin may import this interface.
@@ -45,7 +46,7 @@ macro_rules! capabilities {
             interfaces().any(|known| wasi::is_named(import, known)) || refused::is_refused(import)
         }
 
-        /// The per-call state of each capability.
+        /// The per-call state of each capability that has one.
         pub(crate) struct States {
             $($name: $name::State,)*
         }
@@ -72,11 +73,15 @@ macro_rules! capabilities {
 
         /// Link every capability.
         pub(crate) fn link(linker: &mut Linker<StoreData>) -> wasmtime::Result<()> {
+            $($stateless::link(linker)?;)*
             $($name::link(linker)?;)*
             Ok(())
         }
     };
 }
 
-// `log` is after `wasi`, which ends its lines when the call ends.
-capabilities! { types, tensors, image, prepare, v0_1, wasi, log }
+capabilities! {
+    stateless: types, tensors, image, prepare, v0_1;
+    // `log` is after `wasi`, which ends its lines when the call ends.
+    with_state: wasi, log;
+}

@@ -3,10 +3,13 @@
 //! Invariant: a guest serves a further call only after one that ended without a trap and without
 //! reaching a limit, and only for the same owner, the same plugin and the same limits.
 
+use std::any::Any;
+
 use wasmtime::Store;
-use wasmtime::component::Instance;
+use wasmtime::component::{ComponentExportIndex, Instance, InstancePre, TypedFunc};
 
 use crate::capability::StoreData;
+use crate::worlds::World;
 
 /// The linear memory by which a guest that stays may have grown since its first call.
 const GROWTH_BYTES_MAX: usize = 16 << 20;
@@ -15,16 +18,43 @@ const GROWTH_BYTES_MAX: usize = 16 << 20;
 pub(crate) struct Guest {
     pub(crate) store: Store<StoreData>,
     /// None before the first call.
-    pub(crate) instance: Option<Instance>,
+    instance: Option<Instance>,
+    /// Its functions that were checked in earlier calls, as [`Function`].
+    functions: Vec<Box<dyn Any + Send>>,
     /// The calls that it has served.
     calls: u32,
     /// Its linear memory after the first call.
     first_bytes: usize,
 }
 
+/// The export of the world `W`.
+type Function<W> = TypedFunc<<W as World>::Params, <W as World>::Results>;
+
 impl Guest {
     pub(crate) fn new(store: Store<StoreData>) -> Self {
-        Self { store, instance: None, calls: 0, first_bytes: 0 }
+        Self { store, instance: None, functions: Vec::new(), calls: 0, first_bytes: 0 }
+    }
+
+    /// Its export at `index`. Makes the instance before the first call.
+    pub(crate) async fn function<W: World>(
+        &mut self,
+        plugin: &InstancePre<StoreData>,
+        index: &ComponentExportIndex,
+    ) -> wasmtime::Result<Function<W>> {
+        let known = |function: &Box<dyn Any + Send>| function.downcast_ref().copied();
+        if let Some(function) = self.functions.iter().find_map(known) {
+            return Ok(function);
+        }
+        let instance = match self.instance {
+            Some(instance) => instance,
+            None => *self.instance.insert(plugin.instantiate_async(&mut self.store).await?),
+        };
+        let function: Function<W> = instance.get_typed_func(&mut self.store, index)?;
+        // Most guests serve one call.
+        if self.calls > 0 {
+            self.functions.push(Box::new(function));
+        }
+        Ok(function)
     }
 
     /// A call has ended, after which the guest is to stay.

@@ -18,11 +18,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
 
 use gristmill_thread::Share;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tracing::Instrument;
 
 use crate::account::{Account, Places};
@@ -30,7 +30,7 @@ use crate::error::{CallError, HostFault};
 use crate::guest::Guest;
 use crate::idle::Keep;
 use crate::meter::Meter;
-use crate::pace::{LONG_AFTER, Pace};
+use crate::pace::{LONG_AFTER, StaysLong};
 
 /// The threads for long calls.
 pub(crate) struct LongCalls {
@@ -47,7 +47,7 @@ pub(crate) struct NewCall<'a, T> {
     pub(crate) call: CallFuture<T>,
     pub(crate) meter: Arc<Meter>,
     /// Of the plugin's function in its pipeline.
-    pub(crate) pace: &'a Pace,
+    pub(crate) export: &'a StaysLong,
     pub(crate) account: &'a Account,
     pub(crate) places: Places,
     /// What becomes of the guest.
@@ -82,20 +82,18 @@ impl LongCalls {
 
     /// Run a call to its end. Dropping the returned future abandons the call.
     pub(crate) async fn run<T: Send + 'static>(&self, new: NewCall<'_, T>) -> Result<T, CallError> {
-        let NewCall { call, meter, pace, account, places, keep } = new;
+        let NewCall { call, meter, export, account, places, keep } = new;
         let long = self.handle.clone();
         let instance = Some((call, places));
         let mut call = MovableCall { instance, meter: meter.clone(), long, keep };
         let is_long = || {
             let now = self.started.elapsed();
-            pace.is_long(now) || account.pace.is_long(now)
+            export.is_long(now) || account.pace.is_long(now)
         };
         let begins_long = is_long();
         if !begins_long {
             let begun = call.run_while_short(is_long).await;
-            let now = self.started.elapsed();
-            pace.took(meter.spent(), now);
-            account.pace.took(meter.spent(), now);
+            account.pace.took(meter.spent(), self.started.elapsed());
             if let Some(outcome) = begun {
                 return outcome;
             }
@@ -113,7 +111,7 @@ impl LongCalls {
         let mut waiting = Waiting { running, meter };
         let outcome = (&mut waiting.running).await;
         if begins_long {
-            pace.would_take(waiting.meter.before_move(), self.started.elapsed());
+            export.would_take(waiting.meter.before_move(), self.started.elapsed());
         }
         match outcome {
             Ok(outcome) => outcome,
@@ -156,7 +154,7 @@ struct MovableCall<T: 'static> {
 
 impl<T: Send + 'static> MovableCall<T> {
     /// Poll the call until it ends or is to be moved. It is moved for its own CPU time, or because
-    /// its pipeline or its owner became long. Returns none if it must be moved.
+    /// its export or its owner became long. Returns none if it must be moved.
     async fn run_while_short(&mut self, moves: impl Fn() -> bool) -> Option<Result<T, CallError>> {
         poll_fn(|task| match self.turn(task) {
             Poll::Ready(outcome) => Poll::Ready(Some(outcome)),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::error::CallError;
 use crate::grant::Grant;
 use crate::idle::{IdleGuests, Keep, OneGuest, TenantReuse};
-use crate::pace::Pace;
+use crate::pace::StaysLong;
 use crate::plugin::{Placing, Plugin};
 use crate::request::{Context, Prepared, Request, Response, Results};
 
@@ -28,13 +28,13 @@ pub enum Reuse {
     Tenant(TenantReuse),
 }
 
-/// The two plugins of a pipeline. Tenants with the same file share a [`Plugin`], but no pace: the
-/// long calls of one tenant do not move the short calls of another to the threads for long calls.
+/// The two plugins of a pipeline. Pipelines with the same file share a [`Plugin`], but only their
+/// own long calls keep them on the threads for long calls.
 pub struct PluginPair {
     pre: Arc<Plugin>,
-    pre_pace: Pace,
+    pre_stays: StaysLong,
     post: Arc<Plugin>,
-    post_pace: Pace,
+    post_stays: StaysLong,
     mode: Mode,
 }
 
@@ -65,7 +65,8 @@ impl PluginPair {
                 Mode::Tenant { pre: first, post: second }
             }
         };
-        Self { pre, pre_pace: Pace::default(), post, post_pace: Pace::default(), mode }
+        let (pre_stays, post_stays) = Default::default();
+        Self { pre, pre_stays, post, post_stays, mode }
     }
 
     /// Call `preprocess`.
@@ -87,7 +88,7 @@ impl PluginPair {
             }
             Mode::Tenant { pre, .. } => Keep::ForTenant(pre.clone()),
         };
-        let placing = Placing { keep: keep.clone(), pace: &self.pre_pace };
+        let placing = Placing { keep: keep.clone(), export: &self.pre_stays };
         let prepared = self.pre.preprocess(context, request, grant, placing).await?;
         Ok((prepared, Kept(keep)))
     }
@@ -107,7 +108,7 @@ impl PluginPair {
             (Mode::Tenant { post, .. }, _) => Keep::ForTenant(post.clone()),
             (_, keep) => keep,
         };
-        let placing = Placing { keep, pace: &self.post_pace };
+        let placing = Placing { keep, export: &self.post_stays };
         self.post.postprocess(context, results, grant, placing).await
     }
 }

@@ -19,7 +19,7 @@ use crate::guest::Guest;
 use crate::idle::{IdleGuests, Keep, TenantReuse};
 use crate::long_calls::{CallFuture, NewCall};
 use crate::meter::Meter;
-use crate::pace::Pace;
+use crate::pace::StaysLong;
 use crate::request::{Context, Prepared, Request, Response, Results};
 use crate::worlds::{Contract, Postprocess, Postprocess01, Preprocess, Preprocess01, Roles, World};
 
@@ -33,13 +33,12 @@ pub struct Plugin {
     contract: Contract,
     /// Whether it imports WASI.
     has_wasi: bool,
-    compiled_bytes: u64,
 }
 
 /// Where a call's guest comes from, and on which threads it begins.
 pub(crate) struct Placing<'a> {
     pub(crate) keep: Keep,
-    pub(crate) pace: &'a Pace,
+    pub(crate) export: &'a StaysLong,
 }
 
 /// A call that is to be made.
@@ -55,8 +54,6 @@ pub(crate) struct Compiled {
     pub(crate) component: Component,
     pub(crate) roles: Roles,
     pub(crate) imports: Vec<String>,
-    /// The length of its file.
-    pub(crate) bytes: u64,
 }
 
 impl Plugin {
@@ -66,7 +63,7 @@ impl Plugin {
     /// [`LoadError::Contract`] if an import or an export does not fit, [`LoadError::TooLarge`] if a
     /// size does not fit, [`LoadError::Compile`] if its memory cannot be mapped.
     pub(crate) fn load(engine: Arc<PluginEngine>, compiled: Compiled) -> Result<Self, LoadError> {
-        let Compiled { component, roles, imports, bytes: compiled_bytes } = compiled;
+        let Compiled { component, roles, imports } = compiled;
         let of = engine.clone();
         let linker = linker_for(&of, &component, &imports).map_err(LoadError::Contract)?;
         let instance = linker.instantiate_pre(&component).map_err(LoadError::Contract)?;
@@ -80,16 +77,8 @@ impl Plugin {
         let contract = Contract::of_imports(&imports);
         let contract = contract.ok_or(LoadError::Admit(ComponentError::TwoContracts))?;
         let has_wasi = imports.iter().any(|import| wasi::is_wasi(import));
-        let plugin = Self {
-            engine,
-            instance,
-            preprocess,
-            postprocess,
-            imports,
-            contract,
-            has_wasi,
-            compiled_bytes,
-        };
+        let plugin =
+            Self { engine, instance, preprocess, postprocess, imports, contract, has_wasi };
         plugin.check_exports(&linker, roles).map_err(LoadError::Contract)?;
         Ok(plugin)
     }
@@ -109,7 +98,8 @@ impl Plugin {
                 (guest, outcome)
             })
         };
-        self.run(call, grant, Placing { keep: Keep::Never, pace: &Pace::default() }).await
+        let placing = Placing { keep: Keep::Never, export: &StaysLong::default() };
+        self.run(call, grant, placing).await
     }
 
     /// The roles that its exports give it.
@@ -196,7 +186,7 @@ impl Plugin {
         grant: Grant<'_>,
         placing: Placing<'_>,
     ) -> Result<T, CallError> {
-        let Placing { keep, pace } = placing;
+        let Placing { keep, export } = placing;
         let Grant { limits, account, usage, .. } = grant;
         let places = self.engine.places(account).await?;
         let meter = Arc::new(Meter::new(limits.cpu));
@@ -208,7 +198,7 @@ impl Plugin {
             None => Guest::new(self.engine.store(grant, meter.clone(), self.has_wasi)),
         };
         let call = call(guest);
-        let new = NewCall { call, meter: meter.clone(), pace, account, places, keep };
+        let new = NewCall { call, meter: meter.clone(), export, account, places, keep };
         let outcome = self.engine.long_calls().run(new).await;
         if let Some(usage) = usage {
             // A grant is for one call, so nothing is set yet.
@@ -224,28 +214,18 @@ impl Plugin {
         context: Arc<Context>,
         request: W::Request,
     ) -> Result<W::Answer, CallError> {
-        let Guest { store, instance, .. } = guest;
-        let params = W::lower(context, request, store.data_mut())?;
+        let params = W::lower(context, request, guest.store.data_mut())?;
         let outcome = async {
-            let instance = match instance {
-                Some(instance) => *instance,
-                None => *instance.insert(self.instance.instantiate_async(&mut *store).await?),
-            };
-            let function = instance.get_typed_func::<W::Params, W::Results>(&mut *store, index)?;
-            let results = function.call_async(&mut *store, params).await?;
+            let function = guest.function::<W>(&self.instance, index).await?;
+            let results = function.call_async(&mut guest.store, params).await?;
             // Lifting the results takes CPU time, too.
-            store.data().check_cpu()?;
+            guest.store.data().check_cpu()?;
             Ok(results)
         };
         match outcome.await {
-            Ok(results) => W::lift(results, store.data_mut()),
-            Err(error) => Err(diagnose::trap(&error, store.data())),
+            Ok(results) => W::lift(results, guest.store.data_mut()),
+            Err(error) => Err(diagnose::trap(&error, guest.store.data())),
         }
-    }
-
-    /// The bytes of its compiled code on disk.
-    pub fn compiled_bytes(&self) -> u64 {
-        self.compiled_bytes
     }
 
     /// The idle guests of this plugin in a pipeline whose calls count against `account`.

@@ -83,9 +83,22 @@ impl Sandbox {
     }
 
     fn plugin(&self, cached: Cached) -> Result<Plugin, LoadError> {
-        let Cached { component, about, bytes } = cached;
+        let Cached { component, about } = cached;
         let (roles, imports) = (about.roles(), about.imports);
-        Plugin::load(self.engine.clone(), Compiled { component, roles, imports, bytes })
+        Plugin::load(self.engine.clone(), Compiled { component, roles, imports })
+    }
+
+    /// The bytes of the compiled code that these plugins have on disk, loaded or not.
+    ///
+    /// # Errors
+    /// [`LoadError::Cache`] if the host is about to end.
+    pub async fn compiled_bytes(
+        self: &Arc<Self>,
+        digests: HashSet<Digest>,
+    ) -> Result<u64, LoadError> {
+        let sandbox = self.clone();
+        let bytes = move |digest| sandbox.cache.bytes_of(digest);
+        blocking(move || Ok(digests.into_iter().map(bytes).sum())).await
     }
 
     /// Remove the compiled code of all other plugins from the disk. Plugins that are loaded keep

@@ -8,9 +8,11 @@ use crate::shell::{cargo, program, run, step, target};
 
 const VERSION: &str = "0.20.2";
 
-/// Check licences, bans and sources, which needs no network.
+/// Check licences, bans and sources. This needs no network where all crates are downloaded.
 pub(crate) fn check() -> Result<()> {
     let deny = install()?;
+    // Offline, cargo-deny reads the sources of all crates, of those for other platforms too.
+    run(cargo().args(["fetch", "--locked"]))?;
     run(program(deny).args(["--offline", "check", "bans", "licenses", "sources"]))
 }
 

@@ -36,8 +36,6 @@ const CHANGES = [
   // Arguments of the host's functions are copied into memory that nothing frees. A call that logs much
   // would fill the plugin's memory, and so would an instance that serves many calls.
   [/^(?:class|function) import_[^]*?(?=^(?:async )?function export_)/m, giveBackArguments],
-  // What the host was not called with, because copying failed, is the engine's.
-  [/^(?:async )?function export_\w+\([^)]*\) \{\n/gm, '$&  lent.length = 0;\n'],
   // What a call of the host gave lies in the memory as it was when the call ended.
   [/^( *)(ret = )?(\$import_\S+\(.*\));\n([^]*?)^( {2}\}|\})$/gm, lookOnce],
 ];
@@ -90,11 +88,12 @@ const IMPORTS = /^( *)(?:(?:async|static|function) )*[\w$]+\([^)]*\) \{\n[^]*?^\
 function giveBackArguments(imports) {
   return imports.replace(IMPORTS, (whole) => {
     if (!whole.includes('$realloc')) return whole;
-    // The conversion of an argument may call the host, too. That call gives back only its own.
+    // The conversion of an argument may call the host, too. That call gives back only its own. If a
+    // conversion throws, the host is not called, and what was lent for it is given back.
     return whole
       .replaceAll('$realloc', 'lend')
-      .replace(/\{\n/, '$&const from = lent.length;\n')
-      .replace(/^( *)(?:ret = )?\$import_\S+\(.*\);\n/gm, '$&$1giveBack(from);\n');
+      .replace(/\{\n/, '$&const from = lent.length;\ntry {\n')
+      .replace(/^( *)\}$(?![^])/m, '} finally { giveBack(from); }\n$&');
   });
 }
 

@@ -154,6 +154,22 @@ test('a call of the host while arguments are converted gives back only its own',
   assert.deepEqual(logged, ['inner', 'outerouter']);
 });
 
+test('an argument that cannot be converted leaves nothing lent', async () => {
+  const [logged, taken] = [[], new Map()];
+  const run = (host) => {
+    const valueOf = () => {
+      host.log('inner');
+      throw new RangeError('not a number');
+    };
+    assert.throws(() => host.logTimes('outer', { valueOf }), { message: 'not a number' });
+    assert.equal(taken.size, 0);
+    host.log('after');
+    return 'ok';
+  };
+  await callOf(run, logged, taken);
+  assert.deepEqual(logged, ['inner', 'after']);
+});
+
 test('an export drops what was lent and returns a text, now or later', async () => {
   const read = (host) => `${host.byteAt(1)}é`;
   assert.deepEqual(await callOf(read), { tag: 'ok', text: '65é', dropped: [1] });

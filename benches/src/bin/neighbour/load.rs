@@ -37,7 +37,7 @@ pub(crate) struct Question {
 /// receives answers.
 pub(crate) struct Load {
     ended: Arc<AtomicBool>,
-    pacer: JoinHandle<()>,
+    pacer: JoinHandle<bool>,
     client: JoinHandle<Report>,
 }
 
@@ -47,6 +47,8 @@ pub(crate) struct Report {
     pub(crate) latencies: Vec<Duration>,
     /// The number of failed requests for each reason.
     pub(crate) failures: BTreeMap<String, usize>,
+    /// Whether the client had real-time priority. If not, it may have been late itself.
+    pub(crate) had_real_time: bool,
 }
 
 impl Load {
@@ -57,15 +59,17 @@ impl Load {
         // The client stands for a separate machine. If it waited for this machine's processor, the
         // figures would blame the server.
         let client = thread::spawn(move || {
-            run_promptly();
-            runtime.block_on(answer_all(question, dues))
+            let had_real_time = run_promptly();
+            let report = runtime.block_on(answer_all(question, dues));
+            Report { had_real_time, ..report }
         });
         let until = ended.clone();
         // The pacer is a thread, because the runtime's timers are only precise to a millisecond,
         // and latencies are about two.
         let pacer = thread::spawn(move || {
-            run_promptly();
+            let had_real_time = run_promptly();
             pace(&due, &until);
+            had_real_time
         });
         Ok(Self { ended, pacer, client })
     }
@@ -74,20 +78,22 @@ impl Load {
     pub(crate) fn finish(self) -> Result<Report> {
         self.ended.store(true, Ordering::Relaxed);
         let panicked = |_| anyhow!("the neighbour's thread panicked");
-        self.pacer.join().map_err(panicked)?;
-        self.client.join().map_err(panicked)
+        let pacer_had = self.pacer.join().map_err(panicked)?;
+        let report = self.client.join().map_err(panicked)?;
+        Ok(Report { had_real_time: pacer_had && report.had_real_time, ..report })
     }
 }
 
 /// Let the system run this thread as soon as it has work, before all threads of the server. Without
 /// real-time priority half of the slowest answers were slow because the client itself had waited.
-fn run_promptly() {
-    if let Err(error) = set_real_time() {
-        eprintln!("the neighbour's client has no real-time priority, and may be late: {error:#}");
-        if let Err(error) = Share::Serving.apply() {
-            eprintln!("cannot shorten the time slice of the neighbour's client: {error}");
-        }
+/// Returns whether it got that priority.
+fn run_promptly() -> bool {
+    let Err(error) = set_real_time() else { return true };
+    eprintln!("the neighbour's client has no real-time priority, and may be late: {error:#}");
+    if let Err(error) = Share::Serving.apply() {
+        eprintln!("cannot shorten the time slice of the neighbour's client: {error}");
     }
+    false
 }
 
 /// Give the calling thread the lowest real-time priority.

@@ -293,6 +293,7 @@ fn neighbour(mut report: Report) -> Value {
         "answered": report.latencies.len(),
         "failed": report.failures.values().sum::<usize>(),
         "failures": report.failures,
+        "client_had_real_time": report.had_real_time,
     })
 }
 
@@ -316,5 +317,18 @@ fn addresses(stage: &Stage) -> Addresses {
         data: server.data_plane.clone(),
         grpc: server.grpc.clone(),
         admin: server.admin_plane.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_figures_say_whether_the_client_was_real_time() {
+        for had_real_time in [true, false] {
+            let figures = neighbour(Report { had_real_time, ..Report::default() });
+            assert_eq!(figures["client_had_real_time"], had_real_time);
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! `GET`, `PUT` and `DELETE /admin/v1/tenants/{tenant}/keys/{key}`: one API key of a tenant, so that
-//! it can be replaced without the others. Reading shows its name and its version, never the key.
+//! `GET`, `PUT` and `DELETE /admin/v1/tenants/{tenant}/keys/{key}`: one API key of a tenant, which
+//! can be replaced without the others. Reading shows its name and its version, never the key.
 
 use async_trait::async_trait;
 use gristmill_control::{Change, ControlError, Subject};

@@ -1,7 +1,8 @@
-//! A tenant's document as clients send it, and that of one of its keys. New keys are in clear text;
-//! only their digests are stored. An item of `api_keys` is a key, or an object: `{"name": ..., "key":
-//! ...}` is a key with its name, and `{"name": ...}` the key that the tenant has under this name. No
-//! error repeats a key.
+//! A tenant's document as clients send it, and that of one of its keys.
+//!
+//! New keys are in clear text; only their digests are stored. An item of `api_keys` is a key, or an
+//! object: one with `name` and `key` is a key with its name, one with `name` alone is the key that
+//! the tenant has under this name. No error repeats a key.
 
 use gristmill_control::{Document, Faults, GivenKey, KEYS_MAX, TenantDocument};
 use gristmill_core::{Digest, Name};

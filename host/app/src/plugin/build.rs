@@ -32,6 +32,8 @@ pub(crate) fn command() -> Command {
              Python      pyproject.toml with [tool.gristmill]\n  \
              JavaScript  package.json with plugin.js or plugin.ts\n  \
              C           Makefile with WORLD and SOURCES, and plugin.c\n\n\
+             A build in Rust runs build.rs and procedural macros, and one in C the Makefile, as cargo \
+             and make do, with your rights. Build what you do not trust in a container.\n\n\
              SDKs, componentize-py, packages of npm and compiled crates are kept in one folder for \
              all plugins: GRISTMILL_BUILD_DIR, otherwise gristmill in $XDG_CACHE_HOME or ~/.cache. \
              It can be deleted at any time.",

@@ -145,7 +145,8 @@ struct Options {
     model: PathBuf,
     library: Option<PathBuf>,
     settings: Option<PathBuf>,
-    requests: PathBuf,
+    /// The folder of requests, unless it is the one beside the plugin.
+    requests: Option<PathBuf>,
     reuse: Reuse,
     checks: Checks,
     watch: bool,
@@ -156,10 +157,6 @@ impl Options {
     fn of(matches: &ArgMatches) -> Result<Self> {
         let path = |name: &str| matches.get_one::<PathBuf>(name).cloned();
         let plugin = path("plugin").or_else(|| path("pre")).unwrap_or_else(|| ".".into());
-        let requests = match path("requests") {
-            Some(requests) => requests,
-            None => requests_of(&plugin)?,
-        };
         let tolerance = *matches.get_one::<f64>("tolerance").context("--tolerance is missing")?;
         ensure!((0.0..=1.0).contains(&tolerance), "--tolerance is {tolerance}: must be 0 to 1");
         let repeat: u32 = *matches.get_one("repeat").context("--repeat is missing")?;
@@ -170,7 +167,7 @@ impl Options {
             model: path("model").context("--model is missing")?,
             library: path("onnxruntime-library"),
             settings: path("settings"),
-            requests,
+            requests: path("requests"),
             reuse: match text("instance-reuse") {
                 Some("request") => Reuse::Request,
                 Some("tenant") => Reuse::Tenant(TenantReuse::default()),
@@ -195,6 +192,27 @@ impl Options {
             .collect()
     }
 
+    /// The folder of requests.
+    fn requests(&self) -> PathBuf {
+        match &self.requests {
+            Some(given) => given.clone(),
+            None if self.plugin.is_dir() => self.plugin.join(REQUESTS),
+            None => REQUESTS.into(),
+        }
+    }
+
+    /// Read the requests.
+    ///
+    /// # Errors
+    /// One is faulty, or the folder beside the plugin is a link that leads out.
+    fn samples(&self) -> Result<Samples> {
+        if self.requests.is_none() {
+            let folder = if self.plugin.is_dir() { &*self.plugin } else { Path::new(".") };
+            inside(folder, REQUESTS)?;
+        }
+        Samples::read(&self.requests())
+    }
+
     /// The settings as a JSON document.
     fn settings(&self) -> Result<String> {
         let Some(path) = &self.settings else { return Ok("{}".into()) };
@@ -203,17 +221,6 @@ impl Options {
         let settings: Map<String, Value> =
             serde_json::from_slice(&text).context("not a JSON object").with_context(cannot)?;
         Ok(Value::Object(settings).to_string())
-    }
-}
-
-/// The folder of requests beside the plugin.
-///
-/// # Errors
-/// It is a link that leads out of the plugin's folder.
-fn requests_of(plugin: &Path) -> Result<PathBuf> {
-    match plugin.is_dir() {
-        true => inside(plugin, REQUESTS),
-        false => inside(Path::new("."), REQUESTS).map(|_| REQUESTS.into()),
     }
 }
 
@@ -251,7 +258,7 @@ impl Session {
         let model = &self.options.model;
         File::open(model).with_context(|| format!("--model: cannot read {}", model.display()))?;
         self.options.settings()?;
-        Samples::read(&self.options.requests)?;
+        self.options.samples()?;
         let components = self.components()?;
         self.run(&components)
     }
@@ -268,7 +275,7 @@ impl Session {
     /// Run all requests. Fails if one of them fails.
     fn run(&mut self, components: &Components) -> Result<()> {
         let options = &self.options;
-        let samples = Samples::read(&options.requests)?;
+        let samples = options.samples()?;
         let files = PipelineFiles {
             pre: components.plugin.clone(),
             post: components.post.clone(),
@@ -292,7 +299,7 @@ impl Session {
         for file in &samples.skipped {
             eprintln!(
                 "{}: skipped, its extension has no content type",
-                options.requests.join(file).display()
+                options.requests().join(file).display()
             );
         }
         let mut tally = Tally::default();
@@ -319,8 +326,9 @@ impl Session {
 
     /// Run again whenever files change, until the process is ended.
     fn watch(&mut self) -> Result<()> {
-        let Options { plugin, post, requests, settings, .. } = &self.options;
-        let paths = [Some(plugin), post.as_ref(), Some(requests), settings.as_ref()];
+        let requests = self.options.requests();
+        let Options { plugin, post, settings, .. } = &self.options;
+        let paths = [Some(plugin), post.as_ref(), Some(&requests), settings.as_ref()];
         let paths: Vec<_> = paths.into_iter().flatten().cloned().collect();
         let mut seen = Files::of(&paths);
         let mut components = self.components();
@@ -334,9 +342,8 @@ impl Session {
             }
             eprintln!("waiting for changes, Ctrl-C ends");
             let now = seen.wait_for_change(&paths);
-            let Options { requests, settings, .. } = &self.options;
-            let is_source =
-                |path: &Path| !path.starts_with(requests) && Some(path) != settings.as_deref();
+            let settings = self.options.settings.as_deref();
+            let is_source = |path: &Path| !path.starts_with(&requests) && Some(path) != settings;
             let needs_build = seen.changed(&now).any(is_source);
             seen = now;
             if needs_build || components.is_err() {

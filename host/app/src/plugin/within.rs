@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 ///
 /// # Errors
 /// It cannot be found, or it lies outside of the folder, also where a link leads out.
-pub(crate) fn within(folder: &Path, path: &str) -> Result<PathBuf> {
+pub(crate) fn within(folder: &Path, path: impl AsRef<Path>) -> Result<PathBuf> {
     let cannot = |path: &Path| format!("cannot find {}", path.display());
     let outer = folder.canonicalize().with_context(|| cannot(folder))?;
     let named = folder.join(path);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use crate::support::deploy::processor;
+use crate::support::modules::{ANSWER, Guest, honest};
 use crate::support::server::Server;
 use crate::support::setup::Setup;
 use crate::support::{files, guests};
@@ -81,6 +82,27 @@ fn a_tenants_compiled_code_is_bounded() {
     server.admin.put(&format!("{path}/first"), &plugin).ok();
     let fourth = server.admin.put(&format!("{path}/fourth"), &other);
     fourth.refused(409, "conflict", &["plugin \"fourth\"", "the limit is 65536 "]);
+}
+
+#[test]
+fn the_code_of_a_plugin_that_cannot_be_loaded_counts() {
+    let server = Server::start();
+    server.open_tenant("acme");
+    server.plugin("acme", "large", "vocabulary");
+    let setup = server.kill();
+    let bytes = fs::metadata(&code_of(&setup)[0]).unwrap().len();
+    let server = setup
+        .flag("--plugin-memory-bytes", "1048576")
+        .flag("--tenant-compiled-bytes-max", &bytes.to_string())
+        .start();
+    server.log_with("its initial memory of");
+    let small = Guest::pre(|code| {
+        honest(code);
+        code.i32_const(ANSWER);
+    });
+    let refused = server.admin.put("/admin/v1/tenants/acme/plugins/small", &small.file());
+    refused.refused(409, "conflict", &["plugin \"small\"", "tenant_compiled_bytes_max"]);
+    assert_eq!(code_of(&server.kill()).len(), 1);
 }
 
 #[test]

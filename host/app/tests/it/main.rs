@@ -34,6 +34,7 @@ mod costly_uploads;
 mod deletions;
 mod durability;
 mod edits;
+mod fsck;
 mod fuzz_inputs;
 mod http2_floods;
 mod init;

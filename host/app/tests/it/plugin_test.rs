@@ -1,9 +1,10 @@
 //! `gristmill plugin test`: sample requests through real plugins and models, without a server.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -47,17 +48,22 @@ impl Folder {
         serde_json::from_slice(&text).unwrap()
     }
 
+    /// The command `plugin test` in this folder.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gristmill"));
+        command.current_dir(self.0.path()).env("XDG_CACHE_HOME", self.path("cache"));
+        command.env("ORT_DYLIB_PATH", files::onnxruntime());
+        command.args(["plugin", "test", "--model", "model.onnx"]).args(arguments);
+        command
+    }
+
     /// Test `plugin.wasm`.
     fn test(&self, flags: &[&str]) -> Tested {
         self.run(&[&["plugin.wasm"], flags].concat())
     }
 
     fn run(&self, arguments: &[&str]) -> Tested {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gristmill"));
-        command.current_dir(self.0.path()).env("XDG_CACHE_HOME", self.path("cache"));
-        command.env("ORT_DYLIB_PATH", files::onnxruntime());
-        command.args(["plugin", "test", "--model", "model.onnx"]).args(arguments);
-        let output = command.output().unwrap();
+        let output = self.command(arguments).output().unwrap();
         Tested {
             passed: output.status.success(),
             out: String::from_utf8(output.stdout).unwrap(),
@@ -185,6 +191,38 @@ fn two_plugins_serve_as_one_pipeline() {
     let alone = folder.run(&["ranker-pre.wasm"]);
     assert!(!alone.passed);
     assert_names(&alone.errors, &["ranker-pre.wasm is a preprocessor", "--pre and --post"]);
+}
+
+#[test]
+fn a_link_that_leads_out_is_refused_in_each_round() {
+    let folder = Folder::new("digits").with("seven.png", files::sample("seven.png"));
+    let other = Folder::new("digits").with("secret.png", files::sample("seven.png"));
+    let requests = folder.path("requests");
+    fs::rename(&requests, folder.path("own")).unwrap();
+    symlink("own", &requests).unwrap();
+    let mut command = folder.command(&["plugin.wasm", "--watch"]);
+    let mut watching =
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().map(Watching).unwrap();
+    let mut lines = BufReader::new(watching.0.stderr.take().unwrap()).lines();
+    let mut round = || {
+        let lines = lines.by_ref().map(Result::unwrap);
+        lines.take_while(|line| !line.starts_with("waiting for changes")).collect::<Vec<_>>()
+    };
+    assert_eq!(round(), [""; 0]);
+    let link = folder.path("link");
+    symlink(other.path("requests"), &link).unwrap();
+    fs::rename(link, requests).unwrap();
+    assert_names(&round().concat(), &["requests", "lies outside of"]);
+}
+
+/// A test that runs again when files change, until this is dropped.
+struct Watching(Child);
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //! Invariant: a change loads at most [`MODELS_AT_ONCE`] models and [`PLUGINS_AT_ONCE`] plugins side
 //! by side.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
@@ -112,18 +112,6 @@ impl AtHand {
     pub(crate) fn plugin(&self, digest: Digest) -> Loaded<Arc<Plugin>> {
         let known = self.plugins.get(&digest);
         known.cloned().unwrap_or_else(|| Err(LoadError::NotLoaded.into()))
-    }
-
-    /// The bytes of the compiled code that the tenant's plugins have on disk.
-    pub(crate) fn compiled_bytes(&self, desired: &Desired, tenant: &Name) -> u64 {
-        let plugins = desired.tenants.get(tenant).map(|tenant| tenant.plugins.values());
-        // A file that has two names is compiled once.
-        let digests: HashSet<_> = plugins.into_iter().flatten().map(|own| own.digest).collect();
-        let bytes = |digest| match self.plugin(digest) {
-            Ok(plugin) => plugin.compiled_bytes(),
-            Err(error) => error.compiled_bytes(),
-        };
-        digests.into_iter().map(bytes).sum()
     }
 }
 

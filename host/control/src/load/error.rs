@@ -39,13 +39,8 @@ pub enum LoadError {
     #[error(transparent)]
     Plugin(#[from] gristmill_sandbox::LoadError),
     /// The plugin was compiled, but an instance of it cannot be made.
-    #[error("cannot be instantiated: {source}")]
-    Probe {
-        /// The error of the instance.
-        source: CallError,
-        /// The bytes of its compiled code on disk, which stays for the next attempt.
-        compiled_bytes: u64,
-    },
+    #[error("cannot be instantiated: {0}")]
+    Probe(#[source] CallError),
     /// The child that loads a model for the first time ended without an answer.
     #[error("its first load, in a process of its own: {text}")]
     Prover {
@@ -101,14 +96,6 @@ impl LoadError {
         Self::Backend { text, source }
     }
 
-    /// The bytes of compiled code that a plugin has on disk although it is not served.
-    pub(crate) fn compiled_bytes(&self) -> u64 {
-        match self {
-            Self::Probe { compiled_bytes, .. } => *compiled_bytes,
-            _ => 0,
-        }
-    }
-
     /// The code for clients. `own` is the code for a fault of the file or of its configuration.
     pub(crate) fn code(&self, own: ErrorCode) -> ErrorCode {
         match self {
@@ -126,7 +113,7 @@ impl LoadError {
             | Self::Lane(_)
             | Self::Stopped(_) => ErrorCode::Internal,
             Self::Empty
-            | Self::Probe { .. }
+            | Self::Probe(_)
             | Self::Prover { .. }
             | Self::Unproven(_)
             | Self::Backend { .. }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
-use gristmill_core::{Digest, PluginLimits};
+use gristmill_core::{Digest, Name, PluginLimits};
 use gristmill_sandbox::{Grant, JobStatus, Plugin, Sandbox};
 use gristmill_store::{Received, Store};
 use parking_lot::Mutex;
@@ -120,10 +120,20 @@ impl Plugins {
         let quota = self.accounts.new_quota();
         let (limits, account) = (&self.probe_limits, &quota.calls);
         let grant = Grant { limits, account, lines: None, usage: None };
-        let probed = plugin.probe(grant).await;
-        let compiled_bytes = plugin.compiled_bytes();
-        probed.map_err(|source| LoadError::Probe { source, compiled_bytes })?;
+        plugin.probe(grant).await.map_err(LoadError::Probe)?;
         Ok(plugin)
+    }
+
+    /// The bytes of the compiled code that the tenant's plugins have on disk.
+    pub(crate) async fn compiled_bytes(
+        &self,
+        desired: &Desired,
+        tenant: &Name,
+    ) -> Result<u64, LoadError> {
+        let plugins = desired.tenants.get(tenant).map(|tenant| tenant.plugins.values());
+        // A file that has two names is compiled once.
+        let digests = plugins.into_iter().flatten().map(|own| own.digest).collect();
+        Ok(self.sandbox.compiled_bytes(digests).await?)
     }
 
     /// Remove the compiled code of plugins that are neither named by `desired` nor held by a

@@ -6,7 +6,6 @@ use crate::desired::{Desired, Tenant};
 use crate::error::ControlError;
 use crate::fault::Subject;
 use crate::key_conflict::KeyConflict;
-use crate::plan::tenant::other_owner;
 use crate::release::tenant::KEYS_MAX;
 
 /// Check that the key can be put.
@@ -27,7 +26,7 @@ pub(super) fn check_put(
     }
     // Otherwise deleting one of the names would leave the key valid.
     let mut same = keys.iter().filter(|(name, known)| *name != key && *known == digest);
-    let fault = match (same.next(), other_owner(desired, tenant, digest)) {
+    let fault = match (same.next(), desired.other_owner(tenant, *digest)) {
         (Some((name, _)), _) => format!("it is the tenant's key {:?} already", name.as_str()),
         (None, Some(other)) => format!("it is a key of tenant {:?}, too", other.as_str()),
         (None, None) => return Ok(()),

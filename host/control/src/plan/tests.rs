@@ -261,10 +261,12 @@ fn keys_of_a_document_keep_their_names() {
         Unnamed(key(2)),
         Named(name("a"), key(7)),
         Named(name("a"), key(8)),
-        Named(name("b"), key(8)),
+        Named(name("b"), key(7)),
+        Named(name("c"), key(2)),
     ]);
-    let expected = "tenant \"acme\": api_keys[1] is a key of tenant \"other\", too; api_keys[0]: the \
-                    tenant has no key \"gone\" that could stay: give its \"key\", too; \
-                    api_keys[3].name is \"a\", for a second key; api_keys[4] is the key \"a\", too";
+    let expected = "tenant \"acme\": api_keys[0]: the tenant has no key \"gone\" that could stay: \
+                    give its \"key\", too; api_keys[1] is a key of tenant \"other\", too; \
+                    api_keys[3].name is \"a\", for a second key; api_keys[4] is the key \"a\", too; \
+                    api_keys[5] is a key of tenant \"other\", too";
     assert_eq!(faulty, Err(expected.into()));
 }

@@ -83,6 +83,17 @@ impl Head {
         Ok((release, head))
     }
 
+    /// The head before the release `number` as its `document` has it, for reading on behind a
+    /// document that cannot be used.
+    pub(crate) fn claimed_by(number: u64, document: &[u8]) -> Self {
+        let envelope = parsed::<Envelope>(document).ok();
+        let release =
+            envelope.and_then(|envelope| parsed::<Release>(envelope.release.get().as_bytes()).ok());
+        let digest = release.and_then(|release| release.previous);
+        let before = Self { number: number.saturating_sub(1), ..Self::default() };
+        Self { digest: digest.unwrap_or(before.digest), ..before }
+    }
+
     fn read_bare(&self, document: &[u8]) -> Result<Release, LogError> {
         if self.chained {
             return Err(LogError::Unchained);

@@ -18,7 +18,6 @@ use self::terms::{filter_of, options_of, refused, statistics_of};
 use super::methods::{link_instead, link_methods};
 use crate::call::CallState;
 use crate::error::CallLimit;
-use crate::grant::{Grant, PerCall};
 use crate::limiter::Limited;
 use crate::meter::CpuExhausted;
 
@@ -33,15 +32,6 @@ const INLINE_CPU_MAX: Duration = Duration::from_millis(2);
 /// How far the estimated time may exceed the rest of the budget, because estimates are rather too
 /// high.
 const OVERRUN_MAX: Duration = Duration::from_millis(50);
-
-/// Empty: pictures are in the call's table and count against its limits.
-pub(crate) struct State;
-
-impl PerCall for State {
-    fn grant(_: &Grant<'_>) -> Self {
-        Self
-    }
-}
 
 pub(crate) fn link<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {
     wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)?;

@@ -16,7 +16,6 @@ use wasmtime::component::{
 
 use super::methods::{link_instead, link_methods};
 use crate::call::{CallState, window};
-use crate::grant::{Grant, PerCall};
 
 pub use self::bindings::wit;
 use self::cast::Cast;
@@ -32,15 +31,6 @@ pub(crate) const INTERFACES: &[&str] = &[INTERFACE];
 const DIMENSIONS_MAX: usize = 32;
 
 type Created = Result<Resource<Tensor>, wit::TensorError>;
-
-/// Empty: tensors are in the call's table and count against its limits.
-pub(crate) struct State;
-
-impl PerCall for State {
-    fn grant(_: &Grant<'_>) -> Self {
-        Self
-    }
-}
 
 pub(crate) fn link<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {
     wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)?;

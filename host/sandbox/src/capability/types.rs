@@ -8,7 +8,6 @@ use wasmtime::component::{HasSelf, Linker, Resource, ResourceTableError};
 
 use super::methods::{link_instead, link_methods};
 use crate::call::{CallState, window};
-use crate::grant::{Grant, PerCall};
 use crate::request::{Context, Part, Request, SharedContext};
 
 mod bindings {
@@ -40,15 +39,6 @@ const INTERFACE: &str = "gristmill:plugin/types@0.2.0";
 
 /// The interface that it links.
 pub(crate) const INTERFACES: &[&str] = &[INTERFACE];
-
-/// Empty: the context, the request and its blobs are in the call's table.
-pub(crate) struct State;
-
-impl PerCall for State {
-    fn grant(_: &Grant<'_>) -> Self {
-        Self
-    }
-}
 
 pub(crate) fn link<S: Send + 'static>(linker: &mut Linker<CallState<S>>) -> wasmtime::Result<()> {
     wit::add_to_linker::<_, HasSelf<_>>(linker, |state| state)?;

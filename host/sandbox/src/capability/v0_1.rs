@@ -18,7 +18,6 @@ use super::tensors::link_create;
 use super::tensors::wit::{self as tensors, HostTensor};
 use super::types::wit::HostBlob;
 use crate::call::CallState;
-use crate::grant::{Grant, PerCall};
 
 const LOG: &str = "gristmill:plugin/log@0.1.0";
 const TYPES: &str = "gristmill:plugin/types@0.1.0";
@@ -28,15 +27,6 @@ const PREPARE: &str = "gristmill:plugin/prepare@0.1.0";
 
 /// The interfaces that it links.
 pub(crate) const INTERFACES: &[&str] = &[TYPES, TENSORS, IMAGE, LOG, PREPARE];
-
-/// Empty: all state is that of 0.2.
-pub(crate) struct State;
-
-impl PerCall for State {
-    fn grant(_: &Grant<'_>) -> Self {
-        Self
-    }
-}
 
 /// The variant `tensor-error` of 0.1.
 #[derive(ComponentType, Lift, Lower)]

@@ -28,7 +28,9 @@ const CORPUS_CASE: &str = "corpus";
 
 pub(crate) fn run(shipped: &Shipped, options: &Options) -> Result<()> {
     let onnxruntime = setup::install_onnxruntime()?;
-    shipped.build_hostile_languages()?;
+    if options.build {
+        setup::build_hostile_languages(&shipped.gristmill)?;
+    }
     step("measuring a tenant beside hostile ones (about twenty minutes)");
     let mut neighbour = program(shipped.binary("neighbour"));
     neighbour

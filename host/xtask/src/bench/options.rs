@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 /// The options of `cargo xtask bench`.
 #[derive(Default)]
 pub(super) struct Options {
-    /// Whether everything is built first.
+    /// Whether everything is built first: not with `--no-build` or `--binaries`.
     pub(super) build: bool,
     /// The folder whose binaries are measured in place of release binaries.
     pub(super) binaries: Option<PathBuf>,
@@ -31,7 +31,10 @@ impl Options {
             let mut value = || args.next().with_context(|| format!("{arg} needs a value"));
             match *arg {
                 "--no-build" => options.build = false,
-                "--binaries" => options.binaries = Some(value()?.into()),
+                "--binaries" => {
+                    options.binaries = Some(value()?.into());
+                    options.build = false;
+                }
                 "--only" => options.only.push((*value()?).to_owned()),
                 "--before" => options.before = Some(value()?.into()),
                 "--after" => options.after = Some(value()?.into()),
@@ -48,5 +51,17 @@ impl Options {
     /// Whether the benchmark `name` is given.
     pub(super) fn has_name(&self, name: &str) -> bool {
         self.names.iter().any(|own| own == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Options;
+
+    #[test]
+    fn given_binaries_are_not_built() {
+        let builds = |args: &[&str]| Options::parse(args).unwrap().build;
+        assert!(builds(&["neighbour"]));
+        assert!(!builds(&["--no-build"]) && !builds(&["neighbour", "--binaries", "target/dist"]));
     }
 }

@@ -12,18 +12,16 @@ use crate::shell::{cargo, run, step, target};
 pub(super) struct Shipped {
     pub(super) gristmill: PathBuf,
     pub(super) components: PathBuf,
-    is_built: bool,
 }
 
 impl Shipped {
-    /// Build the server, the peers in Rust and the criterion benchmarks in the release profile.
-    /// Nothing is built with `--no-build` or `--binaries`.
+    /// Build the server, the peers in Rust and the criterion benchmarks in the release profile,
+    /// unless the options say that nothing is built.
     pub(super) fn build(options: &Options) -> Result<Self> {
         let binaries = options.binaries.clone().unwrap_or_else(|| target().join("release"));
         let (gristmill, components) = (binaries.join("gristmill"), target().join("components"));
-        let is_built = options.build && options.binaries.is_none();
-        let shipped = Self { gristmill, components, is_built };
-        if !is_built {
+        let shipped = Self { gristmill, components };
+        if !options.build {
             return Ok(shipped);
         }
         setup::install_wasm_toolchain()?;
@@ -32,11 +30,6 @@ impl Shipped {
         run(cargo().args(build))?;
         setup::build_components(&shipped.gristmill)?;
         Ok(shipped)
-    }
-
-    /// Build the hostile plugins in other languages too, unless nothing is built.
-    pub(super) fn build_hostile_languages(&self) -> Result<()> {
-        if self.is_built { setup::build_hostile_languages(&self.gristmill) } else { Ok(()) }
     }
 
     /// A binary that was built along with the server.

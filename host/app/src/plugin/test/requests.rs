@@ -145,14 +145,16 @@ fn files_of(folder: &Path) -> Result<Vec<String>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).with_context(cannot)? {
         let entry = entry.with_context(cannot)?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if name.starts_with('.') {
+        let name = entry.file_name();
+        if name.as_encoded_bytes().starts_with(b".") {
             continue;
         }
         // Refuses links that lead out. Otherwise `--update` would write where they lead.
         let found = within(folder, &name).with_context(|| entry.path().display().to_string())?;
         if found.is_file() {
-            files.push(name);
+            let not_text =
+                || format!("{}: its name is not UTF-8: rename it", entry.path().display());
+            files.push(name.to_str().with_context(not_text)?.to_owned());
         }
     }
     files.sort_unstable();
@@ -259,6 +261,8 @@ impl Described {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::symlink;
 
     use super::*;
@@ -344,6 +348,19 @@ mod tests {
         let said = refused(&[("a.png", ""), ("b.expected.json", "{}")]);
         assert!(said.contains("b.expected.json") && said.contains("no request \"b\""), "{said}");
         assert!(refused(&[]).contains("has no requests"));
+    }
+
+    #[test]
+    fn a_file_whose_name_is_no_text_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a.json"), "[1]").unwrap();
+        let name = |bytes| folder.path().join(OsStr::from_bytes(bytes));
+        fs::write(name(b".caf\xe9.json.swp"), "").unwrap();
+        fs::create_dir(name(b"caf\xe9s")).unwrap();
+        assert_eq!(Samples::read(folder.path()).unwrap().list.len(), 1);
+        fs::write(name(b"caf\xe9.json"), "[1]").unwrap();
+        let said = format!("{:#}", Samples::read(folder.path()).unwrap_err());
+        assert!(said.ends_with("/caf\u{fffd}.json: its name is not UTF-8: rename it"), "{said}");
     }
 
     #[test]

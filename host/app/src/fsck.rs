@@ -1,0 +1,91 @@
+//! `gristmill fsck`: checks what a server keeps in its data directory, and changes nothing.
+
+use std::io::{IsTerminal, stderr};
+
+use anyhow::{Result, bail};
+use clap::{ArgMatches, Command};
+use gristmill_control::{Finding, StoreCheck, check_store};
+use gristmill_store::Store;
+use serde_json::json;
+
+use crate::plugin::output::{self, Output};
+use crate::{config, data_dir};
+
+pub(crate) fn command() -> Command {
+    Command::new("fsck")
+        .about("Check the releases and uploaded files of a data directory; changes nothing")
+        .after_help(
+            "Example:\n  \
+             gristmill fsck --data-dir /var/lib/gristmill\n\n\
+             It reads every release of the log and every file that a release names, and compares \
+             them with their digests. Each finding says what can be done. `error` marks what stops \
+             a server from starting; with a `warning` it starts, and what is named does not serve. \
+             The exit code is 1 if there are findings.\n\n\
+             A server may run meanwhile. Files that no release names are not looked at: a server \
+             removes them when it starts.",
+        )
+        .args(config::data_dir_args())
+        .arg(output::argument())
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
+    let data_dir = config::data_dir(matches)?;
+    let folder = data_dir.join("store");
+    if !folder.is_dir() {
+        bail!(
+            "there is no store in {}: name the data directory with --data-dir",
+            data_dir.display()
+        );
+    }
+    if let Some(process) = data_dir::held_by(&data_dir) {
+        eprintln!("a server is running ({process}): its changes during the check may be missed");
+    }
+    let store = Store::open_local(&folder)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let is_shown = stderr().is_terminal();
+    let found = runtime.block_on(check_store(&store, |read, files| {
+        if is_shown {
+            eprint!("\rfile {} of {files}", read + 1);
+        }
+    }));
+    if is_shown {
+        eprint!("\r\x1b[K");
+    }
+    let found = found?;
+    match Output::of(matches) {
+        Output::Json => println!("{}", document(&found)),
+        Output::Text => print!("{}", text(&found)),
+    }
+    match found.findings.len() {
+        0 => Ok(()),
+        1 => bail!("1 finding"),
+        findings => bail!("{findings} findings"),
+    }
+}
+
+fn severity(finding: &Finding) -> &'static str {
+    if finding.stops_start { "error" } else { "warning" }
+}
+
+fn document(found: &StoreCheck) -> serde_json::Value {
+    let findings = found.findings.iter();
+    let findings =
+        findings.map(|finding| json!({ "severity": severity(finding), "text": finding.text }));
+    json!({
+        "releases": found.releases,
+        "files": found.files,
+        "file_bytes": found.file_bytes,
+        "findings": findings.collect::<Vec<_>>(),
+    })
+}
+
+fn text(found: &StoreCheck) -> String {
+    let findings = found.findings.iter();
+    let findings = findings
+        .map(|finding| format!("{}: {}\n", severity(finding), output::escaped(&finding.text)));
+    let StoreCheck { releases, files, file_bytes, .. } = found;
+    format!(
+        "{}releases: {releases}, files: {files} ({file_bytes} bytes)\n",
+        String::from_iter(findings)
+    )
+}

@@ -1,0 +1,146 @@
+//! Checking a store without changing it: the work of `gristmill fsck`.
+//!
+//! It reads the log as the server does at its start. Behind a damaged release, where the server
+//! would stop, it reads on, so that one run finds everything that is wrong. It never writes.
+
+use std::collections::BTreeMap;
+
+use gristmill_core::{Digest, Name};
+use gristmill_store::{Store, StoreError};
+
+use crate::desired::Desired;
+use crate::error::ControlError;
+use crate::release::change::Change;
+use crate::release::format::Head;
+use crate::release::gaps::gap_in;
+use crate::release::log_end;
+use crate::release::log_error::LogError;
+
+/// What a check of a store found.
+#[derive(Debug, Default)]
+pub struct StoreCheck {
+    /// The releases of the log that were read.
+    pub releases: u64,
+    /// The uploaded files that were read, and their bytes.
+    pub files: u64,
+    /// Their bytes together.
+    pub file_bytes: u64,
+    /// What is wrong, in the order in which it was found.
+    pub findings: Vec<Finding>,
+}
+
+/// Something that is wrong with a store.
+#[derive(Debug)]
+pub struct Finding {
+    /// Whether the server does not start with it.
+    pub stops_start: bool,
+    /// What is wrong, and what can be done.
+    pub text: String,
+}
+
+impl StoreCheck {
+    fn add(&mut self, stops_start: bool, text: impl ToString) {
+        self.findings.push(Finding { stops_start, text: text.to_string() });
+    }
+}
+
+/// Check the log and every uploaded file that a release names. `reads` is called before each file
+/// is read, with the number of files that were read and of those to be read.
+///
+/// # Errors
+/// The log's folder cannot be listed. A file that cannot be read is a finding.
+pub async fn check_store(
+    store: &Store,
+    mut reads: impl FnMut(u64, usize),
+) -> Result<StoreCheck, StoreError> {
+    let mut check = StoreCheck::default();
+    let named = check_log(store, &mut check).await?;
+    for (digest, users) in &named {
+        reads(check.files, named.len());
+        match store.blob(*digest).await {
+            Ok(bytes) => check.file_bytes += bytes.len() as u64,
+            Err(error) => check.add(false, of_file(users, &error)),
+        }
+        check.files += 1;
+    }
+    Ok(check)
+}
+
+/// Read the log to its end. Returns the files that its releases name, with their users.
+async fn check_log(
+    store: &Store,
+    check: &mut StoreCheck,
+) -> Result<BTreeMap<Digest, String>, StoreError> {
+    let listing = store.log().await?;
+    for file in &listing.foreign {
+        check.add(false, format!("{file} is not a release: the server ignores it; move it away"));
+    }
+    let gap = gap_in(&listing);
+    if let Some(gap) = &gap {
+        check.add(true, gap);
+    }
+    let (mut head, mut desired, mut named) = (Head::default(), Desired::default(), BTreeMap::new());
+    // Whether `desired` is the state that a server would have.
+    let mut is_whole = gap.is_none();
+    for &number in &listing.numbers {
+        check.releases += 1;
+        let document = match store.document(number).await {
+            Ok(document) => document.unwrap_or_default(),
+            Err(error) => {
+                check.add(true, format_args!("release {number} in the log: {error}"));
+                is_whole = false;
+                continue;
+            }
+        };
+        if head.number + 1 != number {
+            head = Head::claimed_by(number, &document);
+        }
+        let damaged = |source| ControlError::Log { number, source };
+        match head.read(&document) {
+            Ok((release, next)) => {
+                head = next;
+                let files = release.changes.iter().filter_map(Change::blob);
+                files.for_each(|file| drop(named.insert(file, format!("release {number}"))));
+                if is_whole && let Err(error) = desired.apply(number, &release.changes) {
+                    check.add(true, damaged(LogError::Unfit(error.into())));
+                    is_whole = false;
+                }
+            }
+            Err(source) => {
+                check.add(true, damaged(source));
+                is_whole = false;
+            }
+        }
+    }
+    if is_whole {
+        match log_end::check(store, &head).await {
+            Ok(()) => {}
+            Err(error) => check.add(true, error),
+        }
+        named.extend(users(&desired));
+    }
+    Ok(named)
+}
+
+/// The files that serve, each with the names of one user.
+fn users(desired: &Desired) -> impl Iterator<Item = (Digest, String)> {
+    let models = desired.models.iter();
+    let models = models.map(|(name, model)| (model.digest, format!("model {:?}", name.as_str())));
+    let plugins = desired.tenants.iter().flat_map(|(tenant, owned)| {
+        let tenant = tenant.as_str();
+        let text = move |name: &Name| format!("plugin {:?} of tenant {tenant:?}", name.as_str());
+        owned.plugins.iter().map(move |(name, own)| (own.digest, text(name)))
+    });
+    models.chain(plugins)
+}
+
+fn of_file(user: &str, error: &StoreError) -> String {
+    let cure = match error {
+        StoreError::Missing(digest) | StoreError::Damaged(digest) => {
+            let name = digest.hex();
+            format!("put it back as blobs/{name} in the store, or upload it again")
+        }
+        _ => "check the disk and the permissions of the store".into(),
+    };
+    format!("{user}: {error}; {cure}")
+}
