@@ -1,20 +1,26 @@
-//! The answer of a resource: a JSON document.
+//! The answer of a resource: a JSON document, or a file.
 
 use bytes::Bytes;
-use gristmill_control::Published;
+use gristmill_control::{Current, Outgoing, Published, digest_of};
 use gristmill_core::{Digest, ErrorCode};
 use gristmill_transport::Problem;
-use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Response};
+use http::header::{CONTENT_TYPE, ETAG, LINK};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde::Serialize;
+use serde_json::Value;
+
+use crate::body::AdminBody;
 
 /// The outcome of a request to a resource.
 pub(crate) type Outcome = Result<Answer, Problem>;
 
-/// A JSON document, and the parts of it that the log names.
+/// A JSON document or a file, and the parts of it that the log names.
 pub(crate) struct Answer {
-    pub(crate) body: Vec<u8>,
+    pub(crate) body: AdminBody,
+    /// The tag of the thing that was read or put.
+    pub(crate) tag: Option<Digest>,
     pub(crate) noted: Noted,
+    headers: HeaderMap,
 }
 
 /// The parts of an answer that the log names.
@@ -33,30 +39,79 @@ pub(crate) struct Released {
 }
 
 impl Answer {
-    /// An answer without parts for the log.
+    /// An answer without a tag, and without parts for the log.
     pub(crate) fn of(document: &impl Serialize) -> Outcome {
-        Self::noted(document, Noted::default())
+        let body = serde_json::to_vec(document);
+        let mut body =
+            body.map_err(|error| Problem::new(ErrorCode::Internal, error.to_string()))?;
+        // So that it reads well in a terminal.
+        body.push(b'\n');
+        let json = HeaderValue::from_static("application/json");
+        Ok(Self::with(Bytes::from(body).into(), json))
     }
 
-    /// An answer. The log names the parts in `noted`.
-    pub(crate) fn noted(document: &impl Serialize, noted: Noted) -> Outcome {
-        let body = serde_json::to_vec(document);
-        let body = body.map_err(|error| Problem::new(ErrorCode::Internal, error.to_string()))?;
-        Ok(Self { body, noted })
+    /// The answer with the document of a thing.
+    pub(crate) fn current(current: &Current) -> Outcome {
+        Ok(Self { tag: Some(current.tag), ..Self::of(&current.document)? })
+    }
+
+    /// An answer whose tag is the digest of the document's JSON.
+    pub(crate) fn digested(document: &Value) -> Outcome {
+        let tag = digest_of(document.to_string().as_bytes());
+        Ok(Self { tag: Some(tag), ..Self::of(document)? })
+    }
+
+    /// The answer with an uploaded file.
+    pub(crate) fn file(file: Outgoing, media_type: &'static str) -> Self {
+        let digest = file.digest();
+        let noted = Noted { release: None, digest: Some(digest) };
+        let answer = Self::with(AdminBody::file(file), HeaderValue::from_static(media_type));
+        Self { tag: Some(digest), noted, ..answer }
+    }
+
+    fn with(body: AdminBody, media_type: HeaderValue) -> Self {
+        let headers = HeaderMap::from_iter([(CONTENT_TYPE, media_type)]);
+        Self { body, tag: None, noted: Noted::default(), headers }
     }
 
     /// The answer to a change that made a release. If the change put a file, `digest` is the
     /// file's.
     pub(crate) fn released(published: Published, digest: Option<Digest>) -> Outcome {
-        let release = published.release;
-        Self::noted(&Released { release, digest }, Noted { release: Some(release), digest })
+        let Published { release, tag } = published;
+        let noted = Noted { release: Some(release), digest };
+        Self::changed(&Released { release, digest }, tag, noted)
+    }
+
+    /// The answer to a change that gave this tag to what it changed. The log names the parts in
+    /// `noted`.
+    pub(crate) fn changed(document: &impl Serialize, tag: Option<Digest>, noted: Noted) -> Outcome {
+        Ok(Self { tag, noted, ..Self::of(document)? })
+    }
+
+    /// The same with the link to the next page.
+    pub(crate) fn linked(mut self, link: HeaderValue) -> Self {
+        self.headers.insert(LINK, link);
+        self
     }
 
     /// The HTTP response.
-    pub(crate) fn into_response(self) -> Response<Bytes> {
-        let mut response = Response::new(Bytes::from(self.body));
-        let json = HeaderValue::from_static("application/json");
-        response.headers_mut().insert(CONTENT_TYPE, json);
+    pub(crate) fn into_response(self) -> Response<AdminBody> {
+        let mut response = Response::new(self.body);
+        *response.headers_mut() = self.headers;
+        add_tag(self.tag, response.headers_mut());
         response
     }
+
+    /// The HTTP response for a reader that has this version.
+    pub(crate) fn into_not_modified(self) -> Response<AdminBody> {
+        let mut response = Response::new(Bytes::new().into());
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        add_tag(self.tag, response.headers_mut());
+        response
+    }
+}
+
+fn add_tag(tag: Option<Digest>, headers: &mut HeaderMap) {
+    let value = tag.and_then(|tag| HeaderValue::try_from(format!("\"{}\"", tag.hex())).ok());
+    headers.extend(value.map(|value| (ETAG, value)));
 }

@@ -2,7 +2,8 @@
 //!
 //! In reading order: `plane` answers a request, `routes` finds the resource at a path, `resource`
 //! has one file for each resource, `receive` reads the bodies of requests, `answer` is the answer
-//! of a resource, `audit` writes a line of the log for each call.
+//! of a resource and `body` the body of it, `conditions` reads `If-Match` and `If-None-Match`,
+//! `audit` writes a line of the log for each call.
 //!
 //! Refuses to know how a change is made: `control` makes it.
 //!
@@ -13,11 +14,14 @@
 
 mod answer;
 mod audit;
+mod body;
+mod conditions;
 mod plane;
 mod receive;
 mod resource;
 mod routes;
 mod state;
 
+pub use body::AdminBody;
 pub use plane::AdminPlane;
 pub use state::UploadLimits;

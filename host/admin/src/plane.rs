@@ -3,20 +3,21 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use gristmill_control::Control;
+use gristmill_control::{Control, ControlError};
 use gristmill_core::{Digest, ErrorCode};
 use gristmill_snapshot::same_key;
 use gristmill_telemetry::Log;
 use gristmill_transport::{Checked, Problem, REQUEST_ID, RequestIds, credentials, status_of};
 use http::header::CONNECTION;
 use http::request::Parts;
-use http::{HeaderValue, Request, Response};
-use http_body_util::Full;
+use http::{HeaderValue, Method, Request, Response};
 use hyper::body::{Body as _, Incoming};
 
 use crate::answer::Noted;
 use crate::audit::{AdminCall, Audit};
-use crate::receive::Received;
+use crate::body::AdminBody;
+use crate::conditions::conditions;
+use crate::receive::{Received, drop_some};
 use crate::routes::resource_at;
 use crate::state::{State, UploadLimits};
 
@@ -30,7 +31,7 @@ pub struct AdminPlane {
 
 /// The answer to a request, and the parts of it that the log names.
 struct Answered {
-    response: Response<Bytes>,
+    response: Response<AdminBody>,
     noted: Noted,
 }
 
@@ -42,7 +43,7 @@ impl AdminPlane {
     }
 
     /// Answer one request.
-    pub async fn handle(self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    pub async fn handle(self, request: Request<Incoming>) -> Response<AdminBody> {
         let id = self.request_ids.of(request.headers());
         let has_body = !request.body().is_end_stream();
         let (head, body) = request.into_parts();
@@ -54,16 +55,15 @@ impl AdminPlane {
         let path = head.uri.path_and_query().map_or("", |path| path.as_str());
         let method = head.method.as_str();
         self.audit.write(&AdminCall { method, path, id: &id, status, code, noted });
-        let answer = match outcome {
+        let mut answer = match outcome {
             Ok(answered) => answered.response,
-            Err(problem) => problem.into_response(&id),
+            Err(problem) => problem.into_response(&id).map(ended),
         };
-        let mut answer = ended(answer);
         if let Ok(id) = HeaderValue::try_from(id) {
             answer.headers_mut().insert(REQUEST_ID, id);
         }
         // The rest of a body may be unread. On an open connection it would be read as a request.
-        let unread = matches!(answer.status().as_u16(), 401 | 403..=405 | 408 | 413);
+        let unread = matches!(answer.status().as_u16(), 400 | 401 | 403..=405 | 408 | 412 | 413);
         if has_body && unread {
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
@@ -75,12 +75,29 @@ impl AdminPlane {
         let resource = resource_at(head.uri.path())?;
         let allowed = resource.allowed();
         if let Checked::Options = allowed.check(&head.method)? {
-            return Ok(Answered { response: allowed.options(), noted: Noted::default() });
+            let response = allowed.options().map(Bytes::into);
+            return Ok(Answered { response, noted: Noted::default() });
         }
-        let received = Received { query: head.uri.query(), body };
+        let conditions = match conditions(&head.headers) {
+            Ok(conditions) => conditions,
+            Err(problem) => {
+                drop_some(body).await;
+                return Err(problem);
+            }
+        };
+        let received = Received { query: head.uri.query(), conditions: conditions.clone(), body };
         let answer = resource.answer(&self.state, &head.method, received).await?;
         let noted = answer.noted.clone();
-        Ok(Answered { response: answer.into_response(), noted })
+        let reads = [Method::GET, Method::HEAD].contains(&head.method);
+        let is_known = match answer.tag.filter(|_| reads) {
+            Some(tag) => conditions.check_read(head.uri.path(), tag).map_err(ControlError::from)?,
+            None => false,
+        };
+        let response = match is_known {
+            true => answer.into_not_modified(),
+            false => answer.into_response(),
+        };
+        Ok(Answered { response, noted })
     }
 
     fn authorise(&self, head: &Parts) -> Result<(), Problem> {
@@ -96,13 +113,9 @@ impl AdminPlane {
     }
 }
 
-/// The answer with a newline at the end of its body, so that it reads well in a terminal.
-fn ended(answer: Response<Bytes>) -> Response<Full<Bytes>> {
-    answer.map(|body| {
-        let mut text = Vec::from(body);
-        if !text.is_empty() {
-            text.push(b'\n');
-        }
-        Full::new(text.into())
-    })
+/// The body of a problem with a newline at its end, so that it reads well in a terminal.
+fn ended(body: Bytes) -> AdminBody {
+    let mut text = Vec::from(body);
+    text.push(b'\n');
+    Bytes::from(text).into()
 }

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use gristmill_control::{ControlError, Received as File};
+use gristmill_control::{Conditions, ControlError, Received as File, Subject};
 use gristmill_core::ErrorCode;
 use gristmill_transport::Problem;
 use http_body_util::BodyExt;
@@ -40,18 +40,31 @@ struct Bounds {
     timeout: Duration,
 }
 
-/// The query and the unread body of an authorised request.
+/// The query, the conditions and the unread body of an authorised request.
 pub(crate) struct Received<'a> {
     pub(crate) query: Option<&'a str>,
+    pub(crate) conditions: Conditions,
     pub(crate) body: Incoming,
 }
 
 impl Received<'_> {
-    /// Read an uploaded file, and write it to the store as it arrives.
+    /// Read an uploaded file, and write it to the store as it arrives. A file whose conditions do
+    /// not hold now is refused before it is read. If the path does not name a `subject`, the file
+    /// is read all the same, so that the client sees the answer.
     ///
     /// # Errors
-    /// The body is too large, does not arrive in time, cannot be read, or cannot be written.
-    pub(crate) async fn upload(self, state: &State) -> Result<File, Problem> {
+    /// The body is too large, does not arrive in time, cannot be read, or cannot be written; or the
+    /// conditions do not hold.
+    pub(crate) async fn upload(
+        self,
+        state: &State,
+        subject: Option<Subject>,
+    ) -> Result<File, Problem> {
+        let checked = subject.map(|subject| state.control.check(&subject, &self.conditions));
+        if let Some(Err(unmet)) = checked {
+            drop_some(self.body).await;
+            return Err(unmet.into());
+        }
         let bounds = Bounds {
             bytes: state.limits.upload_bytes_max,
             limit: "upload_bytes_max",
@@ -113,7 +126,7 @@ fn parsed(text: &[u8]) -> Result<Map<String, Value>, Problem> {
 
 /// Read and drop a part of a refused body, for a while. Otherwise the connection of a client that
 /// is still sending would be reset, and the client might not see the answer.
-async fn drop_some(mut body: impl Body<Data = Bytes> + Unpin) {
+pub(crate) async fn drop_some(mut body: impl Body<Data = Bytes> + Unpin) {
     let reading = async {
         let mut left = DROPPED_BYTES_MAX;
         while let Some(Ok(frame)) = body.frame().await {

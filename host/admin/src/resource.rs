@@ -1,6 +1,13 @@
-//! The resources of the admin API, one file each.
+//! The resources of the admin API, one file each. `document` and `page` have what several of them
+//! share.
 
+mod content;
+mod document;
+mod key;
+mod list;
 mod model;
+mod model_config;
+mod page;
 mod pipeline;
 mod plugin;
 mod plugin_logs;
@@ -14,7 +21,11 @@ use gristmill_core::{ErrorCode, Name};
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 
-pub(crate) use self::model::{Model, ModelConfig};
+pub(crate) use self::content::Content;
+pub(crate) use self::key::Key;
+pub(crate) use self::list::List;
+pub(crate) use self::model::Model;
+pub(crate) use self::model_config::ModelConfig;
 pub(crate) use self::pipeline::Pipeline;
 pub(crate) use self::plugin::Plugin;
 pub(crate) use self::plugin_logs::PluginLogs;

@@ -6,7 +6,9 @@ use gristmill_core::ErrorCode;
 use gristmill_transport::Problem;
 use percent_encoding::percent_decode_str;
 
-use crate::resource::{Model, ModelConfig, Pipeline, Plugin, PluginLogs, Resource, Status, Tenant};
+use crate::resource::{
+    Content, Key, List, Model, ModelConfig, Pipeline, Plugin, PluginLogs, Resource, Status, Tenant,
+};
 
 /// The prefix of all paths.
 const PREFIX: &str = "/admin/v1/";
@@ -29,12 +31,22 @@ pub(crate) fn resource_at(path: &str) -> Result<Box<dyn Resource>, Problem> {
     }
     Ok(match segments[..] {
         ["status"] => Box::new(Status),
+        ["tenants"] => Box::new(List::Tenants),
         ["tenants", tenant] => Box::new(Tenant::new(tenant)),
+        ["tenants", tenant, "keys"] => Box::new(List::Keys(tenant.into())),
+        ["tenants", tenant, "keys", key] => Box::new(Key::new(tenant, key)),
+        ["tenants", tenant, "plugins"] => Box::new(List::Plugins(tenant.into())),
         ["tenants", tenant, "plugins", plugin] => Box::new(Plugin::new(tenant, plugin)),
         ["tenants", tenant, "plugins", plugin, "logs"] => Box::new(PluginLogs::new(tenant, plugin)),
+        ["tenants", tenant, "plugins", plugin, "content"] => {
+            Box::new(Content::Plugin { tenant: tenant.into(), plugin: plugin.into() })
+        }
+        ["tenants", tenant, "pipelines"] => Box::new(List::Pipelines(tenant.into())),
         ["tenants", tenant, "pipelines", pipeline] => Box::new(Pipeline::new(tenant, pipeline)),
+        ["models"] => Box::new(List::Models),
         ["models", model] => Box::new(Model::new(model)),
         ["models", model, "config"] => Box::new(ModelConfig::new(model)),
+        ["models", model, "content"] => Box::new(Content::Model(model.into())),
         _ => return Err(nothing()),
     })
 }
@@ -50,10 +62,15 @@ mod tests {
     fn paths_lead_to_resources() {
         for (path, expected) in [
             ("/admin/v1/status", Ok(Allowed::Get)),
-            ("/admin/v1/tenants/acme", Ok(Allowed::PutAndDelete)),
-            ("/admin/v1/tenants/acme/plugins/p%2Fq", Ok(Allowed::PutAndDelete)),
+            ("/admin/v1/tenants/acme", Ok(Allowed::GetPutDelete)),
+            ("/admin/v1/tenants/acme/plugins/p%2Fq", Ok(Allowed::GetPutDelete)),
+            ("/admin/v1/tenants/acme/plugins/p/content", Ok(Allowed::Get)),
+            ("/admin/v1/tenants/acme/keys/ci", Ok(Allowed::GetPutDelete)),
+            ("/admin/v1/tenants", Ok(Allowed::Get)),
+            ("/admin/v1/tenants/", Err(ErrorCode::NotFound)),
+            ("/admin/v1/tenants/acme/nothing", Err(ErrorCode::NotFound)),
             ("/admin/v1/tenants/acme/plugins/p/logs", Ok(Allowed::Get)),
-            ("/admin/v1/models/m/config", Ok(Allowed::Put)),
+            ("/admin/v1/models/m/config", Ok(Allowed::GetAndPut)),
             ("/admin/v1/models/m/", Err(ErrorCode::NotFound)),
             ("/admin/v1/tenants//plugins/p", Err(ErrorCode::NotFound)),
             ("/admin/v1/nothing", Err(ErrorCode::NotFound)),

@@ -1,10 +1,11 @@
-//! `gristmill`: one binary to serve, to make, build and push plugins, to check a store, and to
-//! reset the admin token.
+//! `gristmill`: one binary to serve, to make, build and push plugins, to read back what is on a
+//! server, to check a store, and to reset the admin token.
 
 mod child;
 mod config;
 mod data_dir;
 mod fsck;
+mod get;
 mod plugin;
 mod process;
 mod reference;
@@ -22,6 +23,7 @@ fn main() -> ! {
     let ended = match matches.subcommand() {
         Some(("serve", matches)) => serve::run(matches),
         Some(("child", _)) => child::run(),
+        Some(("get", matches)) => get::run(matches),
         Some(("plugin", matches)) => run_plugin(matches),
         Some(("fsck", matches)) => fsck::run(matches),
         Some(("reference", matches)) => reference::run(matches),
@@ -92,6 +94,7 @@ fn command() -> Command {
                 .subcommand(plugin::list::command())
                 .subcommand(plugin::logs::command()),
         )
+        .subcommand(get::command())
         .subcommand(fsck::command())
         .subcommand(reference::command())
         .subcommand(token::command())

@@ -11,14 +11,15 @@ mod plugins;
 use std::sync::Arc;
 
 use gristmill_backend::Backends;
-use gristmill_core::{Name, PipelineLimits};
+use gristmill_core::{Digest, Name, PipelineLimits};
 use gristmill_sandbox::{JobStatus, Sandbox};
 use gristmill_snapshot::SnapshotCell;
-use gristmill_store::{Incoming, Store};
+use gristmill_store::{Incoming, Outgoing, Store};
 use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use crate::accounts::Accounts;
+use crate::conditions::Conditions;
 use crate::desired::Desired;
 use crate::error::ControlError;
 use crate::fault::Subject;
@@ -28,14 +29,14 @@ use crate::load::plugins::Plugins;
 use crate::load::progress::Progress;
 use crate::load::prove::ProverConfig;
 use crate::plan::pipeline::{RefusedPipeline, pipeline_fault};
-use crate::plan::tenant::tenant_faults;
+use crate::plan::tenant::tenant_spec;
 use crate::publish::{Publisher, Serving};
 use crate::release::change::Change;
 use crate::release::document::Faults;
 use crate::release::pipeline::PipelineDocument;
-use crate::release::tenant::TenantSpec;
+use crate::release::tenant::TenantDocument;
 use crate::release_log::{ReleaseLog, Replayed};
-use crate::releases::{ChangeRequest, Published, Releases};
+use crate::releases::{Asked, ChangeRequest, Published, Releases};
 use crate::uploads::Uploads;
 
 /// The parts that [`Control`] works with.
@@ -129,31 +130,32 @@ impl Control {
     ///
     /// # Errors
     /// [`ControlError::Refused`] names all faults of the document and of the tenant; or as for
-    /// [`Self::release`].
+    /// [`Self::change`].
     pub async fn put_tenant(
         &self,
         tenant: &Name,
-        spec: TenantSpec,
+        document: TenantDocument,
         faults: Faults,
+        conditions: Conditions,
     ) -> Result<Published, ControlError> {
         if !faults.is_empty() {
-            let mut faults = faults.into_texts();
-            faults.extend(tenant_faults(&self.desired(), tenant, &spec));
-            return Err(ControlError::refused(Subject::Tenant(tenant.clone()), &faults));
+            tenant_spec(&self.desired(), tenant, &document, faults.into_texts())?;
         }
-        self.release(vec![Change::PutTenant { tenant: tenant.clone(), spec }]).await
+        let asked = Asked::Tenant(tenant.clone(), document);
+        self.run(ChangeRequest { conditions, ..ChangeRequest::of(asked) }).await
     }
 
     /// Put the pipeline that `document` describes.
     ///
     /// # Errors
     /// The tenant does not exist, or the document has faults, all of which the error names.
-    /// Otherwise as for [`Self::release`].
+    /// Otherwise as for [`Self::change`].
     pub async fn put_pipeline(
         &self,
         tenant: &Name,
         pipeline: &Name,
         document: Map<String, Value>,
+        conditions: Conditions,
     ) -> Result<Published, ControlError> {
         let serving = self.serving();
         if !serving.desired.tenants.contains_key(tenant) {
@@ -166,17 +168,59 @@ impl Control {
             pipeline_fault(&serving.snapshot, limits, refused)
         })?;
         let (tenant, pipeline) = (tenant.clone(), pipeline.clone());
-        self.release(vec![Change::PutPipeline { tenant, pipeline, spec }]).await
+        self.change(Change::PutPipeline { tenant, pipeline, spec }, conditions).await
     }
 
     /// Make the deletion `change`. With `cascade`, also delete what uses the thing.
     ///
     /// # Errors
-    /// It is not there, or in use; or as for [`Self::release`].
-    pub async fn delete(&self, change: Change, cascade: bool) -> Result<Published, ControlError> {
-        let outcome =
-            self.releases.run(ChangeRequest { cascade, ..ChangeRequest::of(vec![change]) }).await;
-        outcome.map_err(ControlError::logged)
+    /// It is not there, or in use; or as for [`Self::change`].
+    pub async fn delete(
+        &self,
+        change: Change,
+        cascade: bool,
+        conditions: Conditions,
+    ) -> Result<Published, ControlError> {
+        let asked = Asked::Changes(vec![change]);
+        self.run(ChangeRequest { cascade, conditions, ..ChangeRequest::of(asked) }).await
+    }
+
+    /// Make the change, if the conditions hold for its subject when its release is made.
+    ///
+    /// # Errors
+    /// [`ControlError::Unmet`]; or as for [`Self::release`].
+    pub async fn change(
+        &self,
+        change: Change,
+        conditions: Conditions,
+    ) -> Result<Published, ControlError> {
+        let asked = Asked::Changes(vec![change]);
+        self.run(ChangeRequest { conditions, ..ChangeRequest::of(asked) }).await
+    }
+
+    /// Check the conditions for a thing that is there now. Its change checks them again.
+    ///
+    /// # Errors
+    /// [`ControlError::Unmet`]
+    pub fn check(&self, subject: &Subject, conditions: &Conditions) -> Result<(), ControlError> {
+        match self.serving().tag(subject)? {
+            Some(current) => Ok(conditions.check(subject, Some(current))?),
+            None => Ok(()),
+        }
+    }
+
+    /// The bytes of an uploaded file, if the store has it.
+    pub async fn file_bytes(&self, digest: Digest) -> Option<u64> {
+        self.store.blob_bytes(digest).await.map_err(|error| ControlError::from(error).logged()).ok()
+    }
+
+    /// Begin to send an uploaded file.
+    ///
+    /// # Errors
+    /// The store does not have it, or cannot read it.
+    pub async fn send(&self, digest: Digest) -> Result<Outgoing, ControlError> {
+        let outgoing = self.store.send(digest).await;
+        outgoing.map_err(|error| ControlError::from(error).logged())
     }
 
     /// Begin to receive a file of a plugin or a model.
@@ -193,7 +237,11 @@ impl Control {
     /// # Errors
     /// A change is refused, or the log cannot be written.
     pub async fn release(&self, changes: Vec<Change>) -> Result<Published, ControlError> {
-        self.releases.run(ChangeRequest::of(changes)).await.map_err(ControlError::logged)
+        self.run(ChangeRequest::of(Asked::Changes(changes))).await
+    }
+
+    async fn run(&self, request: ChangeRequest) -> Result<Published, ControlError> {
+        self.releases.run(request).await.map_err(ControlError::logged)
     }
 }
 

@@ -129,7 +129,7 @@ fn users(desired: &Desired) -> impl Iterator<Item = (Digest, String)> {
     let plugins = desired.tenants.iter().flat_map(|(tenant, owned)| {
         let tenant = tenant.as_str();
         let text = move |name: &Name| format!("plugin {:?} of tenant {tenant:?}", name.as_str());
-        owned.plugins.iter().map(move |(name, digest)| (*digest, text(name)))
+        owned.plugins.iter().map(move |(name, own)| (own.digest, text(name)))
     });
     models.chain(plugins)
 }

@@ -28,10 +28,21 @@ pub struct Desired {
 pub struct Tenant {
     /// Who may call it, and what it may use.
     pub spec: TenantSpec,
-    /// The digests of its plugins, by name.
-    pub plugins: BTreeMap<Name, Digest>,
+    /// The releases that brought its keys, by the keys' names.
+    pub key_versions: BTreeMap<Name, u64>,
+    /// Its plugins by name.
+    pub plugins: BTreeMap<Name, Plugin>,
     /// Its pipelines by name.
     pub pipelines: BTreeMap<Name, PipelineSpec>,
+}
+
+/// A plugin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plugin {
+    /// The digest of its file.
+    pub digest: Digest,
+    /// The release that brought this content.
+    pub version: u64,
 }
 
 /// A model.
@@ -47,6 +58,19 @@ pub struct Model {
     pub config: ModelConfig,
     /// Whether it was taken out of service.
     pub unloaded: bool,
+}
+
+impl Tenant {
+    /// Take the spec of release `number`. Keys that stay keep their versions.
+    fn put(&mut self, number: u64, spec: TenantSpec) {
+        let version = |(name, digest): (&Name, &Digest)| {
+            let stays = self.spec.keys.get(name) == Some(digest);
+            let known = self.key_versions.get(name).copied().filter(|_| stays);
+            (name.clone(), known.unwrap_or(number))
+        };
+        self.key_versions = spec.keys.iter().map(version).collect();
+        self.spec = spec;
+    }
 }
 
 impl Model {
@@ -70,7 +94,19 @@ impl Desired {
     fn apply_one(&mut self, number: u64, change: &Change) -> Result<(), ControlError> {
         match change {
             Change::PutTenant { tenant, spec } => {
-                self.tenants.entry(tenant.clone()).or_default().spec = spec.clone();
+                self.tenants.entry(tenant.clone()).or_default().put(number, spec.clone());
+            }
+            Change::PutKey { tenant, key, digest } => {
+                let owner = self.tenant(tenant)?;
+                let mut spec = owner.spec.clone();
+                spec.keys.insert(key.clone(), *digest);
+                owner.put(number, spec);
+            }
+            Change::DeleteKey { tenant, key } => {
+                let owner = self.tenant(tenant)?;
+                let removed = owner.spec.keys.remove(key);
+                removed.ok_or_else(|| ControlError::not_found("key", key))?;
+                owner.key_versions.remove(key);
             }
             Change::DeleteTenant { tenant } => {
                 self.tenants
@@ -78,7 +114,11 @@ impl Desired {
                     .ok_or_else(|| ControlError::not_found("tenant", tenant))?;
             }
             Change::PutPlugin { tenant, plugin, digest } => {
-                self.tenant(tenant)?.plugins.insert(plugin.clone(), *digest);
+                let plugins = &mut self.tenant(tenant)?.plugins;
+                if plugins.get(plugin).is_none_or(|known| known.digest != *digest) {
+                    let new = Plugin { digest: *digest, version: number };
+                    plugins.insert(plugin.clone(), new);
+                }
             }
             Change::DeletePlugin { tenant, plugin } => {
                 let removed = self.tenant(tenant)?.plugins.remove(plugin);
@@ -115,6 +155,13 @@ impl Desired {
             Change::UnloadModel { model } => self.model(model)?.unloaded = true,
         }
         Ok(())
+    }
+
+    /// A tenant other than `tenant` that has this key.
+    pub(crate) fn other_owner(&self, tenant: &Name, key: Digest) -> Option<&Name> {
+        let mut others = self.tenants.iter().filter(|(name, _)| *name != tenant);
+        let owner = others.find(|(_, other)| other.spec.keys.values().any(|own| *own == key));
+        owner.map(|(name, _)| name)
     }
 
     fn tenant(&mut self, name: &Name) -> Result<&mut Tenant, ControlError> {

@@ -9,8 +9,10 @@ use std::sync::Arc;
 use gristmill_core::{ClientError, ErrorCode, Name};
 use gristmill_store::{LOG_END, StoreError};
 
+use crate::conditions::Unmet;
 use crate::fault::{Fault, Subject};
 use crate::in_use::InUse;
+use crate::key_conflict::KeyConflict;
 use crate::load::error::LoadError;
 use crate::release::gaps::LogGap;
 use crate::release::log_error::{LogEndError, LogError};
@@ -35,6 +37,12 @@ pub enum ControlError {
     /// Something else uses what would be deleted.
     #[error(transparent)]
     InUse(#[from] InUse),
+    /// A condition of the request does not hold.
+    #[error(transparent)]
+    Unmet(#[from] Unmet),
+    /// A key is neither put nor deleted.
+    #[error(transparent)]
+    Key(#[from] KeyConflict),
     /// A plugin cannot be loaded.
     #[error("plugin {name:?}: {source}")]
     Plugin {
@@ -178,9 +186,10 @@ impl ClientError for ControlError {
                 Some(Subject::Model(_)) => ErrorCode::InvalidModel,
                 _ => ErrorCode::Unprocessable,
             },
-            Self::InUse(_) | Self::Misfit { .. } | Self::TooMuchCompiled { .. } => {
+            Self::InUse(_) | Self::Key(_) | Self::Misfit { .. } | Self::TooMuchCompiled { .. } => {
                 ErrorCode::Conflict
             }
+            Self::Unmet(_) => ErrorCode::PreconditionFailed,
             Self::Plugin { source, .. } => source.code(ErrorCode::InvalidPlugin),
             Self::Model { source, .. } => source.code(ErrorCode::InvalidModel),
             Self::Store(error) => error.code(),

@@ -5,7 +5,8 @@ use std::fmt;
 
 use gristmill_core::Name;
 
-/// The subject of a fault. Faults are compared by it, never by their texts.
+/// A thing of the desired state: the subject of a change or of a fault. Faults are compared by it,
+/// never by their texts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// A plugin.
@@ -26,6 +27,15 @@ pub enum Subject {
         /// Its own name.
         pipeline: Name,
     },
+    /// The configuration of a model.
+    ModelConfig(Name),
+    /// An API key.
+    Key {
+        /// Its tenant.
+        tenant: Name,
+        /// Its own name.
+        key: Name,
+    },
 }
 
 /// A part of the desired state that is not served.
@@ -45,6 +55,10 @@ impl fmt::Display for Subject {
             Self::Tenant(tenant) => write!(f, "tenant {:?}", tenant.as_str()),
             Self::Pipeline { tenant, pipeline } => {
                 write!(f, "tenant {:?}, pipeline {:?}", tenant.as_str(), pipeline.as_str())
+            }
+            Self::ModelConfig(model) => write!(f, "configuration of model {:?}", model.as_str()),
+            Self::Key { tenant, key } => {
+                write!(f, "tenant {:?}, key {:?}", tenant.as_str(), key.as_str())
             }
         }
     }

@@ -16,7 +16,8 @@
 //! 6. `publish` serves the snapshot.
 //!
 //! `releases` takes these steps under a lock, `admin_api` is the way in. `uploads` keeps the files,
-//! `accounts` the quotas and counters of tenants from snapshot to snapshot. A `fault` is a part of
+//! `accounts` the quotas and counters of tenants from snapshot to snapshot. `current` has the
+//! documents and the tags of what serves, and `conditions` compares tags. A `fault` is a part of
 //! a state that is not served, an `error` the reason why a change was not made. `check_store` reads
 //! a store that no server holds.
 //!
@@ -32,10 +33,13 @@
 mod accounts;
 mod admin_api;
 mod check_store;
+mod conditions;
+mod current;
 mod desired;
 mod error;
 mod fault;
 mod in_use;
+mod key_conflict;
 mod load;
 mod plan;
 mod publish;
@@ -50,12 +54,15 @@ mod uploads;
 pub use admin_api::models::PublishedModel;
 pub use admin_api::{Control, ControlParts};
 pub use check_store::{Finding, StoreCheck, check_store};
-pub use desired::{Desired, Model, Tenant};
+pub use conditions::{Conditions, Tag, Tags, Unmet};
+pub use current::Current;
+pub use desired::{Desired, Model, Plugin, Tenant};
 pub use error::ControlError;
 pub use fault::{Fault, Subject};
 pub use gristmill_sandbox::JobStatus;
-pub use gristmill_store::{Incoming, Received};
+pub use gristmill_store::{Incoming, Outgoing, Received, digest_of};
 pub use in_use::{InUse, PipelineOf, Uses};
+pub use key_conflict::KeyConflict;
 pub use load::error::LoadError;
 pub use load::progress::Progress;
 pub use load::prove::{PROVE_JOB, ProverConfig, prove_model};
@@ -69,5 +76,5 @@ pub use release::model_config::{
     GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec,
 };
 pub use release::pipeline::PipelineSpec;
-pub use release::tenant::TenantSpec;
+pub use release::tenant::{GivenKey, KEYS_MAX, TenantDocument, TenantSpec};
 pub use releases::Published;

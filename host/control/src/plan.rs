@@ -3,10 +3,13 @@
 //!
 //! These are the rules for new changes. Replaying the log does not apply them, so changes that an
 //! older version accepted stay. `users` finds the users of a thing. `tenant` and `pipeline` check
-//! documents against the state, `fit` and `signature` check loaded things against their users.
-//! `needs` lists what must be loaded for a state.
+//! documents against the state, and `keys` changes of one key. `given_keys` names the keys of a
+//! tenant's document. `fit` and `signature` check loaded things against their users. `needs` lists
+//! what must be loaded for a state.
 
 pub(crate) mod fit;
+mod given_keys;
+pub(crate) mod keys;
 pub(crate) mod names;
 pub(crate) mod needs;
 pub(crate) mod pipeline;
@@ -78,6 +81,14 @@ fn changes(
                 }
                 Users::default()
             }
+            Change::PutKey { tenant, key, digest } => {
+                keys::check_put(desired, (tenant, find(desired, tenant)?), (key, digest))?;
+                Users::default()
+            }
+            Change::DeleteKey { tenant, key } => {
+                keys::check_delete(tenant, find(desired, tenant)?, key)?;
+                Users::default()
+            }
             Change::DeletePlugin { tenant, plugin } => {
                 let owner = find(desired, tenant)?;
                 let known = owner.plugins.contains_key(plugin);
@@ -118,7 +129,9 @@ fn changes(
 pub(crate) fn subjects(changes: &[Change]) -> Vec<Subject> {
     let subject = |change: &Change| {
         Some(match change {
-            Change::PutTenant { tenant, .. } => Subject::Tenant(tenant.clone()),
+            Change::PutTenant { tenant, .. } | Change::PutKey { tenant, .. } => {
+                Subject::Tenant(tenant.clone())
+            }
             Change::PutPlugin { tenant, plugin, .. } => {
                 Subject::Plugin { tenant: tenant.clone(), plugin: plugin.clone() }
             }
@@ -129,6 +142,7 @@ pub(crate) fn subjects(changes: &[Change]) -> Vec<Subject> {
             | Change::PutModelConfig { model, .. }
             | Change::LoadModel { model } => Subject::Model(model.clone()),
             Change::DeleteTenant { .. }
+            | Change::DeleteKey { .. }
             | Change::DeletePlugin { .. }
             | Change::DeletePipeline { .. }
             | Change::DeleteModel { .. }

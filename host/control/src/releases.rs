@@ -15,20 +15,23 @@
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-use gristmill_core::{Name, PipelineLimits};
+use gristmill_core::{Digest, Name, PipelineLimits};
 use tokio::sync::Mutex;
 
 use crate::accounts::Accounts;
+use crate::conditions::Conditions;
 use crate::desired::Desired;
 use crate::error::ControlError;
-use crate::fault::refusing;
+use crate::fault::{Subject, refusing};
 use crate::load::at_hand::AtHand;
 use crate::load::error::LoadError;
 use crate::load::loader::Loader;
 use crate::plan::signature::check_users;
+use crate::plan::tenant::tenant_spec;
 use crate::plan::{Plan, plan, subjects};
 use crate::publish::{Publisher, Serving};
 use crate::release::change::Change;
+use crate::release::tenant::TenantDocument;
 use crate::release_log::{Append, ReleaseLog, Replayed};
 use crate::snapshot_builder::{Built, Inputs, build};
 use crate::uploads::Upload;
@@ -55,11 +58,22 @@ pub(crate) struct Releases {
 pub struct Published {
     /// The number of the release.
     pub release: u64,
+    /// The tag that its first change gave to what it changed. None if that was deleted.
+    pub tag: Option<Digest>,
+}
+
+/// The changes that are asked for.
+pub(crate) enum Asked {
+    Changes(Vec<Change>),
+    /// Put a tenant. The keys that it keeps are those at the time of the release.
+    Tenant(Name, TenantDocument),
 }
 
 /// The request for a release.
 pub(crate) struct ChangeRequest {
-    pub(crate) changes: Vec<Change>,
+    pub(crate) asked: Asked,
+    /// They must hold for the subject of the first change.
+    pub(crate) conditions: Conditions,
     /// Whether the users of a thing may be deleted with it.
     pub(crate) cascade: bool,
     /// Whether a model may be replaced by one that does not fit its users.
@@ -69,9 +83,30 @@ pub(crate) struct ChangeRequest {
 }
 
 impl ChangeRequest {
-    /// These changes, without `cascade` and `force`.
-    pub(crate) fn of(changes: Vec<Change>) -> Self {
-        Self { changes, cascade: false, force: false, _upload: None }
+    /// These changes, without conditions, `cascade` and `force`.
+    pub(crate) fn of(asked: Asked) -> Self {
+        let conditions = Conditions::default();
+        Self { asked, conditions, cascade: false, force: false, _upload: None }
+    }
+
+    /// The subject of the first change.
+    fn subject(&self) -> Option<Subject> {
+        match &self.asked {
+            Asked::Changes(changes) => changes.first().map(Change::target),
+            Asked::Tenant(tenant, _) => Some(Subject::Tenant(tenant.clone())),
+        }
+    }
+
+    /// Plan release `number`, which makes the changes to `desired`.
+    fn plan(&self, desired: &Desired, number: u64) -> Result<Plan, ControlError> {
+        match &self.asked {
+            Asked::Changes(changes) => plan(desired, number, changes, self.cascade),
+            Asked::Tenant(tenant, document) => {
+                let spec = tenant_spec(desired, tenant, document, Vec::new())?;
+                let put = Change::PutTenant { tenant: tenant.clone(), spec };
+                plan(desired, number, &[put], self.cascade)
+            }
+        }
     }
 }
 
@@ -142,8 +177,12 @@ impl Releases {
                 return Ok(Step::Load(replayed.desired.clone()));
             }
             let serves = replayed.head.number;
-            let Plan { changes, desired } =
-                plan(&replayed.desired, serves + 1, &request.changes, request.cascade)?;
+            let planned = request.plan(&replayed.desired, serves + 1);
+            // What is not there is not found, under all conditions.
+            if !matches!(planned, Err(ControlError::NotFound { .. })) {
+                self.check_conditions(request)?;
+            }
+            let Plan { changes, desired } = planned?;
             if !at_hand.look_up(&self.loader, &desired) {
                 return Ok(Step::Load(desired));
             }
@@ -153,10 +192,12 @@ impl Releases {
                     let built = self.build(serves, &desired, at_hand);
                     self.publish(built, desired);
                 }
-                return Ok(Step::Made(Published { release: serves }));
+                return Ok(Step::Made(self.published(request)));
             }
-            self.check_fit(request, &desired, at_hand)?;
-            self.check_compiled(request, [&replayed.desired, &desired]).await?;
+            if !request.force {
+                self.check_fit(&changes, &desired, at_hand)?;
+            }
+            self.check_compiled(&changes, [&replayed.desired, &desired]).await?;
             let built = self.build(serves + 1, &desired, at_hand);
             let known = &self.publisher.serving().faulty;
             let faults = refusing(built.faults.clone(), known, &subjects(&changes));
@@ -173,7 +214,7 @@ impl Releases {
             self.loader.plugins.collect_compiled(&replayed.desired).await;
             return match outcome {
                 Append::Unconfirmed(error) => Err(error),
-                _ => Ok(Step::Made(Published { release: serves + 1 })),
+                _ => Ok(Step::Made(self.published(request))),
             };
         }
     }
@@ -196,21 +237,35 @@ impl Releases {
         true
     }
 
+    /// Check the conditions of the request. What serves is the state of the log.
+    fn check_conditions(&self, request: &ChangeRequest) -> Result<(), ControlError> {
+        if let Some(subject) = request.subject().filter(|_| !request.conditions.are_none()) {
+            let current = self.publisher.serving().tag(&subject)?;
+            request.conditions.check(&subject, current)?;
+        }
+        Ok(())
+    }
+
+    /// The outcome of a request whose release serves.
+    fn published(&self, request: &ChangeRequest) -> Published {
+        let serving = self.publisher.serving();
+        let current = request.subject().and_then(|subject| serving.current(&subject).ok());
+        let tag = current.map(|current| current.tag);
+        Published { release: serving.snapshot.release, tag }
+    }
+
     /// Refuse models that do not fit their users any more.
     fn check_fit(
         &self,
-        request: &ChangeRequest,
+        changes: &[Change],
         desired: &Desired,
         at_hand: &AtHand,
     ) -> Result<(), ControlError> {
-        if request.force {
-            return Ok(());
-        }
         let put = |change: &Change| match change {
             Change::PutModel { model, .. } => Some(model.clone()),
             _ => None,
         };
-        let put: Vec<Name> = request.changes.iter().filter_map(put).collect();
+        let put: Vec<Name> = changes.iter().filter_map(put).collect();
         let serving = self.publisher.serving();
         for name in &put {
             let new = desired.models.get(name).map(|model| at_hand.model(name, model));
@@ -224,11 +279,11 @@ impl Releases {
     /// Refuse a plugin if its tenant would have more compiled code on disk, and too much.
     async fn check_compiled(
         &self,
-        request: &ChangeRequest,
+        changes: &[Change],
         [before, after]: [&Desired; 2],
     ) -> Result<(), ControlError> {
         let (plugins, limit) = (&self.loader.plugins, self.compiled_bytes_max);
-        for change in &request.changes {
+        for change in changes {
             let Change::PutPlugin { tenant, plugin, .. } = change else { continue };
             let cannot = |error: LoadError| ControlError::plugin(plugin, error.into());
             let wanted = plugins.compiled_bytes(after, tenant).await.map_err(cannot)?;

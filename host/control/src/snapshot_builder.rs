@@ -128,7 +128,7 @@ fn tenants_by_key(desired: &Desired, faults: &mut Vec<Fault>) -> HashMap<Digest,
     let mut keys = HashMap::<Digest, Name>::new();
     let mut shared = Vec::new();
     for (name, tenant) in &desired.tenants {
-        for key in &tenant.spec.keys {
+        for key in tenant.spec.keys.values() {
             let Some(other) = keys.insert(*key, name.clone()).filter(|other| other != name) else {
                 continue;
             };

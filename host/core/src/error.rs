@@ -57,6 +57,9 @@ error_codes! {
     Conflict "conflict":
         "The change conflicts with the current state: something uses what it would remove, or it \
          goes over a limit of its tenant."
+    PreconditionFailed "precondition_failed":
+        "The header `If-Match` or `If-None-Match` does not fit what is there: it was changed, made or \
+         deleted meanwhile."
     BodyTooLarge "body_too_large":
         "The body is over the limit, as it was sent or once it is decompressed."
     UnsupportedMediaType "unsupported_media_type":

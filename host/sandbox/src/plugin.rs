@@ -107,6 +107,11 @@ impl Plugin {
         Roles { pre: self.preprocess.is_some(), post: self.postprocess.is_some() }
     }
 
+    /// The version of the contract that it was built for, such as 0.2.
+    pub fn contract(&self) -> &'static str {
+        self.contract.version()
+    }
+
     /// The largest of the linear memories that an instance begins with, in bytes.
     pub fn initial_memory_bytes(&self) -> u64 {
         let needed = self.instance.component().resources_required();

@@ -17,12 +17,14 @@ mod error;
 mod faults;
 mod incoming;
 mod leftovers;
+mod outgoing;
 mod worker;
 
 pub use error::StoreError;
 pub use faults::Faults;
 pub use incoming::{Incoming, Received};
 pub use leftovers::Removed;
+pub use outgoing::Outgoing;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -128,6 +130,27 @@ impl Store {
             return Err(StoreError::Damaged(digest));
         }
         Ok(bytes)
+    }
+
+    /// Begin to send the blob of this name.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] or [`StoreError::Read`]
+    pub async fn send(&self, digest: Digest) -> Result<Outgoing, StoreError> {
+        let path = self.directory.join(BLOBS).join(digest.hex());
+        Outgoing::begin(self.worker.clone(), path, digest).await
+    }
+
+    /// The bytes of the blob of this name. Its content is not checked.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] or [`StoreError::Read`]
+    pub async fn blob_bytes(&self, digest: Digest) -> Result<u64, StoreError> {
+        match self.objects.head(&blob_key(digest)).await {
+            Ok(found) => Ok(found.size),
+            Err(object_store::Error::NotFound { .. }) => Err(StoreError::Missing(digest)),
+            Err(error) => Err(StoreError::read(error)),
+        }
     }
 
     /// Remove a blob. Returns whether it existed.

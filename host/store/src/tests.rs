@@ -55,6 +55,44 @@ async fn a_damaged_blob_is_not_served() {
     assert!(error.contains("damaged"), "{error}");
 }
 
+/// All parts of a blob that is sent, and its error if it cannot be sent to its end.
+async fn sent(store: &Store, digest: gristmill_core::Digest) -> (Vec<u8>, Option<StoreError>) {
+    let mut outgoing = store.send(digest).await.unwrap();
+    let mut sent = Vec::new();
+    loop {
+        match outgoing.next().await {
+            Ok(Some((part, rest))) => {
+                sent.extend(part);
+                outgoing = rest;
+            }
+            Ok(None) => return (sent, None),
+            Err(error) => return (sent, Some(error)),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_blob_is_sent_in_parts_and_a_damaged_one_never_as_a_whole() {
+    let (directory, store) = open();
+    let blob: &'static [u8] = Vec::leak((0..600_000u32).map(|at| at as u8).collect());
+    let digest = put(&store, blob).await;
+    assert_eq!(store.blob_bytes(digest).await.unwrap(), 600_000);
+    assert_eq!(store.send(digest).await.unwrap().bytes(), 600_000);
+    let (whole, error) = sent(&store, digest).await;
+    assert!(whole == blob && error.is_none(), "{error:?}");
+    let empty = put(&store, b"").await;
+    assert!(matches!(sent(&store, empty).await, (none, None) if none.is_empty()));
+    let mut damaged = blob.to_vec();
+    damaged[7] ^= 1;
+    std::fs::write(directory.path().join("blobs").join(digest.hex()), damaged).unwrap();
+    let (begun, error) = sent(&store, digest).await;
+    assert_eq!(begun.len(), 2 * (256 << 10), "all but the last part");
+    assert!(matches!(error, Some(StoreError::Damaged(of)) if of == digest), "{error:?}");
+    let none = digest_of(b"chaff");
+    assert!(matches!(store.send(none).await, Err(StoreError::Missing(_))));
+    assert!(matches!(store.blob_bytes(none).await, Err(StoreError::Missing(_))));
+}
+
 #[tokio::test]
 async fn a_damaged_blob_is_mended_and_a_whole_one_is_not_written_again() {
     let (directory, store) = open();

@@ -13,10 +13,10 @@ pub enum Allowed {
     Get,
     /// `POST`.
     Post,
-    /// `PUT`.
-    Put,
-    /// `PUT` and `DELETE`.
-    PutAndDelete,
+    /// `GET`, `HEAD` and `PUT`.
+    GetAndPut,
+    /// `GET`, `HEAD`, `PUT` and `DELETE`.
+    GetPutDelete,
 }
 
 /// The result of checking a method.
@@ -34,11 +34,12 @@ impl Allowed {
     /// # Errors
     /// The path does not take it. The error carries the methods that the path takes.
     pub fn check(self, method: &Method) -> Result<Checked, Problem> {
+        let (get, put) = ([&Method::GET, &Method::HEAD].contains(&method), *method == Method::PUT);
         let fits = match self {
-            Self::Get => [&Method::GET, &Method::HEAD].contains(&method),
+            Self::Get => get,
             Self::Post => *method == Method::POST,
-            Self::Put => *method == Method::PUT,
-            Self::PutAndDelete => [&Method::PUT, &Method::DELETE].contains(&method),
+            Self::GetAndPut => get || put,
+            Self::GetPutDelete => get || put || *method == Method::DELETE,
         };
         if fits {
             return Ok(Checked::Taken);
@@ -64,8 +65,8 @@ impl Allowed {
         HeaderValue::from_static(match self {
             Self::Get => "GET, HEAD, OPTIONS",
             Self::Post => "POST, OPTIONS",
-            Self::Put => "PUT, OPTIONS",
-            Self::PutAndDelete => "PUT, DELETE, OPTIONS",
+            Self::GetAndPut => "GET, HEAD, PUT, OPTIONS",
+            Self::GetPutDelete => "GET, HEAD, PUT, DELETE, OPTIONS",
         })
     }
 
@@ -73,8 +74,8 @@ impl Allowed {
         match self {
             Self::Get => "GET",
             Self::Post => "POST",
-            Self::Put => "PUT",
-            Self::PutAndDelete => "PUT or DELETE",
+            Self::GetAndPut => "GET or PUT",
+            Self::GetPutDelete => "GET, PUT or DELETE",
         }
     }
 }
@@ -86,10 +87,11 @@ mod tests {
     #[test]
     fn a_path_says_which_methods_it_takes() {
         assert!(matches!(Allowed::Get.check(&Method::HEAD), Ok(Checked::Taken)));
-        assert!(matches!(Allowed::PutAndDelete.check(&Method::DELETE), Ok(Checked::Taken)));
+        assert!(matches!(Allowed::GetPutDelete.check(&Method::DELETE), Ok(Checked::Taken)));
+        assert!(matches!(Allowed::GetAndPut.check(&Method::HEAD), Ok(Checked::Taken)));
         assert!(matches!(Allowed::Post.check(&Method::OPTIONS), Ok(Checked::Options)));
-        let problem = Allowed::Put.check(&Method::DELETE).unwrap_err();
-        assert_eq!(problem.detail, "DELETE is not allowed here, PUT is");
-        assert_eq!(problem.into_response("").headers()[ALLOW], "PUT, OPTIONS");
+        let problem = Allowed::GetAndPut.check(&Method::DELETE).unwrap_err();
+        assert_eq!(problem.detail, "DELETE is not allowed here, GET or PUT is");
+        assert_eq!(problem.into_response("").headers()[ALLOW], "GET, HEAD, PUT, OPTIONS");
     }
 }

@@ -142,6 +142,7 @@ pub fn status_of(code: ErrorCode) -> StatusCode {
         ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         ErrorCode::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
         ErrorCode::Conflict => StatusCode::CONFLICT,
+        ErrorCode::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
         ErrorCode::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         ErrorCode::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
         ErrorCode::Unprocessable | ErrorCode::InvalidPlugin | ErrorCode::InvalidModel => {

@@ -1,30 +1,22 @@
-//! `PUT` and `DELETE /admin/v1/models/{model}`, and `PUT /admin/v1/models/{model}/config`.
+//! `GET`, `PUT` and `DELETE /admin/v1/models/{model}`.
 
 use async_trait::async_trait;
-use gristmill_control::{Change, PublishedModel};
+use gristmill_control::{Change, PublishedModel, Subject};
 use gristmill_core::Digest;
 use gristmill_transport::Allowed;
 use http::Method;
 use serde::Serialize;
 
-use super::query::{delete, flag};
+use super::query::flag;
 use super::status::ServedDocument;
-use super::{Resource, name};
+use super::{Resource, document, name};
 use crate::answer::{Answer, Noted, Outcome};
 use crate::receive::Received;
 use crate::state::State;
 
 pub(crate) struct Model(String);
 
-pub(crate) struct ModelConfig(String);
-
 impl Model {
-    pub(crate) fn new(model: &str) -> Self {
-        Self(model.into())
-    }
-}
-
-impl ModelConfig {
     pub(crate) fn new(model: &str) -> Self {
         Self(model.into())
     }
@@ -33,34 +25,22 @@ impl ModelConfig {
 #[async_trait]
 impl Resource for Model {
     fn allowed(&self) -> Allowed {
-        Allowed::PutAndDelete
+        Allowed::GetPutDelete
     }
 
     async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
-        let Self(model) = self;
-        let query = received.query;
+        let model = name("model", &self.0);
         if *method == Method::DELETE {
-            let model = name("model", model)?;
-            return delete(state, Change::DeleteModel { model }, query).await;
+            return document::delete(state, Change::DeleteModel { model: model? }, received).await;
         }
-        let file = received.upload(state).await?;
-        let model = name("model", model)?;
-        let force = flag("force", query)?;
-        put(state.control.put_model(&model, file, force).await?)
-    }
-}
-
-#[async_trait]
-impl Resource for ModelConfig {
-    fn allowed(&self) -> Allowed {
-        Allowed::Put
-    }
-
-    async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
-        let document = received.document(&state.limits).await?;
-        let model = name("model", &self.0)?;
-        let config = gristmill_control::ModelConfig::read(document)?;
-        put(state.control.put_model_config(&model, config).await?)
+        if *method != Method::PUT {
+            return document::get_file(state, &Subject::Model(model?), &received).await;
+        }
+        let (query, conditions) = (received.query, received.conditions.clone());
+        let subject = model.as_ref().ok().cloned().map(Subject::Model);
+        let file = received.upload(state, subject).await?;
+        let (model, force) = (model?, flag("force", query)?);
+        put(state.control.put_model(&model, file, force, conditions).await?)
     }
 }
 
@@ -76,10 +56,10 @@ struct Put<'a> {
     warnings: Option<[&'static str; 1]>,
 }
 
-fn put(model: PublishedModel) -> Outcome {
+pub(super) fn put(model: PublishedModel) -> Outcome {
     let (release, digest) = (model.published.release, model.digest);
     let warnings = model.served.is_none().then_some(["it is unloaded"]);
     let served = model.served.as_ref().map(ServedDocument::of);
     let noted = Noted { release: Some(release), digest: Some(digest) };
-    Answer::noted(&Put { release, digest, served, warnings }, noted)
+    Answer::changed(&Put { release, digest, served, warnings }, model.published.tag, noted)
 }

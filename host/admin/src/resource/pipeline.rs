@@ -1,13 +1,12 @@
-//! `PUT` and `DELETE /admin/v1/tenants/{tenant}/pipelines/{pipeline}`.
+//! `GET`, `PUT` and `DELETE /admin/v1/tenants/{tenant}/pipelines/{pipeline}`.
 
 use async_trait::async_trait;
-use gristmill_control::Change;
+use gristmill_control::{Change, Subject};
 use gristmill_core::Name;
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 
-use super::query::delete;
-use super::{Resource, name};
+use super::{Resource, document, name};
 use crate::answer::{Answer, Outcome};
 use crate::receive::Received;
 use crate::state::State;
@@ -30,18 +29,22 @@ impl Pipeline {
 #[async_trait]
 impl Resource for Pipeline {
     fn allowed(&self) -> Allowed {
-        Allowed::PutAndDelete
+        Allowed::GetPutDelete
     }
 
     async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
-        if *method == Method::DELETE {
+        if *method == Method::PUT {
+            let conditions = received.conditions.clone();
+            let document = received.document(&state.limits).await?;
             let (tenant, pipeline) = self.names()?;
-            let change = Change::DeletePipeline { tenant, pipeline };
-            return delete(state, change, received.query).await;
+            let put = state.control.put_pipeline(&tenant, &pipeline, document, conditions).await;
+            return Answer::released(put?, None);
         }
-        let document = received.document(&state.limits).await?;
         let (tenant, pipeline) = self.names()?;
-        let put = state.control.put_pipeline(&tenant, &pipeline, document).await;
-        Answer::released(put?, None)
+        if *method == Method::DELETE {
+            let change = Change::DeletePipeline { tenant, pipeline };
+            return document::delete(state, change, received).await;
+        }
+        document::get(state, &Subject::Pipeline { tenant, pipeline }, &received)
     }
 }

@@ -1,13 +1,12 @@
-//! `PUT` and `DELETE /admin/v1/tenants/{tenant}/plugins/{plugin}`.
+//! `GET`, `PUT` and `DELETE /admin/v1/tenants/{tenant}/plugins/{plugin}`.
 
 use async_trait::async_trait;
-use gristmill_control::Change;
+use gristmill_control::{Change, Subject};
 use gristmill_core::Name;
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 
-use super::query::delete;
-use super::{Resource, name};
+use super::{Resource, document, name};
 use crate::answer::{Answer, Outcome};
 use crate::receive::Received;
 use crate::state::State;
@@ -22,6 +21,10 @@ impl Plugin {
         Self { tenant: tenant.into(), plugin: plugin.into() }
     }
 
+    fn subject(&self) -> Result<Subject, Problem> {
+        self.names().map(|(tenant, plugin)| Subject::Plugin { tenant, plugin })
+    }
+
     fn names(&self) -> Result<(Name, Name), Problem> {
         Ok((name("tenant", &self.tenant)?, name("plugin", &self.plugin)?))
     }
@@ -30,18 +33,23 @@ impl Plugin {
 #[async_trait]
 impl Resource for Plugin {
     fn allowed(&self) -> Allowed {
-        Allowed::PutAndDelete
+        Allowed::GetPutDelete
     }
 
     async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
+        if *method == Method::PUT {
+            let (subject, conditions) = (self.subject(), received.conditions.clone());
+            let file = received.upload(state, subject.ok()).await?;
+            let (tenant, plugin) = self.names()?;
+            let put = state.control.put_plugin(&tenant, &plugin, file, conditions).await;
+            let (digest, published) = put?;
+            return Answer::released(published, Some(digest));
+        }
         if *method == Method::DELETE {
             let (tenant, plugin) = self.names()?;
-            return delete(state, Change::DeletePlugin { tenant, plugin }, received.query).await;
+            let change = Change::DeletePlugin { tenant, plugin };
+            return document::delete(state, change, received).await;
         }
-        let file = received.upload(state).await?;
-        let (tenant, plugin) = self.names()?;
-        let put = state.control.put_plugin(&tenant, &plugin, file).await;
-        let (digest, published) = put?;
-        Answer::released(published, Some(digest))
+        document::get_file(state, &self.subject()?, &received).await
     }
 }

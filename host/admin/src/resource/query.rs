@@ -1,19 +1,23 @@
-//! The query of a request: flags such as `?force=true`, numbers such as `?limit=10`, and deleting
-//! with `?cascade=true`.
+//! The query of a request: flags such as `?force=true` and numbers such as `?limit=10`.
 
-use gristmill_control::Change;
 use gristmill_core::ErrorCode;
 use gristmill_transport::Problem;
 
-use crate::answer::{Answer, Outcome};
-use crate::state::State;
+/// Check that there is no parameter.
+///
+/// # Errors
+/// The query has one.
+pub(super) fn none(query: Option<&str>) -> Result<(), Problem> {
+    parameters([], query).map(|[]| ())
+}
 
 /// The value of the flag `name`. The resource knows no other parameter.
 ///
 /// # Errors
 /// The query has another parameter, or the value is not `true` or `false`.
 pub(super) fn flag(name: &str, query: Option<&str>) -> Result<bool, Problem> {
-    match parameter(name, query)? {
+    let [value] = parameters([name], query)?;
+    match value {
         None | Some("false") => Ok(false),
         Some("true") => Ok(true),
         Some(other) => Err(invalid(format!("{name} is {other:?}: must be true or false"))),
@@ -26,38 +30,52 @@ pub(super) fn flag(name: &str, query: Option<&str>) -> Result<bool, Problem> {
 /// # Errors
 /// The query has another parameter, or the value is not 1 to `most`.
 pub(super) fn count(name: &str, query: Option<&str>, most: usize) -> Result<usize, Problem> {
-    let Some(value) = parameter(name, query)? else { return Ok(most) };
+    let [value] = parameters([name], query)?;
+    value.map_or(Ok(most), |value| count_in(name, value, most))
+}
+
+/// The number that is the value of the parameter `name`.
+///
+/// # Errors
+/// The value is not 1 to `most`.
+pub(super) fn count_in(name: &str, value: &str, most: usize) -> Result<usize, Problem> {
     let count = value.parse().ok().filter(|count| (1..=most).contains(count));
     count.ok_or_else(|| invalid(format!("{name} is {value:?}: must be 1 to {most}")))
 }
 
-/// The last value of the parameter `name`, if it is given. There must be no other parameter.
-fn parameter<'a>(name: &str, query: Option<&'a str>) -> Result<Option<&'a str>, Problem> {
-    let mut found = None;
+/// The values of the parameters `known`, as far as they are given.
+///
+/// # Errors
+/// There is another parameter, or one is given twice.
+pub(super) fn parameters<'a, const N: usize>(
+    known: [&str; N],
+    query: Option<&'a str>,
+) -> Result<[Option<&'a str>; N], Problem> {
+    let mut found = [None; N];
     for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
-        let (known, value) = pair.split_once('=').unwrap_or((pair, ""));
-        if known != name {
-            return Err(invalid(format!("unknown parameter {known:?}; known is {name}")));
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let Some(at) = known.iter().position(|known| *known == name) else {
+            let are = match N {
+                0 => "this call has none".into(),
+                1 => format!("known is {}", known.join("")),
+                _ => format!("known are {}", known.join(", ")),
+            };
+            return Err(invalid(format!("unknown parameter {name:?}; {are}")));
+        };
+        if let Some(other) = found[at].replace(value) {
+            return Err(invalid(format!("{name} is given twice: {other:?} and {value:?}")));
         }
-        found = Some(value);
     }
     Ok(found)
 }
 
-fn invalid(detail: String) -> Problem {
+pub(super) fn invalid(detail: String) -> Problem {
     Problem::new(ErrorCode::InvalidRequest, detail)
-}
-
-/// Make `change`, which deletes something. With `?cascade=true`, its users are deleted, too.
-pub(super) async fn delete(state: &State, change: Change, query: Option<&str>) -> Outcome {
-    let cascade = flag("cascade", query)?;
-    let published = state.control.delete(change, cascade).await?;
-    Answer::released(published, None)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{count, flag};
+    use super::{count, flag, none, parameters};
 
     #[test]
     fn only_the_known_flag_is_taken() {
@@ -69,6 +87,18 @@ mod tests {
             let detail = flag("force", Some(query)).unwrap_err().detail;
             assert!(detail.contains(named), "{query}: {detail}");
         }
+    }
+
+    #[test]
+    fn each_parameter_is_known_and_given_once() {
+        let read = |query| parameters(["limit", "after"], Some(query));
+        assert_eq!(read("after=b&limit=1").unwrap(), [Some("1"), Some("b")]);
+        assert!(none(Some("&")).is_ok());
+        let said = |query| read(query).unwrap_err().detail;
+        assert_eq!(said("a=1"), "unknown parameter \"a\"; known are limit, after");
+        assert_eq!(said("limit=1&limit=2"), "limit is given twice: \"1\" and \"2\"");
+        let said = none(Some("a")).unwrap_err().detail;
+        assert_eq!(said, "unknown parameter \"a\"; this call has none");
     }
 
     #[test]

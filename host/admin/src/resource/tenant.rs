@@ -1,12 +1,11 @@
-//! `PUT` and `DELETE /admin/v1/tenants/{tenant}`.
+//! `GET`, `PUT` and `DELETE /admin/v1/tenants/{tenant}`.
 
 use async_trait::async_trait;
-use gristmill_control::Change;
+use gristmill_control::{Change, Subject};
 use gristmill_transport::Allowed;
 use http::Method;
 
-use super::query::delete;
-use super::{Resource, name, tenant_document};
+use super::{Resource, document, name, tenant_document};
 use crate::answer::{Answer, Outcome};
 use crate::receive::Received;
 use crate::state::State;
@@ -22,19 +21,25 @@ impl Tenant {
 #[async_trait]
 impl Resource for Tenant {
     fn allowed(&self) -> Allowed {
-        Allowed::PutAndDelete
+        Allowed::GetPutDelete
     }
 
     async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
         let Self(tenant) = self;
         if *method == Method::DELETE {
             let tenant = name("tenant", tenant)?;
-            return delete(state, Change::DeleteTenant { tenant }, received.query).await;
+            return document::delete(state, Change::DeleteTenant { tenant }, received).await;
         }
+        if *method != Method::PUT {
+            let subject = Subject::Tenant(name("tenant", tenant)?);
+            return document::get(state, &subject, &received);
+        }
+        let conditions = received.conditions.clone();
         let document = received.document(&state.limits).await?;
         let tenant = name("tenant", tenant)?;
-        let (spec, faults) = tenant_document::read(document, state.token);
-        let published = state.control.put_tenant(&tenant, spec, faults).await?;
+        let (document, faults) = tenant_document::read(document, state.token);
+        let put = state.control.put_tenant(&tenant, document, faults, conditions).await;
+        let published = put?;
         Answer::released(published, None)
     }
 }

@@ -1,7 +1,10 @@
-//! A tenant's document as clients send it. Its keys are in clear text; only their digests are
-//! stored.
+//! A tenant's document as clients send it, and that of one of its keys.
+//!
+//! New keys are in clear text; only their digests are stored. An item of `api_keys` is a key, or an
+//! object: one with `name` and `key` is a key with its name, one with `name` alone is the key that
+//! the tenant has under this name. No error repeats a key.
 
-use gristmill_control::{Document, Faults, TenantSpec};
+use gristmill_control::{Document, Faults, GivenKey, KEYS_MAX, TenantDocument};
 use gristmill_core::{Digest, Name};
 use gristmill_snapshot::same_key;
 use gristmill_transport::credentials;
@@ -13,21 +16,22 @@ const WEIGHT_MAX: u64 = 1000;
 const KEY_LEN_MIN: usize = 16;
 const KEY_LEN_MAX: usize = 512;
 
-/// The most keys of a tenant. Each request's key is compared with all of them.
-const KEYS_MAX: usize = 256;
-
 /// The most models that are granted to a tenant.
 const GRANTS_MAX: usize = 1024;
 
+/// An item of `api_keys`.
+struct KeyItem {
+    name: Option<Name>,
+    /// In clear text.
+    key: Option<String>,
+}
+
 /// Read a tenant from the document with these `keys`. Returns its valid parts and all faults.
 /// `admin` is the digest of the admin token.
-pub(super) fn read(keys: Map<String, Value>, admin: Digest) -> (TenantSpec, Faults) {
+pub(super) fn read(keys: Map<String, Value>, admin: Digest) -> (TenantDocument, Faults) {
     let mut document = Document::new(keys);
     let open = document.flag("open").unwrap_or_default();
-    // An answer must not repeat a key, so this message does not name the value.
-    let text =
-        |item: &Value| item.as_str().map(str::to_owned).ok_or_else(|| " must be text".to_owned());
-    let api_keys = document.list("api_keys", text);
+    let api_keys = document.list("api_keys", key_item);
     let default_pipeline = document.name("default_pipeline");
     let weight = document.whole("weight").unwrap_or(1);
     let models = document.list("models", model).unwrap_or_default();
@@ -42,18 +46,75 @@ pub(super) fn read(keys: Map<String, Value>, admin: Digest) -> (TenantSpec, Faul
         let text = format!("api_keys has {} keys: the limit is {KEYS_MAX}", api_keys.len());
         faults.add("api_keys", text);
     } else {
-        check_keys(&api_keys, admin, &mut faults);
+        for (index, KeyItem { name, key }) in api_keys.iter().enumerate() {
+            let member = if name.is_some() { ".key" } else { "" };
+            if let Some(key) = key {
+                check_key(&format!("api_keys[{index}]{member}"), key, admin, &mut faults);
+            }
+        }
     }
     if open != api_keys.is_empty() && !faults.has("open") && !faults.has("api_keys") {
         let text = "a tenant is either open (\"open\": true) or has api_keys (at least one)";
         faults.add("open", text);
     }
-    let keys = match faults.has("api_keys") {
+    let api_keys = match faults.has("api_keys") {
         true => Vec::new(),
-        false => api_keys.iter().map(|key| credentials::digest(key)).collect(),
+        false => api_keys.into_iter().filter_map(KeyItem::given).collect(),
     };
     let models = models.into_iter().collect();
-    (TenantSpec { open, keys, default_pipeline, weight, models }, faults)
+    (TenantDocument { open, api_keys, default_pipeline, weight, models }, faults)
+}
+
+/// Read the document of one key. Returns the key's digest.
+///
+/// # Errors
+/// All faults.
+pub(super) fn read_key(keys: Map<String, Value>, admin: Digest) -> Result<Digest, Faults> {
+    let mut document = Document::new(keys);
+    let value = document.value("key");
+    let key = match &value {
+        Some(Value::String(key)) => Some(key),
+        Some(_) => {
+            document.fault("key", " must be text");
+            None
+        }
+        None => document.require("key", None),
+    };
+    let mut faults = document.finish();
+    if let Some(key) = key {
+        check_key("key", key, admin, &mut faults);
+    }
+    key.filter(|_| faults.is_empty()).map(|key| credentials::digest(key)).ok_or(faults)
+}
+
+impl KeyItem {
+    fn given(self) -> Option<GivenKey> {
+        let digest = self.key.map(|key| credentials::digest(&key));
+        match (self.name, digest) {
+            (Some(name), Some(digest)) => Some(GivenKey::Named(name, digest)),
+            (Some(name), None) => Some(GivenKey::Kept(name)),
+            (None, digest) => digest.map(GivenKey::Unnamed),
+        }
+    }
+}
+
+fn key_item(item: &Value) -> Result<KeyItem, String> {
+    let keys = match item {
+        Value::String(key) => return Ok(KeyItem { name: None, key: Some(key.clone()) }),
+        Value::Object(keys) => keys,
+        _ => return Err(" must be text, or an object with name and key".into()),
+    };
+    if keys.keys().any(|key| !["name", "key"].contains(&key.as_str())) {
+        return Err(" must have nothing but name and key".into());
+    }
+    let name = keys.get("name").and_then(Value::as_str).ok_or(".name must be text")?;
+    let name = name.parse().map_err(|error| format!(".name: {error}"))?;
+    let key = match keys.get("key") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(key)) => Some(key.clone()),
+        Some(_) => return Err(".key must be text".into()),
+    };
+    Ok(KeyItem { name: Some(name), key })
 }
 
 fn model(item: &Value) -> Result<Name, String> {
@@ -61,25 +122,23 @@ fn model(item: &Value) -> Result<Name, String> {
     text.parse().map_err(|error| format!(": {error}"))
 }
 
-fn check_keys(api_keys: &[String], admin: Digest, faults: &mut Faults) {
-    for (index, key) in api_keys.iter().enumerate() {
-        let at = format!("api_keys[{index}]");
-        let len = key.chars().count();
-        let wrong = if len < KEY_LEN_MIN {
-            format!("is shorter than {KEY_LEN_MIN} characters")
-        } else if len > KEY_LEN_MAX {
-            format!("is longer than {KEY_LEN_MAX} characters")
-        } else if !credentials::can_be_sent(key) {
-            "cannot be sent in a header: it must be ASCII, without control characters and without \
-             blanks at its ends"
-                .into()
-        } else if same_key(credentials::digest(key), admin) {
-            "is the admin token".into()
-        } else {
-            continue;
-        };
-        faults.add(at.clone(), format!("{at} {wrong}"));
-    }
+/// Add the fault of the key at `at`, if it has one.
+fn check_key(at: &str, key: &str, admin: Digest, faults: &mut Faults) {
+    let len = key.chars().count();
+    let wrong = if len < KEY_LEN_MIN {
+        format!("is shorter than {KEY_LEN_MIN} characters")
+    } else if len > KEY_LEN_MAX {
+        format!("is longer than {KEY_LEN_MAX} characters")
+    } else if !credentials::can_be_sent(key) {
+        "cannot be sent in a header: it must be ASCII, without control characters and without \
+         blanks at its ends"
+            .into()
+    } else if same_key(credentials::digest(key), admin) {
+        "is the admin token".into()
+    } else {
+        return;
+    };
+    faults.add(at, format!("{at} {wrong}"));
 }
 
 #[cfg(test)]

@@ -243,6 +243,39 @@ fn a_tenants_plugins_are_listed() {
 }
 
 #[test]
+fn all_that_is_on_a_server_is_listed_and_shown() {
+    let server = Server::start();
+    server.keyed_tenant("acme", "the-key-of-acme-1");
+    server.digits_for("acme");
+    let directory = tempfile::tempdir().unwrap();
+    let get = |what: &[&str]| {
+        let flags = ["--admin", server.admin.address(), "--token", ADMIN_TOKEN];
+        gristmill(directory.path(), &[&["get"], what, &flags].concat())
+    };
+    let said = |what: &[&str]| String::from_utf8(get(what).stdout).unwrap();
+    let head = |what: &[&str]| said(what).lines().next().unwrap_or_default().to_owned();
+    assert_eq!(head(&["tenants"]), "NAME  OPEN   WEIGHT  KEYS  PLUGINS  PIPELINES");
+    assert_eq!(said(&["keys", "--tenant", "acme"]), "NAME   VERSION\nkey-1  1\n");
+    let pipelines = "NAME    PRE     MODEL   POST\ndigits  digits  digits  digits\n";
+    assert_eq!(said(&["pipelines", "--tenant", "acme"]), pipelines);
+    assert!(said(&["plugins", "--tenant", "acme"]).contains("\ndigits  sha256:"));
+    assert!(said(&["models"]).contains("\ndigits  sha256:"));
+    let json = |what: &[&str]| -> Value {
+        serde_json::from_slice(&get(&[what, &["--output", "json"]].concat()).stdout).unwrap()
+    };
+    assert_eq!(json(&["keys", "--tenant", "acme"]), json!([{ "name": "key-1", "version": 1 }]));
+    let pipeline = json(&["pipelines", "digits", "--tenant", "acme"]);
+    assert_eq!(pipeline["pre"], "digits");
+    let shown: Value =
+        serde_json::from_str(&said(&["pipelines", "digits", "--tenant", "acme"])).unwrap();
+    assert_eq!(shown, pipeline);
+    let refused = |what: &[&str]| String::from_utf8(get(what).stderr).unwrap();
+    assert_line_names(&refused(&["keys"]), &["--tenant is missing: keys belong to a tenant"]);
+    let missing = refused(&["plugins", "none", "--tenant", "acme"]);
+    assert_line_names(&missing, &["cannot show none of the plugins", "no plugin \"none\""]);
+}
+
+#[test]
 fn a_folder_that_is_no_plugin() {
     let directory = tempfile::tempdir().unwrap();
     let said = command_refused(directory.path(), &["plugin", "build"]);

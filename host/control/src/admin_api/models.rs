@@ -5,12 +5,13 @@ use gristmill_snapshot::ServedModel;
 use gristmill_store::Received;
 
 use crate::admin_api::Control;
+use crate::conditions::Conditions;
 use crate::desired::Model;
 use crate::error::ControlError;
 use crate::load::error::LoadError;
 use crate::release::change::Change;
 use crate::release::model_config::ModelConfig;
-use crate::releases::{ChangeRequest, Published};
+use crate::releases::{Asked, ChangeRequest, Published};
 use crate::uploads::Upload;
 
 /// A model that was put, or configured.
@@ -28,18 +29,27 @@ impl Control {
     /// `force` is set.
     ///
     /// # Errors
-    /// The model cannot be loaded, or does not fit; or as for [`Self::release`].
+    /// The model cannot be loaded, or does not fit; or as for [`Self::change`].
     pub async fn put_model(
         &self,
         model: &Name,
         file: Received,
         force: bool,
+        conditions: Conditions,
     ) -> Result<PublishedModel, ControlError> {
         if file.is_empty() {
             return Err(ControlError::model(model, LoadError::Empty));
         }
         let upload = self.uploads.begin(file.digest()).await;
-        let outcome = self.keep_model(model, file, force, &upload).await;
+        let change = Change::PutModel { model: model.clone(), digest: upload.digest() };
+        let asked = Asked::Changes(vec![change]);
+        let request = ChangeRequest {
+            force,
+            conditions,
+            _upload: Some(upload.clone()),
+            ..ChangeRequest::of(asked)
+        };
+        let outcome = self.keep_model(model, file, &upload, request).await;
         self.uploads.end(upload).await;
         outcome.map_err(ControlError::logged)
     }
@@ -48,16 +58,13 @@ impl Control {
         &self,
         model: &Name,
         file: Received,
-        force: bool,
         upload: &Upload,
+        request: ChangeRequest,
     ) -> Result<PublishedModel, ControlError> {
         let digest = upload.digest();
         upload.keep(file).await?;
         // Loaded before the lock is taken: other changes need not wait for it.
         let served = self.with_content(model, digest).await?;
-        let changes = vec![Change::PutModel { model: model.clone(), digest }];
-        let request =
-            ChangeRequest { force, _upload: Some(upload.clone()), ..ChangeRequest::of(changes) };
         let published = self.releases.run(request).await?;
         // Unchanged content makes no release, so nothing has checked whether it still fails to
         // load.
@@ -76,11 +83,12 @@ impl Control {
     ///
     /// # Errors
     /// There is no such model, the configuration has faults, or the model cannot be loaded with it;
-    /// or as for [`Self::release`].
+    /// or as for [`Self::change`].
     pub async fn put_model_config(
         &self,
         name: &Name,
         config: ModelConfig,
+        conditions: Conditions,
     ) -> Result<PublishedModel, ControlError> {
         let faults = config.faults();
         if !faults.is_empty() {
@@ -92,7 +100,7 @@ impl Control {
         let loaded = self.loaded(name, &Model { config: config.clone(), ..model.clone() }).await;
         let served = loaded.map_err(ControlError::logged)?;
         let change = Change::PutModelConfig { model: name.clone(), config };
-        let published = self.release(vec![change]).await?;
+        let published = self.change(change, conditions).await?;
         Ok(PublishedModel { digest: model.digest, published, served })
     }
 

@@ -4,21 +4,23 @@ use gristmill_core::{Digest, Name};
 use gristmill_store::Received;
 
 use crate::admin_api::Control;
+use crate::conditions::Conditions;
 use crate::error::ControlError;
 use crate::release::change::Change;
-use crate::releases::{ChangeRequest, Published};
+use crate::releases::{Asked, ChangeRequest, Published};
 use crate::uploads::Upload;
 
 impl Control {
     /// Load a plugin's file, and keep it.
     ///
     /// # Errors
-    /// There is no such tenant; the plugin cannot be loaded; or as for [`Self::release`].
+    /// There is no such tenant; the plugin cannot be loaded; or as for [`Self::change`].
     pub async fn put_plugin(
         &self,
         tenant: &Name,
         plugin: &Name,
         file: Received,
+        conditions: Conditions,
     ) -> Result<(Digest, Published), ControlError> {
         if !self.desired().tenants.contains_key(tenant) {
             return Err(ControlError::not_found("tenant", tenant));
@@ -26,7 +28,10 @@ impl Control {
         let upload = self.uploads.begin(file.digest()).await;
         let digest = upload.digest();
         let change = Change::PutPlugin { tenant: tenant.clone(), plugin: plugin.clone(), digest };
-        let outcome = self.keep_plugin(plugin, file, &upload, change).await;
+        let asked = Asked::Changes(vec![change]);
+        let request =
+            ChangeRequest { conditions, _upload: Some(upload.clone()), ..ChangeRequest::of(asked) };
+        let outcome = self.keep_plugin(plugin, file, &upload, request).await;
         self.uploads.end(upload).await;
         if outcome.is_err() {
             // The code of a plugin that was compiled and then refused.
@@ -40,15 +45,13 @@ impl Control {
         plugin: &Name,
         file: Received,
         upload: &Upload,
-        change: Change,
+        request: ChangeRequest,
     ) -> Result<Published, ControlError> {
         // A file that is not a plugin is not even stored. A plugin is compiled before the lock is
         // taken, so that other changes need not wait, and is held until a release names it.
         let loaded = self.loader.plugins.new_file(&file).await;
         let _held = loaded.map_err(|error| ControlError::plugin(plugin, error))?;
         upload.keep(file).await?;
-        let request =
-            ChangeRequest { _upload: Some(upload.clone()), ..ChangeRequest::of(vec![change]) };
         self.releases.run(request).await
     }
 }

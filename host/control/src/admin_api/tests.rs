@@ -13,7 +13,7 @@ use gristmill_sandbox::{Sandbox, SandboxConfig};
 use gristmill_store::{Store, digest_of};
 
 use crate::{
-    Change, Control, ControlError, ControlParts, ProverConfig, Published, Serving, TenantSpec,
+    Change, Conditions, Control, ControlError, ControlParts, ProverConfig, Serving, TenantSpec,
 };
 
 async fn open(directory: &Path) -> (Arc<Store>, Arc<Control>) {
@@ -67,14 +67,14 @@ async fn a_release_whose_append_failed_serves_where_the_log_has_it_and_is_no_suc
     assert_eq!(store.log_end().await.unwrap(), None, "nobody knows that it stays");
     // The same change succeeds only when its release is known to be on stable storage.
     let again = control.release(put_acme()).await.unwrap();
-    assert_eq!(again, Published { release: 1 });
+    assert_eq!(again.release, 1);
     assert!(store.log_end().await.unwrap().is_some());
 
     store.faults().fail_after_next_append();
     let other = vec![Change::DeleteTenant { tenant: acme() }];
     assert_unconfirmed(&control.release(other).await.unwrap_err(), 2);
     // The next release in the log confirms it.
-    assert_eq!(control.release(put_acme()).await.unwrap(), Published { release: 3 });
+    assert_eq!(control.release(put_acme()).await.unwrap().release, 3);
     drop(control);
     let (_, control) = open(directory.path()).await;
     assert_eq!(control.cell().load().release, 3);
@@ -98,7 +98,7 @@ async fn the_file_of_an_upload_whose_append_failed_stays_where_the_log_names_it(
     let name: Name = "guest".parse().unwrap();
     let incoming = control.receive().await.unwrap().write(plugin.clone()).await.unwrap();
     let file = incoming.finish().await.unwrap();
-    let error = control.put_plugin(&acme(), &name, file).await.unwrap_err();
+    let error = control.put_plugin(&acme(), &name, file, Conditions::default()).await.unwrap_err();
     assert_unconfirmed(&error, 2);
     assert!(store.blob(digest_of(&plugin)).await.is_ok(), "the log names it");
     drop(control);
@@ -120,11 +120,15 @@ async fn a_change_of_one_tenant_leaves_the_others_as_they_are() {
     for tenant in [acme(), other.clone()] {
         let incoming = control.receive().await.unwrap().write(guest()).await.unwrap();
         let file = incoming.finish().await.unwrap();
-        control.put_plugin(&tenant, &guest_name, file).await.unwrap();
+        control.put_plugin(&tenant, &guest_name, file, Conditions::default()).await.unwrap();
     }
     let before = control.serving();
     control
-        .delete(Change::DeletePlugin { tenant: acme(), plugin: guest_name }, false)
+        .delete(
+            Change::DeletePlugin { tenant: acme(), plugin: guest_name },
+            false,
+            Conditions::default(),
+        )
         .await
         .unwrap();
     let after = control.serving();

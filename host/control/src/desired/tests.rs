@@ -72,6 +72,36 @@ fn a_tenant_that_is_put_again_keeps_its_plugins_and_pipelines() {
 }
 
 #[test]
+fn a_version_is_the_release_that_brought_the_key_or_the_file() {
+    let (tenant, digest) = (name("acme"), |byte| Digest::from_bytes([byte; 32]));
+    let put = |keys: &[(&str, u8)]| {
+        let keys = keys.iter().map(|(key, byte)| (name(key), digest(*byte))).collect();
+        let spec = TenantSpec { keys, ..TenantSpec::default() };
+        Change::PutTenant { tenant: tenant.clone(), spec }
+    };
+    let put_key =
+        |key, byte| Change::PutKey { tenant: tenant.clone(), key: name(key), digest: digest(byte) };
+    let put_plugin = |byte| Change::PutPlugin {
+        tenant: tenant.clone(),
+        plugin: name("p"),
+        digest: digest(byte),
+    };
+    let desired = applied(&[
+        &[put(&[("a", 1), ("b", 2), ("c", 3)]), put_plugin(1)],
+        &[put(&[("a", 1), ("b", 9), ("c", 3)]), put_plugin(1)],
+        &[put_key("c", 4), put_key("a", 1), put_plugin(2)],
+        &[Change::DeleteKey { tenant: tenant.clone(), key: name("b") }, put_plugin(2)],
+    ]);
+    let acme = &desired.tenants["acme"];
+    assert_eq!(acme.key_versions, [("a", 1), ("c", 3)].map(|(key, at)| (name(key), at)).into());
+    assert_eq!(
+        acme.spec.keys,
+        [("a", 1), ("c", 4)].map(|(key, byte)| (name(key), digest(byte))).into()
+    );
+    assert_eq!(acme.plugins["p"].version, 3);
+}
+
+#[test]
 fn what_is_not_there_is_neither_changed_nor_deleted() {
     let (tenant, plugin) = (name("acme"), name("p"));
     let digest = Digest::from_bytes([1; 32]);

@@ -132,7 +132,7 @@ impl Plugins {
     ) -> Result<u64, LoadError> {
         let plugins = desired.tenants.get(tenant).map(|tenant| tenant.plugins.values());
         // A file that has two names is compiled once.
-        let digests = plugins.into_iter().flatten().copied().collect();
+        let digests = plugins.into_iter().flatten().map(|own| own.digest).collect();
         Ok(self.sandbox.compiled_bytes(digests).await?)
     }
 
@@ -141,7 +141,7 @@ impl Plugins {
     pub(crate) async fn collect_compiled(&self, desired: &Desired) {
         let tenants = desired.tenants.values();
         let mut keep: HashSet<_> =
-            tenants.flat_map(|tenant| tenant.plugins.values().copied()).collect();
+            tenants.flat_map(|tenant| tenant.plugins.values()).map(|own| own.digest).collect();
         let held = |slot: &PluginSlot| slot.loaded.strong_count() + slot.loading.strong_count() > 0;
         keep.extend(
             self.slots.lock().iter().filter(|(_, slot)| held(slot)).map(|(digest, _)| *digest),
@@ -155,7 +155,7 @@ impl Plugins {
     pub(crate) fn retain(&self, desired: &Desired) {
         let named = |digest: &Digest| {
             let mut tenants = desired.tenants.values();
-            tenants.any(|tenant| tenant.plugins.values().any(|known| known == digest))
+            tenants.any(|tenant| tenant.plugins.values().any(|known| known.digest == *digest))
         };
         self.slots.lock().retain(|digest, slot| {
             if !named(digest) {

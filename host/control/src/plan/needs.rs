@@ -19,8 +19,8 @@ impl<'a> Needs<'a> {
     pub(crate) fn of(desired: &'a Desired) -> Self {
         let models = desired.models.iter().filter(|(_, model)| !model.unloaded).collect();
         let mut plugins = BTreeMap::new();
-        for digest in desired.tenants.values().flat_map(|tenant| tenant.plugins.values()) {
-            *plugins.entry(*digest).or_default() += 1;
+        for plugin in desired.tenants.values().flat_map(|tenant| tenant.plugins.values()) {
+            *plugins.entry(plugin.digest).or_default() += 1;
         }
         Self { models, plugins }
     }

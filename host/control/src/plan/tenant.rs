@@ -3,16 +3,39 @@
 use gristmill_core::Name;
 
 use crate::desired::Desired;
+use crate::error::ControlError;
+use crate::fault::Subject;
+use crate::plan::given_keys::named;
 use crate::plan::names::list;
-use crate::release::tenant::TenantSpec;
+use crate::release::tenant::{TenantDocument, TenantSpec};
+
+/// The tenant that `document` describes. `faults` are those of its text.
+///
+/// # Errors
+/// All faults: those of the text, of its keys, and its conflicts with `desired`.
+pub(crate) fn tenant_spec(
+    desired: &Desired,
+    tenant: &Name,
+    document: &TenantDocument,
+    mut faults: Vec<String>,
+) -> Result<TenantSpec, ControlError> {
+    let keys = named(desired, tenant, &document.api_keys, &mut faults);
+    let TenantDocument { open, default_pipeline, weight, models, .. } = document.clone();
+    let spec = TenantSpec { open, keys, default_pipeline, weight, models };
+    if faults.is_empty() {
+        return Ok(spec);
+    }
+    faults.extend(tenant_faults(desired, tenant, &spec));
+    Err(ControlError::refused(Subject::Tenant(tenant.clone()), &faults))
+}
 
 /// The conflicts of this tenant with `desired`.
 pub(crate) fn tenant_faults(desired: &Desired, tenant: &Name, spec: &TenantSpec) -> Vec<String> {
     let mut faults = Vec::new();
-    for (index, key) in spec.keys.iter().enumerate() {
-        let mut others = desired.tenants.iter().filter(|(name, _)| *name != tenant);
-        if let Some((other, _)) = others.find(|(_, other)| other.spec.keys.contains(key)) {
-            faults.push(format!("api_keys[{index}] is a key of tenant {:?}, too", other.as_str()));
+    for (key, digest) in &spec.keys {
+        if let Some(other) = desired.other_owner(tenant, *digest) {
+            let (key, other) = (key.as_str(), other.as_str());
+            faults.push(format!("api_keys: {key:?} is a key of tenant {other:?}, too"));
         }
     }
     if let Some(pipeline) = &spec.default_pipeline {

@@ -1,11 +1,12 @@
 use gristmill_core::{ClientError, Digest, ErrorCode, Name};
 use serde_json::json;
 
+use super::tenant::tenant_spec;
 use super::{plan, subjects};
 use crate::desired::Desired;
 use crate::fault::Subject;
 use crate::release::change::Change;
-use crate::release::tenant::TenantSpec;
+use crate::release::tenant::{GivenKey, TenantDocument, TenantSpec};
 
 fn name(text: &str) -> Name {
     text.parse().unwrap()
@@ -30,7 +31,7 @@ fn state() -> Desired {
     ];
     for (index, tenant) in ["acme", "other"].into_iter().enumerate() {
         let spec = TenantSpec {
-            keys: vec![key(index as u8 + 1)],
+            keys: [(name("key-1"), key(index as u8 + 1))].into(),
             models: [name("digits")].into(),
             default_pipeline: (tenant == "acme").then(|| name("main")),
             ..TenantSpec::default()
@@ -147,12 +148,12 @@ fn a_cascade_changes_no_tenant_that_need_not_change() {
 #[test]
 fn every_fault_of_a_tenant_is_named() {
     let spec = TenantSpec {
-        keys: vec![key(9), key(2)],
+        keys: [(name("key-1"), key(9)), (name("key-2"), key(2))].into(),
         default_pipeline: Some(name("nope")),
         models: ["digits", "a", "b"].map(name).into(),
         ..TenantSpec::default()
     };
-    let expected = "tenant \"acme\": api_keys[1] is a key of tenant \"other\", too; \
+    let expected = "tenant \"acme\": api_keys: \"key-2\" is a key of tenant \"other\", too; \
                     default_pipeline: the tenant has no pipeline \"nope\"; it has main, spare; \
                     models: no model \"a\"; models: no model \"b\"";
     refused(put_tenant("acme", spec), ErrorCode::Unprocessable, expected);
@@ -181,4 +182,91 @@ fn a_change_must_leave_its_own_subject_whole_unless_it_deletes_it() {
     let put = Change::PutModel { model: name("digits"), digest: key(9) };
     let changes = [put, delete_plugin("idle"), Change::UnloadModel { model: name("digits") }];
     assert_eq!(subjects(&changes), [Subject::Model(name("digits"))]);
+}
+
+fn put_key(tenant: &str, named: &str, byte: u8) -> Change {
+    Change::PutKey { tenant: name(tenant), key: name(named), digest: key(byte) }
+}
+
+fn delete_key(named: &str) -> Change {
+    Change::DeleteKey { tenant: name("acme"), key: name(named) }
+}
+
+#[test]
+fn a_key_is_changed_without_the_others() {
+    let planned = plan(&state(), 2, &[put_key("acme", "ci", 9)], false).unwrap();
+    let keys = &planned.desired.tenants["acme"].spec.keys;
+    assert_eq!(*keys, [(name("ci"), key(9)), (name("key-1"), key(1))].into());
+    let planned = plan(&planned.desired, 3, &[delete_key("key-1")], false).unwrap();
+    assert_eq!(planned.desired.tenants["acme"].spec.keys, [(name("ci"), key(9))].into());
+
+    let only = "key \"key-1\" is the only one of tenant \"acme\": put another key first, or make \
+                the tenant open";
+    refused(delete_key("key-1"), ErrorCode::Conflict, only);
+    refused(delete_key("ci"), ErrorCode::NotFound, "no key \"ci\"");
+    refused(put_key("none", "ci", 9), ErrorCode::NotFound, "no tenant \"none\"");
+    let twice = "tenant \"acme\", key \"ci\": it is the tenant's key \"key-1\" already";
+    refused(put_key("acme", "ci", 1), ErrorCode::Unprocessable, twice);
+    let others = "tenant \"acme\", key \"ci\": it is a key of tenant \"other\", too";
+    refused(put_key("acme", "ci", 2), ErrorCode::Unprocessable, others);
+
+    let mut open = state();
+    let spec = TenantSpec { open: true, ..TenantSpec::default() };
+    open.apply(2, &[put_tenant("acme", spec)]).unwrap();
+    let error = plan(&open, 3, &[put_key("acme", "ci", 9)], false).unwrap_err();
+    assert!(
+        error.code() == ErrorCode::Conflict && error.to_string().contains("is open"),
+        "{error}"
+    );
+    let mut full = state();
+    let keys = (0..256).map(|index| (name(&format!("k{index}")), Digest::from_bytes([9; 32])));
+    let spec = TenantSpec { keys: keys.collect(), ..TenantSpec::default() };
+    full.apply(2, &[put_tenant("acme", spec)]).unwrap();
+    let error = plan(&full, 3, &[put_key("acme", "ci", 8)], false).unwrap_err();
+    assert!(error.to_string().contains("has 256 keys, the limit"), "{error}");
+    assert!(plan(&full, 3, &[put_key("acme", "k7", 8)], false).is_ok());
+}
+
+/// The keys of `acme` after its document is put with these.
+fn given_keys(api_keys: Vec<GivenKey>) -> Result<Vec<(String, Digest)>, String> {
+    let mut desired = state();
+    desired.apply(2, &[put_key("acme", "ci", 5), put_key("acme", "key-2", 6)]).unwrap();
+    let document = TenantDocument {
+        open: false,
+        api_keys,
+        default_pipeline: None,
+        weight: 1,
+        models: [].into(),
+    };
+    let spec = tenant_spec(&desired, &name("acme"), &document, Vec::new());
+    let spec = spec.map_err(|error| error.to_string())?;
+    Ok(spec.keys.into_iter().map(|(name, digest)| (name.to_string(), digest)).collect())
+}
+
+#[test]
+fn keys_of_a_document_keep_their_names() {
+    use GivenKey::{Kept, Named, Unnamed};
+    let keys = |keys: &[(&str, u8)]| {
+        Ok(keys.iter().map(|(name, byte)| ((*name).to_owned(), key(*byte))).collect::<Vec<_>>())
+    };
+    // The new one comes first, and gets a name that no other key has.
+    let given =
+        given_keys(vec![Unnamed(key(9)), Unnamed(key(6)), Unnamed(key(1)), Unnamed(key(9))]);
+    assert_eq!(given, keys(&[("key-1", 1), ("key-2", 6), ("key-3", 9)]));
+    let given = given_keys(vec![Kept(name("ci")), Named(name("key-1"), key(7)), Unnamed(key(5))]);
+    assert_eq!(given, keys(&[("ci", 5), ("key-1", 7)]));
+    assert_eq!(given_keys(vec![Named(name("ci"), key(6))]), keys(&[("ci", 6)]));
+    let faulty = given_keys(vec![
+        Kept(name("gone")),
+        Unnamed(key(2)),
+        Named(name("a"), key(7)),
+        Named(name("a"), key(8)),
+        Named(name("b"), key(7)),
+        Named(name("c"), key(2)),
+    ]);
+    let expected = "tenant \"acme\": api_keys[0]: the tenant has no key \"gone\" that could stay: \
+                    give its \"key\", too; api_keys[1] is a key of tenant \"other\", too; \
+                    api_keys[3].name is \"a\", for a second key; api_keys[4] is the key \"a\", too; \
+                    api_keys[5] is a key of tenant \"other\", too";
+    assert_eq!(faulty, Err(expected.into()));
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use gristmill_core::{Digest, Name};
 use serde::{Deserialize, Serialize};
 
+use crate::fault::Subject;
 use crate::release::model_config::ModelConfig;
 use crate::release::pipeline::PipelineSpec;
 use crate::release::tenant::TenantSpec;
@@ -40,6 +41,22 @@ pub enum Change {
     DeleteTenant {
         /// The tenant.
         tenant: Name,
+    },
+    /// Add an API key to a tenant, or replace it.
+    PutKey {
+        /// The tenant.
+        tenant: Name,
+        /// The key's name.
+        key: Name,
+        /// The key's digest.
+        digest: Digest,
+    },
+    /// Delete an API key of a tenant.
+    DeleteKey {
+        /// The tenant.
+        tenant: Name,
+        /// The key's name.
+        key: Name,
     },
     /// Make a plugin, or replace its file.
     PutPlugin {
@@ -105,6 +122,30 @@ pub enum Change {
 }
 
 impl Change {
+    /// The thing that it makes, changes or deletes.
+    pub(crate) fn target(&self) -> Subject {
+        match self {
+            Self::PutTenant { tenant, .. } | Self::DeleteTenant { tenant } => {
+                Subject::Tenant(tenant.clone())
+            }
+            Self::PutKey { tenant, key, .. } | Self::DeleteKey { tenant, key } => {
+                Subject::Key { tenant: tenant.clone(), key: key.clone() }
+            }
+            Self::PutPlugin { tenant, plugin, .. } | Self::DeletePlugin { tenant, plugin } => {
+                Subject::Plugin { tenant: tenant.clone(), plugin: plugin.clone() }
+            }
+            Self::PutPipeline { tenant, pipeline, .. }
+            | Self::DeletePipeline { tenant, pipeline } => {
+                Subject::Pipeline { tenant: tenant.clone(), pipeline: pipeline.clone() }
+            }
+            Self::PutModelConfig { model, .. } => Subject::ModelConfig(model.clone()),
+            Self::PutModel { model, .. }
+            | Self::DeleteModel { model }
+            | Self::LoadModel { model }
+            | Self::UnloadModel { model } => Subject::Model(model.clone()),
+        }
+    }
+
     /// The uploaded file that it names.
     pub(crate) fn blob(&self) -> Option<Digest> {
         match self {
@@ -120,6 +161,8 @@ impl fmt::Display for Change {
         match self {
             Self::PutTenant { tenant, .. } => write!(f, "put tenant {tenant}"),
             Self::DeleteTenant { tenant } => write!(f, "delete tenant {tenant}"),
+            Self::PutKey { tenant, key, .. } => write!(f, "put key {tenant}/{key}"),
+            Self::DeleteKey { tenant, key } => write!(f, "delete key {tenant}/{key}"),
             Self::PutPlugin { tenant, plugin, digest } => {
                 write!(f, "put plugin {tenant}/{plugin} {digest}")
             }

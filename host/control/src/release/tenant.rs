@@ -1,9 +1,13 @@
-//! A tenant in a release.
+//! A tenant in a release, and the tenant that people write.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gristmill_core::{Digest, Name};
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// The most keys of a tenant. Each request's key is compared with all of them.
+pub const KEYS_MAX: usize = 256;
 
 /// The callers of a tenant's pipelines, and the tenant's share of contended models.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -11,8 +15,10 @@ use serde::{Deserialize, Serialize};
 pub struct TenantSpec {
     /// Whether anyone may call them without a key.
     pub open: bool,
-    /// Digests of the keys.
-    pub keys: Vec<Digest>,
+    /// Digests of the keys, by their names. Up to format 3 of the log they are a list without
+    /// names: there the first is `key-1`, and so on.
+    #[serde(deserialize_with = "keys")]
+    pub keys: BTreeMap<Name, Digest>,
     /// The pipeline that `/v1/{tenant}/infer` runs. If it is not given: the tenant's only pipeline.
     pub default_pipeline: Option<Name>,
     /// The tenant's share of contended batches, relative to the weights of others; 1 to 1000.
@@ -21,14 +27,80 @@ pub struct TenantSpec {
     pub models: BTreeSet<Name>,
 }
 
+/// A tenant as people put it. The keys that it keeps are known only when its release is made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TenantDocument {
+    /// As [`TenantSpec::open`].
+    pub open: bool,
+    /// All of its keys.
+    pub api_keys: Vec<GivenKey>,
+    /// As [`TenantSpec::default_pipeline`].
+    pub default_pipeline: Option<Name>,
+    /// As [`TenantSpec::weight`].
+    pub weight: u32,
+    /// As [`TenantSpec::models`].
+    pub models: BTreeSet<Name>,
+}
+
+/// A key in a tenant's document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GivenKey {
+    /// A key without a name. It keeps the name that it has, or gets the first free one of `key-1`,
+    /// `key-2` and so on.
+    Unnamed(Digest),
+    /// A key and its name.
+    Named(Name, Digest),
+    /// The tenant's key of this name, which stays.
+    Kept(Name),
+}
+
 impl Default for TenantSpec {
     fn default() -> Self {
         Self {
             open: false,
-            keys: Vec::new(),
+            keys: BTreeMap::new(),
             default_pipeline: None,
             weight: 1,
             models: BTreeSet::new(),
         }
+    }
+}
+
+/// The name of a key that was given without one.
+pub(crate) fn numbered_name(number: usize) -> Option<Name> {
+    format!("key-{number}").parse().ok()
+}
+
+fn keys<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<Name, Digest>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Keys {
+        Named(BTreeMap<Name, Digest>),
+        List(Vec<Digest>),
+    }
+    match Keys::deserialize(deserializer)? {
+        Keys::Named(keys) => Ok(keys),
+        Keys::List(keys) => {
+            let named = (1..).zip(keys).map(|(number, key)| Some((numbered_name(number)?, key)));
+            named.collect::<Option<_>>().ok_or_else(|| D::Error::custom("too many keys"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{digest, name};
+
+    #[test]
+    fn keys_of_older_logs_have_names_by_their_places() {
+        let list = serde_json::json!({ "keys": [digest(9), digest(3)] });
+        let spec: TenantSpec = serde_json::from_value(list).unwrap();
+        let expected = [("key-1", 9), ("key-2", 3)].map(|(key, byte)| (name(key), digest(byte)));
+        assert_eq!(spec.keys, BTreeMap::from(expected));
+        let again = serde_json::to_value(&spec).unwrap();
+        assert_eq!(serde_json::from_value::<TenantSpec>(again).unwrap(), spec);
+        let none: TenantSpec = serde_json::from_str("{}").unwrap();
+        assert_eq!(none, TenantSpec::default());
     }
 }

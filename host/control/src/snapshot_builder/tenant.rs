@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use gristmill_core::{Digest, Name, PipelineLimits};
+use gristmill_core::{Name, PipelineLimits};
 use gristmill_sandbox::{LineSource, Plugin, PluginPair};
 use gristmill_snapshot::{Access, ModelState, Pipeline, PluginState, Route, Tenant, TenantQuota};
 
@@ -15,9 +15,9 @@ use crate::release::pipeline::PipelineSpec;
 
 /// The tenant's plugins, each loaded or with the reason why it is not.
 pub(super) fn plugins_of(at_hand: &AtHand, own: &desired::Tenant) -> BTreeMap<Name, PluginState> {
-    let state = |(name, digest): (&Name, &Digest)| {
-        let plugin = at_hand.plugin(*digest).map_err(|error| error.to_string());
-        (name.clone(), PluginState { digest: *digest, plugin })
+    let state = |(name, own): (&Name, &desired::Plugin)| {
+        let plugin = at_hand.plugin(own.digest).map_err(|error| error.to_string());
+        (name.clone(), PluginState { digest: own.digest, plugin })
     };
     own.plugins.iter().map(state).collect()
 }
@@ -45,9 +45,10 @@ impl TenantBuilder<'_> {
             pipelines.insert(name.clone(), pipeline);
         }
         let spec = &self.own.spec;
+        let keys = || spec.keys.values().copied().collect();
         let only = || pipelines.keys().next().filter(|_| pipelines.len() == 1).cloned();
         Tenant {
-            access: if spec.open { Access::Open } else { Access::Keys(spec.keys.clone()) },
+            access: if spec.open { Access::Open } else { Access::Keys(keys()) },
             models: spec.models.clone(),
             weight: spec.weight,
             quota: self.quota,

@@ -78,7 +78,8 @@ fn a_granted_model_that_comes_or_goes_touches_its_tenants() {
 #[test]
 fn a_key_of_two_tenants_opens_neither() {
     let with_keys = |tenant: &str, keys: &[u8]| {
-        let keys = keys.iter().map(|key| digest(*key)).collect();
+        let key = |byte: &u8| (name(&format!("key-{byte}")), digest(*byte));
+        let keys = keys.iter().map(key).collect();
         let spec = TenantSpec { keys, ..TenantSpec::default() };
         Change::PutTenant { tenant: name(tenant), spec }
     };

@@ -1,15 +1,15 @@
-use gristmill_control::TenantSpec;
+use gristmill_control::{GivenKey, TenantDocument};
 use serde_json::{Value, json};
 
-use super::read;
+use super::{read, read_key};
 use gristmill_transport::credentials;
 
 const ADMIN: &str = "the-admin-token-1234";
 
-fn tenant(document: Value) -> Result<TenantSpec, Vec<String>> {
+fn tenant(document: Value) -> Result<TenantDocument, Vec<String>> {
     let Value::Object(keys) = document else { panic!("{document} is not an object") };
-    let (spec, faults) = read(keys, credentials::digest(ADMIN));
-    if faults.is_empty() { Ok(spec) } else { Err(faults.into_texts()) }
+    let (document, faults) = read(keys, credentials::digest(ADMIN));
+    if faults.is_empty() { Ok(document) } else { Err(faults.into_texts()) }
 }
 
 #[test]
@@ -20,7 +20,7 @@ fn a_whole_document_is_read() {
     });
     let spec = tenant(document).unwrap();
     let keys = ["the-key-of-acme-1", "with a blank inside"].map(credentials::digest);
-    assert_eq!(spec.keys, keys);
+    assert_eq!(spec.api_keys, keys.map(GivenKey::Unnamed));
     assert_eq!((spec.open, spec.weight, spec.models.len()), (false, 5, 2));
     assert_eq!(spec.default_pipeline.unwrap().as_str(), "main");
     assert!(tenant(json!({ "open": true })).unwrap().open);
@@ -87,5 +87,60 @@ fn no_key_is_repeated() {
     for keys in [json!([5, "secret-but-short"]), json!([["a-secret-in-a-list"]])] {
         let faults = tenant(json!({ "api_keys": keys })).unwrap_err().join("");
         assert!(!faults.contains("secret"), "{faults}");
+    }
+}
+
+#[test]
+fn keys_have_names_and_stay_by_them() {
+    let key = "the-key-of-acme-1";
+    let document = json!({
+        "api_keys": [key, { "name": "ci", "key": key }, { "name": "old", "key": null }],
+    });
+    let (digest, name) = (credentials::digest(key), |name: &str| name.parse().unwrap());
+    let expected = [
+        GivenKey::Unnamed(digest),
+        GivenKey::Named(name("ci"), digest),
+        GivenKey::Kept(name("old")),
+    ];
+    assert_eq!(tenant(document).unwrap().api_keys, expected);
+    let wrong = json!([
+        { "name": "a", "key": "short-secret" },
+        { "name": "a", "key": ["secret"] },
+        { "key": "a-secret-without-a-name" },
+        { "name": "A" },
+        { "name": "a", "secret": 1 },
+    ]);
+    let expected = [
+        "api_keys[1].key must be text",
+        "api_keys[2].name must be text",
+        "api_keys[3].name: \"A\" is not a valid name",
+        "api_keys[4] must have nothing but name and key",
+    ];
+    let faults = tenant(json!({ "api_keys": wrong })).unwrap_err();
+    assert_eq!(faults.len(), expected.len(), "{faults:#?}");
+    for (fault, expected) in faults.iter().zip(expected) {
+        assert!(fault.starts_with(expected), "{fault}");
+    }
+    let short = json!({ "api_keys": [{ "name": "a", "key": "short-secret" }] });
+    let expected = ["api_keys[0].key is shorter than 16 characters"];
+    assert_eq!(tenant(short).unwrap_err(), expected);
+}
+
+#[test]
+fn the_document_of_a_key_has_the_key_and_nothing_else() {
+    let read = |document: Value| {
+        let Value::Object(keys) = document else { panic!("{document} is not an object") };
+        read_key(keys, credentials::digest(ADMIN)).map_err(|faults| faults.into_texts().join("; "))
+    };
+    let key = "the-key-of-acme-1";
+    assert_eq!(read(json!({ "key": key })), Ok(credentials::digest(key)));
+    for (document, expected) in [
+        (json!({}), "key is missing"),
+        (json!({ "key": 5 }), "key must be text"),
+        (json!({ "key": "short" }), "key is shorter than 16 characters"),
+        (json!({ "key": ADMIN }), "key is the admin token"),
+        (json!({ "key": key, "name": "x" }), "unknown key \"name\"; known are key"),
+    ] {
+        assert_eq!(read(document).unwrap_err(), expected);
     }
 }

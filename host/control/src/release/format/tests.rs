@@ -98,8 +98,8 @@ fn a_log_of_an_older_version_goes_on_with_digests() {
 
 #[test]
 fn a_document_of_a_newer_format_is_refused_by_name() {
-    let newer = [r#"{"format": 4, "releases": []}"#];
-    let expected = "its format is 4, and this server reads formats up to 3: upgrade the server";
+    let newer = [r#"{"format": 5, "releases": []}"#];
+    let expected = "its format is 5, and this server reads formats up to 4: upgrade the server";
     refused(&newer, 1, expected);
     refused(&["{\"format\":"], 1, "EOF");
     refused(&["[]"], 1, "expected");

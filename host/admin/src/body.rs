@@ -1,0 +1,78 @@
+//! The body of an answer: a whole document, or a file that is sent part by part.
+
+use std::error::Error;
+use std::mem;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use futures_util::stream::{BoxStream, Stream, StreamExt, TryStreamExt, try_unfold};
+use gristmill_control::{ControlError, Outgoing};
+use hyper::body::{Body, Frame, SizeHint};
+
+/// Why a file could not be sent to its end.
+type SendError = Box<dyn Error + Send + Sync>;
+
+/// The body of an answer of the admin plane.
+pub struct AdminBody(Kind);
+
+enum Kind {
+    Whole(Bytes),
+    /// A file, and the bytes of it that are still to come. Each part is read when the client has
+    /// taken the one before.
+    File {
+        parts: BoxStream<'static, Result<Bytes, SendError>>,
+        left: u64,
+    },
+}
+
+impl AdminBody {
+    /// The body with this file. If the file turns out to be damaged, the connection breaks before
+    /// the body's end.
+    pub(crate) fn file(file: Outgoing) -> Self {
+        let left = file.bytes();
+        let parts = try_unfold(file, Outgoing::next);
+        let parts = parts.map_err(|error| ControlError::from(error).logged().into()).boxed();
+        Self(Kind::File { parts, left })
+    }
+}
+
+impl From<Bytes> for AdminBody {
+    fn from(bytes: Bytes) -> Self {
+        Self(Kind::Whole(bytes))
+    }
+}
+
+impl Body for AdminBody {
+    type Data = Bytes;
+    type Error = SendError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, SendError>>> {
+        let part = match &mut self.0 {
+            Kind::Whole(bytes) if bytes.is_empty() => None,
+            Kind::Whole(bytes) => Some(Ok(mem::take(bytes))),
+            Kind::File { parts, left } => {
+                let part = ready!(Pin::new(parts).poll_next(context));
+                if let Some(Ok(part)) = &part {
+                    *left = left.saturating_sub(part.len() as u64);
+                }
+                part
+            }
+        };
+        Poll::Ready(part.map(|part| part.map(Frame::data)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.size_hint().exact() == Some(0)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(match &self.0 {
+            Kind::Whole(bytes) => bytes.len() as u64,
+            Kind::File { left, .. } => *left,
+        })
+    }
+}

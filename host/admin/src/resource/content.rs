@@ -1,0 +1,51 @@
+//! `GET /admin/v1/tenants/{tenant}/plugins/{plugin}/content` and
+//! `GET /admin/v1/models/{model}/content`: the bytes that were uploaded.
+
+use async_trait::async_trait;
+use gristmill_control::{ControlError, Serving};
+use gristmill_core::Digest;
+use gristmill_transport::{Allowed, Problem};
+use http::Method;
+
+use super::query::none;
+use super::{Resource, name};
+use crate::answer::{Answer, Outcome};
+use crate::receive::Received;
+use crate::state::State;
+
+/// The file of a plugin or a model, by the names in the path.
+pub(crate) enum Content {
+    Plugin { tenant: String, plugin: String },
+    Model(String),
+}
+
+impl Content {
+    fn digest(&self, serving: &Serving) -> Result<Digest, Problem> {
+        match self {
+            Self::Plugin { tenant, plugin } => {
+                let (tenant, plugin) = (name("tenant", tenant)?, name("plugin", plugin)?);
+                let own = serving.tenant(&tenant)?.plugins.get(&plugin);
+                let own = own.ok_or_else(|| ControlError::not_found("plugin", &plugin))?;
+                Ok(own.digest)
+            }
+            Self::Model(model) => Ok(serving.model(&name("model", model)?)?.digest),
+        }
+    }
+}
+
+#[async_trait]
+impl Resource for Content {
+    fn allowed(&self) -> Allowed {
+        Allowed::Get
+    }
+
+    async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
+        none(received.query)?;
+        let digest = self.digest(&state.control.serving())?;
+        let media_type = match self {
+            Self::Plugin { .. } => "application/wasm",
+            Self::Model(_) => "application/octet-stream",
+        };
+        Ok(Answer::file(state.control.send(digest).await?, media_type))
+    }
+}

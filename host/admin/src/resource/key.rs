@@ -1,0 +1,54 @@
+//! `GET`, `PUT` and `DELETE /admin/v1/tenants/{tenant}/keys/{key}`: one API key of a tenant, which
+//! can be replaced without the others. Reading shows its name and its version, never the key.
+
+use async_trait::async_trait;
+use gristmill_control::{Change, ControlError, Subject};
+use gristmill_core::Name;
+use gristmill_transport::{Allowed, Problem};
+use http::Method;
+
+use super::tenant_document::read_key;
+use super::{Resource, document, name};
+use crate::answer::{Answer, Outcome};
+use crate::receive::Received;
+use crate::state::State;
+
+pub(crate) struct Key {
+    tenant: String,
+    key: String,
+}
+
+impl Key {
+    pub(crate) fn new(tenant: &str, key: &str) -> Self {
+        Self { tenant: tenant.into(), key: key.into() }
+    }
+
+    fn names(&self) -> Result<(Name, Name), Problem> {
+        Ok((name("tenant", &self.tenant)?, name("key", &self.key)?))
+    }
+}
+
+#[async_trait]
+impl Resource for Key {
+    fn allowed(&self) -> Allowed {
+        Allowed::GetPutDelete
+    }
+
+    async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
+        if *method == Method::PUT {
+            let conditions = received.conditions.clone();
+            let keys = received.document(&state.limits).await?;
+            let (tenant, key) = self.names()?;
+            let digest = read_key(keys, state.token);
+            let digest = digest.map_err(|faults| ControlError::Invalid(faults.into_texts()))?;
+            let change = Change::PutKey { tenant, key, digest };
+            let published = state.control.change(change, conditions).await?;
+            return Answer::released(published, None);
+        }
+        let (tenant, key) = self.names()?;
+        if *method == Method::DELETE {
+            return document::delete(state, Change::DeleteKey { tenant, key }, received).await;
+        }
+        document::get(state, &Subject::Key { tenant, key }, &received)
+    }
+}

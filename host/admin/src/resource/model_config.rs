@@ -1,0 +1,39 @@
+//! `GET` and `PUT /admin/v1/models/{model}/config`.
+
+use async_trait::async_trait;
+use gristmill_control::Subject;
+use gristmill_transport::Allowed;
+use http::Method;
+
+use super::model::put;
+use super::{Resource, document, name};
+use crate::answer::Outcome;
+use crate::receive::Received;
+use crate::state::State;
+
+pub(crate) struct ModelConfig(String);
+
+impl ModelConfig {
+    pub(crate) fn new(model: &str) -> Self {
+        Self(model.into())
+    }
+}
+
+#[async_trait]
+impl Resource for ModelConfig {
+    fn allowed(&self) -> Allowed {
+        Allowed::GetAndPut
+    }
+
+    async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
+        if *method != Method::PUT {
+            let model = name("model", &self.0)?;
+            return document::get(state, &Subject::ModelConfig(model), &received);
+        }
+        let conditions = received.conditions.clone();
+        let document = received.document(&state.limits).await?;
+        let model = name("model", &self.0)?;
+        let config = gristmill_control::ModelConfig::read(document)?;
+        put(state.control.put_model_config(&model, config, conditions).await?)
+    }
+}

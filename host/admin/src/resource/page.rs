@@ -1,0 +1,91 @@
+//! The pages of a list: `?limit=` is the most items of one, `?after=` the name before its first.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use gristmill_core::{ErrorCode, Name};
+use gristmill_transport::Problem;
+use http::HeaderValue;
+use percent_encoding::percent_decode_str;
+use serde_json::{Value, json};
+
+use super::query::{count_in, invalid, parameters};
+use crate::answer::{Answer, Outcome};
+
+/// The most items of a page, by default and at all.
+const LIMIT: usize = 100;
+const LIMIT_MAX: usize = 1000;
+
+/// The page that is asked for.
+#[derive(Debug, PartialEq)]
+pub(super) struct Page {
+    limit: usize,
+    after: Option<Name>,
+}
+
+impl Page {
+    /// # Errors
+    /// The query has another parameter, `limit` is out of its range, or `after` is not a name.
+    pub(super) fn read(query: Option<&str>) -> Result<Self, Problem> {
+        let [limit, after] = parameters(["limit", "after"], query)?;
+        let limit = limit.map_or(Ok(LIMIT), |limit| count_in("limit", limit, LIMIT_MAX))?;
+        let name = |text| {
+            let text = percent_decode_str(text).decode_utf8_lossy();
+            text.parse().map_err(|error| invalid(format!("after: {error}")))
+        };
+        Ok(Self { limit, after: after.map(name).transpose()? })
+    }
+
+    /// The page of `all`, which is sorted by name. `item` describes one of them.
+    pub(super) fn answer<T>(
+        &self,
+        all: &BTreeMap<Name, T>,
+        item: impl Fn(&Name, &T) -> Value,
+    ) -> Outcome {
+        let from = self.after.clone().map_or(Bound::Unbounded, Bound::Excluded);
+        let mut rest = all.range((from, Bound::Unbounded)).peekable();
+        let (mut items, mut last) = (Vec::new(), None);
+        for (name, one) in rest.by_ref().take(self.limit) {
+            items.push(item(name, one));
+            last = Some(name);
+        }
+        let next = last.filter(|_| rest.peek().is_some());
+        let mut document = json!({ "items": items });
+        if let Some(next) = next {
+            document["next"] = next.as_str().into();
+        }
+        let answer = Answer::digested(&document)?;
+        let Some(next) = next else { return Ok(answer) };
+        // Relative to the list's own path, which may be another one before a proxy.
+        let link = format!("<?limit={}&after={next}>; rel=\"next\"", self.limit);
+        let link = HeaderValue::try_from(link);
+        let link = link.map_err(|error| Problem::new(ErrorCode::Internal, error.to_string()))?;
+        Ok(answer.linked(link))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_a_limit_and_begins_after_a_name() {
+        let page = |query| Page::read(Some(query)).map_err(|problem| problem.detail);
+        let after = |name: &str| Some(name.parse().unwrap());
+        assert_eq!(page(""), Ok(Page { limit: 100, after: None }));
+        let expected = Page { limit: 1000, after: after("a-b") };
+        assert_eq!(page("after=a%2Db&limit=1000"), Ok(expected));
+        for (query, named) in [
+            ("limit=1001", "limit is \"1001\": must be 1 to 1000"),
+            ("limit=0", "limit is \"0\""),
+            ("limit=", "limit is \"\""),
+            ("after=", "after: \"\" is not a valid name"),
+            ("after=%2E%2E%2F", "after: \"../\" is not a valid name"),
+            ("after=%ff", "after: \"\u{fffd}\" is not"),
+            ("page=2", "unknown parameter \"page\"; known are limit, after"),
+        ] {
+            let said = page(query).unwrap_err();
+            assert!(said.starts_with(named), "{query}: {said}");
+        }
+    }
+}

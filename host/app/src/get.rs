@@ -1,0 +1,172 @@
+//! `gristmill get`: read back what is on a server, as the admin API lists and describes it.
+
+use anyhow::{Context, Result, bail};
+use clap::{Arg, ArgMatches, Command};
+use gristmill_core::Name;
+use serde_json::Value;
+
+use crate::plugin::admin::{self, Admin};
+use crate::plugin::output::{self, Output};
+
+/// The items of one page of a list.
+const PAGE: usize = 1000;
+
+/// The characters of a digest that a table shows.
+const DIGEST: usize = "sha256:".len() + 12;
+
+/// The kinds of things, each with the columns of its table: a heading, and the item's member.
+const KINDS: [(&str, &[(&str, &str)]); 5] = [
+    (
+        "tenants",
+        &[
+            ("NAME", "name"),
+            ("OPEN", "open"),
+            ("WEIGHT", "weight"),
+            ("KEYS", "keys"),
+            ("PLUGINS", "plugins"),
+            ("PIPELINES", "pipelines"),
+        ],
+    ),
+    ("plugins", &[("NAME", "name"), ("DIGEST", "digest"), ("VERSION", "version")]),
+    ("pipelines", &[("NAME", "name"), ("PRE", "pre"), ("MODEL", "model"), ("POST", "post")]),
+    (
+        "models",
+        &[("NAME", "name"), ("DIGEST", "digest"), ("VERSION", "version"), ("UNLOADED", "unloaded")],
+    ),
+    ("keys", &[("NAME", "name"), ("VERSION", "version")]),
+];
+
+pub(crate) fn command() -> Command {
+    Command::new("get")
+        .about("List what is on a server, or show one document of it")
+        .after_help(
+            "Examples:\n  \
+             gristmill get tenants\n  \
+             gristmill get pipelines --tenant acme\n  \
+             gristmill get pipelines digits --tenant acme > digits.json\n  \
+             gristmill get models --output json\n\n\
+             The document of a tenant or a pipeline can be put again as it is. A version is the \
+             release that brought the file or the key. No key is shown. Give the token in \
+             GRISTMILL_ADMIN_TOKEN rather than with --token.",
+        )
+        .arg(
+            Arg::new("kind")
+                .value_name("KIND")
+                .required(true)
+                .value_parser(KINDS.map(|(kind, _)| kind))
+                .help("What to list"),
+        )
+        .arg(Arg::new("name").value_name("NAME").help("Show the document of this one"))
+        .arg(
+            Arg::new("tenant")
+                .long("tenant")
+                .value_name("NAME")
+                .help("The tenant whose plugins, pipelines or keys are meant"),
+        )
+        .args(admin::arguments())
+        .arg(output::argument())
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
+    let admin = Admin::of(matches)?;
+    let given = |name: &str| matches.get_one::<String>(name);
+    let kind = given("kind").context("KIND is missing")?;
+    let tenant = given("tenant").map(|tenant| admin::name("--tenant", tenant)).transpose()?;
+    let list = path(kind, tenant.as_ref())?;
+    let output = Output::of(matches);
+    if let Some(name) = given("name") {
+        let name = admin::name("NAME", name)?;
+        let document = admin.get(&format!("{list}/{name}"));
+        let document = document.with_context(|| format!("cannot show {name} of the {kind}"))?;
+        match output {
+            Output::Json => println!("{document}"),
+            Output::Text => println!("{}", output::escaped(&format!("{document:#}"))),
+        }
+        return Ok(());
+    }
+    let items = items(&admin, &list).with_context(|| format!("cannot list the {kind}"))?;
+    match output {
+        Output::Json => println!("{}", Value::from(items)),
+        Output::Text if items.is_empty() => eprintln!("there are no {kind}"),
+        Output::Text => print!("{}", table(kind, &items)),
+    }
+    Ok(())
+}
+
+/// The path of a list.
+fn path(kind: &str, tenant: Option<&Name>) -> Result<String> {
+    match (kind, tenant) {
+        ("tenants" | "models", None) => Ok(kind.to_owned()),
+        ("tenants" | "models", Some(_)) => bail!("--tenant is given, but {kind} have no tenant"),
+        (_, Some(tenant)) => Ok(format!("tenants/{tenant}/{kind}")),
+        (_, None) => bail!("--tenant is missing: {kind} belong to a tenant"),
+    }
+}
+
+/// All items of a list, page by page.
+fn items(admin: &Admin, list: &str) -> Result<Vec<Value>> {
+    let mut items = Vec::new();
+    let mut query = format!("?limit={PAGE}");
+    loop {
+        let mut page = admin.get(&format!("{list}{query}"))?;
+        if let Value::Array(new) = page["items"].take() {
+            items.extend(new);
+        }
+        let Some(next) = page["next"].as_str() else { return Ok(items) };
+        let next = admin::name("the name of the next page", next)?;
+        query = format!("?limit={PAGE}&after={next}");
+    }
+}
+
+/// One line for each item, in columns. Digests are cut.
+fn table(kind: &str, items: &[Value]) -> String {
+    let columns = KINDS.iter().find(|(known, _)| *known == kind).map_or(&[][..], |(_, own)| own);
+    let cell = |item: &Value, member: &str| match &item[member] {
+        Value::String(text) if member == "digest" => text.chars().take(DIGEST).collect(),
+        Value::String(text) => output::escaped(text),
+        other => other.to_string(),
+    };
+    let row = |item| columns.iter().map(|(_, member)| cell(item, member)).collect::<Vec<_>>();
+    let head = columns.iter().map(|(heading, _)| (*heading).to_owned()).collect();
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(items.iter().map(row)).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or_default();
+    let widths: Vec<_> = (0..columns.len()).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{path, table};
+
+    #[test]
+    fn a_table_has_a_line_for_each_item() {
+        let digest = format!("sha256:{}", "0123456789".repeat(6));
+        let models = [
+            json!({ "name": "cnn", "digest": digest, "version": 3, "unloaded": false }),
+            json!({ "name": "long-name", "digest": digest, "version": 12, "unloaded": true }),
+        ];
+        let expected = "\
+NAME       DIGEST               VERSION  UNLOADED
+cnn        sha256:012345678901  3        false
+long-name  sha256:012345678901  12       true
+";
+        assert_eq!(table("models", &models), expected);
+    }
+
+    #[test]
+    fn a_list_is_that_of_a_tenant_or_of_the_server() {
+        let acme = "acme".parse().unwrap();
+        assert_eq!(path("models", None).unwrap(), "models");
+        assert_eq!(path("keys", Some(&acme)).unwrap(), "tenants/acme/keys");
+        let said = |kind, tenant| path(kind, tenant).unwrap_err().to_string();
+        assert_eq!(said("keys", None), "--tenant is missing: keys belong to a tenant");
+        let refused = "--tenant is given, but tenants have no tenant";
+        assert_eq!(said("tenants", Some(&acme)), refused);
+    }
+}
