@@ -95,7 +95,7 @@ fn the_code_of_a_plugin_that_cannot_be_loaded_counts() {
         .flag("--plugin-memory-bytes", "1048576")
         .flag("--tenant-compiled-bytes-max", &bytes.to_string())
         .start();
-    server.log_with("its initial memory of");
+    server.log_with("not served");
     let small = Guest::pre(|code| {
         honest(code);
         code.i32_const(ANSWER);
