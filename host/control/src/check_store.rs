@@ -21,9 +21,9 @@ use crate::release::log_error::LogError;
 pub struct StoreCheck {
     /// The releases of the log that were read.
     pub releases: u64,
-    /// The uploaded files that were read, and their bytes.
+    /// The uploaded files that were looked at.
     pub files: u64,
-    /// Their bytes together.
+    /// The bytes of the files that are whole.
     pub file_bytes: u64,
     /// What is wrong, in the order in which it was found.
     pub findings: Vec<Finding>,

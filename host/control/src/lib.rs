@@ -19,7 +19,7 @@
 //! `accounts` the quotas and counters of tenants from snapshot to snapshot. `current` has the
 //! documents and the tags of what serves, and `conditions` compares tags. A `fault` is a part of
 //! a state that is not served, an `error` the reason why a change was not made. `check_store` reads
-//! a store that no server holds.
+//! a store without changing it, also beside a server.
 //!
 //! Invariants:
 //! - an acknowledged change is in the log, and replaying the log gives the same desired state;
