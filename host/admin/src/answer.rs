@@ -77,7 +77,7 @@ impl Answer {
     /// The answer to a change that made a release. If the change put a file, `digest` is the
     /// file's.
     pub(crate) fn released(published: Published, digest: Option<Digest>) -> Outcome {
-        let Published { release, tag } = published;
+        let Published { release, tag, .. } = published;
         let noted = Noted { release: Some(release), digest };
         Self::changed(&Released { release, digest }, tag, noted)
     }

@@ -11,6 +11,7 @@ use http::StatusCode;
 use parking_lot::Mutex;
 
 use crate::answer::Noted;
+use crate::plane::HOLDER;
 
 /// The most bytes of a path that are logged.
 const PATH_BYTES_MAX: usize = 256;
@@ -55,16 +56,6 @@ impl Audit {
         }
         let release = noted.release;
         let digest = noted.digest.map(|digest| digest.to_string());
-        tracing::info!(
-            id,
-            method,
-            path,
-            status,
-            code,
-            release,
-            digest,
-            who = "admin",
-            "admin call"
-        );
+        tracing::info!(id, method, path, status, code, release, digest, who = HOLDER, "admin call");
     }
 }

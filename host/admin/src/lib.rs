@@ -21,6 +21,7 @@ mod receive;
 mod resource;
 mod routes;
 mod state;
+mod terms;
 
 pub use body::AdminBody;
 pub use plane::AdminPlane;

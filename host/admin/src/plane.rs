@@ -16,10 +16,13 @@ use hyper::body::{Body as _, Incoming};
 use crate::answer::Noted;
 use crate::audit::{AdminCall, Audit};
 use crate::body::AdminBody;
-use crate::conditions::conditions;
 use crate::receive::{Received, drop_some};
 use crate::routes::resource_at;
 use crate::state::{State, UploadLimits};
+use crate::terms::terms;
+
+/// The name of the admin token's holder.
+pub(crate) const HOLDER: &str = "admin";
 
 /// The admin plane's handler; clones share everything.
 #[derive(Clone)]
@@ -63,7 +66,8 @@ impl AdminPlane {
             answer.headers_mut().insert(REQUEST_ID, id);
         }
         // The rest of a body may be unread. On an open connection it would be read as a request.
-        let unread = matches!(answer.status().as_u16(), 400 | 401 | 403..=405 | 408 | 412 | 413);
+        let unread =
+            matches!(answer.status().as_u16(), 400 | 401 | 403..=405 | 408 | 409 | 412 | 413);
         if has_body && unread {
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
@@ -78,14 +82,16 @@ impl AdminPlane {
             let response = allowed.options().map(Bytes::into);
             return Ok(Answered { response, noted: Noted::default() });
         }
-        let conditions = match conditions(&head.headers) {
-            Ok(conditions) => conditions,
+        let terms = match terms(&head.headers, HOLDER) {
+            Ok(terms) => terms,
             Err(problem) => {
                 drop_some(body).await;
                 return Err(problem);
             }
         };
-        let received = Received { query: head.uri.query(), conditions: conditions.clone(), body };
+        let conditions = terms.conditions.clone();
+        let (query, headers) = (head.uri.query(), &head.headers);
+        let received = Received { query, headers, terms, body };
         let answer = resource.answer(&self.state, &head.method, received).await?;
         let noted = answer.noted.clone();
         let reads = [Method::GET, Method::HEAD].contains(&head.method);

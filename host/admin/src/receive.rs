@@ -5,9 +5,10 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use gristmill_control::{Conditions, ControlError, Received as File, Subject};
+use gristmill_control::{ControlError, Part, Received as File, Subject, Terms};
 use gristmill_core::ErrorCode;
 use gristmill_transport::Problem;
+use http::HeaderMap;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use serde_json::error::Category;
@@ -40,10 +41,11 @@ struct Bounds {
     timeout: Duration,
 }
 
-/// The query, the conditions and the unread body of an authorised request.
+/// The query, the headers, the terms and the unread body of an authorised request.
 pub(crate) struct Received<'a> {
     pub(crate) query: Option<&'a str>,
-    pub(crate) conditions: Conditions,
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) terms: Terms,
     pub(crate) body: Incoming,
 }
 
@@ -60,16 +62,12 @@ impl Received<'_> {
         state: &State,
         subject: Option<Subject>,
     ) -> Result<File, Problem> {
-        let checked = subject.map(|subject| state.control.check(&subject, &self.conditions));
+        let checked = subject.map(|subject| state.control.check(&subject, &self.terms.conditions));
         if let Some(Err(unmet)) = checked {
             drop_some(self.body).await;
             return Err(unmet.into());
         }
-        let bounds = Bounds {
-            bytes: state.limits.upload_bytes_max,
-            limit: "upload_bytes_max",
-            timeout: state.limits.upload_timeout,
-        };
+        let bounds = Bounds::of_upload(&state.limits);
         let mut pieces = Pieces::of(self.body, bounds).await?;
         let mut incoming = state.control.receive().await?;
         let failed = |error| ControlError::from(error).logged();
@@ -77,6 +75,42 @@ impl Received<'_> {
             incoming = incoming.write(piece).await.map_err(failed)?;
         }
         Ok(incoming.finish().await.map_err(failed)?)
+    }
+
+    /// The header `Upload-Offset`.
+    ///
+    /// # Errors
+    /// It is missing or is not a number.
+    pub(crate) fn upload_offset(&self) -> Result<u64, Problem> {
+        let value = self.headers.get("upload-offset").map(|value| value.to_str().unwrap_or("?"));
+        let offset = value.and_then(|value| value.parse().ok());
+        offset.ok_or_else(|| {
+            let is = value.map_or("missing".into(), |value| format!("{value:?}"));
+            let detail = format!("Upload-Offset is {is}: must be the bytes before this part");
+            Problem::new(ErrorCode::InvalidRequest, detail)
+        })
+    }
+
+    /// The header `Upload-Complete`: whether this part is the last one.
+    ///
+    /// # Errors
+    /// It is missing, or neither `?0` nor `?1`.
+    pub(crate) fn upload_complete(&self) -> Result<bool, Problem> {
+        match self.headers.get("upload-complete").map(|value| value.as_bytes()) {
+            Some(b"?1") => Ok(true),
+            Some(b"?0") => Ok(false),
+            found => {
+                let is = if found.is_some() { "something else" } else { "missing" };
+                let detail =
+                    format!("Upload-Complete is {is}: must be ?0, or ?1 for the last part");
+                Err(Problem::new(ErrorCode::InvalidRequest, detail))
+            }
+        }
+    }
+
+    /// The body as a part of a file.
+    pub(crate) fn upload_part(self, limits: &UploadLimits) -> UploadPart {
+        UploadPart { body: self.body, limits: *limits }
     }
 
     /// Read a JSON object. The media type that the request names does not matter.
@@ -93,6 +127,35 @@ impl Received<'_> {
             timeout: DOCUMENT_TIMEOUT.min(limits.upload_timeout),
         };
         parsed(&read(self.body, bounds).await?)
+    }
+}
+
+/// The unread body of a part of a file.
+pub(crate) struct UploadPart {
+    body: Incoming,
+    limits: UploadLimits,
+}
+
+impl UploadPart {
+    /// Read and drop a part of it, for a while.
+    pub(crate) async fn drop_some(self) {
+        drop_some(self.body).await;
+    }
+
+    /// Write it to `part` as it arrives.
+    ///
+    /// # Errors
+    /// The file is too large with it, it does not arrive in time, cannot be read, or cannot be
+    /// written.
+    pub(crate) async fn write(self, part: &mut Part) -> Result<(), Problem> {
+        let mut bounds = Bounds::of_upload(&self.limits);
+        let before = usize::try_from(part.offset()).unwrap_or(usize::MAX);
+        bounds.bytes = bounds.bytes.saturating_sub(before);
+        let mut pieces = Pieces::of(self.body, bounds).await?;
+        while let Some(piece) = pieces.next().await? {
+            part.write(piece).await?;
+        }
+        Ok(())
     }
 }
 
@@ -212,6 +275,12 @@ impl<B: Body<Data = Bytes, Error: Display> + Unpin> Pieces<B> {
 }
 
 impl Bounds {
+    /// Those of an uploaded file.
+    fn of_upload(limits: &UploadLimits) -> Self {
+        let UploadLimits { upload_bytes_max, upload_timeout } = *limits;
+        Self { bytes: upload_bytes_max, limit: "upload_bytes_max", timeout: upload_timeout }
+    }
+
     fn too_large(&self) -> Problem {
         let Self { bytes, limit, .. } = self;
         Problem::new(ErrorCode::BodyTooLarge, format!("the body is over {limit}, {bytes} bytes"))

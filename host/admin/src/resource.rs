@@ -1,6 +1,8 @@
-//! The resources of the admin API, one file each. `document` and `page` have what several of them
-//! share.
+//! The resources of the admin API, one file each. `document`, `page` and `changes` have what several
+//! of them share.
 
+mod blob;
+mod changes;
 mod content;
 mod document;
 mod key;
@@ -12,6 +14,9 @@ mod pipeline;
 mod plugin;
 mod plugin_logs;
 mod query;
+mod release;
+mod releases;
+mod rollback;
 mod status;
 mod tenant;
 mod tenant_document;
@@ -21,6 +26,7 @@ use gristmill_core::{ErrorCode, Name};
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 
+pub(crate) use self::blob::Blob;
 pub(crate) use self::content::Content;
 pub(crate) use self::key::Key;
 pub(crate) use self::list::List;
@@ -29,6 +35,9 @@ pub(crate) use self::model_config::ModelConfig;
 pub(crate) use self::pipeline::Pipeline;
 pub(crate) use self::plugin::Plugin;
 pub(crate) use self::plugin_logs::PluginLogs;
+pub(crate) use self::release::Release;
+pub(crate) use self::releases::Releases;
+pub(crate) use self::rollback::Rollback;
 pub(crate) use self::status::Status;
 pub(crate) use self::tenant::Tenant;
 use crate::answer::Outcome;

@@ -7,7 +7,8 @@ use gristmill_transport::Problem;
 use percent_encoding::percent_decode_str;
 
 use crate::resource::{
-    Content, Key, List, Model, ModelConfig, Pipeline, Plugin, PluginLogs, Resource, Status, Tenant,
+    Blob, Content, Key, List, Model, ModelConfig, Pipeline, Plugin, PluginLogs, Release, Releases,
+    Resource, Rollback, Status, Tenant,
 };
 
 /// The prefix of all paths.
@@ -31,6 +32,10 @@ pub(crate) fn resource_at(path: &str) -> Result<Box<dyn Resource>, Problem> {
     }
     Ok(match segments[..] {
         ["status"] => Box::new(Status),
+        ["releases"] => Box::new(Releases),
+        ["releases", number] => Box::new(Release::new(number)),
+        ["blobs", digest] => Box::new(Blob::new(digest)),
+        ["rollback"] => Box::new(Rollback),
         ["tenants"] => Box::new(List::Tenants),
         ["tenants", tenant] => Box::new(Tenant::new(tenant)),
         ["tenants", tenant, "keys"] => Box::new(List::Keys(tenant.into())),
@@ -62,6 +67,10 @@ mod tests {
     fn paths_lead_to_resources() {
         for (path, expected) in [
             ("/admin/v1/status", Ok(Allowed::Get)),
+            ("/admin/v1/releases", Ok(Allowed::GetAndPost)),
+            ("/admin/v1/releases/7", Ok(Allowed::Get)),
+            ("/admin/v1/rollback", Ok(Allowed::Post)),
+            ("/admin/v1/blobs/sha256:0", Ok(Allowed::GetPutPatch)),
             ("/admin/v1/tenants/acme", Ok(Allowed::GetPutDelete)),
             ("/admin/v1/tenants/acme/plugins/p%2Fq", Ok(Allowed::GetPutDelete)),
             ("/admin/v1/tenants/acme/plugins/p/content", Ok(Allowed::Get)),

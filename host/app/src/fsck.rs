@@ -19,8 +19,8 @@ pub(crate) fn command() -> Command {
              gristmill fsck --data-dir /var/lib/gristmill\n\n\
              It reads every release of the log and every file that a release names, and compares \
              them with their digests. Each finding says what can be done. `error` marks what stops \
-             a server from starting; with a `warning` it starts, and what is named does not serve. \
-             The exit code is 1 if there are findings.\n\n\
+             a server from starting; with a `warning` it starts. A plugin or model that a warning \
+             names does not serve. The exit code is 1 if there are findings.\n\n\
              A server may run meanwhile. Files that no release names are not looked at: a server \
              removes them when it starts.",
         )

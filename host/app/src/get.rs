@@ -6,16 +6,13 @@ use gristmill_core::Name;
 use serde_json::Value;
 
 use crate::plugin::admin::{self, Admin};
-use crate::plugin::output::{self, Output};
+use crate::plugin::output::{self, Column, Output};
 
 /// The items of one page of a list.
 const PAGE: usize = 1000;
 
-/// The characters of a digest that a table shows.
-const DIGEST: usize = "sha256:".len() + 12;
-
-/// The kinds of things, each with the columns of its table: a heading, and the item's member.
-const KINDS: [(&str, &[(&str, &str)]); 5] = [
+/// The kinds of things, each with the columns of its table.
+const KINDS: [(&str, &[Column]); 5] = [
     (
         "tenants",
         &[
@@ -118,24 +115,10 @@ fn items(admin: &Admin, list: &str) -> Result<Vec<Value>> {
     }
 }
 
-/// One line for each item, in columns. Digests are cut.
+/// One line for each item of this kind.
 fn table(kind: &str, items: &[Value]) -> String {
     let columns = KINDS.iter().find(|(known, _)| *known == kind).map_or(&[][..], |(_, own)| own);
-    let cell = |item: &Value, member: &str| match &item[member] {
-        Value::String(text) if member == "digest" => text.chars().take(DIGEST).collect(),
-        Value::String(text) => output::escaped(text),
-        other => other.to_string(),
-    };
-    let row = |item| columns.iter().map(|(_, member)| cell(item, member)).collect::<Vec<_>>();
-    let head = columns.iter().map(|(heading, _)| (*heading).to_owned()).collect();
-    let rows: Vec<Vec<String>> = std::iter::once(head).chain(items.iter().map(row)).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or_default();
-    let widths: Vec<_> = (0..columns.len()).map(width).collect();
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
-    };
-    rows.iter().map(line).collect()
+    output::table(columns, items)
 }
 
 #[cfg(test)]

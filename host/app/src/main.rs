@@ -1,5 +1,5 @@
 //! `gristmill`: one binary to serve, to make, build and push plugins, to read back what is on a
-//! server, to check a store, and to reset the admin token.
+//! server, to go back to an earlier release, to check a store, and to reset the admin token.
 
 mod child;
 mod config;
@@ -9,6 +9,8 @@ mod get;
 mod plugin;
 mod process;
 mod reference;
+mod releases;
+mod rollback;
 mod serve;
 mod token;
 
@@ -26,6 +28,8 @@ fn main() -> ! {
         Some(("get", matches)) => get::run(matches),
         Some(("plugin", matches)) => run_plugin(matches),
         Some(("fsck", matches)) => fsck::run(matches),
+        Some(("releases", matches)) => releases::run(matches),
+        Some(("rollback", matches)) => rollback::run(matches),
         Some(("reference", matches)) => reference::run(matches),
         Some(("token", matches)) => match matches.subcommand() {
             Some(("reset", matches)) => token::reset(matches),
@@ -95,6 +99,8 @@ fn command() -> Command {
                 .subcommand(plugin::logs::command()),
         )
         .subcommand(get::command())
+        .subcommand(releases::command())
+        .subcommand(rollback::command())
         .subcommand(fsck::command())
         .subcommand(reference::command())
         .subcommand(token::command())

@@ -81,6 +81,15 @@ impl AdminClient {
         self.call(request.body(document.to_string().into())).await
     }
 
+    /// Sends `POST` with a JSON document. Returns the answer's document.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn post_json(&self, path: &str, document: &Value) -> Result<Value, AdminError> {
+        let request = Request::post(url(path)).header(CONTENT_TYPE, "application/json");
+        self.call(request.body(document.to_string().into())).await
+    }
+
     async fn call(&self, request: http::Result<Request<Bytes>>) -> Result<Value, AdminError> {
         let answer = self.client.send(request.map_err(ClientError::from)?).await?;
         let mut document: Value = serde_json::from_slice(&answer.body).unwrap_or_default();

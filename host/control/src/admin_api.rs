@@ -1,10 +1,12 @@
 //! The control plane as admin handlers see it: its parts, its start, and its methods.
 //!
 //! Methods for plugins are in `plugins`, those for models in `models`: both load what a change
-//! brings before its release is made (`releases`). Refuses to know HTTP.
+//! brings before its release is made (`releases`). `history` has those for whole releases. Refuses
+//! to know HTTP.
 //!
 //! Invariant: a change that a method acknowledges is in the log on stable storage, and serves.
 
+pub(crate) mod history;
 pub(crate) mod models;
 mod plugins;
 
@@ -19,6 +21,8 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 
 use crate::accounts::Accounts;
+use crate::asked::AskedChange;
+use crate::blobs::Blobs;
 use crate::conditions::Conditions;
 use crate::desired::Desired;
 use crate::error::ControlError;
@@ -29,14 +33,15 @@ use crate::load::plugins::Plugins;
 use crate::load::progress::Progress;
 use crate::load::prove::ProverConfig;
 use crate::plan::pipeline::{RefusedPipeline, pipeline_fault};
-use crate::plan::tenant::tenant_spec;
+use crate::plan::tenant::tenant_refusal;
 use crate::publish::{Publisher, Serving};
 use crate::release::change::Change;
 use crate::release::document::Faults;
 use crate::release::pipeline::PipelineDocument;
 use crate::release::tenant::TenantDocument;
 use crate::release_log::{ReleaseLog, Replayed};
-use crate::releases::{Asked, ChangeRequest, Published, Releases};
+use crate::releases::{ChangeRequest, Published, Releases};
+use crate::terms::Terms;
 use crate::uploads::Uploads;
 
 /// The parts that [`Control`] works with.
@@ -63,6 +68,7 @@ pub struct ControlParts {
 pub struct Control {
     store: Arc<Store>,
     uploads: Arc<Uploads>,
+    blobs: Arc<Blobs>,
     loader: Arc<Loader>,
     releases: Arc<Releases>,
 }
@@ -85,6 +91,7 @@ impl Control {
             progress: progress.clone(),
         });
         let uploads = Arc::new(Uploads::new(store.clone()));
+        let blobs = Arc::new(Blobs::new(store.clone(), uploads.clone()));
         let releases = Arc::new(Releases {
             log: ReleaseLog { store: store.clone(), uploads: uploads.clone(), progress },
             loader: loader.clone(),
@@ -95,7 +102,7 @@ impl Control {
             replayed: Mutex::new(Replayed::default()),
         });
         releases.start().await?;
-        Ok(Self { store, uploads, loader, releases })
+        Ok(Self { store, uploads, blobs, loader, releases })
     }
 
     /// The cell that the data plane reads.
@@ -112,6 +119,11 @@ impl Control {
     /// The state that the current snapshot was built from. Never waits for a change under way.
     pub fn desired(&self) -> Arc<Desired> {
         self.serving().desired.clone()
+    }
+
+    /// The uploaded files that no release needs yet.
+    pub fn blobs(&self) -> &Arc<Blobs> {
+        &self.blobs
     }
 
     /// The backends that can serve, best first.
@@ -136,13 +148,13 @@ impl Control {
         tenant: &Name,
         document: TenantDocument,
         faults: Faults,
-        conditions: Conditions,
+        terms: Terms,
     ) -> Result<Published, ControlError> {
         if !faults.is_empty() {
-            tenant_spec(&self.desired(), tenant, &document, faults.into_texts())?;
+            return Err(tenant_refusal(&self.desired(), tenant, &document, faults.into_texts()));
         }
-        let asked = Asked::Tenant(tenant.clone(), document);
-        self.run(ChangeRequest { conditions, ..ChangeRequest::of(asked) }).await
+        let put = AskedChange::PutTenant { tenant: tenant.clone(), document };
+        self.run(ChangeRequest::one(put, terms)).await
     }
 
     /// Put the pipeline that `document` describes.
@@ -155,20 +167,32 @@ impl Control {
         tenant: &Name,
         pipeline: &Name,
         document: Map<String, Value>,
-        conditions: Conditions,
+        terms: Terms,
     ) -> Result<Published, ControlError> {
-        let serving = self.serving();
-        if !serving.desired.tenants.contains_key(tenant) {
+        if !self.desired().tenants.contains_key(tenant) {
             return Err(ControlError::not_found("tenant", tenant));
         }
+        self.change(self.pipeline_change(tenant, pipeline, document)?, terms).await
+    }
+
+    /// The change that puts the pipeline that `document` describes.
+    ///
+    /// # Errors
+    /// The document has faults, all of which the error names.
+    pub fn pipeline_change(
+        &self,
+        tenant: &Name,
+        pipeline: &Name,
+        document: Map<String, Value>,
+    ) -> Result<Change, ControlError> {
         let limits = &self.releases.limits;
         let document = PipelineDocument::read(document, limits);
         let spec = document.into_spec().map_err(|faulty| {
             let refused = RefusedPipeline { tenant, pipeline, document: *faulty };
-            pipeline_fault(&serving.snapshot, limits, refused)
+            pipeline_fault(&self.serving().snapshot, limits, refused)
         })?;
         let (tenant, pipeline) = (tenant.clone(), pipeline.clone());
-        self.change(Change::PutPipeline { tenant, pipeline, spec }, conditions).await
+        Ok(Change::PutPipeline { tenant, pipeline, spec })
     }
 
     /// Make the deletion `change`. With `cascade`, also delete what uses the thing.
@@ -179,23 +203,17 @@ impl Control {
         &self,
         change: Change,
         cascade: bool,
-        conditions: Conditions,
+        terms: Terms,
     ) -> Result<Published, ControlError> {
-        let asked = Asked::Changes(vec![change]);
-        self.run(ChangeRequest { cascade, conditions, ..ChangeRequest::of(asked) }).await
+        self.run(ChangeRequest { cascade, ..ChangeRequest::one(change, terms) }).await
     }
 
     /// Make the change, if the conditions hold for its subject when its release is made.
     ///
     /// # Errors
-    /// [`ControlError::Unmet`]; or as for [`Self::release`].
-    pub async fn change(
-        &self,
-        change: Change,
-        conditions: Conditions,
-    ) -> Result<Published, ControlError> {
-        let asked = Asked::Changes(vec![change]);
-        self.run(ChangeRequest { conditions, ..ChangeRequest::of(asked) }).await
+    /// [`ControlError::Unmet`], the change is refused, or the log cannot be written.
+    pub async fn change(&self, change: Change, terms: Terms) -> Result<Published, ControlError> {
+        self.run(ChangeRequest::one(change, terms)).await
     }
 
     /// Check the conditions for a thing that is there now. Its change checks them again.
@@ -230,14 +248,6 @@ impl Control {
     pub async fn receive(&self) -> Result<Incoming, ControlError> {
         let incoming = self.store.receive().await;
         incoming.map_err(|error| ControlError::from(error).logged())
-    }
-
-    /// Make a release of `changes`: all of them or none.
-    ///
-    /// # Errors
-    /// A change is refused, or the log cannot be written.
-    pub async fn release(&self, changes: Vec<Change>) -> Result<Published, ControlError> {
-        self.run(ChangeRequest::of(Asked::Changes(changes))).await
     }
 
     async fn run(&self, request: ChangeRequest) -> Result<Published, ControlError> {

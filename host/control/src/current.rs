@@ -9,10 +9,13 @@ use gristmill_store::digest_of;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::desired::{Model, Tenant};
+use crate::desired::{Model, Plugin, Tenant};
 use crate::error::ControlError;
 use crate::fault::Subject;
 use crate::publish::Serving;
+use crate::release::model_config::ModelConfig;
+use crate::release::pipeline::PipelineSpec;
+use crate::release::tenant::TenantSpec;
 
 /// The document of a thing.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +24,8 @@ pub struct Current {
     pub document: Value,
     /// The digest of the document's JSON. It changes whenever the document does.
     pub tag: Digest,
+    /// The uploaded file of a plugin or a model.
+    pub file: Option<Digest>,
 }
 
 impl Serving {
@@ -30,7 +35,7 @@ impl Serving {
     /// [`ControlError::NotFound`] names the thing, or its tenant.
     pub fn current(&self, subject: &Subject) -> Result<Current, ControlError> {
         let document = match subject {
-            Subject::Tenant(tenant) => tenant_document(self.tenant(tenant)?),
+            Subject::Tenant(tenant) => tenant_document(&self.tenant(tenant)?.spec),
             Subject::Key { tenant, key } => {
                 let version = self.tenant(tenant)?.key_versions.get(key);
                 let version = version.ok_or_else(|| ControlError::not_found("key", key))?;
@@ -40,11 +45,7 @@ impl Serving {
             Subject::Pipeline { tenant, pipeline } => {
                 let spec = self.tenant(tenant)?.pipelines.get(pipeline);
                 let spec = spec.ok_or_else(|| ControlError::not_found("pipeline", pipeline))?;
-                let mut document = given(spec)?;
-                if let Some(Value::Object(limits)) = document.get_mut("limits") {
-                    limits.retain(|_, limit| !limit.is_null());
-                }
-                document.into()
+                pipeline_document(spec)?
             }
             Subject::Model(model) => {
                 let Model { digest, version, unloaded, .. } = self.model(model)?;
@@ -52,10 +53,15 @@ impl Serving {
                     "name": model, "digest": digest, "version": version, "unloaded": unloaded,
                 })
             }
-            Subject::ModelConfig(model) => given(&self.model(model)?.config)?.into(),
+            Subject::ModelConfig(model) => config_document(&self.model(model)?.config)?,
         };
         let tag = digest_of(&serde_json::to_vec(&document)?);
-        Ok(Current { document, tag })
+        let file = match subject {
+            Subject::Plugin { tenant, plugin } => Some(self.plugin(tenant, plugin)?.digest),
+            Subject::Model(model) => Some(self.model(model)?.digest),
+            _ => None,
+        };
+        Ok(Current { document, tag, file })
     }
 
     /// The tag of a thing, if it exists.
@@ -63,8 +69,20 @@ impl Serving {
     /// # Errors
     /// Its document cannot be written.
     pub(crate) fn tag(&self, subject: &Subject) -> Result<Option<Digest>, ControlError> {
+        Ok(self.existing(subject)?.map(|current| current.tag))
+    }
+
+    /// The document of a thing, if it exists.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn document(&self, subject: &Subject) -> Result<Option<Value>, ControlError> {
+        Ok(self.existing(subject)?.map(|current| current.document))
+    }
+
+    fn existing(&self, subject: &Subject) -> Result<Option<Current>, ControlError> {
         match self.current(subject) {
-            Ok(current) => Ok(Some(current.tag)),
+            Ok(current) => Ok(Some(current)),
             Err(ControlError::NotFound { .. }) => Ok(None),
             Err(error) => Err(error),
         }
@@ -79,6 +97,15 @@ impl Serving {
         tenants.get(tenant).ok_or_else(|| ControlError::not_found("tenant", tenant))
     }
 
+    /// A plugin of the desired state.
+    ///
+    /// # Errors
+    /// [`ControlError::NotFound`] names the plugin, or its tenant.
+    pub fn plugin(&self, tenant: &Name, plugin: &Name) -> Result<&Plugin, ControlError> {
+        let plugins = &self.tenant(tenant)?.plugins;
+        plugins.get(plugin).ok_or_else(|| ControlError::not_found("plugin", plugin))
+    }
+
     /// A model of the desired state.
     ///
     /// # Errors
@@ -90,9 +117,8 @@ impl Serving {
 
     /// A plugin that is not loaded has neither contract nor world.
     fn plugin_document(&self, tenant: &Name, plugin: &Name) -> Result<Value, ControlError> {
-        let own = self.tenant(tenant)?.plugins.get(plugin);
-        let own = own.ok_or_else(|| ControlError::not_found("plugin", plugin))?;
-        let mut document = json!({ "name": plugin, "digest": own.digest, "version": own.version });
+        let Plugin { digest, version } = self.plugin(tenant, plugin)?;
+        let mut document = json!({ "name": plugin, "digest": digest, "version": version });
         let state = self.snapshot.tenants.get(tenant).and_then(|own| own.plugins.get(plugin));
         if let Some(Ok(loaded)) = state.map(|state| &state.plugin) {
             document["contract"] = loaded.contract().into();
@@ -103,8 +129,8 @@ impl Serving {
     }
 }
 
-fn tenant_document(tenant: &Tenant) -> Value {
-    let spec = &tenant.spec;
+/// The document of a tenant.
+pub(crate) fn tenant_document(spec: &TenantSpec) -> Value {
     let mut document = json!({ "open": spec.open, "weight": spec.weight, "models": spec.models });
     if let Some(pipeline) = &spec.default_pipeline {
         document["default_pipeline"] = pipeline.as_str().into();
@@ -114,6 +140,20 @@ fn tenant_document(tenant: &Tenant) -> Value {
         document["api_keys"] = spec.keys.keys().map(name).collect();
     }
     document
+}
+
+/// The document of a pipeline.
+pub(crate) fn pipeline_document(spec: &PipelineSpec) -> Result<Value, ControlError> {
+    let mut document = given(spec)?;
+    if let Some(Value::Object(limits)) = document.get_mut("limits") {
+        limits.retain(|_, limit| !limit.is_null());
+    }
+    Ok(document.into())
+}
+
+/// The document of a model's configuration.
+pub(crate) fn config_document(config: &ModelConfig) -> Result<Value, ControlError> {
+    Ok(given(config)?.into())
 }
 
 /// The document without keys that were not given.

@@ -6,9 +6,10 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
-use gristmill_core::{ClientError, ErrorCode, Name};
+use gristmill_core::{ClientError, Digest, ErrorCode, Name};
 use gristmill_store::{LOG_END, StoreError};
 
+use crate::blobs::BlobError;
 use crate::conditions::Unmet;
 use crate::fault::{Fault, Subject};
 use crate::in_use::InUse;
@@ -40,6 +41,41 @@ pub enum ControlError {
     /// A condition of the request does not hold.
     #[error(transparent)]
     Unmet(#[from] Unmet),
+    /// A release was expected to follow another one than it would.
+    #[error(
+        "release {serves} serves, but expected_release is {expected}: read what it changed, and \
+         try again"
+    )]
+    Moved {
+        /// The number of the release that serves.
+        serves: u64,
+        /// The number that was expected.
+        expected: u64,
+    },
+    /// A release did not have what it should bring back.
+    #[error("release {number} has no {what} {:?}", .name.as_str())]
+    NotThen {
+        /// The kind of thing.
+        what: &'static str,
+        /// Its name.
+        name: Name,
+        /// The number of the release.
+        number: u64,
+    },
+    /// One of several changes is refused.
+    #[error("changes[{index}]: {source}")]
+    At {
+        /// Its place among them.
+        index: usize,
+        /// Why.
+        source: Box<ControlError>,
+    },
+    /// A change names a file that was not uploaded, or that was removed since.
+    #[error("no uploaded file has the digest {0}: put it at /admin/v1/blobs/{0} first")]
+    NoFile(Digest),
+    /// An uploaded file is not kept.
+    #[error(transparent)]
+    Blob(#[from] BlobError),
     /// A key is neither put nor deleted.
     #[error(transparent)]
     Key(#[from] KeyConflict),
@@ -151,6 +187,11 @@ impl ControlError {
         Self::NotFound { what, name: name.to_string() }
     }
 
+    /// The error for a release that is not in the log.
+    pub(crate) fn no_release(number: u64) -> Self {
+        Self::NotFound { what: "release", name: number.to_string() }
+    }
+
     /// A change that is refused for these faults of its subject.
     pub(crate) fn refused(subject: Subject, faults: &[String]) -> Self {
         Self::Refused(vec![Fault { subject, reason: faults.join("; ") }])
@@ -179,8 +220,8 @@ impl ControlError {
 impl ClientError for ControlError {
     fn code(&self) -> ErrorCode {
         match self {
-            Self::NotFound { .. } => ErrorCode::NotFound,
-            Self::Invalid(_) => ErrorCode::Unprocessable,
+            Self::NotFound { .. } | Self::NotThen { .. } => ErrorCode::NotFound,
+            Self::Invalid(_) | Self::NoFile(_) => ErrorCode::Unprocessable,
             Self::Refused(faults) => match faults.first().map(|fault| &fault.subject) {
                 Some(Subject::Plugin { .. }) => ErrorCode::InvalidPlugin,
                 Some(Subject::Model(_)) => ErrorCode::InvalidModel,
@@ -189,7 +230,10 @@ impl ClientError for ControlError {
             Self::InUse(_) | Self::Key(_) | Self::Misfit { .. } | Self::TooMuchCompiled { .. } => {
                 ErrorCode::Conflict
             }
-            Self::Unmet(_) => ErrorCode::PreconditionFailed,
+            Self::Blob(BlobError::OtherDigest { .. }) => ErrorCode::Unprocessable,
+            Self::Blob(_) => ErrorCode::Conflict,
+            Self::Unmet(_) | Self::Moved { .. } => ErrorCode::PreconditionFailed,
+            Self::At { source, .. } => source.code(),
             Self::Plugin { source, .. } => source.code(ErrorCode::InvalidPlugin),
             Self::Model { source, .. } => source.code(ErrorCode::InvalidModel),
             Self::Store(error) => error.code(),

@@ -9,17 +9,20 @@
 //!
 //! 1. `release` defines the content of the log and the documents that people write; `desired` is
 //!    the resulting state;
-//! 2. `plan` turns a request into the changes of a release, and the state into the next one;
+//! 2. `plan` turns the changes that are `asked` for into those of a release, and the state into the
+//!    next one;
 //! 3. `load` loads the plugins and models that the next state names;
 //! 4. `snapshot_builder` turns the state and what is loaded into a snapshot;
 //! 5. `release_log` appends the release, and reads those of others;
 //! 6. `publish` serves the snapshot.
 //!
-//! `releases` takes these steps under a lock, `admin_api` is the way in. `uploads` keeps the files,
+//! `releases` takes these steps under a lock, `admin_api` is the way in. `uploads` keeps the files and
+//! `blobs` those that no release names yet,
 //! `accounts` the quotas and counters of tenants from snapshot to snapshot. `current` has the
-//! documents and the tags of what serves, and `conditions` compares tags. A `fault` is a part of
-//! a state that is not served, an `error` the reason why a change was not made. `check_store` reads
-//! a store without changing it, also beside a server.
+//! documents and the tags of what serves, and `conditions` compares tags. `terms` has what comes
+//! with a change besides its content, `difference` what a release changes, and `history` the
+//! documents of releases. A `fault` is a part of a state that is not served, an `error` the reason
+//! why a change was not made. `check_store` reads a store without changing it, also beside a server.
 //!
 //! Invariants:
 //! - an acknowledged change is in the log, and replaying the log gives the same desired state;
@@ -32,12 +35,16 @@
 
 mod accounts;
 mod admin_api;
+mod asked;
+mod blobs;
 mod check_store;
 mod conditions;
 mod current;
 mod desired;
+mod difference;
 mod error;
 mod fault;
+mod history;
 mod in_use;
 mod key_conflict;
 mod load;
@@ -47,16 +54,21 @@ mod release;
 mod release_log;
 mod releases;
 mod snapshot_builder;
+mod terms;
 #[cfg(test)]
 mod testing;
 mod uploads;
 
+pub use admin_api::history::{NewRelease, Rollback};
 pub use admin_api::models::PublishedModel;
 pub use admin_api::{Control, ControlParts};
+pub use asked::AskedChange;
+pub use blobs::{BlobError, BlobState, Blobs, Part};
 pub use check_store::{Finding, StoreCheck, check_store};
 pub use conditions::{Conditions, Tag, Tags, Unmet};
 pub use current::Current;
 pub use desired::{Desired, Model, Plugin, Tenant};
+pub use difference::Difference;
 pub use error::ControlError;
 pub use fault::{Fault, Subject};
 pub use gristmill_sandbox::JobStatus;
@@ -66,8 +78,9 @@ pub use key_conflict::KeyConflict;
 pub use load::error::LoadError;
 pub use load::progress::Progress;
 pub use load::prove::{PROVE_JOB, ProverConfig, prove_model};
+pub use plan::restore::Scope;
 pub use publish::Serving;
-pub use release::change::{Change, Release};
+pub use release::change::{Change, Release, ReleaseNote};
 pub use release::document::{Document, Faults};
 pub use release::gaps::LogGap;
 pub use release::limits::{LimitRange, LimitsSpec, limit_ranges};
@@ -78,3 +91,4 @@ pub use release::model_config::{
 pub use release::pipeline::PipelineSpec;
 pub use release::tenant::{GivenKey, KEYS_MAX, TenantDocument, TenantSpec};
 pub use releases::Published;
+pub use terms::Terms;

@@ -1,10 +1,10 @@
-//! Planning a release: from the requested changes and the desired state to the release's changes
+//! Planning a release: from the changes that are asked for and the desired state to the release's changes
 //! and the next state. Pure functions.
 //!
 //! These are the rules for new changes. Replaying the log does not apply them, so changes that an
 //! older version accepted stay. `users` finds the users of a thing. `tenant` and `pipeline` check
 //! documents against the state, and `keys` changes of one key. `given_keys` names the keys of a
-//! tenant's document. `fit` and `signature` check loaded things against their users. `needs` lists
+//! tenant's document. `restore` finds the changes that bring back an earlier state. `fit` and `signature` check loaded things against their users. `needs` lists
 //! what must be loaded for a state.
 
 pub(crate) mod fit;
@@ -13,17 +13,19 @@ pub(crate) mod keys;
 pub(crate) mod names;
 pub(crate) mod needs;
 pub(crate) mod pipeline;
+pub(crate) mod restore;
 pub(crate) mod signature;
 pub(crate) mod tenant;
 mod users;
 
 use gristmill_core::Name;
 
+use crate::asked::AskedChange;
 use crate::desired::{Desired, Tenant};
 use crate::error::ControlError;
 use crate::fault::Subject;
 use crate::in_use::InUse;
-use crate::plan::tenant::tenant_faults;
+use crate::plan::tenant::{tenant_faults, tenant_spec};
 use crate::plan::users::Users;
 use crate::release::change::Change;
 
@@ -36,8 +38,17 @@ pub(crate) struct Plan {
     pub(crate) desired: Desired,
 }
 
-/// Plan release `number`, which makes the changes `asked` to `desired`. Things in use are deleted
-/// only with `cascade`, together with their users.
+/// Why a release cannot be planned.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    /// The place of the refused change among those that were asked for.
+    pub(crate) index: usize,
+    pub(crate) error: Box<ControlError>,
+}
+
+/// Plan release `number`, which makes the changes `asked` to `desired`, one after the other. Things
+/// in use are deleted only with `cascade`, together with their users. The names in a tenant's
+/// document must be there when all changes are made.
 ///
 /// # Errors
 /// A change names something that does not exist, deletes something that is in use, or breaks a rule
@@ -45,111 +56,122 @@ pub(crate) struct Plan {
 pub(crate) fn plan(
     desired: &Desired,
     number: u64,
-    asked: &[Change],
+    asked: &[AskedChange],
     cascade: bool,
-) -> Result<Plan, ControlError> {
-    let changes = changes(desired, asked, cascade)?;
-    let mut next = desired.clone();
-    next.apply(number, &changes)?;
-    Ok(Plan { changes, desired: next })
+) -> Result<Plan, Refused> {
+    let mut plan = Plan { changes: Vec::new(), desired: desired.clone() };
+    for (index, change) in asked.iter().enumerate() {
+        let taken = plan.take(number, change, cascade);
+        taken.map_err(|error| Refused { index, error: error.into() })?;
+    }
+    for (index, change) in asked.iter().enumerate() {
+        let (AskedChange::Known(Change::PutTenant { tenant, .. })
+        | AskedChange::PutTenant { tenant, .. }) = change
+        else {
+            continue;
+        };
+        let Some(put) = plan.desired.tenants.get(tenant) else { continue };
+        let faults = tenant_faults(&plan.desired, tenant, &put.spec);
+        if !faults.is_empty() {
+            let error = ControlError::refused(Subject::Tenant(tenant.clone()), &faults);
+            return Err(Refused { index, error: error.into() });
+        }
+    }
+    Ok(plan)
 }
 
-/// The requested changes, with those that follow from them.
-fn changes(
+impl Plan {
+    /// Make one more change, and those that follow from it.
+    fn take(
+        &mut self,
+        number: u64,
+        asked: &AskedChange,
+        cascade: bool,
+    ) -> Result<(), ControlError> {
+        let change = match asked {
+            AskedChange::Known(change) => change.clone(),
+            AskedChange::PutTenant { tenant, document } => {
+                let spec = tenant_spec(&self.desired, tenant, document)?;
+                Change::PutTenant { tenant: tenant.clone(), spec }
+            }
+        };
+        let mut changes = changes_before(&self.desired, &change, cascade)?;
+        changes.push(change);
+        self.desired.apply(number, &changes)?;
+        self.changes.append(&mut changes);
+        Ok(())
+    }
+}
+
+/// The changes that must be made before this one.
+fn changes_before(
     desired: &Desired,
-    asked: &[Change],
+    change: &Change,
     cascade: bool,
 ) -> Result<Vec<Change>, ControlError> {
-    let mut changes = Vec::new();
-    for change in asked {
-        let users = match change {
-            Change::PutTenant { tenant, spec } => {
-                let faults = tenant_faults(desired, tenant, spec);
-                if !faults.is_empty() {
-                    return Err(ControlError::refused(Subject::Tenant(tenant.clone()), &faults));
-                }
-                Users::default()
+    let users = match change {
+        Change::DeleteTenant { tenant } => {
+            let owner = find(desired, tenant)?;
+            let is_empty = owner.pipelines.is_empty() && owner.plugins.is_empty();
+            if !cascade && !is_empty {
+                let pipelines = owner.pipelines.keys().cloned().collect();
+                let plugins = owner.plugins.keys().cloned().collect();
+                let tenant = tenant.clone();
+                return Err(InUse::Owner { tenant, pipelines, plugins }.into());
             }
-            Change::DeleteTenant { tenant } => {
-                let owner = find(desired, tenant)?;
-                let is_empty = owner.pipelines.is_empty() && owner.plugins.is_empty();
-                if !cascade && !is_empty {
-                    let pipelines = owner.pipelines.keys().cloned().collect();
-                    let plugins = owner.plugins.keys().cloned().collect();
-                    let tenant = tenant.clone();
-                    return Err(InUse::Owner { tenant, pipelines, plugins }.into());
-                }
-                Users::default()
-            }
-            Change::PutKey { tenant, key, digest } => {
-                keys::check_put(desired, (tenant, find(desired, tenant)?), (key, digest))?;
-                Users::default()
-            }
-            Change::DeleteKey { tenant, key } => {
-                keys::check_delete(tenant, find(desired, tenant)?, key)?;
-                Users::default()
-            }
-            Change::DeletePlugin { tenant, plugin } => {
-                let owner = find(desired, tenant)?;
-                let known = owner.plugins.contains_key(plugin);
-                known.then_some(()).ok_or_else(|| ControlError::not_found("plugin", plugin))?;
-                Users::of_plugin(desired, tenant, plugin)
-            }
-            Change::DeletePipeline { tenant, pipeline } => {
-                let owner = find(desired, tenant)?;
-                let known = owner.pipelines.contains_key(pipeline);
-                known.then_some(()).ok_or_else(|| ControlError::not_found("pipeline", pipeline))?;
-                Users::of_pipeline(tenant, owner, pipeline)
-            }
-            Change::DeleteModel { model } => {
-                let known = desired.models.contains_key(model);
-                known.then_some(()).ok_or_else(|| ControlError::not_found("model", model))?;
-                Users::of_model(desired, model)
-            }
-            Change::PutPlugin { .. }
-            | Change::PutPipeline { .. }
-            | Change::PutModel { .. }
-            | Change::PutModelConfig { .. }
-            | Change::LoadModel { .. }
-            | Change::UnloadModel { .. } => Users::default(),
-        };
-        if !cascade
-            && !users.uses.is_empty()
-            && let Some((kind, name)) = deleted(change)
-        {
-            return Err(InUse::Used { kind, name: name.clone(), uses: users.uses }.into());
+            Users::default()
         }
-        changes.extend(users.removal(desired));
-        changes.push(change.clone());
+        Change::PutKey { tenant, key, digest } => {
+            keys::check_put(desired, (tenant, find(desired, tenant)?), (key, digest))?;
+            Users::default()
+        }
+        Change::DeleteKey { tenant, key } => {
+            keys::check_delete(tenant, find(desired, tenant)?, key)?;
+            Users::default()
+        }
+        Change::DeletePlugin { tenant, plugin } => {
+            let owner = find(desired, tenant)?;
+            let known = owner.plugins.contains_key(plugin);
+            known.then_some(()).ok_or_else(|| ControlError::not_found("plugin", plugin))?;
+            Users::of_plugin(desired, tenant, plugin)
+        }
+        Change::DeletePipeline { tenant, pipeline } => {
+            let owner = find(desired, tenant)?;
+            let known = owner.pipelines.contains_key(pipeline);
+            known.then_some(()).ok_or_else(|| ControlError::not_found("pipeline", pipeline))?;
+            Users::of_pipeline(tenant, owner, pipeline)
+        }
+        Change::DeleteModel { model } => {
+            let known = desired.models.contains_key(model);
+            known.then_some(()).ok_or_else(|| ControlError::not_found("model", model))?;
+            Users::of_model(desired, model)
+        }
+        Change::PutTenant { .. }
+        | Change::PutPlugin { .. }
+        | Change::PutPipeline { .. }
+        | Change::PutModel { .. }
+        | Change::PutModelConfig { .. }
+        | Change::LoadModel { .. }
+        | Change::UnloadModel { .. } => Users::default(),
+    };
+    if !cascade
+        && !users.uses.is_empty()
+        && let Some((kind, name)) = deleted(change)
+    {
+        return Err(InUse::Used { kind, name: name.clone(), uses: users.uses }.into());
     }
-    Ok(changes)
+    Ok(users.removal(desired))
 }
 
 /// The subjects of the changes, which must not have faults afterwards.
 pub(crate) fn subjects(changes: &[Change]) -> Vec<Subject> {
-    let subject = |change: &Change| {
-        Some(match change {
-            Change::PutTenant { tenant, .. } | Change::PutKey { tenant, .. } => {
-                Subject::Tenant(tenant.clone())
-            }
-            Change::PutPlugin { tenant, plugin, .. } => {
-                Subject::Plugin { tenant: tenant.clone(), plugin: plugin.clone() }
-            }
-            Change::PutPipeline { tenant, pipeline, .. } => {
-                Subject::Pipeline { tenant: tenant.clone(), pipeline: pipeline.clone() }
-            }
-            Change::PutModel { model, .. }
-            | Change::PutModelConfig { model, .. }
-            | Change::LoadModel { model } => Subject::Model(model.clone()),
-            Change::DeleteTenant { .. }
-            | Change::DeleteKey { .. }
-            | Change::DeletePlugin { .. }
-            | Change::DeletePipeline { .. }
-            | Change::DeleteModel { .. }
-            | Change::UnloadModel { .. } => return None,
-        })
+    let stays = changes.iter().filter(|change| !change.takes_away());
+    let subject = |change: &Change| match change.target() {
+        Subject::Key { tenant, .. } => Subject::Tenant(tenant),
+        Subject::ModelConfig(model) => Subject::Model(model),
+        target => target,
     };
-    changes.iter().filter_map(subject).collect()
+    stays.map(subject).collect()
 }
 
 fn find<'a>(desired: &'a Desired, tenant: &Name) -> Result<&'a Tenant, ControlError> {

@@ -16,7 +16,8 @@ use gristmill_store::{Appended, Store};
 use crate::desired::Desired;
 use crate::error::ControlError;
 use crate::load::progress::Progress;
-use crate::release::change::Change;
+use crate::plan::Plan;
+use crate::release::change::{Change, Release, ReleaseNote};
 use crate::release::format::Head;
 use crate::release::gaps::gap_in;
 use crate::release::log_end;
@@ -100,6 +101,36 @@ impl ReleaseLog {
         }
     }
 
+    /// Release `number`, checked against its own digest.
+    ///
+    /// # Errors
+    /// [`ControlError::NotFound`], the store cannot read it, or it is damaged.
+    pub(crate) async fn release(&self, number: u64) -> Result<Release, ControlError> {
+        let document = self.store.document(number).await?;
+        let document = document.ok_or_else(|| ControlError::no_release(number))?;
+        let read = Head::claimed_by(number, &document).read(&document);
+        Ok(read.map_err(|source| ControlError::Log { number, source })?.0)
+    }
+
+    /// The state after release `number`.
+    ///
+    /// # Errors
+    /// As [`Self::release`], for any release up to this one.
+    pub(crate) async fn state_after(&self, number: u64) -> Result<Desired, ControlError> {
+        let (mut head, mut desired) = (Head::default(), Desired::default());
+        while head.number < number {
+            let next = head.number + 1;
+            let document = self.store.document(next).await?;
+            let document = document.ok_or_else(|| ControlError::no_release(number))?;
+            let damaged = |source| ControlError::Log { number: next, source };
+            let (release, read) = head.read(&document).map_err(damaged)?;
+            let applied = desired.apply(next, &release.changes);
+            applied.map_err(|error| damaged(LogError::Unfit(error.into())))?;
+            head = read;
+        }
+        Ok(desired)
+    }
+
     /// Sync the log's last release, unless it is known to be on stable storage. Later releases are
     /// acknowledged only after that.
     ///
@@ -116,8 +147,8 @@ impl ReleaseLog {
         Ok(())
     }
 
-    /// Append a release of `changes`, which lead to `desired`. If the log has it afterwards,
-    /// `replayed` includes it.
+    /// Append a release of the plan's changes. If the log has it afterwards, `replayed` includes
+    /// it.
     ///
     /// # Errors
     /// [`ControlError::Store`] if the log does not have the release, [`ControlError::Unconfirmed`]
@@ -125,10 +156,10 @@ impl ReleaseLog {
     pub(crate) async fn append(
         &self,
         replayed: &mut Replayed,
-        changes: Vec<Change>,
-        desired: Desired,
+        note: ReleaseNote,
+        Plan { changes, desired }: Plan,
     ) -> Result<Append, ControlError> {
-        let (document, head) = replayed.head.write(now_ms(), changes.clone())?;
+        let (document, head) = replayed.head.write(now_ms(), note, changes.clone())?;
         let number = head.number;
         match self.store.append(number, document.clone()).await {
             Ok(Appended::Lost) => Ok(Append::Lost),

@@ -12,28 +12,29 @@
 //! - work under the lock runs to its end, even if the client leaves: a release in the log always
 //!   serves.
 
+use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-use gristmill_core::{Digest, Name, PipelineLimits};
+use gristmill_core::{Digest, PipelineLimits};
 use tokio::sync::Mutex;
 
 use crate::accounts::Accounts;
-use crate::conditions::Conditions;
+use crate::asked::{Asked, AskedChange};
 use crate::desired::Desired;
+use crate::difference::{Difference, differences};
 use crate::error::ControlError;
 use crate::fault::{Subject, refusing};
 use crate::load::at_hand::AtHand;
 use crate::load::error::LoadError;
 use crate::load::loader::Loader;
 use crate::plan::signature::check_users;
-use crate::plan::tenant::tenant_spec;
-use crate::plan::{Plan, plan, subjects};
+use crate::plan::{Plan, subjects};
 use crate::publish::{Publisher, Serving};
 use crate::release::change::Change;
-use crate::release::tenant::TenantDocument;
 use crate::release_log::{Append, ReleaseLog, Replayed};
 use crate::snapshot_builder::{Built, Inputs, build};
+use crate::terms::Terms;
 use crate::uploads::Upload;
 
 /// The most times that a change is planned. Each time, other changes may have made it necessary to
@@ -53,59 +54,60 @@ pub(crate) struct Releases {
     pub(crate) replayed: Mutex<Replayed>,
 }
 
-/// A release that was made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A release that was made, or would be made.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Published {
     /// The number of the release.
     pub release: u64,
-    /// The tag that its first change gave to what it changed. None if that was deleted.
+    /// The tag that the change gave to its subject. None if that was deleted, or if there were
+    /// several changes.
     pub tag: Option<Digest>,
-}
-
-/// The changes that are asked for.
-pub(crate) enum Asked {
-    Changes(Vec<Change>),
-    /// Put a tenant. The keys that it keeps are those at the time of the release.
-    Tenant(Name, TenantDocument),
+    /// The things that differ afterwards, if a list of changes was asked for.
+    pub differences: Vec<Difference>,
 }
 
 /// The request for a release.
 pub(crate) struct ChangeRequest {
     pub(crate) asked: Asked,
-    /// They must hold for the subject of the first change.
-    pub(crate) conditions: Conditions,
+    pub(crate) terms: Terms,
+    /// The release that must serve when this one is made.
+    pub(crate) expected_release: Option<u64>,
     /// Whether the users of a thing may be deleted with it.
     pub(crate) cascade: bool,
     /// Whether a model may be replaced by one that does not fit its users.
     pub(crate) force: bool,
+    /// Whether the release is only planned, loaded and checked, and then dropped.
+    pub(crate) is_dry_run: bool,
     /// Kept until the release is made, even if the client leaves.
-    pub(crate) _upload: Option<Upload>,
+    pub(crate) _uploads: Vec<Upload>,
 }
 
 impl ChangeRequest {
-    /// These changes, without conditions, `cascade` and `force`.
-    pub(crate) fn of(asked: Asked) -> Self {
-        let conditions = Conditions::default();
-        Self { asked, conditions, cascade: false, force: false, _upload: None }
+    /// These changes, without `cascade` and `force`.
+    pub(crate) fn of(asked: Asked, terms: Terms) -> Self {
+        let (expected_release, _uploads) = (None, Vec::new());
+        let (cascade, force, is_dry_run) = (false, false, false);
+        Self { asked, terms, expected_release, cascade, force, is_dry_run, _uploads }
     }
 
-    /// The subject of the first change.
+    /// One change, without `cascade` and `force`.
+    pub(crate) fn one(change: impl Into<AskedChange>, terms: Terms) -> Self {
+        Self::of(Asked::One(Box::new(change.into())), terms)
+    }
+
+    /// The subject of its only change.
     fn subject(&self) -> Option<Subject> {
         match &self.asked {
-            Asked::Changes(changes) => changes.first().map(Change::target),
-            Asked::Tenant(tenant, _) => Some(Subject::Tenant(tenant.clone())),
+            Asked::One(change) => Some(change.target()),
+            Asked::List(_) | Asked::Restore { .. } => None,
         }
     }
 
-    /// Plan release `number`, which makes the changes to `desired`.
-    fn plan(&self, desired: &Desired, number: u64) -> Result<Plan, ControlError> {
-        match &self.asked {
-            Asked::Changes(changes) => plan(desired, number, changes, self.cascade),
-            Asked::Tenant(tenant, document) => {
-                let spec = tenant_spec(desired, tenant, document, Vec::new())?;
-                let put = Change::PutTenant { tenant: tenant.clone(), spec };
-                plan(desired, number, &[put], self.cascade)
-            }
+    /// Check the release that must serve.
+    fn check_expected(&self, serves: u64) -> Result<(), ControlError> {
+        match self.expected_release {
+            Some(expected) if expected != serves => Err(ControlError::Moved { serves, expected }),
+            _ => Ok(()),
         }
     }
 }
@@ -130,7 +132,7 @@ impl Releases {
         let mut at_hand = AtHand::default();
         at_hand.load(&self.loader, &replayed.desired).await;
         self.serve_log(&replayed, &mut at_hand);
-        self.loader.plugins.collect_compiled(&replayed.desired).await;
+        self.collect_compiled(&replayed.desired).await;
         self.loader.models.forget_proofs(&replayed.desired);
         drop(replayed);
         self.log.remove_leftovers().await;
@@ -177,44 +179,51 @@ impl Releases {
                 return Ok(Step::Load(replayed.desired.clone()));
             }
             let serves = replayed.head.number;
-            let planned = request.plan(&replayed.desired, serves + 1);
+            request.check_expected(serves)?;
+            let planned = request.asked.plan(&replayed.desired, serves + 1, request.cascade);
             // What is not there is not found, under all conditions.
             if !matches!(planned, Err(ControlError::NotFound { .. })) {
                 self.check_conditions(request)?;
             }
-            let Plan { changes, desired } = planned?;
-            if !at_hand.look_up(&self.loader, &desired) {
-                return Ok(Step::Load(desired));
+            let plan = planned?;
+            if !at_hand.look_up(&self.loader, &plan.desired) {
+                return Ok(Step::Load(plan.desired));
             }
-            if desired == replayed.desired {
+            let before = self.publisher.serving();
+            if plan.desired == replayed.desired {
                 // There is nothing to append. But a part that failed to load may be loaded now.
-                if !self.publisher.serving().faulty.is_empty() {
-                    let built = self.build(serves, &desired, at_hand);
-                    self.publish(built, desired);
+                if !before.faulty.is_empty() && !request.is_dry_run {
+                    let built = self.build(serves, &plan.desired, at_hand);
+                    self.publisher.publish(serving_of(built, plan.desired));
                 }
-                return Ok(Step::Made(self.published(request)));
+                return self.made(request, &before, &self.publisher.serving());
             }
             if !request.force {
-                self.check_fit(&changes, &desired, at_hand)?;
+                self.check_fit(&plan, at_hand)?;
             }
-            self.check_compiled(&changes, [&replayed.desired, &desired]).await?;
-            let built = self.build(serves + 1, &desired, at_hand);
-            let known = &self.publisher.serving().faulty;
-            let faults = refusing(built.faults.clone(), known, &subjects(&changes));
+            self.check_compiled(&replayed.desired, &plan).await?;
+            let built = self.build(serves + 1, &plan.desired, at_hand);
+            let faults = refusing(built.faults.clone(), &before.faulty, &subjects(&plan.changes));
             if !faults.is_empty() {
                 self.retain(&replayed.desired);
                 return Err(ControlError::Refused(faults));
             }
-            let outcome = self.log.append(&mut replayed, changes, desired).await?;
+            let serving = serving_of(built, plan.desired.clone());
+            if request.is_dry_run {
+                self.retain(&replayed.desired);
+                return self.made(request, &before, &serving);
+            }
+            let note = request.terms.note.clone();
+            let outcome = self.log.append(&mut replayed, note, plan).await?;
             if let Append::Lost = outcome {
                 continue;
             }
-            self.publish(built, replayed.desired.clone());
+            self.publisher.publish(serving);
             self.retain(&replayed.desired);
-            self.loader.plugins.collect_compiled(&replayed.desired).await;
+            self.collect_compiled(&replayed.desired).await;
             return match outcome {
                 Append::Unconfirmed(error) => Err(error),
-                _ => Ok(Step::Made(self.published(request))),
+                _ => self.made(request, &before, &self.publisher.serving()),
             };
         }
     }
@@ -233,60 +242,64 @@ impl Releases {
         for fault in &built.faults {
             tracing::error!(%fault, "not served");
         }
-        self.publish(built, replayed.desired.clone());
+        self.publisher.publish(serving_of(built, replayed.desired.clone()));
         true
     }
 
     /// Check the conditions of the request. What serves is the state of the log.
     fn check_conditions(&self, request: &ChangeRequest) -> Result<(), ControlError> {
-        if let Some(subject) = request.subject().filter(|_| !request.conditions.are_none()) {
+        let conditions = &request.terms.conditions;
+        if let Some(subject) = request.subject().filter(|_| !conditions.are_none()) {
             let current = self.publisher.serving().tag(&subject)?;
-            request.conditions.check(&subject, current)?;
+            conditions.check(&subject, current)?;
         }
         Ok(())
     }
 
-    /// The outcome of a request whose release serves.
-    fn published(&self, request: &ChangeRequest) -> Published {
-        let serving = self.publisher.serving();
-        let current = request.subject().and_then(|subject| serving.current(&subject).ok());
-        let tag = current.map(|current| current.tag);
-        Published { release: serving.snapshot.release, tag }
+    /// The outcome of a request, whose release is `after`.
+    fn made(
+        &self,
+        request: &ChangeRequest,
+        before: &Serving,
+        after: &Serving,
+    ) -> Result<Step, ControlError> {
+        let release = after.snapshot.release;
+        let (tag, differences) = match request.subject() {
+            Some(subject) => (after.tag(&subject)?, Vec::new()),
+            None => (None, differences(before, after)?),
+        };
+        Ok(Step::Made(Published { release, tag, differences }))
     }
 
     /// Refuse models that do not fit their users any more.
-    fn check_fit(
-        &self,
-        changes: &[Change],
-        desired: &Desired,
-        at_hand: &AtHand,
-    ) -> Result<(), ControlError> {
-        let put = |change: &Change| match change {
-            Change::PutModel { model, .. } => Some(model.clone()),
+    fn check_fit(&self, plan: &Plan, at_hand: &AtHand) -> Result<(), ControlError> {
+        let put = plan.changes.iter().filter_map(|change| match change {
+            Change::PutModel { model, .. } => Some(model),
             _ => None,
-        };
-        let put: Vec<Name> = changes.iter().filter_map(put).collect();
+        });
         let serving = self.publisher.serving();
-        for name in &put {
-            let new = desired.models.get(name).map(|model| at_hand.model(name, model));
+        for name in put {
+            let new = plan.desired.models.get(name).map(|model| at_hand.model(name, model));
             if let Some(Ok(new)) = new {
-                check_users(&serving.snapshot, name, &new, desired)?;
+                check_users(&serving.snapshot, name, &new, &plan.desired)?;
             }
         }
         Ok(())
     }
 
     /// Refuse a plugin if its tenant would have more compiled code on disk, and too much.
-    async fn check_compiled(
-        &self,
-        changes: &[Change],
-        [before, after]: [&Desired; 2],
-    ) -> Result<(), ControlError> {
+    async fn check_compiled(&self, before: &Desired, plan: &Plan) -> Result<(), ControlError> {
         let (plugins, limit) = (&self.loader.plugins, self.compiled_bytes_max);
-        for change in changes {
-            let Change::PutPlugin { tenant, plugin, .. } = change else { continue };
+        // The last plugin of each tenant: they are counted together.
+        let mut put = BTreeMap::new();
+        for change in &plan.changes {
+            if let Change::PutPlugin { tenant, plugin, .. } = change {
+                put.insert(tenant, plugin);
+            }
+        }
+        for (tenant, plugin) in put {
             let cannot = |error: LoadError| ControlError::plugin(plugin, error.into());
-            let wanted = plugins.compiled_bytes(after, tenant).await.map_err(cannot)?;
+            let wanted = plugins.compiled_bytes(&plan.desired, tenant).await.map_err(cannot)?;
             if wanted <= limit {
                 continue;
             }
@@ -305,11 +318,10 @@ impl Releases {
         build(&inputs, release, desired)
     }
 
-    fn publish(&self, built: Built, desired: Desired) {
-        let Built { snapshot, faults } = built;
-        let faulty = faults.into_iter().map(|fault| fault.subject).collect();
-        let (snapshot, desired) = (Arc::new(snapshot), Arc::new(desired));
-        self.publisher.publish(Serving { snapshot, desired, faulty });
+    /// Remove the compiled code of plugins that no state and no upload needs.
+    async fn collect_compiled(&self, desired: &Desired) {
+        let uploads = self.log.uploads.under_way();
+        self.loader.plugins.collect_compiled(desired, uploads).await;
     }
 
     /// Forget what `desired` does not name. Requests under way keep what they hold.
@@ -317,4 +329,10 @@ impl Releases {
         self.loader.retain(desired);
         self.accounts.retain(desired);
     }
+}
+
+fn serving_of(built: Built, desired: Desired) -> Serving {
+    let Built { snapshot, faults } = built;
+    let faulty = faults.into_iter().map(|fault| fault.subject).collect();
+    Serving { snapshot: Arc::new(snapshot), desired: Arc::new(desired), faulty }
 }

@@ -65,6 +65,11 @@ impl Uploads {
         self.needed.lock().named.clone()
     }
 
+    /// The files with uploads under way.
+    pub(crate) fn under_way(&self) -> Vec<Digest> {
+        self.needed.lock().under_way.keys().copied().collect()
+    }
+
     /// Begin an upload. Its file need not exist yet.
     pub(crate) async fn begin(self: &Arc<Self>, digest: Digest) -> Upload {
         let _removing = self.removing.lock().await;

@@ -55,11 +55,11 @@ error_codes! {
     MethodNotAllowed "method_not_allowed": "The path exists, but not for this method."
     RequestTimeout "request_timeout": "The client took too long to send the request."
     Conflict "conflict":
-        "The change conflicts with the current state: something uses what it would remove, or it \
-         goes over a limit of its tenant."
+        "The change conflicts with the current state: something uses what it would remove, it goes \
+         over a limit of its tenant, or a part of a file does not follow the one before it."
     PreconditionFailed "precondition_failed":
-        "The header `If-Match` or `If-None-Match` does not fit what is there: it was changed, made or \
-         deleted meanwhile."
+        "`If-Match`, `If-None-Match` or `expected_release` does not fit what is there: it was \
+         changed, made or deleted meanwhile."
     BodyTooLarge "body_too_large":
         "The body is over the limit, as it was sent or once it is decompressed."
     UnsupportedMediaType "unsupported_media_type":

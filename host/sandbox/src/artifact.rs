@@ -150,8 +150,9 @@ impl ArtifactCache {
             return Err(wrong("its checksum does not match"));
         }
         let about = read_answer(file, CHECKSUM_BYTES, wanted)?;
-        let component = deserialize(engine, file)
-            .map_err(|error| wrong(&format!("it cannot be mapped: {error:#}")))?;
+        // The file is as it was written, so the fault is the component's: it may need more than
+        // the engine's limits of today.
+        let component = deserialize(engine, file).map_err(LoadError::Compile)?;
         Ok(Cached { component, about })
     }
 

@@ -2,7 +2,7 @@
 //! takes little memory.
 
 use std::fs::{self, File, Permissions};
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +30,20 @@ struct Begun {
     temporary: Temporary,
     hash: Sha256,
     len: u64,
+}
+
+/// A place in an arriving file to which it can go back.
+#[derive(Clone)]
+pub struct Mark {
+    hash: Sha256,
+    len: u64,
+}
+
+impl Mark {
+    /// The bytes before it.
+    pub fn bytes(&self) -> u64 {
+        self.len
+    }
 }
 
 /// A file that has arrived. It is removed when this is dropped, unless a store has kept it.
@@ -66,6 +80,15 @@ impl Begun {
     }
 }
 
+impl Begun {
+    fn go_back(mut self, mark: Mark) -> io::Result<Self> {
+        let file = self.temporary.file.as_mut().ok_or(io::ErrorKind::NotFound)?.as_file_mut();
+        file.set_len(mark.len)?;
+        file.seek(io::SeekFrom::Start(mark.len))?;
+        Ok(Self { temporary: self.temporary, hash: mark.hash, len: mark.len })
+    }
+}
+
 impl Drop for Temporary {
     fn drop(&mut self) {
         if let Some(file) = self.file.take() {
@@ -98,6 +121,28 @@ impl Incoming {
         Ok(Self { worker, begun, gathered: Vec::new(), gathered_len: 0 })
     }
 
+    /// Write out all pieces, and mark this place.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`], or [`StoreError::Full`] if the disk is full.
+    pub async fn mark(self) -> Result<(Self, Mark), StoreError> {
+        let written = self.flush().await?;
+        let Begun { hash, len, .. } = &written.begun;
+        let mark = Mark { hash: hash.clone(), len: *len };
+        Ok((written, mark))
+    }
+
+    /// Drop all that arrived after the mark.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`]
+    pub async fn go_back(self, mark: Mark) -> Result<Self, StoreError> {
+        let Self { worker, begun, .. } = self;
+        let gone_back = worker.run(move || begun.go_back(mark)).await;
+        let begun = gone_back.flatten().map_err(StoreError::write)?;
+        Ok(Self { worker, begun, gathered: Vec::new(), gathered_len: 0 })
+    }
+
     /// End the file after its last piece.
     ///
     /// # Errors
@@ -112,6 +157,11 @@ impl Received {
     /// The SHA-256 of its bytes.
     pub fn digest(&self) -> Digest {
         self.digest
+    }
+
+    /// The number of its bytes.
+    pub fn bytes(&self) -> u64 {
+        self.len
     }
 
     /// Whether it has no bytes.

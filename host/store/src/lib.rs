@@ -22,7 +22,7 @@ mod worker;
 
 pub use error::StoreError;
 pub use faults::Faults;
-pub use incoming::{Incoming, Received};
+pub use incoming::{Incoming, Mark, Received};
 pub use leftovers::Removed;
 pub use outgoing::Outgoing;
 

@@ -13,10 +13,14 @@ pub enum Allowed {
     Get,
     /// `POST`.
     Post,
+    /// `GET`, `HEAD` and `POST`.
+    GetAndPost,
     /// `GET`, `HEAD` and `PUT`.
     GetAndPut,
     /// `GET`, `HEAD`, `PUT` and `DELETE`.
     GetPutDelete,
+    /// `GET`, `HEAD`, `PUT` and `PATCH`.
+    GetPutPatch,
 }
 
 /// The result of checking a method.
@@ -38,8 +42,10 @@ impl Allowed {
         let fits = match self {
             Self::Get => get,
             Self::Post => *method == Method::POST,
+            Self::GetAndPost => get || *method == Method::POST,
             Self::GetAndPut => get || put,
             Self::GetPutDelete => get || put || *method == Method::DELETE,
+            Self::GetPutPatch => get || put || *method == Method::PATCH,
         };
         if fits {
             return Ok(Checked::Taken);
@@ -65,8 +71,10 @@ impl Allowed {
         HeaderValue::from_static(match self {
             Self::Get => "GET, HEAD, OPTIONS",
             Self::Post => "POST, OPTIONS",
+            Self::GetAndPost => "GET, HEAD, POST, OPTIONS",
             Self::GetAndPut => "GET, HEAD, PUT, OPTIONS",
             Self::GetPutDelete => "GET, HEAD, PUT, DELETE, OPTIONS",
+            Self::GetPutPatch => "GET, HEAD, PUT, PATCH, OPTIONS",
         })
     }
 
@@ -74,8 +82,10 @@ impl Allowed {
         match self {
             Self::Get => "GET",
             Self::Post => "POST",
+            Self::GetAndPost => "GET or POST",
             Self::GetAndPut => "GET or PUT",
             Self::GetPutDelete => "GET, PUT or DELETE",
+            Self::GetPutPatch => "GET, PUT or PATCH",
         }
     }
 }

@@ -159,8 +159,12 @@ fn fuzz(target: &Target, programs: &Path, seconds: u32) -> Result<Report> {
     if root().join(&words).exists() {
         fuzz.arg(format!("-dict={words}"));
     }
-    // The next run removes the files that this one leaves.
+    // The next run removes the files that this one leaves, but not while this one runs.
     let temporary = folder("tmp")?;
+    let running = File::create(temporary.with_extension("lock"))?;
+    if running.try_lock().is_err() {
+        bail!("{name} is being fuzzed by another command: wait for its end");
+    }
     fs::remove_dir_all(&temporary).and_then(|()| fs::create_dir(&temporary))?;
     fuzz.env("TMPDIR", temporary);
     // Large blocks go back to the system at once. glibc would keep ever more of them in pieces.

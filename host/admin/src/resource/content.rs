@@ -2,7 +2,7 @@
 //! `GET /admin/v1/models/{model}/content`: the bytes that were uploaded.
 
 use async_trait::async_trait;
-use gristmill_control::{ControlError, Serving};
+use gristmill_control::Serving;
 use gristmill_core::Digest;
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
@@ -24,9 +24,7 @@ impl Content {
         match self {
             Self::Plugin { tenant, plugin } => {
                 let (tenant, plugin) = (name("tenant", tenant)?, name("plugin", plugin)?);
-                let own = serving.tenant(&tenant)?.plugins.get(&plugin);
-                let own = own.ok_or_else(|| ControlError::not_found("plugin", &plugin))?;
-                Ok(own.digest)
+                Ok(serving.plugin(&tenant, &plugin)?.digest)
             }
             Self::Model(model) => Ok(serving.model(&name("model", model)?)?.digest),
         }

@@ -18,8 +18,7 @@ pub(super) async fn get_file(state: &State, subject: &Subject, received: &Receiv
     none(received.query)?;
     let mut current = state.control.serving().current(subject)?;
     // The length follows from the digest, which the tag covers.
-    let digest = current.document["digest"].as_str().and_then(|digest| digest.parse().ok());
-    if let Some(digest) = digest {
+    if let Some(digest) = current.file {
         current.document["bytes"] = state.control.file_bytes(digest).await.into();
     }
     Answer::current(&current)
@@ -28,6 +27,6 @@ pub(super) async fn get_file(state: &State, subject: &Subject, received: &Receiv
 /// Make `change`, which deletes something. With `?cascade=true`, its users are deleted, too.
 pub(super) async fn delete(state: &State, change: Change, received: Received<'_>) -> Outcome {
     let cascade = flag("cascade", received.query)?;
-    let published = state.control.delete(change, cascade, received.conditions).await?;
+    let published = state.control.delete(change, cascade, received.terms).await?;
     Answer::released(published, None)
 }

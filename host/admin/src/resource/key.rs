@@ -36,13 +36,13 @@ impl Resource for Key {
 
     async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
         if *method == Method::PUT {
-            let conditions = received.conditions.clone();
+            let terms = received.terms.clone();
             let keys = received.document(&state.limits).await?;
             let (tenant, key) = self.names()?;
             let digest = read_key(keys, state.token);
             let digest = digest.map_err(|faults| ControlError::Invalid(faults.into_texts()))?;
             let change = Change::PutKey { tenant, key, digest };
-            let published = state.control.change(change, conditions).await?;
+            let published = state.control.change(change, terms).await?;
             return Answer::released(published, None);
         }
         let (tenant, key) = self.names()?;

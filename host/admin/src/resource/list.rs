@@ -54,16 +54,26 @@ impl Resource for List {
                     "unloaded": model.unloaded,
                 })
             }),
-            Self::Plugins(tenant) => page.answer(&own(&serving, tenant)?.plugins, |name, plugin| {
-                json!({ "name": name, "digest": plugin.digest, "version": plugin.version })
-            }),
-            Self::Pipelines(tenant) => page.answer(&own(&serving, tenant)?.pipelines, |name, pipeline| {
-                let (pre, model, post) = (&pipeline.pre, &pipeline.model, &pipeline.post);
-                json!({ "name": name, "pre": pre, "model": model, "post": post })
-            }),
-            Self::Keys(tenant) => page.answer(&own(&serving, tenant)?.key_versions, |name, version| {
-                json!({ "name": name, "version": version })
-            }),
+            Self::Plugins(tenant) => {
+                let own = own(&serving, tenant)?;
+                page.answer(&own.plugins, |name, plugin| {
+                    json!({ "name": name, "digest": plugin.digest, "version": plugin.version })
+                })
+            }
+            Self::Pipelines(tenant) => {
+                let own = own(&serving, tenant)?;
+                page.answer(&own.pipelines, |name, pipeline| {
+                    let (pre, model, post) = (&pipeline.pre, &pipeline.model, &pipeline.post);
+                    json!({ "name": name, "pre": pre, "model": model, "post": post })
+                })
+            }
+            Self::Keys(tenant) => {
+                let own = own(&serving, tenant)?;
+                page.answer(
+                    &own.key_versions,
+                    |name, version| json!({ "name": name, "version": version }),
+                )
+            }
         }
     }
 }

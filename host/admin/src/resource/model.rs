@@ -36,11 +36,11 @@ impl Resource for Model {
         if *method != Method::PUT {
             return document::get_file(state, &Subject::Model(model?), &received).await;
         }
-        let (query, conditions) = (received.query, received.conditions.clone());
+        let (query, terms) = (received.query, received.terms.clone());
         let subject = model.as_ref().ok().cloned().map(Subject::Model);
         let file = received.upload(state, subject).await?;
         let (model, force) = (model?, flag("force", query)?);
-        put(state.control.put_model(&model, file, force, conditions).await?)
+        put(state.control.put_model(&model, file, force, terms).await?)
     }
 }
 

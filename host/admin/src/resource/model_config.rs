@@ -30,10 +30,10 @@ impl Resource for ModelConfig {
             let model = name("model", &self.0)?;
             return document::get(state, &Subject::ModelConfig(model), &received);
         }
-        let conditions = received.conditions.clone();
+        let terms = received.terms.clone();
         let document = received.document(&state.limits).await?;
         let model = name("model", &self.0)?;
         let config = gristmill_control::ModelConfig::read(document)?;
-        put(state.control.put_model_config(&model, config, conditions).await?)
+        put(state.control.put_model_config(&model, config, terms).await?)
     }
 }

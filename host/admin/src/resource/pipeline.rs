@@ -34,10 +34,10 @@ impl Resource for Pipeline {
 
     async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
         if *method == Method::PUT {
-            let conditions = received.conditions.clone();
+            let terms = received.terms.clone();
             let document = received.document(&state.limits).await?;
             let (tenant, pipeline) = self.names()?;
-            let put = state.control.put_pipeline(&tenant, &pipeline, document, conditions).await;
+            let put = state.control.put_pipeline(&tenant, &pipeline, document, terms).await;
             return Answer::released(put?, None);
         }
         let (tenant, pipeline) = self.names()?;

@@ -38,10 +38,10 @@ impl Resource for Plugin {
 
     async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
         if *method == Method::PUT {
-            let (subject, conditions) = (self.subject(), received.conditions.clone());
+            let (subject, terms) = (self.subject(), received.terms.clone());
             let file = received.upload(state, subject.ok()).await?;
             let (tenant, plugin) = self.names()?;
-            let put = state.control.put_plugin(&tenant, &plugin, file, conditions).await;
+            let put = state.control.put_plugin(&tenant, &plugin, file, terms).await;
             let (digest, published) = put?;
             return Answer::released(published, Some(digest));
         }

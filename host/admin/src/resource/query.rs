@@ -16,12 +16,29 @@ pub(super) fn none(query: Option<&str>) -> Result<(), Problem> {
 /// # Errors
 /// The query has another parameter, or the value is not `true` or `false`.
 pub(super) fn flag(name: &str, query: Option<&str>) -> Result<bool, Problem> {
-    let [value] = parameters([name], query)?;
-    match value {
-        None | Some("false") => Ok(false),
-        Some("true") => Ok(true),
-        Some(other) => Err(invalid(format!("{name} is {other:?}: must be true or false"))),
+    flags([name], query).map(|[value]| value)
+}
+
+/// The values of the flags `names`. The resource knows no other parameters.
+///
+/// # Errors
+/// The query has another parameter, or a value is not `true` or `false`.
+pub(super) fn flags<const N: usize>(
+    names: [&str; N],
+    query: Option<&str>,
+) -> Result<[bool; N], Problem> {
+    let values = parameters(names, query)?;
+    let mut flags = [false; N];
+    for ((name, value), flag) in names.into_iter().zip(values).zip(&mut flags) {
+        *flag = match value {
+            None | Some("false") => false,
+            Some("true") => true,
+            Some(other) => {
+                return Err(invalid(format!("{name} is {other:?}: must be true or false")));
+            }
+        };
     }
+    Ok(flags)
 }
 
 /// The value of the number `name`, at most `most`, which is also its default. The resource knows no

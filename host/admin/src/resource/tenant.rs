@@ -34,11 +34,11 @@ impl Resource for Tenant {
             let subject = Subject::Tenant(name("tenant", tenant)?);
             return document::get(state, &subject, &received);
         }
-        let conditions = received.conditions.clone();
+        let terms = received.terms.clone();
         let document = received.document(&state.limits).await?;
         let tenant = name("tenant", tenant)?;
         let (document, faults) = tenant_document::read(document, state.token);
-        let put = state.control.put_tenant(&tenant, document, faults, conditions).await;
+        let put = state.control.put_tenant(&tenant, document, faults, terms).await;
         let published = put?;
         Answer::released(published, None)
     }

@@ -66,6 +66,11 @@ impl Admin {
         self.answered(block_on(self.0.put(path, body)))
     }
 
+    /// `POST` a document. Returns the answer's document.
+    pub(crate) fn post(&self, path: &str, document: &Value) -> Result<Value> {
+        self.answered(block_on(self.0.post_json(path, document)))
+    }
+
     /// The document, or an error that says what to do.
     fn answered(&self, answer: Result<Value, AdminError>) -> Result<Value> {
         let address = self.address();

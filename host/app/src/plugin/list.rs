@@ -66,27 +66,21 @@ fn roles(world: Option<&str>) -> &'static [&'static str] {
     }
 }
 
-/// One line for each plugin. The digest is cut.
+/// One line for each plugin.
 fn table(plugins: &[Value]) -> String {
-    const DIGEST: usize = "sha256:".len() + 12;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let row = |plugin: &Value| {
-        let digest = text(&plugin["digest"]).chars().take(DIGEST).collect();
         let roles = plugin["roles"].as_array().into_iter().flatten();
         let roles = roles.map(text).collect::<Vec<_>>().join(", ");
         let state = match plugin["reason"].as_str() {
-            Some(reason) => format!("{}: {}", text(&plugin["state"]), output::escaped(reason)),
+            Some(reason) => format!("{}: {reason}", text(&plugin["state"])),
             None => text(&plugin["state"]),
         };
-        [text(&plugin["name"]), digest, roles, state]
+        let (name, digest) = (&plugin["name"], &plugin["digest"]);
+        json!({ "name": name, "digest": digest, "roles": roles, "state": state })
     };
-    let head = ["NAME", "DIGEST", "ROLES", "STATE"].map(str::to_owned);
-    let rows: Vec<_> = std::iter::once(head).chain(plugins.iter().map(row)).collect();
-    let width = rows.iter().map(|[name, ..]| name.len()).max().unwrap_or_default();
-    let lines = rows.iter().map(|[name, digest, roles, state]| {
-        format!("{name:<width$}  {digest:<DIGEST$}  {roles:<9}  {state}\n")
-    });
-    lines.collect()
+    let columns = [("NAME", "name"), ("DIGEST", "digest"), ("ROLES", "roles"), ("STATE", "state")];
+    output::table(&columns, &plugins.iter().map(row).collect::<Vec<_>>())
 }
 
 #[cfg(test)]
@@ -102,9 +96,9 @@ mod tests {
                     "reason": "too large" }),
         ];
         let expected = "\
-NAME       DIGEST               ROLES      STATE
-a          sha256:012345678901  pre        ready
-long-name  sha256:012345678901             failed: too large
+NAME       DIGEST               ROLES  STATE
+a          sha256:012345678901  pre    ready
+long-name  sha256:012345678901         failed: too large
 ";
         assert_eq!(table(&plugins), expected);
     }

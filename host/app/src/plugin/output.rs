@@ -1,6 +1,13 @@
 //! The form of a command's result: text for people, or JSON for programs.
 
 use clap::{Arg, ArgMatches};
+use serde_json::Value;
+
+/// The characters of a digest that a table shows.
+const DIGEST: usize = "sha256:".len() + 12;
+
+/// A column of a table: its heading, and the member of an item that it shows.
+pub(crate) type Column = (&'static str, &'static str);
 
 /// The form of the result, on standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +39,27 @@ pub(crate) fn escaped(text: &str) -> String {
         }
     }
     escaped
+}
+
+/// One line for each item, in columns, below a line of headings. Digests are cut.
+pub(crate) fn table(columns: &[Column], items: &[Value]) -> String {
+    let cell = |item: &Value, member: &str| match &item[member] {
+        Value::Null => String::new(),
+        Value::String(text) if member == "digest" => text.chars().take(DIGEST).collect(),
+        Value::String(text) => escaped(text),
+        other => other.to_string(),
+    };
+    let row = |item| columns.iter().map(|(_, member)| cell(item, member)).collect::<Vec<_>>();
+    let head = columns.iter().map(|(heading, _)| (*heading).to_owned()).collect();
+    let rows: Vec<Vec<String>> = std::iter::once(head).chain(items.iter().map(row)).collect();
+    let length = |cell: &String| cell.chars().count();
+    let width = |column: usize| rows.iter().map(|row| length(&row[column])).max();
+    let widths: Vec<_> = (0..columns.len()).filter_map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
 }
 
 /// The flag `--output`.

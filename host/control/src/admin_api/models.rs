@@ -5,13 +5,13 @@ use gristmill_snapshot::ServedModel;
 use gristmill_store::Received;
 
 use crate::admin_api::Control;
-use crate::conditions::Conditions;
 use crate::desired::Model;
 use crate::error::ControlError;
 use crate::load::error::LoadError;
 use crate::release::change::Change;
 use crate::release::model_config::ModelConfig;
-use crate::releases::{Asked, ChangeRequest, Published};
+use crate::releases::{ChangeRequest, Published};
+use crate::terms::Terms;
 use crate::uploads::Upload;
 
 /// A model that was put, or configured.
@@ -35,20 +35,15 @@ impl Control {
         model: &Name,
         file: Received,
         force: bool,
-        conditions: Conditions,
+        terms: Terms,
     ) -> Result<PublishedModel, ControlError> {
         if file.is_empty() {
             return Err(ControlError::model(model, LoadError::Empty));
         }
         let upload = self.uploads.begin(file.digest()).await;
         let change = Change::PutModel { model: model.clone(), digest: upload.digest() };
-        let asked = Asked::Changes(vec![change]);
-        let request = ChangeRequest {
-            force,
-            conditions,
-            _upload: Some(upload.clone()),
-            ..ChangeRequest::of(asked)
-        };
+        let _uploads = vec![upload.clone()];
+        let request = ChangeRequest { force, _uploads, ..ChangeRequest::one(change, terms) };
         let outcome = self.keep_model(model, file, &upload, request).await;
         self.uploads.end(upload).await;
         outcome.map_err(ControlError::logged)
@@ -88,7 +83,7 @@ impl Control {
         &self,
         name: &Name,
         config: ModelConfig,
-        conditions: Conditions,
+        terms: Terms,
     ) -> Result<PublishedModel, ControlError> {
         let faults = config.faults();
         if !faults.is_empty() {
@@ -100,22 +95,22 @@ impl Control {
         let loaded = self.loaded(name, &Model { config: config.clone(), ..model.clone() }).await;
         let served = loaded.map_err(ControlError::logged)?;
         let change = Change::PutModelConfig { model: name.clone(), config };
-        let published = self.change(change, conditions).await?;
+        let published = self.change(change, terms).await?;
         Ok(PublishedModel { digest: model.digest, published, served })
     }
 
     /// Load a model that was taken out of service, and serve it.
     ///
     /// # Errors
-    /// There is no such model, or it cannot be loaded; or as for [`Self::release`].
-    pub async fn load_model(&self, name: &Name) -> Result<Published, ControlError> {
+    /// There is no such model, or it cannot be loaded; or as for [`Self::change`].
+    pub async fn load_model(&self, name: &Name, terms: Terms) -> Result<Published, ControlError> {
         let model = self.desired().models.get(name).cloned();
         let loaded = match model {
             Some(model) => self.loaded(name, &Model { unloaded: false, ..model }).await,
             None => Ok(None),
         };
         let _held = loaded.map_err(ControlError::logged)?;
-        self.release(vec![Change::LoadModel { model: name.clone() }]).await
+        self.change(Change::LoadModel { model: name.clone() }, terms).await
     }
 
     /// Load the model with its future content. Hold the result until the release is made. A model

@@ -4,10 +4,10 @@ use gristmill_core::{Digest, Name};
 use gristmill_store::Received;
 
 use crate::admin_api::Control;
-use crate::conditions::Conditions;
 use crate::error::ControlError;
 use crate::release::change::Change;
-use crate::releases::{Asked, ChangeRequest, Published};
+use crate::releases::{ChangeRequest, Published};
+use crate::terms::Terms;
 use crate::uploads::Upload;
 
 impl Control {
@@ -20,7 +20,7 @@ impl Control {
         tenant: &Name,
         plugin: &Name,
         file: Received,
-        conditions: Conditions,
+        terms: Terms,
     ) -> Result<(Digest, Published), ControlError> {
         if !self.desired().tenants.contains_key(tenant) {
             return Err(ControlError::not_found("tenant", tenant));
@@ -28,14 +28,13 @@ impl Control {
         let upload = self.uploads.begin(file.digest()).await;
         let digest = upload.digest();
         let change = Change::PutPlugin { tenant: tenant.clone(), plugin: plugin.clone(), digest };
-        let asked = Asked::Changes(vec![change]);
-        let request =
-            ChangeRequest { conditions, _upload: Some(upload.clone()), ..ChangeRequest::of(asked) };
+        let _uploads = vec![upload.clone()];
+        let request = ChangeRequest { _uploads, ..ChangeRequest::one(change, terms) };
         let outcome = self.keep_plugin(plugin, file, &upload, request).await;
         self.uploads.end(upload).await;
         if outcome.is_err() {
             // The code of a plugin that was compiled and then refused.
-            self.loader.plugins.collect_compiled(&self.desired()).await;
+            self.loader.plugins.collect_compiled(&self.desired(), self.uploads.under_way()).await;
         }
         Ok((digest, outcome.map_err(ControlError::logged)?))
     }

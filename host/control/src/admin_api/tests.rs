@@ -13,7 +13,8 @@ use gristmill_sandbox::{Sandbox, SandboxConfig};
 use gristmill_store::{Store, digest_of};
 
 use crate::{
-    Change, Conditions, Control, ControlError, ControlParts, ProverConfig, Serving, TenantSpec,
+    Change, Control, ControlError, ControlParts, NewRelease, ProverConfig, Published, Serving,
+    TenantSpec, Terms,
 };
 
 async fn open(directory: &Path) -> (Arc<Store>, Arc<Control>) {
@@ -48,6 +49,11 @@ fn put_acme() -> Vec<Change> {
     vec![Change::PutTenant { tenant: acme(), spec: TenantSpec::default() }]
 }
 
+async fn release(control: &Control, changes: Vec<Change>) -> Result<Published, ControlError> {
+    let changes = changes.into_iter().map(Into::into).collect();
+    control.release(NewRelease { changes, ..NewRelease::default() }, Terms::default()).await
+}
+
 #[track_caller]
 fn assert_unconfirmed(error: &ControlError, release: u64) {
     let is_it = |number| number == release;
@@ -61,20 +67,20 @@ async fn a_release_whose_append_failed_serves_where_the_log_has_it_and_is_no_suc
     let directory = tempfile::tempdir().unwrap();
     let (store, control) = open(directory.path()).await;
     store.faults().fail_after_next_append();
-    assert_unconfirmed(&control.release(put_acme()).await.unwrap_err(), 1);
+    assert_unconfirmed(&release(&control, put_acme()).await.unwrap_err(), 1);
     assert_eq!(control.cell().load().release, 1);
     assert!(control.cell().load().tenants.contains_key(&acme()));
     assert_eq!(store.log_end().await.unwrap(), None, "nobody knows that it stays");
     // The same change succeeds only when its release is known to be on stable storage.
-    let again = control.release(put_acme()).await.unwrap();
+    let again = release(&control, put_acme()).await.unwrap();
     assert_eq!(again.release, 1);
     assert!(store.log_end().await.unwrap().is_some());
 
     store.faults().fail_after_next_append();
     let other = vec![Change::DeleteTenant { tenant: acme() }];
-    assert_unconfirmed(&control.release(other).await.unwrap_err(), 2);
+    assert_unconfirmed(&release(&control, other).await.unwrap_err(), 2);
     // The next release in the log confirms it.
-    assert_eq!(control.release(put_acme()).await.unwrap().release, 3);
+    assert_eq!(release(&control, put_acme()).await.unwrap().release, 3);
     drop(control);
     let (_, control) = open(directory.path()).await;
     assert_eq!(control.cell().load().release, 3);
@@ -93,12 +99,12 @@ async fn the_file_of_an_upload_whose_append_failed_stays_where_the_log_names_it(
     let plugin = guest();
     let directory = tempfile::tempdir().unwrap();
     let (store, control) = open(directory.path()).await;
-    control.release(put_acme()).await.unwrap();
+    release(&control, put_acme()).await.unwrap();
     store.faults().fail_after_next_append();
     let name: Name = "guest".parse().unwrap();
     let incoming = control.receive().await.unwrap().write(plugin.clone()).await.unwrap();
     let file = incoming.finish().await.unwrap();
-    let error = control.put_plugin(&acme(), &name, file, Conditions::default()).await.unwrap_err();
+    let error = control.put_plugin(&acme(), &name, file, Terms::default()).await.unwrap_err();
     assert_unconfirmed(&error, 2);
     assert!(store.blob(digest_of(&plugin)).await.is_ok(), "the log names it");
     drop(control);
@@ -115,19 +121,19 @@ async fn a_change_of_one_tenant_leaves_the_others_as_they_are() {
         tenant: tenant.parse().unwrap(),
         spec: TenantSpec::default(),
     };
-    control.release(vec![put("acme"), put("other")]).await.unwrap();
+    release(&control, vec![put("acme"), put("other")]).await.unwrap();
     let (other, guest_name): (Name, Name) = ("other".parse().unwrap(), "guest".parse().unwrap());
     for tenant in [acme(), other.clone()] {
         let incoming = control.receive().await.unwrap().write(guest()).await.unwrap();
         let file = incoming.finish().await.unwrap();
-        control.put_plugin(&tenant, &guest_name, file, Conditions::default()).await.unwrap();
+        control.put_plugin(&tenant, &guest_name, file, Terms::default()).await.unwrap();
     }
     let before = control.serving();
     control
         .delete(
             Change::DeletePlugin { tenant: acme(), plugin: guest_name },
             false,
-            Conditions::default(),
+            Terms::default(),
         )
         .await
         .unwrap();

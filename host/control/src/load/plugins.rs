@@ -136,9 +136,9 @@ impl Plugins {
         Ok(self.sandbox.compiled_bytes(digests).await?)
     }
 
-    /// Remove the compiled code of plugins that are neither named by `desired` nor held by a
-    /// snapshot or a change.
-    pub(crate) async fn collect_compiled(&self, desired: &Desired) {
+    /// Remove the compiled code of plugins that are neither named by `desired`, nor held by a
+    /// snapshot or a change, nor among those `also` kept.
+    pub(crate) async fn collect_compiled(&self, desired: &Desired, also: Vec<Digest>) {
         let tenants = desired.tenants.values();
         let mut keep: HashSet<_> =
             tenants.flat_map(|tenant| tenant.plugins.values()).map(|own| own.digest).collect();
@@ -146,6 +146,7 @@ impl Plugins {
         keep.extend(
             self.slots.lock().iter().filter(|(_, slot)| held(slot)).map(|(digest, _)| *digest),
         );
+        keep.extend(also);
         if let Err(error) = self.sandbox.retain_compiled(keep).await {
             tracing::warn!(error = error.in_full(), "unused compiled code cannot be removed");
         }

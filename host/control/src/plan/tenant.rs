@@ -9,24 +9,54 @@ use crate::plan::given_keys::named;
 use crate::plan::names::list;
 use crate::release::tenant::{TenantDocument, TenantSpec};
 
-/// The tenant that `document` describes. `faults` are those of its text.
+/// The tenant that `document` describes.
 ///
 /// # Errors
-/// All faults: those of the text, of its keys, and its conflicts with `desired`.
+/// All faults of its keys, and its conflicts with `desired`.
 pub(crate) fn tenant_spec(
     desired: &Desired,
     tenant: &Name,
     document: &TenantDocument,
-    mut faults: Vec<String>,
 ) -> Result<TenantSpec, ControlError> {
-    let keys = named(desired, tenant, &document.api_keys, &mut faults);
-    let TenantDocument { open, default_pipeline, weight, models, .. } = document.clone();
-    let spec = TenantSpec { open, keys, default_pipeline, weight, models };
-    if faults.is_empty() {
-        return Ok(spec);
+    let mut faults = Vec::new();
+    let spec = spec_of(desired, tenant, document, &mut faults);
+    match faults.is_empty() {
+        true => Ok(spec),
+        false => Err(refusal(desired, tenant, &spec, faults)),
     }
-    faults.extend(tenant_faults(desired, tenant, &spec));
-    Err(ControlError::refused(Subject::Tenant(tenant.clone()), &faults))
+}
+
+/// The error for a document whose text has these `faults`. It names all others, too.
+pub(crate) fn tenant_refusal(
+    desired: &Desired,
+    tenant: &Name,
+    document: &TenantDocument,
+    mut faults: Vec<String>,
+) -> ControlError {
+    let spec = spec_of(desired, tenant, document, &mut faults);
+    refusal(desired, tenant, &spec, faults)
+}
+
+/// The document's tenant. The faults of its keys are added to `faults`.
+fn spec_of(
+    desired: &Desired,
+    tenant: &Name,
+    document: &TenantDocument,
+    faults: &mut Vec<String>,
+) -> TenantSpec {
+    let keys = named(desired, tenant, &document.api_keys, faults);
+    let TenantDocument { open, default_pipeline, weight, models, .. } = document.clone();
+    TenantSpec { open, keys, default_pipeline, weight, models }
+}
+
+fn refusal(
+    desired: &Desired,
+    tenant: &Name,
+    spec: &TenantSpec,
+    mut faults: Vec<String>,
+) -> ControlError {
+    faults.extend(tenant_faults(desired, tenant, spec));
+    ControlError::refused(Subject::Tenant(tenant.clone()), &faults)
 }
 
 /// The conflicts of this tenant with `desired`.

@@ -1,15 +1,28 @@
 use gristmill_core::{ClientError, Digest, ErrorCode, Name};
 use serde_json::json;
 
+use super::restore::{Scope, restore};
 use super::tenant::tenant_spec;
-use super::{plan, subjects};
+use super::{Plan, subjects};
+use crate::asked::AskedChange;
 use crate::desired::Desired;
+use crate::error::ControlError;
 use crate::fault::Subject;
 use crate::release::change::Change;
 use crate::release::tenant::{GivenKey, TenantDocument, TenantSpec};
 
 fn name(text: &str) -> Name {
     text.parse().unwrap()
+}
+
+fn plan(
+    desired: &Desired,
+    number: u64,
+    changes: &[Change],
+    cascade: bool,
+) -> Result<Plan, ControlError> {
+    let asked: Vec<_> = changes.iter().cloned().map(AskedChange::Known).collect();
+    super::plan(desired, number, &asked, cascade).map_err(|refused| *refused.error)
 }
 
 fn put_tenant(tenant: &str, spec: TenantSpec) -> Change {
@@ -238,7 +251,7 @@ fn given_keys(api_keys: Vec<GivenKey>) -> Result<Vec<(String, Digest)>, String> 
         weight: 1,
         models: [].into(),
     };
-    let spec = tenant_spec(&desired, &name("acme"), &document, Vec::new());
+    let spec = tenant_spec(&desired, &name("acme"), &document);
     let spec = spec.map_err(|error| error.to_string())?;
     Ok(spec.keys.into_iter().map(|(name, digest)| (name.to_string(), digest)).collect())
 }
@@ -269,4 +282,124 @@ fn keys_of_a_document_keep_their_names() {
                     api_keys[3].name is \"a\", for a second key; api_keys[4] is the key \"a\", too; \
                     api_keys[5] is a key of tenant \"other\", too";
     assert_eq!(faulty, Err(expected.into()));
+}
+
+fn put_pipeline(tenant: &str, pipeline: &str, plugin: &str) -> Change {
+    let spec = json!({ "pre": plugin, "model": "digits", "post": plugin });
+    let spec = serde_json::from_value(spec).unwrap();
+    Change::PutPipeline { tenant: name(tenant), pipeline: name(pipeline), spec }
+}
+
+fn put_plugin(tenant: &str, plugin: &str, byte: u8) -> Change {
+    Change::PutPlugin { tenant: name(tenant), plugin: name(plugin), digest: key(byte) }
+}
+
+#[test]
+fn each_change_is_planned_on_the_state_that_those_before_it_leave() {
+    let spec = |default: Option<&str>| TenantSpec {
+        keys: [(name("key-1"), key(9))].into(),
+        default_pipeline: default.map(name),
+        ..TenantSpec::default()
+    };
+    // The tenant's document names a pipeline that comes later.
+    let new = [
+        put_tenant("new", spec(Some("main"))),
+        put_plugin("new", "p", 3),
+        put_pipeline("new", "main", "p"),
+    ];
+    let planned = plan(&state(), 2, &new, false).unwrap();
+    assert_eq!(planned.changes, new);
+    assert!(planned.desired.tenants["new"].pipelines.contains_key("main"));
+    // A pipeline goes with its plugin, in this order only.
+    let [pipeline, plugin] = [delete_pipeline("spare"), put_tenant("acme", spec(None))];
+    let changes =
+        [plugin, pipeline.clone(), delete_pipeline("main"), delete_plugin("both"), pipeline];
+    assert!(plan(&state(), 2, &changes[..4], false).is_ok());
+    let asked: Vec<_> = changes.into_iter().map(AskedChange::Known).collect();
+    let refused = super::plan(&state(), 2, &asked, false).unwrap_err();
+    assert_eq!((refused.index, refused.error.code()), (4, ErrorCode::NotFound));
+    // A tenant's document is compared with the state after all changes.
+    let asked = [put_tenant("new", spec(Some("main"))), put_tenant("newer", spec(None))];
+    let asked = asked.map(AskedChange::Known);
+    let refused = super::plan(&state(), 2, &asked, false).unwrap_err();
+    let text = refused.error.to_string();
+    assert!(refused.index == 0 && text.contains("is a key of tenant \"newer\", too"), "{text}");
+    assert!(text.contains("has no pipeline \"main\""), "{text}");
+}
+
+/// The state after going back from `now`, as release 9.
+#[track_caller]
+fn back(now: &Desired, then: &Desired, scope: Scope) -> Desired {
+    let changes = restore(now, then, &scope, 1).unwrap();
+    plan(now, 9, &changes, false).unwrap().desired
+}
+
+/// `state`, after most of it was changed.
+fn changed() -> Desired {
+    let config = serde_json::from_value(json!({ "instances": 2 })).unwrap();
+    let open = TenantSpec { open: true, ..TenantSpec::default() };
+    let changes = [
+        Change::PutModel { model: name("digits"), digest: key(7) },
+        Change::PutModelConfig { model: name("digits"), config },
+        Change::UnloadModel { model: name("digits") },
+        delete_model("unused"),
+        Change::PutModel { model: name("late"), digest: key(7) },
+        put_plugin("acme", "both", 7),
+        put_plugin("acme", "late", 7),
+        put_pipeline("acme", "late", "late"),
+        put_pipeline("acme", "main", "late"),
+        delete_plugin("idle"),
+        put_key("acme", "key-1", 50),
+        delete_tenant("other"),
+        put_tenant("late", TenantSpec { default_pipeline: Some(name("late")), ..open }),
+        put_plugin("late", "late", 7),
+        put_pipeline("late", "late", "late"),
+    ];
+    let mut desired = plan(&state(), 2, &changes, true).unwrap().desired;
+    desired.tenants.get_mut("acme").unwrap().spec.models = [name("late")].into();
+    desired
+}
+
+/// The state without the versions, which going back does not bring back.
+fn unversioned(mut desired: Desired) -> Desired {
+    for model in desired.models.values_mut() {
+        (model.version, model.earlier_versions) = (0, Vec::new());
+    }
+    for tenant in desired.tenants.values_mut() {
+        tenant.key_versions.clear();
+        tenant.plugins.values_mut().for_each(|plugin| plugin.version = 0);
+    }
+    desired
+}
+
+#[test]
+fn everything_goes_back_but_the_keys_that_a_tenant_has() {
+    let (now, then) = (changed(), state());
+    let after = back(&now, &then, Scope::Everything);
+    let mut expected = then.clone();
+    expected.tenants.get_mut("acme").unwrap().spec.keys = [(name("key-1"), key(50))].into();
+    assert_eq!(unversioned(after.clone()), unversioned(expected));
+    assert_eq!((after.models["digits"].version, after.models["digits"].digest), (9, key(0)));
+    assert_eq!(restore(&after, &then, &Scope::Everything, 1).unwrap(), [], "nothing is left to do");
+}
+
+#[test]
+fn one_tenant_or_one_model_goes_back_alone() {
+    let (now, then) = (changed(), state());
+    let after = back(&now, &then, Scope::Model(name("digits")));
+    assert_eq!(unversioned(after.clone()).models["digits"], unversioned(state()).models["digits"]);
+    assert_eq!(after.tenants, now.tenants);
+    assert!(after.models.contains_key("late") && !after.models.contains_key("unused"));
+    // A tenant that was deleted comes back with its keys.
+    let after = back(&now, &then, Scope::Tenant(name("other")));
+    let (restored, expected) = (unversioned(after.clone()), unversioned(state()));
+    assert_eq!(restored.tenants["other"], expected.tenants["other"]);
+    assert_eq!((after.models, &after.tenants["acme"]), (now.models.clone(), &now.tenants["acme"]));
+    for (scope, text) in [
+        (Scope::Tenant(name("late")), "release 1 has no tenant \"late\""),
+        (Scope::Model(name("late")), "release 1 has no model \"late\""),
+    ] {
+        let error = restore(&now, &then, &scope, 1).unwrap_err();
+        assert_eq!((error.code(), error.to_string().as_str()), (ErrorCode::NotFound, text));
+    }
 }

@@ -22,8 +22,29 @@ pub struct Release {
     /// document of format 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Digest>,
+    /// Who made it, and why. Empty up to format 4.
+    #[serde(default, skip_serializing_if = "ReleaseNote::is_empty")]
+    pub note: ReleaseNote,
     /// Its changes, in order.
     pub changes: Vec<Change>,
+}
+
+/// Who made a release, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReleaseNote {
+    /// The holder of the token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// The holder's own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+impl ReleaseNote {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// One change to the desired state.
@@ -143,6 +164,25 @@ impl Change {
             | Self::DeleteModel { model }
             | Self::LoadModel { model }
             | Self::UnloadModel { model } => Subject::Model(model.clone()),
+        }
+    }
+
+    /// Whether its target does not exist, or does not serve, afterwards.
+    pub(crate) fn takes_away(&self) -> bool {
+        match self {
+            Self::DeleteTenant { .. }
+            | Self::DeleteKey { .. }
+            | Self::DeletePlugin { .. }
+            | Self::DeletePipeline { .. }
+            | Self::DeleteModel { .. }
+            | Self::UnloadModel { .. } => true,
+            Self::PutTenant { .. }
+            | Self::PutKey { .. }
+            | Self::PutPlugin { .. }
+            | Self::PutPipeline { .. }
+            | Self::PutModel { .. }
+            | Self::PutModelConfig { .. }
+            | Self::LoadModel { .. } => false,
         }
     }
 

@@ -7,7 +7,7 @@
 
 use std::ops::RangeInclusive;
 
-use gristmill_core::Name;
+use gristmill_core::{Digest, Name};
 use serde_json::{Map, Value};
 
 /// The most bytes of a wrong value that an error repeats.
@@ -150,6 +150,42 @@ impl Document {
             }
         }
         (!self.faults.has(&format!("{}{key}", self.at))).then_some(list)
+    }
+
+    /// A list of JSON objects, each read as the document at its place. None if there is a fault.
+    pub fn objects<T>(
+        &mut self,
+        key: &'static str,
+        mut read: impl FnMut(&mut Self) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        let items = self.list(key, |item| match item {
+            Value::Object(keys) => Ok(keys.clone()),
+            other => Err(format!(" is {}: must be a JSON object", shown(other))),
+        })?;
+        let mut objects = Vec::with_capacity(items.len());
+        for (index, keys) in items.into_iter().enumerate() {
+            let at = format!("{}{key}[{index}].", self.at);
+            objects.extend(self.inside(at, keys, &mut read));
+        }
+        (!self.faults.has(&format!("{}{key}", self.at))).then_some(objects)
+    }
+
+    /// The digest of an uploaded file.
+    pub fn digest(&mut self, key: &'static str) -> Option<Digest> {
+        let text = self.text(key)?;
+        let digest = text.parse().ok();
+        if digest.is_none() {
+            let text = shown(&text.into());
+            self.fault(key, format_args!(" is {text}: must be sha256: and 64 digits 0-9, a-f"));
+        }
+        digest
+    }
+
+    /// Add the faults of the value of a key, which was read by other means.
+    pub fn faults_of(&mut self, key: &str, faults: impl IntoIterator<Item = String>) {
+        for text in faults {
+            self.fault(key, format_args!(": {text}"));
+        }
     }
 
     /// Read the object under the key; an empty one if the key is not given.

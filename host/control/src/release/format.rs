@@ -1,12 +1,12 @@
 //! The bytes of the release log: how a release becomes a document, and a document a release.
 //!
-//! A document is `{"format": 4, "digest": ..., "release": {...}}`. The digest is the SHA-256 of the
+//! A document is `{"format": 5, "digest": ..., "release": {...}}`. The digest is the SHA-256 of the
 //! format's number and of the release's bytes, so that a change inside a document is found. A
 //! release contains its number, which its file's name must match, and the SHA-256 of the whole
 //! document before it. So a document that was swapped, replaced or written again does not match the
 //! next one.
 //!
-//! In format 3 the keys of tenants are lists of digests, without names, and no release changes a
+//! In format 4 no release says who made it. In format 3, moreover, the keys of tenants are lists of digests, without names, and no release changes a
 //! key alone. In format 2, moreover, pipelines have neither `instance_reuse` nor `debug`, and the
 //! digest covers only the release's bytes. Format 1 is a bare release without digests and without
 //! the field `format`. The chain begins at the first document of format 2 or later; every later
@@ -20,11 +20,11 @@ use gristmill_store::digest_of;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::release::change::{Change, Release};
+use crate::release::change::{Change, Release, ReleaseNote};
 use crate::release::log_error::LogError;
 
 /// The format that is written.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 
 /// The first format with digests.
 const CHAINED_FORMAT: u32 = 2;
@@ -118,10 +118,12 @@ impl Head {
     pub(crate) fn write(
         &self,
         published_at_ms: u64,
+        note: ReleaseNote,
         changes: Vec<Change>,
     ) -> serde_json::Result<(Bytes, Self)> {
         let number = self.number + 1;
-        let release = Release { number, published_at_ms, previous: Some(self.digest), changes };
+        let previous = Some(self.digest);
+        let release = Release { number, published_at_ms, previous, note, changes };
         let release = RawValue::from_string(serde_json::to_string_pretty(&release)?)?;
         let digest = digest_in(FORMAT, release.get().as_bytes());
         let mut document =

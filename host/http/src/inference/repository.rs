@@ -1,6 +1,6 @@
 //! Loading and unloading models: the protocol's model repository extension.
 
-use gristmill_control::Change;
+use gristmill_control::{Change, ReleaseNote, Terms};
 use gristmill_core::{ErrorCode, Name};
 use gristmill_serve::Caller;
 use gristmill_transport::Problem;
@@ -38,13 +38,15 @@ impl Inference {
         let wrong = |error| Problem::new(ErrorCode::NotFound, format!("model: {error}"));
         let model: Name = model.parse().map_err(wrong)?;
         let control = &self.shared.control;
+        let note = ReleaseNote { by: Some("admin".into()), message: None };
+        let terms = Terms { note, ..Terms::default() };
         match change {
             RepositoryChange::Unload(_) => {
                 let change = Change::UnloadModel { model };
-                control.release(vec![change]).await?;
+                control.change(change, terms).await?;
                 return Ok(());
             }
-            RepositoryChange::Load(_) => control.load_model(&model).await?,
+            RepositoryChange::Load(_) => control.load_model(&model, terms).await?,
         };
         // If the model failed to load before and fails again, the release is not refused, so check
         // it here.

@@ -19,15 +19,24 @@ fn the_checksum_is_hmac_sha_256() {
 /// An empty component: only the preamble.
 const EMPTY: &[u8] = b"\0asm\x0d\0\x01\0";
 
+/// A component with an instance of a module that has a memory of two pages.
+const TWO_PAGES: &[u8] =
+    b"\0asm\x0d\0\x01\0\x01\x0d\0asm\x01\0\0\0\x05\x03\x01\0\x02\x02\x04\x01\0\0\0";
+
 struct Fixture {
     root: tempfile::TempDir,
     engine: Engine,
+    component: &'static [u8],
 }
 
 impl Fixture {
     fn new() -> Self {
+        Self::of(&crate::compile::compile_config(), EMPTY)
+    }
+
+    fn of(config: &wasmtime::Config, component: &'static [u8]) -> Self {
         let root = tempfile::tempdir().unwrap();
-        Self { root, engine: Engine::new(&crate::compile::compile_config()).unwrap() }
+        Self { root, engine: Engine::new(config).unwrap(), component }
     }
 
     fn cache(&self) -> ArtifactCache {
@@ -42,7 +51,7 @@ impl Fixture {
 
     /// The answer of a child to this request.
     fn answer(&self, request: &CompileRequest, change: impl FnOnce(&mut About)) -> Vec<u8> {
-        let code = self.engine.precompile_component(EMPTY).unwrap();
+        let code = self.engine.precompile_component(self.component).unwrap();
         let (digest, engine) = (request.digest, request.engine.clone());
         let mut about = About { digest, engine, imports: Vec::new(), pre: true, post: false };
         change(&mut about);
@@ -96,6 +105,19 @@ fn an_answer_is_believed_only_where_it_fits() {
     let refused = fixture.keep(&request, &refusal).map(drop).unwrap_err();
     assert_eq!(refused.to_string(), "it is not good");
     assert_eq!(refused.code(), gristmill_core::ErrorCode::InvalidPlugin);
+}
+
+#[test]
+fn code_that_needs_more_than_the_limits_says_so() {
+    let mut pool = wasmtime::PoolingAllocationConfig::new();
+    pool.total_memories(1).max_memory_size(64 << 10);
+    let mut config = crate::compile::compile_config();
+    config.allocation_strategy(wasmtime::InstanceAllocationStrategy::Pooling(pool));
+    let fixture = Fixture::of(&config, TWO_PAGES);
+    let request = fixture.request(1);
+    let refused = fixture.keep(&request, &fixture.answer(&request, |_| ())).map(drop).unwrap_err();
+    assert_eq!(refused.code(), gristmill_core::ErrorCode::InvalidPlugin);
+    assert!(refused.to_string().contains("memory"), "{refused}");
 }
 
 #[test]

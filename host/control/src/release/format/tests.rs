@@ -1,17 +1,22 @@
 use bytes::Bytes;
 
 use super::Head;
-use crate::release::change::Change;
+use crate::release::change::{Change, ReleaseNote};
 
 fn change(tenant: &str) -> Vec<Change> {
     vec![Change::DeleteTenant { tenant: tenant.parse().unwrap() }]
+}
+
+fn note() -> ReleaseNote {
+    ReleaseNote { by: Some("ci".into()), message: Some("why".into()) }
 }
 
 /// The documents of a log of `len` releases.
 fn log(len: u64) -> Vec<Bytes> {
     let mut head = Head::default();
     let write = |number: u64| {
-        let (document, next) = head.write(1000 + number, change(&format!("tenant-{number}")))?;
+        let (document, next) =
+            head.write(1000 + number, note(), change(&format!("tenant-{number}")))?;
         head = next;
         Ok::<_, serde_json::Error>(document)
     };
@@ -48,7 +53,7 @@ fn what_was_written_is_read() {
     assert_eq!(head.number, 3);
     let (release, _) = read(&documents[..2]).unwrap().read(&documents[2]).unwrap();
     assert_eq!(release.changes, change("tenant-3"));
-    assert_eq!(release.published_at_ms, 1003);
+    assert_eq!((release.published_at_ms, release.note), (1003, note()));
 }
 
 #[test]
@@ -76,7 +81,7 @@ fn documents_in_each_others_places_are_found() {
 fn a_document_that_was_made_anew_is_found_by_the_next() {
     let documents = log(3);
     let head = read(&documents[..1]).unwrap();
-    let (forged, _) = head.write(9999, change("someone-else")).unwrap();
+    let (forged, _) = head.write(9999, note(), change("someone-else")).unwrap();
     let forged = [documents[0].clone(), forged, documents[2].clone()];
     refused(&forged, 3, "does not follow release 2");
     assert!(read(&forged[..2]).is_ok(), "nothing comes after it that could tell");
@@ -86,7 +91,7 @@ fn a_document_that_was_made_anew_is_found_by_the_next() {
 fn a_log_of_an_older_version_goes_on_with_digests() {
     let old = [bare(1), bare(2)];
     let head = read(&old).unwrap();
-    let (third, _) = head.write(7, change("new")).unwrap();
+    let (third, _) = head.write(7, ReleaseNote::default(), change("new")).unwrap();
     let documents = [old[0].clone(), old[1].clone(), third.clone()];
     assert_eq!(read(&documents).unwrap().number, 3);
     // From the third on all documents have digests, and the third has the digest of the second.
@@ -98,8 +103,8 @@ fn a_log_of_an_older_version_goes_on_with_digests() {
 
 #[test]
 fn a_document_of_a_newer_format_is_refused_by_name() {
-    let newer = [r#"{"format": 5, "releases": []}"#];
-    let expected = "its format is 5, and this server reads formats up to 4: upgrade the server";
+    let newer = [r#"{"format": 6, "releases": []}"#];
+    let expected = "its format is 6, and this server reads formats up to 5: upgrade the server";
     refused(&newer, 1, expected);
     refused(&["{\"format\":"], 1, "EOF");
     refused(&["[]"], 1, "expected");

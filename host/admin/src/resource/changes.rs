@@ -1,0 +1,175 @@
+//! The list of changes in the document of a new release. Each has the form in which `GET` shows the
+//! changes of a release; a `document` is what `PUT` takes for the thing alone.
+
+use gristmill_control::{AskedChange, Change, Control, ControlError, Document, ModelConfig};
+use gristmill_core::{Digest, Name};
+use serde_json::{Map, Value};
+
+use super::tenant_document;
+use crate::state::State;
+
+/// The most changes of a release.
+const CHANGES_MAX: usize = 1000;
+
+/// The kinds of changes, by the names that documents give them.
+#[derive(Clone, Copy)]
+enum Kind {
+    PutTenant,
+    DeleteTenant,
+    PutKey,
+    DeleteKey,
+    PutPlugin,
+    DeletePlugin,
+    PutPipeline,
+    DeletePipeline,
+    PutModel,
+    PutModelConfig,
+    DeleteModel,
+    LoadModel,
+    UnloadModel,
+}
+
+const KINDS: [(&str, Kind); 13] = [
+    ("put_tenant", Kind::PutTenant),
+    ("delete_tenant", Kind::DeleteTenant),
+    ("put_key", Kind::PutKey),
+    ("delete_key", Kind::DeleteKey),
+    ("put_plugin", Kind::PutPlugin),
+    ("delete_plugin", Kind::DeletePlugin),
+    ("put_pipeline", Kind::PutPipeline),
+    ("delete_pipeline", Kind::DeletePipeline),
+    ("put_model", Kind::PutModel),
+    ("put_model_config", Kind::PutModelConfig),
+    ("delete_model", Kind::DeleteModel),
+    ("load_model", Kind::LoadModel),
+    ("unload_model", Kind::UnloadModel),
+];
+
+/// Read the key `changes` of a release's document. None if it has faults.
+pub(super) fn read(document: &mut Document, state: &State) -> Option<Vec<AskedChange>> {
+    let reader = Reader { control: &state.control, token: state.token };
+    let changes = document.objects("changes", |change| reader.change(change));
+    match changes.as_deref() {
+        Some([]) => document.fault("changes", " is empty: a release has at least one"),
+        Some(some) if some.len() > CHANGES_MAX => {
+            let count = some.len();
+            document.fault("changes", format_args!(" has {count}: the limit is {CHANGES_MAX}"));
+        }
+        _ => {}
+    }
+    document.require("changes", changes)
+}
+
+struct Reader<'a> {
+    control: &'a Control,
+    /// The digest of the admin token.
+    token: Digest,
+}
+
+impl Reader<'_> {
+    /// One change. None if it has faults, which the document has then.
+    fn change(&self, document: &mut Document) -> Option<AskedChange> {
+        let kind = document.one_of("kind", &KINDS);
+        let kind = document.require("kind", kind)?;
+        let change = match kind {
+            Kind::PutTenant => return self.put_tenant(document),
+            Kind::PutPipeline => return self.put_pipeline(document),
+            Kind::PutKey => {
+                let (tenant, key) = (name(document, "tenant"), name(document, "key"));
+                let read =
+                    content(document).map(|keys| tenant_document::read_key(keys, self.token));
+                let (tenant, key) = (tenant?, key?);
+                match read? {
+                    Ok(digest) => Change::PutKey { tenant, key, digest },
+                    Err(faults) => {
+                        document.faults_of("document", faults.into_texts());
+                        return None;
+                    }
+                }
+            }
+            Kind::PutModelConfig => {
+                let (model, keys) = (name(document, "model"), content(document));
+                match ModelConfig::read(keys?) {
+                    Ok(config) => Change::PutModelConfig { model: model?, config },
+                    Err(error) => {
+                        document.faults_of("document", texts(error));
+                        return None;
+                    }
+                }
+            }
+            Kind::DeleteTenant => Change::DeleteTenant { tenant: name(document, "tenant")? },
+            Kind::DeleteKey => {
+                let (tenant, key) = (name(document, "tenant"), name(document, "key"));
+                Change::DeleteKey { tenant: tenant?, key: key? }
+            }
+            Kind::PutPlugin => {
+                let (tenant, plugin) = (name(document, "tenant"), name(document, "plugin"));
+                let digest = digest(document);
+                Change::PutPlugin { tenant: tenant?, plugin: plugin?, digest: digest? }
+            }
+            Kind::DeletePlugin => {
+                let (tenant, plugin) = (name(document, "tenant"), name(document, "plugin"));
+                Change::DeletePlugin { tenant: tenant?, plugin: plugin? }
+            }
+            Kind::DeletePipeline => {
+                let (tenant, pipeline) = (name(document, "tenant"), name(document, "pipeline"));
+                Change::DeletePipeline { tenant: tenant?, pipeline: pipeline? }
+            }
+            Kind::PutModel => {
+                let (model, digest) = (name(document, "model"), digest(document));
+                Change::PutModel { model: model?, digest: digest? }
+            }
+            Kind::DeleteModel => Change::DeleteModel { model: name(document, "model")? },
+            Kind::LoadModel => Change::LoadModel { model: name(document, "model")? },
+            Kind::UnloadModel => Change::UnloadModel { model: name(document, "model")? },
+        };
+        Some(change.into())
+    }
+
+    fn put_tenant(&self, document: &mut Document) -> Option<AskedChange> {
+        let (tenant, keys) = (name(document, "tenant"), content(document));
+        let (read, faults) = tenant_document::read(keys?, self.token);
+        let is_whole = faults.is_empty();
+        document.faults_of("document", faults.into_texts());
+        let tenant = tenant.filter(|_| is_whole)?;
+        Some(AskedChange::PutTenant { tenant, document: read })
+    }
+
+    fn put_pipeline(&self, document: &mut Document) -> Option<AskedChange> {
+        let (tenant, pipeline) = (name(document, "tenant"), name(document, "pipeline"));
+        let keys = content(document);
+        let (tenant, pipeline) = (tenant?, pipeline?);
+        match self.control.pipeline_change(&tenant, &pipeline, keys?) {
+            Ok(change) => Some(change.into()),
+            Err(error) => {
+                document.faults_of("document", texts(error));
+                None
+            }
+        }
+    }
+}
+
+fn name(document: &mut Document, key: &'static str) -> Option<Name> {
+    let name = document.name(key);
+    document.require(key, name)
+}
+
+fn digest(document: &mut Document) -> Option<Digest> {
+    let digest = document.digest("digest");
+    document.require("digest", digest)
+}
+
+/// The content of a thing.
+fn content(document: &mut Document) -> Option<Map<String, Value>> {
+    let content = document.object("document");
+    document.require("document", content)
+}
+
+/// The faults that an error names.
+fn texts(error: ControlError) -> Vec<String> {
+    match error {
+        ControlError::Invalid(faults) => faults,
+        ControlError::Refused(faults) => faults.into_iter().map(|fault| fault.reason).collect(),
+        other => vec![other.to_string()],
+    }
+}

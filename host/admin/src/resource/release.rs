@@ -1,0 +1,34 @@
+//! `GET /admin/v1/releases/{number}`: one release with its changes.
+
+use async_trait::async_trait;
+use gristmill_transport::Allowed;
+use http::Method;
+
+use super::Resource;
+use super::query::{invalid, none};
+use crate::answer::{Answer, Outcome};
+use crate::receive::Received;
+use crate::state::State;
+
+pub(crate) struct Release(String);
+
+impl Release {
+    pub(crate) fn new(number: &str) -> Self {
+        Self(number.into())
+    }
+}
+
+#[async_trait]
+impl Resource for Release {
+    fn allowed(&self) -> Allowed {
+        Allowed::Get
+    }
+
+    async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
+        none(received.query)?;
+        let number = self.0.parse().map_err(|_| {
+            invalid(format!("release is {:?}: must be a whole number from 1 on", self.0))
+        })?;
+        Answer::digested(&state.control.past_release(number).await?)
+    }
+}

@@ -1,0 +1,68 @@
+//! Reading what comes with a change besides its content: the conditions, and the message.
+
+use gristmill_control::{ReleaseNote, Terms};
+use gristmill_core::ErrorCode;
+use gristmill_transport::Problem;
+use http::HeaderMap;
+
+use crate::conditions::conditions;
+
+/// The header with the message of a release. Its text is UTF-8.
+const MESSAGE: &str = "gristmill-message";
+
+/// The most characters of a message.
+pub(crate) const MESSAGE_CHARS_MAX: usize = 1000;
+
+/// The terms of a request with these headers from the holder `by` of a token.
+///
+/// # Errors
+/// A condition is not a list of tags, or the message is not one.
+pub(crate) fn terms(headers: &HeaderMap, by: &str) -> Result<Terms, Problem> {
+    let invalid = |why| Problem::new(ErrorCode::InvalidRequest, format!("Gristmill-Message {why}"));
+    let message = match headers.get(MESSAGE) {
+        None => None,
+        Some(value) => {
+            let text = std::str::from_utf8(value.as_bytes());
+            let text = text.map_err(|_| invalid("is not UTF-8".into()))?;
+            check_message(text).map_err(invalid)?;
+            Some(text.to_owned())
+        }
+    };
+    let note = ReleaseNote { by: Some(by.into()), message };
+    Ok(Terms { conditions: conditions(headers)?, note })
+}
+
+/// Check the text of a message. The error says what it must be.
+pub(crate) fn check_message(text: &str) -> Result<(), String> {
+    let chars = text.chars().count();
+    if chars > MESSAGE_CHARS_MAX {
+        return Err(format!("has {chars} characters: the limit is {MESSAGE_CHARS_MAX}"));
+    }
+    match text.chars().any(|char| char.is_control() && char != '\n') {
+        true => Err("must have no control characters but line ends".into()),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn a_message_is_short_text() {
+        let message = |value: &[u8]| {
+            let mut headers = HeaderMap::new();
+            headers.insert(MESSAGE, HeaderValue::from_bytes(value).unwrap());
+            terms(&headers, "ci").map_err(|problem| problem.detail)
+        };
+        let note = message("für alle".as_bytes()).unwrap().note;
+        assert_eq!((note.by.as_deref(), note.message.as_deref()), (Some("ci"), Some("für alle")));
+        assert_eq!(terms(&HeaderMap::new(), "ci").unwrap().note.message, None);
+        assert_eq!(message(b"\xff").unwrap_err(), "Gristmill-Message is not UTF-8");
+        let said = message("ä".repeat(1001).as_bytes()).unwrap_err();
+        assert_eq!(said, "Gristmill-Message has 1001 characters: the limit is 1000");
+        assert!(check_message("two\nlines").is_ok() && check_message("\u{1b}[31m").is_err());
+    }
+}

@@ -1,0 +1,122 @@
+//! Releases of many changes, the releases of the past, and going back to them.
+
+use gristmill_store::StoreError;
+use serde_json::Value;
+
+use crate::admin_api::Control;
+use crate::asked::{Asked, AskedChange};
+use crate::error::ControlError;
+use crate::history::{release_document, release_summary};
+use crate::plan::restore::Scope;
+use crate::releases::{ChangeRequest, Published};
+use crate::terms::Terms;
+use crate::uploads::Upload;
+
+/// The most changes of a release that its summary names.
+const SUMMARY_CHANGES: usize = 10;
+
+/// A release of many changes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NewRelease {
+    /// They are made in this order.
+    pub changes: Vec<AskedChange>,
+    /// The release that must serve when this one is made.
+    pub expected_release: Option<u64>,
+    /// Whether the users of a deleted thing are deleted with it.
+    pub cascade: bool,
+    /// Whether a model may be replaced by one that does not fit its users.
+    pub force: bool,
+    /// Whether the release is planned, loaded and checked, but not made.
+    pub is_dry_run: bool,
+}
+
+/// Going back to the state after an earlier release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rollback {
+    /// The number of that release.
+    pub to: u64,
+    /// What goes back.
+    pub scope: Scope,
+    /// As in [`NewRelease`].
+    pub expected_release: Option<u64>,
+    /// As in [`NewRelease`].
+    pub force: bool,
+    /// As in [`NewRelease`].
+    pub is_dry_run: bool,
+}
+
+impl Control {
+    /// Make a release of many changes: all of them or none. The answer has the differences.
+    ///
+    /// # Errors
+    /// [`ControlError::Moved`], [`ControlError::At`] names the change that is refused,
+    /// [`ControlError::Refused`] what would not be served; or the log cannot be written.
+    pub async fn release(&self, new: NewRelease, terms: Terms) -> Result<Published, ControlError> {
+        let NewRelease { changes, expected_release, cascade, force, is_dry_run } = new;
+        let uploads = self.uploads_of(&changes).await.map_err(ControlError::logged)?;
+        let request = ChangeRequest::of(Asked::List(changes), terms);
+        let request = ChangeRequest { expected_release, _uploads: uploads, ..request };
+        self.run(ChangeRequest { cascade, force, is_dry_run, ..request }).await
+    }
+
+    /// The files that the changes name, which then stay.
+    async fn uploads_of(&self, changes: &[AskedChange]) -> Result<Vec<Upload>, ControlError> {
+        let mut uploads = Vec::new();
+        for (index, change) in changes.iter().enumerate() {
+            let AskedChange::Known(change) = change else { continue };
+            let Some(digest) = change.blob() else { continue };
+            let upload = self.uploads.begin(digest).await;
+            if let Err(error) = self.store.blob_bytes(digest).await {
+                let source = match error {
+                    StoreError::Missing(digest) => ControlError::NoFile(digest),
+                    error => error.into(),
+                };
+                return Err(ControlError::At { index, source: source.into() });
+            }
+            uploads.push(upload);
+        }
+        Ok(uploads)
+    }
+
+    /// Bring back the state after an earlier release, as a new one. API keys stay as they are.
+    ///
+    /// # Errors
+    /// [`ControlError::NotFound`] for the release, [`ControlError::NotThen`] for what it did not
+    /// have; or as for [`Self::release`].
+    pub async fn roll_back(&self, back: Rollback, terms: Terms) -> Result<Published, ControlError> {
+        let Rollback { to: number, scope, expected_release, force, is_dry_run } = back;
+        // The past does not change, so it is read before the lock is taken.
+        let then = self.releases.log.state_after(number).await.map_err(ControlError::logged)?;
+        let asked = Asked::Restore { then: then.into(), scope, number };
+        let request = ChangeRequest::of(asked, terms);
+        self.run(ChangeRequest { expected_release, force, is_dry_run, ..request }).await
+    }
+
+    /// The document of a release.
+    ///
+    /// # Errors
+    /// [`ControlError::NotFound`], it cannot be read, or it is damaged.
+    pub async fn past_release(&self, number: u64) -> Result<Value, ControlError> {
+        let release = self.releases.log.release(number).await.map_err(ControlError::logged)?;
+        release_document(&release)
+    }
+
+    /// Short documents of the releases before `before`, the last ones first; at most `limit`.
+    ///
+    /// # Errors
+    /// One cannot be read, or is damaged.
+    pub async fn past_releases(
+        &self,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<Value>, ControlError> {
+        let end = self.serving().snapshot.release.saturating_add(1);
+        let end = before.map_or(end, |before| before.min(end));
+        let mut documents = Vec::new();
+        for number in (1..end).rev().take(limit) {
+            let release = self.releases.log.release(number).await.map_err(ControlError::logged)?;
+            documents.push(release_summary(&release, SUMMARY_CHANGES));
+        }
+        Ok(documents)
+    }
+}

@@ -1,0 +1,131 @@
+//! The changes that bring back an earlier state. Pure.
+//!
+//! API keys do not come back: a key that was deleted because others know it stays deleted. Only a
+//! tenant without any key, which nobody could call, gets those of the earlier state.
+
+use gristmill_core::Name;
+
+use crate::desired::{Desired, Model, Tenant};
+use crate::error::ControlError;
+use crate::release::change::Change;
+use crate::release::tenant::TenantSpec;
+
+/// The part of the state that is brought back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All tenants and all models.
+    Everything,
+    /// One tenant with its plugins and pipelines.
+    Tenant(Name),
+    /// One model with its configuration.
+    Model(Name),
+}
+
+/// The changes from `now` to the state `then` of release `number`, in an order in which each can be
+/// made.
+///
+/// # Errors
+/// [`ControlError::NotThen`]: the release did not have the tenant or the model.
+pub(crate) fn restore(
+    now: &Desired,
+    then: &Desired,
+    scope: &Scope,
+    number: u64,
+) -> Result<Vec<Change>, ControlError> {
+    let not_then = |what, name: &Name| ControlError::NotThen { what, name: name.clone(), number };
+    let mut changes = Vec::new();
+    match scope {
+        Scope::Model(name) => {
+            let model = then.models.get(name).ok_or_else(|| not_then("model", name))?;
+            put_model(now, name, model, &mut changes);
+        }
+        Scope::Tenant(name) => {
+            let tenant = then.tenants.get(name).ok_or_else(|| not_then("tenant", name))?;
+            put_tenant(now, name, tenant, &mut changes);
+        }
+        Scope::Everything => {
+            for (name, model) in &then.models {
+                put_model(now, name, model, &mut changes);
+            }
+            for (name, tenant) in &then.tenants {
+                put_tenant(now, name, tenant, &mut changes);
+            }
+            // Tenants go before the models that they use.
+            for (name, tenant) in &now.tenants {
+                if !then.tenants.contains_key(name) {
+                    delete_tenant(name, tenant, &mut changes);
+                }
+            }
+            let gone = now.models.keys().filter(|name| !then.models.contains_key(*name));
+            changes.extend(gone.map(|name| Change::DeleteModel { model: name.clone() }));
+        }
+    }
+    Ok(changes)
+}
+
+fn put_model(now: &Desired, name: &Name, then: &Model, changes: &mut Vec<Change>) {
+    let own = now.models.get(name);
+    let (model, digest, config) = (name.clone(), then.digest, then.config.clone());
+    if own.is_none_or(|own| own.digest != digest) {
+        changes.push(Change::PutModel { model: model.clone(), digest });
+    }
+    if own.map_or_else(Default::default, |own| own.config.clone()) != config {
+        changes.push(Change::PutModelConfig { model: model.clone(), config });
+    }
+    if own.is_some_and(|own| own.unloaded) != then.unloaded {
+        changes.push(match then.unloaded {
+            true => Change::UnloadModel { model },
+            false => Change::LoadModel { model },
+        });
+    }
+}
+
+fn put_tenant(now: &Desired, name: &Name, then: &Tenant, changes: &mut Vec<Change>) {
+    let none = Tenant::default();
+    let own = now.tenants.get(name);
+    let mut spec = then.spec.clone();
+    match own {
+        Some(_) if spec.open => spec.keys.clear(),
+        Some(own) if !own.spec.keys.is_empty() => spec.keys = own.spec.keys.clone(),
+        _ => {}
+    }
+    if own.is_none_or(|own| own.spec != spec) {
+        changes.push(Change::PutTenant { tenant: name.clone(), spec });
+    }
+    let own = own.unwrap_or(&none);
+    for (plugin, then) in &then.plugins {
+        if own.plugins.get(plugin).is_none_or(|own| own.digest != then.digest) {
+            let (tenant, plugin, digest) = (name.clone(), plugin.clone(), then.digest);
+            changes.push(Change::PutPlugin { tenant, plugin, digest });
+        }
+    }
+    for (pipeline, spec) in &then.pipelines {
+        if own.pipelines.get(pipeline) != Some(spec) {
+            let (tenant, pipeline, spec) = (name.clone(), pipeline.clone(), spec.clone());
+            changes.push(Change::PutPipeline { tenant, pipeline, spec });
+        }
+    }
+    // Pipelines go before the plugins that they use.
+    let gone = own.pipelines.keys().filter(|own| !then.pipelines.contains_key(*own));
+    changes.extend(gone.map(|own| delete_pipeline(name, own)));
+    let gone = own.plugins.keys().filter(|own| !then.plugins.contains_key(*own));
+    changes.extend(gone.map(|own| delete_plugin(name, own)));
+}
+
+fn delete_tenant(name: &Name, own: &Tenant, changes: &mut Vec<Change>) {
+    if own.spec.default_pipeline.is_some() {
+        let spec = TenantSpec { default_pipeline: None, ..own.spec.clone() };
+        changes.push(Change::PutTenant { tenant: name.clone(), spec });
+    }
+    changes.extend(own.pipelines.keys().map(|own| delete_pipeline(name, own)));
+    changes.extend(own.plugins.keys().map(|own| delete_plugin(name, own)));
+    changes.push(Change::DeleteTenant { tenant: name.clone() });
+}
+
+fn delete_pipeline(tenant: &Name, pipeline: &Name) -> Change {
+    Change::DeletePipeline { tenant: tenant.clone(), pipeline: pipeline.clone() }
+}
+
+fn delete_plugin(tenant: &Name, plugin: &Name) -> Change {
+    Change::DeletePlugin { tenant: tenant.clone(), plugin: plugin.clone() }
+}
