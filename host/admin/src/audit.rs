@@ -11,7 +11,7 @@ use http::StatusCode;
 use parking_lot::Mutex;
 
 use crate::answer::Noted;
-use crate::plane::HOLDER;
+use crate::terms::HOLDER;
 
 /// The most bytes of a path that are logged.
 const PATH_BYTES_MAX: usize = 256;

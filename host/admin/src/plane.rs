@@ -19,10 +19,7 @@ use crate::body::AdminBody;
 use crate::receive::{Received, drop_some};
 use crate::routes::resource_at;
 use crate::state::{State, UploadLimits};
-use crate::terms::terms;
-
-/// The name of the admin token's holder.
-pub(crate) const HOLDER: &str = "admin";
+use crate::terms::{HOLDER, terms};
 
 /// The admin plane's handler; clones share everything.
 #[derive(Clone)]

@@ -1,5 +1,5 @@
-//! The resources of the admin API, one file each. `document`, `page` and `changes` have what several
-//! of them share.
+//! The resources of the admin API, one file each. `document`, `page` and `changes` have what
+//! several of them share.
 
 mod blob;
 mod changes;

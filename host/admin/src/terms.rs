@@ -7,6 +7,9 @@ use http::HeaderMap;
 
 use crate::conditions::conditions;
 
+/// The name of the admin token's holder.
+pub(crate) const HOLDER: &str = "admin";
+
 /// The header with the message of a release. Its text is UTF-8.
 const MESSAGE: &str = "gristmill-message";
 

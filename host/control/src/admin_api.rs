@@ -23,6 +23,7 @@ use tokio::sync::Mutex;
 use crate::accounts::Accounts;
 use crate::asked::AskedChange;
 use crate::blobs::Blobs;
+use crate::change_request::ChangeRequest;
 use crate::conditions::Conditions;
 use crate::desired::Desired;
 use crate::error::ControlError;
@@ -40,7 +41,7 @@ use crate::release::document::Faults;
 use crate::release::pipeline::PipelineDocument;
 use crate::release::tenant::TenantDocument;
 use crate::release_log::{ReleaseLog, Replayed};
-use crate::releases::{ChangeRequest, Published, Releases};
+use crate::releases::{Published, Releases};
 use crate::terms::Terms;
 use crate::uploads::Uploads;
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use gristmill_core::{ClientError, Digest, ErrorCode, Name};
 use gristmill_store::{LOG_END, StoreError};
 
-use crate::blobs::BlobError;
+use crate::blob_error::BlobError;
 use crate::conditions::Unmet;
 use crate::fault::{Fault, Subject};
 use crate::in_use::InUse;

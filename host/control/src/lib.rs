@@ -16,13 +16,13 @@
 //! 5. `release_log` appends the release, and reads those of others;
 //! 6. `publish` serves the snapshot.
 //!
-//! `releases` takes these steps under a lock, `admin_api` is the way in. `uploads` keeps the files and
-//! `blobs` those that no release names yet,
-//! `accounts` the quotas and counters of tenants from snapshot to snapshot. `current` has the
-//! documents and the tags of what serves, and `conditions` compares tags. `terms` has what comes
-//! with a change besides its content, `difference` what a release changes, and `history` the
-//! documents of releases. A `fault` is a part of a state that is not served, an `error` the reason
-//! why a change was not made. `check_store` reads a store without changing it, also beside a server.
+//! `admin_api` is the way in; a `change_request` has the changes and their `terms`, such as its
+//! `conditions`; `releases` takes these steps under a lock. `uploads` keeps the files, `blobs`
+//! those that no release names yet, and `accounts` the quotas and counters of tenants from
+//! snapshot to snapshot. `current` has the documents and the tags of what serves, `difference`
+//! what a release changes, and `history` the documents of releases. A `fault` is a part of a state
+//! that is not served, an `error` the reason why a change was not made. `check_store` reads a
+//! store without changing it, also beside a server.
 //!
 //! Invariants:
 //! - an acknowledged change is in the log, and replaying the log gives the same desired state;
@@ -36,7 +36,9 @@
 mod accounts;
 mod admin_api;
 mod asked;
+mod blob_error;
 mod blobs;
+mod change_request;
 mod check_store;
 mod conditions;
 mod current;
@@ -63,7 +65,8 @@ pub use admin_api::history::{NewRelease, Rollback};
 pub use admin_api::models::PublishedModel;
 pub use admin_api::{Control, ControlParts};
 pub use asked::AskedChange;
-pub use blobs::{BlobError, BlobState, Blobs, Part};
+pub use blob_error::BlobError;
+pub use blobs::{BlobState, Blobs, Part};
 pub use check_store::{Finding, StoreCheck, check_store};
 pub use conditions::{Conditions, Tag, Tags, Unmet};
 pub use current::Current;

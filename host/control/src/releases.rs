@@ -20,11 +20,11 @@ use gristmill_core::{Digest, PipelineLimits};
 use tokio::sync::Mutex;
 
 use crate::accounts::Accounts;
-use crate::asked::{Asked, AskedChange};
+use crate::change_request::ChangeRequest;
 use crate::desired::Desired;
 use crate::difference::{Difference, differences};
 use crate::error::ControlError;
-use crate::fault::{Subject, refusing};
+use crate::fault::refusing;
 use crate::load::at_hand::AtHand;
 use crate::load::error::LoadError;
 use crate::load::loader::Loader;
@@ -34,8 +34,6 @@ use crate::publish::{Publisher, Serving};
 use crate::release::change::Change;
 use crate::release_log::{Append, ReleaseLog, Replayed};
 use crate::snapshot_builder::{Built, Inputs, build};
-use crate::terms::Terms;
-use crate::uploads::Upload;
 
 /// The most times that a change is planned. Each time, other changes may have made it necessary to
 /// load more.
@@ -64,52 +62,6 @@ pub struct Published {
     pub tag: Option<Digest>,
     /// The things that differ afterwards, if a list of changes was asked for.
     pub differences: Vec<Difference>,
-}
-
-/// The request for a release.
-pub(crate) struct ChangeRequest {
-    pub(crate) asked: Asked,
-    pub(crate) terms: Terms,
-    /// The release that must serve when this one is made.
-    pub(crate) expected_release: Option<u64>,
-    /// Whether the users of a thing may be deleted with it.
-    pub(crate) cascade: bool,
-    /// Whether a model may be replaced by one that does not fit its users.
-    pub(crate) force: bool,
-    /// Whether the release is only planned, loaded and checked, and then dropped.
-    pub(crate) is_dry_run: bool,
-    /// Kept until the release is made, even if the client leaves.
-    pub(crate) _uploads: Vec<Upload>,
-}
-
-impl ChangeRequest {
-    /// These changes, without `cascade` and `force`.
-    pub(crate) fn of(asked: Asked, terms: Terms) -> Self {
-        let (expected_release, _uploads) = (None, Vec::new());
-        let (cascade, force, is_dry_run) = (false, false, false);
-        Self { asked, terms, expected_release, cascade, force, is_dry_run, _uploads }
-    }
-
-    /// One change, without `cascade` and `force`.
-    pub(crate) fn one(change: impl Into<AskedChange>, terms: Terms) -> Self {
-        Self::of(Asked::One(Box::new(change.into())), terms)
-    }
-
-    /// The subject of its only change.
-    fn subject(&self) -> Option<Subject> {
-        match &self.asked {
-            Asked::One(change) => Some(change.target()),
-            Asked::List(_) | Asked::Restore { .. } => None,
-        }
-    }
-
-    /// Check the release that must serve.
-    fn check_expected(&self, serves: u64) -> Result<(), ControlError> {
-        match self.expected_release {
-            Some(expected) if expected != serves => Err(ControlError::Moved { serves, expected }),
-            _ => Ok(()),
-        }
-    }
 }
 
 /// The outcome of planning a change once.
@@ -180,7 +132,7 @@ impl Releases {
             }
             let serves = replayed.head.number;
             request.check_expected(serves)?;
-            let planned = request.asked.plan(&replayed.desired, serves + 1, request.cascade);
+            let planned = request.plan(&replayed.desired, serves + 1);
             // What is not there is not found, under all conditions.
             if !matches!(planned, Err(ControlError::NotFound { .. })) {
                 self.check_conditions(request)?;

@@ -4,11 +4,12 @@ use gristmill_store::StoreError;
 use serde_json::Value;
 
 use crate::admin_api::Control;
-use crate::asked::{Asked, AskedChange};
+use crate::asked::AskedChange;
+use crate::change_request::{Asked, ChangeRequest};
 use crate::error::ControlError;
 use crate::history::{release_document, release_summary};
 use crate::plan::restore::Scope;
-use crate::releases::{ChangeRequest, Published};
+use crate::releases::Published;
 use crate::terms::Terms;
 use crate::uploads::Upload;
 

@@ -5,12 +5,13 @@ use gristmill_snapshot::ServedModel;
 use gristmill_store::Received;
 
 use crate::admin_api::Control;
+use crate::change_request::ChangeRequest;
 use crate::desired::Model;
 use crate::error::ControlError;
 use crate::load::error::LoadError;
 use crate::release::change::Change;
 use crate::release::model_config::ModelConfig;
-use crate::releases::{ChangeRequest, Published};
+use crate::releases::Published;
 use crate::terms::Terms;
 use crate::uploads::Upload;
 

@@ -4,9 +4,10 @@ use gristmill_core::{Digest, Name};
 use gristmill_store::Received;
 
 use crate::admin_api::Control;
+use crate::change_request::ChangeRequest;
 use crate::error::ControlError;
 use crate::release::change::Change;
-use crate::releases::{ChangeRequest, Published};
+use crate::releases::Published;
 use crate::terms::Terms;
 use crate::uploads::Upload;
 

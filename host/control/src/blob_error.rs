@@ -1,0 +1,30 @@
+//! Why an uploaded file, or a part of it, is not taken.
+
+use gristmill_core::Digest;
+
+/// Why a file or a part of it is not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum BlobError {
+    /// Its content has another digest than its name says.
+    #[error("the file has the digest {found}, not {named}: nothing of it is kept")]
+    OtherDigest {
+        /// The digest in the path.
+        named: Digest,
+        /// That of the bytes.
+        found: Digest,
+    },
+    /// A part begins elsewhere than the last one ended.
+    #[error("Upload-Offset is {given}, but {bytes} bytes have arrived: go on from there")]
+    Offset {
+        /// Where it begins.
+        given: u64,
+        /// Where it must begin.
+        bytes: u64,
+    },
+    /// Another part of the same file is arriving.
+    #[error("another part of this file is arriving: wait for its end")]
+    Busy,
+    /// Too many files are waiting.
+    #[error("{0} files wait for {1} already: finish one of them, or wait for up to an hour")]
+    TooMany(usize, &'static str),
+}

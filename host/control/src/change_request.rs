@@ -1,0 +1,93 @@
+//! The request for a release: the changes that are asked for, and how they are made.
+
+use crate::asked::AskedChange;
+use crate::desired::Desired;
+use crate::error::ControlError;
+use crate::fault::Subject;
+use crate::plan::restore::{Scope, restore};
+use crate::plan::{Plan, plan};
+use crate::terms::Terms;
+use crate::uploads::Upload;
+
+/// All changes of a request.
+pub(crate) enum Asked {
+    /// One. Its subject's conditions are checked, and it gets a tag.
+    One(Box<AskedChange>),
+    /// A list. An error names the place of the change that is refused.
+    List(Vec<AskedChange>),
+    /// Those that bring back the state after an earlier release.
+    Restore { then: Box<Desired>, scope: Scope, number: u64 },
+}
+
+/// The request for a release.
+pub(crate) struct ChangeRequest {
+    pub(crate) asked: Asked,
+    pub(crate) terms: Terms,
+    /// The release that must serve when this one is made.
+    pub(crate) expected_release: Option<u64>,
+    /// Whether the users of a thing may be deleted with it.
+    pub(crate) cascade: bool,
+    /// Whether a model may be replaced by one that does not fit its users.
+    pub(crate) force: bool,
+    /// Whether the release is only planned, loaded and checked, and then dropped.
+    pub(crate) is_dry_run: bool,
+    /// Kept until the release is made, even if the client leaves.
+    pub(crate) _uploads: Vec<Upload>,
+}
+
+impl ChangeRequest {
+    /// These changes, without `cascade` and `force`.
+    pub(crate) fn of(asked: Asked, terms: Terms) -> Self {
+        let (expected_release, _uploads) = (None, Vec::new());
+        let (cascade, force, is_dry_run) = (false, false, false);
+        Self { asked, terms, expected_release, cascade, force, is_dry_run, _uploads }
+    }
+
+    /// One change, without `cascade` and `force`.
+    pub(crate) fn one(change: impl Into<AskedChange>, terms: Terms) -> Self {
+        Self::of(Asked::One(Box::new(change.into())), terms)
+    }
+
+    /// The subject of its only change.
+    pub(crate) fn subject(&self) -> Option<Subject> {
+        match &self.asked {
+            Asked::One(change) => Some(change.target()),
+            Asked::List(_) | Asked::Restore { .. } => None,
+        }
+    }
+
+    /// Plan release `number`, which makes the changes to `desired`.
+    ///
+    /// # Errors
+    /// A change is refused.
+    pub(crate) fn plan(&self, desired: &Desired, number: u64) -> Result<Plan, ControlError> {
+        self.asked.plan(desired, number, self.cascade)
+    }
+
+    /// Check the release that must serve.
+    ///
+    /// # Errors
+    /// [`ControlError::Moved`]
+    pub(crate) fn check_expected(&self, serves: u64) -> Result<(), ControlError> {
+        match self.expected_release {
+            Some(expected) if expected != serves => Err(ControlError::Moved { serves, expected }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Asked {
+    fn plan(&self, desired: &Desired, number: u64, cascade: bool) -> Result<Plan, ControlError> {
+        match self {
+            Self::One(change) => plan(desired, number, std::slice::from_ref(&**change), cascade)
+                .map_err(|at| *at.error),
+            Self::List(changes) => plan(desired, number, changes, cascade)
+                .map_err(|at| ControlError::At { index: at.index, source: at.error }),
+            Self::Restore { then, scope, number: earlier } => {
+                let changes = restore(desired, then, scope, *earlier)?;
+                let changes: Vec<_> = changes.into_iter().map(AskedChange::Known).collect();
+                plan(desired, number, &changes, false).map_err(|at| *at.error)
+            }
+        }
+    }
+}
