@@ -36,6 +36,8 @@ const DROPPED_TIME: Duration = Duration::from_secs(2);
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     bytes: usize,
+    /// The bytes that count beside those of the body.
+    before: usize,
     /// The name of the limit on its bytes, for the error.
     limit: &'static str,
     timeout: Duration,
@@ -123,6 +125,7 @@ impl Received<'_> {
     ) -> Result<Map<String, Value>, Problem> {
         let bounds = Bounds {
             bytes: DOCUMENT_BYTES_MAX.min(limits.upload_bytes_max),
+            before: 0,
             limit: "the limit of JSON documents",
             timeout: DOCUMENT_TIMEOUT.min(limits.upload_timeout),
         };
@@ -148,9 +151,8 @@ impl UploadPart {
     /// The file is too large with it, it does not arrive in time, cannot be read, or cannot be
     /// written.
     pub(crate) async fn write(self, part: &mut Part) -> Result<(), Problem> {
-        let mut bounds = Bounds::of_upload(&self.limits);
         let before = usize::try_from(part.offset()).unwrap_or(usize::MAX);
-        bounds.bytes = bounds.bytes.saturating_sub(before);
+        let bounds = Bounds { before, ..Bounds::of_upload(&self.limits) };
         let mut pieces = Pieces::of(self.body, bounds).await?;
         while let Some(piece) = pieces.next().await? {
             part.write(piece).await?;
@@ -228,7 +230,7 @@ impl<B: Body<Data = Bytes, Error: Display> + Unpin> Pieces<B> {
     /// # Errors
     /// The body's length is over the limit.
     async fn of(body: B, bounds: Bounds) -> Result<Self, Problem> {
-        if body.size_hint().lower() > bounds.bytes as u64 {
+        if body.size_hint().lower() > bounds.left() as u64 {
             drop_some(body).await;
             return Err(bounds.too_large());
         }
@@ -266,7 +268,7 @@ impl<B: Body<Data = Bytes, Error: Display> + Unpin> Pieces<B> {
             };
             let Ok(data) = frame.into_data() else { continue };
             *len += data.len();
-            return match *len <= bounds.bytes {
+            return match *len <= bounds.left() {
                 true => Ok(Some(data)),
                 false => Err(bounds.too_large()),
             };
@@ -278,7 +280,13 @@ impl Bounds {
     /// Those of an uploaded file.
     fn of_upload(limits: &UploadLimits) -> Self {
         let UploadLimits { upload_bytes_max, upload_timeout } = *limits;
-        Self { bytes: upload_bytes_max, limit: "upload_bytes_max", timeout: upload_timeout }
+        let (bytes, limit) = (upload_bytes_max, "upload_bytes_max");
+        Self { bytes, before: 0, limit, timeout: upload_timeout }
+    }
+
+    /// The most bytes that the body may have.
+    fn left(&self) -> usize {
+        self.bytes.saturating_sub(self.before)
     }
 
     fn too_large(&self) -> Problem {

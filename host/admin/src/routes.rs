@@ -70,7 +70,7 @@ mod tests {
             ("/admin/v1/releases", Ok(Allowed::GetAndPost)),
             ("/admin/v1/releases/7", Ok(Allowed::Get)),
             ("/admin/v1/rollback", Ok(Allowed::Post)),
-            ("/admin/v1/blobs/sha256:0", Ok(Allowed::GetPutPatch)),
+            ("/admin/v1/blobs/sha256:0", Ok(Allowed::GetPutPatchDelete)),
             ("/admin/v1/tenants/acme", Ok(Allowed::GetPutDelete)),
             ("/admin/v1/tenants/acme/plugins/p%2Fq", Ok(Allowed::GetPutDelete)),
             ("/admin/v1/tenants/acme/plugins/p/content", Ok(Allowed::Get)),

@@ -330,6 +330,8 @@ async fn open_control(
         limits,
         tenant_bytes_max,
         tenant_compiled_bytes_max: plugins.tenant_compiled_bytes_max,
+        keep_releases: config.uploads.keep_releases,
+        waiting_bytes_max: config.uploads.waiting_bytes_max,
         prover,
         progress,
     };

@@ -38,7 +38,7 @@ use crate::plan::tenant::tenant_refusal;
 use crate::publish::{Publisher, Serving};
 use crate::release::change::Change;
 use crate::release::document::Faults;
-use crate::release::pipeline::PipelineDocument;
+use crate::release::pipeline::{PipelineDocument, PipelineSpec};
 use crate::release::tenant::TenantDocument;
 use crate::release_log::{ReleaseLog, Replayed};
 use crate::releases::{Published, Releases};
@@ -59,6 +59,10 @@ pub struct ControlParts {
     pub tenant_bytes_max: usize,
     /// Of one tenant's compiled plugins on disk.
     pub tenant_compiled_bytes_max: u64,
+    /// The releases that are kept at least.
+    pub keep_releases: u64,
+    /// Of the uploaded files that wait for a release.
+    pub waiting_bytes_max: usize,
     /// How models are proven before they are loaded.
     pub prover: ProverConfig,
     /// The progress of [`Control::open`].
@@ -92,9 +96,9 @@ impl Control {
             progress: progress.clone(),
         });
         let uploads = Arc::new(Uploads::new(store.clone()));
-        let blobs = Arc::new(Blobs::new(store.clone(), uploads.clone()));
+        let blobs = Blobs::new(store.clone(), uploads.clone(), parts.waiting_bytes_max);
         let releases = Arc::new(Releases {
-            log: ReleaseLog { store: store.clone(), uploads: uploads.clone(), progress },
+            log: ReleaseLog::new(store.clone(), uploads.clone(), progress, parts.keep_releases),
             loader: loader.clone(),
             accounts,
             limits,
@@ -173,19 +177,6 @@ impl Control {
         if !self.desired().tenants.contains_key(tenant) {
             return Err(ControlError::not_found("tenant", tenant));
         }
-        self.change(self.pipeline_change(tenant, pipeline, document)?, terms).await
-    }
-
-    /// The change that puts the pipeline that `document` describes.
-    ///
-    /// # Errors
-    /// The document has faults, all of which the error names.
-    pub fn pipeline_change(
-        &self,
-        tenant: &Name,
-        pipeline: &Name,
-        document: Map<String, Value>,
-    ) -> Result<Change, ControlError> {
         let limits = &self.releases.limits;
         let document = PipelineDocument::read(document, limits);
         let spec = document.into_spec().map_err(|faulty| {
@@ -193,7 +184,16 @@ impl Control {
             pipeline_fault(&self.serving().snapshot, limits, refused)
         })?;
         let (tenant, pipeline) = (tenant.clone(), pipeline.clone());
-        Ok(Change::PutPipeline { tenant, pipeline, spec })
+        self.change(Change::PutPipeline { tenant, pipeline, spec }, terms).await
+    }
+
+    /// The pipeline that `document` describes. What it names is not looked for.
+    ///
+    /// # Errors
+    /// All faults of the document.
+    pub fn read_pipeline(&self, document: Map<String, Value>) -> Result<PipelineSpec, Vec<String>> {
+        let document = PipelineDocument::read(document, &self.releases.limits);
+        document.into_spec().map_err(|faulty| faulty.faults.into_texts())
     }
 
     /// Make the deletion `change`. With `cascade`, also delete what uses the thing.

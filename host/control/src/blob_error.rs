@@ -24,7 +24,18 @@ pub enum BlobError {
     /// Another part of the same file is arriving.
     #[error("another part of this file is arriving: wait for its end")]
     Busy,
+    /// The files that wait have too many bytes together.
+    #[error(
+        "the uploaded files that wait for a release would have over {max} bytes \
+         (waiting_bytes_max): make the release, delete some of them, or wait for up to an hour"
+    )]
+    TooManyBytes {
+        /// The most bytes that may wait.
+        max: usize,
+    },
     /// Too many files are waiting.
-    #[error("{0} files wait for {1} already: finish one of them, or wait for up to an hour")]
+    #[error(
+        "{0} files wait for {1} already: finish or delete one of them, or wait for up to an hour"
+    )]
     TooMany(usize, &'static str),
 }

@@ -3,19 +3,19 @@
 //! Invariants:
 //! - a file that arrived whole stays for [`KEPT`], or for as long as a release names it;
 //! - a part of which not all arrived leaves nothing;
-//! - at most [`FILES_MAX`] files wait for a release, and [`PARTIAL_MAX`] for more parts.
+//! - at most [`FILES_MAX`] files wait for a release, and [`PARTIAL_MAX`] for more parts; the bytes
+//!   of all of them are bounded together.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use gristmill_core::Digest;
+use gristmill_core::{ByteBudget, Digest, HeldBytes};
 use gristmill_store::{Incoming, Mark, Received, Store, StoreError};
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
-use tokio::task::AbortHandle;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::blob_error::BlobError;
 use crate::error::ControlError;
@@ -23,6 +23,9 @@ use crate::uploads::{Upload, Uploads};
 
 /// How long a file, or the parts of one, wait for the next call that needs them.
 const KEPT: Duration = Duration::from_secs(3600);
+
+/// The time between two looks for files that have waited too long.
+const BETWEEN_SWEEPS: Duration = Duration::from_secs(60);
 
 /// The most files that wait for a release.
 const FILES_MAX: usize = 1024;
@@ -34,27 +37,27 @@ const PARTIAL_MAX: usize = 64;
 pub struct Blobs {
     store: Arc<Store>,
     uploads: Arc<Uploads>,
+    /// Of the bytes of all files that wait.
+    budget: Arc<ByteBudget>,
     held: Mutex<HashMap<Digest, Held>>,
-    partial: Mutex<HashMap<Digest, Waiting>>,
+    partial: Mutex<HashMap<Digest, Arc<AsyncMutex<Partial>>>>,
 }
 
 /// A whole file.
 struct Held {
+    since: Instant,
     _upload: Upload,
-    /// Ends the wait.
-    timer: AbortHandle,
+    _bytes: HeldBytes,
 }
 
 /// A file of which parts have arrived.
-struct Waiting {
-    partial: Arc<AsyncMutex<Partial>>,
-    /// Ends the wait.
-    timer: AbortHandle,
+struct Partial {
+    since: Instant,
+    bytes: HeldBytes,
+    /// The parts that have arrived, to the end of the last one. None before the first part, and
+    /// while one arrives.
+    parts: Option<(Incoming, Mark)>,
 }
-
-/// The parts that have arrived, to the end of the last one.
-#[derive(Default)]
-struct Partial(Option<(Incoming, Mark)>);
 
 /// How much of a file has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +68,15 @@ pub struct BlobState {
     pub is_complete: bool,
 }
 
-/// A part that is arriving. If it is dropped before its end, it leaves nothing.
+/// The beginning of a part.
+pub enum BeginPart {
+    /// The part is to be received.
+    Receive(Box<Part>),
+    /// The whole file is there already.
+    Complete(BlobState),
+}
+
+/// A part that is arriving. If it is dropped before its end, all parts of its file are lost.
 pub struct Part {
     blobs: Arc<Blobs>,
     digest: Digest,
@@ -73,24 +84,29 @@ pub struct Part {
     /// None only while a piece is written.
     incoming: Option<Incoming>,
     mark: Mark,
+    /// The bytes of this part that have arrived.
+    arrived: usize,
 }
 
 impl Blobs {
-    pub(crate) fn new(store: Arc<Store>, uploads: Arc<Uploads>) -> Self {
-        Self { store, uploads, held: Mutex::default(), partial: Mutex::default() }
+    /// At most `bytes_max` bytes wait.
+    pub(crate) fn new(store: Arc<Store>, uploads: Arc<Uploads>, bytes_max: usize) -> Arc<Self> {
+        let budget = ByteBudget::new(bytes_max);
+        let (held, partial) = (Mutex::default(), Mutex::default());
+        let blobs = Arc::new(Self { store, uploads, budget, held, partial });
+        tokio::spawn(sweep(Arc::downgrade(&blobs)));
+        blobs
     }
 
     /// How much of the file has arrived. None if nothing has.
     ///
     /// # Errors
-    /// The store cannot be read.
+    /// [`BlobError::Busy`], or the store cannot be read.
     pub async fn state(&self, digest: Digest) -> Result<Option<BlobState>, ControlError> {
-        let waiting = self.partial.lock().get(&digest).map(|waiting| waiting.partial.clone());
-        if let Some(waiting) = waiting {
-            let bytes = match waiting.try_lock() {
-                Ok(partial) => partial.bytes(),
-                Err(_) => return Err(BlobError::Busy.into()),
-            };
+        let partial = self.partial.lock().get(&digest).cloned();
+        if let Some(partial) = partial {
+            let partial = partial.try_lock().map_err(|_| BlobError::Busy)?;
+            let bytes = partial.parts.as_ref().map_or(0, |(_, mark)| mark.bytes());
             return Ok(Some(BlobState { bytes, is_complete: false }));
         }
         match self.store.blob_bytes(digest).await {
@@ -104,90 +120,144 @@ impl Blobs {
     ///
     /// # Errors
     /// [`BlobError`], or the store cannot keep it.
-    pub async fn keep(
-        self: &Arc<Self>,
+    pub async fn keep(&self, digest: Digest, file: Received) -> Result<BlobState, ControlError> {
+        check_digest(digest, &file)?;
+        // The same file that waits already counts once.
+        let _stays = self.uploads.begin(digest).await;
+        drop(self.held.lock().remove(&digest));
+        let bytes = self.budget.hold(0);
+        add(&bytes, usize::try_from(file.bytes()).unwrap_or(usize::MAX))?;
+        self.keep_counted(digest, file, bytes).await
+    }
+
+    /// Keep a whole file whose bytes count already.
+    async fn keep_counted(
+        &self,
         digest: Digest,
         file: Received,
+        bytes: HeldBytes,
     ) -> Result<BlobState, ControlError> {
-        if file.digest() != digest {
-            return Err(BlobError::OtherDigest { named: digest, found: file.digest() }.into());
-        }
-        let bytes = file.bytes();
-        let is_room = {
-            let held = self.held.lock();
-            held.len() < FILES_MAX || held.contains_key(&digest)
-        };
-        if !is_room {
-            return Err(BlobError::TooMany(FILES_MAX, "a release").into());
-        }
+        let state = BlobState { bytes: file.bytes(), is_complete: true };
+        self.check_room(digest)?;
         let upload = self.uploads.begin(digest).await;
         upload.keep(file).await.map_err(|error| ControlError::from(error).logged())?;
-        let blobs = Arc::downgrade(self);
-        let timer = tokio::spawn(async move {
-            sleep(KEPT).await;
-            if let Some(blobs) = blobs.upgrade() {
-                blobs.held.lock().remove(&digest);
-            }
-        });
-        let held = Held { _upload: upload, timer: timer.abort_handle() };
-        self.held.lock().insert(digest, held);
+        upload.settle();
+        if !self.uploads.is_named(digest) {
+            let held = Held { since: Instant::now(), _upload: upload, _bytes: bytes };
+            self.held.lock().insert(digest, held);
+        }
         self.partial.lock().remove(&digest);
-        Ok(BlobState { bytes, is_complete: true })
+        Ok(state)
+    }
+
+    /// Check that one more file may wait for a release.
+    fn check_room(&self, digest: Digest) -> Result<(), BlobError> {
+        let mut held = self.held.lock();
+        if held.len() >= FILES_MAX {
+            held.retain(|digest, _| !self.uploads.is_named(*digest));
+        }
+        match held.len() < FILES_MAX || held.contains_key(&digest) {
+            true => Ok(()),
+            false => Err(BlobError::TooMany(FILES_MAX, "a release")),
+        }
     }
 
     /// Begin to receive a part, which begins after `offset` bytes of the file.
     ///
     /// # Errors
     /// [`BlobError`], or the store cannot be written to.
-    pub async fn part(self: &Arc<Self>, digest: Digest, offset: u64) -> Result<Part, ControlError> {
-        let partial = self.waiting(digest, offset)?;
-        let mut place = partial.try_lock_owned().map_err(|_| BlobError::Busy)?;
-        let failed = |error| ControlError::from(error).logged();
-        let (incoming, mark) = match place.0.take() {
-            Some(known) => known,
-            None => self.store.receive().await.map_err(failed)?.mark().await.map_err(failed)?,
-        };
-        if mark.bytes() != offset {
-            let bytes = mark.bytes();
-            place.0 = Some((incoming, mark));
-            return Err(BlobError::Offset { given: offset, bytes }.into());
-        }
-        Ok(Part { blobs: self.clone(), digest, place, incoming: Some(incoming), mark })
-    }
-
-    /// The parts of this file. Its wait begins anew.
-    fn waiting(
+    pub async fn part(
         self: &Arc<Self>,
         digest: Digest,
         offset: u64,
-    ) -> Result<Arc<AsyncMutex<Partial>>, BlobError> {
-        let mut all = self.partial.lock();
-        if !all.contains_key(&digest) {
-            if offset > 0 {
-                return Err(BlobError::Offset { given: offset, bytes: 0 });
-            }
-            if all.len() >= PARTIAL_MAX {
-                return Err(BlobError::TooMany(PARTIAL_MAX, "more parts"));
-            }
+    ) -> Result<BeginPart, ControlError> {
+        if let Some(state) = self.state(digest).await?.filter(|state| state.is_complete) {
+            return Ok(BeginPart::Complete(state));
         }
-        let blobs = Arc::downgrade(self);
-        let timer = tokio::spawn(async move {
-            sleep(KEPT).await;
-            if let Some(blobs) = blobs.upgrade() {
-                blobs.partial.lock().remove(&digest);
+        self.check_room(digest)?;
+        let partial = self.place(digest, offset)?;
+        let mut place = partial.try_lock_owned().map_err(|_| BlobError::Busy)?;
+        let failed = |error| ControlError::from(error).logged();
+        let (incoming, mark) = match place.parts.take() {
+            Some(known) => known,
+            None => {
+                let begun = async { self.store.receive().await?.mark().await };
+                begun.await.map_err(|error| self.dropped(digest, failed(error)))?
             }
-        });
-        let timer = timer.abort_handle();
-        let partial = all.get(&digest).map(|known| known.partial.clone()).unwrap_or_default();
-        all.insert(digest, Waiting { partial: partial.clone(), timer });
-        Ok(partial)
+        };
+        if mark.bytes() != offset {
+            let bytes = mark.bytes();
+            place.parts = Some((incoming, mark));
+            return Err(BlobError::Offset { given: offset, bytes }.into());
+        }
+        let (blobs, incoming) = (self.clone(), Some(incoming));
+        let part = Part { blobs, digest, place, incoming, mark, arrived: 0 };
+        Ok(BeginPart::Receive(Box::new(part)))
+    }
+
+    /// The place for the parts of this file.
+    fn place(&self, digest: Digest, offset: u64) -> Result<Arc<AsyncMutex<Partial>>, BlobError> {
+        let mut all = self.partial.lock();
+        if let Some(known) = all.get(&digest) {
+            return Ok(known.clone());
+        }
+        if offset > 0 {
+            return Err(BlobError::Offset { given: offset, bytes: 0 });
+        }
+        if all.len() >= PARTIAL_MAX {
+            return Err(BlobError::TooMany(PARTIAL_MAX, "more parts"));
+        }
+        let (since, bytes) = (Instant::now(), self.budget.hold(0));
+        let new = Arc::new(AsyncMutex::new(Partial { since, bytes, parts: None }));
+        all.insert(digest, new.clone());
+        Ok(new)
+    }
+
+    /// Drop the file, whole or in parts, if no release names it. Returns whether it waited.
+    pub fn forget(&self, digest: Digest) -> bool {
+        let held = self.held.lock().remove(&digest);
+        let partial = self.partial.lock().remove(&digest);
+        held.is_some() || partial.is_some()
+    }
+
+    /// The error, after all parts of the file were dropped because of it.
+    fn dropped(&self, digest: Digest, error: ControlError) -> ControlError {
+        self.partial.lock().remove(&digest);
+        error
+    }
+
+    /// Drop what waited too long, and what a release names.
+    fn drop_old(&self) {
+        let is_old = |since: Instant| since.elapsed() > KEPT;
+        self.held
+            .lock()
+            .retain(|digest, held| !is_old(held.since) && !self.uploads.is_named(*digest));
+        // A part that is arriving holds its place.
+        self.partial
+            .lock()
+            .retain(|_, partial| partial.try_lock().map_or(true, |partial| !is_old(partial.since)));
     }
 }
 
-impl Partial {
-    fn bytes(&self) -> u64 {
-        self.0.as_ref().map_or(0, |(_, mark)| mark.bytes())
+/// Look for old files until `blobs` is dropped.
+async fn sweep(blobs: Weak<Blobs>) {
+    loop {
+        sleep(BETWEEN_SWEEPS).await;
+        let Some(blobs) = blobs.upgrade() else { return };
+        blobs.drop_old();
     }
+}
+
+fn check_digest(named: Digest, file: &Received) -> Result<(), BlobError> {
+    match file.digest() {
+        found if found == named => Ok(()),
+        found => Err(BlobError::OtherDigest { named, found }),
+    }
+}
+
+/// Count more bytes.
+fn add(bytes: &HeldBytes, more: usize) -> Result<(), BlobError> {
+    bytes.try_add(more).map_err(|over| BlobError::TooManyBytes { max: over.max })
 }
 
 impl Part {
@@ -199,11 +269,15 @@ impl Part {
     /// Add a piece.
     ///
     /// # Errors
-    /// The store cannot be written to: all parts of the file are lost.
+    /// [`BlobError::TooManyBytes`]; or the store cannot be written to: all parts of the file are
+    /// lost.
     pub async fn write(&mut self, piece: Bytes) -> Result<(), ControlError> {
+        add(&self.place.bytes, piece.len())?;
+        self.arrived += piece.len();
         if let Some(incoming) = self.incoming.take() {
             let written = incoming.write(piece).await;
-            self.incoming = Some(written.map_err(|error| ControlError::from(error).logged())?);
+            let lost = |error| self.blobs.dropped(self.digest, ControlError::from(error).logged());
+            self.incoming = Some(written.map_err(lost)?);
         }
         Ok(())
     }
@@ -213,7 +287,9 @@ impl Part {
         if let Some(incoming) = self.incoming.take()
             && let Ok(incoming) = incoming.go_back(self.mark.clone()).await
         {
-            self.place.0 = Some((incoming, self.mark));
+            self.place.bytes.give_back(self.arrived);
+            self.place.parts = Some((incoming, self.mark));
+            self.place.since = Instant::now();
         }
     }
 
@@ -222,30 +298,24 @@ impl Part {
     /// # Errors
     /// [`BlobError::OtherDigest`], or the store cannot keep it: all parts of the file are lost.
     pub async fn end(mut self, is_last: bool) -> Result<BlobState, ControlError> {
-        let failed = |error| ControlError::from(error).logged();
+        let lost = |error: StoreError| ControlError::from(error).logged();
         let Some(incoming) = self.incoming.take() else {
             return Err(BlobError::Offset { given: self.offset(), bytes: 0 }.into());
         };
-        if is_last {
-            self.blobs.partial.lock().remove(&self.digest);
-            let file = incoming.finish().await.map_err(failed)?;
-            return self.blobs.keep(self.digest, file).await;
+        if !is_last {
+            let marked = incoming.mark().await;
+            let marked = marked.map_err(|error| self.blobs.dropped(self.digest, lost(error)));
+            let (incoming, mark) = marked?;
+            let bytes = mark.bytes();
+            self.place.parts = Some((incoming, mark));
+            self.place.since = Instant::now();
+            return Ok(BlobState { bytes, is_complete: false });
         }
-        let (incoming, mark) = incoming.mark().await.map_err(failed)?;
-        let bytes = mark.bytes();
-        self.place.0 = Some((incoming, mark));
-        Ok(BlobState { bytes, is_complete: false })
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        self.timer.abort();
-    }
-}
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.timer.abort();
+        self.blobs.partial.lock().remove(&self.digest);
+        let file = incoming.finish().await.map_err(lost)?;
+        check_digest(self.digest, &file)?;
+        // Counted anew: those of the parts are given back with their place.
+        let bytes = self.blobs.budget.hold(usize::try_from(file.bytes()).unwrap_or(usize::MAX));
+        self.blobs.keep_counted(self.digest, file, bytes).await
     }
 }

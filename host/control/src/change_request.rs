@@ -64,6 +64,11 @@ impl ChangeRequest {
         self.asked.plan(desired, number, self.cascade)
     }
 
+    /// Whether it asks for a list of changes.
+    pub(crate) fn is_list(&self) -> bool {
+        matches!(self.asked, Asked::List(_))
+    }
+
     /// Check the release that must serve.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use gristmill_core::{Digest, Name};
 use gristmill_store::{Store, StoreError};
 
+use crate::checkpoint::Checkpoint;
 use crate::desired::Desired;
 use crate::error::ControlError;
 use crate::release::change::Change;
@@ -15,6 +16,7 @@ use crate::release::format::Head;
 use crate::release::gaps::gap_in;
 use crate::release::log_end;
 use crate::release::log_error::LogError;
+use crate::release_log::read_checkpoint;
 
 /// What a check of a store found.
 #[derive(Debug, Default)]
@@ -75,14 +77,22 @@ async fn check_log(
     for file in &listing.foreign {
         check.add(false, format!("{file} is not a release: the server ignores it; move it away"));
     }
-    let gap = gap_in(&listing);
+    let base = read_checkpoint(store).await;
+    let is_base_whole = base.is_ok();
+    let Checkpoint { mut head, mut desired } = base.unwrap_or_else(|error| {
+        check.add(true, error);
+        Checkpoint::default()
+    });
+    let gap = gap_in(&listing, head.number).filter(|_| is_base_whole);
     if let Some(gap) = &gap {
         check.add(true, gap);
     }
-    let (mut head, mut desired, mut named) = (Head::default(), Desired::default(), BTreeMap::new());
+    let mut named: BTreeMap<_, _> = users(&desired).collect();
     // Whether `desired` is the state that a server would have.
-    let mut is_whole = gap.is_none();
-    for &number in &listing.numbers {
+    let mut is_whole = is_base_whole && gap.is_none();
+    // A server removes those for which the checkpoint stands.
+    let base = head.number;
+    for &number in listing.numbers.iter().filter(|number| **number > base) {
         check.releases += 1;
         let document = match store.document(number).await {
             Ok(document) => document.unwrap_or_default(),

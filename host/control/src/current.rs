@@ -94,7 +94,8 @@ impl Serving {
     /// [`ControlError::NotFound`]
     pub fn tenant(&self, tenant: &Name) -> Result<&Tenant, ControlError> {
         let tenants = &self.desired.tenants;
-        tenants.get(tenant).ok_or_else(|| ControlError::not_found("tenant", tenant))
+        let own = tenants.get(tenant).map(|own| &**own);
+        own.ok_or_else(|| ControlError::not_found("tenant", tenant))
     }
 
     /// A plugin of the desired state.

@@ -4,9 +4,11 @@
 //! which changes are allowed: `plan` decides that. Replaying the log applies each change that an
 //! earlier version has made.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use gristmill_core::{Digest, Name};
+use serde::{Deserialize, Serialize};
 
 use crate::error::ControlError;
 use crate::release::change::Change;
@@ -15,16 +17,26 @@ use crate::release::pipeline::PipelineSpec;
 use crate::release::tenant::TenantSpec;
 
 /// Everything that should serve.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Desired {
-    /// The tenants by name.
-    pub tenants: BTreeMap<Name, Tenant>,
+    /// The tenants by name. A state shares those that a change does not touch with the state before
+    /// it.
+    pub tenants: BTreeMap<Name, Arc<Tenant>>,
     /// The models by name.
     pub models: BTreeMap<Name, Model>,
+    /// The tenants that have a key. It follows from `tenants`.
+    key_owners: Arc<HashMap<Digest, BTreeSet<Name>>>,
+}
+
+impl PartialEq for Desired {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.tenants, &self.models) == (&other.tenants, &other.models)
+    }
 }
 
 /// A tenant with all it owns.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Tenant {
     /// Who may call it, and what it may use.
     pub spec: TenantSpec,
@@ -37,7 +49,8 @@ pub struct Tenant {
 }
 
 /// A plugin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Plugin {
     /// The digest of its file.
     pub digest: Digest,
@@ -46,7 +59,8 @@ pub struct Plugin {
 }
 
 /// A model.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Model {
     /// The digest of its file.
     pub digest: Digest,
@@ -91,10 +105,58 @@ impl Desired {
         changes.iter().try_for_each(|change| self.apply_one(number, change))
     }
 
+    /// The state with these tenants and models.
+    pub(crate) fn of(tenants: BTreeMap<Name, Arc<Tenant>>, models: BTreeMap<Name, Model>) -> Self {
+        let mut key_owners = HashMap::<_, BTreeSet<_>>::new();
+        for (name, tenant) in &tenants {
+            for key in tenant.spec.keys.values() {
+                key_owners.entry(*key).or_default().insert(name.clone());
+            }
+        }
+        Self { tenants, models, key_owners: Arc::new(key_owners) }
+    }
+
     fn apply_one(&mut self, number: u64, change: &Change) -> Result<(), ControlError> {
+        let (Change::PutTenant { tenant, .. }
+        | Change::DeleteTenant { tenant }
+        | Change::PutKey { tenant, .. }
+        | Change::DeleteKey { tenant, .. }) = change
+        else {
+            return self.apply_unkeyed(number, change);
+        };
+        let before = self.keys_of(tenant);
+        self.apply_unkeyed(number, change)?;
+        let after = self.keys_of(tenant);
+        if before != after {
+            let owners = Arc::make_mut(&mut self.key_owners);
+            for key in &before {
+                if let Some(own) = owners.get_mut(key) {
+                    own.remove(tenant);
+                }
+            }
+            for key in after {
+                owners.entry(key).or_default().insert(tenant.clone());
+            }
+            for key in before {
+                if owners.get(&key).is_some_and(BTreeSet::is_empty) {
+                    owners.remove(&key);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn keys_of(&self, tenant: &Name) -> Vec<Digest> {
+        let own = self.tenants.get(tenant);
+        own.map_or_else(Vec::new, |own| own.spec.keys.values().copied().collect())
+    }
+
+    /// Apply the change to the tenants and models.
+    fn apply_unkeyed(&mut self, number: u64, change: &Change) -> Result<(), ControlError> {
         match change {
             Change::PutTenant { tenant, spec } => {
-                self.tenants.entry(tenant.clone()).or_default().put(number, spec.clone());
+                let owner = self.tenants.entry(tenant.clone()).or_default();
+                Arc::make_mut(owner).put(number, spec.clone());
             }
             Change::PutKey { tenant, key, digest } => {
                 let owner = self.tenant(tenant)?;
@@ -134,7 +196,9 @@ impl Desired {
             Change::PutModel { model, digest } => match self.models.get_mut(model) {
                 Some(known) if known.digest == *digest => {}
                 Some(known) => {
-                    known.earlier_versions.push(known.version);
+                    if known.version != number {
+                        known.earlier_versions.push(known.version);
+                    }
                     (known.digest, known.version) = (*digest, number);
                 }
                 None => {
@@ -157,15 +221,21 @@ impl Desired {
         Ok(())
     }
 
+    /// The uploaded files of all plugins and models.
+    pub(crate) fn files(&self) -> HashSet<Digest> {
+        let models = self.models.values().map(|model| model.digest);
+        let plugins = self.tenants.values().flat_map(|tenant| tenant.plugins.values());
+        plugins.map(|plugin| plugin.digest).chain(models).collect()
+    }
+
     /// A tenant other than `tenant` that has this key.
     pub(crate) fn other_owner(&self, tenant: &Name, key: Digest) -> Option<&Name> {
-        let mut others = self.tenants.iter().filter(|(name, _)| *name != tenant);
-        let owner = others.find(|(_, other)| other.spec.keys.values().any(|own| *own == key));
-        owner.map(|(name, _)| name)
+        self.key_owners.get(&key)?.iter().find(|owner| *owner != tenant)
     }
 
     fn tenant(&mut self, name: &Name) -> Result<&mut Tenant, ControlError> {
-        self.tenants.get_mut(name).ok_or_else(|| ControlError::not_found("tenant", name))
+        let owner = self.tenants.get_mut(name).map(Arc::make_mut);
+        owner.ok_or_else(|| ControlError::not_found("tenant", name))
     }
 
     fn model(&mut self, name: &Name) -> Result<&mut Model, ControlError> {

@@ -7,7 +7,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use gristmill_core::{ClientError, Digest, ErrorCode, Name};
-use gristmill_store::{LOG_END, StoreError};
+use gristmill_store::{CHECKPOINT, LOG_END, StoreError};
 
 use crate::blob_error::BlobError;
 use crate::conditions::Unmet;
@@ -62,6 +62,11 @@ pub enum ControlError {
         /// The number of the release.
         number: u64,
     },
+    /// Too many things would have to change because of what they use.
+    #[error(
+        "too many tenants and pipelines use what would be deleted: delete it in several releases"
+    )]
+    TooManyUsers,
     /// One of several changes is refused.
     #[error("changes[{index}]: {source}")]
     At {
@@ -135,6 +140,20 @@ pub enum ControlError {
         /// Why not.
         source: LogError,
     },
+    /// The release is no longer in the log.
+    #[error("release {number} is no longer kept: the first one that is kept is {first}")]
+    NotKept {
+        /// The number of the release.
+        number: u64,
+        /// The first number that is kept.
+        first: u64,
+    },
+    /// The checkpoint of the log cannot be used.
+    #[error(
+        "{CHECKPOINT}, which has the state before the release log begins, cannot be used: {0}; put \
+         the file back as it was, from a copy of the data directory"
+    )]
+    Checkpoint(#[source] LogError),
     /// The log has gaps.
     #[error(transparent)]
     LogGap(#[from] LogGap),
@@ -220,16 +239,20 @@ impl ControlError {
 impl ClientError for ControlError {
     fn code(&self) -> ErrorCode {
         match self {
-            Self::NotFound { .. } | Self::NotThen { .. } => ErrorCode::NotFound,
+            Self::NotFound { .. } | Self::NotThen { .. } | Self::NotKept { .. } => {
+                ErrorCode::NotFound
+            }
             Self::Invalid(_) | Self::NoFile(_) => ErrorCode::Unprocessable,
             Self::Refused(faults) => match faults.first().map(|fault| &fault.subject) {
                 Some(Subject::Plugin { .. }) => ErrorCode::InvalidPlugin,
                 Some(Subject::Model(_)) => ErrorCode::InvalidModel,
                 _ => ErrorCode::Unprocessable,
             },
-            Self::InUse(_) | Self::Key(_) | Self::Misfit { .. } | Self::TooMuchCompiled { .. } => {
-                ErrorCode::Conflict
-            }
+            Self::InUse(_)
+            | Self::TooManyUsers
+            | Self::Key(_)
+            | Self::Misfit { .. }
+            | Self::TooMuchCompiled { .. } => ErrorCode::Conflict,
             Self::Blob(BlobError::OtherDigest { .. }) => ErrorCode::Unprocessable,
             Self::Blob(_) => ErrorCode::Conflict,
             Self::Unmet(_) | Self::Moved { .. } => ErrorCode::PreconditionFailed,
@@ -238,9 +261,11 @@ impl ClientError for ControlError {
             Self::Model { source, .. } => source.code(ErrorCode::InvalidModel),
             Self::Store(error) => error.code(),
             Self::Unconfirmed { source, .. } => source.code(),
-            Self::Log { .. } | Self::LogGap(_) | Self::LogEnd(_) | Self::Encode(_) => {
-                ErrorCode::Internal
-            }
+            Self::Log { .. }
+            | Self::Checkpoint(_)
+            | Self::LogGap(_)
+            | Self::LogEnd(_)
+            | Self::Encode(_) => ErrorCode::Internal,
             Self::Overtaken => ErrorCode::Unavailable,
         }
     }

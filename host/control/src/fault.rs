@@ -50,7 +50,9 @@ pub struct Fault {
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Plugin { plugin, .. } => write!(f, "plugin {:?}", plugin.as_str()),
+            Self::Plugin { tenant, plugin } => {
+                write!(f, "tenant {:?}, plugin {:?}", tenant.as_str(), plugin.as_str())
+            }
             Self::Model(model) => write!(f, "model {:?}", model.as_str()),
             Self::Tenant(tenant) => write!(f, "tenant {:?}", tenant.as_str()),
             Self::Pipeline { tenant, pipeline } => {

@@ -13,7 +13,8 @@
 //!    next one;
 //! 3. `load` loads the plugins and models that the next state names;
 //! 4. `snapshot_builder` turns the state and what is loaded into a snapshot;
-//! 5. `release_log` appends the release, and reads those of others;
+//! 5. `release_log` appends the release, reads those of others, and removes old ones behind a
+//!    `checkpoint`;
 //! 6. `publish` serves the snapshot.
 //!
 //! `admin_api` is the way in; a `change_request` has the changes and their `terms`, such as its
@@ -40,6 +41,7 @@ mod blob_error;
 mod blobs;
 mod change_request;
 mod check_store;
+mod checkpoint;
 mod conditions;
 mod current;
 mod desired;
@@ -49,6 +51,7 @@ mod fault;
 mod history;
 mod in_use;
 mod key_conflict;
+mod last_keys;
 mod load;
 mod plan;
 mod publish;
@@ -66,7 +69,7 @@ pub use admin_api::models::PublishedModel;
 pub use admin_api::{Control, ControlParts};
 pub use asked::AskedChange;
 pub use blob_error::BlobError;
-pub use blobs::{BlobState, Blobs, Part};
+pub use blobs::{BeginPart, BlobState, Blobs, Part};
 pub use check_store::{Finding, StoreCheck, check_store};
 pub use conditions::{Conditions, Tag, Tags, Unmet};
 pub use current::Current;

@@ -19,6 +19,8 @@ pub(crate) mod signature;
 pub(crate) mod tenant;
 mod users;
 
+use std::collections::BTreeMap;
+
 use gristmill_core::Name;
 
 use crate::asked::AskedChange;
@@ -30,6 +32,9 @@ use crate::plan::tenant::{tenant_faults, tenant_spec};
 use crate::plan::users::Users;
 use crate::release::change::Change;
 
+/// The most names in the changes of a release that only follow from others.
+const NAMES_MAX: usize = 1 << 20;
+
 /// A release that is planned.
 #[derive(Debug)]
 pub(crate) struct Plan {
@@ -37,6 +42,8 @@ pub(crate) struct Plan {
     pub(crate) changes: Vec<Change>,
     /// The state after the changes.
     pub(crate) desired: Desired,
+    /// The names in the changes that only follow from others.
+    names: usize,
 }
 
 /// Why a release cannot be planned.
@@ -60,17 +67,20 @@ pub(crate) fn plan(
     asked: &[AskedChange],
     cascade: bool,
 ) -> Result<Plan, Refused> {
-    let mut plan = Plan { changes: Vec::new(), desired: desired.clone() };
+    let mut plan = Plan { changes: Vec::new(), desired: desired.clone(), names: 0 };
     for (index, change) in asked.iter().enumerate() {
         let taken = plan.take(number, change, cascade);
         taken.map_err(|error| Refused { index, error: error.into() })?;
     }
+    let mut put_tenants = BTreeMap::new();
     for (index, change) in asked.iter().enumerate() {
-        let (AskedChange::Known(Change::PutTenant { tenant, .. })
-        | AskedChange::PutTenant { tenant, .. }) = change
-        else {
-            continue;
-        };
+        if let AskedChange::Known(Change::PutTenant { tenant, .. })
+        | AskedChange::PutTenant { tenant, .. } = change
+        {
+            put_tenants.insert(tenant, index);
+        }
+    }
+    for (tenant, index) in put_tenants {
         let Some(put) = plan.desired.tenants.get(tenant) else { continue };
         let faults = tenant_faults(&plan.desired, tenant, &put.spec);
         if !faults.is_empty() {
@@ -97,10 +107,22 @@ impl Plan {
             }
         };
         let mut changes = changes_before(&self.desired, &change, cascade)?;
+        self.names += changes.iter().map(names_in).sum::<usize>();
+        if self.names > NAMES_MAX {
+            return Err(ControlError::TooManyUsers);
+        }
         changes.push(change);
         self.desired.apply(number, &changes)?;
         self.changes.append(&mut changes);
         Ok(())
+    }
+}
+
+/// The names in a change, which make its size.
+fn names_in(change: &Change) -> usize {
+    match change {
+        Change::PutTenant { spec, .. } => 1 + spec.models.len() + spec.keys.len(),
+        _ => 1,
     }
 }
 
@@ -176,7 +198,8 @@ pub(crate) fn subjects(changes: &[Change]) -> Vec<Subject> {
 }
 
 fn find<'a>(desired: &'a Desired, tenant: &Name) -> Result<&'a Tenant, ControlError> {
-    desired.tenants.get(tenant).ok_or_else(|| ControlError::not_found("tenant", tenant))
+    let own = desired.tenants.get(tenant).map(|own| &**own);
+    own.ok_or_else(|| ControlError::not_found("tenant", tenant))
 }
 
 /// The kind and the name of the thing that a change deletes and that others can use.

@@ -6,15 +6,22 @@
 //! - a log that has a gap, or that was changed, is refused as a whole;
 //! - if an append fails, the content of the log decides whether the release was made, not the
 //!   error;
-//! - a release is acknowledged only when it is on stable storage.
+//! - a release is acknowledged only when it is on stable storage;
+//! - a release is removed only when a checkpoint behind it is on stable storage.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gristmill_store::{Appended, Store};
+use gristmill_core::Digest;
+use gristmill_store::{Appended, Store, StoreError};
+use parking_lot::Mutex;
+use tokio::sync::Mutex as AsyncMutex;
 
+use crate::checkpoint::Checkpoint;
 use crate::desired::Desired;
 use crate::error::ControlError;
+use crate::last_keys::LastKeys;
 use crate::load::progress::Progress;
 use crate::plan::Plan;
 use crate::release::change::{Change, Release, ReleaseNote};
@@ -26,10 +33,16 @@ use crate::uploads::Uploads;
 
 /// The log of one data directory.
 pub(crate) struct ReleaseLog {
-    pub(crate) store: Arc<Store>,
+    store: Arc<Store>,
     /// Learns which files releases name.
-    pub(crate) uploads: Arc<Uploads>,
-    pub(crate) progress: Progress,
+    uploads: Arc<Uploads>,
+    progress: Progress,
+    /// The releases that are kept at least.
+    keep: u64,
+    /// The state where the log begins.
+    base: Mutex<Arc<Checkpoint>>,
+    /// Held while releases are removed.
+    collecting: AsyncMutex<()>,
 }
 
 /// The position in the log, and the resulting state.
@@ -59,11 +72,32 @@ impl Default for Replayed {
 }
 
 impl ReleaseLog {
+    pub(crate) fn new(
+        store: Arc<Store>,
+        uploads: Arc<Uploads>,
+        progress: Progress,
+        keep: u64,
+    ) -> Self {
+        let (base, collecting) = (Mutex::default(), AsyncMutex::default());
+        Self { store, uploads, progress, keep, base, collecting }
+    }
+
+    /// The files that uploads under way need.
+    pub(crate) fn uploads(&self) -> Vec<Digest> {
+        self.uploads.under_way()
+    }
+
+    /// The release before the first one that is kept; 0 if all are.
+    pub(crate) fn base(&self) -> u64 {
+        self.base.lock().head.number
+    }
+
     /// Read the log from its beginning to its end.
     ///
     /// # Errors
     /// The store cannot be read; or the log has a gap, was changed, or lacks its end.
     pub(crate) async fn replay(&self) -> Result<Replayed, ControlError> {
+        let base = read_checkpoint(&self.store).await?;
         let listing = self.store.log().await?;
         for file in &listing.foreign {
             tracing::warn!(
@@ -71,64 +105,134 @@ impl ReleaseLog {
                 "a file in the release log's folder is not a release: it is ignored"
             );
         }
-        if let Some(gap) = gap_in(&listing) {
+        if let Some(gap) = gap_in(&listing, base.head.number) {
             return Err(gap.into());
         }
-        let mut replayed = Replayed::default();
+        let Checkpoint { head, desired } = base.clone();
+        self.uploads.name(head.number, desired.files());
+        let mut replayed = Replayed { head, is_confirmed: true, desired };
+        *self.base.lock() = Arc::new(base);
         self.read_on(&mut replayed).await?;
         log_end::check(&self.store, &replayed.head).await?;
         self.confirm(&mut replayed).await?;
         Ok(replayed)
     }
 
-    /// Read the log from `replayed` to its end. After an error, `replayed` is at the last document
-    /// that could be read.
+    /// Read the log from `replayed` to its end. After an error, `replayed` is as it was before.
     ///
     /// # Errors
     /// The store cannot be read, or a document does not follow the one before it.
     pub(crate) async fn read_on(&self, replayed: &mut Replayed) -> Result<(), ControlError> {
-        loop {
-            let number = replayed.head.number + 1;
-            let Some(document) = self.store.document(number).await? else { return Ok(()) };
-            let damaged = |source| ControlError::Log { number, source };
-            let (release, head) = replayed.head.read(&document).map_err(damaged)?;
-            let mut desired = replayed.desired.clone();
-            let applied = desired.apply(number, &release.changes);
-            applied.map_err(|error| damaged(LogError::Unfit(error.into())))?;
-            self.uploads.name(release.changes.iter().filter_map(Change::blob));
-            *replayed = Replayed { head, is_confirmed: false, desired };
+        let (mut head, mut desired) = (replayed.head.clone(), replayed.desired.clone());
+        while let Some(release) = self.read_next(&mut head, &mut desired).await? {
+            let number = release.number;
+            self.uploads.name(number, release.changes.iter().filter_map(Change::blob));
             self.progress.replayed(number);
         }
+        if head != replayed.head {
+            *replayed = Replayed { head, is_confirmed: false, desired };
+        }
+        Ok(())
+    }
+
+    /// Read the release after `head`, if there is one, and apply it to `desired`.
+    async fn read_next(
+        &self,
+        head: &mut Head,
+        desired: &mut Desired,
+    ) -> Result<Option<Release>, ControlError> {
+        let number = head.number + 1;
+        let Some(document) = self.store.document(number).await? else { return Ok(None) };
+        let damaged = |source| ControlError::Log { number, source };
+        let (release, next) = head.read(&document).map_err(damaged)?;
+        let applied = desired.apply(number, &release.changes);
+        applied.map_err(|error| damaged(LogError::Unfit(error.into())))?;
+        *head = next;
+        Ok(Some(release))
     }
 
     /// Release `number`, checked against its own digest.
     ///
     /// # Errors
-    /// [`ControlError::NotFound`], the store cannot read it, or it is damaged.
+    /// [`ControlError::NotFound`], [`ControlError::NotKept`], the store cannot read it, or it is
+    /// damaged.
     pub(crate) async fn release(&self, number: u64) -> Result<Release, ControlError> {
+        self.check_kept(number)?;
         let document = self.store.document(number).await?;
         let document = document.ok_or_else(|| ControlError::no_release(number))?;
         let read = Head::claimed_by(number, &document).read(&document);
         Ok(read.map_err(|source| ControlError::Log { number, source })?.0)
     }
 
-    /// The state after release `number`.
+    /// The state after release `number`, but each of its tenants with the keys that it had last.
     ///
     /// # Errors
-    /// As [`Self::release`], for any release up to this one.
-    pub(crate) async fn state_after(&self, number: u64) -> Result<Desired, ControlError> {
-        let (mut head, mut desired) = (Head::default(), Desired::default());
-        while head.number < number {
-            let next = head.number + 1;
-            let document = self.store.document(next).await?;
-            let document = document.ok_or_else(|| ControlError::no_release(number))?;
-            let damaged = |source| ControlError::Log { number: next, source };
-            let (release, read) = head.read(&document).map_err(damaged)?;
-            let applied = desired.apply(next, &release.changes);
-            applied.map_err(|error| damaged(LogError::Unfit(error.into())))?;
-            head = read;
+    /// As [`Self::release`], for any release.
+    pub(crate) async fn state_to_restore(&self, number: u64) -> Result<Desired, ControlError> {
+        self.check_kept(number)?;
+        let Checkpoint { mut head, desired: mut then } = self.checkpoint_at(number).await?;
+        let mut last = LastKeys::of(&then);
+        let mut now = then.clone();
+        while let Some(release) = self.read_next(&mut head, &mut now).await? {
+            release.changes.iter().for_each(|change| last.note(change));
         }
-        Ok(desired)
+        last.put_into(&mut then, number)?;
+        Ok(then)
+    }
+
+    /// # Errors
+    /// [`ControlError::NotKept`]
+    pub(crate) fn check_kept(&self, number: u64) -> Result<(), ControlError> {
+        match self.base() {
+            base if (1..=base).contains(&number) => {
+                Err(ControlError::NotKept { number, first: base + 1 })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Read the log from its beginning to release `number`.
+    async fn checkpoint_at(&self, number: u64) -> Result<Checkpoint, ControlError> {
+        let base = self.base.lock().clone();
+        let Checkpoint { mut head, mut desired } = (*base).clone();
+        while head.number < number {
+            let read = self.read_next(&mut head, &mut desired).await?;
+            read.ok_or_else(|| ControlError::no_release(number))?;
+        }
+        Ok(Checkpoint { head, desired })
+    }
+
+    /// If there are some more releases than are kept, remove the oldest ones and the files that
+    /// only they name. Before, the state that they led to is written as the checkpoint. `last` is
+    /// the number of the last release.
+    pub(crate) async fn collect(&self, last: u64) {
+        let Ok(_collecting) = self.collecting.try_lock() else { return };
+        // So that a checkpoint is written once in a while, not at each release.
+        let spare = (self.keep / 8).max(1);
+        if last.saturating_sub(self.base()) <= self.keep.saturating_add(spare) {
+            return;
+        }
+        let base = last - self.keep;
+        match self.collect_to(base).await {
+            Ok(()) => tracing::info!(first_kept = base + 1, "removed old releases"),
+            // The next release tries again, or the next start removes what is left.
+            Err(error) => tracing::warn!(?error, "cannot remove old releases"),
+        }
+    }
+
+    async fn collect_to(&self, number: u64) -> Result<(), ControlError> {
+        let before = self.base();
+        let checkpoint = Arc::new(self.checkpoint_at(number).await?);
+        let written = checkpoint.clone();
+        let text = tokio::task::spawn_blocking(move || written.write()).await;
+        let text = text.unwrap_or_else(|panic| resume_unwind(panic.into_panic()));
+        self.store.put_checkpoint(text?).await?;
+        *self.base.lock() = checkpoint.clone();
+        for number in before + 1..=number {
+            self.store.remove_document(number).await?;
+        }
+        self.uploads.forget(number, &checkpoint.desired.files()).await;
+        Ok(())
     }
 
     /// Sync the log's last release, unless it is known to be on stable storage. Later releases are
@@ -157,7 +261,7 @@ impl ReleaseLog {
         &self,
         replayed: &mut Replayed,
         note: ReleaseNote,
-        Plan { changes, desired }: Plan,
+        Plan { changes, desired, .. }: Plan,
     ) -> Result<Append, ControlError> {
         let (document, head) = replayed.head.write(now_ms(), note, changes.clone())?;
         let number = head.number;
@@ -181,7 +285,7 @@ impl ReleaseLog {
                     // until the next start.
                     tracing::error!(release = number, there = ?unknown.map(|there| there.is_some()),
                         "it is not known whether the log has this release");
-                    self.uploads.name(changes.iter().filter_map(Change::blob));
+                    self.uploads.name(number, changes.iter().filter_map(Change::blob));
                     Err(ControlError::Unconfirmed { number, source })
                 }
             },
@@ -189,13 +293,16 @@ impl ReleaseLog {
     }
 
     fn note_published(&self, release: u64, changes: &[Change]) {
-        self.uploads.name(changes.iter().filter_map(Change::blob));
+        self.uploads.name(release, changes.iter().filter_map(Change::blob));
         let texts: Vec<_> = changes.iter().map(ToString::to_string).collect();
         tracing::info!(release, changes = texts.join(", "), "published");
     }
 
     /// Remove files that killed processes and refused uploads left in the store.
     pub(crate) async fn remove_leftovers(&self) {
+        if let Err(error) = self.remove_old_documents().await {
+            tracing::warn!(?error, "cannot remove old releases");
+        }
         let named = self.uploads.named();
         let removing = self.store.remove_leftovers(move |digest| named.contains(digest));
         match removing.await {
@@ -208,6 +315,29 @@ impl ReleaseLog {
             // The server works in spite of this.
             Err(error) => tracing::warn!(?error, "cannot remove leftovers from the store"),
         }
+    }
+
+    /// Remove the releases for which the checkpoint stands: a killed process left them.
+    async fn remove_old_documents(&self) -> Result<(), StoreError> {
+        let base = self.base();
+        for number in self.store.log().await?.numbers {
+            if number > base {
+                break;
+            }
+            self.store.remove_document(number).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The checkpoint in the store; that before the first release if there is none.
+///
+/// # Errors
+/// [`ControlError::Checkpoint`], or the store cannot be read.
+pub(crate) async fn read_checkpoint(store: &Store) -> Result<Checkpoint, ControlError> {
+    match store.checkpoint().await? {
+        Some(file) => Checkpoint::read(&file).map_err(ControlError::Checkpoint),
+        None => Ok(Checkpoint::default()),
     }
 }
 

@@ -16,12 +16,12 @@ use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-use gristmill_core::{Digest, PipelineLimits};
+use gristmill_core::{Digest, Name, PipelineLimits};
 use tokio::sync::Mutex;
 
 use crate::accounts::Accounts;
 use crate::change_request::ChangeRequest;
-use crate::desired::Desired;
+use crate::desired::{Desired, Model};
 use crate::difference::{Difference, differences};
 use crate::error::ControlError;
 use crate::fault::refusing;
@@ -67,8 +67,9 @@ pub struct Published {
 /// The outcome of planning a change once.
 enum Step {
     Made(Published),
-    /// This state is to be served, but some plugins or models that it names are not loaded.
-    Load(Desired),
+    /// This state is to be served, but some plugins or models that it names are not loaded, or some
+    /// of these unloaded models are not proven.
+    Load(Desired, Vec<(Name, Model)>),
 }
 
 impl Releases {
@@ -100,6 +101,18 @@ impl Releases {
         request: ChangeRequest,
     ) -> Result<Published, ControlError> {
         let request = Arc::new(request);
+        let outcome = self.run_rounds(&request).await;
+        if outcome.is_err() && request.is_list() || request.is_dry_run {
+            // The code of plugins that were compiled for it.
+            self.collect_compiled(&self.publisher.serving().desired).await;
+        }
+        outcome
+    }
+
+    async fn run_rounds(
+        self: &Arc<Self>,
+        request: &Arc<ChangeRequest>,
+    ) -> Result<Published, ControlError> {
         let mut at_hand = AtHand::default();
         for _ in 0..ROUNDS_MAX {
             let (releases, request) = (self.clone(), request.clone());
@@ -112,14 +125,17 @@ impl Releases {
             at_hand = brought;
             match step? {
                 Step::Made(published) => return Ok(published),
-                Step::Load(desired) => at_hand.load(&self.loader, &desired).await,
+                Step::Load(desired, unloaded) => {
+                    at_hand.load(&self.loader, &desired).await;
+                    at_hand.prove(&self.loader, unloaded).await;
+                }
             }
         }
         Err(ControlError::Overtaken)
     }
 
     async fn step(
-        &self,
+        self: &Arc<Self>,
         request: &ChangeRequest,
         at_hand: &mut AtHand,
     ) -> Result<Step, ControlError> {
@@ -128,7 +144,7 @@ impl Releases {
             self.log.read_on(&mut replayed).await?;
             self.log.confirm(&mut replayed).await?;
             if !self.serve_log(&replayed, at_hand) {
-                return Ok(Step::Load(replayed.desired.clone()));
+                return Ok(Step::Load(replayed.desired.clone(), Vec::new()));
             }
             let serves = replayed.head.number;
             request.check_expected(serves)?;
@@ -138,8 +154,9 @@ impl Releases {
                 self.check_conditions(request)?;
             }
             let plan = planned?;
-            if !at_hand.look_up(&self.loader, &plan.desired) {
-                return Ok(Step::Load(plan.desired));
+            let unproven = unproven(request, &plan, at_hand)?;
+            if !at_hand.look_up(&self.loader, &plan.desired) || !unproven.is_empty() {
+                return Ok(Step::Load(plan.desired, unproven));
             }
             let before = self.publisher.serving();
             if plan.desired == replayed.desired {
@@ -173,6 +190,8 @@ impl Releases {
             self.publisher.publish(serving);
             self.retain(&replayed.desired);
             self.collect_compiled(&replayed.desired).await;
+            let (releases, last) = (self.clone(), replayed.head.number);
+            tokio::spawn(async move { releases.log.collect(last).await });
             return match outcome {
                 Append::Unconfirmed(error) => Err(error),
                 _ => self.made(request, &before, &self.publisher.serving()),
@@ -233,7 +252,7 @@ impl Releases {
         for name in put {
             let new = plan.desired.models.get(name).map(|model| at_hand.model(name, model));
             if let Some(Ok(new)) = new {
-                check_users(&serving.snapshot, name, &new, &plan.desired)?;
+                check_users(&serving.snapshot, name, &new, [&serving.desired, &plan.desired])?;
             }
         }
         Ok(())
@@ -272,8 +291,7 @@ impl Releases {
 
     /// Remove the compiled code of plugins that no state and no upload needs.
     async fn collect_compiled(&self, desired: &Desired) {
-        let uploads = self.log.uploads.under_way();
-        self.loader.plugins.collect_compiled(desired, uploads).await;
+        self.loader.plugins.collect_compiled(desired, self.log.uploads()).await;
     }
 
     /// Forget what `desired` does not name. Requests under way keep what they hold.
@@ -281,6 +299,30 @@ impl Releases {
         self.loader.retain(desired);
         self.accounts.retain(desired);
     }
+}
+
+/// The unloaded models whose new files are not proven. A single model was proven when it was
+/// uploaded.
+///
+/// # Errors
+/// A model is known to fail.
+fn unproven(
+    request: &ChangeRequest,
+    plan: &Plan,
+    at_hand: &AtHand,
+) -> Result<Vec<(Name, Model)>, ControlError> {
+    let mut unproven = Vec::new();
+    for change in plan.changes.iter().filter(|_| request.is_list()) {
+        let Change::PutModel { model: name, .. } = change else { continue };
+        let Some(model) = plan.desired.models.get(name).filter(|model| model.unloaded) else {
+            continue;
+        };
+        match at_hand.proof(name, model) {
+            Some(proof) => proof.map_err(|error| ControlError::model(name, error))?,
+            None => unproven.push((name.clone(), model.clone())),
+        }
+    }
+    Ok(unproven)
 }
 
 fn serving_of(built: Built, desired: Desired) -> Serving {

@@ -1,8 +1,8 @@
 //! Keeps account of the uploaded files that are needed, so that files of refused uploads can be
 //! removed.
 //!
-//! A file is needed while an upload of it is under way. When a release of the log names it, it is
-//! needed for ever, even if a later release deletes the plugin or model.
+//! A file is needed while an upload of it is under way. When a release names it, it is needed for
+//! as long as that release is kept, even if a later one deletes the plugin or model.
 
 use std::collections::{HashMap, HashSet};
 use std::panic::resume_unwind;
@@ -25,8 +25,8 @@ pub(crate) struct Uploads {
 
 #[derive(Default)]
 struct Needed {
-    /// Files that releases name.
-    named: HashSet<Digest>,
+    /// Files that releases name, each with the last one that does.
+    named: HashMap<Digest, u64>,
     /// Files with uploads under way.
     under_way: HashMap<Digest, UnderWay>,
 }
@@ -55,14 +55,35 @@ impl Uploads {
         Self { store, needed: Mutex::default(), removing: tokio::sync::Mutex::default() }
     }
 
-    /// Note that releases name these files.
-    pub(crate) fn name(&self, digests: impl IntoIterator<Item = Digest>) {
-        self.needed.lock().named.extend(digests);
+    /// Note that this release names these files. Releases are noted in their order.
+    pub(crate) fn name(&self, release: u64, digests: impl IntoIterator<Item = Digest>) {
+        let named = digests.into_iter().map(|digest| (digest, release));
+        self.needed.lock().named.extend(named);
+    }
+
+    /// Note that releases up to `base` are no longer kept. Files that only they named are removed,
+    /// but for those of the state that they led to.
+    pub(crate) async fn forget(self: &Arc<Self>, base: u64, state: &HashSet<Digest>) {
+        let is_old = |digest: &Digest, release: &u64| *release <= base && !state.contains(digest);
+        let old: Vec<_> = self
+            .needed
+            .lock()
+            .named
+            .extract_if(|digest, release| is_old(digest, release))
+            .collect();
+        for (digest, _) in old {
+            self.clone().remove_unneeded(digest).await;
+        }
     }
 
     /// The files that releases name.
     pub(crate) fn named(&self) -> HashSet<Digest> {
-        self.needed.lock().named.clone()
+        self.needed.lock().named.keys().copied().collect()
+    }
+
+    /// Whether a release names the file.
+    pub(crate) fn is_named(&self, digest: Digest) -> bool {
+        self.needed.lock().named.contains_key(&digest)
     }
 
     /// The files with uploads under way.
@@ -94,18 +115,18 @@ impl Uploads {
             return;
         }
         match self.store.remove_blob(digest).await {
-            Ok(true) => tracing::info!(%digest, "removed the file of a refused upload"),
+            Ok(true) => tracing::info!(%digest, "removed a file that no release names"),
             // The upload was refused before its file was kept, or the file is removed already.
             Ok(false) => {}
             Err(error) => {
-                tracing::warn!(%digest, ?error, "the file of a refused upload stays");
+                tracing::warn!(%digest, ?error, "a file that no release names stays");
             }
         }
     }
 
     fn is_needed(&self, digest: Digest) -> bool {
         let needed = self.needed.lock();
-        needed.named.contains(&digest) || needed.under_way.contains_key(&digest)
+        needed.named.contains_key(&digest) || needed.under_way.contains_key(&digest)
     }
 }
 
@@ -124,6 +145,15 @@ impl Upload {
             kept.get_or_try_init(|| uploads.store.keep(file)).await.copied()
         });
         finished(keeping).await
+    }
+
+    /// Let later uploads of the same file keep it anew, so that one that was damaged meanwhile is
+    /// replaced.
+    pub(crate) fn settle(&self) {
+        let mut needed = self.0.uploads.needed.lock();
+        if let Some(under_way) = needed.under_way.get_mut(&self.0.digest) {
+            under_way.kept = Arc::default();
+        }
     }
 }
 

@@ -24,7 +24,7 @@ use tempfile::NamedTempFile;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use crate::compile::{About, CompileRequest, hash_of, read_answer};
+use crate::compile::{About, CompileRequest, compile_config, hash_of, read_answer};
 use crate::error::LoadError;
 
 /// The extension of a cached file.
@@ -150,9 +150,10 @@ impl ArtifactCache {
             return Err(wrong("its checksum does not match"));
         }
         let about = read_answer(file, CHECKSUM_BYTES, wanted)?;
-        // The file is as it was written, so the fault is the component's: it may need more than
-        // the engine's limits of today.
-        let component = deserialize(engine, file).map_err(LoadError::Compile)?;
+        let component = deserialize(engine, file).map_err(|error| match can_be_mapped(file) {
+            true => LoadError::OverLimits(error),
+            false => wrong(&format!("it cannot be mapped: {error:#}")),
+        })?;
         Ok(Cached { component, about })
     }
 
@@ -206,6 +207,11 @@ fn deserialize(engine: &Engine, file: &File) -> wasmtime::Result<Component> {
     // from the output of `precompile_component` for this engine and component. This host never
     // writes to a file that has its final name, and only this host writes to the directory.
     unsafe { Component::deserialize_file(engine, path) }
+}
+
+/// Whether an engine without limits can map the file.
+fn can_be_mapped(file: &File) -> bool {
+    Engine::new(&compile_config()).is_ok_and(|engine| deserialize(&engine, file).is_ok())
 }
 
 fn file_name(digest: Digest) -> String {

@@ -121,6 +121,9 @@ pub enum LoadError {
         /// The limit, in bytes or elements.
         limit: usize,
     },
+    /// It was compiled under other limits, and needs more than those of this host.
+    #[error("does not fit the contract: its memories or tables are over the host's limits")]
+    OverLimits(#[source] wasmtime::Error),
     /// An instance of it cannot be made.
     #[error("cannot be instantiated: {0}")]
     Instantiate(#[source] CallError),

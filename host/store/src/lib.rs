@@ -49,6 +49,9 @@ const INCOMING: &str = "incoming";
 /// The file that records the log's end, beside the log's folder.
 pub const LOG_END: &str = "log-end.json";
 
+/// The file with the state of the releases that are no longer kept, beside the log's folder.
+pub const CHECKPOINT: &str = "checkpoint.json";
+
 /// The store of blobs and the log.
 pub struct Store {
     objects: Arc<dyn ObjectStore>,
@@ -257,6 +260,33 @@ impl Store {
     /// [`StoreError::Write`], or [`StoreError::Full`] if the disk is full.
     pub async fn put_log_end(&self, text: Bytes) -> Result<(), StoreError> {
         self.put(&Key::from(LOG_END), text).await
+    }
+
+    /// The checkpoint. None if there is none.
+    ///
+    /// # Errors
+    /// [`StoreError::Read`] if the storage cannot be read.
+    pub async fn checkpoint(&self) -> Result<Option<Bytes>, StoreError> {
+        self.read(&Key::from(CHECKPOINT)).await
+    }
+
+    /// Replace the checkpoint. It is on stable storage when this returns.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`], or [`StoreError::Full`] if the disk is full.
+    pub async fn put_checkpoint(&self, text: Bytes) -> Result<(), StoreError> {
+        self.put(&Key::from(CHECKPOINT), text).await
+    }
+
+    /// Remove the log's document `number`, which a checkpoint stands for. It need not exist.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`], or [`StoreError::Full`] if the disk is full.
+    pub async fn remove_document(&self, number: u64) -> Result<(), StoreError> {
+        match self.objects.delete(&document_key(number)).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(StoreError::write(error)),
+        }
     }
 
     /// Faults that tests inject.

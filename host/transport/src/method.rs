@@ -19,8 +19,8 @@ pub enum Allowed {
     GetAndPut,
     /// `GET`, `HEAD`, `PUT` and `DELETE`.
     GetPutDelete,
-    /// `GET`, `HEAD`, `PUT` and `PATCH`.
-    GetPutPatch,
+    /// `GET`, `HEAD`, `PUT`, `PATCH` and `DELETE`.
+    GetPutPatchDelete,
 }
 
 /// The result of checking a method.
@@ -45,7 +45,9 @@ impl Allowed {
             Self::GetAndPost => get || *method == Method::POST,
             Self::GetAndPut => get || put,
             Self::GetPutDelete => get || put || *method == Method::DELETE,
-            Self::GetPutPatch => get || put || *method == Method::PATCH,
+            Self::GetPutPatchDelete => {
+                get || put || [&Method::PATCH, &Method::DELETE].contains(&method)
+            }
         };
         if fits {
             return Ok(Checked::Taken);
@@ -74,7 +76,7 @@ impl Allowed {
             Self::GetAndPost => "GET, HEAD, POST, OPTIONS",
             Self::GetAndPut => "GET, HEAD, PUT, OPTIONS",
             Self::GetPutDelete => "GET, HEAD, PUT, DELETE, OPTIONS",
-            Self::GetPutPatch => "GET, HEAD, PUT, PATCH, OPTIONS",
+            Self::GetPutPatchDelete => "GET, HEAD, PUT, PATCH, DELETE, OPTIONS",
         })
     }
 
@@ -85,7 +87,7 @@ impl Allowed {
             Self::GetAndPost => "GET or POST",
             Self::GetAndPut => "GET or PUT",
             Self::GetPutDelete => "GET, PUT or DELETE",
-            Self::GetPutPatch => "GET, PUT or PATCH",
+            Self::GetPutPatchDelete => "GET, PUT, PATCH or DELETE",
         }
     }
 }

@@ -10,7 +10,7 @@ use hyper::body::{Body, Frame};
 use super::{Bounds, parsed, read};
 
 fn bounds(bytes: usize, seconds: u64) -> Bounds {
-    Bounds { bytes, limit: "the limit", timeout: Duration::from_secs(seconds) }
+    Bounds { bytes, before: 0, limit: "the limit", timeout: Duration::from_secs(seconds) }
 }
 
 /// A body of `chunks` of a byte each, one every `every`.

@@ -1,16 +1,18 @@
-//! `GET`, `PUT` and `PATCH /admin/v1/blobs/{digest}`: files that are uploaded before the release
-//! that names them, at once or in parts.
+//! `GET`, `PUT`, `PATCH` and `DELETE /admin/v1/blobs/{digest}`: files that are uploaded before the
+//! release that names them, at once or in parts.
 //!
 //! The headers of parts are those of the IETF's draft on resumable uploads: `Upload-Offset` and
 //! `Upload-Complete`.
 
+use std::panic::resume_unwind;
+use std::sync::Arc;
+
 use async_trait::async_trait;
-use gristmill_control::{BlobState, Blobs, ControlError};
-use gristmill_core::{Digest, ErrorCode};
+use gristmill_control::{BeginPart, BlobState, Blobs, ControlError};
+use gristmill_core::Digest;
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 use serde_json::json;
-use tokio::task::JoinError;
 
 use super::Resource;
 use super::query::{invalid, none};
@@ -37,48 +39,72 @@ impl Blob {
 #[async_trait]
 impl Resource for Blob {
     fn allowed(&self) -> Allowed {
-        Allowed::GetPutPatch
+        Allowed::GetPutPatchDelete
     }
 
     async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
-        none(received.query)?;
-        let digest = self.digest()?;
+        let digest = none(received.query).and_then(|()| self.digest());
         let blobs = state.control.blobs();
         match *method {
             Method::PUT => {
                 let file = received.upload(state, None).await?;
+                let digest = digest?;
                 answer(digest, blobs.keep(digest, file).await?)
             }
             Method::PATCH => {
-                let (offset, is_last) = (received.upload_offset()?, received.upload_complete()?);
-                let part = received.upload_part(&state.limits);
+                let place = digest.and_then(|digest| {
+                    Ok((digest, received.upload_offset()?, received.upload_complete()?))
+                });
+                let body = received.upload_part(&state.limits);
+                let (digest, offset, is_last) = match place {
+                    Ok(place) => place,
+                    Err(problem) => {
+                        body.drop_some().await;
+                        return Err(problem);
+                    }
+                };
                 // It goes on if the client leaves, so that the parts before this one are kept.
-                let taking = tokio::spawn(take(blobs.clone(), digest, offset, is_last, part));
-                let stopped =
-                    |error: JoinError| Problem::new(ErrorCode::Internal, error.to_string());
-                answer(digest, taking.await.map_err(stopped)??)
+                let taking = tokio::spawn(take(blobs.clone(), digest, offset, is_last, body));
+                let taken = taking.await;
+                let taken = taken.unwrap_or_else(|panic| resume_unwind(panic.into_panic()));
+                answer(digest, taken?)
             }
-            _ => match blobs.state(digest).await? {
-                Some(found) => answer(digest, found),
-                None => {
-                    let name = digest.to_string();
-                    Err(ControlError::NotFound { what: "blob", name }.into())
+            Method::DELETE => {
+                let digest = digest?;
+                match blobs.forget(digest) {
+                    true => Answer::of(&json!({ "digest": digest })),
+                    false => Err(not_waiting(digest)),
                 }
-            },
+            }
+            _ => {
+                let digest = digest?;
+                match blobs.state(digest).await? {
+                    Some(found) => answer(digest, found),
+                    None => Err(not_waiting(digest)),
+                }
+            }
         }
     }
 }
 
+fn not_waiting(digest: Digest) -> Problem {
+    ControlError::NotFound { what: "blob", name: digest.to_string() }.into()
+}
+
 /// Receive a part.
 async fn take(
-    blobs: std::sync::Arc<Blobs>,
+    blobs: Arc<Blobs>,
     digest: Digest,
     offset: u64,
     is_last: bool,
     body: UploadPart,
 ) -> Result<BlobState, Problem> {
     let mut part = match blobs.part(digest, offset).await {
-        Ok(part) => part,
+        Ok(BeginPart::Receive(part)) => part,
+        Ok(BeginPart::Complete(state)) => {
+            body.drop_some().await;
+            return Ok(state);
+        }
         Err(error) => {
             body.drop_some().await;
             return Err(error.into());

@@ -75,7 +75,7 @@ impl Reader<'_> {
             Kind::PutTenant => return self.put_tenant(document),
             Kind::PutPipeline => return self.put_pipeline(document),
             Kind::PutKey => {
-                let (tenant, key) = (name(document, "tenant"), name(document, "key"));
+                let (tenant, key) = (name(document, "tenant"), key_name(document));
                 let read =
                     content(document).map(|keys| tenant_document::read_key(keys, self.token));
                 let (tenant, key) = (tenant?, key?);
@@ -91,8 +91,12 @@ impl Reader<'_> {
                 let (model, keys) = (name(document, "model"), content(document));
                 match ModelConfig::read(keys?) {
                     Ok(config) => Change::PutModelConfig { model: model?, config },
+                    Err(ControlError::Invalid(faults)) => {
+                        document.faults_of("document", faults);
+                        return None;
+                    }
                     Err(error) => {
-                        document.faults_of("document", texts(error));
+                        document.faults_of("document", [error.to_string()]);
                         return None;
                     }
                 }
@@ -137,12 +141,13 @@ impl Reader<'_> {
 
     fn put_pipeline(&self, document: &mut Document) -> Option<AskedChange> {
         let (tenant, pipeline) = (name(document, "tenant"), name(document, "pipeline"));
-        let keys = content(document);
-        let (tenant, pipeline) = (tenant?, pipeline?);
-        match self.control.pipeline_change(&tenant, &pipeline, keys?) {
-            Ok(change) => Some(change.into()),
-            Err(error) => {
-                document.faults_of("document", texts(error));
+        match self.control.read_pipeline(content(document)?) {
+            Ok(spec) => {
+                let (tenant, pipeline) = (tenant?, pipeline?);
+                Some(Change::PutPipeline { tenant, pipeline, spec }.into())
+            }
+            Err(faults) => {
+                document.faults_of("document", faults);
                 None
             }
         }
@@ -159,17 +164,24 @@ fn digest(document: &mut Document) -> Option<Digest> {
     document.require("digest", digest)
 }
 
-/// The content of a thing.
-fn content(document: &mut Document) -> Option<Map<String, Value>> {
-    let content = document.object("document");
-    document.require("document", content)
+/// The name of a key. No fault repeats the text: it may be the key itself.
+fn key_name(document: &mut Document) -> Option<Name> {
+    let given = document.value("key");
+    let name = given.as_ref().and_then(Value::as_str).and_then(|text| text.parse().ok());
+    if given.is_some() && name.is_none() {
+        document.fault("key", " must be the key's name; the key itself belongs into document.key");
+    }
+    document.require("key", name)
 }
 
-/// The faults that an error names.
-fn texts(error: ControlError) -> Vec<String> {
-    match error {
-        ControlError::Invalid(faults) => faults,
-        ControlError::Refused(faults) => faults.into_iter().map(|fault| fault.reason).collect(),
-        other => vec![other.to_string()],
+/// The content of a thing. No fault repeats another value: it may be a key.
+fn content(document: &mut Document) -> Option<Map<String, Value>> {
+    match document.value("document") {
+        Some(Value::Object(keys)) => Some(keys),
+        Some(_) => {
+            document.fault("document", " must be a JSON object");
+            None
+        }
+        None => document.require("document", None),
     }
 }

@@ -40,8 +40,8 @@ async fn list(state: &State, query: Option<&str>) -> Outcome {
     let number = |text: &str| text.parse().ok().filter(|number| *number > 0);
     let wrong = |text: &str| invalid(format!("before is {text:?}: must be a release's number"));
     let before = before.map(|text| number(text).ok_or_else(|| wrong(text))).transpose()?;
-    let items = state.control.past_releases(before, limit).await?;
-    let next = items.last().and_then(|last| last["number"].as_u64()).filter(|last| *last > 1);
+    let (items, has_more) = state.control.past_releases(before, limit).await?;
+    let next = items.last().and_then(|last| last["number"].as_u64()).filter(|_| has_more);
     let mut document = json!({ "items": items });
     let Some(next) = next else { return Answer::digested(&document) };
     document["next"] = next.into();

@@ -99,10 +99,15 @@ section! {
 }
 
 section! {
-    /// The limits of an upload.
+    /// The limits of an upload, and of what is kept.
     Uploads {
+        keep_releases: u64 = "1000", 1..=1 << 32,
+            "The last releases that are kept, at least: older ones, and the files that only they \
+             name, are removed, and cannot be gone back to";
         upload_bytes_max: usize = "1073741824", 1 << 10..=1 << 40,
             "The largest model or plugin that can be uploaded";
+        waiting_bytes_max: usize = "8589934592", 1 << 10..=1 << 50,
+            "The most bytes of uploaded files that wait for a release, or for more parts";
         upload_timeout["upload_timeout_s"]: Duration = "900", 1..=86_400,
             "Seconds that an upload may take; an upload that sends nothing for 30 seconds is \
              refused earlier";

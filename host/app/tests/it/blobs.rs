@@ -67,6 +67,32 @@ fn a_file_arrives_in_parts_and_goes_on_where_it_was_cut() {
     let last = part(&server, &name, 300_000, true, &file[300_000..]).ok();
     assert_eq!(last, json!({ "digest": name, "bytes": 700_000, "complete": true }));
     assert!(stored(&server, &name) && state(&server, &name) == last);
+    // A client that did not see the answer sends the last part again.
+    assert_eq!(part(&server, &name, 300_000, true, &file[300_000..]).ok(), last);
+    let dropped = server.admin.delete(&path(&format!("blobs/{name}")));
+    assert_eq!(dropped.ok(), json!({ "digest": name }));
+    eventually("the file is removed", || !stored(&server, &name));
+    server.admin.delete(&path(&format!("blobs/{name}"))).refused(404, "not_found", &["no blob"]);
+}
+
+#[test]
+fn all_that_waits_is_bounded_in_bytes() {
+    let server = Setup::new().flag("--waiting-bytes-max", "10000").start();
+    let files: Vec<_> = (0..3_u8).map(|index| vec![index; 4000]).collect();
+    let names: Vec<_> = files.iter().map(|file| digest(file)).collect();
+    upload(&server, &files[0]);
+    part(&server, &names[1], 0, false, &files[1]).ok();
+    let named = ["over 10000 bytes", "waiting_bytes_max"];
+    let whole = server.admin.put(&path(&format!("blobs/{}", names[2])), &files[2]);
+    whole.refused(409, "conflict", &named);
+    part(&server, &names[2], 0, false, &files[2]).refused(409, "conflict", &named);
+    // What did not fit leaves nothing, and what waits goes on.
+    assert_eq!(state(&server, &names[2])["bytes"], 0);
+    part(&server, &names[1], 4000, false, b"more").ok();
+    server.admin.delete(&path(&format!("blobs/{}", names[1]))).ok();
+    upload(&server, &files[2]);
+    // The same file again takes no more room.
+    upload(&server, &files[2]);
 }
 
 #[test]

@@ -40,6 +40,7 @@ mod fuzz_inputs;
 mod http2_floods;
 mod init;
 mod instance_reuse;
+mod kept_releases;
 mod languages;
 mod leaks;
 mod limits;

@@ -87,9 +87,16 @@ impl Control {
     pub async fn roll_back(&self, back: Rollback, terms: Terms) -> Result<Published, ControlError> {
         let Rollback { to: number, scope, expected_release, force, is_dry_run } = back;
         // The past does not change, so it is read before the lock is taken.
-        let then = self.releases.log.state_after(number).await.map_err(ControlError::logged)?;
+        let then =
+            self.releases.log.state_to_restore(number).await.map_err(ControlError::logged)?;
+        let mut uploads = Vec::new();
+        for digest in then.files() {
+            uploads.push(self.uploads.begin(digest).await);
+        }
+        // Old releases may have been removed before their files were held.
+        self.releases.log.check_kept(number)?;
         let asked = Asked::Restore { then: then.into(), scope, number };
-        let request = ChangeRequest::of(asked, terms);
+        let request = ChangeRequest { _uploads: uploads, ..ChangeRequest::of(asked, terms) };
         self.run(ChangeRequest { expected_release, force, is_dry_run, ..request }).await
     }
 
@@ -102,7 +109,8 @@ impl Control {
         release_document(&release)
     }
 
-    /// Short documents of the releases before `before`, the last ones first; at most `limit`.
+    /// Short documents of the releases before `before`, the last ones first; at most `limit`. Also
+    /// returns whether there are earlier ones.
     ///
     /// # Errors
     /// One cannot be read, or is damaged.
@@ -110,14 +118,15 @@ impl Control {
         &self,
         before: Option<u64>,
         limit: usize,
-    ) -> Result<Vec<Value>, ControlError> {
+    ) -> Result<(Vec<Value>, bool), ControlError> {
         let end = self.serving().snapshot.release.saturating_add(1);
         let end = before.map_or(end, |before| before.min(end));
         let mut documents = Vec::new();
-        for number in (1..end).rev().take(limit) {
+        let mut numbers = (self.releases.log.base() + 1..end).rev();
+        for number in numbers.by_ref().take(limit) {
             let release = self.releases.log.release(number).await.map_err(ControlError::logged)?;
             documents.push(release_summary(&release, SUMMARY_CHANGES));
         }
-        Ok(documents)
+        Ok((documents, numbers.next().is_some()))
     }
 }

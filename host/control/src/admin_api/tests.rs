@@ -30,6 +30,8 @@ async fn open(directory: &Path) -> (Arc<Store>, Arc<Control>) {
         limits: PipelineLimits::default(),
         tenant_bytes_max: 1 << 20,
         tenant_compiled_bytes_max: 1 << 30,
+        keep_releases: 1000,
+        waiting_bytes_max: 1 << 30,
         prover: ProverConfig {
             runner,
             directory: proofs,

@@ -34,6 +34,8 @@ const PLUGINS_AT_ONCE: usize = 4;
 pub(crate) struct AtHand {
     models: HashMap<ModelKey, Loaded<ServedModel>>,
     plugins: HashMap<Digest, Loaded<Arc<Plugin>>>,
+    /// Of models that are not in service.
+    proofs: HashMap<ModelKey, Loaded<()>>,
 }
 
 /// A model of a desired state, as far as it decides what serves it.
@@ -97,6 +99,19 @@ impl AtHand {
         );
         self.models.extend(models);
         self.plugins.extend(plugins);
+    }
+
+    /// Prove these models, which are not in service.
+    pub(crate) async fn prove(&mut self, loader: &Loader, models: Vec<(Name, Model)>) {
+        for (name, model) in models {
+            let proof = loader.models.prove(&model).await;
+            self.proofs.insert(key_of(&name, &model), proof);
+        }
+    }
+
+    /// Whether the model was proven. None if nothing has tried it.
+    pub(crate) fn proof(&self, name: &Name, model: &Model) -> Option<Loaded<()>> {
+        self.proofs.get(&key_of(name, model)).cloned()
     }
 
     /// This model with its lane.

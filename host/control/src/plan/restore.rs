@@ -1,7 +1,8 @@
 //! The changes that bring back an earlier state. Pure.
 //!
 //! API keys do not come back: a key that was deleted because others know it stays deleted. Only a
-//! tenant without any key, which nobody could call, gets those of the earlier state.
+//! tenant without any key, which nobody could call, gets those of the earlier state, in which
+//! tenants have the keys that they had last (`last_keys`).
 
 use gristmill_core::Name;
 
@@ -92,7 +93,7 @@ fn put_tenant(now: &Desired, name: &Name, then: &Tenant, changes: &mut Vec<Chang
     if own.is_none_or(|own| own.spec != spec) {
         changes.push(Change::PutTenant { tenant: name.clone(), spec });
     }
-    let own = own.unwrap_or(&none);
+    let own = own.map_or(&none, |own| &**own);
     for (plugin, then) in &then.plugins {
         if own.plugins.get(plugin).is_none_or(|own| own.digest != then.digest) {
             let (tenant, plugin, digest) = (name.clone(), plugin.clone(), then.digest);

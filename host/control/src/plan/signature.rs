@@ -3,11 +3,14 @@
 use gristmill_core::{ModelInfo, Name, TensorInfo};
 use gristmill_snapshot::{ServedModel, Snapshot};
 
-use crate::desired::Desired;
+use crate::desired::{Desired, Tenant};
 use crate::error::ControlError;
+use crate::release::pipeline::PipelineSpec;
 
-/// Refuse a `new` version of the model that its users in `desired` could not use. It is compared
-/// with the version that serves now. If none serves, every version fits.
+/// Refuse a `new` version of the model that its users could not use. It is compared with the
+/// version that serves now. If none serves, every version fits. Its users are those that are the
+/// same in the state `before` and in `desired`: a user that changes together with the model may fit
+/// only the new version.
 ///
 /// # Errors
 /// [`ControlError::Misfit`] with every reason and every user.
@@ -15,12 +18,12 @@ pub(crate) fn check_users(
     serving: &Snapshot,
     name: &Name,
     new: &ServedModel,
-    desired: &Desired,
+    [before, desired]: [&Desired; 2],
 ) -> Result<(), ControlError> {
     let serving = serving.models.get(name).and_then(|model| model.served.as_ref().ok());
     let Some(serving) = serving else { return Ok(()) };
     let why = misfits(serving.lane.info(), new.lane.info());
-    let users = users(desired, name);
+    let users = users(before, desired, name);
     if why.is_empty() || users.is_empty() {
         return Ok(());
     }
@@ -81,14 +84,21 @@ fn changed(
     Some(format!("{what} {name:?} has shape {new}, it had {old}"))
 }
 
-/// The users of the model, as text.
-fn users(desired: &Desired, model: &Name) -> Vec<String> {
+/// The users of the model that are the same in both states, as text.
+fn users(before: &Desired, desired: &Desired, model: &Name) -> Vec<String> {
     let mut users = Vec::new();
     for (name, tenant) in &desired.tenants {
+        let Some(old) = before.tenants.get(name) else { continue };
         let name = name.as_str();
+        let content = |tenant: &Tenant, name: &Name| tenant.plugins.get(name).map(|own| own.digest);
+        let is_same = |own: &Name, spec: &PipelineSpec| {
+            let same = |plugin: &Name| content(old, plugin) == content(tenant, plugin);
+            old.pipelines.get(own) == Some(spec) && same(&spec.pre) && same(&spec.post)
+        };
         let pipelines = tenant.pipelines.iter().filter(|(_, spec)| spec.model == *model);
+        let pipelines = pipelines.filter(|(own, spec)| is_same(own, spec));
         users.extend(pipelines.map(|(own, _)| format!("pipeline {name}/{}", own.as_str())));
-        if tenant.spec.models.contains(model) {
+        if [old, tenant].iter().all(|tenant| tenant.spec.models.contains(model)) {
             users.push(format!("tenant {name}, to which it is granted"));
         }
     }

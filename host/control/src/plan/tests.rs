@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use gristmill_core::{ClientError, Digest, ErrorCode, Name};
 use serde_json::json;
 
@@ -5,7 +7,7 @@ use super::restore::{Scope, restore};
 use super::tenant::tenant_spec;
 use super::{Plan, subjects};
 use crate::asked::AskedChange;
-use crate::desired::Desired;
+use crate::desired::{Desired, Tenant};
 use crate::error::ControlError;
 use crate::fault::Subject;
 use crate::release::change::Change;
@@ -334,6 +336,10 @@ fn back(now: &Desired, then: &Desired, scope: Scope) -> Desired {
     plan(now, 9, &changes, false).unwrap().desired
 }
 
+fn owned<'a>(desired: &'a mut Desired, tenant: &str) -> &'a mut Tenant {
+    Arc::make_mut(desired.tenants.get_mut(tenant).unwrap())
+}
+
 /// `state`, after most of it was changed.
 fn changed() -> Desired {
     let config = serde_json::from_value(json!({ "instances": 2 })).unwrap();
@@ -356,7 +362,7 @@ fn changed() -> Desired {
         put_pipeline("late", "late", "late"),
     ];
     let mut desired = plan(&state(), 2, &changes, true).unwrap().desired;
-    desired.tenants.get_mut("acme").unwrap().spec.models = [name("late")].into();
+    owned(&mut desired, "acme").spec.models = [name("late")].into();
     desired
 }
 
@@ -365,7 +371,7 @@ fn unversioned(mut desired: Desired) -> Desired {
     for model in desired.models.values_mut() {
         (model.version, model.earlier_versions) = (0, Vec::new());
     }
-    for tenant in desired.tenants.values_mut() {
+    for tenant in desired.tenants.values_mut().map(Arc::make_mut) {
         tenant.key_versions.clear();
         tenant.plugins.values_mut().for_each(|plugin| plugin.version = 0);
     }
@@ -377,7 +383,7 @@ fn everything_goes_back_but_the_keys_that_a_tenant_has() {
     let (now, then) = (changed(), state());
     let after = back(&now, &then, Scope::Everything);
     let mut expected = then.clone();
-    expected.tenants.get_mut("acme").unwrap().spec.keys = [(name("key-1"), key(50))].into();
+    owned(&mut expected, "acme").spec.keys = [(name("key-1"), key(50))].into();
     assert_eq!(unversioned(after.clone()), unversioned(expected));
     assert_eq!((after.models["digits"].version, after.models["digits"].digest), (9, key(0)));
     assert_eq!(restore(&after, &then, &Scope::Everything, 1).unwrap(), [], "nothing is left to do");

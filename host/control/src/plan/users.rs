@@ -1,6 +1,7 @@
 //! The users of a thing that will be deleted, and the changes that remove them. Pure.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use gristmill_core::Name;
 
@@ -74,7 +75,7 @@ impl Users {
 }
 
 fn pipelines_where<'a>(
-    tenants: impl IntoIterator<Item = (&'a Name, &'a Tenant)>,
+    tenants: impl IntoIterator<Item = (&'a Name, &'a Arc<Tenant>)>,
     uses: impl Fn(&PipelineSpec) -> bool,
 ) -> Vec<PipelineOf> {
     let mut pipelines = Vec::new();

@@ -160,7 +160,7 @@ impl Document {
     ) -> Option<Vec<T>> {
         let items = self.list(key, |item| match item {
             Value::Object(keys) => Ok(keys.clone()),
-            other => Err(format!(" is {}: must be a JSON object", shown(other))),
+            _ => Err(" must be a JSON object".into()),
         })?;
         let mut objects = Vec::with_capacity(items.len());
         for (index, keys) in items.into_iter().enumerate() {

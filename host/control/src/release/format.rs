@@ -67,6 +67,16 @@ impl Head {
         self.digest
     }
 
+    /// The head of a log whose last document has this number and digest.
+    pub(crate) fn at(number: u64, digest: Digest, chained: bool) -> Self {
+        Self { number, digest, chained }
+    }
+
+    /// Whether all later documents must have digests.
+    pub(crate) fn is_chained(&self) -> bool {
+        self.chained
+    }
+
     /// Read the release in `document`, which must be the next of this log. Also returns the log's
     /// new head.
     pub(crate) fn read(&self, document: &[u8]) -> Result<(Release, Self), LogError> {
@@ -87,10 +97,14 @@ impl Head {
     /// The head before the release `number` as its `document` has it, for reading on behind a
     /// document that cannot be used.
     pub(crate) fn claimed_by(number: u64, document: &[u8]) -> Self {
+        #[derive(Deserialize)]
+        struct Claim {
+            previous: Option<Digest>,
+        }
         let envelope = parsed::<Envelope>(document).ok();
-        let release =
-            envelope.and_then(|envelope| parsed::<Release>(envelope.release.get().as_bytes()).ok());
-        let digest = release.and_then(|release| release.previous);
+        let claim =
+            envelope.and_then(|envelope| parsed::<Claim>(envelope.release.get().as_bytes()).ok());
+        let digest = claim.and_then(|claim| claim.previous);
         let before = Self { number: number.saturating_sub(1), ..Self::default() };
         Self { digest: digest.unwrap_or(before.digest), ..before }
     }

@@ -8,7 +8,7 @@ use gristmill_store::{LOG_END, LogListing};
 /// The most files or ranges that a message names.
 const NAMED_MAX: usize = 10;
 
-/// A log with gaps: its numbers must be 1, 2, 3 and so on.
+/// A log with gaps: its numbers must follow one another, from that behind the checkpoint on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the release log has a gap: {} missing, {} there; put the missing files back, or move the files \
@@ -25,15 +25,17 @@ pub struct LogGap {
     pub found: Vec<RangeInclusive<u64>>,
 }
 
-/// The gaps of a log with these files.
-pub(crate) fn gap_in(listing: &LogListing) -> Option<LogGap> {
-    let numbers = &listing.numbers;
-    let whole = (1..).zip(numbers).take_while(|(expected, number)| expected == *number).count();
+/// The gaps of a log with these files, whose checkpoint stands for the releases up to `base`.
+pub(crate) fn gap_in(listing: &LogListing, base: u64) -> Option<LogGap> {
+    let kept = listing.numbers.partition_point(|number| *number <= base);
+    let numbers = &listing.numbers[kept..];
+    let whole = (base + 1..).zip(numbers).take_while(|(expected, number)| expected == *number);
+    let whole = whole.count();
     let behind = &numbers[whole..];
     if behind.is_empty() {
         return None;
     }
-    let whole = whole as u64;
+    let whole = base + whole as u64;
     let mut missing = Vec::new();
     let mut next = whole + 1;
     for number in behind {

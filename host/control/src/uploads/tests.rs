@@ -57,7 +57,7 @@ async fn only_a_file_that_nothing_needs_is_removed() {
 
     let upload = uploads.begin(*digest).await;
     upload.keep(here.received().await).await.unwrap();
-    uploads.name([*digest]);
+    uploads.name(1, [*digest]);
     uploads.end(upload).await;
     assert!(here.is_there().await, "a release names it");
     assert_eq!(uploads.named(), HashSet::from([*digest]));

@@ -31,7 +31,7 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
-        Self::of(&crate::compile::compile_config(), EMPTY)
+        Self::of(&compile_config(), EMPTY)
     }
 
     fn of(config: &wasmtime::Config, component: &'static [u8]) -> Self {
@@ -111,7 +111,7 @@ fn an_answer_is_believed_only_where_it_fits() {
 fn code_that_needs_more_than_the_limits_says_so() {
     let mut pool = wasmtime::PoolingAllocationConfig::new();
     pool.total_memories(1).max_memory_size(64 << 10);
-    let mut config = crate::compile::compile_config();
+    let mut config = compile_config();
     config.allocation_strategy(wasmtime::InstanceAllocationStrategy::Pooling(pool));
     let fixture = Fixture::of(&config, TWO_PAGES);
     let request = fixture.request(1);

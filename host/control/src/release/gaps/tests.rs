@@ -1,10 +1,23 @@
 use gristmill_store::LogListing;
 
-use super::gap_in;
+use super::{LogGap, gap_in};
+
+fn gap_from(base: u64, numbers: &[u64]) -> Option<LogGap> {
+    gap_in(&LogListing { numbers: numbers.to_vec(), foreign: vec![] }, base)
+}
+
+#[test]
+fn a_log_begins_behind_its_checkpoint() {
+    for whole in [&[][..], &[6, 7], &[3, 5, 6, 7], &[1, 2]] {
+        assert_eq!(gap_from(5, whole), None, "{whole:?}");
+    }
+    let found = gap_from(5, &[4, 5, 7]).unwrap();
+    assert_eq!((found.whole, found.missing, found.found), (5, vec![6..=6], vec![7..=7]));
+}
 
 #[test]
 fn gaps_are_named() {
-    let gap = |numbers: &[u64]| gap_in(&LogListing { numbers: numbers.to_vec(), foreign: vec![] });
+    let gap = |numbers: &[u64]| gap_from(0, numbers);
     assert_eq!(gap(&[]), None);
     assert_eq!(gap(&[1, 2, 3]), None);
     let found = gap(&[1, 3, 4]).unwrap();

@@ -1,0 +1,164 @@
+//! Old releases are removed, with the files that only they name, and nothing else is lost.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::read_back::{KEY, path, read};
+use crate::releases::digest;
+use crate::support::eventually::eventually;
+use crate::support::files;
+use crate::support::server::Server;
+use crate::support::setup::Setup;
+
+fn setup() -> Setup {
+    Setup::new().flag("--keep-releases", "3")
+}
+
+/// The numbers of the releases in the log's folder.
+fn kept(setup: &Setup) -> Vec<u64> {
+    let names = fs::read_dir(setup.data_dir().join("store/log")).unwrap();
+    let number = |name: &str| name.strip_suffix(".json")?.parse().ok();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut numbers: Vec<_> = names.filter_map(|name| number(&name)).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+fn is_stored(setup: &Setup, file: &[u8]) -> bool {
+    setup.data_dir().join("store/blobs").join(&digest(file)[7..]).exists()
+}
+
+/// Make releases that change nothing that matters, until the oldest one that is kept has a number
+/// from `first` on.
+fn push_out(server: &Server, first: u64) {
+    while server.release() < first + 4 {
+        let weight = 1 + server.release();
+        server.put_json("tenants/other", &json!({ "open": true, "weight": weight }));
+    }
+    eventually("old releases are removed", || kept(server.setup())[0] >= first);
+}
+
+/// A server whose plugin `digits` was replaced so long ago that no release names its first file.
+fn start() -> (Server, Value) {
+    let server = setup().start();
+    server.keyed_tenant("acme", KEY);
+    server.digits_for("acme");
+    server.plugin("acme", "digits", "hostile");
+    server.plugin("acme", "digits", "digits");
+    server.plugin("acme", "idle", "bench-guest");
+    server.admin.delete(&path("tenants/acme/plugins/idle")).ok();
+    let config = json!({ "max_batch_size": 5 });
+    server.put_json("models/digits/config", &config);
+    let replaced = server.release();
+    push_out(&server, replaced + 1);
+    let state = ["tenants/acme", "tenants/acme/plugins/digits", "models/digits"];
+    let state = state.map(|below| read(&server, below)).to_vec().into();
+    (server, state)
+}
+
+#[test]
+fn the_state_is_whole_without_the_releases_that_led_to_it() {
+    let (mut server, state) = start();
+    for replaced in ["hostile", "bench-guest"] {
+        let file = files::plugin(replaced);
+        eventually("its file is removed", || !is_stored(server.setup(), &file));
+    }
+    assert!(is_stored(server.setup(), &files::plugin("digits")), "the state names it");
+    for _ in 0..2 {
+        let last = server.release();
+        let below = ["tenants/acme", "tenants/acme/plugins/digits", "models/digits"];
+        let now: Value = below.map(|below| read(&server, below)).to_vec().into();
+        assert_eq!(now, state);
+        assert_eq!(read(&server, "models/digits/config")["max_batch_size"], 5);
+        let answer = server.data.with_token(KEY).post("/v1/acme/infer", &files::digit(6));
+        assert_eq!(answer.ok()["label"], 6);
+        let first = kept(server.setup())[0];
+        let page = read(&server, "releases");
+        assert_eq!(page["items"].as_array().unwrap().len() as u64, last + 1 - first);
+        assert!(page["next"].is_null());
+        for number in [1, first - 1] {
+            let named = format!(
+                "release {number} is no longer kept: the first one that is kept is {first}"
+            );
+            let gone = server.admin.get(&path(&format!("releases/{number}")));
+            gone.refused(404, "not_found", &[&named]);
+            let back = json!({ "to": number }).to_string();
+            let back = server.admin.post(&path("rollback"), back.as_bytes());
+            back.refused(404, "not_found", &[&named]);
+        }
+        server = server.kill().start();
+    }
+    // Going back to the first one that is kept.
+    let first = kept(server.setup())[0];
+    let back = json!({ "to": first }).to_string();
+    server.admin.post(&path("rollback"), back.as_bytes()).ok();
+    let weight =
+        read(&server, &format!("releases/{first}"))["changes"][0]["document"]["weight"].clone();
+    assert_eq!(read(&server, "tenants/other")["weight"], weight);
+}
+
+#[test]
+fn a_start_goes_on_where_a_killed_server_stopped_removing() {
+    let (server, _) = start();
+    let setup = server.kill();
+    let first = kept(&setup)[0];
+    let log = setup.data_dir().join("store/log");
+    let name = |number: u64| log.join(format!("{number:020}.json"));
+    let leftover = setup.data_dir().join("store/blobs").join("0".repeat(64));
+    fs::write(&leftover, "a file of an old release").unwrap();
+    for number in [first - 1, 2] {
+        fs::write(name(number), "an old release").unwrap();
+    }
+    let server = setup.start();
+    assert_eq!(
+        server.data.with_token(KEY).post("/v1/acme/infer", &files::digit(6)).ok()["label"],
+        6
+    );
+    eventually("what was left is removed", || {
+        kept(server.setup())[0] == first && !leftover.exists()
+    });
+}
+
+#[test]
+fn a_damaged_checkpoint_is_named_with_a_cure() {
+    let (server, _) = start();
+    let setup = server.kill();
+    let path = setup.data_dir().join("store/checkpoint.json");
+    let whole = fs::read_to_string(&path).unwrap();
+    let first = kept(&setup)[0];
+    let fsck = || {
+        let data_dir = setup.data_dir();
+        let output = setup.run(&["fsck", "--data-dir", data_dir.to_str().unwrap()]);
+        (output.status.success(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (is_clean, said) = fsck();
+    assert!(is_clean, "{said}");
+    let missing = format!("releases 1 to {} are missing", first - 1);
+    let cases: [(Option<String>, &[&str]); 4] = [
+        (
+            Some(whole.replace("\"weight\":1", "\"weight\":2")),
+            &["checkpoint.json", "digest does not"],
+        ),
+        (Some(whole[..whole.len() / 2].into()), &["checkpoint.json", "put the file back"]),
+        (Some(whole.replace("\"format\":1", "\"format\":9")), &["its format is 9", "upgrade"]),
+        (None, &[&missing]),
+    ];
+    for (text, named) in cases {
+        match text {
+            Some(text) => fs::write(&path, text).unwrap(),
+            None => fs::remove_file(&path).unwrap(),
+        }
+        let refused = setup.start_refused();
+        let (is_clean, said) = fsck();
+        assert!(!is_clean && said.contains("error: "), "{said}");
+        for word in named {
+            assert!(refused.contains(word) && said.contains(word), "{word}: {refused} {said}");
+        }
+    }
+    fs::write(&path, whole).unwrap();
+    // A checkpoint of another log: the first release does not follow it.
+    fs::remove_file(setup.data_dir().join("store/log").join(format!("{first:020}.json"))).unwrap();
+    let refused = setup.start_refused();
+    assert!(refused.contains(&format!("release {first} is missing")), "{refused}");
+}

@@ -1,0 +1,155 @@
+//! The checkpoint: the state that the releases led to that are no longer kept.
+//!
+//! The file is `{"format": 1, "digest": ..., "checkpoint": {...}}`. The digest is the SHA-256 of
+//! the checkpoint's bytes. The checkpoint has the digest of the last document that it stands for,
+//! which the first document of the log names, too.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use gristmill_core::{Digest, Name};
+use gristmill_store::digest_of;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::desired::{Desired, Model, Tenant};
+use crate::release::format::Head;
+use crate::release::log_error::LogError;
+
+/// The format that is written, and read.
+const FORMAT: u32 = 1;
+
+/// The state after a release, where the log begins.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Checkpoint {
+    pub(crate) head: Head,
+    pub(crate) desired: Desired,
+}
+
+#[derive(Deserialize)]
+struct Probe {
+    format: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Envelope<'a> {
+    format: u32,
+    digest: Digest,
+    #[serde(borrow)]
+    checkpoint: &'a RawValue,
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    number: u64,
+    document: Digest,
+    chained: bool,
+    tenants: BTreeMap<&'a Name, &'a Tenant>,
+    models: &'a BTreeMap<Name, Model>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Read {
+    number: u64,
+    document: Digest,
+    chained: bool,
+    tenants: BTreeMap<Name, Tenant>,
+    models: BTreeMap<Name, Model>,
+}
+
+impl Checkpoint {
+    /// The file.
+    pub(crate) fn write(&self) -> serde_json::Result<Bytes> {
+        let Self { head, desired } = self;
+        let written = Written {
+            number: head.number,
+            document: head.digest(),
+            chained: head.is_chained(),
+            tenants: desired.tenants.iter().map(|(name, tenant)| (name, &**tenant)).collect(),
+            models: &desired.models,
+        };
+        let checkpoint = serde_json::value::to_raw_value(&written)?;
+        let digest = digest_of(checkpoint.get().as_bytes());
+        let envelope = Envelope { format: FORMAT, digest, checkpoint: &checkpoint };
+        serde_json::to_vec(&envelope).map(Bytes::from)
+    }
+
+    /// Read the file.
+    ///
+    /// # Errors
+    /// It is of a later version, or was changed.
+    pub(crate) fn read(file: &[u8]) -> Result<Self, LogError> {
+        let Probe { format } = serde_json::from_slice(file)?;
+        if format != FORMAT {
+            return Err(LogError::Newer { format, newest: FORMAT });
+        }
+        let Envelope { digest, checkpoint, .. } = serde_json::from_slice(file)?;
+        if digest_of(checkpoint.get().as_bytes()) != digest {
+            return Err(LogError::Changed);
+        }
+        let read: Read = serde_json::from_str(checkpoint.get())?;
+        let Read { number, document, chained, tenants, models } = read;
+        let tenants = tenants.into_iter().map(|(name, tenant)| (name, Arc::new(tenant))).collect();
+        let head = Head::at(number, document, chained);
+        Ok(Self { head, desired: Desired::of(tenants, models) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::release::change::{Change, ReleaseNote};
+    use crate::testing::{digest, name};
+
+    fn checkpoint() -> Checkpoint {
+        let tenant = || name("acme");
+        let spec = serde_json::json!({ "keys": { "ci": digest(1) }, "weight": 3 });
+        let config = serde_json::json!({ "instances": 2, "priority_levels": 2, "priority_queue_policies": { "2": {} } });
+        let pipeline = serde_json::json!({ "pre": "p", "model": "m", "post": "p",
+            "settings": { "b": 1.5, "a": null }, "limits": { "timeout_ms": 7 } });
+        let changes = [
+            Change::PutTenant { tenant: tenant(), spec: serde_json::from_value(spec).unwrap() },
+            Change::PutPlugin { tenant: tenant(), plugin: name("p"), digest: digest(2) },
+            Change::PutModel { model: name("m"), digest: digest(3) },
+            Change::PutModel { model: name("m"), digest: digest(4) },
+            Change::PutModelConfig {
+                model: name("m"),
+                config: serde_json::from_value(config).unwrap(),
+            },
+            Change::UnloadModel { model: name("m") },
+            Change::PutPipeline {
+                tenant: tenant(),
+                pipeline: name("main"),
+                spec: serde_json::from_value(pipeline).unwrap(),
+            },
+        ];
+        let mut desired = Desired::default();
+        desired.apply(1, &changes).unwrap();
+        let written = Head::default().write(5, ReleaseNote::default(), changes.to_vec());
+        Checkpoint { head: written.unwrap().1, desired }
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let checkpoint = checkpoint();
+        assert_eq!(Checkpoint::read(&checkpoint.write().unwrap()).unwrap(), checkpoint);
+        let none = Checkpoint::default();
+        assert_eq!(Checkpoint::read(&none.write().unwrap()).unwrap(), none);
+    }
+
+    #[test]
+    fn every_changed_byte_is_found() {
+        let whole = checkpoint().write().unwrap();
+        for at in 0..whole.len() {
+            let mut spoilt = whole.to_vec();
+            spoilt[at] ^= 1;
+            assert!(Checkpoint::read(&spoilt).is_err(), "byte {at}");
+        }
+        let newer = br#"{"format": 2, "state": {}}"#;
+        let said = Checkpoint::read(newer).unwrap_err().to_string();
+        assert!(said.contains("its format is 2") && said.contains("up to 1"), "{said}");
+    }
+}
