@@ -276,6 +276,45 @@ fn all_that_is_on_a_server_is_listed_and_shown() {
 }
 
 #[test]
+fn releases_are_listed_and_gone_back_to() {
+    let server = Server::start();
+    server.keyed_tenant("acme", "the-key-of-acme-1");
+    server.digits_for("acme");
+    server.put_json("models/digits/config", &json!({ "max_batch_size": 3 }));
+    let directory = tempfile::tempdir().unwrap();
+    let run = |what: &[&str]| {
+        let flags = ["--admin", server.admin.address(), "--token", ADMIN_TOKEN];
+        gristmill(directory.path(), &[what, &flags].concat())
+    };
+    let said = |what: &[&str]| String::from_utf8(run(what).stdout).unwrap();
+    let refused = |what: &[&str]| {
+        let output = run(what);
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let listed = said(&["releases", "--limit", "2"]);
+    let lines: Vec<_> = listed.lines().collect();
+    assert!(lines.len() == 3 && lines[0].starts_with("RELEASE  PUBLISHED"), "{listed}");
+    assert!(lines[1].starts_with("5 ") && lines[1].contains("put config of model digits"));
+    let release: Value = serde_json::from_str(&said(&["releases", "5"])).unwrap();
+    assert_eq!(release["changes"][0]["document"]["max_batch_size"], 3);
+    let back = ["rollback", "--to", "4", "--model", "digits"];
+    let expected = "~ model config digits: max_batch_size 3 -> 256\n";
+    assert_eq!(said(&[&back[..], &["--dry-run"]].concat()), expected);
+    let unasked = refused(&back);
+    assert!(unasked.contains(expected) && unasked.contains("give --yes"), "{unasked}");
+    assert_eq!(server.release(), 5);
+    let why = ["--yes", "--message", "too small"];
+    assert_eq!(said(&[&back[..], &why].concat()), "release 6 serves\n");
+    let release: Value = serde_json::from_str(&said(&["releases", "6"])).unwrap();
+    assert_eq!(release["message"], "too small");
+    assert_eq!(said(&[&back[..], &["--yes"]].concat()), "nothing differs\n");
+    let missing = refused(&["rollback", "--to", "99", "--yes"]);
+    assert_line_names(&missing, &["cannot go back to release 99", "no release \"99\""]);
+    assert_line_names(&refused(&["releases", "99"]), &["cannot show release 99"]);
+}
+
+#[test]
 fn a_folder_that_is_no_plugin() {
     let directory = tempfile::tempdir().unwrap();
     let said = command_refused(directory.path(), &["plugin", "build"]);

@@ -117,7 +117,7 @@ fn code_that_needs_more_than_the_limits_says_so() {
     let request = fixture.request(1);
     let refused = fixture.keep(&request, &fixture.answer(&request, |_| ())).map(drop).unwrap_err();
     assert_eq!(refused.code(), gristmill_core::ErrorCode::InvalidPlugin);
-    assert!(refused.to_string().contains("memory"), "{refused}");
+    assert!(refused.to_string().contains("over the host's limits"), "{refused}");
 }
 
 #[test]
