@@ -1,4 +1,4 @@
-//! The checkpoint: the state that the releases led to that are no longer kept.
+//! The checkpoint: the state after the releases that were removed from the log.
 //!
 //! The file is `{"format": 1, "digest": ..., "checkpoint": {...}}`. The digest is the SHA-256 of
 //! the checkpoint's bytes. The checkpoint has the digest of the last document that it stands for,
