@@ -34,6 +34,7 @@ mod config;
 mod count;
 mod diagnose;
 mod engine;
+mod encode;
 mod error;
 mod grant;
 mod guest;
