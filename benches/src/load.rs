@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use bytes::Bytes;
-use gristmill_client::{Answer, Connection};
 use gristmill_client::http::Request;
 use gristmill_client::http::header::CONTENT_TYPE;
+use gristmill_client::{Answer, Connection};
 use gristmill_thread::Share;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};

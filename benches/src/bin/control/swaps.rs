@@ -54,7 +54,7 @@ pub(crate) fn measure(runtime: &Runtime, gristmill: &Path, components: &Path) ->
 
     let seen = Seen::default();
     let question = question(&server, &seen);
-    let mut before = steady(&question)?;
+    let before = steady(&question)?;
     let (began, load) = (Instant::now(), Load::start(question.clone())?);
     runtime.block_on(async {
         for number in 1..=PLUGINS + MODELS {
@@ -72,16 +72,19 @@ pub(crate) fn measure(runtime: &Runtime, gristmill: &Path, components: &Path) ->
         anyhow::Ok(())
     })?;
     let seconds = began.elapsed().as_secs_f64();
-    let mut during = load.finish()?;
-    let mut after = steady(&question)?;
+    let during = load.finish()?;
+    let mut reports = [before, during, steady(&question)?];
 
     let (answers, mixed) = compare(&seen.lock(), &expected);
-    let reports = [&before, &during, &after];
     let failed: usize = reports.iter().map(|report| report.failures.values().sum::<usize>()).sum();
     let mut failures = BTreeMap::new();
-    for report in reports {
+    for report in &reports {
         failures.extend(report.failures.clone());
     }
+    let had_real_time = reports.iter().all(|report| report.had_real_time);
+    let answered = reports.each_ref().map(|report| report.latencies.len());
+    let p50_ms = reports.each_mut().map(|report| report.percentile_ms(50.0));
+    let p99_ms = reports.each_mut().map(|report| report.percentile_ms(99.0));
     Ok(json!({
         "plugin_releases": versions.plugin,
         "model_releases": versions.model,
@@ -90,10 +93,10 @@ pub(crate) fn measure(runtime: &Runtime, gristmill: &Path, components: &Path) ->
         "failures": failures,
         "releases_seen_in_answers": answers,
         "mixed": mixed,
-        "p50_ms": [&mut before, &mut during, &mut after].map(|report| report.percentile_ms(50.0)),
-        "p99_ms": [&mut before, &mut during, &mut after].map(|report| report.percentile_ms(99.0)),
-        "answered": [&before, &during, &after].map(|report| report.latencies.len()),
-        "client_had_real_time": before.had_real_time,
+        "p50_ms": p50_ms,
+        "p99_ms": p99_ms,
+        "answered": answered,
+        "client_had_real_time": had_real_time,
     }))
 }
 
@@ -138,9 +141,9 @@ fn compare(
 ) -> (usize, Vec<String>) {
     let mut mixed = Vec::new();
     for (release, texts) in seen {
-        let right = expected.get(release).map(|Versions { plugin, model }| {
-            format!("mark-{plugin:06} mark-{plugin:06} {model}")
-        });
+        let right = expected
+            .get(release)
+            .map(|Versions { plugin, model }| format!("mark-{plugin:06} mark-{plugin:06} {model}"));
         let wrong = texts.iter().filter(|text| Some(*text) != right.as_ref());
         mixed.extend(wrong.map(|text| format!("release {release}: {text}, not {right:?}")));
     }

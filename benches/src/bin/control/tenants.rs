@@ -53,15 +53,19 @@ pub(crate) fn measure(runtime: &Runtime, gristmill: &Path, components: &Path) ->
     runtime.block_on(make(&server, &files, FEW..MANY))?;
     let many = figures(runtime, &server)?;
     let ready = server.restart()?;
+    let both = [&few, &many];
     let grown = many.resident_bytes.saturating_sub(few.resident_bytes);
+    let resident_mib = both.map(|figures| figures.resident_bytes >> 20);
+    let deploy_ms = both.map(|figures| figures.deploy_ms);
+    let (p50_ms, p99_ms) = (both.map(|figures| figures.p50_ms), both.map(|figures| figures.p99_ms));
     Ok(json!({
         "tenants": [FEW, MANY],
-        "resident_mib": [&few, &many].map(|figures| figures.resident_bytes >> 20),
+        "resident_mib": resident_mib,
         "bytes_per_tenant": grown / (MANY - FEW) as u64,
-        "deploy_ms": [&few, &many].map(|figures| figures.deploy_ms),
+        "deploy_ms": deploy_ms,
         "deploy_ratio": many.deploy_ms / few.deploy_ms,
-        "p50_ms": [&few, &many].map(|figures| figures.p50_ms),
-        "p99_ms": [&few, &many].map(|figures| figures.p99_ms),
+        "p50_ms": p50_ms,
+        "p99_ms": p99_ms,
         "ready_s": ready.as_secs_f64(),
     }))
 }

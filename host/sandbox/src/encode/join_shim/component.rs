@@ -9,9 +9,9 @@ use wasmparser::{
     InstanceSectionReader, Parser,
 };
 
+use super::fixup;
 use super::main_module::MainModule;
 use super::parts::{FIXUP, MAIN, Parts, SHIM, SHIM_INSTANCE, TABLE};
-use super::fixup;
 
 /// Reads the component and writes it anew.
 pub(super) struct Joined<'a> {
@@ -123,7 +123,9 @@ impl ReencodeComponent for Joined<'_> {
     ) -> Outcome {
         for alias in section {
             let alias = match alias? {
-                ComponentAlias::CoreInstanceExport { kind, instance_index: SHIM_INSTANCE, .. } => {
+                ComponentAlias::CoreInstanceExport {
+                    kind, instance_index: SHIM_INSTANCE, ..
+                } => {
                     if kind == ExternalKind::Func {
                         continue;
                     }
