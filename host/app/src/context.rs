@@ -22,7 +22,8 @@ const COLUMNS: [Column; 5] = [
 
 pub(crate) fn command() -> Command {
     let name = || Arg::new("name").value_name("NAME").required(true).help("The context's name");
-    let flag = |name: &'static str, value: &'static str| Arg::new(name).long(name).value_name(value);
+    let flag =
+        |name: &'static str, value: &'static str| Arg::new(name).long(name).value_name(value);
     let add = Command::new("add")
         .about("Add a server, or change it; the first one becomes the current one")
         .arg(name())
@@ -153,9 +154,10 @@ fn show(matches: &ArgMatches) -> Result<()> {
     let contexts = Contexts::read()?;
     let name = match matches.get_one::<String>("name") {
         Some(name) => admin::name("NAME", name)?,
-        None => contexts.current.clone().context(
-            "no context is the current one: name one, or `gristmill context use NAME`",
-        )?,
+        None => contexts
+            .current
+            .clone()
+            .context("no context is the current one: name one, or `gristmill context use NAME`")?,
     };
     let document = document(&name, contexts.get(&name)?, contexts.current.as_ref());
     output::print_document(&document, Output::of(matches));

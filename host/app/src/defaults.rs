@@ -13,7 +13,7 @@ impl Defaults {
     pub(crate) fn of(kind: &str) -> Self {
         Self(match kind {
             "tenant" => json!({ "open": false, "weight": 1 }),
-            "pipeline" => json!({ "instance_reuse": "none", "debug": false }),
+            "pipeline" => json!({ "instance_reuse": { "mode": "none" }, "debug": false }),
             "model" => json!({ "unloaded": false }),
             // Without defaults more is shown and sent, and nothing else happens.
             "model_config" => serde_json::to_value(ModelConfig::default()).unwrap_or_default(),
@@ -67,7 +67,8 @@ mod tests {
         assert!(same("tenant", json!({}), json!({ "open": false, "quota": null })));
         assert!(!same("tenant", json!({}), json!({ "open": false, "quota": { "rows": 1 } })));
 
-        let read = json!({ "pre": "p", "settings": {}, "limits": {}, "instance_reuse": "none" });
+        let read = json!({ "pre": "p", "settings": {}, "limits": {},
+            "instance_reuse": { "mode": "none" } });
         assert!(same("pipeline", json!({ "pre": "p" }), read.clone()));
         assert!(!same("pipeline", json!({ "pre": "p", "settings": { "a": {} } }), read));
 

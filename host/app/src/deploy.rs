@@ -184,7 +184,7 @@ impl Deploy {
         // Flags are checked before anything is built.
         let admin = Admin::of(matches)?;
         let path = matches.get_one::<String>("manifest").context("FILE is missing")?;
-        let manifest = Manifest::read(Path::new(path), &|name| std::env::var(name).ok())?;
+        let manifest = manifest::read(Path::new(path), &|name| std::env::var(name).ok())?;
         let files = Files::of(&manifest)?;
         Ok(Self {
             admin,

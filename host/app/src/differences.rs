@@ -104,7 +104,10 @@ impl Thing {
             _ => return self.add_line(at, &format!("{} -> {}", shown(before), shown(after))),
         };
         let value = |parts: &[Part<'_>], part: &str| {
-            parts.iter().find(|(known, _)| known == part).map_or(Value::Null, |found| found.1.clone())
+            parts
+                .iter()
+                .find(|(known, _)| known == part)
+                .map_or(Value::Null, |found| found.1.clone())
         };
         let of_new = new.iter().filter(|(part, _)| old.iter().all(|(known, _)| known != part));
         for (part, _) in old.iter().chain(of_new) {
@@ -174,8 +177,8 @@ mod tests {
     fn each_value_that_differs_is_a_line() {
         let digest = |digit: &str| format!("sha256:{}", digit.repeat(64));
         let pipeline = |settings: Value, samples: Value| {
-            json!({ "pre": "p", "settings": settings, "limits": {}, "instance_reuse": "none",
-                "samples": samples })
+            json!({ "pre": "p", "settings": settings, "limits": {},
+                "instance_reuse": { "mode": "none" }, "samples": samples })
         };
         let differences = [
             json!({ "kind": "model", "model": "m",

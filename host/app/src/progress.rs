@@ -7,8 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::plugin::output;
 
-const BYTES: &str =
-    "{msg} [{bar:30}] {bytes} of {total_bytes}, {bytes_per_sec}, {eta} to go";
+const BYTES: &str = "{msg} [{bar:30}] {bytes} of {total_bytes}, {bytes_per_sec}, {eta} to go";
 const COUNT: &str = "{msg} [{bar:30}] {pos} of {len}";
 const WAIT: &str = "{spinner} {msg}, {elapsed}";
 

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::ask::ask;
 use crate::differences;

@@ -202,10 +202,7 @@ fn state_of(document: &Value) -> State {
 }
 
 fn is_conflict(error: &UploadError) -> bool {
-    matches!(
-        error,
-        UploadError::Admin(AdminError::Refused { status: StatusCode::CONFLICT, .. })
-    )
+    matches!(error, UploadError::Admin(AdminError::Refused { status: StatusCode::CONFLICT, .. }))
 }
 
 /// Whether the same call may succeed a moment later: the connection was cut; or the server is not

@@ -46,12 +46,18 @@ pub(crate) fn plan(
     current: &Current,
     prune: bool,
 ) -> Result<Plan, Faults> {
-    let mut planner =
-        Planner { files, prune, plan: Plan::default(), deletions: Vec::new(), faults: <_>::default() };
+    let mut planner = Planner {
+        files,
+        prune,
+        plan: Plan::default(),
+        deletions: Vec::new(),
+        faults: <_>::default(),
+    };
     for (name, model) in &manifest.models {
         planner.model(name, model, current);
     }
-    let tenants = || manifest.tenants.iter().map(|(name, own)| (name, own, current.tenants.get(name)));
+    let tenants =
+        || manifest.tenants.iter().map(|(name, own)| (name, own, current.tenants.get(name)));
     // A tenant comes before what it owns. The pipelines and models that it names may come later.
     tenants().for_each(|(name, own, now)| planner.tenant(name, own, now));
     tenants().for_each(|(name, own, now)| planner.plugins(name, own, now));
@@ -113,7 +119,9 @@ impl Planner<'_> {
         let others_go = self.prune && tenant.keys.is_some();
         let is_same = now.is_some_and(|now| {
             let mut now = now.document.clone();
-            now.as_object_mut().map(|now| now.remove("api_keys"));
+            if let Some(now) = now.as_object_mut() {
+                now.remove("api_keys");
+            }
             Defaults::of("tenant").are_same(&wanted, &now)
         });
         if !others_go && tenant.keys.is_some() {
@@ -240,9 +248,13 @@ impl Change {
         let same = |name: &str| document[name] == difference[name];
         match kind {
             // Its keys are in its document.
-            "tenant" => same("tenant") && ["tenant", "key"].iter().any(|own| difference["kind"] == *own),
-            _ => difference["kind"] == kind
-                && ["tenant", "model", "key", "plugin", "pipeline"].into_iter().all(same),
+            "tenant" => {
+                same("tenant") && ["tenant", "key"].iter().any(|own| difference["kind"] == *own)
+            }
+            _ => {
+                difference["kind"] == kind
+                    && ["tenant", "model", "key", "plugin", "pipeline"].into_iter().all(same)
+            }
         }
     }
 }

@@ -39,7 +39,8 @@ impl Release<'_> {
     /// Upload what the server does not have, and try the changes on release `expected`. None if
     /// another release serves by now.
     pub(crate) fn try_out(&self, expected: Option<u64>, files: &Files) -> Result<Option<Tried>> {
-        let contents: BTreeSet<_> = self.changes.iter().filter_map(|change| change.content).collect();
+        let contents: BTreeSet<_> =
+            self.changes.iter().filter_map(|change| change.content).collect();
         for file in contents.into_iter().filter_map(|digest| files.file(digest)) {
             file.upload(self.admin)?;
         }

@@ -60,10 +60,16 @@ mod tests {
     fn a_model_is_a_line_with_the_reason_for_which_it_does_not_serve() {
         let digest = format!("sha256:{}", "0123456789".repeat(6));
         let models = [
-            item("cnn", &json!({ "digest": digest, "version": 3, "provider": "cpu",
-                "state": "ready", "statistics": {} })),
-            item("bad", &json!({ "digest": digest, "version": 12, "state": "failed",
-                "reason": "no room" })),
+            item(
+                "cnn",
+                &json!({ "digest": digest, "version": 3, "provider": "cpu",
+                "state": "ready", "statistics": {} }),
+            ),
+            item(
+                "bad",
+                &json!({ "digest": digest, "version": 12, "state": "failed",
+                "reason": "no room" }),
+            ),
         ];
         let expected = "\
 NAME  DIGEST               VERSION  PROVIDER  STATE

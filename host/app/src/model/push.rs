@@ -14,7 +14,8 @@ use crate::plugin::output::{self, Output};
 use crate::progress::Progress;
 
 pub(crate) fn command() -> Command {
-    let flag = |name: &'static str, value: &'static str| Arg::new(name).long(name).value_name(value);
+    let flag =
+        |name: &'static str, value: &'static str| Arg::new(name).long(name).value_name(value);
     Command::new("push")
         .about("Upload a model, which serves when the command returns")
         .after_help(
@@ -74,7 +75,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
             println!("{answer}");
         }
         Output::Text => {
-            println!("{}", output::escaped(&text(&name, &made["release"], is_new, model)));
+            println!("{}", output::escaped(&text(name.as_str(), &made["release"], is_new, model)));
         }
     }
     Ok(())

@@ -13,25 +13,20 @@ const DEFAULT_ADMIN: &str = "http://127.0.0.1:8081";
 
 /// The flags `--admin`, `--token` and `--context`.
 pub(crate) fn arguments() -> [Arg; 3] {
-    let admin = Arg::new("admin")
-        .long("admin")
-        .value_name("URL")
-        .env("GRISTMILL_ADMIN_URL")
-        .help(
-            "The admin plane; http:// may be left out, https is not supported [default: that of \
+    let admin = Arg::new("admin").long("admin").value_name("URL").env("GRISTMILL_ADMIN_URL").help(
+        "The admin plane; http:// may be left out, https is not supported [default: that of \
              the context, or 127.0.0.1:8081]",
-        );
+    );
     let token = Arg::new("token")
         .long("token")
         .value_name("TOKEN")
         .env("GRISTMILL_ADMIN_TOKEN")
         .hide_env_values(true)
         .help("The admin token [default: that of the context]");
-    let context = Arg::new("context")
-        .long("context")
-        .value_name("NAME")
-        .env("GRISTMILL_CONTEXT")
-        .help("The server, by its name; see gristmill context --help [default: the current one]");
+    let context =
+        Arg::new("context").long("context").value_name("NAME").env("GRISTMILL_CONTEXT").help(
+            "The server, by its name; see gristmill context --help [default: the current one]",
+        );
     [admin, token, context]
 }
 
@@ -42,6 +37,7 @@ pub(super) struct Access {
     /// Where the address is from, for errors.
     pub(super) source: String,
     pub(super) token: String,
+    pub(super) token_source: String,
 }
 
 /// A value on the command line, or of a variable.
@@ -74,10 +70,7 @@ impl Choice {
     ///
     /// # Errors
     /// There is no such context, no token, or the address is not one.
-    pub(super) fn resolve(
-        self,
-        contexts: impl FnOnce() -> Result<Contexts>,
-    ) -> Result<Access> {
+    pub(super) fn resolve(self, contexts: impl FnOnce() -> Result<Contexts>) -> Result<Access> {
         let Self { mut admin, mut token, context } = self;
         let is_named = context.as_ref().is_some_and(|context| context.is_flag);
         let known = match (&admin, &token) {
@@ -98,17 +91,18 @@ impl Choice {
             }
             (None, None) => (parsed("--admin", DEFAULT_ADMIN)?, "the default".to_owned()),
         };
-        let token = match (token, place, known) {
-            (Some(token), ..) => token.text,
+        let (token, token_source) = match (token, place, known) {
+            (Some(token), ..) => (token.text, "--token".to_owned()),
             (None, Some(place), Some((name, server))) => {
-                token_of(&place, (&name, &server), &address)?
+                let token = token_of(&place, (&name, &server), &address)?;
+                (token, format!("the token of context {name}"))
             }
             _ => bail!(
                 "no token: give GRISTMILL_ADMIN_TOKEN, a context with the place of one, or \
                  --token"
             ),
         };
-        Ok(Access { address, source, token })
+        Ok(Access { address, source, token, token_source })
     }
 }
 

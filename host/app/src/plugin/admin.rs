@@ -37,10 +37,10 @@ impl Admin {
     }
 
     fn new(access: Access) -> Result<Self> {
-        let Access { address, source, token } = access;
+        let Access { address, source, token, token_source } = access;
         let client = Client::new(address).with_token(&token).map_err(|_| {
             anyhow!(
-                "--token is empty or cannot be sent in a header: it must be ASCII, without line \
+                "{token_source} is empty or cannot be sent in a header: it must be ASCII, without line \
                  breaks and without blanks at its ends"
             )
         })?;

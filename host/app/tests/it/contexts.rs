@@ -43,8 +43,11 @@ fn a_command_talks_to_the_context_that_is_chosen() {
     assert!(lines[1].ends_with("/token") && lines[2].ends_with("$OTHER_TOKEN"), "{listed}");
     let shown = cli.json(&["context", "show"]);
     let admin = other.admin.address();
-    assert_eq!(shown, json!({ "name": "other", "current": true, "admin_url": admin,
-        "token_env": "OTHER_TOKEN" }));
+    assert_eq!(
+        shown,
+        json!({ "name": "other", "current": true, "admin_url": admin,
+        "token_env": "OTHER_TOKEN" })
+    );
 
     let file = cli.folder().join("contexts/config.toml");
     let text = fs::read_to_string(&file).unwrap();
@@ -57,8 +60,13 @@ fn a_command_talks_to_the_context_that_is_chosen() {
         .with("GRISTMILL_ADMIN_TOKEN", ADMIN_TOKEN);
     assert_eq!(tenants(&cli, &[]), "of-one");
     assert_eq!(tenants(&cli, &["--context", "other"]), "of-other");
-    assert_eq!(tenants(&cli, &["--context", "other", "--admin", one.admin.address(),
-        "--token", ADMIN_TOKEN]), "of-one");
+    assert_eq!(
+        tenants(
+            &cli,
+            &["--context", "other", "--admin", one.admin.address(), "--token", ADMIN_TOKEN]
+        ),
+        "of-one"
+    );
 
     cli.ok(&["context", "delete", "other"]);
     let said = cli.refused(&["get", "tenants", "--context", "other"]);
@@ -83,7 +91,7 @@ fn the_variable_names_a_context_and_tokens_go_to_their_own_server() {
 
     cli.write("token", "");
     let said = cli.refused(&["status"]);
-    assert_names(&said, &["the token is empty or cannot be sent in a header"]);
+    assert_names(&said, &["the token of context one is empty or cannot be sent in a header"]);
     fs::remove_file(cli.folder().join("token")).unwrap();
     let said = cli.refused(&["status"]);
     assert_names(&said, &["cannot read the token of context one: ", "/token: No such file"]);

@@ -181,7 +181,10 @@ fn a_key_is_replaced_and_another_one_stays() {
     assert_eq!(cli.ok(&["deploy", "--yes"]), "nothing to change\n");
     edit(&cli, r#"{ name = "web" }"#, r#"{ name = "none" }"#);
     let said = cli.refused(&["diff"]);
-    assert_names(&said, &["gristmill.deploy.toml:9: tenants.acme.api_keys", "no key \"none\"", "env"]);
+    assert_names(
+        &said,
+        &["gristmill.deploy.toml:9: tenants.acme.api_keys", "no key \"none\"", "env"],
+    );
 }
 
 #[test]
@@ -304,7 +307,8 @@ fn another_release_in_between_is_noticed() {
     let proxy = between("releases?dry_run=false", "late");
     let through = through.with("GRISTMILL_ADMIN_URL", &proxy.address);
     let said = through.refused(&["deploy", "--yes"]);
-    let named = ["another release was made meanwhile, so nothing was changed: run the command again"];
+    let named =
+        ["another release was made meanwhile, so nothing was changed: run the command again"];
     assert_names(&said, &named);
     assert_eq!(server.release(), 3);
     assert_eq!(through.ok(&["deploy", "--yes"]), "release 4 serves\n");

@@ -26,7 +26,7 @@ fn the_page_shows_what_serves() {
     let model = lines.iter().find(|line| line.first() == Some(&"digits")).unwrap();
     assert_eq!((model[2], model[4], model[5], model.last()), ("0", "1", "1", Some(&"ready")));
     assert!(lines.contains(&vec!["acme", "plugin", "digits", "ready"]), "{page}");
-    assert!(lines.contains(&vec!["acme", "pipeline", "digits", "ready"]), "{page}");
+    assert!(lines.contains(&vec!["acme", "pipeline", "digits", "ready,", "default"]), "{page}");
     assert_eq!(cli.json(&["status"])["release"], 4);
 }
 

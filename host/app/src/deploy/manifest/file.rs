@@ -11,9 +11,9 @@ use serde_json::{Map, Value};
 use toml::de::DeTable;
 
 use super::keys::KeyReader;
+use super::parts::{Document, Manifest, Model, Plugin, Source, Variables};
 use super::text::{Text, Toml};
 use super::values::{Misfit, join, object, value};
-use super::{Document, Manifest, Model, Plugin, Source, Variables};
 use crate::deploy::place::{Faults, Place};
 
 /// Reads files, and merges them.
@@ -72,7 +72,7 @@ impl<'a> Reader<'a> {
     ) {
         let Some(table) = self.table(file, path, value) else { return };
         for (key, value) in table {
-            match key.get_ref().parse() {
+            match key.get_ref().parse::<Name>() {
                 Ok(name) => read(self, file, (&join(path, key.get_ref()), name), value),
                 Err(error) => self.fault(file, key.span(), format_args!("{path}: {error}")),
             }
@@ -85,9 +85,9 @@ impl<'a> Reader<'a> {
             return;
         }
         self.only(file, path, table, &["file", "digest", "config"]);
-        let config = table.get("config").and_then(|config| {
-            Some(self.document(file, &join(path, "config"), config)?.keys)
-        });
+        let config = table
+            .get("config")
+            .and_then(|config| Some(self.document(file, &join(path, "config"), config)?.keys));
         let source = self.source(file, path, value, &["file", "digest"]);
         let place = file.place(value.span());
         let model = source.map(|source| (name, Model { source, config, place }));
@@ -107,12 +107,14 @@ impl<'a> Reader<'a> {
                     let plugin = reader.plugin(file, path, value);
                     tenant.plugins.extend(plugin.map(|plugin| (name, plugin)));
                 }),
-                "pipelines" => self.each(file, &below, value, |reader, file, (path, name), value| {
-                    if reader.define(file, path, value) {
-                        let pipeline = reader.document(file, path, value);
-                        tenant.pipelines.extend(pipeline.map(|pipeline| (name, pipeline)));
-                    }
-                }),
+                "pipelines" => {
+                    self.each(file, &below, value, |reader, file, (path, name), value| {
+                        if reader.define(file, path, value) {
+                            let pipeline = reader.document(file, path, value);
+                            tenant.pipelines.extend(pipeline.map(|pipeline| (name, pipeline)));
+                        }
+                    })
+                }
                 key => {
                     is_described = true;
                     if !self.define(file, &below, value) {
@@ -236,7 +238,8 @@ impl<'a> Reader<'a> {
     /// A fault for each key that is not among `known`.
     fn only(&mut self, file: &Text<'_>, path: &str, table: &DeTable<'_>, known: &[&str]) {
         for key in table.keys().filter(|key| !known.contains(&&**key.get_ref())) {
-            let text = format!("{path}: unknown key {:?}; known are {}", key.get_ref(), known.join(", "));
+            let text =
+                format!("{path}: unknown key {:?}; known are {}", key.get_ref(), known.join(", "));
             self.fault(file, key.span(), text);
         }
     }

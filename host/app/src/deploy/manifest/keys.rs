@@ -3,8 +3,8 @@
 
 use gristmill_core::Name;
 
+use super::parts::{Key, Secret, Variables};
 use super::text::{Text, Toml};
-use super::{Key, Secret, Variables};
 use crate::deploy::place::Faults;
 
 const FORM: &str = "must have name and, for a new key, env, the variable that has the key; a key \

@@ -1,10 +1,11 @@
-use serde_json::json;
+use gristmill_core::Name;
+use serde_json::{Value, json};
 
 use super::*;
 
 /// The manifest of these files, in a folder that has the files `a.wasm` and `m.onnx` and the
 /// folder `plugin`.
-fn read(files: &[(&str, &str)]) -> Result<Manifest, String> {
+fn read_files(files: &[(&str, &str)]) -> Result<Manifest, String> {
     let directory = tempfile::tempdir().unwrap();
     let folder = directory.path();
     fs::write(folder.join("a.wasm"), "").unwrap();
@@ -23,7 +24,7 @@ fn read(files: &[(&str, &str)]) -> Result<Manifest, String> {
         _ => None,
     };
     let prefix = format!("{}/", folder.display());
-    Manifest::read(&path, &variables).map_err(|faults| faults.to_string().replace(&prefix, ""))
+    read(&path, &variables).map_err(|faults| faults.to_string().replace(&prefix, ""))
 }
 
 fn name(name: &str) -> Name {
@@ -59,10 +60,11 @@ request = "one"
 
 #[test]
 fn everything_is_read_and_documents_are_passed_on() {
-    let manifest = read(&[("deploy.toml", WHOLE)]).unwrap();
+    let manifest = read_files(&[("deploy.toml", WHOLE)]).unwrap();
     let model = &manifest.models[&name("digits")];
     assert!(matches!(&model.source, Source::File(path) if path.ends_with("m.onnx")));
-    let config = json!({ "max_batch_size": 32, "provider_options": { "cuda": { "device_id": "0" } } });
+    let config =
+        json!({ "max_batch_size": 32, "provider_options": { "cuda": { "device_id": "0" } } });
     assert_eq!(Value::from(model.config.clone().unwrap()), config);
     assert_eq!(model.place.line, 2);
     let tenant = &manifest.tenants[&name("acme")];
@@ -95,14 +97,14 @@ fn files_of_a_folder_are_one_manifest() {
                  [tenants.other]\nopen = true";
     let hidden = (".hidden.toml", "nonsense");
     let files = [("b.toml", other), ("a.toml", one), hidden, ("note.txt", "nonsense")];
-    let manifest = read(&files).unwrap();
+    let manifest = read_files(&files).unwrap();
     let tenant = &manifest.tenants[&name("acme")];
     assert_eq!(tenant.plugins.len(), 2);
     let document = tenant.document.as_ref().unwrap();
     assert_eq!(Value::from(document.keys.clone()), json!({ "open": true, "weight": 2 }));
     assert_eq!(manifest.tenants.len(), 2);
     // Only its plugins are described.
-    let tenant = read(&[("a.toml", "[tenants.a.plugins]\n")]).unwrap().tenants.remove("a");
+    let tenant = read_files(&[("a.toml", "[tenants.a.plugins]\n")]).unwrap().tenants.remove("a");
     assert_eq!(tenant, Some(Tenant::default()));
 }
 
@@ -112,7 +114,7 @@ fn a_thing_that_is_defined_twice_names_both_places() {
                [tenants.acme.pipelines.p]\npre = 'a'";
     let other = "\n\n[models.m]\nfile = 'm.onnx'\n[tenants.acme]\nopen = true\n\
                  plugins.a.file = 'a.wasm'\n[tenants.acme.pipelines.p]\npre = 'a'";
-    let said = read(&[("a.toml", one), ("b.toml", other)]).unwrap_err();
+    let said = read_files(&[("a.toml", one), ("b.toml", other)]).unwrap_err();
     let expected = "\
 the manifest is wrong:
   b.toml:3: models.m is defined a second time: first in a.toml:1
@@ -148,7 +150,7 @@ c = { file = 7 }
 [tenants.acme.pipelines.p.settings]
 far = [inf, { day = 2026-01-01 }]
 "#;
-    let said = read(&[("deploy.toml", text)]).unwrap_err();
+    let said = read_files(&[("deploy.toml", text)]).unwrap_err();
     let form = "must have name and, for a new key, env, the variable that has the key; a key \
                 itself does not belong into a manifest";
     let expected = [
@@ -183,12 +185,15 @@ far = [inf, { day = 2026-01-01 }]
 
 #[test]
 fn a_file_that_is_not_toml_and_a_file_that_is_not_there() {
-    let said = read(&[("deploy.toml", "[tenants.acme\nopen = \n[models.m]\nfile = 'm.onnx'\nx = 1 1")]);
+    let said = read_files(&[(
+        "deploy.toml",
+        "[tenants.acme\nopen = \n[models.m]\nfile = 'm.onnx'\nx = 1 1",
+    )]);
     let said = said.unwrap_err();
-    assert!(said.contains("deploy.toml:1: ") && said.contains("deploy.toml:2: "), "{said}");
-    let missing = Manifest::read(Path::new("/none/deploy.toml"), &|_| None).unwrap_err();
+    assert!(said.contains("deploy.toml:1: ") && said.contains("deploy.toml:5: "), "{said}");
+    let missing = read(Path::new("/none/deploy.toml"), &|_| None).unwrap_err();
     assert!(missing.to_string().contains("/none/deploy.toml: No such file"), "{missing}");
     let empty = tempfile::tempdir().unwrap();
-    let said = Manifest::read(empty.path(), &|_| None).unwrap_err().to_string();
+    let said = read(empty.path(), &|_| None).unwrap_err().to_string();
     assert!(said.ends_with("has no file *.toml"), "{said}");
 }

@@ -27,11 +27,12 @@ pub(super) fn object(
     table: &DeTable<'_>,
     misfits: &mut Vec<Misfit>,
 ) -> Map<String, Value> {
-    let member = |(key, own): (&Spanned<_>, &Spanned<DeValue<'_>>)| {
-        let key: &str = key.get_ref();
-        Some((key.to_owned(), value(&join(path, key), own, misfits)?))
-    };
-    table.iter().filter_map(member).collect()
+    let mut keys = Map::new();
+    for (key, own) in table {
+        let own = value(&join(path, key.get_ref()), own, misfits);
+        keys.extend(own.map(|own| (key.get_ref().to_string(), own)));
+    }
+    keys
 }
 
 /// The value as JSON. None if JSON does not have it, or has not all of it.

@@ -59,7 +59,7 @@ fn current() -> Current {
     let config = serde_json::to_value(config).unwrap();
     let mut main = pipeline(0.5);
     main["limits"] = json!({});
-    main["instance_reuse"] = "none".into();
+    main["instance_reuse"] = json!({ "mode": "none" });
     let tenant = CurrentTenant {
         document: json!({ "open": false, "weight": 1, "models": ["a", "m"],
             "api_keys": [{ "name": "ci" }] }),
@@ -141,14 +141,19 @@ fn other_keys_stay_unless_they_are_pruned() {
     assert_eq!(documents(&planned(&manifest(), &current, true)), [delete]);
     // A changed document keeps them, too.
     acme(&mut current).document["weight"] = 2.into();
-    let all = |prune| documents(&planned(&manifest(), &current, prune))[0]["document"]["api_keys"].clone();
+    let all = |prune| {
+        documents(&planned(&manifest(), &current, prune))[0]["document"]["api_keys"].clone()
+    };
     assert_eq!(all(false), json!([{ "name": "ci" }, { "name": "old" }]));
     assert_eq!(all(true), json!([{ "name": "ci" }]));
     // A manifest without api_keys says nothing about them.
     let mut manifest = manifest();
     manifest.tenants.get_mut("acme").unwrap().keys = None;
     let plan = planned(&manifest, &current, true);
-    assert_eq!(documents(&plan)[0]["document"]["api_keys"], json!([{ "name": "ci" }, { "name": "old" }]));
+    assert_eq!(
+        documents(&plan)[0]["document"]["api_keys"],
+        json!([{ "name": "ci" }, { "name": "old" }])
+    );
 }
 
 #[test]
@@ -156,8 +161,10 @@ fn a_key_whose_value_is_given_is_put_alone() {
     let mut manifest = manifest();
     manifest.tenants.get_mut("acme").unwrap().keys =
         Some(vec![key("ci", Some("the-key-of-ci")), key("new", Some("the-new-key"))]);
-    let put = |key: &str, value: &str| json!({ "kind": "put_key", "tenant": "acme", "key": key,
-        "document": { "key": value } });
+    let put = |key: &str, value: &str| {
+        json!({ "kind": "put_key", "tenant": "acme", "key": key,
+        "document": { "key": value } })
+    };
     let changes = documents(&planned(&manifest, &current(), false));
     assert_eq!(changes, [put("ci", "the-key-of-ci"), put("new", "the-new-key")]);
     // A key without a value must be there.
@@ -212,12 +219,7 @@ fn things_of_a_tenant_that_are_not_named_are_pruned_users_first() {
 
 #[test]
 fn a_difference_has_its_change() {
-    let change = |document| Change {
-        label: String::new(),
-        place: None,
-        document,
-        content: None,
-    };
+    let change = |document| Change { label: String::new(), place: None, document, content: None };
     let tenant = change(json!({ "kind": "put_tenant", "tenant": "a", "document": {} }));
     let config = change(json!({ "kind": "put_model_config", "model": "m" }));
     let deleted = change(json!({ "kind": "delete_plugin", "tenant": "a", "plugin": "p" }));

@@ -10,11 +10,8 @@ fn variable(text: &str) -> Option<Given> {
 
 /// The contexts `a`, with a token in the file, and `b`, without one. `a` is the current one.
 fn contexts(token: &std::path::Path) -> Contexts {
-    let server = |admin_url: &str, token| KnownServer {
-        admin_url: admin_url.into(),
-        url: None,
-        token,
-    };
+    let server =
+        |admin_url: &str, token| KnownServer { admin_url: admin_url.into(), url: None, token };
     let name = |name: &str| name.parse::<Name>().unwrap();
     let token = Some(TokenPlace::File(token.to_owned()));
     let all = [(name("a"), server("a:1", token)), (name("b"), server("b:1", None))];
