@@ -93,8 +93,9 @@ fn args_of(wanted: impl Fn(&str) -> bool) -> Vec<Arg> {
 pub(crate) fn unknown_variables(names: impl Iterator<Item = OsString>) -> Vec<String> {
     let known = |name: &str| {
         let setting = settings().any(|setting| setting.key.to_uppercase() == name);
-        // `gristmill plugin` reads the last two.
-        setting || ["CONFIG", "ADMIN_URL", "BUILD_DIR"].contains(&name)
+        // Commands other than `serve` read all but the first.
+        let others = ["CONFIG", "ADMIN_URL", "BUILD_DIR", "CONTEXT", "CONTEXTS"];
+        setting || others.contains(&name)
     };
     let names = names.filter_map(|name| name.into_string().ok());
     names.filter(|name| name.strip_prefix("GRISTMILL_").is_some_and(|own| !known(own))).collect()

@@ -1,7 +1,5 @@
 //! `gristmill fsck`: checks what a server keeps in its data directory, and changes nothing.
 
-use std::io::{IsTerminal, stderr};
-
 use anyhow::{Result, bail};
 use clap::{ArgMatches, Command};
 use gristmill_control::{Finding, StoreCheck, check_store};
@@ -9,6 +7,7 @@ use gristmill_store::Store;
 use serde_json::json;
 
 use crate::plugin::output::{self, Output};
+use crate::progress::Progress;
 use crate::{config, data_dir};
 
 pub(crate) fn command() -> Command {
@@ -42,15 +41,13 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     }
     let store = Store::open_local(&folder)?;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
-    let is_shown = stderr().is_terminal();
+    let mut progress = None;
     let found = runtime.block_on(check_store(&store, |read, files| {
-        if is_shown {
-            eprint!("\rfile {} of {files}", read + 1);
-        }
+        let progress =
+            progress.get_or_insert_with(|| Progress::count("reading files", files as u64));
+        progress.set(read + 1);
     }));
-    if is_shown {
-        eprint!("\r\x1b[K");
-    }
+    drop(progress);
     let found = found?;
     match Output::of(matches) {
         Output::Json => println!("{}", document(&found)),

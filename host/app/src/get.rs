@@ -6,10 +6,7 @@ use gristmill_core::Name;
 use serde_json::Value;
 
 use crate::plugin::admin::{self, Admin};
-use crate::plugin::output::{self, Column, Output};
-
-/// The items of one page of a list.
-const PAGE: usize = 1000;
+use crate::plugin::output::{self, Column, Output, Table};
 
 /// The kinds of things, each with the columns of its table.
 const KINDS: [(&str, &[Column]); 5] = [
@@ -75,18 +72,12 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         let name = admin::name("NAME", name)?;
         let document = admin.get(&format!("{list}/{name}"));
         let document = document.with_context(|| format!("cannot show {name} of the {kind}"))?;
-        match output {
-            Output::Json => println!("{document}"),
-            Output::Text => println!("{}", output::escaped(&format!("{document:#}"))),
-        }
+        output::print_document(&document, output);
         return Ok(());
     }
-    let items = items(&admin, &list).with_context(|| format!("cannot list the {kind}"))?;
-    match output {
-        Output::Json => println!("{}", Value::from(items)),
-        Output::Text if items.is_empty() => eprintln!("there are no {kind}"),
-        Output::Text => print!("{}", table(kind, &items)),
-    }
+    let items = admin.items(&list).with_context(|| format!("cannot list the {kind}"))?;
+    let none = format!("there are no {kind}");
+    Table { columns: columns(kind), none: &none }.print(&items, output, Value::clone);
     Ok(())
 }
 
@@ -100,32 +91,17 @@ fn path(kind: &str, tenant: Option<&Name>) -> Result<String> {
     }
 }
 
-/// All items of a list, page by page.
-fn items(admin: &Admin, list: &str) -> Result<Vec<Value>> {
-    let mut items = Vec::new();
-    let mut query = format!("?limit={PAGE}");
-    loop {
-        let mut page = admin.get(&format!("{list}{query}"))?;
-        if let Value::Array(new) = page["items"].take() {
-            items.extend(new);
-        }
-        let Some(next) = page["next"].as_str() else { return Ok(items) };
-        let next = admin::name("the name of the next page", next)?;
-        query = format!("?limit={PAGE}&after={next}");
-    }
-}
-
-/// One line for each item of this kind.
-fn table(kind: &str, items: &[Value]) -> String {
-    let columns = KINDS.iter().find(|(known, _)| *known == kind).map_or(&[][..], |(_, own)| own);
-    output::table(columns, items)
+/// The columns of this kind's table.
+fn columns(kind: &str) -> &'static [Column] {
+    KINDS.iter().find(|(known, _)| *known == kind).map_or(&[], |(_, own)| own)
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::{path, table};
+    use super::{columns, path};
+    use crate::plugin::output::table;
 
     #[test]
     fn a_table_has_a_line_for_each_item() {
@@ -139,7 +115,7 @@ NAME       DIGEST               VERSION  UNLOADED
 cnn        sha256:012345678901  3        false
 long-name  sha256:012345678901  12       true
 ";
-        assert_eq!(table("models", &models), expected);
+        assert_eq!(table(columns("models"), &models), expected);
     }
 
     #[test]

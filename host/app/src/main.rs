@@ -1,20 +1,35 @@
-//! `gristmill`: one binary to serve, to make, build and push plugins, to read back what is on a
-//! server, to go back to an earlier release, to check a store, and to reset the admin token.
+//! `gristmill`: one binary to serve, to bring a server to what a manifest says, to make, build and
+//! push plugins and models, to read back what is on a server and how it does, to go back to an
+//! earlier release, to check a store, and to reset the admin token.
 
+mod ask;
 mod child;
+mod completions;
 mod config;
+mod context;
+mod contexts;
 mod data_dir;
+mod defaults;
+mod deploy;
+mod differences;
+mod exit;
+mod file_upload;
 mod fsck;
 mod get;
+mod model;
 mod plugin;
 mod process;
+mod progress;
 mod reference;
 mod releases;
 mod rollback;
 mod serve;
+mod status;
 mod token;
 
 use clap::{ArgMatches, Command};
+
+use self::exit::{Exit, FAILED};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -23,30 +38,44 @@ fn main() -> ! {
     process::prepare_environment();
     let matches = command().get_matches();
     let ended = match matches.subcommand() {
-        Some(("serve", matches)) => serve::run(matches),
-        Some(("child", _)) => child::run(),
-        Some(("get", matches)) => get::run(matches),
-        Some(("plugin", matches)) => run_plugin(matches),
-        Some(("fsck", matches)) => fsck::run(matches),
-        Some(("releases", matches)) => releases::run(matches),
-        Some(("rollback", matches)) => rollback::run(matches),
-        Some(("reference", matches)) => reference::run(matches),
-        Some(("token", matches)) => match matches.subcommand() {
-            Some(("reset", matches)) => token::reset(matches),
-            _ => unreachable_subcommand(),
-        },
-        _ => unreachable_subcommand(),
+        Some(("deploy", matches)) => deploy::run(matches),
+        Some(("diff", matches)) => deploy::diff(matches),
+        Some((name, matches)) => run(name, matches).map(|()| Exit::Done),
+        None => unreachable_subcommand().map(|()| Exit::Done),
     };
     let code = match ended {
-        Ok(()) => 0,
+        Ok(exit) => exit.code(),
         // Only the causes are printed: returning the error would print a backtrace with
         // RUST_BACKTRACE=1.
         Err(error) => {
             eprintln!("error: {}", plugin::output::escaped(&format!("{error:#}")));
-            1
+            FAILED
         }
     };
     process::end(code)
+}
+
+/// Run a command that ends well in only one way.
+fn run(name: &str, matches: &ArgMatches) -> anyhow::Result<()> {
+    match name {
+        "serve" => serve::run(matches),
+        "child" => child::run(),
+        "completions" => completions::run(matches, command()),
+        "context" => context::run(matches),
+        "get" => get::run(matches),
+        "model" => model::run(matches),
+        "plugin" => run_plugin(matches),
+        "fsck" => fsck::run(matches),
+        "releases" => releases::run(matches),
+        "rollback" => rollback::run(matches),
+        "reference" => reference::run(matches),
+        "status" => status::run(matches),
+        "token" => match matches.subcommand() {
+            Some(("reset", matches)) => token::reset(matches),
+            _ => unreachable_subcommand(),
+        },
+        _ => unreachable_subcommand(),
+    }
 }
 
 fn run_plugin(matches: &ArgMatches) -> anyhow::Result<()> {
@@ -78,8 +107,11 @@ fn command() -> Command {
              admin API on 127.0.0.1:8081, and prints an admin token at its first start.\n\n\
              Examples:\n  \
              gristmill serve --data-dir /var/lib/gristmill\n  \
-             gristmill plugin push path/to/plugin --tenant acme\n\n\
-             Errors go to standard error. The exit code is 1, or 2 for a wrong command line.",
+             gristmill plugin push path/to/plugin --tenant acme\n  \
+             gristmill deploy\n\n\
+             Errors go to standard error. Exit codes: 0 if the command did what it says, 1 if \
+             something was refused or failed, 2 for a wrong command line; `diff` and `deploy \
+             --dry-run` also end with 2 if something differs.",
         )
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -98,9 +130,15 @@ fn command() -> Command {
                 .subcommand(plugin::list::command())
                 .subcommand(plugin::logs::command()),
         )
+        .subcommand(deploy::command())
+        .subcommand(deploy::diff_command())
+        .subcommand(status::command())
         .subcommand(get::command())
         .subcommand(releases::command())
         .subcommand(rollback::command())
+        .subcommand(model::command())
+        .subcommand(context::command())
+        .subcommand(completions::command())
         .subcommand(fsck::command())
         .subcommand(reference::command())
         .subcommand(token::command())

@@ -1,5 +1,6 @@
 //! `gristmill plugin`: from an empty folder to a running pipeline.
 
+mod access;
 pub(crate) mod admin;
 pub(crate) mod build;
 mod build_folder;

@@ -5,7 +5,7 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 use serde_json::Value;
 
 use crate::plugin::admin::{self, Admin};
-use crate::plugin::output::{self, Column, Output};
+use crate::plugin::output::{self, Column, Output, Table, cut};
 
 const COLUMNS: [Column; 5] = [
     ("RELEASE", "number"),
@@ -53,24 +53,15 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     if let Some(number) = matches.get_one::<u64>("number") {
         let release = admin.get(&format!("releases/{number}"));
         let release = release.with_context(|| format!("cannot show release {number}"))?;
-        match output {
-            Output::Json => println!("{release}"),
-            Output::Text => println!("{}", output::escaped(&format!("{release:#}"))),
-        }
+        output::print_document(&release, output);
         return Ok(());
     }
     let limit = matches.get_one::<u64>("limit").context("--limit is missing")?;
     let mut page = admin.get(&format!("releases?limit={limit}")).context("cannot list releases")?;
     let items = page["items"].take();
     let items = items.as_array().map_or(&[][..], Vec::as_slice);
-    match output {
-        Output::Json => println!("{}", Value::from(items)),
-        Output::Text if items.is_empty() => eprintln!("there are no releases"),
-        Output::Text => {
-            let rows: Vec<_> = items.iter().map(row).collect();
-            print!("{}", output::table(&COLUMNS, &rows));
-        }
-    }
+    let table = Table { columns: &COLUMNS, none: "there are no releases" };
+    table.print(items, output, row);
     Ok(())
 }
 
@@ -81,20 +72,13 @@ fn row(release: &Value) -> Value {
     let first = changes.first().and_then(Value::as_str).unwrap_or_default();
     let others = release["changes_total"].as_u64().unwrap_or_default().saturating_sub(1);
     row["changes"] = match others {
-        0 => cut(first).into(),
-        others => format!("{} and {others} more", cut(first)).into(),
+        0 => cut(first, CELL_CHARS_MAX).into(),
+        others => format!("{} and {others} more", cut(first, CELL_CHARS_MAX)).into(),
     };
     if let Some(message) = release["message"].as_str() {
-        row["message"] = cut(message.lines().next().unwrap_or_default()).into();
+        row["message"] = cut(message.lines().next().unwrap_or_default(), CELL_CHARS_MAX).into();
     }
     row
-}
-
-fn cut(text: &str) -> String {
-    match text.chars().count() > CELL_CHARS_MAX {
-        true => text.chars().take(CELL_CHARS_MAX - 3).chain("...".chars()).collect(),
-        false => text.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! `gristmill rollback`: back to the state after an earlier release, as a new release.
 
-use std::io::{IsTerminal, Write, stderr, stdin};
-
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::ask::ask;
+use crate::differences;
 use crate::plugin::admin::{self, Admin};
 use crate::plugin::output::{self, Output};
 
@@ -66,15 +66,13 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     if matches.get_flag("dry-run") || differences.is_empty() {
         match output {
             Output::Json => println!("{planned}"),
-            Output::Text => print!("{}", text(differences)),
+            Output::Text => print!("{}", differences::text(differences)),
         }
         return Ok(());
     }
     if !matches.get_flag("yes") {
-        eprint!("{}", text(differences));
-        if !ask(&format!("Go back to release {to}?"))? {
-            bail!("nothing was changed");
-        }
+        eprint!("{}", differences::text(differences));
+        ask(&format!("Go back to release {to}?"))?;
     }
     // Only what was shown is done.
     if let Some(release) = planned["release"].as_u64() {
@@ -87,68 +85,4 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         Output::Text => println!("release {} serves", made["release"]),
     }
     Ok(())
-}
-
-fn ask(question: &str) -> Result<bool> {
-    if !stdin().is_terminal() {
-        bail!("there is no terminal to ask at: give --yes to go on, or --dry-run to only look");
-    }
-    eprint!("{question} [y/N] ");
-    stderr().flush()?;
-    let mut answer = String::new();
-    stdin().read_line(&mut answer)?;
-    Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
-}
-
-/// A line for each thing that differs: `+` for a new one, `-` for one that goes, `~` for others,
-/// each with the members that differ.
-fn text(differences: &[Value]) -> String {
-    if differences.is_empty() {
-        return "nothing differs\n".into();
-    }
-    let lines = differences.iter().map(|difference| {
-        let (before, after) = (&difference["before"], &difference["after"]);
-        let kind = difference["kind"].as_str().unwrap_or_default().replace('_', " ");
-        let own = ["key", "plugin", "pipeline"].map(|key| difference[key].as_str());
-        let owner = difference["tenant"].as_str().or_else(|| difference["model"].as_str());
-        let name = owner.into_iter().chain(own.into_iter().flatten()).collect::<Vec<_>>().join("/");
-        let line = match (before.is_null(), after.is_null()) {
-            (true, _) => format!("+ {kind} {name}"),
-            (_, true) => format!("- {kind} {name}"),
-            _ => format!("~ {kind} {name}: {}", members(before, after)),
-        };
-        format!("{}\n", output::escaped(&line))
-    });
-    lines.collect()
-}
-
-/// The members that differ, before and after.
-fn members(before: &Value, after: &Value) -> String {
-    let none = serde_json::Map::new();
-    let [old, new] = [before, after].map(|document| document.as_object().unwrap_or(&none));
-    let mut keys: Vec<_> = old.keys().chain(new.keys()).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    let differ = keys.into_iter().filter(|key| old.get(*key) != new.get(*key));
-    let shown = |value: Option<&Value>| value.map_or("none".into(), ToString::to_string);
-    let text = |key: &String| format!("{key} {} -> {}", shown(old.get(key)), shown(new.get(key)));
-    differ.map(text).collect::<Vec<_>>().join(", ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_difference_is_a_line() {
-        let model = |instances: u64| json!({ "instances": instances, "threads": 1 });
-        let differences = [
-            json!({ "kind": "plugin", "tenant": "acme", "plugin": "p", "after": { "version": 2 } }),
-            json!({ "kind": "tenant", "tenant": "other", "before": { "open": true } }),
-            json!({ "kind": "model_config", "model": "m", "before": model(1), "after": model(2) }),
-        ];
-        let expected = "+ plugin acme/p\n- tenant other\n~ model config m: instances 1 -> 2\n";
-        assert_eq!(text(&differences), expected);
-        assert_eq!(text(&[]), "nothing differs\n");
-    }
 }

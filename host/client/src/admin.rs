@@ -90,7 +90,11 @@ impl AdminClient {
         self.call(request.body(document.to_string().into())).await
     }
 
-    async fn call(&self, request: http::Result<Request<Bytes>>) -> Result<Value, AdminError> {
+    /// Sends a request of the admin API. Returns the answer's document.
+    pub(crate) async fn call(
+        &self,
+        request: http::Result<Request<Bytes>>,
+    ) -> Result<Value, AdminError> {
         let answer = self.client.send(request.map_err(ClientError::from)?).await?;
         let mut document: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
         let status = answer.status;
@@ -105,7 +109,8 @@ impl AdminClient {
     }
 }
 
-fn url(path: &str) -> String {
+/// The path of a request.
+pub(crate) fn url(path: &str) -> String {
     format!("/admin/v1/{path}")
 }
 

@@ -1,8 +1,9 @@
 //! One client of a gristmill server, for the command line, the tasks, the tests and the benchmarks.
 //!
 //! Owns the address of a plane, HTTP/1.1 to it ([`Client`], [`Connection`]), the admin API
-//! ([`AdminClient`]), the bytes of a request with binary tensors ([`infer_body`]), and a server's
-//! process ([`ServerProcess`]) with the lines that announce its addresses ([`Addresses`]).
+//! ([`AdminClient`]) with uploads in parts ([`Blob`]), the bytes of a request with binary tensors
+//! ([`infer_body`]), and a server's process ([`ServerProcess`]) with the lines that announce its
+//! addresses ([`Addresses`]).
 //!
 //! Speaks plain HTTP only. Refuses to know what the command line says about a failure: errors keep
 //! their sources, and callers choose the words. Programs that are not asynchronous call through
@@ -23,6 +24,9 @@ mod admin;
 mod infer;
 mod runtime;
 
+mod part_size;
+mod upload;
+
 mod addresses;
 mod process;
 
@@ -36,5 +40,6 @@ pub use self::error::ClientError;
 pub use self::infer::{BinaryTensor, HEADER_LENGTH, InferBody, infer_body};
 pub use self::process::{Listen, ServerProcess, StartError, serve};
 pub use self::runtime::block_on;
+pub use self::upload::{Blob, UploadError};
 /// The types of requests and answers.
 pub use http;

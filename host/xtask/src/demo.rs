@@ -18,12 +18,13 @@ const REQUESTS: usize = 240;
 const AT_A_TIME: usize = 8;
 
 pub(crate) fn run() -> Result<()> {
-    let built = setup::build_demo()?;
+    let (gristmill, onnxruntime) = setup::build_demo()?;
     step("starting the server");
     let listen = Listen { data: "127.0.0.1:8080", grpc: "127.0.0.1:8082", admin: "127.0.0.1:8081" };
     let data = target().join("demo");
-    let server = Server::start(&built.gristmill, &data, &built.onnxruntime, listen)?;
-    server.deploy_demo(&built.components)?;
+    let server = Server::start(&gristmill, &data, &onnxruntime, listen)?;
+    step("deploying plugins/demo.toml");
+    server.deploy_manifest(&gristmill)?;
     step("sending digits of two tenants at the same time");
     send_as_both_tenants(&server.url)?;
     let lane = server.admin.get("status")?["models"]["digits"]["statistics"].take();

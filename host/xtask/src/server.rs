@@ -7,9 +7,12 @@ use gristmill_client::{Listen, ServerProcess, serve};
 use serde_json::json;
 
 use crate::admin::Admin;
-use crate::shell::root;
+use crate::setup;
+use crate::shell::{root, run};
 
 const TOKEN: &str = "demo-admin-token-not-for-production";
+/// The demo's tenants.
+const MANIFEST: &str = "plugins/demo.toml";
 /// The key of the demo's second tenant, `acme`.
 pub(crate) const ACME_KEY: &str = "acme-demo-key-0001";
 
@@ -50,8 +53,17 @@ impl Server {
         Ok(Self { process, url: addresses.data, grpc, admin })
     }
 
-    /// Put two tenants with their models, plugins and pipelines on the server: `demo`, which is
-    /// open, and `acme`, which has a key. Both use the model `digits`.
+    /// Deploy the demo's manifest: two tenants with their models, plugins and pipelines; `demo` is
+    /// open, `acme` has a key. Both use the model `digits`. The plugins are built.
+    pub(crate) fn deploy_manifest(&self, gristmill: &Path) -> Result<()> {
+        let mut deploy = setup::plugin_builder(gristmill);
+        deploy.args(["deploy", MANIFEST, "--yes", "--message", "the demo"]);
+        deploy.env("GRISTMILL_ADMIN_URL", &self.admin.url).env("GRISTMILL_ADMIN_TOKEN", TOKEN);
+        run(deploy.env("ACME_DEMO_KEY", ACME_KEY))
+    }
+
+    /// The same by calls of the admin API that older servers have, too, which a comparison may have
+    /// started. The plugins are built already.
     pub(crate) fn deploy_demo(&self, components: &Path) -> Result<()> {
         let admin = &self.admin;
         let models = ["digits", "ranker"];

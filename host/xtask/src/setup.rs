@@ -3,6 +3,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
@@ -53,7 +54,7 @@ struct Plugin {
     component: &'static str,
 }
 
-/// The plugins that the demo deploys.
+/// The plugins of the demo's tenants.
 const DEMO_PLUGINS: [Plugin; 3] = [
     Plugin { folder: "plugins/rust/digits", component: "digits" },
     Plugin { folder: "plugins/rust/ranker-pre", component: "ranker-pre" },
@@ -109,14 +110,12 @@ pub(crate) fn build_all() -> Result<Built> {
     Ok(Built { gristmill, components, onnxruntime })
 }
 
-/// Install missing tools and build the server and its plugins for the demo, without tests and
-/// benches.
-pub(crate) fn build_demo() -> Result<Built> {
+/// Install missing tools and build the server for the demo, without tests and benches. Returns the
+/// paths of the server and of ONNX Runtime. The demo's deploy builds the plugins.
+pub(crate) fn build_demo() -> Result<(PathBuf, PathBuf)> {
     install_wasm_toolchain()?;
     let onnxruntime = install_onnxruntime()?;
-    let gristmill = build_server()?;
-    let components = build_plugins(&gristmill, &DEMO_PLUGINS)?;
-    Ok(Built { gristmill, components, onnxruntime })
+    Ok((build_server()?, onnxruntime))
 }
 
 /// Build the server alone. The example `features` is built as well: it makes cargo compile the
@@ -146,13 +145,18 @@ fn build_plugins(gristmill: &Path, plugins: &[Plugin]) -> Result<PathBuf> {
     fs::create_dir_all(&components)?;
     for Plugin { folder, component } in plugins {
         let out = components.join(format!("{component}.wasm"));
-        let mut build = program(gristmill);
-        build.args(["plugin", "build", folder, "--out"]).arg(out);
-        // Not the folder of the server's builds: Debian's compiler may build the plugins.
-        build.env("CARGO_TARGET_DIR", target().join("plugins"));
-        run(build.env("GRISTMILL_BUILD_DIR", target().join(PLUGIN_TOOLS)))?;
+        run(plugin_builder(gristmill).args(["plugin", "build", folder, "--out"]).arg(out))?;
     }
     Ok(components)
+}
+
+/// `gristmill`, for commands that build plugins of this repository.
+pub(crate) fn plugin_builder(gristmill: &Path) -> Command {
+    let mut command = program(gristmill);
+    // Not the folder of the server's builds: Debian's compiler may build the plugins.
+    command.env("CARGO_TARGET_DIR", target().join("plugins"));
+    command.env("GRISTMILL_BUILD_DIR", target().join(PLUGIN_TOOLS));
+    command
 }
 
 /// Install a compiler for WebAssembly: rustup's target, otherwise Debian's packages.

@@ -1,123 +1,185 @@
 //! The calls of the admin API that the command line makes. Flags are checked before anything is
 //! built or sent, and each error says what to do.
 
+use std::fs::File;
 use std::io::{self, ErrorKind};
+use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use clap::{Arg, ArgMatches};
 use gristmill_client::http::StatusCode;
-use gristmill_client::{Address, AdminClient, AdminError, Client, ClientError, block_on};
-use gristmill_core::Name;
+use gristmill_client::{AdminClient, AdminError, Blob, Client, ClientError, UploadError, block_on};
+use gristmill_core::{Digest, Name};
 use serde_json::Value;
 
-/// The admin plane of one server.
-pub(crate) struct Admin(AdminClient);
+use super::access::{self, Access, Choice};
+use crate::contexts::Contexts;
 
-/// The flags `--admin` and `--token`.
-pub(crate) fn arguments() -> [Arg; 2] {
-    let admin = Arg::new("admin")
-        .long("admin")
-        .value_name("URL")
-        .env("GRISTMILL_ADMIN_URL")
-        .default_value("http://127.0.0.1:8081")
-        .help("The admin plane; http:// may be left out, https is not supported");
-    let token = Arg::new("token")
-        .long("token")
-        .value_name("TOKEN")
-        .env("GRISTMILL_ADMIN_TOKEN")
-        .hide_env_values(true)
-        .required(true)
-        .help("The admin token");
-    [admin, token]
+/// The items of one page of a list.
+const PAGE: usize = 1000;
+
+/// The admin plane of one server.
+pub(crate) struct Admin {
+    client: AdminClient,
+    /// Where the address is from.
+    source: String,
+}
+
+/// The flags that say which server is meant, and the token.
+pub(crate) fn arguments() -> [Arg; 3] {
+    access::arguments()
 }
 
 impl Admin {
-    /// From the flags of [`arguments`].
+    /// From the flags of [`arguments`], or from what stands in for them.
     pub(crate) fn of(matches: &ArgMatches) -> Result<Self> {
-        let given = |name: &str| matches.get_one::<String>(name);
-        let admin = given("admin").context("--admin is missing")?;
-        Self::new(admin, given("token").context("--token is missing")?)
+        Self::new(Choice::of(matches).resolve(Contexts::read)?)
     }
 
-    /// From the values of `--admin`, with or without a scheme, and `--token`.
-    fn new(admin: &str, token: &str) -> Result<Self> {
-        let address: Address = admin.parse().map_err(|error| {
+    fn new(access: Access) -> Result<Self> {
+        let Access { address, source, token, token_source } = access;
+        let client = Client::new(address).with_token(&token).map_err(|_| {
             anyhow!(
-                "--admin is {admin:?}: {error}; give the admin plane's host and port, such as \
-                 http://127.0.0.1:8081"
-            )
-        })?;
-        let client = Client::new(address).with_token(token).map_err(|_| {
-            anyhow!(
-                "--token is empty or cannot be sent in a header: it must be ASCII, without line \
+                "{token_source} is empty or cannot be sent in a header: it must be ASCII, without line \
                  breaks and without blanks at its ends"
             )
         })?;
-        Ok(Self(AdminClient::new(client)))
+        Ok(Self { client: AdminClient::new(client), source })
     }
 
     /// `GET` a document.
     pub(crate) fn get(&self, path: &str) -> Result<Value> {
-        self.answered(block_on(self.0.get(path)))
+        self.answered(block_on(self.client.get(path)))
+    }
+
+    /// `GET` a document; none if the thing is not there.
+    pub(crate) fn find(&self, path: &str) -> Result<Option<Value>> {
+        match block_on(self.client.get(path)) {
+            Err(AdminError::Refused { status: StatusCode::NOT_FOUND, .. }) => Ok(None),
+            answer => self.answered(answer).map(Some),
+        }
+    }
+
+    /// All items of a list, page by page.
+    pub(crate) fn items(&self, list: &str) -> Result<Vec<Value>> {
+        let mut items = Vec::new();
+        let mut query = format!("?limit={PAGE}");
+        loop {
+            let mut page = self.get(&format!("{list}{query}"))?;
+            if let Value::Array(new) = page["items"].take() {
+                items.extend(new);
+            }
+            let Some(next) = page["next"].as_str() else { return Ok(items) };
+            let next = name("the name of the next page", next)?;
+            query = format!("?limit={PAGE}&after={next}");
+        }
+    }
+
+    /// The number of the release that serves. None if the token does not show it.
+    pub(crate) fn release(&self) -> Result<Option<u64>> {
+        match block_on(self.client.get("releases?limit=1")) {
+            Err(AdminError::Refused { status: StatusCode::FORBIDDEN, .. }) => Ok(None),
+            answer => {
+                let page = self.answered(answer)?;
+                Ok(Some(page["items"][0]["number"].as_u64().unwrap_or_default()))
+            }
+        }
     }
 
     /// `PUT` a file. Returns the answer's document.
     pub(crate) fn put(&self, path: &str, body: Vec<u8>) -> Result<Value> {
-        self.answered(block_on(self.0.put(path, body)))
+        self.answered(block_on(self.client.put(path, body)))
     }
 
     /// `POST` a document. Returns the answer's document.
     pub(crate) fn post(&self, path: &str, document: &Value) -> Result<Value> {
-        self.answered(block_on(self.0.post_json(path, document)))
+        self.answered(block_on(self.client.post_json(path, document)))
+    }
+
+    /// `POST` a document with `expected_release`; none if another release serves by now.
+    pub(crate) fn post_unless_overtaken(
+        &self,
+        path: &str,
+        document: &Value,
+    ) -> Result<Option<Value>> {
+        match block_on(self.client.post_json(path, document)) {
+            Err(AdminError::Refused { status: StatusCode::PRECONDITION_FAILED, .. }) => Ok(None),
+            answer => self.answered(answer).map(Some),
+        }
+    }
+
+    /// Upload the file of this digest and length, unless the server has it. `progress` is told the
+    /// bytes that have arrived. Returns whether anything was sent.
+    pub(crate) fn upload(
+        &self,
+        path: &Path,
+        (digest, bytes): (Digest, u64),
+        progress: impl FnMut(u64),
+    ) -> Result<bool> {
+        let mut file = File::open(path).with_context(|| path.display().to_string())?;
+        let digest = digest.to_string();
+        let blob = Blob { digest: &digest, bytes };
+        match block_on(self.client.upload(&mut file, blob, progress)) {
+            Ok(is_sent) => Ok(is_sent),
+            Err(UploadError::Admin(error)) => Err(self.failed(error)),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The document, or an error that says what to do.
     fn answered(&self, answer: Result<Value, AdminError>) -> Result<Value> {
+        answer.map_err(|error| self.failed(error))
+    }
+
+    /// The error that says what to do.
+    fn failed(&self, error: AdminError) -> anyhow::Error {
         let address = self.address();
-        match answer {
-            Ok(answer) => Ok(answer),
-            Err(AdminError::NoAnswer(error)) => Err(self.explain(error)),
-            Err(AdminError::Foreign { status, .. }) => bail!(
+        match error {
+            AdminError::NoAnswer(error) => self.explain(error),
+            AdminError::Foreign { status, .. } => anyhow!(
                 "{status} from {address}, which is not an answer of Gristmill: is the admin plane \
                  at this address? Its default is 127.0.0.1:8081"
             ),
-            Err(AdminError::Refused { status, detail, .. })
+            AdminError::Refused { status, detail, .. }
                 if status == StatusCode::NOT_FOUND && self.is_data_plane() =>
             {
-                bail!(
+                anyhow!(
                     "{status}: {detail}: is {address} the data plane? The admin plane has another \
                      address, by default 127.0.0.1:8081"
                 )
             }
-            Err(AdminError::Refused { status, detail, .. }) => bail!("{status}: {detail}"),
+            AdminError::Refused { status, detail, .. } => anyhow!("{status}: {detail}"),
         }
     }
 
-    fn address(&self) -> &str {
-        self.0.client().address().authority()
+    /// Host and port.
+    pub(crate) fn address(&self) -> &str {
+        self.client.client().address().authority()
     }
 
     /// Only the data plane knows this path.
     fn is_data_plane(&self) -> bool {
-        let live = block_on(self.0.client().get("/livez"));
+        let live = block_on(self.client.client().get("/livez"));
         live.is_ok_and(|live| live.status.is_success())
     }
 
     /// The error for a server that was not reached, with a remedy.
     fn explain(&self, error: ClientError) -> anyhow::Error {
         let address = self.address();
-        let elsewhere = "--admin or GRISTMILL_ADMIN_URL names another";
+        let elsewhere = format!(
+            "the address is that of {}; --admin, GRISTMILL_ADMIN_URL or --context names another",
+            self.source
+        );
         match error {
             ClientError::Connect { source, .. }
                 if source.kind() == ErrorKind::ConnectionRefused =>
             {
                 anyhow!(
-                    "nothing listens at {address}: does `gristmill serve` run there? {elsewhere} \
-                     address"
+                    "nothing listens at {address}: does `gristmill serve` run there? {elsewhere}"
                 )
             }
             ClientError::Connect { source, .. } => {
-                anyhow!("cannot reach {address}: {source}; {elsewhere} address")
+                anyhow!("cannot reach {address}: {source}; {elsewhere}")
             }
             ClientError::ConnectTimeout { after, .. } => anyhow!(
                 "{address} does not answer within {} s: is it the right address? {elsewhere}",
@@ -126,7 +188,7 @@ impl Admin {
             // Gristmill's gRPC plane closes a connection that does not begin with HTTP/2's preface.
             ClientError::Exchange { source, .. } => match of_connection(&source) {
                 Some(broken) if !is_closed(broken) => {
-                    anyhow!("cannot reach {address}: {broken}; {elsewhere} address")
+                    anyhow!("cannot reach {address}: {broken}; {elsewhere}")
                 }
                 _ => anyhow!(
                     "{address} does not answer in HTTP/1.1 ({source}): is it the port of gRPC? \

@@ -5,7 +5,10 @@ use clap::{Arg, ArgMatches, Command};
 use serde_json::{Value, json};
 
 use super::admin::{self, Admin};
-use super::output::{self, Output};
+use super::output::{self, Column, Output, Table, state_and_reason};
+
+const COLUMNS: [Column; 4] =
+    [("NAME", "name"), ("DIGEST", "digest"), ("ROLES", "roles"), ("STATE", "state")];
 
 pub(crate) fn command() -> Command {
     Command::new("list")
@@ -48,11 +51,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
             })
         })
         .collect();
-    match Output::of(matches) {
-        Output::Json => println!("{}", Value::from(plugins)),
-        Output::Text if plugins.is_empty() => eprintln!("{tenant} has no plugins"),
-        Output::Text => print!("{}", table(&plugins)),
-    }
+    let none = format!("{tenant} has no plugins");
+    Table { columns: &COLUMNS, none: &none }.print(&plugins, Output::of(matches), row);
     Ok(())
 }
 
@@ -66,21 +66,13 @@ fn roles(world: Option<&str>) -> &'static [&'static str] {
     }
 }
 
-/// One line for each plugin.
-fn table(plugins: &[Value]) -> String {
+/// A plugin with its roles and its state on one line.
+fn row(plugin: &Value) -> Value {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let row = |plugin: &Value| {
-        let roles = plugin["roles"].as_array().into_iter().flatten();
-        let roles = roles.map(text).collect::<Vec<_>>().join(", ");
-        let state = match plugin["reason"].as_str() {
-            Some(reason) => format!("{}: {reason}", text(&plugin["state"])),
-            None => text(&plugin["state"]),
-        };
-        let (name, digest) = (&plugin["name"], &plugin["digest"]);
-        json!({ "name": name, "digest": digest, "roles": roles, "state": state })
-    };
-    let columns = [("NAME", "name"), ("DIGEST", "digest"), ("ROLES", "roles"), ("STATE", "state")];
-    output::table(&columns, &plugins.iter().map(row).collect::<Vec<_>>())
+    let roles = plugin["roles"].as_array().into_iter().flatten();
+    let roles = roles.map(text).collect::<Vec<_>>().join(", ");
+    let (name, digest) = (&plugin["name"], &plugin["digest"]);
+    json!({ "name": name, "digest": digest, "roles": roles, "state": state_and_reason(plugin) })
 }
 
 #[cfg(test)]
@@ -100,6 +92,7 @@ NAME       DIGEST               ROLES  STATE
 a          sha256:012345678901  pre    ready
 long-name  sha256:012345678901         failed: too large
 ";
-        assert_eq!(table(&plugins), expected);
+        let rows: Vec<_> = plugins.iter().map(row).collect();
+        assert_eq!(output::table(&COLUMNS, &rows), expected);
     }
 }

@@ -41,11 +41,62 @@ pub(crate) fn escaped(text: &str) -> String {
     escaped
 }
 
+/// Print a document on standard output.
+pub(crate) fn print_document(document: &Value, output: Output) {
+    match output {
+        Output::Json => println!("{document}"),
+        Output::Text => println!("{}", escaped(&format!("{document:#}"))),
+    }
+}
+
+/// A list of things, as it is shown.
+pub(crate) struct Table<'a> {
+    pub(crate) columns: &'a [Column],
+    /// What is said if it is empty.
+    pub(crate) none: &'a str,
+}
+
+impl Table<'_> {
+    /// Print the list on standard output. `row` makes the row of an item, whose members the columns
+    /// show.
+    pub(crate) fn print(&self, items: &[Value], output: Output, row: impl Fn(&Value) -> Value) {
+        match output {
+            Output::Json => println!("{}", Value::from(items)),
+            Output::Text if items.is_empty() => eprintln!("{}", self.none),
+            Output::Text => {
+                print!("{}", table(self.columns, &items.iter().map(row).collect::<Vec<_>>()));
+            }
+        }
+    }
+}
+
+/// The state of a thing in the status, with the reason if it does not serve.
+pub(crate) fn state_and_reason(thing: &Value) -> String {
+    let state = thing["state"].as_str().unwrap_or_default();
+    match thing["reason"].as_str() {
+        Some(reason) => format!("{state}: {reason}"),
+        None => state.to_owned(),
+    }
+}
+
+/// The beginning of a digest, enough to recognise it.
+pub(crate) fn short_digest(digest: &str) -> String {
+    digest.chars().take(DIGEST).collect()
+}
+
+/// The text, cut to so many characters.
+pub(crate) fn cut(text: &str, chars_max: usize) -> String {
+    match text.chars().count() > chars_max {
+        true => text.chars().take(chars_max - 3).chain("...".chars()).collect(),
+        false => text.to_owned(),
+    }
+}
+
 /// One line for each item, in columns, below a line of headings. Digests are cut.
 pub(crate) fn table(columns: &[Column], items: &[Value]) -> String {
     let cell = |item: &Value, member: &str| match &item[member] {
         Value::Null => String::new(),
-        Value::String(text) if member == "digest" => text.chars().take(DIGEST).collect(),
+        Value::String(text) if member == "digest" => short_digest(text),
         Value::String(text) => escaped(text),
         other => other.to_string(),
     };

@@ -7,7 +7,8 @@ use clap::{Arg, ArgMatches, Command};
 
 use super::admin::{self, Admin};
 use super::build::build;
-use super::component_file::{LARGE_BYTES, name_of};
+use super::component_file::name_of;
+use crate::progress::Progress;
 
 pub(crate) fn command() -> Command {
     let text = |name: &'static str, help: &'static str| {
@@ -50,13 +51,13 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         None => admin::name("the name of the file (--name gives another)", &name_of(&file))?,
     };
     let body = std::fs::read(&file).with_context(|| file.display().to_string())?;
-    if body.len() > LARGE_BYTES {
-        let size = body.len() >> 20;
-        eprintln!("uploading {size} MiB, which the server compiles: this may take a minute");
-    }
+    let size = body.len() >> 10;
+    let what = format!("uploading {size} KiB, which the server compiles (up to a minute)");
+    let waiting = Progress::wait(&what);
     let answer = admin
         .put(&format!("tenants/{tenant}/plugins/{name}"), body)
         .with_context(|| format!("cannot push {} as {tenant}/{name}", file.display()))?;
+    drop(waiting);
     println!("{tenant}/{name} is live in release {}", answer["release"]);
     Ok(())
 }

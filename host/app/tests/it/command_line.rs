@@ -24,6 +24,8 @@ fn gristmill(directory: &Path, arguments: &[&str]) -> Output {
     for variable in ["GRISTMILL_ADMIN_URL", "GRISTMILL_ADMIN_TOKEN"] {
         command.env_remove(variable);
     }
+    // No contexts of the person who runs the tests.
+    command.env("GRISTMILL_CONTEXTS", directory.join("no-contexts.toml"));
     command.env("RUST_BACKTRACE", "1").output().unwrap()
 }
 
@@ -299,7 +301,7 @@ fn releases_are_listed_and_gone_back_to() {
     let release: Value = serde_json::from_str(&said(&["releases", "5"])).unwrap();
     assert_eq!(release["changes"][0]["document"]["max_batch_size"], 3);
     let back = ["rollback", "--to", "4", "--model", "digits"];
-    let expected = "~ model config digits: max_batch_size 3 -> 256\n";
+    let expected = "~ model config digits\n    max_batch_size: 3 -> 256\n";
     assert_eq!(said(&[&back[..], &["--dry-run"]].concat()), expected);
     let unasked = refused(&back);
     assert!(unasked.contains(expected) && unasked.contains("give --yes"), "{unasked}");

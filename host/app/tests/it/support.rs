@@ -1,6 +1,7 @@
 //! The parts that the tests share. In reading order:
 //! - `setup` starts a `server`. `process` is its process, `figures` are the kernel's figures of it;
-//! - `client`, `raw` and `h2` send requests to it, `load` many at once;
+//! - `client`, `raw` and `h2` send requests to it, `load` many at once, `proxy` stands between;
+//! - `cli` runs the command line;
 //! - `deploy` puts tenants on it; `files` has the plugins, models and pictures;
 //! - `onnx` makes unusual models with `protobuf`, `guests` and `modules` make unusual plugins, and
 //!   `deeds` lists the deeds of the plugin `hostile`;
@@ -10,6 +11,7 @@ mod figures;
 mod process;
 mod wasm;
 
+pub(crate) mod cli;
 pub(crate) mod client;
 pub(crate) mod deeds;
 pub(crate) mod deploy;
@@ -24,6 +26,7 @@ pub(crate) mod onnx;
 #[allow(dead_code, reason = "the file is shared with the benchmarks")]
 #[path = "../../../../benches/src/corpus/protobuf.rs"]
 pub(crate) mod protobuf;
+pub(crate) mod proxy;
 pub(crate) mod raw;
 pub(crate) mod server;
 pub(crate) mod setup;

@@ -1,46 +1,15 @@
-use super::Admin;
-
-fn admin(url: &str) -> anyhow::Result<Admin> {
-    Admin::new(url, "a-token-of-a-test")
-}
-
-fn refused(url: &str) -> String {
-    admin(url).err().map(|error| error.to_string()).unwrap_or_default()
-}
-
-#[test]
-fn a_scheme_is_taken_for_granted() {
-    for (given, url) in [
-        ("127.0.0.1:8081", "http://127.0.0.1:8081"),
-        ("localhost:8081/", "http://localhost:8081"),
-        ("http://[::1]:8081", "http://[::1]:8081"),
-        ("http://gristmill.example/behind/a/proxy/", "http://gristmill.example/behind/a/proxy"),
-    ] {
-        assert_eq!(admin(given).unwrap().0.client().address().to_string(), url);
-    }
-}
-
-#[test]
-fn what_is_no_address_is_said_with_flag_and_value() {
-    for given in ["", "8081", ":8081", "ftp://a", "http://", "two words", "http://a?b=c"] {
-        let said = refused(given);
-        assert!(said.starts_with(&format!("--admin is {given:?}: ")), "{given:?}: {said}");
-        assert!(said.contains("such as http://127.0.0.1:8081"), "{said}");
-    }
-}
-
-#[test]
-fn https_is_refused_with_what_to_do() {
-    let said = refused("https://gristmill.example");
-    for named in ["--admin is \"https://gristmill.example\"", "loopback", "tunnel with TLS"] {
-        assert!(said.contains(named), "{said}");
-    }
-}
+use super::{Access, Admin};
 
 #[test]
 fn a_token_that_no_header_carries_is_not_shown() {
     for token in ["", "the-secret\n", " the-secret", "the-secrét"] {
-        let said = Admin::new("127.0.0.1:8081", token).err().unwrap().to_string();
+        let access = Access {
+            address: "127.0.0.1:8081".parse().unwrap(),
+            source: "--admin".into(),
+            token: token.into(),
+            token_source: "--token".into(),
+        };
+        let said = Admin::new(access).err().unwrap().to_string();
         assert!(said.starts_with("--token ") && !said.contains("the-"), "{said}");
     }
 }

@@ -118,6 +118,15 @@ pub(crate) fn doubling(values: i64) -> Vec<u8> {
     graph.node("Add", &["x", "x"], &["y"]).file(IR_VERSION)
 }
 
+/// `y = x + x`, in a file of at least so many bytes, which differ with `seed`.
+pub(crate) fn large(bytes: usize, seed: i64) -> Vec<u8> {
+    let value = |at: i64| at.wrapping_mul(0x1234_5678_9abc).wrapping_add(seed);
+    let values: Vec<_> = (0..bytes as i64 / 8).map(value).collect();
+    let graph = Graph::default().floats_in("x", &[-1, 4]).floats_out("y", &[-1, 4]);
+    let graph = graph.constant("ballast", &[values.len() as i64], &values);
+    graph.node("Add", &["x", "x"], &["y"]).file(IR_VERSION)
+}
+
 /// The body of a loop: it doubles the value.
 fn body() -> Graph {
     let mut graph = Graph::default();

@@ -1,0 +1,73 @@
+//! The files of a manifest: folders are built, and each file is read once for its digest.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use gristmill_core::Digest;
+
+use super::manifest::{Manifest, Source};
+use crate::file_upload::HashedFile;
+use crate::plugin::build::{Built, build};
+
+/// The digests of all sources of a manifest, and the files behind them.
+#[derive(Debug, Default)]
+pub(crate) struct Files {
+    digests: BTreeMap<Source, Digest>,
+    by_digest: BTreeMap<Digest, HashedFile>,
+}
+
+impl Files {
+    /// Build and read what the manifest names.
+    ///
+    /// # Errors
+    /// A plugin cannot be built, or a file cannot be read. The place in the manifest is named.
+    pub(crate) fn of(manifest: &Manifest) -> Result<Self> {
+        let models = manifest.models.values().map(|model| (&model.source, &model.place));
+        let tenants = manifest.tenants.values();
+        let plugins = tenants.flat_map(|tenant| tenant.plugins.values());
+        let plugins = plugins.map(|plugin| (&plugin.source, &plugin.place));
+        let mut files = Self::default();
+        for (source, place) in models.chain(plugins) {
+            files.add(source).with_context(|| place.to_string())?;
+        }
+        Ok(files)
+    }
+
+    /// The digest of a source.
+    pub(crate) fn digest(&self, source: &Source) -> Option<Digest> {
+        self.digests.get(source).copied()
+    }
+
+    /// The file of this content, if it is on this machine.
+    pub(crate) fn file(&self, digest: Digest) -> Option<&HashedFile> {
+        self.by_digest.get(&digest)
+    }
+
+    /// Files that are on the server.
+    #[cfg(test)]
+    pub(crate) fn of_digests(digests: impl IntoIterator<Item = Digest>) -> Self {
+        let digests = digests.into_iter().map(|digest| (Source::Digest(digest), digest));
+        Self { digests: digests.collect(), by_digest: BTreeMap::new() }
+    }
+
+    fn add(&mut self, source: &Source) -> Result<()> {
+        if self.digests.contains_key(source) {
+            return Ok(());
+        }
+        let file = match source {
+            Source::Digest(digest) => {
+                self.digests.insert(source.clone(), *digest);
+                return Ok(());
+            }
+            Source::Folder(folder) => {
+                eprintln!("building {}", folder.display());
+                let Built { path, .. } = build(folder, None)?;
+                HashedFile::read(&path)?
+            }
+            Source::File(path) => HashedFile::read(path)?,
+        };
+        self.digests.insert(source.clone(), file.digest);
+        self.by_digest.insert(file.digest, file);
+        Ok(())
+    }
+}

@@ -1,0 +1,258 @@
+//! Reading one file of a manifest after the other. All faults are collected.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+
+use gristmill_core::Name;
+use serde_json::{Map, Value};
+use toml::de::DeTable;
+
+use super::keys::KeyReader;
+use super::parts::{Document, Manifest, Model, Plugin, Source, Variables};
+use super::text::{Text, Toml};
+use super::values::{Misfit, join, object, value};
+use crate::deploy::place::{Faults, Place};
+
+/// Reads files, and merges them.
+pub(super) struct Reader<'a> {
+    variables: Variables<'a>,
+    pub(super) faults: &'a mut Faults,
+    pub(super) manifest: Manifest,
+    /// Where each thing was defined, by its path.
+    defined: BTreeMap<String, Place>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(variables: Variables<'a>, faults: &'a mut Faults) -> Self {
+        Self { variables, faults, manifest: Manifest::default(), defined: BTreeMap::new() }
+    }
+
+    /// Read one file.
+    pub(super) fn read(&mut self, path: &Path) {
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) => return self.faults.add(format_args!("{}: {error}", path.display())),
+        };
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let file = Text { file: path.display().to_string(), folder, text: &text };
+        let (table, errors) = DeTable::parse_recoverable(&text);
+        for error in &errors {
+            self.fault(&file, error.span().unwrap_or_default(), error.message());
+        }
+        if !errors.is_empty() {
+            // Half of the file would have faults that only follow from these.
+            return;
+        }
+        for (key, value) in table.get_ref() {
+            match &**key.get_ref() {
+                "models" => self.each(&file, "models", value, Self::model),
+                "tenants" => self.each(&file, "tenants", value, Self::tenant),
+                other => {
+                    let text = format!("unknown key {other:?}; known are models, tenants");
+                    self.fault(&file, key.span(), text);
+                }
+            }
+        }
+    }
+
+    fn fault(&mut self, file: &Text<'_>, span: Range<usize>, text: impl fmt::Display) {
+        self.faults.at(&file.place(span), text);
+    }
+
+    /// Read each member of a table with `read`, which gets its path and its name.
+    fn each(
+        &mut self,
+        file: &Text<'_>,
+        path: &str,
+        value: &Toml<'_>,
+        mut read: impl FnMut(&mut Self, &Text<'_>, (&str, Name), &Toml<'_>),
+    ) {
+        let Some(table) = self.table(file, path, value) else { return };
+        for (key, value) in table {
+            match key.get_ref().parse::<Name>() {
+                Ok(name) => read(self, file, (&join(path, key.get_ref()), name), value),
+                Err(error) => self.fault(file, key.span(), format_args!("{path}: {error}")),
+            }
+        }
+    }
+
+    fn model(&mut self, file: &Text<'_>, (path, name): (&str, Name), value: &Toml<'_>) {
+        let Some(table) = self.table(file, path, value) else { return };
+        if !self.define(file, path, value) {
+            return;
+        }
+        self.only(file, path, table, &["file", "digest", "config"]);
+        let config = table
+            .get("config")
+            .and_then(|config| Some(self.document(file, &join(path, "config"), config)?.keys));
+        let source = self.source(file, path, value, &["file", "digest"]);
+        let place = file.place(value.span());
+        let model = source.map(|source| (name, Model { source, config, place }));
+        self.manifest.models.extend(model);
+    }
+
+    fn tenant(&mut self, file: &Text<'_>, (path, name): (&str, Name), value: &Toml<'_>) {
+        let Some(table) = self.table(file, path, value) else { return };
+        // Parts of it may be in other files.
+        let mut tenant = self.manifest.tenants.remove(&name).unwrap_or_default();
+        let mut document = Map::new();
+        let mut is_described = false;
+        for (key, value) in table {
+            let below = join(path, key.get_ref());
+            match &**key.get_ref() {
+                "plugins" => self.each(file, &below, value, |reader, file, (path, name), value| {
+                    let plugin = reader.plugin(file, path, value);
+                    tenant.plugins.extend(plugin.map(|plugin| (name, plugin)));
+                }),
+                "pipelines" => {
+                    self.each(file, &below, value, |reader, file, (path, name), value| {
+                        if reader.define(file, path, value) {
+                            let pipeline = reader.document(file, path, value);
+                            tenant.pipelines.extend(pipeline.map(|pipeline| (name, pipeline)));
+                        }
+                    })
+                }
+                key => {
+                    is_described = true;
+                    if !self.define(file, &below, value) {
+                        continue;
+                    }
+                    match key {
+                        "api_keys" => {
+                            let variables = self.variables;
+                            let mut reader = KeyReader { file, variables, faults: self.faults };
+                            tenant.keys = Some(reader.read(&below, value));
+                        }
+                        _ => {
+                            let own = self.json(file, &below, value);
+                            document.extend(own.map(|own| (key.to_owned(), own)));
+                        }
+                    }
+                }
+            }
+        }
+        if is_described {
+            let place = file.place(value.span());
+            let own = tenant.document.get_or_insert(Document { keys: Map::new(), place });
+            own.keys.extend(document);
+        }
+        self.manifest.tenants.insert(name, tenant);
+    }
+
+    fn plugin(&mut self, file: &Text<'_>, path: &str, value: &Toml<'_>) -> Option<Plugin> {
+        const KEYS: [&str; 3] = ["folder", "file", "digest"];
+        let table = self.table(file, path, value)?;
+        if !self.define(file, path, value) {
+            return None;
+        }
+        self.only(file, path, table, &KEYS);
+        let source = self.source(file, path, value, &KEYS)?;
+        Some(Plugin { source, place: file.place(value.span()) })
+    }
+
+    /// The source of a file, which one of the keys `known` names.
+    fn source(
+        &mut self,
+        file: &Text<'_>,
+        path: &str,
+        value: &Toml<'_>,
+        known: &[&str],
+    ) -> Option<Source> {
+        let table = value.get_ref().as_table()?;
+        let given: Vec<_> = known.iter().filter(|key| table.contains_key(**key)).collect();
+        let [key] = given[..] else {
+            let text = match given.is_empty() {
+                true => format!("{path} has none of {}", known.join(", ")),
+                false => format!("{path} has more than one of {}", known.join(", ")),
+            };
+            self.fault(file, value.span(), text);
+            return None;
+        };
+        let value = table.get(*key)?;
+        let path = join(path, key);
+        let Some(text) = value.get_ref().as_str() else {
+            self.fault(file, value.span(), format_args!("{path} must be text"));
+            return None;
+        };
+        let target = file.folder.join(text);
+        let (is_there, what) = match *key {
+            "digest" => match text.parse() {
+                Ok(digest) => return Some(Source::Digest(digest)),
+                Err(_) => {
+                    let must = "must be sha256: and 64 digits 0-9, a-f";
+                    self.fault(file, value.span(), format_args!("{path} is {text:?}: {must}"));
+                    return None;
+                }
+            },
+            "folder" => (target.is_dir(), "folder"),
+            _ => (target.is_file(), "file"),
+        };
+        if !is_there {
+            let missing = target.display();
+            let text = format!("{path} is {text:?}: there is no {what} {missing}");
+            self.fault(file, value.span(), text);
+            return None;
+        }
+        Some(if what == "folder" { Source::Folder(target) } else { Source::File(target) })
+    }
+
+    /// A table that is passed on.
+    fn document(&mut self, file: &Text<'_>, path: &str, value: &Toml<'_>) -> Option<Document> {
+        let table = self.table(file, path, value)?;
+        let mut misfits = Vec::new();
+        let keys = object(path, table, &mut misfits);
+        self.misfits(file, misfits);
+        Some(Document { keys, place: file.place(value.span()) })
+    }
+
+    /// A value that is passed on.
+    fn json(&mut self, file: &Text<'_>, path: &str, toml: &Toml<'_>) -> Option<Value> {
+        let mut misfits = Vec::new();
+        let json = value(path, toml, &mut misfits);
+        self.misfits(file, misfits);
+        json
+    }
+
+    fn misfits(&mut self, file: &Text<'_>, misfits: Vec<Misfit>) {
+        for Misfit { path, offset, why } in misfits {
+            self.fault(file, offset..offset, format_args!("{path} {why}"));
+        }
+    }
+
+    fn table<'t, 'i>(
+        &mut self,
+        file: &Text<'_>,
+        path: &str,
+        value: &'t Toml<'i>,
+    ) -> Option<&'t DeTable<'i>> {
+        let table = value.get_ref().as_table();
+        if table.is_none() {
+            self.fault(file, value.span(), format_args!("{path} must be a table"));
+        }
+        table
+    }
+
+    /// A fault for each key that is not among `known`.
+    fn only(&mut self, file: &Text<'_>, path: &str, table: &DeTable<'_>, known: &[&str]) {
+        for key in table.keys().filter(|key| !known.contains(&&**key.get_ref())) {
+            let text =
+                format!("{path}: unknown key {:?}; known are {}", key.get_ref(), known.join(", "));
+            self.fault(file, key.span(), text);
+        }
+    }
+
+    /// Whether a thing is defined for the first time.
+    fn define(&mut self, file: &Text<'_>, path: &str, value: &Toml<'_>) -> bool {
+        let place = file.place(value.span());
+        if let Some(first) = self.defined.get(path) {
+            let text = format!("{path} is defined a second time: first in {first}");
+            self.faults.at(&place, text);
+            return false;
+        }
+        self.defined.insert(path.to_owned(), place);
+        true
+    }
+}

@@ -1,0 +1,106 @@
+use super::*;
+
+fn flag(text: &str) -> Option<Given> {
+    Some(Given { text: text.into(), is_flag: true })
+}
+
+fn variable(text: &str) -> Option<Given> {
+    Some(Given { text: text.into(), is_flag: false })
+}
+
+/// The contexts `a`, with a token in the file, and `b`, without one. `a` is the current one.
+fn contexts(token: &std::path::Path) -> Contexts {
+    let server =
+        |admin_url: &str, token| KnownServer { admin_url: admin_url.into(), url: None, token };
+    let name = |name: &str| name.parse::<Name>().unwrap();
+    let token = Some(TokenPlace::File(token.to_owned()));
+    let all = [(name("a"), server("a:1", token)), (name("b"), server("b:1", None))];
+    Contexts { current: Some(name("a")), all: all.into() }
+}
+
+fn resolved(choice: Choice) -> Result<(String, String)> {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("token");
+    std::fs::write(&file, "of-a\n").unwrap();
+    let access = choice.resolve(|| Ok(contexts(&file)))?;
+    Ok((access.address.to_string(), access.token))
+}
+
+#[test]
+fn flags_go_before_variables_and_variables_before_contexts() {
+    let none = Choice::default;
+    for (choice, address, token) in [
+        (none(), "a:1", "of-a"),
+        (Choice { token: variable("t"), ..none() }, "a:1", "t"),
+        (Choice { admin: variable("v:1"), token: variable("t"), ..none() }, "v:1", "t"),
+        (Choice { admin: flag("f:1"), token: variable("t"), ..none() }, "f:1", "t"),
+        (Choice { context: variable("b"), token: variable("t"), ..none() }, "b:1", "t"),
+        // A context that is named on the command line goes before variables.
+        (
+            Choice { context: flag("a"), admin: variable("v:1"), token: variable("t") },
+            "a:1",
+            "of-a",
+        ),
+        (Choice { context: flag("b"), token: variable("t"), ..none() }, "b:1", "t"),
+        (Choice { context: flag("a"), token: flag("f"), ..none() }, "a:1", "f"),
+        // The same address, written in another way.
+        (Choice { admin: flag("http://a:1/"), ..none() }, "a:1", "of-a"),
+    ] {
+        let said = format!("{choice:?}");
+        let expected = (format!("http://{address}"), token.to_owned());
+        assert_eq!(resolved(choice).unwrap(), expected, "{said}");
+    }
+}
+
+#[test]
+fn a_contexts_token_goes_to_no_other_server() {
+    for admin in [flag("elsewhere:1"), variable("elsewhere:1")] {
+        let said = resolved(Choice { admin, ..Choice::default() }).unwrap_err().to_string();
+        assert!(said.contains("is sent only to a:1, not to http://elsewhere:1"), "{said}");
+    }
+    let choice = Choice { context: flag("b"), ..Choice::default() };
+    assert!(resolved(choice).unwrap_err().to_string().starts_with("no token: "));
+}
+
+#[test]
+fn the_file_is_not_read_without_need() {
+    let choice = Choice { admin: variable("v:1"), token: flag("t"), ..Choice::default() };
+    choice.resolve(|| panic!("it is read")).unwrap();
+    let choice = Choice { admin: flag("v:1"), token: flag("t"), context: flag("none") };
+    let said = choice.resolve(|| Ok(Contexts::default())).unwrap_err().to_string();
+    assert_eq!(said, "no context \"none\": `gristmill context add` makes one");
+}
+
+fn address(url: &str) -> Result<String> {
+    let choice = Choice { admin: flag(url), token: flag("t"), context: None };
+    Ok(choice.resolve(|| Ok(Contexts::default()))?.address.to_string())
+}
+
+#[test]
+fn a_scheme_is_taken_for_granted() {
+    for (given, url) in [
+        ("127.0.0.1:8081", "http://127.0.0.1:8081"),
+        ("localhost:8081/", "http://localhost:8081"),
+        ("http://[::1]:8081", "http://[::1]:8081"),
+        ("http://gristmill.example/behind/a/proxy/", "http://gristmill.example/behind/a/proxy"),
+    ] {
+        assert_eq!(address(given).unwrap(), url);
+    }
+}
+
+#[test]
+fn what_is_no_address_is_said_with_flag_and_value() {
+    for given in ["", "8081", ":8081", "ftp://a", "http://", "two words", "http://a?b=c"] {
+        let said = address(given).unwrap_err().to_string();
+        assert!(said.starts_with(&format!("--admin is {given:?}: ")), "{given:?}: {said}");
+        assert!(said.contains("such as http://127.0.0.1:8081"), "{said}");
+    }
+}
+
+#[test]
+fn https_is_refused_with_what_to_do() {
+    let said = address("https://gristmill.example").unwrap_err().to_string();
+    for named in ["--admin is \"https://gristmill.example\"", "loopback", "tunnel with TLS"] {
+        assert!(said.contains(named), "{said}");
+    }
+}

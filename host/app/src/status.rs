@@ -1,0 +1,204 @@
+//! `gristmill status`: one page about a server: what serves, and how it does.
+
+use std::fmt::Write as _;
+use std::io::{IsTerminal, Write as _, stderr, stdout};
+use std::thread::sleep;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use serde_json::{Value, json};
+
+use crate::plugin::admin::{self, Admin};
+use crate::plugin::output::{self, Column, Output, escaped, state_and_reason, table};
+
+/// The time between two pages.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// What makes a terminal forget what it shows.
+const CLEAR: &str = "\x1b[H\x1b[2J";
+
+const JOBS: [Column; 4] =
+    [("JOB", "job"), ("SUBJECT", "subject"), ("STATE", "state"), ("TIME", "time")];
+
+const MODELS: [Column; 9] = [
+    ("MODEL", "name"),
+    ("PROVIDER", "provider"),
+    ("QUEUED", "queued"),
+    ("RUNNING", "running"),
+    ("ROWS", "rows"),
+    ("BATCHES", "batches"),
+    ("MEAN", "mean"),
+    ("FAILED", "failed"),
+    ("STATE", "state"),
+];
+
+const PARTS: [Column; 4] =
+    [("TENANT", "tenant"), ("KIND", "kind"), ("NAME", "name"), ("STATE", "state")];
+
+pub(crate) fn command() -> Command {
+    Command::new("status")
+        .about("Show what serves on a server, and how it does")
+        .after_help(
+            "Examples:\n  \
+             gristmill status\n  \
+             gristmill status --watch\n  \
+             gristmill status --output json | jq .models.digits.statistics\n\n\
+             QUEUED are the rows that wait for a model, RUNNING its batches that run. ROWS, \
+             BATCHES, MEAN (rows in a batch) and FAILED (requests that failed, expired or were \
+             refused) count since the model was loaded. With --watch, JSON is one line each time.",
+        )
+        .arg(
+            Arg::new("watch")
+                .long("watch")
+                .action(ArgAction::SetTrue)
+                .help("Show it again each second, until Ctrl-C"),
+        )
+        .args(admin::arguments())
+        .arg(output::argument())
+}
+
+pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
+    let admin = Admin::of(matches)?;
+    let output = Output::of(matches);
+    let shown = |status: &Value| match output {
+        Output::Json => format!("{status}\n"),
+        Output::Text => page(status, admin.address()),
+    };
+    let read = || admin.get("status").context("cannot show the status");
+    if !matches.get_flag("watch") {
+        print!("{}", shown(&read()?));
+        return Ok(());
+    }
+    // A wrong address or token ends it; a server that is started anew does not.
+    let mut next = Ok(read()?);
+    let clear = if output == Output::Text && stdout().is_terminal() { CLEAR } else { "" };
+    loop {
+        let written = match &next {
+            Ok(status) => write!(stdout(), "{clear}{}", shown(status)),
+            Err(error) => writeln!(stderr(), "error: {}", escaped(&format!("{error:#}"))),
+        };
+        // The reader of a pipe has left.
+        if written.and_then(|()| stdout().flush()).is_err() {
+            return Ok(());
+        }
+        sleep(INTERVAL);
+        next = read();
+    }
+}
+
+/// The page about a server.
+fn page(status: &Value, address: &str) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let backends = status["backends"].as_array().into_iter().flatten().map(text);
+    let backends = backends.collect::<Vec<_>>().join(", ");
+    let (release, version) = (&status["release"], text(&status["version"]));
+    let mut page =
+        escaped(&format!("{address}: release {release}, gristmill {version}, {backends}\n"));
+    if let Some(lines) = status["log"]["dropped_lines"].as_u64().filter(|lines| *lines > 0) {
+        let _ = writeln!(page, "{lines} lines of the log were dropped");
+    }
+    let jobs = status["jobs"].as_array().into_iter().flatten().map(job).collect();
+    let models = status["models"].as_object().into_iter().flatten();
+    let models = models.map(|(name, model)| model_row(name, model)).collect();
+    let tenants = status["tenants"].as_object().into_iter().flatten();
+    let parts = tenants.flat_map(|(name, tenant)| parts(name, tenant)).collect();
+    let tables: [(&[Column], Vec<Value>); 3] = [(&JOBS, jobs), (&MODELS, models), (&PARTS, parts)];
+    for (columns, rows) in tables.iter().filter(|(_, rows)| !rows.is_empty()) {
+        page.push('\n');
+        page += &table(columns, rows);
+    }
+    page
+}
+
+fn job(job: &Value) -> Value {
+    let waited = job["waited_s"].as_f64().unwrap_or_default();
+    let time = job["running_s"].as_f64().unwrap_or(waited);
+    let mut row = job.clone();
+    row["time"] = format!("{time:.1} s").into();
+    row
+}
+
+fn model_row(name: &str, model: &Value) -> Value {
+    let lane = &model["statistics"];
+    let count = |key: &str| lane[key].as_u64().unwrap_or_default();
+    let (rows, batches) = (count("rows"), count("batches"));
+    let mut row = json!({ "name": name, "state": state_and_reason(model) });
+    // A model that does not serve has no figures.
+    if lane.is_object() {
+        row["provider"] = model["provider"].clone();
+        row["queued"] = count("queued_rows").into();
+        row["running"] = count("running").into();
+        (row["rows"], row["batches"]) = (rows.into(), batches.into());
+        row["mean"] = format!("{:.1}", rows as f64 / batches.max(1) as f64).into();
+        row["failed"] = (count("fail") + count("expired") + count("refused")).into();
+    }
+    row
+}
+
+/// The plugins and pipelines of a tenant. A tenant without any has one line.
+fn parts(name: &str, tenant: &Value) -> Vec<Value> {
+    let mut rows = Vec::new();
+    for (kind, all) in [("plugin", &tenant["plugins"]), ("pipeline", &tenant["pipelines"])] {
+        for (part, own) in all.as_object().into_iter().flatten() {
+            let mut state = state_and_reason(own);
+            if kind == "pipeline" && tenant["default_pipeline"] == part.as_str() {
+                state += ", default";
+            }
+            if own["debug"] == true {
+                state += ", debug";
+            }
+            rows.push(json!({ "tenant": name, "kind": kind, "name": part, "state": state }));
+        }
+    }
+    if rows.is_empty() {
+        rows.push(json!({ "tenant": name }));
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_shows_everything_that_serves_and_why_something_does_not() {
+        let status = json!({
+            "version": "1.2.3", "release": 12, "backends": ["onnxruntime", "tract"],
+            "log": { "dropped_lines": 3 },
+            "jobs": [{ "job": "compile", "subject": "acme/p", "state": "running", "waited_s": 9.0,
+                "running_s": 1.25 }],
+            "models": {
+                "cnn": { "state": "ready", "provider": "cpu", "statistics": { "queued_rows": 2,
+                    "running": 1, "rows": 7, "batches": 2, "fail": 1, "expired": 2, "refused": 3 } },
+                "bad": { "state": "failed", "reason": "no room" },
+            },
+            "tenants": {
+                "acme": { "default_pipeline": "main",
+                    "plugins": { "p": { "state": "failed", "reason": "red \u{1b}[31m" } },
+                    "pipelines": { "main": { "state": "ready", "debug": true } } },
+                "empty": { "plugins": {}, "pipelines": {} },
+            },
+        });
+        let expected = "\
+127.0.0.1:8081: release 12, gristmill 1.2.3, onnxruntime, tract
+3 lines of the log were dropped
+
+JOB      SUBJECT  STATE    TIME
+compile  acme/p   running  1.2 s
+
+MODEL  PROVIDER  QUEUED  RUNNING  ROWS  BATCHES  MEAN  FAILED  STATE
+bad                                                            failed: no room
+cnn    cpu       2       1        7     2        3.5   6       ready
+
+TENANT  KIND      NAME  STATE
+acme    plugin    p     failed: red \\u{1b}[31m
+acme    pipeline  main  ready, default, debug
+empty
+";
+        assert_eq!(page(&status, "127.0.0.1:8081"), expected);
+        let nothing = json!({ "version": "1", "release": 0, "backends": ["tract"], "jobs": [],
+            "models": {}, "tenants": {} });
+        assert_eq!(page(&nothing, "a:1"), "a:1: release 0, gristmill 1, tract\n");
+    }
+}

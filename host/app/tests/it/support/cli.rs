@@ -1,0 +1,105 @@
+//! The command line, run in a folder of its own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::server::Server;
+use super::setup::ADMIN_TOKEN;
+
+/// A folder with files, in which `gristmill` is run with these variables.
+pub(crate) struct Cli {
+    folder: TempDir,
+    variables: Vec<(String, String)>,
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    /// What was said on standard error.
+    pub(crate) said: String,
+}
+
+impl Cli {
+    /// Without a server, and without contexts.
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let contexts = folder.path().join("contexts/config.toml");
+        Self { folder, variables: Vec::new() }
+            .with("GRISTMILL_CONTEXTS", contexts.to_str().unwrap())
+    }
+
+    /// For this server.
+    pub(crate) fn of(server: &Server) -> Self {
+        Self::new()
+            .with("GRISTMILL_ADMIN_URL", server.admin.address())
+            .with("GRISTMILL_ADMIN_TOKEN", ADMIN_TOKEN)
+    }
+
+    /// With this value of a variable.
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+        self.variables.retain(|(known, _)| known != name);
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Write a file of its folder.
+    pub(crate) fn write(&self, file: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.folder().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// `gristmill` with these arguments, to be run. The test's own variables for it are unset.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gristmill"));
+        let own = std::env::vars_os().map(|(name, _)| name);
+        for name in own.filter(|name| name.to_string_lossy().starts_with("GRISTMILL_")) {
+            command.env_remove(name);
+        }
+        let variables = self.variables.iter().map(|(name, value)| (name, value));
+        command.current_dir(self.folder()).args(arguments).envs(variables);
+        command
+    }
+
+    /// Run it to its end.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ended {
+        let output = self.command(arguments).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        let (out, said) = (text(output.stdout), text(output.stderr));
+        Ended { code: output.status.code(), out, said }
+    }
+
+    /// Run it, which must succeed. Returns its standard output.
+    #[track_caller]
+    pub(crate) fn ok(&self, arguments: &[&str]) -> String {
+        let ended = self.run(arguments);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        ended.out
+    }
+
+    /// Run it, which must succeed with a JSON document.
+    #[track_caller]
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
+        let out = self.ok(&[arguments, &["--output", "json"]].concat());
+        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
+    }
+
+    /// Run it, which must fail with 1. Returns what it says.
+    #[track_caller]
+    pub(crate) fn refused(&self, arguments: &[&str]) -> String {
+        let ended = self.run(arguments);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        ended.said
+    }
+}
