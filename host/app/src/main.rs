@@ -10,6 +10,7 @@ mod plugin;
 mod process;
 mod reference;
 mod releases;
+mod request_run;
 mod rollback;
 mod serve;
 mod token;

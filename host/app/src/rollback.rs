@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 use crate::plugin::admin::{self, Admin};
 use crate::plugin::output::{self, Output};
 
+/// The most bytes of a value in a line.
+const VALUE_BYTES_MAX: usize = 200;
+
 pub(crate) fn command() -> Command {
     let flag = |name: &'static str| Arg::new(name).long(name);
     Command::new("rollback")
@@ -42,6 +45,11 @@ pub(crate) fn command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("Bring back models although they do not fit the pipelines that use them"),
         )
+        .arg(
+            flag("skip-samples")
+                .action(ArgAction::SetTrue)
+                .help("Go back although pipelines may not answer their samples as expected then"),
+        )
         .arg(flag("dry-run").action(ArgAction::SetTrue).help("Only show what would change"))
         .arg(flag("yes").action(ArgAction::SetTrue).help("Do not ask"))
         .args(admin::arguments())
@@ -58,7 +66,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
             document[key] = text.as_str().into();
         }
     }
-    let query = if matches.get_flag("force") { "force=true&" } else { "" };
+    let flags = [("force", "force=true&"), ("skip-samples", "skip_samples=true&")];
+    let given = flags.into_iter().filter(|(flag, _)| matches.get_flag(flag));
+    let query: String = given.map(|(_, parameter)| parameter).collect();
     let failed = || format!("cannot go back to release {to}");
     let planned = admin.post(&format!("rollback?{query}dry_run=true"), &document);
     let planned = planned.with_context(failed)?;
@@ -130,9 +140,18 @@ fn members(before: &Value, after: &Value) -> String {
     keys.sort_unstable();
     keys.dedup();
     let differ = keys.into_iter().filter(|key| old.get(*key) != new.get(*key));
-    let shown = |value: Option<&Value>| value.map_or("none".into(), ToString::to_string);
+    let shown = |value: Option<&Value>| value.map_or("none".into(), |value| cut(value.to_string()));
     let text = |key: &String| format!("{key} {} -> {}", shown(old.get(key)), shown(new.get(key)));
     differ.map(text).collect::<Vec<_>>().join(", ")
+}
+
+/// A value that fits on a line. Samples, for example, may be long.
+fn cut(mut text: String) -> String {
+    if text.len() > VALUE_BYTES_MAX {
+        text.truncate(text.floor_char_boundary(VALUE_BYTES_MAX));
+        text.push_str("...");
+    }
+    text
 }
 
 #[cfg(test)]
@@ -150,5 +169,8 @@ mod tests {
         let expected = "+ plugin acme/p\n- tenant other\n~ model config m: instances 1 -> 2\n";
         assert_eq!(text(&differences), expected);
         assert_eq!(text(&[]), "nothing differs\n");
+        let long = json!({ "settings": "x".repeat(1 << 20) });
+        let long = json!({ "kind": "pipeline", "tenant": "t", "pipeline": "p", "before": {}, "after": long });
+        assert!(text(&[long]).len() < 300);
     }
 }

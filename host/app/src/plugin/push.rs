@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use clap::{Arg, ArgMatches, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::admin::{self, Admin};
 use super::build::build;
@@ -23,6 +23,8 @@ pub(crate) fn command() -> Command {
              gristmill plugin push --tenant acme --admin admin.example:8081\n\n\
              Give the token in GRISTMILL_ADMIN_TOKEN rather than with --token, because flags are \
              visible in the list of processes. The server prints the token at its first start.\n\n\
+             A version with which a pipeline would not answer its samples as expected is refused, \
+             and the one before continues to serve.\n\n\
              The token is sent over plain HTTP. For a server on another machine use a private \
              network, or a tunnel with TLS, and name its local end with --admin.",
         )
@@ -34,6 +36,12 @@ pub(crate) fn command() -> Command {
         )
         .arg(text("tenant", "The plugin's tenant").required(true))
         .arg(text("name", "The plugin's name [default: the name of the file]"))
+        .arg(
+            Arg::new("skip-samples")
+                .long("skip-samples")
+                .action(ArgAction::SetTrue)
+                .help("Push although pipelines may not answer their samples as expected then"),
+        )
         .args(admin::arguments())
 }
 
@@ -54,8 +62,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         let size = body.len() >> 20;
         eprintln!("uploading {size} MiB, which the server compiles: this may take a minute");
     }
+    let query = if matches.get_flag("skip-samples") { "?skip_samples=true" } else { "" };
     let answer = admin
-        .put(&format!("tenants/{tenant}/plugins/{name}"), body)
+        .put(&format!("tenants/{tenant}/plugins/{name}{query}"), body)
         .with_context(|| format!("cannot push {} as {tenant}/{name}", file.display()))?;
     println!("{tenant}/{name} is live in release {}", answer["release"]);
     Ok(())
