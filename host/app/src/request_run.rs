@@ -113,7 +113,11 @@ impl RequestRun<'_> {
         Ran { answer, took, stages, calls, lines }
     }
 
-    async fn through(self, request: gristmill_sandbox::Request, receipt: Receipt) -> PipelineAnswer {
+    async fn through(
+        self,
+        request: gristmill_sandbox::Request,
+        receipt: Receipt,
+    ) -> PipelineAnswer {
         let Self { route, id, .. } = self;
         let deadline = Deadline::at(receipt.record().arrived + route.limits.timeout);
         let work = Work {

@@ -46,14 +46,18 @@ impl WarmUp<'_> {
         for rows in self.sizes(&mut warnings) {
             if began.elapsed() > TIME_MAX {
                 let limit = TIME_MAX.as_secs();
-                let text = format!("{}: left out, because those before took {limit} s", first(rows));
+                let text =
+                    format!("{}: left out, because those before took {limit} s", first(rows));
                 warnings.push(text);
                 break;
             }
             match self.run_size(rows, instances, last) {
                 Ok(took) => last = Some(Timed { rows, took }),
                 Err(error) if error.kind == ModelErrorKind::OverLimit => {
-                    return Err(ModelError { text: format!("{}: {}", first(rows), error.text), ..error });
+                    return Err(ModelError {
+                        text: format!("{}: {}", first(rows), error.text),
+                        ..error
+                    });
                 }
                 Err(error) => warnings.push(format!("{} {}", first(rows), error.text)),
             }

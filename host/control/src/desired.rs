@@ -30,14 +30,13 @@ pub struct Desired {
 
 impl PartialEq for Desired {
     fn eq(&self, other: &Self) -> bool {
-        let mut tenants = self.tenants.iter().zip(&other.tenants);
-        let is_same = |(one, other): ((&Name, &Arc<Tenant>), (&Name, &Arc<Tenant>))| {
-            // States share most tenants.
-            one.0 == other.0 && (Arc::ptr_eq(one.1, other.1) || one.1 == other.1)
-        };
+        let mut names = self.tenants.keys().zip(other.tenants.keys());
+        let mut tenants = self.tenants.values().zip(other.tenants.values());
         self.models == other.models
             && self.tenants.len() == other.tenants.len()
-            && tenants.all(is_same)
+            && names.all(|(one, other)| one == other)
+            // States share most tenants.
+            && tenants.all(|(one, other)| Arc::ptr_eq(one, other) || one == other)
     }
 }
 

@@ -33,8 +33,7 @@ async fn answer(run: SampleRun<'_>) -> Result<SampleAnswer, Problem> {
     let body = held.attach_to(body);
     let id = format!("sample-{name}");
     let request = RequestRun { route, id: &id, head: &head, body: &body };
-    let Ran { mut answer, lines, .. } =
-        request.run().instrument(request_span(route, &id)).await;
+    let Ran { mut answer, lines, .. } = request.run().instrument(request_span(route, &id)).await;
     if let SampleAnswer::Failed(failure) = &mut answer {
         add_last_words(failure, &lines);
     }
@@ -44,6 +43,5 @@ async fn answer(run: SampleRun<'_>) -> Result<SampleAnswer, Problem> {
 /// If the plugin gave no reason, its last warning or error is one: a panic's message, for example.
 fn add_last_words(failure: &mut SampleFailure, lines: &[Line]) {
     let last = lines.iter().rev().find(|line| line.level <= Level::WARN);
-    failure.internal =
-        failure.internal.take().or_else(|| last.map(|line| line.message.clone()));
+    failure.internal = failure.internal.take().or_else(|| last.map(|line| line.message.clone()));
 }

@@ -115,9 +115,9 @@ fn a_pipeline_whose_own_samples_fail_is_not_put() {
         digit("status", 4, json!({ "status": 201, "content_type": "text/plain" })),
         json!({ "name": "picture", "request": { "body": "no picture" }, "expect": {} }),
         json!({ "name": "failure", "request": { "body": "no picture" },
-            "expect": { "code": "invalid_request" } }),
+            "expect": { "code": "unsupported_media_type" } }),
         json!({ "name": "right", "request": { "json": { "no": "picture" } },
-            "expect": { "status": 400 } }),
+            "expect": { "status": 415 } }),
         digit("right-too", 3, json!({ "at": { "/label": 3 } })),
     ];
     let pipeline = with_samples(processor("digits", json!({})), &wrong);
@@ -125,12 +125,13 @@ fn a_pipeline_whose_own_samples_fail_is_not_put() {
         "sample \"label\": $.label: expected 5, found 4",
         "$.top[0].probability: expected 0.0, found 0.",
         "$.none: expected 1, found nothing",
-        "sample \"picture\": status: expected 200, found 400 (invalid_request: ",
+        "sample \"picture\": status: expected 200, found 415 (unsupported_media_type: ",
         "sample \"status\": status: expected 201, found 200; content_type: expected text/plain",
     ];
     for name in ["digits", "new"] {
         let refused = put(&server, &format!("tenants/acme/pipelines/{name}"), &pipeline);
-        let named = [&named[..], &[&format!("tenant \"acme\", pipeline {name:?}, sample")]].concat();
+        let subject = format!("tenant \"acme\", pipeline {name:?}, sample");
+        let named = [&named[..], &[&subject]].concat();
         let detail = refused.refused(422, "sample_failed", &named);
         for passed in ["\"right\"", "\"right-too\"", "\"failure\""] {
             assert!(!detail.contains(passed), "{detail}");
@@ -288,7 +289,8 @@ fn releases_of_many_changes_and_dry_runs_run_samples() {
     let plugin = upload(&server, &files::plugin("hostile"));
     let put_plugin =
         json!({ "kind": "put_plugin", "tenant": "acme", "plugin": "digits", "digest": plugin });
-    let tenant = |name: &str| json!({ "kind": "put_tenant", "tenant": name, "document": { "open": true } });
+    let tenant =
+        |name: &str| json!({ "kind": "put_tenant", "tenant": name, "document": { "open": true } });
     let new = json!({ "changes": [tenant("new"), put_plugin] });
     for below in ["releases", "releases?dry_run=true"] {
         let refused = post(&server, below, &new);
@@ -313,7 +315,8 @@ fn releases_of_many_changes_and_dry_runs_run_samples() {
     let back = json!({ "to": before, "tenant": "acme" });
     assert_eq!(post(&server, "rollback", &back).ok()["release"], before + 2);
     server.assert_reads("acme", 7);
-    let all = json!({ "changes": [{ "kind": "delete_plugin", "tenant": "acme", "plugin": "digits" }] });
+    let all =
+        json!({ "changes": [{ "kind": "delete_plugin", "tenant": "acme", "plugin": "digits" }] });
     post(&server, "releases?cascade=true", &all).ok();
 }
 

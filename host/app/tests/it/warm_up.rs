@@ -20,7 +20,7 @@ fn warnings(server: &Server, config: &Value) -> Vec<String> {
 #[test]
 fn a_size_that_the_model_cannot_run_is_a_warning() {
     let server = Setup::new().flag("--open-tenant", "acme").start();
-    server.put("models/m", &onnx::single_rows(4));
+    server.put("models/m", &onnx::single_rows());
     server.put_json("tenants/acme", &json!({ "open": true, "models": ["m"] }));
     assert_eq!(read(&server, CONFIG)["warm_up"], json!([1]));
     let one = warnings(&server, &json!({ "warm_up": [1, 3, 8] }));
@@ -30,10 +30,12 @@ fn a_size_that_the_model_cannot_run_is_a_warning() {
     assert!(!one[0].contains('/'), "{one:?}");
     assert_eq!(server.status()["models"]["m"]["warnings"], json!(one));
     // It serves what it can.
-    let row = |rows: usize| json!({ "inputs": [{ "name": "x", "datatype": "FP32",
-        "shape": [rows, 4], "data": vec![1.0; rows * 4] }] });
+    let row = |rows: usize| {
+        json!({ "inputs": [{ "name": "x", "datatype": "FP32",
+        "shape": [rows, 1], "data": vec![3.0; rows] }] })
+    };
     let ask = |rows| server.data.post("/v2/models/m/infer", row(rows).to_string().as_bytes());
-    assert_eq!(ask(1).ok()["outputs"][0]["data"], json!([2.0, 2.0, 2.0, 2.0]));
+    assert_eq!(ask(1).ok()["outputs"][0]["data"], json!([9.0]));
     // No request made these runs, so no figures have them.
     assert_eq!(server.status()["models"]["m"]["statistics"]["success"], 1);
     assert_eq!(warnings(&server, &json!({ "warm_up": [] })), [""; 0]);
@@ -49,10 +51,16 @@ fn a_size_that_takes_too_much_memory_refuses_the_configuration() {
     let refused = server.admin.put_json(&path(CONFIG), &json!({ "warm_up": [1, 12] }));
     let named = ["a first run on 12 rows of zeros", "model_run_memory_bytes"];
     refused.refused(422, "invalid_model", &named);
-    assert_eq!((server.release(), server.status()["models"]["m"]["state"].as_str()), (release, Some("ready")));
+    assert_eq!(
+        (server.release(), server.status()["models"]["m"]["state"].as_str()),
+        (release, Some("ready"))
+    );
     // The inputs themselves are bounded, too.
     let much = warnings(&server, &json!({ "warm_up": [1, 200] }));
-    assert!(much.len() == 1 && much[0].contains("200 rows") && much[0].contains("too large"), "{much:?}");
+    assert!(
+        much.len() == 1 && much[0].contains("200 rows") && much[0].contains("too large"),
+        "{much:?}"
+    );
 }
 
 #[test]

@@ -110,7 +110,8 @@ fn a_size_that_cannot_be_tried_or_fails_is_a_warning() {
     let (shapes, outcome) = warm(&ROWS, &[2, 4, 6], &fails);
     // The other instance is not tried in vain.
     assert_eq!(shapes, [[2, 3], [2, 3], [4, 3], [6, 3]]);
-    let expected = [4, 6].map(|rows| format!("a first run on {rows} rows of zeros failed: as told"));
+    let expected =
+        [4, 6].map(|rows| format!("a first run on {rows} rows of zeros failed: as told"));
     assert_eq!(outcome.unwrap(), expected);
 }
 

@@ -114,7 +114,8 @@ impl SampleRequest {
         if let Some(text) = &self.query
             && !(text.bytes().all(is_query) && text.len() <= TEXT_BYTES_MAX)
         {
-            document.fault("query", " cannot be sent in a URL: blanks and the like are written %20");
+            document
+                .fault("query", " cannot be sent in a URL: blanks and the like are written %20");
         }
         let bodies = [self.body.is_some(), self.json.is_some(), self.base64.is_some()];
         if bodies.into_iter().filter(|given| *given).count() > 1 {

@@ -32,7 +32,11 @@ impl Releases {
     }
 
     /// Refuse a plugin if its tenant would have more compiled code on disk, and too much.
-    pub(super) async fn check_compiled(&self, before: &Desired, plan: &Plan) -> Result<(), ControlError> {
+    pub(super) async fn check_compiled(
+        &self,
+        before: &Desired,
+        plan: &Plan,
+    ) -> Result<(), ControlError> {
         let (plugins, limit) = (&self.loader.plugins, self.compiled_bytes_max);
         // The last plugin of each tenant: they are counted together.
         let mut put = BTreeMap::new();

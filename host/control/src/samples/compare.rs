@@ -85,8 +85,11 @@ impl Mismatches {
         document: &Value,
         tolerance: f64,
     ) {
-        let names: Vec<String> =
-            pointer.split('/').skip(1).map(|name| name.replace("~1", "/").replace("~0", "~")).collect();
+        let names: Vec<String> = pointer
+            .split('/')
+            .skip(1)
+            .map(|name| name.replace("~1", "/").replace("~0", "~"))
+            .collect();
         let mut place = Vec::with_capacity(names.len());
         let mut found = Some(document);
         for name in &names {

@@ -103,7 +103,9 @@ impl fmt::Display for FailedSample {
 impl fmt::Display for FailedSamples {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { first, more, late, timeout_s } = self;
-        f.write_str("the change is not made, because samples failed (?skip_samples=true makes it)")?;
+        f.write_str(
+            "the change is not made, because samples failed (?skip_samples=true makes it)",
+        )?;
         for failed in first {
             write!(f, "; {failed}")?;
         }
@@ -173,8 +175,13 @@ mod tests {
             detail: words.clone(),
             internal: Some(words),
         };
-        (0..1000).for_each(|index| all.add(failed(&format!("s{index}"), 30, Some(failure.clone()))));
+        (0..1000)
+            .for_each(|index| all.add(failed(&format!("s{index}"), 30, Some(failure.clone()))));
         let said = all.to_string();
-        assert!(said.len() < 32 << 10 && said.contains("980 more samples failed"), "{}", said.len());
+        assert!(
+            said.len() < 32 << 10 && said.contains("980 more samples failed"),
+            "{}",
+            said.len()
+        );
     }
 }

@@ -43,12 +43,14 @@ impl SampleRuns {
         left: &mut Duration,
     ) -> Result<(), FailedSamples> {
         let began = Instant::now();
-        let all = subjects
-            .iter()
-            .flat_map(|subject| subject.samples().iter().map(move |sample| (subject, sample)));
-        let mut waiting = all.clone().count();
-        let running = all.map(|(subject, sample)| self.run_one(subject, sample));
-        let mut running = stream::iter(running).buffer_unordered(SAMPLES_AT_ONCE);
+        let mut all = Vec::new();
+        for subject in subjects {
+            for sample in subject.samples() {
+                all.push(self.run_one(subject, sample));
+            }
+        }
+        let mut waiting = all.len();
+        let mut running = stream::iter(all).buffer_unordered(SAMPLES_AT_ONCE);
         let mut failed = FailedSamples::within(self.timeout.as_secs());
         while let Ok(Some(ended)) = timeout_at(began + *left, running.next()).await {
             waiting -= 1;
@@ -74,7 +76,8 @@ impl SampleRuns {
                 sleep(BUSY_PAUSE).await;
                 continue;
             }
-            let (tenant, pipeline, sample) = (tenant.clone(), pipeline.clone(), sample.name.clone());
+            let (tenant, pipeline, sample) =
+                (tenant.clone(), pipeline.clone(), sample.name.clone());
             return Some(FailedSample { tenant, pipeline, sample, mismatches, failure });
         }
     }

@@ -127,8 +127,7 @@ mod tests {
     fn faults_are_named_with_their_values() {
         let said = |text: &str| format!("{:#}", parse(text.as_bytes()).unwrap_err());
         let all = said(r#"{"jsn": 1, "status": "200", "code": "oops", "body_sha256": "abc"}"#);
-        for part in ["\"jsn\"", "status is \"200\"", "code is \"oops\"", "body_sha256 is \"abc\""]
-        {
+        for part in ["\"jsn\"", "status is \"200\"", "code is \"oops\"", "body_sha256 is \"abc\""] {
             assert!(all.contains(part), "{part} in {all}");
         }
         assert!(said(r#"{"json": 1, "text": "1"}"#).contains("one of json, text and body_sha256"));

@@ -175,7 +175,9 @@ pub(super) fn document(tested: &Tested<'_>) -> Value {
         document["median_times_ms"] = times_document(took, &stages);
     }
     match &ran.answer {
-        SampleAnswer::Response { content_type, .. } => document["content_type"] = json!(content_type),
+        SampleAnswer::Response { content_type, .. } => {
+            document["content_type"] = json!(content_type)
+        }
         SampleAnswer::Failed(SampleFailure { code, detail, internal, .. }) => {
             document["failure"] =
                 json!({ "code": code.as_str(), "detail": detail, "internal": internal });
