@@ -5,6 +5,7 @@
 //! the drain timeout.
 
 mod limits;
+mod samples;
 mod stop;
 
 use std::convert::Infallible;
@@ -32,6 +33,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::either::Either;
 
 use self::limits::{Limits, limits};
+use self::samples::DataPlaneSamples;
 use self::stop::{Signals, end, end_within};
 use crate::config::{self, Config};
 use crate::process;
@@ -333,6 +335,8 @@ async fn open_control(
         keep_releases: config.uploads.keep_releases,
         waiting_bytes_max: config.uploads.waiting_bytes_max,
         prover,
+        sample_runner: Arc::new(DataPlaneSamples),
+        samples_timeout: config.uploads.samples_timeout,
         progress,
     };
     Ok(Control::open(parts).await?)

@@ -69,6 +69,8 @@ error_codes! {
         "The request was understood, but a plugin refused it or a configuration in it is wrong."
     InvalidPlugin "invalid_plugin": "The uploaded file is not a usable plugin."
     InvalidModel "invalid_model": "The uploaded file is not a usable model."
+    SampleFailed "sample_failed":
+        "With the change, a pipeline would not answer its samples as expected."
     PluginFailed "plugin_failed": "The plugin said that it failed."
     PluginTrapped "plugin_trapped": "The plugin trapped."
     PluginOutOfMemory "plugin_out_of_memory":

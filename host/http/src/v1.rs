@@ -101,6 +101,7 @@ async fn infer(
         request_id: id.into(),
         deadline,
         queueing,
+        is_trial: false,
         receipt: receipt.take(),
     };
     let PipelineAnswer { outcome, receipt: returned, lines } = work.run().await;

@@ -30,6 +30,9 @@ pub struct Work {
     pub deadline: Deadline,
     /// The client's wishes for the queue.
     pub queueing: Queueing,
+    /// Whether this is a trial of the pipeline, not a client's request: the pipeline does not count
+    /// it, and its lines are collected.
+    pub is_trial: bool,
     /// The receipt of the request.
     pub receipt: Receipt,
 }
@@ -49,7 +52,7 @@ pub struct PipelineAnswer {
     pub outcome: Result<Response, InferError>,
     /// The receipt of the request.
     pub receipt: Receipt,
-    /// The lines of its plugin calls, if the pipeline has `debug`.
+    /// The lines of its plugin calls, if the pipeline has `debug` or this is a trial.
     pub lines: Vec<Line>,
 }
 
@@ -140,11 +143,13 @@ pub fn request_span(route: &Route, id: &str) -> Span {
 }
 
 impl Work {
-    /// Run the request within its deadline. The pipeline counts it from here on, even if it fails
-    /// or its client leaves. Log lines belong to the caller's span ([`request_span`]).
+    /// Run the request within its deadline. Unless it is a trial, the pipeline counts it from here
+    /// on, even if it fails or its client leaves. Log lines belong to the caller's span ([`request_span`]).
     pub async fn run(self) -> PipelineAnswer {
-        let Self { route, request, request_id, deadline, queueing, mut receipt } = self;
-        receipt.charge_to(route.statistics.clone());
+        let Self { route, request, request_id, deadline, queueing, is_trial, mut receipt } = self;
+        if !is_trial {
+            receipt.charge_to(route.statistics.clone());
+        }
         let mut own = None;
         let context = Arc::new(Context {
             tenant: route.tenant.clone(),
@@ -156,7 +161,8 @@ impl Work {
         });
         let done = {
             let (context, own, receipt) = (&context, &mut own, &mut receipt);
-            let run = PipelineRun { route: &route, context, queueing, own, receipt };
+            let collects = is_trial || route.debug;
+            let run = PipelineRun { route: &route, context, queueing, collects, own, receipt };
             // Pinned here, because the timeout would move it.
             let stages = pin!(run.stages(request));
             timeout_at(deadline.instant().into(), stages).await
@@ -204,15 +210,17 @@ struct PipelineRun<'a> {
     route: &'a Route,
     context: &'a Arc<Context>,
     queueing: Queueing,
-    /// The request's own lines, if they are collected.
+    /// Whether the request's own lines are collected.
+    collects: bool,
+    /// These lines.
     own: &'a mut Option<Arc<OwnLines>>,
     receipt: &'a mut Receipt,
 }
 
 impl PipelineRun<'_> {
     async fn stages(self, request: Request) -> Result<Response, InferError> {
-        let Self { route, context, queueing, own, receipt } = self;
-        if route.debug {
+        let Self { route, context, queueing, collects, own, receipt } = self;
+        if collects {
             *own = Some(OwnLines::hold(&route.quota.bytes)?);
         }
         let own = own.as_ref();

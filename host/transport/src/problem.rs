@@ -145,9 +145,10 @@ pub fn status_of(code: ErrorCode) -> StatusCode {
         ErrorCode::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
         ErrorCode::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         ErrorCode::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        ErrorCode::Unprocessable | ErrorCode::InvalidPlugin | ErrorCode::InvalidModel => {
-            StatusCode::UNPROCESSABLE_ENTITY
-        }
+        ErrorCode::Unprocessable
+        | ErrorCode::InvalidPlugin
+        | ErrorCode::InvalidModel
+        | ErrorCode::SampleFailed => StatusCode::UNPROCESSABLE_ENTITY,
         ErrorCode::PluginFailed
         | ErrorCode::PluginTrapped
         | ErrorCode::PluginOutOfMemory

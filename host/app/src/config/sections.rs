@@ -99,7 +99,7 @@ section! {
 }
 
 section! {
-    /// The limits of an upload, and of what is kept.
+    /// The limits of an upload, of a release's samples, and of what is kept.
     Uploads {
         keep_releases: u64 = "1000", 1..=1 << 32,
             "The last releases that are kept, at least: older ones, and the files that only they \
@@ -111,6 +111,9 @@ section! {
         upload_timeout["upload_timeout_s"]: Duration = "900", 1..=86_400,
             "Seconds that an upload may take; an upload that sends nothing for 30 seconds is \
              refused earlier";
+        samples_timeout["samples_timeout_s"]: Duration = "60", 1..=3600,
+            "Seconds that all samples of the pipelines that a change touches may take; if they take \
+             longer, the change is refused";
     }
 }
 

@@ -9,6 +9,7 @@ use super::admin::{self, Admin};
 use super::build::build;
 use super::component_file::name_of;
 use crate::progress::Progress;
+use crate::release_flags;
 
 pub(crate) fn command() -> Command {
     let text = |name: &'static str, help: &'static str| {
@@ -24,6 +25,8 @@ pub(crate) fn command() -> Command {
              gristmill plugin push --tenant acme --admin admin.example:8081\n\n\
              Give the token in GRISTMILL_ADMIN_TOKEN rather than with --token, because flags are \
              visible in the list of processes. The server prints the token at its first start.\n\n\
+             A version with which a pipeline would not answer its samples as expected is refused, \
+             and the one before continues to serve.\n\n\
              The token is sent over plain HTTP. For a server on another machine use a private \
              network, or a tunnel with TLS, and name its local end with --admin.",
         )
@@ -35,6 +38,7 @@ pub(crate) fn command() -> Command {
         )
         .arg(text("tenant", "The plugin's tenant").required(true))
         .arg(text("name", "The plugin's name [default: the name of the file]"))
+        .arg(release_flags::skip_samples())
         .args(admin::arguments())
 }
 
@@ -54,8 +58,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let size = body.len() >> 10;
     let what = format!("uploading {size} KiB, which the server compiles (up to a minute)");
     let waiting = Progress::wait(&what);
+    let query = release_flags::query(matches);
     let answer = admin
-        .put(&format!("tenants/{tenant}/plugins/{name}"), body)
+        .put(&format!("tenants/{tenant}/plugins/{name}?{query}"), body)
         .with_context(|| format!("cannot push {} as {tenant}/{name}", file.display()))?;
     drop(waiting);
     println!("{tenant}/{name} is live in release {}", answer["release"]);

@@ -43,7 +43,7 @@ pub(super) fn status_of(problem: &Problem) -> Status {
             Code::DeadlineExceeded
         }
         ErrorCode::Conflict => Code::Aborted,
-        ErrorCode::PreconditionFailed => Code::FailedPrecondition,
+        ErrorCode::PreconditionFailed | ErrorCode::SampleFailed => Code::FailedPrecondition,
         ErrorCode::BodyTooLarge | ErrorCode::QueueFull | ErrorCode::TenantBusy => {
             Code::ResourceExhausted
         }

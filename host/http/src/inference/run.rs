@@ -123,6 +123,7 @@ async fn run_pipeline(
         request_id,
         deadline: own.min(asked.deadline),
         queueing: Queueing { priority: given_priority(request), timeout: request.timeout },
+        is_trial: false,
         receipt: asked.receipt.take(),
     };
     let PipelineAnswer { outcome, receipt, lines } = work.run().await;

@@ -118,7 +118,7 @@ impl Host {
             model_name: self.model_name.clone(),
             post: source(post_name, "postprocess"),
             settings: files.settings.as_str().into(),
-            debug: true,
+            debug: false,
             weight: 1,
             priority: None,
             limits: self.limits.clone(),
