@@ -9,7 +9,7 @@ use gristmill_core::{Digest, Dtype, Name, TensorInfo};
 use gristmill_snapshot::{
     Access, ModelState, Pipeline, PluginState, ProviderHealth, ServedModel, Tenant,
 };
-use gristmill_transport::Allowed;
+use gristmill_transport::{Allowed, TlsReport};
 use http::Method;
 use serde::{Serialize, Serializer};
 
@@ -39,6 +39,7 @@ impl Resource for Status {
             release: snapshot.release,
             backends: state.control.backends(),
             log: LogDocument { dropped_lines: state.log.dropped() },
+            tls: state.tls.iter().map(|(plane, tls)| (*plane, tls.report())).collect(),
             jobs: state.control.jobs().iter().map(JobDocument::of).collect(),
             models: models.collect(),
             tenants: tenants.map(|(name, tenant)| (name, TenantDocument::of(tenant))).collect(),
@@ -52,6 +53,9 @@ struct StatusDocument<'a> {
     release: u64,
     backends: Vec<&'static str>,
     log: LogDocument,
+    /// Of each plane that has it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    tls: BTreeMap<&'static str, TlsReport>,
     jobs: Vec<JobDocument<'a>>,
     models: BTreeMap<&'a Name, ModelDocument<'a>>,
     tenants: BTreeMap<&'a Name, TenantDocument<'a>>,

@@ -2,25 +2,33 @@
 //! built or sent, and each error says what to do.
 
 use std::io::{self, ErrorKind};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Arg, ArgMatches};
 use gristmill_client::http::StatusCode;
-use gristmill_client::{Address, AdminClient, AdminError, Client, ClientError, block_on};
+use gristmill_client::{
+    Address, AdminClient, AdminError, Client, ClientError, OwnFiles, Tls, TlsFiles, TlsRefusal,
+    block_on,
+};
 use gristmill_core::Name;
 use serde_json::Value;
+
+const CA_FILE: &str = "ca-file";
+const CLIENT_CERTIFICATE: &str = "client-certificate";
+const CLIENT_KEY: &str = "client-key";
 
 /// The admin plane of one server.
 pub(crate) struct Admin(AdminClient);
 
-/// The flags `--admin` and `--token`.
-pub(crate) fn arguments() -> [Arg; 2] {
+/// The flags for the address, the token, and the files of TLS.
+pub(crate) fn arguments() -> [Arg; 5] {
     let admin = Arg::new("admin")
         .long("admin")
         .value_name("URL")
         .env("GRISTMILL_ADMIN_URL")
         .default_value("http://127.0.0.1:8081")
-        .help("The admin plane; http:// may be left out, https is not supported");
+        .help("The admin plane: https:// or http://, which may be left out");
     let token = Arg::new("token")
         .long("token")
         .value_name("TOKEN")
@@ -28,31 +36,57 @@ pub(crate) fn arguments() -> [Arg; 2] {
         .hide_env_values(true)
         .required(true)
         .help("The admin token");
-    [admin, token]
+    let file = |name: &'static str, variable: &'static str| {
+        Arg::new(name).long(name).value_name("FILE").env(variable)
+    };
+    let ca = file(CA_FILE, "GRISTMILL_CA_FILE").help(
+        "Certificates of the authorities that are trusted for https, in PEM; without it, those of \
+         the system",
+    );
+    let certificate = file(CLIENT_CERTIFICATE, "GRISTMILL_CLIENT_CERTIFICATE")
+        .requires(CLIENT_KEY)
+        .help("Your certificate chain in PEM, for an admin plane that demands one");
+    let key = file(CLIENT_KEY, "GRISTMILL_CLIENT_KEY")
+        .requires(CLIENT_CERTIFICATE)
+        .help("The key of --client-certificate, in PEM");
+    [admin, token, ca, certificate, key]
 }
 
 impl Admin {
     /// From the flags of [`arguments`].
     pub(crate) fn of(matches: &ArgMatches) -> Result<Self> {
         let given = |name: &str| matches.get_one::<String>(name);
+        let path = |name: &str| given(name).map(PathBuf::from);
         let admin = given("admin").context("--admin is missing")?;
-        Self::new(admin, given("token").context("--token is missing")?)
+        let token = given("token").context("--token is missing")?;
+        let own = path(CLIENT_CERTIFICATE).zip(path(CLIENT_KEY));
+        let own = own.map(|(certificate, key)| OwnFiles { certificate, key });
+        Self::new(admin, token, &TlsFiles { ca: path(CA_FILE), own })
     }
 
-    /// From the values of `--admin`, with or without a scheme, and `--token`.
-    fn new(admin: &str, token: &str) -> Result<Self> {
+    /// From the values of `--admin`, with or without a scheme, and `--token`. The files are read
+    /// only for an address with TLS.
+    fn new(admin: &str, token: &str, files: &TlsFiles) -> Result<Self> {
         let address: Address = admin.parse().map_err(|error| {
             anyhow!(
                 "--admin is {admin:?}: {error}; give the admin plane's host and port, such as \
                  http://127.0.0.1:8081"
             )
         })?;
+        let tls = match address.is_https() {
+            true => Some(Tls::open(files)?),
+            false => None,
+        };
         let client = Client::new(address).with_token(token).map_err(|_| {
             anyhow!(
                 "--token is empty or cannot be sent in a header: it must be ASCII, without line \
                  breaks and without blanks at its ends"
             )
         })?;
+        let client = match tls {
+            Some(tls) => client.with_tls(tls),
+            None => client,
+        };
         Ok(Self(AdminClient::new(client)))
     }
 
@@ -107,6 +141,9 @@ impl Admin {
     fn explain(&self, error: ClientError) -> anyhow::Error {
         let address = self.address();
         let elsewhere = "--admin or GRISTMILL_ADMIN_URL names another";
+        if let Some(refusal) = error.tls_refusal() {
+            return explain_refusal(address, refusal);
+        }
         match error {
             ClientError::Connect { source, .. }
                 if source.kind() == ErrorKind::ConnectionRefused =>
@@ -128,13 +165,50 @@ impl Admin {
                 Some(broken) if !is_closed(broken) => {
                     anyhow!("cannot reach {address}: {broken}; {elsewhere} address")
                 }
-                _ => anyhow!(
+                _ if self.0.client().address().is_https() => anyhow!(
                     "{address} does not answer in HTTP/1.1 ({source}): is it the port of gRPC? \
                      The admin plane has another port, by default 8081"
                 ),
+                _ => anyhow!(
+                    "{address} does not answer in HTTP/1.1 ({source}): is it the port of gRPC? \
+                     The admin plane has another port, by default 8081. Or does it have TLS? Then \
+                     give --admin https://{address}"
+                ),
+            },
+            ClientError::Tls { source, .. } => {
+                anyhow!("no session of TLS with {address}: {source}; {elsewhere} address")
             },
             other => anyhow::Error::new(other).context(address.to_owned()),
         }
+    }
+}
+
+/// Why a server and the command line do not agree on TLS, with a remedy.
+fn explain_refusal(address: &str, refusal: TlsRefusal) -> anyhow::Error {
+    match refusal {
+        TlsRefusal::UnknownAuthority => anyhow!(
+            "no authority that is trusted signed the certificate of {address}: name the authority's \
+             certificate with --ca-file or GRISTMILL_CA_FILE"
+        ),
+        TlsRefusal::OtherName => anyhow!(
+            "the certificate of {address} is for another name: give the server's own name with \
+             --admin or GRISTMILL_ADMIN_URL"
+        ),
+        TlsRefusal::Expired => anyhow!(
+            "the certificate of {address} has expired or is not valid yet, by the clock of this \
+             machine: the server needs another certificate"
+        ),
+        TlsRefusal::NoTls => anyhow!(
+            "{address} does not speak TLS: if it is the admin plane, give --admin http://{address}"
+        ),
+        TlsRefusal::CertificateNeeded => anyhow!(
+            "{address} demands a client certificate: give yours with --client-certificate and \
+             --client-key"
+        ),
+        TlsRefusal::CertificateRefused => anyhow!(
+            "{address} does not accept the certificate of --client-certificate: an authority of the \
+             server's admin_client_ca must have signed it, and it must be valid now"
+        ),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The parts that the tests share. In reading order:
 //! - `setup` starts a `server`. `process` is its process, `figures` are the kernel's figures of it;
-//! - `client`, `raw` and `h2` send requests to it, `load` many at once;
+//! - `client`, `raw` and `h2` send requests to it, `load` many at once; `tls` has certificates;
 //! - `deploy` puts tenants on it; `files` has the plugins, models and pictures;
 //! - `onnx` makes unusual models with `protobuf`, `guests` and `modules` make unusual plugins, and
 //!   `deeds` lists the deeds of the plugin `hostile`;
@@ -27,4 +27,5 @@ pub(crate) mod protobuf;
 pub(crate) mod raw;
 pub(crate) mod server;
 pub(crate) mod setup;
+pub(crate) mod tls;
 pub(crate) mod words;

@@ -1,7 +1,9 @@
+use gristmill_client::TlsFiles;
+
 use super::Admin;
 
 fn admin(url: &str) -> anyhow::Result<Admin> {
-    Admin::new(url, "a-token-of-a-test")
+    Admin::new(url, "a-token-of-a-test", &TlsFiles::default())
 }
 
 fn refused(url: &str) -> String {
@@ -30,17 +32,19 @@ fn what_is_no_address_is_said_with_flag_and_value() {
 }
 
 #[test]
-fn https_is_refused_with_what_to_do() {
-    let said = refused("https://gristmill.example");
-    for named in ["--admin is \"https://gristmill.example\"", "loopback", "tunnel with TLS"] {
-        assert!(said.contains(named), "{said}");
-    }
+fn a_file_of_tls_that_cannot_be_used_is_named() {
+    let files = TlsFiles { ca: Some("no/such.pem".into()), own: None };
+    let admin = |url| Admin::new(url, "a-token-of-a-test", &files);
+    let said = format!("{:#}", admin("https://gristmill.example").err().unwrap());
+    assert!(said.starts_with("no/such.pem: it cannot be read: "), "{said}");
+    // Without TLS it is not needed.
+    assert!(admin("http://gristmill.example").is_ok());
 }
 
 #[test]
 fn a_token_that_no_header_carries_is_not_shown() {
     for token in ["", "the-secret\n", " the-secret", "the-secrét"] {
-        let said = Admin::new("127.0.0.1:8081", token).err().unwrap().to_string();
+        let said = Admin::new("127.0.0.1:8081", token, &TlsFiles::default()).err().unwrap().to_string();
         assert!(said.starts_with("--token ") && !said.contains("the-"), "{said}");
     }
 }
