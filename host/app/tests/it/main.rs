@@ -56,6 +56,7 @@ mod oip_surface;
 mod pictures;
 mod plugin_lines;
 mod plugin_test;
+mod quotas;
 mod raw_requests;
 mod read_back;
 mod release_log;

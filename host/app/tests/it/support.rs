@@ -1,6 +1,6 @@
 //! The parts that the tests share. In reading order:
 //! - `setup` starts a `server`. `process` is its process, `figures` are the kernel's figures of it;
-//! - `client`, `raw` and `h2` send requests to it, `load` many at once; `tls` has certificates;
+//! - `client`, `raw`, `h2` and `grpc` send requests to it, `load` many at once; `tls` has certificates;
 //! - `deploy` puts tenants on it; `files` has the plugins, models and pictures;
 //! - `onnx` makes unusual models with `protobuf`, `guests` and `modules` make unusual plugins, and
 //!   `deeds` lists the deeds of the plugin `hostile`;
@@ -15,6 +15,7 @@ pub(crate) mod deeds;
 pub(crate) mod deploy;
 pub(crate) mod eventually;
 pub(crate) mod files;
+pub(crate) mod grpc;
 pub(crate) mod guests;
 pub(crate) mod h2;
 pub(crate) mod inits;
