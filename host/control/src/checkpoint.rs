@@ -2,8 +2,8 @@
 //!
 //! The file is `{"format": 2, "digest": ..., "checkpoint": {...}}`. The digest is the SHA-256 of
 //! the checkpoint's bytes. The checkpoint has the digest of the last document that it stands for,
-//! which the first document of the log names, too. In format 1 pipelines have no `samples`, and
-//! configurations of models no `warm_up`.
+//! which the first document of the log names, too. In format 1 pipelines have no `samples`,
+//! configurations of models no `warm_up`, and tenants no quota.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -137,6 +137,9 @@ mod tests {
     fn what_was_written_is_read() {
         let checkpoint = checkpoint();
         assert_eq!(Checkpoint::read(&checkpoint.write().unwrap()).unwrap(), checkpoint);
+        let first = String::from_utf8(checkpoint.write().unwrap().into()).unwrap();
+        let first = first.replace("\"format\":2", "\"format\":1");
+        assert_eq!(Checkpoint::read(first.as_bytes()).unwrap(), checkpoint);
         let none = Checkpoint::default();
         assert_eq!(Checkpoint::read(&none.write().unwrap()).unwrap(), none);
     }

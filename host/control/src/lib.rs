@@ -99,6 +99,7 @@ pub use release::model_config::{
     GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec,
 };
 pub use release::pipeline::PipelineSpec;
+pub use release::quota::QuotaSpec;
 pub use release::sample::{Sample, SampleRequest};
 pub use release::tenant::{GivenKey, KEYS_MAX, TenantDocument, TenantSpec};
 pub use releases::Published;

@@ -1,8 +1,8 @@
 //! The content of the release log, and the documents that people write: tenants, pipelines and
 //! models.
 //!
-//! `change` has the changes of a release; `tenant`, `pipeline`, `limits`, `instance_reuse`,
-//! `sample`, `expectation` and `model_config` are their contents; `document` reads these from JSON
+//! `change` has the changes of a release; `tenant`, `quota`, `pipeline`, `limits`,
+//! `instance_reuse`, `sample`, `expectation` and `model_config` are their contents; `document` reads these from JSON
 //! that people write. `format` turns releases into the bytes of the log and back, `log_end` records
 //! where the log ends, and `gaps` finds missing files. Refuses to know the state that results from
 //! releases, and what is loaded.
@@ -20,5 +20,6 @@ pub(crate) mod log_end;
 pub(crate) mod log_error;
 pub(crate) mod model_config;
 pub(crate) mod pipeline;
+pub(crate) mod quota;
 pub(crate) mod sample;
 pub(crate) mod tenant;

@@ -82,6 +82,9 @@ error_codes! {
     QueueFull "queue_full": "The queue of the model is full."
     TenantBusy "tenant_busy":
         "The tenant's requests and answers in flight have reached their limit of bytes."
+    QuotaExceeded "quota_exceeded":
+        "The tenant has used up its quota of requests or of plugins' processor time, or has as many \
+         rows under way as it may."
     Overloaded "overloaded": "The model is too busy to answer in time."
     DeadlineExceeded "deadline_exceeded": "The deadline passed."
     Unavailable "unavailable":

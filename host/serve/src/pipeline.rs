@@ -16,6 +16,7 @@ use gristmill_telemetry::stage;
 use tokio::time::timeout_at;
 use tracing::{Instrument, Level, Span, debug_span, error_span};
 
+use crate::quota::{QuotaError, held_rows};
 use crate::submit::{retry_after, submit, time_given};
 
 /// A request for a pipeline. It owns all that it needs.
@@ -72,6 +73,8 @@ pub enum InferError {
     DeadlineExceeded(Duration),
     /// The tenant's budget has no room for the tensors.
     TenantBusy(OverBudget),
+    /// The tenant has too many rows under way.
+    Quota(QuotaError),
 }
 
 impl fmt::Display for InferError {
@@ -88,6 +91,7 @@ impl fmt::Display for InferError {
                 write!(f, "no answer within {} ms", within.as_millis())
             }
             Self::TenantBusy(error) => error.fmt(f),
+            Self::Quota(error) => error.fmt(f),
         }
     }
 }
@@ -98,6 +102,7 @@ impl std::error::Error for InferError {
             Self::Plugin { error, .. } => Some(error),
             Self::Model(error) => Some(error),
             Self::TenantBusy(error) => Some(error),
+            Self::Quota(error) => Some(error),
             Self::DeadlineExceeded(_) => None,
         }
     }
@@ -106,6 +111,12 @@ impl std::error::Error for InferError {
 impl From<SubmitError> for InferError {
     fn from(error: SubmitError) -> Self {
         Self::Model(error)
+    }
+}
+
+impl From<QuotaError> for InferError {
+    fn from(error: QuotaError) -> Self {
+        Self::Quota(error)
     }
 }
 
@@ -124,12 +135,14 @@ impl ClientError for InferError {
             Self::Model(error) => error.code(),
             Self::DeadlineExceeded(_) => ErrorCode::DeadlineExceeded,
             Self::TenantBusy(_) => ErrorCode::TenantBusy,
+            Self::Quota(error) => error.code(),
         }
     }
 
     fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Model(error) => retry_after(error),
+            Self::Quota(error) => error.retry_after(),
             _ => None,
         }
     }
@@ -258,8 +271,10 @@ impl PipelineRun<'_> {
             arrived: Instant::now(),
             deadline: context.deadline,
         };
+        let rows = held_rows(&route.quota, &submission)?;
         let submitting = submit(&route.model, submission, receipt);
         let outputs = submitting.instrument(debug_span!("infer")).await?;
+        drop(rows);
         held.release();
         held.try_add(NamedTensor::bytes_of(&outputs) + prepared.state.len())?;
 

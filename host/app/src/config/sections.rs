@@ -27,9 +27,28 @@ section! {
         listen: SocketAddr = "127.0.0.1:8080", Any,
             "Address of the data plane: /v1, /v2 and health";
         grpc_listen: SocketAddr = "127.0.0.1:8082", Any,
-            "Address of the Open Inference Protocol over gRPC, without TLS";
+            "Address of the Open Inference Protocol over gRPC";
         admin_listen: SocketAddr = "127.0.0.1:8081", Any,
             "Address of the admin plane: /admin/v1";
+    }
+}
+
+section! {
+    /// TLS: without a certificate a plane is not encrypted.
+    Tls {
+        tls_certificate: PathBuf = none, Any,
+            "Certificate chain of all planes, a PEM file that begins with the server's own \
+             certificate; with it, all planes are https. The files of TLS are read again when they \
+             change";
+        tls_key: PathBuf = none, Any,
+            "The key of tls_certificate, a PEM file";
+        admin_tls_certificate: PathBuf = none, Any,
+            "Certificate chain of the admin plane, if it has one of its own";
+        admin_tls_key: PathBuf = none, Any,
+            "The key of admin_tls_certificate";
+        admin_client_ca: PathBuf = none, Any,
+            "Certificates of authorities, a PEM file; with it, the admin plane demands a client \
+             certificate that one of them signed, besides the token";
     }
 }
 

@@ -22,13 +22,14 @@ pub(crate) fn command() -> Command {
              gristmill plugin push --tenant acme                    build and push this folder\n  \
              gristmill plugin push plugins/rust/digits --tenant acme\n  \
              gristmill plugin push digits.wasm --tenant acme --name reader\n  \
-             gristmill plugin push --tenant acme --admin admin.example:8081\n\n\
+             gristmill plugin push --tenant acme --admin https://admin.example:8081\n\n\
              Give the token in GRISTMILL_ADMIN_TOKEN rather than with --token, because flags are \
              visible in the list of processes. The server prints the token at its first start.\n\n\
              A version with which a pipeline would not answer its samples as expected is refused, \
              and the one before continues to serve.\n\n\
-             The token is sent over plain HTTP. For a server on another machine use a private \
-             network, or a tunnel with TLS, and name its local end with --admin.",
+             Over http:// the token is sent unencrypted. For a server on another machine give an \
+             address with https://; --ca-file names the authority of its certificate, unless the \
+             system knows it.",
         )
         .arg(
             Arg::new("plugin")
