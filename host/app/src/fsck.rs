@@ -9,7 +9,7 @@ use gristmill_store::Store;
 use serde_json::json;
 
 use crate::plugin::output::{self, Output};
-use crate::{config, data_dir};
+use crate::{config, data_dir, hash_key};
 
 pub(crate) fn command() -> Command {
     Command::new("fsck")
@@ -41,9 +41,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         eprintln!("a server is running ({process}): its changes during the check may be missed");
     }
     let store = Store::open_local(&folder)?;
+    let hash_key = hash_key::read(&data_dir)?.map(|hasher| hasher.id());
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let is_shown = stderr().is_terminal();
-    let found = runtime.block_on(check_store(&store, |read, files| {
+    let found = runtime.block_on(check_store(&store, hash_key, |read, files| {
         if is_shown {
             eprint!("\rfile {} of {files}", read + 1);
         }

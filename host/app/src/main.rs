@@ -1,11 +1,12 @@
 //! `gristmill`: one binary to serve, to make, build and push plugins, to read back what is on a
-//! server, to go back to an earlier release, to check a store, and to reset the admin token.
+//! server, to go back to an earlier release, to check a store, and for admin tokens.
 
 mod child;
 mod config;
 mod data_dir;
 mod fsck;
 mod get;
+mod hash_key;
 mod plugin;
 mod process;
 mod reference;
@@ -31,10 +32,7 @@ fn main() -> ! {
         Some(("releases", matches)) => releases::run(matches),
         Some(("rollback", matches)) => rollback::run(matches),
         Some(("reference", matches)) => reference::run(matches),
-        Some(("token", matches)) => match matches.subcommand() {
-            Some(("reset", matches)) => token::reset(matches),
-            _ => unreachable_subcommand(),
-        },
+        Some(("token", matches)) => token::run(matches),
         _ => unreachable_subcommand(),
     };
     let code = match ended {

@@ -1,8 +1,9 @@
 //! The checkpoint: the state after the releases that were removed from the log.
 //!
-//! The file is `{"format": 1, "digest": ..., "checkpoint": {...}}`. The digest is the SHA-256 of
+//! The file is `{"format": 2, "digest": ..., "checkpoint": {...}}`. The digest is the SHA-256 of
 //! the checkpoint's bytes. The checkpoint has the digest of the last document that it stands for,
-//! which the first document of the log names, too.
+//! which the first document of the log names, too. In format 1 there are no admin tokens, and no
+//! tenant says since when it is there.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,12 +14,12 @@ use gristmill_store::digest_of;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::desired::{Desired, Model, Tenant};
+use crate::desired::{Desired, Model, Tenant, Token};
 use crate::release::format::Head;
 use crate::release::log_error::LogError;
 
-/// The format that is written, and read.
-const FORMAT: u32 = 1;
+/// The format that is written. Those before it are read, too.
+const FORMAT: u32 = 2;
 
 /// The state after a release, where the log begins.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -48,6 +49,7 @@ struct Written<'a> {
     chained: bool,
     tenants: BTreeMap<&'a Name, &'a Tenant>,
     models: &'a BTreeMap<Name, Model>,
+    tokens: &'a BTreeMap<Name, Token>,
 }
 
 #[derive(Deserialize)]
@@ -58,6 +60,8 @@ struct Read {
     chained: bool,
     tenants: BTreeMap<Name, Tenant>,
     models: BTreeMap<Name, Model>,
+    #[serde(default)]
+    tokens: BTreeMap<Name, Token>,
 }
 
 impl Checkpoint {
@@ -70,6 +74,7 @@ impl Checkpoint {
             chained: head.is_chained(),
             tenants: desired.tenants.iter().map(|(name, tenant)| (name, &**tenant)).collect(),
             models: &desired.models,
+            tokens: &desired.tokens,
         };
         let checkpoint = serde_json::value::to_raw_value(&written)?;
         let digest = digest_of(checkpoint.get().as_bytes());
@@ -83,7 +88,7 @@ impl Checkpoint {
     /// It is of a later version, or was changed.
     pub(crate) fn read(file: &[u8]) -> Result<Self, LogError> {
         let Probe { format } = serde_json::from_slice(file)?;
-        if format != FORMAT {
+        if !(1..=FORMAT).contains(&format) {
             return Err(LogError::Newer { format, newest: FORMAT });
         }
         let Envelope { digest, checkpoint, .. } = serde_json::from_slice(file)?;
@@ -91,10 +96,10 @@ impl Checkpoint {
             return Err(LogError::Changed);
         }
         let read: Read = serde_json::from_str(checkpoint.get())?;
-        let Read { number, document, chained, tenants, models } = read;
+        let Read { number, document, chained, tenants, models, tokens } = read;
         let tenants = tenants.into_iter().map(|(name, tenant)| (name, Arc::new(tenant))).collect();
         let head = Head::at(number, document, chained);
-        Ok(Self { head, desired: Desired::of(tenants, models) })
+        Ok(Self { head, desired: Desired::of(tenants, models, tokens) })
     }
 }
 
@@ -110,6 +115,8 @@ mod tests {
         let config = serde_json::json!({ "instances": 2, "priority_levels": 2, "priority_queue_policies": { "2": {} } });
         let pipeline = serde_json::json!({ "pre": "p", "model": "m", "post": "p",
             "settings": { "b": 1.5, "a": null }, "limits": { "timeout_ms": 7 } });
+        let token = serde_json::json!({ "role": "deploy", "tenants": ["acme"],
+            "expires_at_ms": 7, "hash": format!("hmac-sha256:00112233:{}", digest(5).hex()) });
         let changes = [
             Change::PutTenant { tenant: tenant(), spec: serde_json::from_value(spec).unwrap() },
             Change::PutPlugin { tenant: tenant(), plugin: name("p"), digest: digest(2) },
@@ -125,6 +132,7 @@ mod tests {
                 pipeline: name("main"),
                 spec: serde_json::from_value(pipeline).unwrap(),
             },
+            Change::PutToken { token: name("ci"), spec: serde_json::from_value(token).unwrap() },
         ];
         let mut desired = Desired::default();
         desired.apply(1, &changes).unwrap();
@@ -141,6 +149,16 @@ mod tests {
     }
 
     #[test]
+    fn format_1_is_read() {
+        let state = r#"{"number":7,"document":"sha256:0707070707070707070707070707070707070707070707070707070707070707","chained":true,"tenants":{"acme":{"spec":{"open":true},"key_versions":{},"plugins":{},"pipelines":{}}},"models":{}}"#;
+        let digest = digest_of(state.as_bytes());
+        let file = format!(r#"{{"format":1,"digest":"{digest}","checkpoint":{state}}}"#);
+        let Checkpoint { head, desired } = Checkpoint::read(file.as_bytes()).unwrap();
+        assert_eq!((head.number, desired.tenants["acme"].since), (7, 0));
+        assert!(desired.tokens.is_empty());
+    }
+
+    #[test]
     fn every_changed_byte_is_found() {
         let whole = checkpoint().write().unwrap();
         for at in 0..whole.len() {
@@ -148,8 +166,8 @@ mod tests {
             spoilt[at] ^= 1;
             assert!(Checkpoint::read(&spoilt).is_err(), "byte {at}");
         }
-        let newer = br#"{"format": 2, "state": {}}"#;
+        let newer = br#"{"format": 3, "state": {}}"#;
         let said = Checkpoint::read(newer).unwrap_err().to_string();
-        assert!(said.contains("its format is 2") && said.contains("up to 1"), "{said}");
+        assert!(said.contains("its format is 3") && said.contains("up to 2"), "{said}");
     }
 }

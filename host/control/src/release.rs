@@ -1,8 +1,8 @@
 //! The content of the release log, and the documents that people write: tenants, pipelines and
 //! models.
 //!
-//! `change` has the changes of a release; `tenant`, `pipeline`, `limits`, `instance_reuse` and
-//! `model_config` are their contents; `document` reads these from JSON that people write. `format`
+//! `change` has the changes of a release; `tenant`, `token`, `pipeline`, `limits`, `instance_reuse`
+//! and `model_config` are their contents; `document` reads these from JSON that people write. `format`
 //! turns releases into the bytes of the log and back, `log_end` records where the log ends, and
 //! `gaps` finds missing files. Refuses to know the state that results from releases, and what is
 //! loaded.
@@ -20,3 +20,4 @@ pub(crate) mod log_error;
 pub(crate) mod model_config;
 pub(crate) mod pipeline;
 pub(crate) mod tenant;
+pub(crate) mod token;

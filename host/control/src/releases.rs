@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-use gristmill_core::{Digest, Name, PipelineLimits};
+use gristmill_core::{Digest, HashKeyId, Name, PipelineLimits};
 use tokio::sync::Mutex;
 
 use crate::accounts::Accounts;
@@ -25,6 +25,7 @@ use crate::desired::{Desired, Model};
 use crate::difference::{Difference, differences};
 use crate::error::ControlError;
 use crate::fault::refusing;
+use crate::hash_key;
 use crate::load::at_hand::AtHand;
 use crate::load::error::LoadError;
 use crate::load::loader::Loader;
@@ -34,6 +35,7 @@ use crate::publish::{Publisher, Serving};
 use crate::release::change::Change;
 use crate::release_log::{Append, ReleaseLog, Replayed};
 use crate::snapshot_builder::{Built, Inputs, build};
+use crate::turns::Turns;
 
 /// The most times that a change is planned. Each time, other changes may have made it necessary to
 /// load more.
@@ -48,6 +50,8 @@ pub(crate) struct Releases {
     /// Of one tenant's plugins together.
     pub(crate) compiled_bytes_max: u64,
     pub(crate) publisher: Publisher,
+    /// At loading plugins.
+    pub(crate) turns: Turns,
     /// Nothing is loaded, compiled or proven while this is held.
     pub(crate) replayed: Mutex<Replayed>,
 }
@@ -74,14 +78,15 @@ enum Step {
 
 impl Releases {
     /// Read the whole log, load the resulting state, and serve it. Parts that fail to load are
-    /// unavailable.
+    /// unavailable. `hash_key` is the secret that the server has.
     ///
     /// # Errors
-    /// The log cannot be read, or is not whole.
-    pub(crate) async fn start(&self) -> Result<(), ControlError> {
+    /// The log cannot be read, is not whole, or has hashes that were made with another secret.
+    pub(crate) async fn start(&self, hash_key: Option<HashKeyId>) -> Result<(), ControlError> {
         // No change can come in yet, so the lock may be held while everything is loaded.
         let mut replayed = self.replayed.lock().await;
         *replayed = self.log.replay().await?;
+        hash_key::check(&replayed.desired, hash_key)?;
         let mut at_hand = AtHand::default();
         at_hand.load(&self.loader, &replayed.desired).await;
         self.serve_log(&replayed, &mut at_hand);
@@ -114,6 +119,7 @@ impl Releases {
         request: &Arc<ChangeRequest>,
     ) -> Result<Published, ControlError> {
         let mut at_hand = AtHand::default();
+        let reach = &request.terms.reach;
         for _ in 0..ROUNDS_MAX {
             let (releases, request) = (self.clone(), request.clone());
             let stepping = tokio::spawn(async move {
@@ -126,6 +132,7 @@ impl Releases {
             match step? {
                 Step::Made(published) => return Ok(published),
                 Step::Load(desired, unloaded) => {
+                    let _turn = self.turns.turn(reach).await;
                     at_hand.load(&self.loader, &desired).await;
                     at_hand.prove(&self.loader, unloaded).await;
                 }

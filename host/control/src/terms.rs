@@ -1,13 +1,16 @@
 //! What comes with a change besides its content.
 
 use crate::conditions::Conditions;
+use crate::reach::Reach;
 use crate::release::change::ReleaseNote;
 
-/// The terms of a change: when it may be made, and what the release says about its author.
+/// The terms of a change: when it may be made, and what its author may change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
     /// They must hold for the subject of the change.
     pub conditions: Conditions,
     /// The release keeps it.
     pub note: ReleaseNote,
+    /// What the author may change.
+    pub reach: Reach,
 }

@@ -22,11 +22,11 @@ mod route;
 mod statistics;
 mod tenant;
 
-pub use access::{Access, same_key};
+pub use access::{Access, is_no_key, same_key};
 pub use cell::SnapshotCell;
 pub use gristmill_backend::ProviderHealth;
 pub use model::{ModelState, ServedModel};
-pub use picture::Snapshot;
+pub use picture::{Operator, Snapshot};
 pub use quota::TenantQuota;
 pub use route::{Pipeline, Route};
 pub use statistics::{PipelineStatistics, StageDurations};

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::future::Future;
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -29,7 +30,7 @@ pub struct Listening<H> {
     pub config: ListenerConfig,
     /// No connection is accepted after it begins.
     pub shutdown: Shutdown,
-    /// Answers one request.
+    /// Answers one request of the client with this address.
     pub handler: H,
 }
 
@@ -37,7 +38,7 @@ pub struct Listening<H> {
 /// whether all connections ended in time.
 pub async fn serve<H, F, B>(listening: Listening<H>) -> bool
 where
-    H: Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+    H: Fn(Request<Incoming>, IpAddr) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<B>> + Send + 'static,
     B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static,
 {
@@ -71,7 +72,8 @@ where
             continue;
         };
         let stream = stream_of(socket, &config);
-        let (handler, stopping) = (handler.clone(), shutdown.stopping());
+        let (answers, stopping) = (handler.clone(), shutdown.stopping());
+        let handler = move |request: Request<Incoming>| answers(request, client);
         match protocol {
             Protocol::Http1 => {
                 let rules = http1::Rules::new(http1_builder.clone(), &config, stopping);

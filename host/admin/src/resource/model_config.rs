@@ -6,8 +6,9 @@ use gristmill_transport::Allowed;
 use http::Method;
 
 use super::model::put;
-use super::{Resource, document, name};
+use super::{Resource, document, is_read, name};
 use crate::answer::Outcome;
+use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
 
@@ -23,6 +24,13 @@ impl ModelConfig {
 impl Resource for ModelConfig {
     fn allowed(&self) -> Allowed {
         Allowed::GetAndPut
+    }
+
+    fn permission(&self, method: &Method) -> Permission<'_> {
+        match is_read(method) {
+            true => Permission::SeeServer,
+            false => Permission::Administer,
+        }
     }
 
     async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {

@@ -27,7 +27,7 @@ pub(crate) fn arguments() -> [Arg; 2] {
         .env("GRISTMILL_ADMIN_TOKEN")
         .hide_env_values(true)
         .required(true)
-        .help("The admin token");
+        .help("The admin token: any one whose role allows the call");
     [admin, token]
 }
 
@@ -64,6 +64,16 @@ impl Admin {
     /// `PUT` a file. Returns the answer's document.
     pub(crate) fn put(&self, path: &str, body: Vec<u8>) -> Result<Value> {
         self.answered(block_on(self.0.put(path, body)))
+    }
+
+    /// `PUT` the document of something that must not exist yet. Returns the answer's document.
+    pub(crate) fn put_new(&self, path: &str, document: &Value) -> Result<Value> {
+        self.answered(block_on(self.0.put_new(path, document)))
+    }
+
+    /// `DELETE` something. Returns the answer's document.
+    pub(crate) fn delete(&self, path: &str) -> Result<Value> {
+        self.answered(block_on(self.0.delete(path)))
     }
 
     /// `POST` a document. Returns the answer's document.

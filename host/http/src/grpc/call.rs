@@ -12,10 +12,12 @@ use gristmill_oip::{InferRequest, ParseError, Room};
 use gristmill_serve::{AccessError, Caller, Key, ModelOrPipeline, NamedModel, OwnedCaller, Target};
 use gristmill_snapshot::Snapshot;
 use gristmill_transport::{INLINE_BYTES_MAX, Problem, body};
+use http::HeaderMap;
 use tonic::metadata::MetadataMap;
 use tonic::{Extensions, Request, Status};
 
 use super::status::{status_of, timeout};
+use crate::answers::key_of;
 use crate::inference::{Asked, Inference, Ran, RepositoryChange};
 
 /// A call whose caller is known. `plane` makes it once. It travels with the call as one of its
@@ -71,16 +73,38 @@ pub(super) fn client_deadline(metadata: &MetadataMap, arrived: Instant) -> Optio
 }
 
 impl Inference {
-    /// Find the caller with this key in the current snapshot.
+    /// Find the caller with the key in these headers in the current snapshot.
     ///
     /// # Errors
     /// The key is missing, or it is not a key of any tenant.
     pub(super) fn admit(
         &self,
-        key: Option<Key>,
+        headers: &HeaderMap,
         arrived: Instant,
     ) -> Result<Admitted, AccessError> {
         let snapshot = self.snapshot();
+        let key = key_of(headers, self.gate(), &snapshot);
+        self.admit_to(snapshot, key, arrived)
+    }
+
+    /// Find the caller with this key, which was admitted before, in the current snapshot.
+    ///
+    /// # Errors
+    /// The key is not a key of any tenant any more.
+    pub(super) fn admit_again(
+        &self,
+        key: Option<Key>,
+        arrived: Instant,
+    ) -> Result<Admitted, AccessError> {
+        self.admit_to(self.snapshot(), key, arrived)
+    }
+
+    fn admit_to(
+        &self,
+        snapshot: Arc<Snapshot>,
+        key: Option<Key>,
+        arrived: Instant,
+    ) -> Result<Admitted, AccessError> {
         let caller = self.gate().caller(&snapshot, key, None)?.owned();
         Ok(Admitted { snapshot, caller, key, arrived, auth: arrived.elapsed() })
     }

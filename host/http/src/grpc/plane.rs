@@ -17,7 +17,6 @@ use super::call::Admitted;
 use super::inflated::{InflatedCall, Inflater};
 use super::metered::{MeteredAnswer, metered};
 use super::status::status_of;
-use crate::answers::key_of;
 use crate::inference::Inference;
 
 /// The longest message of a call that needs no credentials: such messages are almost empty.
@@ -98,7 +97,7 @@ impl GrpcPlane {
         let streams = method == Method::Stream;
         // The caller is found before any message is read.
         let admitted = match method.needs_caller() {
-            true => self.served.admit(key_of(call.headers()), arrived).map(Some),
+            true => self.served.admit(call.headers(), arrived).map(Some),
             false => Ok(None),
         };
         let admitted = match admitted {

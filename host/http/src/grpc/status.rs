@@ -44,7 +44,11 @@ pub(super) fn status_of(problem: &Problem) -> Status {
         }
         ErrorCode::Conflict => Code::Aborted,
         ErrorCode::PreconditionFailed => Code::FailedPrecondition,
-        ErrorCode::BodyTooLarge | ErrorCode::QueueFull | ErrorCode::TenantBusy => {
+        ErrorCode::BodyTooLarge
+        | ErrorCode::QueueFull
+        | ErrorCode::TenantBusy
+        | ErrorCode::TooManyFailures
+        | ErrorCode::TokenBusy => {
             Code::ResourceExhausted
         }
         ErrorCode::Overloaded | ErrorCode::Unavailable => Code::Unavailable,

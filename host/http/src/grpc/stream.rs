@@ -66,7 +66,7 @@ impl Requester {
         }
         let budget = self.budget.as_ref();
         // Each request sees the models of its own time, and its key must still be valid.
-        let admitted = self.inference.admit(self.key, Instant::now());
+        let admitted = self.inference.admit_again(self.key, Instant::now());
         let (inference, auth, own) = (self.inference.clone(), self.auth, self.own);
         let ongoing = self.connection.as_ref().map(Requests::begin);
         let failed = ModelInferResponse {
