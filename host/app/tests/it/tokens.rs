@@ -214,10 +214,10 @@ fn wrong_tokens_are_slowed_down_by_their_address_and_a_right_one_passes() {
         assert_ne!(answer.status, 200);
         answer.status == 429 && answer.header("retry-after").parse::<u64>().unwrap() > wait
     });
-    server.logs("client=127.0.0.1");
+    server.logs("client=\"127.0.0.1\"");
     let log = server.log();
     let line = log.lines().find(|line| line.contains("admin call without a token"));
-    assert!(line.is_some_and(|line| line.contains("client=127.0.0.1")), "{log}");
+    assert!(line.is_some_and(|line| line.contains("client=\"127.0.0.1\"")), "{log}");
     assert!(!log.contains("guess-number"), "{log}");
 }
 
