@@ -73,10 +73,7 @@ fn run(name: &str, matches: &ArgMatches) -> anyhow::Result<()> {
         "rollback" => rollback::run(matches),
         "reference" => reference::run(matches),
         "status" => status::run(matches),
-        "token" => match matches.subcommand() {
-            Some(("reset", matches)) => token::reset(matches),
-            _ => unreachable_subcommand(),
-        },
+        "token" => token::run(matches),
         _ => unreachable_subcommand(),
     }
 }
