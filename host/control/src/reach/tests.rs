@@ -30,8 +30,7 @@ fn put_pipeline(tenant: &str, model: &str) -> Change {
 fn state() -> Desired {
     let mut desired = Desired::default();
     let models = ["granted", "used", "secret"].map(name);
-    let mut changes =
-        models.map(|model| Change::PutModel { model, digest: digest(1) }).to_vec();
+    let mut changes = models.map(|model| Change::PutModel { model, digest: digest(1) }).to_vec();
     let spec = TenantSpec { models: [name("granted")].into(), ..TenantSpec::default() };
     changes.extend([put_tenant("acme", spec), put_tenant("other", TenantSpec::default())]);
     changes.extend([put_plugin("acme", 1), put_plugin("other", 2)]);

@@ -48,9 +48,7 @@ pub(super) fn status_of(problem: &Problem) -> Status {
         | ErrorCode::QueueFull
         | ErrorCode::TenantBusy
         | ErrorCode::TooManyFailures
-        | ErrorCode::TokenBusy => {
-            Code::ResourceExhausted
-        }
+        | ErrorCode::TokenBusy => Code::ResourceExhausted,
         ErrorCode::Overloaded | ErrorCode::Unavailable => Code::Unavailable,
         ErrorCode::PluginFailed
         | ErrorCode::PluginTrapped
