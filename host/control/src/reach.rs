@@ -168,7 +168,13 @@ impl Reach {
         if changes.len() < all {
             note.message = None;
         }
-        (!changes.is_empty()).then(|| Release { number, published_at_ms, previous, note, changes })
+        (!changes.is_empty()).then_some(Release {
+            number,
+            published_at_ms,
+            previous,
+            note,
+            changes,
+        })
     }
 }
 

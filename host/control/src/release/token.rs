@@ -108,7 +108,7 @@ impl TokenDocument {
         let given = tenants.as_deref().map_or(0, <[_]>::len);
         match role {
             Some(Role::Deploy) if tenants.is_none() => {
-                drop(document.require("tenants", tenants.as_ref()))
+                document.require::<()>("tenants", None);
             }
             Some(Role::Deploy) if !(1..=TENANTS_MAX).contains(&given) => {
                 let text = format!(" has {given} names: must have 1 to {TENANTS_MAX}");
