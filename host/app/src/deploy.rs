@@ -169,7 +169,7 @@ struct Found {
     /// None if there are no changes.
     tried: Option<Tried>,
     /// The release that serves.
-    release: Option<u64>,
+    release: u64,
 }
 
 impl Found {

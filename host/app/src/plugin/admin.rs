@@ -75,15 +75,11 @@ impl Admin {
         }
     }
 
-    /// The number of the release that serves. None if the token does not show it.
-    pub(crate) fn release(&self) -> Result<Option<u64>> {
-        match block_on(self.client.get("releases?limit=1")) {
-            Err(AdminError::Refused { status: StatusCode::FORBIDDEN, .. }) => Ok(None),
-            answer => {
-                let page = self.answered(answer)?;
-                Ok(Some(page["items"][0]["number"].as_u64().unwrap_or_default()))
-            }
-        }
+    /// The number of the release that serves. The list of releases may show only those of the
+    /// token's tenants.
+    pub(crate) fn release(&self) -> Result<u64> {
+        let release = self.get("status")?["release"].as_u64();
+        release.with_context(|| format!("{} does not say which release serves", self.address()))
     }
 
     /// `PUT` a file. Returns the answer's document.
