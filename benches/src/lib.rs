@@ -1,6 +1,6 @@
 //! The parts that the benchmarks share: loading and submitting, models, the comparisons of a lane
-//! and of the whole server with the bare session, a server's process, and the corpus of hostile
-//! bytes.
+//! and of the whole server with the bare session, a server's process, requests at a steady pace, and
+//! the corpus of hostile bytes.
 
 #![forbid(unsafe_code)]
 
@@ -8,5 +8,6 @@ pub mod compare;
 pub mod corpus;
 pub mod end_to_end;
 pub mod harness;
+pub mod load;
 pub mod models;
 pub mod server;

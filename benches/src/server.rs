@@ -1,16 +1,20 @@
 //! `gristmill serve` as a process, with its data in a temporary folder.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use gristmill_client::{AdminClient, Client, Listen, ServerProcess, serve};
 
 pub const ADMIN_TOKEN: &str = "benchmark-admin-token";
 
+const PAGE_BYTES: u64 = 4096;
+
 /// A running server; killed when dropped, and its data removed.
 pub struct Server {
+    command: Command,
     process: ServerProcess,
     data_dir: PathBuf,
     /// Host and port of each plane.
@@ -38,13 +42,21 @@ impl Server {
             .env("GRISTMILL_ONNXRUNTIME_LIBRARY", library)
             .stderr(log);
         let mut process = ServerProcess::spawn(&mut command)?;
-        let addresses = process.wait_until_serving()?;
-        let client = Client::new(addresses.admin.parse()?);
-        let admin_plane = client.address().authority().to_owned();
-        let admin = AdminClient::new(client.with_token(ADMIN_TOKEN)?);
-        let data_plane = addresses.data_authority().to_owned();
-        let grpc = addresses.grpc_authority().to_owned();
-        Ok(Self { process, data_dir, data_plane, grpc, admin_plane, admin })
+        let Planes { data_plane, grpc, admin_plane, admin } = Planes::of(&mut process)?;
+        Ok(Self { command, process, data_dir, data_plane, grpc, admin_plane, admin })
+    }
+
+    /// End it at once, as `kill -9` does, and start it again on the same data. Returns the time from
+    /// the start until it serves. Its addresses may be others then.
+    pub fn restart(&mut self) -> Result<Duration> {
+        self.process.kill();
+        let began = Instant::now();
+        self.process = ServerProcess::spawn(&mut self.command)?;
+        let Planes { data_plane, grpc, admin_plane, admin } = Planes::of(&mut self.process)?;
+        let took = began.elapsed();
+        (self.data_plane, self.grpc, self.admin_plane, self.admin) =
+            (data_plane, grpc, admin_plane, admin);
+        Ok(took)
     }
 
     pub fn pid(&self) -> u32 {
@@ -63,4 +75,32 @@ impl Drop for Server {
         self.process.kill();
         let _ = std::fs::remove_dir_all(&self.data_dir);
     }
+}
+
+/// How a server is reached.
+struct Planes {
+    data_plane: String,
+    grpc: String,
+    admin_plane: String,
+    admin: AdminClient,
+}
+
+impl Planes {
+    /// Those of a server that was just started, once it serves.
+    fn of(process: &mut ServerProcess) -> Result<Self> {
+        let addresses = process.wait_until_serving()?;
+        let client = Client::new(addresses.admin.parse()?);
+        let admin_plane = client.address().authority().to_owned();
+        let admin = AdminClient::new(client.with_token(ADMIN_TOKEN)?);
+        let data_plane = addresses.data_authority().to_owned();
+        let grpc = addresses.grpc_authority().to_owned();
+        Ok(Self { data_plane, grpc, admin_plane, admin })
+    }
+}
+
+/// The memory that the process `pid` has.
+pub fn resident_bytes(pid: u32) -> Result<u64> {
+    let statm = std::fs::read_to_string(format!("/proc/{pid}/statm"))?;
+    let pages = statm.split_whitespace().nth(1).context("no resident pages")?;
+    Ok(pages.parse::<u64>()? * PAGE_BYTES)
 }

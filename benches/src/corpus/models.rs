@@ -1,5 +1,5 @@
 //! Models that never end, fill the memory or have too many parts. All but `many_nodes` are a few
-//! hundred bytes long. Each has one input `x` and one output `y`.
+//! hundred bytes long. Each has one input `x` and one output `y`. `add` is an honest one.
 
 use super::protobuf::Message;
 
@@ -55,6 +55,12 @@ pub fn many_nodes() -> Vec<u8> {
         node("Sin", &[&name(index)], &name(index + 1))
     };
     model(&(0..NODES).map(step).collect::<Vec<_>>(), &[], FLOAT)
+}
+
+/// Adds `number` to each of `[rows, 1]` floats: an honest model, whose answers show which one it is.
+pub fn add(number: f32) -> Vec<u8> {
+    let number = tensor("number", FLOAT, &[1], &number.to_le_bytes());
+    model(&[node("Add", &["x", "number"], "y")], &[number], FLOAT)
 }
 
 /// `onnx` made different from all others by a note in it.

@@ -24,5 +24,5 @@ mod state;
 mod terms;
 
 pub use body::AdminBody;
-pub use plane::AdminPlane;
+pub use plane::{AdminParts, AdminPlane};
 pub use state::UploadLimits;

@@ -7,7 +7,9 @@ use gristmill_control::{Control, ControlError};
 use gristmill_core::{Digest, ErrorCode};
 use gristmill_snapshot::same_key;
 use gristmill_telemetry::Log;
-use gristmill_transport::{Checked, Problem, REQUEST_ID, RequestIds, credentials, status_of};
+use gristmill_transport::{
+    Checked, Problem, REQUEST_ID, RequestIds, Tls, credentials, status_of,
+};
 use http::header::CONNECTION;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response};
@@ -29,6 +31,20 @@ pub struct AdminPlane {
     audit: Arc<Audit>,
 }
 
+/// The parts that the admin plane is made of.
+pub struct AdminParts {
+    /// Makes the changes.
+    pub control: Arc<Control>,
+    /// The digest of the admin token.
+    pub token: Digest,
+    /// The bounds on uploads.
+    pub limits: UploadLimits,
+    /// The status shows its figures.
+    pub log: Log,
+    /// The TLS of each plane that has it, by the plane's name. The status shows it.
+    pub tls: Vec<(&'static str, Tls)>,
+}
+
 /// The answer to a request, and the parts of it that the log names.
 struct Answered {
     response: Response<AdminBody>,
@@ -36,9 +52,10 @@ struct Answered {
 }
 
 impl AdminPlane {
-    /// The handler. `token` is the digest of the admin token. The status shows figures of `log`.
-    pub fn new(control: Arc<Control>, token: Digest, limits: UploadLimits, log: Log) -> Self {
-        let state = Arc::new(State { control, token, limits, log });
+    /// The handler.
+    pub fn new(parts: AdminParts) -> Self {
+        let AdminParts { control, token, limits, log, tls } = parts;
+        let state = Arc::new(State { control, token, limits, log, tls });
         Self { state, request_ids: Arc::default(), audit: Arc::default() }
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use gristmill_control::Control;
 use gristmill_core::Digest;
 use gristmill_telemetry::Log;
+use gristmill_transport::Tls;
 
 /// Bounds on uploads.
 #[derive(Clone, Copy, Debug)]
@@ -23,4 +24,6 @@ pub(crate) struct State {
     pub(crate) token: Digest,
     pub(crate) limits: UploadLimits,
     pub(crate) log: Log,
+    /// The TLS of each plane that has it, by the plane's name.
+    pub(crate) tls: Vec<(&'static str, Tls)>,
 }

@@ -32,7 +32,7 @@ pub(crate) fn terms(headers: &HeaderMap, by: &str) -> Result<Terms, Problem> {
         }
     };
     let note = ReleaseNote { by: Some(by.into()), message };
-    Ok(Terms { conditions: conditions(headers)?, note })
+    Ok(Terms { conditions: conditions(headers)?, note, ..Terms::default() })
 }
 
 /// Check the text of a message. The error says what it must be.

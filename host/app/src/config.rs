@@ -16,20 +16,33 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches};
 
-use self::fault::Fault;
-pub(crate) use self::fault::Faults;
+pub(crate) use self::fault::{Fault, Faults};
 use self::reader::Reader;
 use self::sections::{
-    Access, ConnectionLimits, Data, Listeners, Logging, Models, Plugins, Requests, Shutdown,
+    Access, ConnectionLimits, Data, Listeners, Logging, Models, Plugins, Requests, Shutdown, Tls,
     Uploads,
 };
 pub(crate) use self::setting::Setting;
+
+/// Variables that are not settings, without `GRISTMILL_`: the path of the file, and those of
+/// commands that call a server or build plugins.
+const OTHER_VARIABLES: [&str; 8] = [
+    "CONFIG",
+    "ADMIN_URL",
+    "CA_FILE",
+    "CLIENT_CERTIFICATE",
+    "CLIENT_KEY",
+    "BUILD_DIR",
+    "CONTEXT",
+    "CONTEXTS",
+];
 
 /// The configuration, valid.
 #[derive(Debug)]
 pub(crate) struct Config {
     pub(crate) data: Data,
     pub(crate) listeners: Listeners,
+    pub(crate) tls: Tls,
     pub(crate) access: Access,
     pub(crate) requests: Requests,
     pub(crate) models: Models,
@@ -42,9 +55,10 @@ pub(crate) struct Config {
 
 /// All settings, in the order of their sections.
 pub(crate) fn settings() -> impl Iterator<Item = &'static Setting> {
-    let sections: [&'static [Setting]; 10] = [
+    let sections: [&'static [Setting]; 11] = [
         Data::SETTINGS,
         Listeners::SETTINGS,
+        Tls::SETTINGS,
         Access::SETTINGS,
         Requests::SETTINGS,
         Models::SETTINGS,
@@ -93,9 +107,7 @@ fn args_of(wanted: impl Fn(&str) -> bool) -> Vec<Arg> {
 pub(crate) fn unknown_variables(names: impl Iterator<Item = OsString>) -> Vec<String> {
     let known = |name: &str| {
         let setting = settings().any(|setting| setting.key.to_uppercase() == name);
-        // Commands other than `serve` read all but the first.
-        let others = ["CONFIG", "ADMIN_URL", "BUILD_DIR", "CONTEXT", "CONTEXTS"];
-        setting || others.contains(&name)
+        setting || OTHER_VARIABLES.contains(&name)
     };
     let names = names.filter_map(|name| name.into_string().ok());
     names.filter(|name| name.strip_prefix("GRISTMILL_").is_some_and(|own| !known(own))).collect()
@@ -120,6 +132,7 @@ impl Config {
         Self {
             data: Data::read(reader),
             listeners: Listeners::read(reader),
+            tls: Tls::read(reader),
             access: Access::read(reader),
             requests: Requests::read(reader),
             models: Models::read(reader),
@@ -145,6 +158,22 @@ impl Config {
             if let Some((first, _)) = addresses[..index].iter().find(same) {
                 faults.push(Fault::SameAddress { first, second, address });
             }
+        }
+        let Tls { tls_certificate, tls_key, admin_tls_certificate, admin_tls_key, .. } = &self.tls;
+        for (certificate, key) in [
+            (("tls_certificate", tls_certificate), ("tls_key", tls_key)),
+            (("admin_tls_certificate", admin_tls_certificate), ("admin_tls_key", admin_tls_key)),
+        ] {
+            for ((missing, path), (given, other)) in [(certificate, key), (key, certificate)] {
+                if path.is_none() && other.is_some() {
+                    faults.push(Fault::Missing { missing, given });
+                }
+            }
+        }
+        let of_admin = tls_certificate.as_ref().or(admin_tls_certificate.as_ref());
+        if self.tls.admin_client_ca.is_some() && of_admin.is_none() {
+            let (missing, given) = ("admin_tls_certificate or tls_certificate", "admin_client_ca");
+            faults.push(Fault::Missing { missing, given });
         }
     }
 }
@@ -252,6 +281,21 @@ mod tests {
         ] {
             assert!(faults.contains(named), "{named} is missing from:\n{faults}");
         }
+    }
+
+    #[test]
+    fn what_tls_needs_is_named() {
+        let faults = |flags: &[&str]| resolve(flags, "").unwrap_err().to_string();
+        let said = faults(&["--tls-certificate", "a", "--admin-tls-key", "b"]);
+        for named in [
+            "tls_key is missing: tls_certificate needs it",
+            "admin_tls_certificate is missing: admin_tls_key needs it",
+        ] {
+            assert!(said.contains(named), "{said}");
+        }
+        let said = faults(&["--admin-client-ca", "a"]);
+        let named = "admin_tls_certificate or tls_certificate is missing: admin_client_ca needs it";
+        assert!(said.contains(named), "{said}");
     }
 
     #[test]

@@ -28,6 +28,7 @@ use crate::differences;
 use crate::exit::Exit;
 use crate::plugin::admin::{self, Admin};
 use crate::plugin::output::{self, Output};
+use crate::release_flags;
 
 /// The most times that the changes are found anew because another release was made meanwhile.
 const ROUNDS_MAX: usize = 5;
@@ -105,11 +106,7 @@ fn with_manifest(command: Command) -> Command {
             "Delete plugins, pipelines and keys that the manifest's tenants have and the manifest \
              does not name",
         ))
-        .arg(
-            flag("force")
-                .action(ArgAction::SetTrue)
-                .help("Put models although they do not fit the pipelines that use them"),
-        )
+        .args([release_flags::force(), release_flags::skip_samples()])
         .args(admin::arguments())
         .arg(output::argument())
 }
@@ -159,7 +156,8 @@ struct Deploy {
     manifest: Manifest,
     files: Files,
     prune: bool,
-    force: bool,
+    /// Parameters of the request for a release.
+    query: String,
     message: Option<String>,
 }
 
@@ -192,7 +190,7 @@ impl Deploy {
             manifest,
             files,
             prune: matches.get_flag("prune"),
-            force: matches.get_flag("force"),
+            query: release_flags::query(matches),
             message,
         })
     }
@@ -214,8 +212,8 @@ impl Deploy {
     }
 
     fn release<'a>(&'a self, plan: &'a Plan) -> Release<'a> {
-        let Self { admin, message, force, .. } = self;
-        Release { admin, changes: &plan.changes, message: message.as_deref(), force: *force }
+        let Self { admin, message, query, .. } = self;
+        Release { admin, changes: &plan.changes, message: message.as_deref(), query }
     }
 
     fn print_differences(&self, found: &Found) {

@@ -17,4 +17,5 @@ mod report;
 mod sdk;
 pub(crate) mod test;
 mod tool;
+mod trust;
 mod within;

@@ -8,6 +8,7 @@ use crate::ask::ask;
 use crate::differences;
 use crate::plugin::admin::{self, Admin};
 use crate::plugin::output::{self, Output};
+use crate::release_flags;
 
 pub(crate) fn command() -> Command {
     let flag = |name: &'static str| Arg::new(name).long(name);
@@ -37,11 +38,7 @@ pub(crate) fn command() -> Command {
         )
         .arg(flag("model").value_name("NAME").help("Bring back only this model"))
         .arg(flag("message").value_name("TEXT").help("Why; the new release keeps it"))
-        .arg(
-            flag("force")
-                .action(ArgAction::SetTrue)
-                .help("Bring back models although they do not fit the pipelines that use them"),
-        )
+        .args([release_flags::force(), release_flags::skip_samples()])
         .arg(flag("dry-run").action(ArgAction::SetTrue).help("Only show what would change"))
         .arg(flag("yes").action(ArgAction::SetTrue).help("Do not ask"))
         .args(admin::arguments())
@@ -58,7 +55,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
             document[key] = text.as_str().into();
         }
     }
-    let query = if matches.get_flag("force") { "force=true&" } else { "" };
+    let query = release_flags::query(matches);
     let failed = || format!("cannot go back to release {to}");
     let planned = admin.post(&format!("rollback?{query}dry_run=true"), &document);
     let planned = planned.with_context(failed)?;

@@ -5,7 +5,9 @@
 //! the drain timeout.
 
 mod limits;
+mod samples;
 mod stop;
+mod tls;
 
 use std::convert::Infallible;
 use std::future::ready;
@@ -15,7 +17,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{ArgMatches, Command};
-use gristmill_admin::{AdminPlane, UploadLimits};
+use gristmill_admin::{AdminParts, AdminPlane, UploadLimits};
 use gristmill_backend::{Backends, LibrarySearch};
 use gristmill_child::{ChildRunner, RunnerConfig};
 use gristmill_client::Addresses;
@@ -26,13 +28,15 @@ use gristmill_sandbox::{Compiler, Sandbox, SandboxConfig};
 use gristmill_store::Store;
 use gristmill_telemetry::{Log, LogFormat};
 use gristmill_thread::Share;
-use gristmill_transport::{Listening, Protocol, Shutdown, serve};
+use gristmill_transport::{Listening, Protocol, Shutdown, Tls, serve};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::either::Either;
 
 use self::limits::{Limits, limits};
+use self::samples::DataPlaneSamples;
 use self::stop::{Signals, end, end_within};
+use self::tls::PlanesTls;
 use crate::config::{self, Config};
 use crate::process;
 use crate::token::admin_token;
@@ -46,13 +50,15 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(3);
 
 /// The modules that log about the server itself, its state, and calls with the admin token. Clients
 /// without the token cannot make them write many lines.
-const OWN_LINES: [&str; 6] = [
+const OWN_LINES: [&str; 8] = [
     "gristmill",
     "gristmill_child",
     "gristmill_control",
     "gristmill_admin",
     "gristmill_store",
     "gristmill_telemetry::queue",
+    "gristmill_transport::tls::current",
+    "gristmill_transport::tls::watch",
 ];
 
 pub(crate) fn command() -> Command {
@@ -64,6 +70,7 @@ pub(crate) fn command() -> Command {
          Examples:\n  \
          gristmill serve\n  \
          gristmill serve --config /etc/gristmill.toml --listen 0.0.0.0:8080\n  \
+         gristmill serve --tls-certificate server.crt --tls-key server.key\n  \
          GRISTMILL_LOG_FORMAT=json gristmill serve --onnxruntime-library /opt/onnxruntime.so",
     )
 }
@@ -97,9 +104,10 @@ fn start(config: Config, log: &Log) -> Result<Infallible> {
         tracing::warn!(%error, "cannot raise the limit on open files");
     }
     let (files, _) = rlimit::Resource::NOFILE.get()?;
+    let tls = PlanesTls::open(&config.tls)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let files = files.try_into().unwrap_or(usize::MAX);
-    let ended = runtime.block_on(run_server(Arc::new(config), files, log.clone()));
+    let ended = runtime.block_on(run_server(Arc::new(config), tls, files, log.clone()));
     // Work that still runs ends with the process.
     std::mem::forget(runtime);
     ended
@@ -117,16 +125,23 @@ struct Listeners {
     data: TcpListener,
     grpc: TcpListener,
     admin: TcpListener,
+    tls: PlanesTls,
 }
 
 /// Serve until a signal, drain, and end the process.
-async fn run_server(config: Arc<Config>, files: usize, log: Log) -> Result<Infallible> {
+async fn run_server(
+    config: Arc<Config>,
+    tls: PlanesTls,
+    files: usize,
+    log: Log,
+) -> Result<Infallible> {
     // The order matters: no token is made before the addresses and the directory can be used, and a
     // new token is shown before anything else can fail.
     let listeners = Listeners {
         data: bind("listen", config.listeners.listen).await?,
         grpc: bind("grpc_listen", config.listeners.grpc_listen).await?,
         admin: bind("admin_listen", config.listeners.admin_listen).await?,
+        tls: tls.clone(),
     };
     // The directory is held until the process has ended, because remaining work may still write.
     std::mem::forget(data_dir::lock(&config.data.data_dir)?);
@@ -176,7 +191,10 @@ async fn run_server(config: Arc<Config>, files: usize, log: Log) -> Result<Infal
         upload_bytes_max: config.uploads.upload_bytes_max,
         upload_timeout: config.uploads.upload_timeout,
     };
-    let admin = AdminPlane::new(control, token, uploads, log.clone());
+    let tls = [("data", tls.data), ("admin", tls.admin)];
+    let tls = tls.into_iter().filter_map(|(plane, tls)| Some((plane, tls?))).collect();
+    let admin = AdminParts { control, token, limits: uploads, log: log.clone(), tls };
+    let admin = AdminPlane::new(admin);
     let _ = planes.set(Planes { data, grpc: grpc.clone(), admin });
     announce(config.logging.log_format, &addresses)?;
 
@@ -198,10 +216,16 @@ async fn run_server(config: Arc<Config>, files: usize, log: Log) -> Result<Infal
 
 impl Listeners {
     fn addresses(&self) -> Result<Addresses> {
-        let url = |listener: &TcpListener| -> Result<String> {
-            Ok(format!("http://{}", listener.local_addr()?))
+        let Self { data, grpc, admin, tls } = self;
+        let url = |listener: &TcpListener, tls: &Option<Tls>| -> Result<String> {
+            let scheme = if tls.is_some() { "https" } else { "http" };
+            Ok(format!("{scheme}://{}", listener.local_addr()?))
         };
-        Ok(Addresses { data: url(&self.data)?, grpc: url(&self.grpc)?, admin: url(&self.admin)? })
+        Ok(Addresses {
+            data: url(data, &tls.data)?,
+            grpc: url(grpc, &tls.data)?,
+            admin: url(admin, &tls.admin)?,
+        })
     }
 
     /// Serve all planes. Each task returns whether all of its connections finished in time.
@@ -221,6 +245,7 @@ impl Listeners {
         serving.spawn(serve(Listening {
             listener: self.data,
             protocol: Protocol::Http1,
+            tls: self.tls.data.clone(),
             config: limits.data.clone(),
             shutdown: shutdown.clone(),
             handler: data,
@@ -233,6 +258,7 @@ impl Listeners {
         serving.spawn(serve(Listening {
             listener: self.grpc,
             protocol: Protocol::Http2,
+            tls: self.tls.data,
             config: limits.data,
             shutdown: shutdown.clone(),
             handler: grpc,
@@ -244,6 +270,7 @@ impl Listeners {
         serving.spawn(serve(Listening {
             listener: self.admin,
             protocol: Protocol::Http1,
+            tls: self.tls.admin,
             config: limits.admin,
             shutdown,
             handler: admin,
@@ -333,6 +360,8 @@ async fn open_control(
         keep_releases: config.uploads.keep_releases,
         waiting_bytes_max: config.uploads.waiting_bytes_max,
         prover,
+        sample_runner: Arc::new(DataPlaneSamples),
+        samples_timeout: config.uploads.samples_timeout,
         progress,
     };
     Ok(Control::open(parts).await?)

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gristmill_core::{BufferPool, Model, ModelErrorKind, ModelInfo, TensorInfo};
+use gristmill_core::{BufferPool, Model, ModelInfo, TensorInfo};
 
 use crate::error::{LibraryError, LoadError, ProviderError, ProviderFailure};
 use crate::fallback::Fallback;
@@ -13,7 +13,8 @@ use crate::library::LibrarySearch;
 use crate::loaded::{Loaded, LoadedModel};
 use crate::onnxruntime::Runtime;
 use crate::options::{LoadOptions, ONNXRUNTIME, ProviderKind, TRACT};
-use crate::{probe, tract};
+use crate::tract;
+use crate::warm_up::WarmUp;
 
 /// The backends of this process.
 pub struct Backends {
@@ -91,12 +92,13 @@ impl Backends {
         onnxruntime.into_iter().chain([TRACT]).collect()
     }
 
-    /// Load an ONNX file and run it once. Takes long: call this off the request threads.
+    /// Load an ONNX file, and run each instance once for each batch size of
+    /// [`LoadOptions::warm_up`]. Takes long: call this off the request threads.
     ///
     /// # Errors
     /// [`LoadError::NoModel`], [`LoadError::ExternalData`] or [`LoadError::TooLarge`] if the file
     /// is not a usable model; [`LoadError::Unusable`] if no provider can run it;
-    /// [`LoadError::OutOfMemory`] if its first run goes over the memory limit.
+    /// [`LoadError::OutOfMemory`] if one of these runs goes over the memory limit.
     pub fn load(&self, onnx: &[u8], options: &LoadOptions) -> Result<LoadedModel, LoadError> {
         let inspected = inspect(onnx)?;
         let Candidates { loaded, failures } = self.candidates(onnx, options, &inspected);
@@ -105,16 +107,14 @@ impl Backends {
             return Err(LoadError::Unusable { opset: inspected.opset, reasons: failures });
         };
         let mut warnings: Vec<_> = failures.iter().map(ToString::to_string).collect();
+        let warm_up = WarmUp { info: &info, pool: &self.pool, sizes: &options.warm_up };
         let warm_up = |kind: ProviderKind, instances: &mut [Box<dyn Model>]| {
-            match probe::warm_up(instances, &info, &self.pool) {
-                // A request would need at least as much memory.
-                Err(error) if error.kind == ModelErrorKind::OverLimit => {
-                    Err(LoadError::OutOfMemory(error))
-                }
-                warm => Ok(warm.err().map(|error| format!("{kind}: {}", error.text))),
-            }
+            // A request would need at least as much memory.
+            let warnings = warm_up.run(instances).map_err(LoadError::OutOfMemory)?;
+            let warnings = warnings.into_iter().map(|warning| format!("{kind}: {warning}"));
+            Ok::<_, LoadError>(warnings.collect::<Vec<_>>())
         };
-        let mut cold: Vec<_> = warm_up(kind, &mut instances)?.into_iter().collect();
+        let mut cold = warm_up(kind, &mut instances)?;
         let mut kinds = vec![kind];
         let mut chains: Vec<_> = instances.into_iter().map(|instance| vec![instance]).collect();
         for (kind, mut standby) in loaded {

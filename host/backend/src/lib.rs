@@ -5,9 +5,9 @@
 //! in as bytes and goes out as [`Model`](gristmill_core::Model) instances.
 //!
 //! In reading order: `options` say how a model is loaded, `library` finds ONNX Runtime, `inspect`
-//! reads the file; [`Backends`] loads it on each provider, `onnxruntime` or `tract`, and `probe`
-//! runs it a first time; `fallback` runs each batch on the best provider that works, `breaker` says
-//! which may be tried. `prove` does the same in a child process.
+//! reads the file; [`Backends`] loads it on each provider, `onnxruntime` or `tract`, and `warm_up`
+//! runs it a first time, on inputs of `probe`; `fallback` runs each batch on the best provider that
+//! works, `breaker` says which may be tried. `prove` does the same in a child process.
 //!
 //! Invariant: an `ort` value is never cloned, and never bound as an input, because binding may
 //! clone it. In 2.0.0-rc.15 a clone deadlocks in `ort`'s identity session.
@@ -29,6 +29,7 @@ mod options;
 mod probe;
 mod prove;
 mod tract;
+mod warm_up;
 
 pub use backends::Backends;
 pub use error::{LibraryError, LibraryFault, LoadError, NotOnnx, ProviderError, ProviderFailure};

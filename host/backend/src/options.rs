@@ -78,6 +78,9 @@ pub struct LoadOptions {
     pub memory_arena: bool,
     /// Whether ONNX Runtime plans memory ahead for shapes it has seen.
     pub memory_pattern: bool,
+    /// The batch sizes that each instance runs once on zeros when it is loaded, so that the first
+    /// requests do not pay for it.
+    pub warm_up: Vec<usize>,
 }
 
 impl fmt::Display for ProviderKind {
@@ -102,6 +105,7 @@ impl Default for LoadOptions {
             graph_optimization: GraphOptimization::All,
             memory_arena: true,
             memory_pattern: true,
+            warm_up: vec![1],
         }
     }
 }

@@ -1,18 +1,40 @@
-//! The address of a plane: an `http` URL, with or without its scheme.
+//! The address of a plane: an `https` or `http` URL. Without a scheme it is `http`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use http::Uri;
 
-const DEFAULT_PORT: u16 = 80;
-
 /// The address of one plane of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
+    scheme: Scheme,
+    host: String,
     authority: String,
     target: String,
     prefix: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scheme {
+    Http,
+    Https,
+}
+
+impl Scheme {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+
+    fn default_port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
 }
 
 /// Why a text is not the address of a plane.
@@ -24,15 +46,8 @@ pub enum AddressError {
     /// A URL without a host.
     #[error("it names no host")]
     NoHost,
-    /// A scheme that this client does not speak, because it would need TLS.
-    #[error(
-        "https is not supported, so the token would be sent unencrypted: run the command \
-         where the admin plane is on loopback or in a private network, or open a tunnel with TLS \
-         on this machine and give its local end as http://"
-    )]
-    Https,
     /// A scheme other than those of HTTP.
-    #[error("the scheme is {0:?}, not http")]
+    #[error("the scheme is {0:?}, not https or http")]
     Scheme(String),
     /// A number without a host. The system would read it as an IPv4 address: 8081 as 0.0.31.145.
     #[error("it is a number alone")]
@@ -43,6 +58,16 @@ pub enum AddressError {
 }
 
 impl Address {
+    /// Whether connections use TLS.
+    pub fn is_https(&self) -> bool {
+        self.scheme == Scheme::Https
+    }
+
+    /// The host alone.
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+
     /// Host and port as they were given.
     pub fn authority(&self) -> &str {
         &self.authority
@@ -74,11 +99,11 @@ impl FromStr for Address {
         else {
             return Err(AddressError::NoHost);
         };
-        match scheme {
-            "http" => {}
-            "https" => return Err(AddressError::Https),
+        let scheme = match scheme {
+            "http" => Scheme::Http,
+            "https" => Scheme::Https,
             other => return Err(AddressError::Scheme(other.to_owned())),
-        }
+        };
         if host.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(AddressError::NumberAlone);
         }
@@ -86,8 +111,10 @@ impl FromStr for Address {
             return Err(AddressError::Query);
         }
         Ok(Self {
+            scheme,
+            host: host.to_owned(),
             authority: authority.to_string(),
-            target: format!("{host}:{}", uri.port_u16().unwrap_or(DEFAULT_PORT)),
+            target: format!("{host}:{}", uri.port_u16().unwrap_or(scheme.default_port())),
             prefix: uri.path().trim_end_matches('/').to_owned(),
         })
     }
@@ -96,7 +123,7 @@ impl FromStr for Address {
 /// The URL, without a slash at its end.
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "http://{}{}", self.authority, self.prefix)
+        write!(f, "{}://{}{}", self.scheme.name(), self.authority, self.prefix)
     }
 }
 
@@ -112,6 +139,8 @@ mod tests {
             ("http://[::1]:8081", "http://[::1]:8081", "[::1]:8081"),
             (" gristmill.example ", "http://gristmill.example", "gristmill.example:80"),
             ("http://a/behind/a/proxy/", "http://a/behind/a/proxy", "a:80"),
+            ("https://gristmill.example", "https://gristmill.example", "gristmill.example:443"),
+            ("https://[::1]:8081/", "https://[::1]:8081", "[::1]:8081"),
         ] {
             let address: Address = given.parse().unwrap();
             assert_eq!((address.to_string().as_str(), address.target()), (url, target));
@@ -119,11 +148,8 @@ mod tests {
     }
 
     #[test]
-    fn https_is_refused_with_what_to_do() {
-        let refused = "https://gristmill.example".parse::<Address>().unwrap_err();
-        assert!(matches!(refused, AddressError::Https), "{refused}");
-        for named in ["loopback", "private network", "tunnel with TLS"] {
-            assert!(refused.to_string().contains(named), "{refused}");
-        }
+    fn other_schemes_are_refused_by_name() {
+        let refused = "ftp://gristmill.example".parse::<Address>().unwrap_err();
+        assert!(matches!(&refused, AddressError::Scheme(given) if given == "ftp"), "{refused}");
     }
 }

@@ -79,7 +79,7 @@ impl Addresses {
 }
 
 fn without_scheme(url: &str) -> &str {
-    url.strip_prefix("http://").unwrap_or(url)
+    url.split_once("://").map_or(url, |(_, authority)| authority)
 }
 
 #[cfg(test)]
@@ -91,8 +91,9 @@ mod tests {
         let addresses = Addresses {
             data: "http://127.0.0.1:1".into(),
             grpc: "http://127.0.0.1:2".into(),
-            admin: "http://127.0.0.1:3".into(),
+            admin: "https://127.0.0.1:3".into(),
         };
+        assert_eq!(addresses.grpc_authority(), "127.0.0.1:2");
         for said in [addresses.to_text("1.2.3"), addresses.to_json("1.2.3")] {
             let mut lines = Vec::new();
             let output = format!("admin token abc (shown only this once)\n{said}and more\n");

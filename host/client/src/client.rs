@@ -11,11 +11,14 @@ use crate::address::Address;
 use crate::answer::Answer;
 use crate::connection::Connection;
 use crate::error::ClientError;
+use crate::tls::{Tls, TlsFiles};
 
 /// A client of one plane. Each request has a connection of its own.
 #[derive(Clone, Debug)]
 pub struct Client {
     address: Address,
+    /// None for an address without TLS, and for one with the settings of the system.
+    tls: Option<Tls>,
     authorization: Option<HeaderValue>,
     answer_timeout: Option<Duration>,
 }
@@ -29,9 +32,15 @@ pub struct Client {
 pub struct TokenError;
 
 impl Client {
-    /// A client that sends no token and has no timeout.
+    /// A client that sends no token and has no timeout. If the address is `https`, it trusts the
+    /// system's authorities.
     pub fn new(address: Address) -> Self {
-        Self { address, authorization: None, answer_timeout: None }
+        Self { address, tls: None, authorization: None, answer_timeout: None }
+    }
+
+    /// The same client with these settings of TLS, which are used if the address is `https`.
+    pub fn with_tls(self, tls: Tls) -> Self {
+        Self { tls: Some(tls), ..self }
     }
 
     /// The same client with this bearer token in each request.
@@ -79,13 +88,24 @@ impl Client {
             request.headers_mut().insert(AUTHORIZATION, authorization.clone());
         }
         let exchange = async {
-            let mut connection = Connection::open(self.address.target()).await?;
-            connection.send(request).await
+            self.connect().await?.send(request).await
         };
         let Some(after) = self.answer_timeout else { return exchange.await };
         timeout(after, exchange).await.unwrap_or_else(|_| {
             Err(ClientError::AnswerTimeout { address: self.address.authority().to_owned(), after })
         })
+    }
+
+    async fn connect(&self) -> Result<Connection, ClientError> {
+        let target = self.address.target();
+        if !self.address.is_https() {
+            return Connection::open(target).await;
+        }
+        let tls = match &self.tls {
+            Some(tls) => tls.clone(),
+            None => Tls::open(&TlsFiles::default())?,
+        };
+        Connection::open_tls(target, self.address.host(), &tls).await
     }
 
     /// Sends `GET` for a path.

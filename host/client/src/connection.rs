@@ -9,12 +9,14 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::answer::Answer;
 use crate::error::ClientError;
+use crate::tls::Tls;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -30,17 +32,32 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects to `address`, host and port, within 10 s.
+    /// Connects to `address`, host and port, within 10 s, without TLS.
     ///
     /// # Errors
     /// [`ClientError::Connect`], [`ClientError::ConnectTimeout`] and [`ClientError::Exchange`].
     pub async fn open(address: &str) -> Result<Self, ClientError> {
-        let connect = |source| ClientError::Connect { address: address.to_owned(), source };
-        let stream = timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await.map_err(|_| {
-            ClientError::ConnectTimeout { address: address.to_owned(), after: CONNECT_TIMEOUT }
-        })?;
-        let stream = stream.map_err(connect)?;
-        stream.set_nodelay(true).map_err(connect)?;
+        let connecting = async { Self::over(address, tcp(address).await?).await };
+        in_time(address, connecting).await
+    }
+
+    /// The same with TLS to the server `host`.
+    ///
+    /// # Errors
+    /// As [`Self::open`], and [`ClientError::Tls`].
+    pub(crate) async fn open_tls(address: &str, host: &str, tls: &Tls) -> Result<Self, ClientError> {
+        let connecting = async {
+            let stream = tls.connect(host, tcp(address).await?).await;
+            let failed = |source| ClientError::Tls { address: address.to_owned(), source };
+            Self::over(address, stream.map_err(failed)?).await
+        };
+        in_time(address, connecting).await
+    }
+
+    async fn over<S>(address: &str, stream: S) -> Result<Self, ClientError>
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
         let host = HeaderValue::from_str(address).map_err(http::Error::from)?;
         let (sender, connection) = http1::handshake(TokioIo::new(stream))
             .await
@@ -90,4 +107,20 @@ impl Drop for Connection {
     fn drop(&mut self) {
         self.driver.abort();
     }
+}
+
+async fn tcp(address: &str) -> Result<TcpStream, ClientError> {
+    let failed = |source| ClientError::Connect { address: address.to_owned(), source };
+    let stream = TcpStream::connect(address).await.map_err(failed)?;
+    stream.set_nodelay(true).map_err(failed)?;
+    Ok(stream)
+}
+
+async fn in_time(
+    address: &str,
+    connecting: impl Future<Output = Result<Connection, ClientError>>,
+) -> Result<Connection, ClientError> {
+    timeout(CONNECT_TIMEOUT, connecting).await.unwrap_or_else(|_| {
+        Err(ClientError::ConnectTimeout { address: address.to_owned(), after: CONNECT_TIMEOUT })
+    })
 }

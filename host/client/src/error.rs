@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use crate::tls::{TlsError, TlsRefusal};
+
 /// Why a request got no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
@@ -23,6 +25,18 @@ pub enum ClientError {
         /// The time for which the client tried.
         after: Duration,
     },
+    /// No session of TLS was made.
+    #[error("no session of TLS with {address} could be made")]
+    Tls {
+        /// Host and port.
+        address: String,
+        /// What the library or the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The settings of TLS cannot be made.
+    #[error(transparent)]
+    TlsFiles(#[from] TlsError),
     /// The connection broke, or the answer is not HTTP/1.1.
     #[error("the exchange with {address} failed")]
     Exchange {
@@ -54,4 +68,12 @@ pub enum ClientError {
     /// The system refused the resources for a runtime.
     #[error("cannot start a runtime for the request")]
     Runtime(#[source] io::Error),
+}
+
+impl ClientError {
+    /// Why server and client do not agree on a session of TLS, if that is the cause. A server may
+    /// refuse a client's certificate only after the client made its session.
+    pub fn tls_refusal(&self) -> Option<TlsRefusal> {
+        TlsRefusal::of(self)
+    }
 }

@@ -41,7 +41,7 @@ impl Accounts {
         let calls = (cores * SLOTS_PER_CORE).min(pool / 2).max(1);
         let bytes = ByteBudget::new(self.tenant_bytes_max);
         let calls = Account::new(calls, cores.min(calls), bytes.clone());
-        TenantQuota { calls, bytes, lines: Arc::default() }
+        TenantQuota::new(calls, bytes)
     }
 
     /// The tenant's quota of the host. Guests are limited by the processor, so a few for each core

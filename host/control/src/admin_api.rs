@@ -11,6 +11,7 @@ pub(crate) mod models;
 mod plugins;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use gristmill_backend::Backends;
 use gristmill_core::{Digest, Name, PipelineLimits};
@@ -42,6 +43,8 @@ use crate::release::pipeline::{PipelineDocument, PipelineSpec};
 use crate::release::tenant::TenantDocument;
 use crate::release_log::{ReleaseLog, Replayed};
 use crate::releases::{Published, Releases};
+use crate::samples::SampleRunner;
+use crate::samples::run::SampleRuns;
 use crate::terms::Terms;
 use crate::uploads::Uploads;
 
@@ -65,6 +68,10 @@ pub struct ControlParts {
     pub waiting_bytes_max: usize,
     /// How models are proven before they are loaded.
     pub prover: ProverConfig,
+    /// Runs the samples of pipelines before a release is made.
+    pub sample_runner: Arc<dyn SampleRunner>,
+    /// The time for all samples of a release.
+    pub samples_timeout: Duration,
     /// The progress of [`Control::open`].
     pub progress: Progress,
 }
@@ -86,6 +93,7 @@ impl Control {
     /// The log cannot be read, has a gap, was changed, or is of a later version.
     pub async fn open(parts: ControlParts) -> Result<Self, ControlError> {
         let ControlParts { store, sandbox, backends, limits, prover, progress, .. } = parts;
+        let samples = SampleRuns { runner: parts.sample_runner, timeout: parts.samples_timeout };
         let tenant_bytes_max = parts.tenant_bytes_max;
         let calls = sandbox.config().concurrent_calls as usize;
         let accounts = Arc::new(Accounts::new(tenant_bytes_max, calls));
@@ -104,6 +112,7 @@ impl Control {
             limits,
             compiled_bytes_max: parts.tenant_compiled_bytes_max,
             publisher: Publisher::default(),
+            samples,
             replayed: Mutex::new(Replayed::default()),
         });
         releases.start().await?;

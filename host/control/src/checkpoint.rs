@@ -1,8 +1,9 @@
 //! The checkpoint: the state after the releases that were removed from the log.
 //!
-//! The file is `{"format": 1, "digest": ..., "checkpoint": {...}}`. The digest is the SHA-256 of
+//! The file is `{"format": 2, "digest": ..., "checkpoint": {...}}`. The digest is the SHA-256 of
 //! the checkpoint's bytes. The checkpoint has the digest of the last document that it stands for,
-//! which the first document of the log names, too.
+//! which the first document of the log names, too. In format 1 pipelines have no `samples`,
+//! configurations of models no `warm_up`, and tenants no quota.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,8 +18,8 @@ use crate::desired::{Desired, Model, Tenant};
 use crate::release::format::Head;
 use crate::release::log_error::LogError;
 
-/// The format that is written, and read.
-const FORMAT: u32 = 1;
+/// The format that is written. Earlier ones are read, too.
+const FORMAT: u32 = 2;
 
 /// The state after a release, where the log begins.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -83,7 +84,7 @@ impl Checkpoint {
     /// It is of a later version, or was changed.
     pub(crate) fn read(file: &[u8]) -> Result<Self, LogError> {
         let Probe { format } = serde_json::from_slice(file)?;
-        if format != FORMAT {
+        if !(1..=FORMAT).contains(&format) {
             return Err(LogError::Newer { format, newest: FORMAT });
         }
         let Envelope { digest, checkpoint, .. } = serde_json::from_slice(file)?;
@@ -136,6 +137,9 @@ mod tests {
     fn what_was_written_is_read() {
         let checkpoint = checkpoint();
         assert_eq!(Checkpoint::read(&checkpoint.write().unwrap()).unwrap(), checkpoint);
+        let first = String::from_utf8(checkpoint.write().unwrap().into()).unwrap();
+        let first = first.replace("\"format\":2", "\"format\":1");
+        assert_eq!(Checkpoint::read(first.as_bytes()).unwrap(), checkpoint);
         let none = Checkpoint::default();
         assert_eq!(Checkpoint::read(&none.write().unwrap()).unwrap(), none);
     }
@@ -148,8 +152,8 @@ mod tests {
             spoilt[at] ^= 1;
             assert!(Checkpoint::read(&spoilt).is_err(), "byte {at}");
         }
-        let newer = br#"{"format": 2, "state": {}}"#;
+        let newer = br#"{"format": 3, "state": {}}"#;
         let said = Checkpoint::read(newer).unwrap_err().to_string();
-        assert!(said.contains("its format is 2") && said.contains("up to 1"), "{said}");
+        assert!(said.contains("its format is 3") && said.contains("up to 2"), "{said}");
     }
 }

@@ -35,7 +35,7 @@ impl Serving {
     /// [`ControlError::NotFound`] names the thing, or its tenant.
     pub fn current(&self, subject: &Subject) -> Result<Current, ControlError> {
         let document = match subject {
-            Subject::Tenant(tenant) => tenant_document(&self.tenant(tenant)?.spec),
+            Subject::Tenant(tenant) => tenant_document(&self.tenant(tenant)?.spec)?,
             Subject::Key { tenant, key } => {
                 let version = self.tenant(tenant)?.key_versions.get(key);
                 let version = version.ok_or_else(|| ControlError::not_found("key", key))?;
@@ -131,7 +131,10 @@ impl Serving {
 }
 
 /// The document of a tenant.
-pub(crate) fn tenant_document(spec: &TenantSpec) -> Value {
+///
+/// # Errors
+/// Its quota cannot be written as JSON.
+pub(crate) fn tenant_document(spec: &TenantSpec) -> Result<Value, ControlError> {
     let mut document = json!({ "open": spec.open, "weight": spec.weight, "models": spec.models });
     if let Some(pipeline) = &spec.default_pipeline {
         document["default_pipeline"] = pipeline.as_str().into();
@@ -140,7 +143,10 @@ pub(crate) fn tenant_document(spec: &TenantSpec) -> Value {
         let name = |key: &Name| json!({ "name": key });
         document["api_keys"] = spec.keys.keys().map(name).collect();
     }
-    document
+    if !spec.quota.is_empty() {
+        document["quota"] = given(&spec.quota)?.into();
+    }
+    Ok(document)
 }
 
 /// The document of a pipeline.

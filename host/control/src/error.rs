@@ -17,6 +17,7 @@ use crate::key_conflict::KeyConflict;
 use crate::load::error::LoadError;
 use crate::release::gaps::LogGap;
 use crate::release::log_error::{LogEndError, LogError};
+use crate::samples::failed::FailedSamples;
 
 /// Why a change was not made, or the log could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -35,6 +36,9 @@ pub enum ControlError {
     /// Parts that would no longer be served, or not at all.
     #[error("{}", joined(.0))]
     Refused(Vec<Fault>),
+    /// Samples of the pipelines that the change touches failed.
+    #[error(transparent)]
+    Samples(#[from] FailedSamples),
     /// Something else uses what would be deleted.
     #[error(transparent)]
     InUse(#[from] InUse),
@@ -248,6 +252,7 @@ impl ClientError for ControlError {
                 Some(Subject::Model(_)) => ErrorCode::InvalidModel,
                 _ => ErrorCode::Unprocessable,
             },
+            Self::Samples(_) => ErrorCode::SampleFailed,
             Self::InUse(_)
             | Self::TooManyUsers
             | Self::Key(_)

@@ -50,7 +50,7 @@ fn change_document(change: &Change) -> Result<Value, ControlError> {
     let mut document = serde_json::to_value(change)?;
     let Some(keys) = document.as_object_mut() else { return Ok(document) };
     let content = match change {
-        Change::PutTenant { spec, .. } => tenant_document(spec),
+        Change::PutTenant { spec, .. } => tenant_document(spec)?,
         Change::PutPipeline { spec, .. } => pipeline_document(spec)?,
         Change::PutModelConfig { config, .. } => config_document(config)?,
         Change::PutKey { .. } => {

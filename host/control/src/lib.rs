@@ -3,7 +3,8 @@
 //! [`Control`] is what admin handlers call. A change is planned on a copy of the desired state, and
 //! the plugins and models that it brings are loaded. Only if all of that succeeds, it is appended
 //! to the release log and the new snapshot is published. Start-up replays the log through the same
-//! code, so there is only one way to build a state. Refuses to know HTTP.
+//! code, so there is only one way to build a state. Refuses to know HTTP and the way of a request:
+//! a [`SampleRunner`] runs the requests of samples.
 //!
 //! The steps, in the order in which a change takes them:
 //!
@@ -12,7 +13,8 @@
 //! 2. `plan` turns the changes that are `asked` for into those of a release, and the state into the
 //!    next one;
 //! 3. `load` loads the plugins and models that the next state names;
-//! 4. `snapshot_builder` turns the state and what is loaded into a snapshot;
+//! 4. `snapshot_builder` turns the state and what is loaded into a snapshot, and `samples` runs the
+//!    golden samples of the pipelines that differ from those that serve;
 //! 5. `release_log` appends the release, reads those of others, and removes old ones behind a
 //!    `checkpoint`;
 //! 6. `publish` serves the snapshot.
@@ -28,7 +30,7 @@
 //! Invariants:
 //! - an acknowledged change is in the log, and replaying the log gives the same desired state;
 //! - a log that was changed, or has a gap, is refused as a whole;
-//! - a change that cannot be loaded is refused and changes nothing;
+//! - a change that cannot be loaded, or that fails a sample, is refused and changes nothing;
 //! - a part that fails to load at start-up is unavailable, with the reason; everything else serves.
 
 #![forbid(unsafe_code)]
@@ -58,6 +60,7 @@ mod publish;
 mod release;
 mod release_log;
 mod releases;
+mod samples;
 mod snapshot_builder;
 mod terms;
 #[cfg(test)]
@@ -88,6 +91,7 @@ pub use plan::restore::Scope;
 pub use publish::Serving;
 pub use release::change::{Change, Release, ReleaseNote};
 pub use release::document::{Document, Faults};
+pub use release::expectation::Expectation;
 pub use release::gaps::LogGap;
 pub use release::limits::{LimitRange, LimitsSpec, limit_ranges};
 pub use release::log_error::{LogEndError, LogEndFault, LogError};
@@ -95,6 +99,11 @@ pub use release::model_config::{
     GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec,
 };
 pub use release::pipeline::PipelineSpec;
+pub use release::quota::QuotaSpec;
+pub use release::sample::{Sample, SampleRequest};
 pub use release::tenant::{GivenKey, KEYS_MAX, TenantDocument, TenantSpec};
 pub use releases::Published;
+pub use samples::compare::{Mismatch, Mismatches};
+pub use samples::failed::FailedSamples;
+pub use samples::{SampleAnswer, SampleFailure, SampleRun, SampleRunner};
 pub use terms::Terms;

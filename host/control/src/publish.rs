@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use gristmill_snapshot::{Snapshot, SnapshotCell};
@@ -51,7 +52,7 @@ impl Publisher {
     }
 
     /// Serve this from now on. Requests under way keep their snapshot. Only the settings of models'
-    /// queues apply to all requests at once.
+    /// queues and the quotas of tenants apply to all requests at once.
     pub(crate) fn publish(&self, serving: Serving) {
         let tenants = &serving.snapshot.tenants;
         let before = self.current.load();
@@ -63,6 +64,12 @@ impl Publisher {
             // This takes time for each tenant, under the lock of the queue.
             if is_one_gone {
                 served.lane.retain_tenants(|tenant| tenants.contains_key(tenant));
+            }
+        }
+        for (name, tenant) in tenants {
+            let before = before.snapshot.tenants.get(name);
+            if !before.is_some_and(|before| Arc::ptr_eq(before, tenant)) {
+                tenant.quota.put_in_force(&tenant.limits, Instant::now());
             }
         }
         self.current.store(Arc::new(serving));

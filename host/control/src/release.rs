@@ -1,16 +1,17 @@
 //! The content of the release log, and the documents that people write: tenants, pipelines and
 //! models.
 //!
-//! `change` has the changes of a release; `tenant`, `pipeline`, `limits`, `instance_reuse` and
-//! `model_config` are their contents; `document` reads these from JSON that people write. `format`
-//! turns releases into the bytes of the log and back, `log_end` records where the log ends, and
-//! `gaps` finds missing files. Refuses to know the state that results from releases, and what is
-//! loaded.
+//! `change` has the changes of a release; `tenant`, `quota`, `pipeline`, `limits`,
+//! `instance_reuse`, `sample`, `expectation` and `model_config` are their contents; `document` reads these from JSON
+//! that people write. `format` turns releases into the bytes of the log and back, `log_end` records
+//! where the log ends, and `gaps` finds missing files. Refuses to know the state that results from
+//! releases, and what is loaded.
 //!
 //! Invariant: every later version can read a log that an earlier version wrote.
 
 pub(crate) mod change;
 pub(crate) mod document;
+pub(crate) mod expectation;
 pub(crate) mod format;
 pub(crate) mod gaps;
 pub(crate) mod instance_reuse;
@@ -19,4 +20,6 @@ pub(crate) mod log_end;
 pub(crate) mod log_error;
 pub(crate) mod model_config;
 pub(crate) mod pipeline;
+pub(crate) mod quota;
+pub(crate) mod sample;
 pub(crate) mod tenant;

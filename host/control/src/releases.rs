@@ -4,15 +4,20 @@
 //! snapshot is built, the release is appended to the log, and the snapshot is published. For this,
 //! everything that the new state names must be loaded. If something is missing, the lock is
 //! released, the missing parts are loaded, and the change is planned again from the state at that
-//! time.
+//! time. The same goes for the golden samples of the pipelines that it touches: they run against
+//! the built snapshot while the lock is free, and the release is made only if the pipelines are
+//! still the same then. `checks` has further checks of a plan.
 //!
 //! Invariants:
-//! - under the lock nothing is compiled, proven or loaded, so that a change never waits for the
-//!   loading of another one;
+//! - under the lock nothing is compiled, proven or loaded and no sample runs, so that a change
+//!   never waits for what another one does before it is made;
+//! - a release is appended only if the samples of all pipelines that it touches passed, unless its
+//!   request says that they are skipped;
 //! - work under the lock runs to its end, even if the client leaves: a release in the log always
 //!   serves.
 
-use std::collections::BTreeMap;
+mod checks;
+
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
@@ -26,17 +31,16 @@ use crate::difference::{Difference, differences};
 use crate::error::ControlError;
 use crate::fault::refusing;
 use crate::load::at_hand::AtHand;
-use crate::load::error::LoadError;
 use crate::load::loader::Loader;
-use crate::plan::signature::check_users;
-use crate::plan::{Plan, subjects};
+use crate::plan::subjects;
 use crate::publish::{Publisher, Serving};
-use crate::release::change::Change;
 use crate::release_log::{Append, ReleaseLog, Replayed};
+use crate::samples::run::SampleRuns;
+use crate::samples::subject::{SampleSubject, unproven};
 use crate::snapshot_builder::{Built, Inputs, build};
 
 /// The most times that a change is planned. Each time, other changes may have made it necessary to
-/// load more.
+/// load more, or to run samples again.
 const ROUNDS_MAX: usize = 8;
 
 /// Makes releases.
@@ -48,7 +52,8 @@ pub(crate) struct Releases {
     /// Of one tenant's plugins together.
     pub(crate) compiled_bytes_max: u64,
     pub(crate) publisher: Publisher,
-    /// Nothing is loaded, compiled or proven while this is held.
+    pub(crate) samples: SampleRuns,
+    /// Nothing is loaded, compiled or proven and no sample runs while this is held.
     pub(crate) replayed: Mutex<Replayed>,
 }
 
@@ -70,6 +75,16 @@ enum Step {
     /// This state is to be served, but some plugins or models that it names are not loaded, or some
     /// of these unloaded models are not proven.
     Load(Desired, Vec<(Name, Model)>),
+    /// The samples of these pipelines have to pass.
+    RunSamples(Vec<SampleSubject>),
+}
+
+/// What a change has got ready while the lock was free.
+#[derive(Default)]
+struct Ready {
+    at_hand: AtHand,
+    /// The pipelines whose samples passed.
+    proven: Vec<SampleSubject>,
 }
 
 impl Releases {
@@ -113,21 +128,29 @@ impl Releases {
         self: &Arc<Self>,
         request: &Arc<ChangeRequest>,
     ) -> Result<Published, ControlError> {
-        let mut at_hand = AtHand::default();
+        let (mut ready, mut samples_time) = (Ready::default(), self.samples.timeout);
         for _ in 0..ROUNDS_MAX {
             let (releases, request) = (self.clone(), request.clone());
             let stepping = tokio::spawn(async move {
-                let step = releases.step(&request, &mut at_hand).await;
-                (step, at_hand)
+                let step = releases.step(&request, &mut ready).await;
+                (step, ready)
             });
             let stepped = stepping.await;
             let (step, brought) = stepped.unwrap_or_else(|panic| resume_unwind(panic.into_panic()));
-            at_hand = brought;
+            ready = brought;
             match step? {
                 Step::Made(published) => return Ok(published),
                 Step::Load(desired, unloaded) => {
-                    at_hand.load(&self.loader, &desired).await;
-                    at_hand.prove(&self.loader, unloaded).await;
+                    ready.at_hand.load(&self.loader, &desired).await;
+                    ready.at_hand.prove(&self.loader, unloaded).await;
+                }
+                Step::RunSamples(subjects) => {
+                    if let Err(failed) = self.samples.run(&subjects, &mut samples_time).await {
+                        drop((subjects, ready));
+                        self.retain(&self.replayed.lock().await.desired);
+                        return Err(failed.into());
+                    }
+                    ready.proven.extend(subjects);
                 }
             }
         }
@@ -137,7 +160,7 @@ impl Releases {
     async fn step(
         self: &Arc<Self>,
         request: &ChangeRequest,
-        at_hand: &mut AtHand,
+        Ready { at_hand, proven }: &mut Ready,
     ) -> Result<Step, ControlError> {
         let mut replayed = self.replayed.lock().await;
         loop {
@@ -154,9 +177,9 @@ impl Releases {
                 self.check_conditions(request)?;
             }
             let plan = planned?;
-            let unproven = unproven(request, &plan, at_hand)?;
-            if !at_hand.look_up(&self.loader, &plan.desired) || !unproven.is_empty() {
-                return Ok(Step::Load(plan.desired, unproven));
+            let unproven_models = Self::unproven_models(request, &plan, at_hand)?;
+            if !at_hand.look_up(&self.loader, &plan.desired) || !unproven_models.is_empty() {
+                return Ok(Step::Load(plan.desired, unproven_models));
             }
             let before = self.publisher.serving();
             if plan.desired == replayed.desired {
@@ -178,6 +201,12 @@ impl Releases {
                 return Err(ControlError::Refused(faults));
             }
             let serving = serving_of(built, plan.desired.clone());
+            if !request.terms.skips_samples {
+                let unproven = unproven(&before, &serving, proven);
+                if !unproven.is_empty() {
+                    return Ok(Step::RunSamples(unproven));
+                }
+            }
             if request.is_dry_run {
                 self.retain(&replayed.desired);
                 return self.made(request, &before, &serving);
@@ -242,47 +271,6 @@ impl Releases {
         Ok(Step::Made(Published { release, tag, differences }))
     }
 
-    /// Refuse models that do not fit their users any more.
-    fn check_fit(&self, plan: &Plan, at_hand: &AtHand) -> Result<(), ControlError> {
-        let put = plan.changes.iter().filter_map(|change| match change {
-            Change::PutModel { model, .. } => Some(model),
-            _ => None,
-        });
-        let serving = self.publisher.serving();
-        for name in put {
-            let new = plan.desired.models.get(name).map(|model| at_hand.model(name, model));
-            if let Some(Ok(new)) = new {
-                check_users(&serving.snapshot, name, &new, [&serving.desired, &plan.desired])?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Refuse a plugin if its tenant would have more compiled code on disk, and too much.
-    async fn check_compiled(&self, before: &Desired, plan: &Plan) -> Result<(), ControlError> {
-        let (plugins, limit) = (&self.loader.plugins, self.compiled_bytes_max);
-        // The last plugin of each tenant: they are counted together.
-        let mut put = BTreeMap::new();
-        for change in &plan.changes {
-            if let Change::PutPlugin { tenant, plugin, .. } = change {
-                put.insert(tenant, plugin);
-            }
-        }
-        for (tenant, plugin) in put {
-            let cannot = |error: LoadError| ControlError::plugin(plugin, error.into());
-            let wanted = plugins.compiled_bytes(&plan.desired, tenant).await.map_err(cannot)?;
-            if wanted <= limit {
-                continue;
-            }
-            let has = plugins.compiled_bytes(before, tenant).await.map_err(cannot)?;
-            if wanted > has {
-                let (tenant, plugin) = (tenant.to_string(), plugin.to_string());
-                return Err(ControlError::TooMuchCompiled { tenant, plugin, wanted, limit });
-            }
-        }
-        Ok(())
-    }
-
     fn build(&self, release: u64, desired: &Desired, at_hand: &AtHand) -> Built {
         let before = &*self.publisher.serving();
         let inputs = Inputs { at_hand, accounts: &self.accounts, limits: &self.limits, before };
@@ -299,30 +287,6 @@ impl Releases {
         self.loader.retain(desired);
         self.accounts.retain(desired);
     }
-}
-
-/// The unloaded models whose new files are not proven. A single model was proven when it was
-/// uploaded.
-///
-/// # Errors
-/// A model is known to fail.
-fn unproven(
-    request: &ChangeRequest,
-    plan: &Plan,
-    at_hand: &AtHand,
-) -> Result<Vec<(Name, Model)>, ControlError> {
-    let mut unproven = Vec::new();
-    for change in plan.changes.iter().filter(|_| request.is_list()) {
-        let Change::PutModel { model: name, .. } = change else { continue };
-        let Some(model) = plan.desired.models.get(name).filter(|model| model.unloaded) else {
-            continue;
-        };
-        match at_hand.proof(name, model) {
-            Some(proof) => proof.map_err(|error| ControlError::model(name, error))?,
-            None => unproven.push((name.clone(), model.clone())),
-        }
-    }
-    Ok(unproven)
 }
 
 fn serving_of(built: Built, desired: Desired) -> Serving {

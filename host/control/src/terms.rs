@@ -10,4 +10,6 @@ pub struct Terms {
     pub conditions: Conditions,
     /// The release keeps it.
     pub note: ReleaseNote,
+    /// Whether the release is made without running samples.
+    pub skips_samples: bool,
 }

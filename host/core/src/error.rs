@@ -69,6 +69,8 @@ error_codes! {
         "The request was understood, but a plugin refused it or a configuration in it is wrong."
     InvalidPlugin "invalid_plugin": "The uploaded file is not a usable plugin."
     InvalidModel "invalid_model": "The uploaded file is not a usable model."
+    SampleFailed "sample_failed":
+        "With the change, a pipeline would not answer its samples as expected."
     PluginFailed "plugin_failed": "The plugin said that it failed."
     PluginTrapped "plugin_trapped": "The plugin trapped."
     PluginOutOfMemory "plugin_out_of_memory":
@@ -80,6 +82,9 @@ error_codes! {
     QueueFull "queue_full": "The queue of the model is full."
     TenantBusy "tenant_busy":
         "The tenant's requests and answers in flight have reached their limit of bytes."
+    QuotaExceeded "quota_exceeded":
+        "The tenant has used up its quota of requests or of plugins' processor time, or has as many \
+         rows under way as it may."
     Overloaded "overloaded": "The model is too busy to answer in time."
     DeadlineExceeded "deadline_exceeded": "The deadline passed."
     Unavailable "unavailable":

@@ -21,6 +21,7 @@ mod limits;
 mod model;
 mod name;
 mod pool;
+mod rate;
 mod receipt;
 mod serde_as_text;
 mod tensor;
@@ -41,6 +42,7 @@ pub use model::{
 };
 pub use name::{InvalidName, Name};
 pub use pool::BufferPool;
+pub use rate::{Empty, Left, Rate, RateLimit};
 pub use receipt::{CallUsage, Calls, Outcome, Receipt, Record, Sink, Stages};
 pub use tensor::{ElementError, Shape, Tensor, TensorError};
 pub use texts::{CutShort, TEXT_LENGTH_BYTES, Texts, push_text};

@@ -1,6 +1,7 @@
 //! A request as the edges over HTTP get it.
 
 use gristmill_core::Receipt;
+use gristmill_serve::{NamedTenant, QuotaError, RequestQuota};
 use gristmill_snapshot::Snapshot;
 use http::request::Parts;
 use hyper::body::Incoming;
@@ -15,4 +16,18 @@ pub(crate) struct Call<'a> {
     pub(crate) id: &'a str,
     /// Its bytes, rows and times are noted here.
     pub(crate) receipt: &'a mut Receipt,
+    /// The quota of requests of its tenant, for the headers of its answer.
+    pub(crate) quota: &'a mut Option<RequestQuota>,
+}
+
+impl Call<'_> {
+    /// Note that the caller was found, and count the request if the caller is a tenant.
+    ///
+    /// # Errors
+    /// The tenant's quota is used up.
+    pub(crate) fn admitted(&mut self, caller: Option<NamedTenant<'_>>) -> Result<(), QuotaError> {
+        self.receipt.admitted();
+        let Some(tenant) = caller else { return Ok(()) };
+        tenant.count_request(self.receipt.record().arrived, self.quota)
+    }
 }

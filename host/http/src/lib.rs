@@ -3,9 +3,10 @@
 //!
 //! In reading order: `plane` answers an HTTP request, `path` is its router, `v1` and `v2` are the
 //! two protocols over HTTP, `grpc` is the third, and `inference` is the part that `v2` and `grpc`
-//! share. `plugin_error` says why a plugin failed, where a pipeline shows it, and `loading` answers
-//! requests until the state is loaded. [`request_for_plugin`] and
-//! [`answer_from_plugin`] are `/v1`'s two halves, for running a pipeline without a connection.
+//! share. `plugin_error` says why a plugin failed, where a pipeline shows it, `timing` and
+//! `rate_limit` write headers, and `loading` answers requests until the state is loaded.
+//! [`request_for_plugin`] and [`answer_from_plugin`] are `/v1`'s two halves, for running a pipeline
+//! without a connection.
 //!
 //! Refuses to know wasmtime, ONNX Runtime and the store. `serve` decides who may call and how a
 //! request runs.
@@ -26,6 +27,7 @@ mod loading;
 mod path;
 mod plane;
 mod plugin_error;
+mod rate_limit;
 mod timing;
 mod v1;
 mod v2;

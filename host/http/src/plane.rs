@@ -16,7 +16,7 @@ use crate::call::Call;
 use crate::inference::Inference;
 use crate::path::{Path, path_of};
 use crate::timing::{SERVER_TIMING, server_timing};
-use crate::{v1, v2};
+use crate::{rate_limit, v1, v2};
 
 const RELEASE: HeaderName = HeaderName::from_static("gristmill-release");
 const PROVIDER: HeaderName = HeaderName::from_static("gristmill-provider");
@@ -47,6 +47,7 @@ impl DataPlane {
         let id = self.shared.request_ids.of(&head.headers);
         let snapshot = self.shared.cell.load();
         let path = path_of(head.uri.path());
+        let mut quota = None;
         let is_protocol = matches!(path, Some(Path::V2(_)));
         let call = Call {
             snapshot: &snapshot,
@@ -54,6 +55,7 @@ impl DataPlane {
             body: &mut body,
             id: &id,
             receipt: &mut receipt,
+            quota: &mut quota,
         };
         // Boxed, because it is large and this future is moved several times before it is polled.
         let outcome = Box::pin(self.answer(path, call)).await;
@@ -74,6 +76,9 @@ impl DataPlane {
         };
         let is_reusable = is_reusable(&head, &mut body, answer.status()).await;
         add_headers(&mut answer, id, snapshot.release, &record);
+        if let Some(quota) = &quota {
+            rate_limit::add(answer.headers_mut(), quota);
+        }
         if !is_reusable {
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }

@@ -42,7 +42,7 @@ pub(crate) enum Path<'a> {
 pub(crate) async fn answer(
     inference: &Inference,
     path: Path<'_>,
-    call: Call<'_>,
+    mut call: Call<'_>,
 ) -> Result<Answer, Problem> {
     let allowed = match path {
         Path::Infer { .. } => Allowed::Post,
@@ -64,12 +64,12 @@ pub(crate) async fn answer(
         }
         Path::Tenant(name) => {
             let tenant = admitted(snapshot, name, key_of(&head.headers))?;
-            call.receipt.admitted();
+            call.admitted(Some(tenant))?;
             Ok(describe::describe(tenant, snapshot.release))
         }
         Path::Infer { tenant, pipeline } => {
             let tenant = admitted(snapshot, tenant, key_of(&head.headers))?;
-            call.receipt.admitted();
+            call.admitted(Some(tenant))?;
             let route = find_pipeline(tenant, pipeline)?;
             let span = request_span(route, call.id);
             infer(inference, route, call).instrument(span).await
@@ -101,6 +101,7 @@ async fn infer(
         request_id: id.into(),
         deadline,
         queueing,
+        is_trial: false,
         receipt: receipt.take(),
     };
     let PipelineAnswer { outcome, receipt: returned, lines } = work.run().await;

@@ -36,7 +36,7 @@ pub(crate) struct V2Path<'a> {
 pub(crate) async fn answer(
     inference: &Inference,
     at: V2Path<'_>,
-    call: Call<'_>,
+    mut call: Call<'_>,
 ) -> Result<Answer, Problem> {
     let segments = at.path.split('/').filter(|part| !part.is_empty()).take(SEGMENTS_MAX + 1);
     let segments: Segments<Cow<'_, str>> = segments.map(decoded).collect();
@@ -54,7 +54,7 @@ pub(crate) async fn answer(
     };
     let key = key_of(&call.head.headers);
     let caller = inference.gate().caller(call.snapshot, key, at.tenant)?;
-    call.receipt.admitted();
+    call.admitted(caller.tenant().ok())?;
     Asking { inference, call, caller }.answer(path).await
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gristmill_core::ByteBudget;
+use gristmill_core::{ByteBudget, Rate};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
 use crate::error::CallError;
@@ -24,6 +24,8 @@ pub struct Account {
     pub(crate) pace: Arc<Pace>,
     /// The budget that tensors, pictures and linear memory count against.
     pub(crate) bytes: Arc<ByteBudget>,
+    /// The CPU time of all calls, in nanoseconds.
+    cpu: Arc<Rate>,
 }
 
 /// The places for guests that stay after a call, shared by all owners.
@@ -54,7 +56,14 @@ impl Account {
             resting: Resting::new(calls),
             pace: Arc::default(),
             bytes,
+            cpu: Arc::default(),
         }
+    }
+
+    /// The rate of the CPU time of all calls, in nanoseconds. Calls are charged as they run, and
+    /// also beyond its limit: the limit is for new requests.
+    pub fn cpu(&self) -> &Arc<Rate> {
+        &self.cpu
     }
 
     /// Wait for one of the owner's places, then for one in the pool that all owners share.

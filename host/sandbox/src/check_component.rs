@@ -8,16 +8,15 @@
 
 use gristmill_core::PluginLimits;
 use serde::{Deserialize, Serialize};
-use wasi_preview1_component_adapter_provider::WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER;
 use wasmparser::{
     CanonicalFunction, CanonicalOption, ComponentTypeRef, Encoding, Parser, Payload, Validator,
     WasmFeatures,
 };
-use wit_component::ComponentEncoder;
 
 use crate::capability::wasi::is_wasi;
 use crate::capability::{interfaces, is_provided};
 use crate::count::{Needs, needs_of};
+use crate::encode::encode;
 use crate::error::ComponentError;
 use crate::init;
 use crate::limiter::{MEMORIES_PER_CALL, TABLES_PER_CALL};
@@ -26,10 +25,6 @@ use crate::worlds::{Contract, Roles};
 /// The most code of one function, in bytes. A function of that size without a loop runs for some
 /// milliseconds without an interruption.
 const FUNCTION_BYTES_MAX: usize = 1 << 20;
-
-/// The module that core modules import WASI 0.1 from, as wasi-libc does. An adapter makes WASI 0.2
-/// of it.
-const WASI_1: &str = "wasi_snapshot_preview1";
 
 /// A component that names only known imports and exports what a pipeline can call.
 #[derive(Debug, Serialize, Deserialize)]
@@ -172,40 +167,6 @@ fn check_code(component: &[u8]) -> Result<(), ComponentError> {
         }
     }
     Ok(())
-}
-
-fn encode(module: &[u8]) -> Result<Vec<u8>, ComponentError> {
-    let (has_type, needs_wasi_1) = look_at(module)?;
-    if !has_type {
-        return Err(ComponentError::NoComponentType);
-    }
-    let encoder = ComponentEncoder::default().validate(false).module(module);
-    let encoder = encoder.and_then(|encoder| match needs_wasi_1 {
-        true => encoder.adapter(WASI_1, WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER),
-        false => Ok(encoder),
-    });
-    encoder
-        .and_then(|mut encoder| encoder.encode())
-        .map_err(|error| ComponentError::Encode(format!("{error:#}")))
-}
-
-/// Whether a core module has its component type, and whether it imports WASI 0.1.
-fn look_at(module: &[u8]) -> Result<(bool, bool), ComponentError> {
-    let (mut has_type, mut needs_wasi_1) = (false, false);
-    for payload in Parser::new(0).parse_all(module) {
-        match payload? {
-            Payload::CustomSection(section) if section.name().starts_with("component-type") => {
-                has_type = true;
-            }
-            Payload::ImportSection(section) => {
-                for import in section.into_imports() {
-                    needs_wasi_1 |= import?.module == WASI_1;
-                }
-            }
-            _ => {}
-        }
-    }
-    Ok((has_type, needs_wasi_1))
 }
 
 /// The names a component imports and exports at its outermost level.

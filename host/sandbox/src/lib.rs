@@ -33,6 +33,7 @@ mod compile;
 mod config;
 mod count;
 mod diagnose;
+mod encode;
 mod engine;
 mod error;
 mod grant;

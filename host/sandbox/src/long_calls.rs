@@ -19,6 +19,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use gristmill_core::Rate;
 use gristmill_thread::Share;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
@@ -85,7 +86,8 @@ impl LongCalls {
         let NewCall { call, meter, export, account, places, keep } = new;
         let long = self.handle.clone();
         let instance = Some((call, places));
-        let mut call = MovableCall { instance, meter: meter.clone(), long, keep };
+        let cpu = account.cpu().is_limited().then(|| account.cpu().clone());
+        let mut call = MovableCall { instance, meter: meter.clone(), cpu, long, keep };
         let is_long = || {
             let now = self.started.elapsed();
             export.is_long(now) || account.pace.is_long(now)
@@ -148,6 +150,8 @@ impl<T> Drop for Waiting<T> {
 struct MovableCall<T: 'static> {
     instance: Option<(CallFuture<T>, Places)>,
     meter: Arc<Meter>,
+    /// The owner's rate of CPU time, if it has a limit.
+    cpu: Option<Arc<Rate>>,
     long: Handle,
     keep: Keep,
 }
@@ -172,7 +176,10 @@ impl<T: Send + 'static> MovableCall<T> {
         };
         self.meter.resume();
         let polled = catch_unwind(AssertUnwindSafe(|| call.as_mut().poll(task)));
-        self.meter.pause();
+        let spent = self.meter.pause();
+        if let Some(cpu) = &self.cpu {
+            cpu.spend(spent, Instant::now().into_std());
+        }
         match polled {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready((guest, outcome))) => {

@@ -100,9 +100,11 @@ impl Meter {
         self.resumed_cpu.store(sample.cpu, Ordering::Relaxed);
     }
 
-    /// The turn ends.
-    pub(crate) fn pause(&self) {
-        self.spent.fetch_add(self.turn(), Ordering::Relaxed);
+    /// The turn ends. Returns its CPU time, in nanoseconds.
+    pub(crate) fn pause(&self) -> u64 {
+        let turn = self.turn();
+        self.spent.fetch_add(turn, Ordering::Relaxed);
+        turn
     }
 
     /// The CPU time of the turn under way, in nanoseconds.

@@ -1,8 +1,9 @@
 //! The data plane: it decides who may call what, and runs a request through a pipeline or a model.
 //!
-//! In reading order: `access` finds the caller of a request, `target` the model or pipeline to run,
-//! `pipeline` runs plugins around a model, `model` runs a model alone, `submit` passes a request to
-//! a lane, `readiness` says whether the server can serve.
+//! In reading order: `access` finds the caller of a request, `quota` counts the request against the
+//! quota of its tenant, `target` finds the model or pipeline to run, `pipeline` runs plugins around a
+//! model, `model` runs a model alone, `submit` passes a request to a lane, `readiness` says whether
+//! the server can serve.
 //!
 //! Refuses to know the store, the backends, the admin API and every protocol. It sees the routes
 //! and models of a snapshot. Its errors are typed; the protocols' edges turn them into answers.
@@ -20,6 +21,7 @@
 mod access;
 mod model;
 mod pipeline;
+mod quota;
 mod readiness;
 mod submit;
 mod target;
@@ -30,5 +32,6 @@ mod samples;
 pub use access::{AccessError, Caller, Gate, Key, NamedTenant, OwnedCaller, admitted};
 pub use model::{ModelAnswer, ModelError, ModelWork};
 pub use pipeline::{InferError, PipelineAnswer, Queueing, Work, request_span, source_of};
+pub use quota::{QuotaError, RequestQuota};
 pub use readiness::{NotReady, Unavailable, readiness};
 pub use target::{ModelOrPipeline, NamedModel, NotFound, PIPELINE_VERSION, Target, find_pipeline};

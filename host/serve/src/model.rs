@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use gristmill_batch::{Lane, Submission, SubmitError};
 use gristmill_core::{ClientError, ErrorCode, NamedTensor, Receipt};
+use gristmill_snapshot::TenantQuota;
 use tokio::time::timeout_at;
 
+use crate::quota::{QuotaError, held_rows};
 use crate::submit::{retry_after, submit, time_given};
 
 /// A request for a model. It owns all that it needs.
@@ -16,6 +18,8 @@ pub struct ModelWork {
     pub lane: Arc<Lane>,
     /// The request for the lane.
     pub submission: Submission,
+    /// The quota of its tenant.
+    pub quota: Arc<TenantQuota>,
     /// The receipt of the request.
     pub receipt: Receipt,
 }
@@ -37,6 +41,9 @@ pub enum ModelError {
     /// The deadline passed; holds the time from the request's arrival to the deadline.
     #[error("no answer within {} ms", .0.as_millis())]
     DeadlineExceeded(Duration),
+    /// The tenant has too many rows under way.
+    #[error(transparent)]
+    Quota(#[from] QuotaError),
 }
 
 impl ClientError for ModelError {
@@ -48,6 +55,7 @@ impl ClientError for ModelError {
             }
             Self::Model(error) => error.code(),
             Self::DeadlineExceeded(_) => ErrorCode::DeadlineExceeded,
+            Self::Quota(error) => error.code(),
         }
     }
 
@@ -55,6 +63,7 @@ impl ClientError for ModelError {
         match self {
             Self::Model(error) => retry_after(error),
             Self::DeadlineExceeded(_) => None,
+            Self::Quota(error) => error.retry_after(),
         }
     }
 }
@@ -62,8 +71,12 @@ impl ClientError for ModelError {
 impl ModelWork {
     /// Run the request within its deadline. The caller logs a failure.
     pub async fn run(self) -> ModelAnswer {
-        let Self { lane, submission, mut receipt } = self;
+        let Self { lane, submission, quota, mut receipt } = self;
         let deadline = submission.deadline;
+        let _rows = match held_rows(&quota, &submission) {
+            Ok(rows) => rows,
+            Err(error) => return ModelAnswer { outcome: Err(error.into()), receipt },
+        };
         let submitted = {
             // Pinned here, because the timeout would move it.
             let submitting = pin!(submit(&lane, submission, &mut receipt));

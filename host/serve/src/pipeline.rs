@@ -16,6 +16,7 @@ use gristmill_telemetry::stage;
 use tokio::time::timeout_at;
 use tracing::{Instrument, Level, Span, debug_span, error_span};
 
+use crate::quota::{QuotaError, held_rows};
 use crate::submit::{retry_after, submit, time_given};
 
 /// A request for a pipeline. It owns all that it needs.
@@ -30,6 +31,9 @@ pub struct Work {
     pub deadline: Deadline,
     /// The client's wishes for the queue.
     pub queueing: Queueing,
+    /// Whether this is a trial of the pipeline, not a client's request: the pipeline does not count
+    /// it, and its lines are collected.
+    pub is_trial: bool,
     /// The receipt of the request.
     pub receipt: Receipt,
 }
@@ -49,7 +53,7 @@ pub struct PipelineAnswer {
     pub outcome: Result<Response, InferError>,
     /// The receipt of the request.
     pub receipt: Receipt,
-    /// The lines of its plugin calls, if the pipeline has `debug`.
+    /// The lines of its plugin calls, if the pipeline has `debug` or this is a trial.
     pub lines: Vec<Line>,
 }
 
@@ -69,6 +73,8 @@ pub enum InferError {
     DeadlineExceeded(Duration),
     /// The tenant's budget has no room for the tensors.
     TenantBusy(OverBudget),
+    /// The tenant has too many rows under way.
+    Quota(QuotaError),
 }
 
 impl fmt::Display for InferError {
@@ -85,6 +91,7 @@ impl fmt::Display for InferError {
                 write!(f, "no answer within {} ms", within.as_millis())
             }
             Self::TenantBusy(error) => error.fmt(f),
+            Self::Quota(error) => error.fmt(f),
         }
     }
 }
@@ -95,6 +102,7 @@ impl std::error::Error for InferError {
             Self::Plugin { error, .. } => Some(error),
             Self::Model(error) => Some(error),
             Self::TenantBusy(error) => Some(error),
+            Self::Quota(error) => Some(error),
             Self::DeadlineExceeded(_) => None,
         }
     }
@@ -103,6 +111,12 @@ impl std::error::Error for InferError {
 impl From<SubmitError> for InferError {
     fn from(error: SubmitError) -> Self {
         Self::Model(error)
+    }
+}
+
+impl From<QuotaError> for InferError {
+    fn from(error: QuotaError) -> Self {
+        Self::Quota(error)
     }
 }
 
@@ -121,12 +135,14 @@ impl ClientError for InferError {
             Self::Model(error) => error.code(),
             Self::DeadlineExceeded(_) => ErrorCode::DeadlineExceeded,
             Self::TenantBusy(_) => ErrorCode::TenantBusy,
+            Self::Quota(error) => error.code(),
         }
     }
 
     fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Model(error) => retry_after(error),
+            Self::Quota(error) => error.retry_after(),
             _ => None,
         }
     }
@@ -140,11 +156,13 @@ pub fn request_span(route: &Route, id: &str) -> Span {
 }
 
 impl Work {
-    /// Run the request within its deadline. The pipeline counts it from here on, even if it fails
-    /// or its client leaves. Log lines belong to the caller's span ([`request_span`]).
+    /// Run the request within its deadline. Unless it is a trial, the pipeline counts it from here
+    /// on, even if it fails or its client leaves. Log lines belong to the caller's span ([`request_span`]).
     pub async fn run(self) -> PipelineAnswer {
-        let Self { route, request, request_id, deadline, queueing, mut receipt } = self;
-        receipt.charge_to(route.statistics.clone());
+        let Self { route, request, request_id, deadline, queueing, is_trial, mut receipt } = self;
+        if !is_trial {
+            receipt.charge_to(route.statistics.clone());
+        }
         let mut own = None;
         let context = Arc::new(Context {
             tenant: route.tenant.clone(),
@@ -156,7 +174,8 @@ impl Work {
         });
         let done = {
             let (context, own, receipt) = (&context, &mut own, &mut receipt);
-            let run = PipelineRun { route: &route, context, queueing, own, receipt };
+            let collects = is_trial || route.debug;
+            let run = PipelineRun { route: &route, context, queueing, collects, own, receipt };
             // Pinned here, because the timeout would move it.
             let stages = pin!(run.stages(request));
             timeout_at(deadline.instant().into(), stages).await
@@ -204,15 +223,17 @@ struct PipelineRun<'a> {
     route: &'a Route,
     context: &'a Arc<Context>,
     queueing: Queueing,
-    /// The request's own lines, if they are collected.
+    /// Whether the request's own lines are collected.
+    collects: bool,
+    /// These lines.
     own: &'a mut Option<Arc<OwnLines>>,
     receipt: &'a mut Receipt,
 }
 
 impl PipelineRun<'_> {
     async fn stages(self, request: Request) -> Result<Response, InferError> {
-        let Self { route, context, queueing, own, receipt } = self;
-        if route.debug {
+        let Self { route, context, queueing, collects, own, receipt } = self;
+        if collects {
             *own = Some(OwnLines::hold(&route.quota.bytes)?);
         }
         let own = own.as_ref();
@@ -250,8 +271,10 @@ impl PipelineRun<'_> {
             arrived: Instant::now(),
             deadline: context.deadline,
         };
+        let rows = held_rows(&route.quota, &submission)?;
         let submitting = submit(&route.model, submission, receipt);
         let outputs = submitting.instrument(debug_span!("infer")).await?;
+        drop(rows);
         held.release();
         held.try_add(NamedTensor::bytes_of(&outputs) + prepared.state.len())?;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gristmill_core::{ByteBudget, Name};
 use gristmill_sandbox::Account;
-use gristmill_snapshot::{Access, Tenant, TenantQuota};
+use gristmill_snapshot::{Access, QuotaLimits, Tenant, TenantQuota};
 
 pub(crate) fn name(text: &str) -> Name {
     text.parse().unwrap()
@@ -19,7 +19,8 @@ pub(crate) fn tenant(access: Access) -> Tenant {
         access,
         models: BTreeSet::new(),
         weight: 1,
-        quota: Arc::new(TenantQuota { calls, bytes, lines: Arc::default() }),
+        quota: Arc::new(TenantQuota::new(calls, bytes)),
+        limits: QuotaLimits::default(),
         default_pipeline: None,
         pipelines: HashMap::new(),
         plugins: Default::default(),

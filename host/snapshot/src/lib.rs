@@ -15,6 +15,7 @@
 
 mod access;
 mod cell;
+mod in_flight;
 mod model;
 mod picture;
 mod quota;
@@ -25,9 +26,10 @@ mod tenant;
 pub use access::{Access, same_key};
 pub use cell::SnapshotCell;
 pub use gristmill_backend::ProviderHealth;
+pub use in_flight::{HeldRows, RowsInFlight, TooManyRows};
 pub use model::{ModelState, ServedModel};
 pub use picture::Snapshot;
-pub use quota::TenantQuota;
+pub use quota::{QuotaLimits, TenantQuota};
 pub use route::{Pipeline, Route};
 pub use statistics::{PipelineStatistics, StageDurations};
 pub use tenant::{PluginState, Tenant};

@@ -7,7 +7,7 @@ use gristmill_core::{Digest, Name};
 use gristmill_sandbox::Plugin;
 
 use crate::access::Access;
-use crate::quota::TenantQuota;
+use crate::quota::{QuotaLimits, TenantQuota};
 use crate::route::Pipeline;
 
 /// One tenant.
@@ -18,8 +18,10 @@ pub struct Tenant {
     pub models: BTreeSet<Name>,
     /// Its share of contended batches, against the weights of others.
     pub weight: u32,
-    /// The places and the memory that all of its requests share.
+    /// The places and the memory that all of its requests share, and what they have used.
     pub quota: Arc<TenantQuota>,
+    /// The limits that its document sets on its use over time.
+    pub limits: QuotaLimits,
     /// The pipeline that serves if a request names none.
     pub default_pipeline: Option<Name>,
     /// Its pipelines by name.

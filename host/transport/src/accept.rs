@@ -2,18 +2,21 @@
 
 use std::error::Error;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{Request, Response};
 use hyper::body::{Body, Incoming};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::task::TaskTracker;
 
 use crate::line_rate::LineRate;
 use crate::listener::{ListenerConfig, Protocol};
 use crate::shutdown::Shutdown;
+use crate::stream::{Socket, Stream};
+use crate::tls::{Newcomer, Secured, Tls};
 use crate::{http1, http2};
 
 /// The pause after a connection could not be accepted.
@@ -23,14 +26,25 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 pub struct Listening<H> {
     /// Accepts the connections.
     pub listener: TcpListener,
-    /// The protocol of all its connections.
+    /// The protocol of all its connections. With TLS, clients of HTTP/1.1 may choose HTTP/2.
     pub protocol: Protocol,
+    /// Its TLS. Without it, connections are not encrypted.
+    pub tls: Option<Tls>,
     /// The bounds on its connections.
     pub config: ListenerConfig,
     /// No connection is accepted after it begins.
     pub shutdown: Shutdown,
     /// Answers one request.
     pub handler: H,
+}
+
+/// What serves each connection of a listener.
+struct Server<H> {
+    http1: hyper::server::conn::http1::Builder,
+    http2: hyper::server::conn::http2::Builder<hyper_util::rt::TokioExecutor>,
+    config: ListenerConfig,
+    shutdown: Shutdown,
+    handler: H,
 }
 
 /// Serve a listener until the shutdown begins. Then drain: wait for the requests under way. Returns
@@ -41,10 +55,12 @@ where
     F: Future<Output = Response<B>> + Send + 'static,
     B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static,
 {
-    let Listening { listener, protocol, config, shutdown, handler } = listening;
+    let Listening { listener, protocol, tls, config, shutdown, handler } = listening;
     let connections = TaskTracker::new();
     let mut refusals = LineRate::default();
-    let (http1_builder, http2_builder) = (http1::builder(&config), http2::builder(&config));
+    let (http1, http2) = (http1::builder(&config), http2::builder(&config));
+    let server =
+        Arc::new(Server { http1, http2, config: config.clone(), shutdown: shutdown.clone(), handler });
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -70,34 +86,66 @@ where
             }
             continue;
         };
-        let stream = stream_of(socket, &config);
-        let (handler, stopping) = (handler.clone(), shutdown.stopping());
-        match protocol {
-            Protocol::Http1 => {
-                let rules = http1::Rules::new(http1_builder.clone(), &config, stopping);
+        // Small answers must not wait for the client's delayed acknowledgement.
+        let _ = socket.set_nodelay(true);
+        let server = server.clone();
+        // Each task has the size of what it may become, so they are not one.
+        match (&tls, protocol) {
+            (None, Protocol::Http1) => connections.spawn(async move {
+                server.http1(Socket::Plain(socket)).await;
+                drop(place);
+            }),
+            (None, Protocol::Http2) => connections.spawn(async move {
+                server.http2(Socket::Plain(socket)).await;
+                drop(place);
+            }),
+            (Some(tls), _) => {
+                let tls = tls.clone();
+                let stopping = shutdown.stopping();
+                let newcomer = Newcomer { socket, client, protocol, stopping };
                 connections.spawn(async move {
-                    http1::drive(rules, stream, handler).await;
+                    server.with_tls(&tls, newcomer).await;
                     drop(place);
-                });
+                })
             }
-            Protocol::Http2 => {
-                let rules = http2::Rules::new(http2_builder.clone(), &config, stopping);
-                connections.spawn(async move {
-                    http2::drive(rules, stream, handler).await;
-                    drop(place);
-                });
-            }
-        }
+        };
     }
     drop(listener);
     connections.close();
     tokio::time::timeout(config.drain_timeout, connections.wait()).await.is_ok()
 }
 
-fn stream_of(socket: TcpStream, config: &ListenerConfig) -> crate::stream::Stream {
-    // Small answers must not wait for the client's delayed acknowledgement.
-    let _ = socket.set_nodelay(true);
-    let mut stream = TimeoutStream::new(socket);
-    stream.set_write_timeout(Some(config.write_timeout));
-    Box::pin(stream)
+impl<H, F, B> Server<H>
+where
+    H: Fn(Request<Incoming>) -> F,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static,
+{
+    async fn http1(&self, socket: Socket) {
+        let stopping = self.shutdown.stopping();
+        let rules = http1::Rules::new(self.http1.clone(), &self.config, stopping);
+        http1::drive(rules, self.stream_of(socket), &self.handler).await;
+    }
+
+    async fn http2(&self, socket: Socket) {
+        let stopping = self.shutdown.stopping();
+        let rules = http2::Rules::new(self.http2.clone(), &self.config, stopping);
+        http2::drive(rules, self.stream_of(socket), &self.handler).await;
+    }
+
+    async fn with_tls(&self, tls: &Tls, newcomer: Newcomer) {
+        let Some(Secured { stream, protocol }) = tls.handshake(newcomer, &self.config).await else {
+            return;
+        };
+        match protocol {
+            Protocol::Http1 => self.http1(Socket::Tls(stream)).await,
+            Protocol::Http2 => self.http2(Socket::Tls(stream)).await,
+        }
+    }
+
+    fn stream_of(&self, socket: Socket) -> Stream {
+        let mut stream = TimeoutStream::new(socket);
+        stream.set_write_timeout(Some(self.config.write_timeout));
+        Box::pin(stream)
+    }
 }

@@ -20,9 +20,13 @@ const HEADERS: u8 = 1;
 const CONTINUATION: u8 = 9;
 const END_HEADERS: u8 = 0x4;
 
-/// A connection on which each head must arrive within a time limit.
+/// A connection whose preface was read, and on which each head must arrive within a time limit.
 pub(crate) struct Paced {
     stream: Stream,
+    /// Is read again before what comes from the client.
+    preface: [u8; HTTP2_PREFACE_BYTES],
+    /// How much of it is left.
+    preface_left: usize,
     frames: Frames,
     timeout: Duration,
     /// Runs while a head is open.
@@ -33,15 +37,20 @@ pub(crate) struct Paced {
 struct Frames {
     head: [u8; FRAME_HEAD_BYTES],
     head_len: usize,
-    /// The bytes that are left of the preface or of the frame's payload.
+    /// The bytes that are left of the frame's payload.
     left: usize,
     /// Whether more of a head follows in another frame.
     continues: bool,
 }
 
 impl Paced {
-    pub(crate) fn new(stream: Stream, timeout: Duration) -> Self {
-        Self { stream, frames: Frames::new(), timeout, timer: None }
+    pub(crate) fn new(
+        stream: Stream,
+        preface: [u8; HTTP2_PREFACE_BYTES],
+        timeout: Duration,
+    ) -> Self {
+        let preface_left = preface.len();
+        Self { stream, preface, preface_left, frames: Frames::new(), timeout, timer: None }
     }
 
     fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<()> {
@@ -57,7 +66,7 @@ impl Paced {
 impl Frames {
     fn new() -> Self {
         let head = [0; FRAME_HEAD_BYTES];
-        Self { head, head_len: 0, left: HTTP2_PREFACE_BYTES, continues: false }
+        Self { head, head_len: 0, left: 0, continues: false }
     }
 
     fn has_open_head(&self) -> bool {
@@ -106,6 +115,13 @@ impl AsyncRead for Paced {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if self.preface_left > 0 {
+            let len = self.preface_left.min(buffer.remaining());
+            let begin = HTTP2_PREFACE_BYTES - self.preface_left;
+            buffer.put_slice(&self.preface[begin..][..len]);
+            self.preface_left -= len;
+            return Poll::Ready(Ok(()));
+        }
         let before = buffer.filled().len();
         if let Poll::Ready(read) = self.stream.as_mut().poll_read(context, buffer) {
             if self.frames.read(&buffer.filled()[before..]) {
@@ -150,7 +166,7 @@ impl AsyncWrite for Paced {
 
 #[cfg(test)]
 mod tests {
-    use super::{CONTINUATION, END_HEADERS, Frames, HEADERS, HTTP2_PREFACE_BYTES};
+    use super::{CONTINUATION, END_HEADERS, Frames, HEADERS};
 
     const DATA: u8 = 0;
 
@@ -163,7 +179,6 @@ mod tests {
     fn a_head_is_open_from_its_first_byte_until_the_last_of_its_last_frame() {
         let (data, ping) = (frame(DATA, END_HEADERS, 20), frame(6, 0, 8));
         let parts = [
-            (vec![b'P'; HTTP2_PREFACE_BYTES], false),
             (frame(4, 0, 0), true),
             (data[..12].to_vec(), false),
             (data[12..].to_vec(), true),
@@ -176,7 +191,7 @@ mod tests {
             (vec![7], true),
             (frame(HEADERS, END_HEADERS, 3)[..9].to_vec(), false),
         ];
-        let open = [false, false, false, false, true, false, false, true, true, true, false, true];
+        let open = [false, false, false, true, false, false, true, true, true, false, true];
         let (mut frames, mut by_byte) = (Frames::new(), Frames::new());
         for ((part, ends), open) in parts.iter().zip(open) {
             assert_eq!(frames.read(part), *ends, "{part:?}");

@@ -71,14 +71,17 @@ where
     let shared = Arc::new(Shared::default());
     let mut io = Rewind::new(stream, shared.clone());
     let mut idle_since = Some(Instant::now());
+    // When the connection last began to wait, and the number of events until then.
+    let mut waited = (Instant::now(), shared.events());
     // The number of requests that had begun when hyper had read a part of the next head. hyper's
     // timeout for that head is running, so the connection must not leave hyper again.
     let mut in_part = None;
     loop {
-        if let Some(since) = idle_since.take()
-            && !rules.waits(&io, since).await
-        {
-            return;
+        if let Some(since) = idle_since.take() {
+            waited = (since, shared.events());
+            if !rules.waits(&io, since).await {
+                return;
+            }
         }
         let service = service_fn(|request: Request<Incoming>| {
             let ongoing = shared.requests.begin();
@@ -138,7 +141,10 @@ where
                 let parts = connection.into_parts();
                 io = parts.io;
                 if parts.read_buf.is_empty() {
-                    idle_since = Some(Instant::now());
+                    // Over TLS a socket can be readable although nothing for hyper comes.
+                    let (since, events) = waited;
+                    let is_same = events == shared.events();
+                    idle_since = Some(if is_same { since } else { Instant::now() });
                 } else {
                     io.put_before(&parts.read_buf);
                     in_part = Some(shared.requests.begun());

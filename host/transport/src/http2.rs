@@ -1,9 +1,9 @@
-//! One HTTP/2 connection, which carries the calls of gRPC.
+//! One HTTP/2 connection, which carries the calls of gRPC, or requests of clients that chose it with
+//! TLS.
 
 use std::convert::Infallible;
 use std::error::Error;
 use std::future::Future;
-use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use hyper::body::{Body, Incoming};
 use hyper::server::conn::http2::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use tokio::net::TcpStream;
+use tokio::io::AsyncReadExt;
 use tokio_util::sync::CancellationToken;
 
 use crate::answering::Answering;
@@ -24,9 +24,6 @@ use crate::frames::{HTTP2_PREFACE_BYTES, Paced};
 use crate::listener::ListenerConfig;
 use crate::requests::{Close, Requests};
 use crate::stream::Stream;
-
-/// The interval at which the server looks for the rest of a preface.
-const PREFACE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Streams that one HTTP/2 connection may have at the same time.
 const STREAMS_MAX: u32 = 1024;
@@ -73,35 +70,37 @@ impl Rules {
 /// Serve one connection until it ends, until its client stops reading its answers, or until nothing
 /// is under way and another connection needs the place. After the signal to stop, answer the calls
 /// under way.
-pub(crate) async fn drive<H, F, B>(rules: Rules, stream: Stream, handler: H)
+pub(crate) async fn drive<H, F, B>(rules: Rules, mut stream: Stream, handler: H)
 where
     H: Fn(Request<Incoming>) -> F,
     F: Future<Output = Response<B>> + Send + 'static,
     B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static,
 {
     // hyper waits for the first bytes of a connection without a limit.
+    let mut preface = [0; HTTP2_PREFACE_BYTES];
     let begun = {
         let waiting = rules.connections.wait(Instant::now());
+        let reading = stream.read_exact(&mut preface);
         tokio::select! {
-            begun = tokio::time::timeout(rules.header_timeout, begins(stream.get_ref())) => begun,
+            begun = tokio::time::timeout(rules.header_timeout, reading) => begun,
             () = waiting.closes() => return,
             () = rules.stopping.cancelled() => return,
         }
     };
-    if matches!(begun, Ok(Ok(()))) {
+    if matches!(begun, Ok(Ok(_))) {
+        let stream = Paced::new(stream, preface, rules.header_timeout);
         // Boxed, because a connection that only waits should take no memory for this.
         Box::pin(drive_begun(rules, stream, handler)).await;
     }
 }
 
-async fn drive_begun<H, F, B>(rules: Rules, stream: Stream, handler: H)
+async fn drive_begun<H, F, B>(rules: Rules, stream: Paced, handler: H)
 where
     H: Fn(Request<Incoming>) -> F,
     F: Future<Output = Response<B>> + Send + 'static,
     B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static,
 {
     let (calls, requests) = (Calls::default(), Arc::new(Requests::default()));
-    let stream = Paced::new(stream, rules.header_timeout);
     let io = Coalesced::new(TokioIo::new(stream), calls.clone());
     let service = service_fn(|mut request: Request<Incoming>| {
         let (call, ongoing) = (calls.begin(), requests.begin());
@@ -138,17 +137,6 @@ where
     if let Err(error) = ended {
         tracing::debug!(%error, "connection ended");
     }
-}
-
-/// Wait until the whole preface of an HTTP/2 connection has come.
-async fn begins(stream: &TcpStream) -> io::Result<()> {
-    let mut preface = [0; HTTP2_PREFACE_BYTES];
-    stream.readable().await?;
-    while (1..preface.len()).contains(&stream.peek(&mut preface).await?) {
-        // Honest clients send it in one piece.
-        tokio::time::sleep(PREFACE_INTERVAL).await;
-    }
-    Ok(())
 }
 
 /// hyper's settings for every connection of a listener.

@@ -1,11 +1,12 @@
 //! The parts that all planes of the server share: connections, bodies, credentials and problem
 //! documents.
 //!
-//! In reading order: `accept` takes connections, and `connections` has their places. `http1` and
-//! `http2` serve one connection each; `requests` counts the requests under way on it, and
-//! `answering` is an answer that is being written. `rewind`, `frames` and `coalesce` are the
-//! streams beneath. `body` reads and makes bodies, `encoding` compresses them, `offload` works on
-//! large messages off the serving threads. `problem` is an error as a client sees it.
+//! In reading order: `accept` takes connections, `connections` has their places, and `tls` their
+//! certificates and handshakes. `http1` and `http2` serve one connection each; `requests` counts
+//! the requests under way on it, and `answering` is an answer that is being written. `stream`,
+//! `rewind`, `frames` and `coalesce` are the streams beneath. `body` reads and makes bodies,
+//! `encoding` compresses them, `offload` works on large messages off the serving threads. `problem`
+//! is an error as a client sees it.
 //!
 //! Refuses to know tenants, models and plugins. It sees only their names and digests.
 //!
@@ -37,6 +38,7 @@ mod requests;
 mod rewind;
 mod shutdown;
 mod stream;
+mod tls;
 
 pub use accept::{Listening, serve};
 pub use connections::Connections;
@@ -49,3 +51,4 @@ pub use problem::{ErrorCodeRow, Problem, error_codes, status_of};
 pub use request_id::{REQUEST_ID, RequestIds};
 pub use requests::{Ongoing, Requests, StaysOpen};
 pub use shutdown::Shutdown;
+pub use tls::{Tls, TlsError, TlsFault, TlsFile, TlsFiles, TlsOpenError, TlsReport};

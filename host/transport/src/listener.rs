@@ -9,7 +9,7 @@ use crate::connections::Connections;
 pub enum Protocol {
     /// HTTP/1.1.
     Http1,
-    /// For gRPC, without TLS.
+    /// HTTP/2, for gRPC.
     Http2,
 }
 
@@ -17,7 +17,8 @@ pub enum Protocol {
 #[derive(Clone, Debug)]
 pub struct ListenerConfig {
     /// The longest time from a connection's opening, or from the end of its last response, to the
-    /// beginning of the next request, and again from there to the end of its headers.
+    /// beginning of the next request, and again from there to the end of its headers. With TLS, a
+    /// handshake has as long before.
     pub header_read_timeout: Duration,
     /// The most bytes of a request's line and headers.
     pub header_bytes_max: usize,

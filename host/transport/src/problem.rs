@@ -101,7 +101,8 @@ impl<E: ClientError> From<E> for Problem {
         let _ = write!(detail, "{error}");
         let mut problem = Self::new(error.code(), detail.0);
         if let Some(wait) = error.retry_after() {
-            problem.retry_after_s = wait.as_secs() + 1;
+            let part = u64::from(wait.subsec_nanos() > 0);
+            problem.retry_after_s = (wait.as_secs() + part).max(1);
         }
         problem
     }
@@ -145,16 +146,19 @@ pub fn status_of(code: ErrorCode) -> StatusCode {
         ErrorCode::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
         ErrorCode::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         ErrorCode::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        ErrorCode::Unprocessable | ErrorCode::InvalidPlugin | ErrorCode::InvalidModel => {
-            StatusCode::UNPROCESSABLE_ENTITY
-        }
+        ErrorCode::Unprocessable
+        | ErrorCode::InvalidPlugin
+        | ErrorCode::InvalidModel
+        | ErrorCode::SampleFailed => StatusCode::UNPROCESSABLE_ENTITY,
         ErrorCode::PluginFailed
         | ErrorCode::PluginTrapped
         | ErrorCode::PluginOutOfMemory
         | ErrorCode::PluginInvalidOutput
         | ErrorCode::ModelFailed
         | ErrorCode::Internal => StatusCode::INTERNAL_SERVER_ERROR,
-        ErrorCode::QueueFull | ErrorCode::TenantBusy => StatusCode::TOO_MANY_REQUESTS,
+        ErrorCode::QueueFull | ErrorCode::TenantBusy | ErrorCode::QuotaExceeded => {
+            StatusCode::TOO_MANY_REQUESTS
+        }
         ErrorCode::InsufficientStorage => StatusCode::INSUFFICIENT_STORAGE,
         ErrorCode::PluginTimeout | ErrorCode::DeadlineExceeded => StatusCode::GATEWAY_TIMEOUT,
         ErrorCode::Unavailable | ErrorCode::Overloaded => StatusCode::SERVICE_UNAVAILABLE,

@@ -5,17 +5,15 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::HeaderMap;
 use http::header::CONNECTION;
 use hyper::rt::{Read, ReadBufCursor, Write};
 use hyper_util::rt::TokioIo;
-use tokio::io::AsyncReadExt;
 
 use crate::requests::Requests;
-use crate::stream::Stream;
+use crate::stream::{Stream, linger};
 
 /// The state that a hyper connection, its service and its driver share.
 #[derive(Default)]
@@ -53,12 +51,6 @@ impl Shared {
     }
 }
 
-/// The longest time for which the rest of an unread body is read before its connection is closed.
-const LINGER_TIME: Duration = Duration::from_secs(2);
-
-/// The size of such a read.
-const LINGER_BYTES: usize = 16 << 10;
-
 /// A connection's socket.
 pub(crate) struct Rewind {
     stream: TokioIo<Stream>,
@@ -82,13 +74,10 @@ impl Rewind {
         self.before = [bytes, &self.before].concat().into();
     }
 
-    /// Read and drop the bytes that still come, for a while. The kernel resets a connection that is
-    /// closed with unread bytes, and a client that still sends could lose its answer.
+    /// Read and drop the bytes that still come, for a while.
     pub(crate) async fn linger(mut self) {
-        let mut dropped = [0; LINGER_BYTES];
-        let stream = self.stream.inner_mut();
-        let reading = async { while stream.read(&mut dropped).await.is_ok_and(|len| len > 0) {} };
-        let _ = tokio::time::timeout(LINGER_TIME, reading).await;
+        let socket = self.stream.inner_mut().as_mut().get_pin_mut().get_mut();
+        linger(socket.tcp_mut()).await;
     }
 
     /// At most `room` of the bytes that were put back.

@@ -7,6 +7,7 @@
 
 mod batch;
 mod compare;
+mod control;
 mod gpu;
 mod load;
 mod neighbour;
@@ -33,12 +34,13 @@ use self::shipped::Shipped;
 pub(crate) fn run(args: &[&str]) -> Result<()> {
     let options = Options::parse(args)?;
     type Benchmark = fn(&Shipped, &Options) -> Result<()>;
-    let all: [(&str, Benchmark); 7] = [
+    let all: [(&str, Benchmark); 8] = [
         ("sandbox", |shipped, _| sandbox::run(shipped)),
         ("batch", |_, _| batch::run()),
         ("load", |shipped, _| load::run(shipped)),
         ("oip", |shipped, _| oip::run(shipped)),
         ("neighbour", neighbour::run),
+        ("control", control::run),
         ("compare", compare::run),
         ("gpu", |shipped, _| gpu::run(shipped)),
     ];

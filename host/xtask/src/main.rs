@@ -40,13 +40,15 @@ Tasks:
   docs           Write the README's tables of settings, limits and error codes
   bench [NAME]... [--no-build] [--binaries FOLDER]
                  Measure, and print a table. Rows with a target end in `reached` or `missed`.
-                 NAME is one of sandbox, batch, load, oip, neighbour, compare, gpu. Without a
-                 name, all but compare and gpu run. gpu needs an NVIDIA GPU and the path of a
+                 NAME is one of sandbox, batch, load, oip, neighbour, control, compare, gpu.
+                 Without a name, all but compare and gpu run. gpu needs an NVIDIA GPU and the path of a
                  library for it in ORT_DYLIB_PATH. --no-build measures the binaries of an earlier
                  run, --binaries those of another folder, target/debug for example
   bench neighbour [--only CASE]...
                  Measure a tenant while others attack the server; CASE is the name of a case, or
                  the beginning of several names
+  bench control [--only swaps|tenants]
+                 Measure releases while requests run, and a server with 10,000 tenants
   bench compare --before SERVER --after SERVER [--only CASE]...
                  Compare the throughput of two binaries of the server
   conformance    Run the onnx package's backend node tests on every backend

@@ -62,10 +62,11 @@ const DEMO_PLUGINS: [Plugin; 3] = [
 ];
 
 /// The plugins that only tests and benches use.
-const TEST_PLUGINS: [Plugin; 4] = [
+const TEST_PLUGINS: [Plugin; 5] = [
     Plugin { folder: "plugins/hostile", component: "hostile" },
     Plugin { folder: "plugins/hostile/wasi", component: "hostile-wasi" },
     Plugin { folder: "plugins/bench", component: "bench-guest" },
+    Plugin { folder: "plugins/bench/marked", component: "marked" },
     Plugin { folder: "plugins/bench/vocabulary", component: "vocabulary" },
 ];
 

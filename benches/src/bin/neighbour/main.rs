@@ -7,14 +7,13 @@
 //! cases, or their beginnings, or none for all; `list` alone lists the cases. The library of ONNX
 //! Runtime is in `ORT_DYLIB_PATH`.
 //!
-//! In reading order: `cases` lists the attacks, `stage` is the server with its tenants, `load` the
-//! neighbour, `attack` one hostile request and `attackers` many of them, `watch` the server's
-//! memory and processor time. `measure` runs a case with all of these.
+//! In reading order: `cases` lists the attacks, `stage` is the server with its tenants, `attack`
+//! one hostile request and `attackers` many of them, `watch` the server's memory and processor time.
+//! `measure` runs a case with all of these.
 
 mod attack;
 mod attackers;
 mod cases;
-mod load;
 mod measure;
 mod stage;
 mod watch;

@@ -13,15 +13,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use gristmill_benches::corpus::{messages, pictures};
+use gristmill_benches::load::{Load, Question, Report};
+use gristmill_benches::server::resident_bytes;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use crate::attack::{Addresses, Attack, Turn};
 use crate::attackers::{Outcomes, Plan};
 use crate::cases::{CASES, Case, Kind, PATIENT};
-use crate::load::{Load, Question, Report};
 use crate::stage::{CPU_MS, DEADLINE_MS, Stage, TENANT_BYTES, read};
-use crate::watch::{Watch, cpu_at_rest, resident_bytes};
+use crate::watch::{Watch, cpu_at_rest};
 
 const ALONE: Duration = Duration::from_secs(10);
 const WARM_UP: Duration = Duration::from_secs(1);

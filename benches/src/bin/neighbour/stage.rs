@@ -2,15 +2,16 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
+use gristmill_benches::load::Question;
 use gristmill_benches::server::Server;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use crate::cases::PATIENT;
-use crate::load::Question;
 
 /// The API key of the tenant `evil`.
 pub(crate) const KEY: &str = "the-key-of-evil-0001";
@@ -89,7 +90,7 @@ impl Stage {
             address: self.server.data_plane.clone(),
             path: "/v1/good/infer/ranker".into(),
             body: Bytes::from(read(Path::new("benches/scenarios/ranker.json"))?),
-            answer: None,
+            check: Arc::new(|_| Ok(())),
         })
     }
 

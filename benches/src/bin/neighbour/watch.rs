@@ -9,12 +9,12 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
+use gristmill_benches::server::resident_bytes;
 
 /// A server over this limit would be killed by the kernel on a real machine.
 const RESIDENT_BYTES_MAX: u64 = 6 << 30;
 const INTERVAL: Duration = Duration::from_millis(5);
 
-const PAGE_BYTES: u64 = 4096;
 /// The unit of the kernel's figures, which is the same on every Linux.
 const TICKS_PER_S: f64 = 100.0;
 
@@ -67,12 +67,6 @@ impl Watch {
             (self.peak.load(Ordering::Relaxed), self.killed.load(Ordering::Relaxed));
         Ok(Seen { peak_bytes, killed })
     }
-}
-
-pub(crate) fn resident_bytes(pid: u32) -> Result<u64> {
-    let statm = fs::read_to_string(format!("/proc/{pid}/statm"))?;
-    let pages = statm.split_whitespace().nth(1).context("no resident pages")?;
-    Ok(pages.parse::<u64>()? * PAGE_BYTES)
 }
 
 /// The processor time of all of its threads.

@@ -7,7 +7,7 @@ use gristmill_transport::Allowed;
 use http::Method;
 use serde::Serialize;
 
-use super::query::flag;
+use super::query::{SKIP_SAMPLES, flags};
 use super::status::ServedDocument;
 use super::{Resource, document, name};
 use crate::answer::{Answer, Noted, Outcome};
@@ -36,10 +36,12 @@ impl Resource for Model {
         if *method != Method::PUT {
             return document::get_file(state, &Subject::Model(model?), &received).await;
         }
-        let (query, terms) = (received.query, received.terms.clone());
+        let (query, mut terms) = (received.query, received.terms.clone());
         let subject = model.as_ref().ok().cloned().map(Subject::Model);
         let file = received.upload(state, subject).await?;
-        let (model, force) = (model?, flag("force", query)?);
+        let model = model?;
+        let [force, skips_samples] = flags(["force", SKIP_SAMPLES], query)?;
+        terms.skips_samples = skips_samples;
         put(state.control.put_model(&model, file, force, terms).await?)
     }
 }

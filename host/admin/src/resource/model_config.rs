@@ -6,6 +6,7 @@ use gristmill_transport::Allowed;
 use http::Method;
 
 use super::model::put;
+use super::query::{SKIP_SAMPLES, flag};
 use super::{Resource, document, name};
 use crate::answer::Outcome;
 use crate::receive::Received;
@@ -30,9 +31,10 @@ impl Resource for ModelConfig {
             let model = name("model", &self.0)?;
             return document::get(state, &Subject::ModelConfig(model), &received);
         }
-        let terms = received.terms.clone();
+        let (query, mut terms) = (received.query, received.terms.clone());
         let document = received.document(&state.limits).await?;
         let model = name("model", &self.0)?;
+        terms.skips_samples = flag(SKIP_SAMPLES, query)?;
         let config = gristmill_control::ModelConfig::read(document)?;
         put(state.control.put_model_config(&model, config, terms).await?)
     }

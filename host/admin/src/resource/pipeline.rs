@@ -6,6 +6,7 @@ use gristmill_core::Name;
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 
+use super::query::{SKIP_SAMPLES, flag};
 use super::{Resource, document, name};
 use crate::answer::{Answer, Outcome};
 use crate::receive::Received;
@@ -34,9 +35,10 @@ impl Resource for Pipeline {
 
     async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
         if *method == Method::PUT {
-            let terms = received.terms.clone();
+            let (query, mut terms) = (received.query, received.terms.clone());
             let document = received.document(&state.limits).await?;
             let (tenant, pipeline) = self.names()?;
+            terms.skips_samples = flag(SKIP_SAMPLES, query)?;
             let put = state.control.put_pipeline(&tenant, &pipeline, document, terms).await;
             return Answer::released(put?, None);
         }

@@ -6,6 +6,7 @@ use gristmill_core::Name;
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 
+use super::query::{SKIP_SAMPLES, flag};
 use super::{Resource, document, name};
 use crate::answer::{Answer, Outcome};
 use crate::receive::Received;
@@ -38,9 +39,10 @@ impl Resource for Plugin {
 
     async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
         if *method == Method::PUT {
-            let (subject, terms) = (self.subject(), received.terms.clone());
-            let file = received.upload(state, subject.ok()).await?;
+            let (query, mut terms) = (received.query, received.terms.clone());
+            let file = received.upload(state, self.subject().ok()).await?;
             let (tenant, plugin) = self.names()?;
+            terms.skips_samples = flag(SKIP_SAMPLES, query)?;
             let put = state.control.put_plugin(&tenant, &plugin, file, terms).await;
             let (digest, published) = put?;
             return Answer::released(published, Some(digest));

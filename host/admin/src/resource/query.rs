@@ -3,6 +3,9 @@
 use gristmill_core::ErrorCode;
 use gristmill_transport::Problem;
 
+/// The flag of each change that may touch a pipeline: the release is made without running samples.
+pub(super) const SKIP_SAMPLES: &str = "skip_samples";
+
 /// Check that there is no parameter.
 ///
 /// # Errors

@@ -7,7 +7,7 @@ use gristmill_transport::{Allowed, Problem};
 use http::{HeaderValue, Method};
 use serde_json::{Value, json};
 
-use super::query::{count_in, flags, invalid, parameters};
+use super::query::{SKIP_SAMPLES, count_in, flags, invalid, parameters};
 use super::{Resource, changes};
 use crate::answer::{Answer, Noted, Outcome};
 use crate::receive::Received;
@@ -54,7 +54,9 @@ async fn list(state: &State, query: Option<&str>) -> Outcome {
 async fn post(state: &State, received: Received<'_>) -> Outcome {
     let (query, mut terms) = (received.query, received.terms.clone());
     let keys = received.document(&state.limits).await?;
-    let [cascade, force, is_dry_run] = flags(["cascade", "force", "dry_run"], query)?;
+    let names = ["cascade", "force", "dry_run", SKIP_SAMPLES];
+    let [cascade, force, is_dry_run, skips_samples] = flags(names, query)?;
+    terms.skips_samples = skips_samples;
     no_conditions(&terms)?;
     let mut document = Document::new(keys);
     let changes = changes::read(&mut document, state);

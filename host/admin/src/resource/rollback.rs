@@ -6,7 +6,7 @@ use gristmill_transport::Allowed;
 use http::Method;
 
 use super::Resource;
-use super::query::flags;
+use super::query::{SKIP_SAMPLES, flags};
 use super::releases::{made, no_conditions, read_message};
 use crate::answer::Outcome;
 use crate::receive::Received;
@@ -23,7 +23,9 @@ impl Resource for Rollback {
     async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
         let (query, mut terms) = (received.query, received.terms.clone());
         let keys = received.document(&state.limits).await?;
-        let [force, is_dry_run] = flags(["force", "dry_run"], query)?;
+        let names = ["force", "dry_run", SKIP_SAMPLES];
+        let [force, is_dry_run, skips_samples] = flags(names, query)?;
+        terms.skips_samples = skips_samples;
         no_conditions(&terms)?;
         let mut document = Document::new(keys);
         let to: Option<u64> = document.whole("to");

@@ -1,15 +1,16 @@
 //! `GET /admin/v1/status`: every tenant, plugin, pipeline and model, and the figures of the lanes.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use gristmill_batch::LaneStatistics;
 use gristmill_control::JobStatus;
 use gristmill_core::{Digest, Dtype, Name, TensorInfo};
 use gristmill_snapshot::{
-    Access, ModelState, Pipeline, PluginState, ProviderHealth, ServedModel, Tenant,
+    Access, ModelState, Pipeline, PluginState, ProviderHealth, QuotaLimits, ServedModel, Tenant,
 };
-use gristmill_transport::Allowed;
+use gristmill_transport::{Allowed, TlsReport};
 use http::Method;
 use serde::{Serialize, Serializer};
 
@@ -39,6 +40,7 @@ impl Resource for Status {
             release: snapshot.release,
             backends: state.control.backends(),
             log: LogDocument { dropped_lines: state.log.dropped() },
+            tls: state.tls.iter().map(|(plane, tls)| (*plane, tls.report())).collect(),
             jobs: state.control.jobs().iter().map(JobDocument::of).collect(),
             models: models.collect(),
             tenants: tenants.map(|(name, tenant)| (name, TenantDocument::of(tenant))).collect(),
@@ -52,6 +54,9 @@ struct StatusDocument<'a> {
     release: u64,
     backends: Vec<&'static str>,
     log: LogDocument,
+    /// Of each plane that has it.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    tls: BTreeMap<&'static str, TlsReport>,
     jobs: Vec<JobDocument<'a>>,
     models: BTreeMap<&'a Name, ModelDocument<'a>>,
     tenants: BTreeMap<&'a Name, TenantDocument<'a>>,
@@ -267,6 +272,8 @@ struct TenantDocument<'a> {
     open: bool,
     models: Vec<&'a Name>,
     bytes_under_way: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quota: Option<QuotaDocument>,
     default_pipeline: Option<&'a Name>,
     plugins: BTreeMap<&'a Name, PluginDocument<'a>>,
     pipelines: BTreeMap<&'a Name, PipelineDocument<'a>>,
@@ -280,12 +287,32 @@ impl<'a> TenantDocument<'a> {
             open: tenant.access == Access::Open,
             models: tenant.models.iter().collect(),
             bytes_under_way: tenant.quota.bytes.held(),
+            quota: QuotaDocument::of(tenant),
             default_pipeline: tenant.default_pipeline.as_ref(),
             plugins: plugins.map(|(name, plugin)| (name, PluginDocument::of(plugin))).collect(),
             pipelines: pipelines
                 .map(|(name, pipeline)| (name, PipelineDocument::of(pipeline)))
                 .collect(),
         }
+    }
+}
+
+/// The use of a tenant's quota.
+#[derive(Serialize)]
+struct QuotaDocument {
+    refused: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows_in_flight: Option<usize>,
+}
+
+impl QuotaDocument {
+    /// None if the tenant has no quota.
+    fn of(tenant: &Tenant) -> Option<Self> {
+        let Tenant { quota, limits, .. } = tenant;
+        (*limits != QuotaLimits::default()).then(|| Self {
+            refused: quota.refused.load(Ordering::Relaxed),
+            rows_in_flight: limits.rows.map(|_| quota.rows.held()),
+        })
     }
 }
 

@@ -4,7 +4,7 @@
 //! object: one with `name` and `key` is a key with its name, one with `name` alone is the key that
 //! the tenant has under this name. No error repeats a key.
 
-use gristmill_control::{Document, Faults, GivenKey, KEYS_MAX, TenantDocument};
+use gristmill_control::{Document, Faults, GivenKey, KEYS_MAX, QuotaSpec, TenantDocument};
 use gristmill_core::{Digest, Name};
 use gristmill_snapshot::same_key;
 use gristmill_transport::credentials;
@@ -35,7 +35,9 @@ pub(super) fn read(keys: Map<String, Value>, admin: Digest) -> (TenantDocument, 
     let default_pipeline = document.name("default_pipeline");
     let weight = document.whole("weight").unwrap_or(1);
     let models = document.list("models", model).unwrap_or_default();
+    let quota = document.nested("quota", QuotaSpec::read);
     let mut faults = document.finish();
+    quota.check(&mut faults);
     faults.within("weight", u64::from(weight), 1..=WEIGHT_MAX);
     if models.len() > GRANTS_MAX {
         let text = format!("models has {} names: the limit is {GRANTS_MAX}", models.len());
@@ -62,7 +64,7 @@ pub(super) fn read(keys: Map<String, Value>, admin: Digest) -> (TenantDocument, 
         false => api_keys.into_iter().filter_map(KeyItem::given).collect(),
     };
     let models = models.into_iter().collect();
-    (TenantDocument { open, api_keys, default_pipeline, weight, models }, faults)
+    (TenantDocument { open, api_keys, default_pipeline, weight, models, quota }, faults)
 }
 
 /// Read the document of one key. Returns the key's digest.

@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use gristmill_transport::TlsError;
+
 /// One fault.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
@@ -31,6 +33,12 @@ pub(crate) enum Fault {
     /// A tenant's budget is smaller than the largest request.
     #[error("tenant_bytes_max is {tenant}: must be at least message_bytes_max, {message}")]
     SmallBudget { tenant: usize, message: usize },
+    /// A setting is useless without another one.
+    #[error("{missing} is missing: {given} needs it")]
+    Missing { missing: &'static str, given: &'static str },
+    /// A file of TLS cannot be used.
+    #[error("{key} is {path:?}: {source}")]
+    Tls { key: &'static str, path: PathBuf, source: TlsError },
     /// Two planes have the same address.
     #[error("{first} and {second} are both {address}")]
     SameAddress { first: &'static str, second: &'static str, address: SocketAddr },

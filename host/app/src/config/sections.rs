@@ -27,9 +27,28 @@ section! {
         listen: SocketAddr = "127.0.0.1:8080", Any,
             "Address of the data plane: /v1, /v2 and health";
         grpc_listen: SocketAddr = "127.0.0.1:8082", Any,
-            "Address of the Open Inference Protocol over gRPC, without TLS";
+            "Address of the Open Inference Protocol over gRPC";
         admin_listen: SocketAddr = "127.0.0.1:8081", Any,
             "Address of the admin plane: /admin/v1";
+    }
+}
+
+section! {
+    /// TLS: without a certificate a plane is not encrypted.
+    Tls {
+        tls_certificate: PathBuf = none, Any,
+            "Certificate chain of all planes, a PEM file that begins with the server's own \
+             certificate; with it, all planes are https. The files of TLS are read again when they \
+             change";
+        tls_key: PathBuf = none, Any,
+            "The key of tls_certificate, a PEM file";
+        admin_tls_certificate: PathBuf = none, Any,
+            "Certificate chain of the admin plane, if it has one of its own";
+        admin_tls_key: PathBuf = none, Any,
+            "The key of admin_tls_certificate";
+        admin_client_ca: PathBuf = none, Any,
+            "Certificates of authorities, a PEM file; with it, the admin plane demands a client \
+             certificate that one of them signed, besides the token";
     }
 }
 
@@ -99,7 +118,7 @@ section! {
 }
 
 section! {
-    /// The limits of an upload, and of what is kept.
+    /// The limits of an upload, of a release's samples, and of what is kept.
     Uploads {
         keep_releases: u64 = "1000", 1..=1 << 32,
             "The last releases that are kept, at least: older ones, and the files that only they \
@@ -111,6 +130,9 @@ section! {
         upload_timeout["upload_timeout_s"]: Duration = "900", 1..=86_400,
             "Seconds that an upload may take; an upload that sends nothing for 30 seconds is \
              refused earlier";
+        samples_timeout["samples_timeout_s"]: Duration = "60", 1..=3600,
+            "Seconds that all samples of the pipelines that a change touches may take; if they take \
+             longer, the change is refused";
     }
 }
 

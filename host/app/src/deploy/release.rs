@@ -16,7 +16,8 @@ pub(crate) struct Release<'a> {
     pub(crate) admin: &'a Admin,
     pub(crate) changes: &'a [Change],
     pub(crate) message: Option<&'a str>,
-    pub(crate) force: bool,
+    /// Further parameters of the request.
+    pub(crate) query: &'a str,
 }
 
 /// The answer to a dry run.
@@ -63,8 +64,7 @@ impl Release<'_> {
         if let Some(message) = self.message {
             document["message"] = message.into();
         }
-        let force = if self.force { "&force=true" } else { "" };
-        let path = format!("releases?dry_run={dry}{force}");
+        let path = format!("releases?{}dry_run={dry}", self.query);
         let answer = self.admin.post_unless_overtaken(&path, &document);
         answer.map_err(|error| named(&error, changes)).context("cannot make the release")
     }

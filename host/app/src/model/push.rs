@@ -5,13 +5,14 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use clap::{Arg, ArgAction, ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command};
 use serde_json::{Map, Value, json};
 
 use crate::file_upload::HashedFile;
 use crate::plugin::admin::{self, Admin};
 use crate::plugin::output::{self, Output};
 use crate::progress::Progress;
+use crate::release_flags;
 
 pub(crate) fn command() -> Command {
     let flag =
@@ -31,12 +32,7 @@ pub(crate) fn command() -> Command {
         .arg(flag("name", "NAME").required(true).help("The model's name"))
         .arg(flag("config", "FILE").help("Its configuration, in TOML or JSON"))
         .arg(flag("message", "TEXT").help("Why; the new release keeps it"))
-        .arg(
-            Arg::new("force")
-                .long("force")
-                .action(ArgAction::SetTrue)
-                .help("Put it although it does not fit the pipelines that use it"),
-        )
+        .args([release_flags::force(), release_flags::skip_samples()])
         .args(admin::arguments())
         .arg(output::argument())
 }
@@ -60,7 +56,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         document["message"] = message.as_str().into();
     }
     let waiting = Progress::wait("the server tries the model");
-    let path = format!("releases?force={}", matches.get_flag("force"));
+    let path = format!("releases?{}dry_run=false", release_flags::query(matches));
     let made = admin.post(&path, &document).with_context(failed)?;
     let status = admin.get("status")?;
     drop(waiting);

@@ -14,8 +14,8 @@ const DEFAULT_ADMIN: &str = "http://127.0.0.1:8081";
 /// The flags `--admin`, `--token` and `--context`.
 pub(crate) fn arguments() -> [Arg; 3] {
     let admin = Arg::new("admin").long("admin").value_name("URL").env("GRISTMILL_ADMIN_URL").help(
-        "The admin plane; http:// may be left out, https is not supported [default: that of \
-             the context, or 127.0.0.1:8081]",
+        "The admin plane: https:// or http://, which may be left out [default: that of the \
+             context, or 127.0.0.1:8081]",
     );
     let token = Arg::new("token")
         .long("token")

@@ -8,11 +8,14 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow};
 use clap::{Arg, ArgMatches};
 use gristmill_client::http::StatusCode;
-use gristmill_client::{AdminClient, AdminError, Blob, Client, ClientError, UploadError, block_on};
+use gristmill_client::{
+    AdminClient, AdminError, Blob, Client, ClientError, Tls, TlsRefusal, UploadError, block_on,
+};
 use gristmill_core::{Digest, Name};
 use serde_json::Value;
 
 use super::access::{self, Access, Choice};
+use super::trust;
 use crate::contexts::Contexts;
 
 /// The items of one page of a list.
@@ -25,18 +28,20 @@ pub(crate) struct Admin {
     source: String,
 }
 
-/// The flags that say which server is meant, and the token.
-pub(crate) fn arguments() -> [Arg; 3] {
-    access::arguments()
+/// The flags that say which server is meant, the token, and the files of TLS.
+pub(crate) fn arguments() -> impl Iterator<Item = Arg> {
+    access::arguments().into_iter().chain(trust::arguments())
 }
 
 impl Admin {
     /// From the flags of [`arguments`], or from what stands in for them.
     pub(crate) fn of(matches: &ArgMatches) -> Result<Self> {
-        Self::new(Choice::of(matches).resolve(Contexts::read)?)
+        let access = Choice::of(matches).resolve(Contexts::read)?;
+        let tls = trust::of(matches, &access.address)?;
+        Self::new(access, tls)
     }
 
-    fn new(access: Access) -> Result<Self> {
+    fn new(access: Access, tls: Option<Tls>) -> Result<Self> {
         let Access { address, source, token, token_source } = access;
         let client = Client::new(address).with_token(&token).map_err(|_| {
             anyhow!(
@@ -44,6 +49,10 @@ impl Admin {
                  breaks and without blanks at its ends"
             )
         })?;
+        let client = match tls {
+            Some(tls) => client.with_tls(tls),
+            None => client,
+        };
         Ok(Self { client: AdminClient::new(client), source })
     }
 
@@ -166,6 +175,9 @@ impl Admin {
             "the address is that of {}; --admin, GRISTMILL_ADMIN_URL or --context names another",
             self.source
         );
+        if let Some(refusal) = error.tls_refusal() {
+            return explain_refusal(address, refusal);
+        }
         match error {
             ClientError::Connect { source, .. }
                 if source.kind() == ErrorKind::ConnectionRefused =>
@@ -186,13 +198,50 @@ impl Admin {
                 Some(broken) if !is_closed(broken) => {
                     anyhow!("cannot reach {address}: {broken}; {elsewhere}")
                 }
-                _ => anyhow!(
+                _ if self.client.client().address().is_https() => anyhow!(
                     "{address} does not answer in HTTP/1.1 ({source}): is it the port of gRPC? \
                      The admin plane has another port, by default 8081"
                 ),
+                _ => anyhow!(
+                    "{address} does not answer in HTTP/1.1 ({source}): is it the port of gRPC? \
+                     The admin plane has another port, by default 8081. Or does it have TLS? Then \
+                     give --admin https://{address}"
+                ),
             },
+            ClientError::Tls { source, .. } => {
+                anyhow!("no session of TLS with {address}: {source}; {elsewhere}")
+            }
             other => anyhow::Error::new(other).context(address.to_owned()),
         }
+    }
+}
+
+/// Why a server and the command line do not agree on TLS, with a remedy.
+fn explain_refusal(address: &str, refusal: TlsRefusal) -> anyhow::Error {
+    match refusal {
+        TlsRefusal::UnknownAuthority => anyhow!(
+            "no authority that is trusted signed the certificate of {address}: name the authority's \
+             certificate with --ca-file or GRISTMILL_CA_FILE"
+        ),
+        TlsRefusal::OtherName => anyhow!(
+            "the certificate of {address} is for another name: give the server's own name with \
+             --admin or GRISTMILL_ADMIN_URL"
+        ),
+        TlsRefusal::Expired => anyhow!(
+            "the certificate of {address} has expired or is not valid yet, by the clock of this \
+             machine: the server needs another certificate"
+        ),
+        TlsRefusal::NoTls => anyhow!(
+            "{address} does not speak TLS: if it is the admin plane, give --admin http://{address}"
+        ),
+        TlsRefusal::CertificateNeeded => anyhow!(
+            "{address} demands a client certificate: give yours with --client-certificate and \
+             --client-key"
+        ),
+        TlsRefusal::CertificateRefused => anyhow!(
+            "{address} does not accept the certificate of --client-certificate: an authority of the \
+             server's admin_client_ca must have signed it, and it must be valid now"
+        ),
     }
 }
 

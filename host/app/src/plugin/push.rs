@@ -9,6 +9,7 @@ use super::admin::{self, Admin};
 use super::build::build;
 use super::component_file::name_of;
 use crate::progress::{Progress, bytes_text};
+use crate::release_flags;
 
 pub(crate) fn command() -> Command {
     let text = |name: &'static str, help: &'static str| {
@@ -21,11 +22,14 @@ pub(crate) fn command() -> Command {
              gristmill plugin push --tenant acme                    build and push this folder\n  \
              gristmill plugin push plugins/rust/digits --tenant acme\n  \
              gristmill plugin push digits.wasm --tenant acme --name reader\n  \
-             gristmill plugin push --tenant acme --admin admin.example:8081\n\n\
+             gristmill plugin push --tenant acme --admin https://admin.example:8081\n\n\
              Give the token in GRISTMILL_ADMIN_TOKEN rather than with --token, because flags are \
              visible in the list of processes. The server prints the token at its first start.\n\n\
-             The token is sent over plain HTTP. For a server on another machine use a private \
-             network, or a tunnel with TLS, and name its local end with --admin.",
+             A version with which a pipeline would not answer its samples as expected is refused, \
+             and the one before continues to serve.\n\n\
+             Over http:// the token is sent unencrypted. For a server on another machine give an \
+             address with https://; --ca-file names the authority of its certificate, unless the \
+             system knows it.",
         )
         .arg(
             Arg::new("plugin")
@@ -35,6 +39,7 @@ pub(crate) fn command() -> Command {
         )
         .arg(text("tenant", "The plugin's tenant").required(true))
         .arg(text("name", "The plugin's name [default: the name of the file]"))
+        .arg(release_flags::skip_samples())
         .args(admin::arguments())
 }
 
@@ -54,8 +59,9 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     let size = bytes_text(body.len() as u64);
     let what = format!("uploading {size}, which the server compiles (up to a minute)");
     let waiting = Progress::wait(&what);
+    let query = release_flags::query(matches);
     let answer = admin
-        .put(&format!("tenants/{tenant}/plugins/{name}"), body)
+        .put(&format!("tenants/{tenant}/plugins/{name}?{query}"), body)
         .with_context(|| format!("cannot push {} as {tenant}/{name}", file.display()))?;
     drop(waiting);
     println!("{tenant}/{name} is live in release {}", answer["release"]);

@@ -3,13 +3,11 @@
 //! The parts are those of a server: the sandbox with its limits, the batcher, the backend, and the
 //! code that makes a plugin's request of an HTTP request and an answer of its response.
 
-mod compare;
 mod expectation;
 mod host;
 mod report;
 mod requests;
 mod round;
-mod run;
 mod watch;
 
 use std::fs::File;
@@ -110,9 +108,12 @@ Requests are files in requests/:
 The expected answer stands beside the request. Each part may be left out:
   seven.expected.json  {\"status\": 200, \"content_type\": \"application/json\", \"json\": {\"label\": 7}}
                        for other bodies \"text\" or \"body_sha256\" instead of \"json\"
+                       \"at\": {\"/top/0/label\": 7} checks single values of a JSON body, by JSON pointers;
+                       \"tolerance\": 0.01 goes before --tolerance
   big.expected.json    {\"code\": \"invalid_request\", \"detail\": \"the picture is too large\"}
 --update writes these files from the answers. Read them before you commit them. Without an
-expectation a request only has to succeed. Whole numbers must be equal, other numbers nearly.
+expectation a request only has to succeed. Whole numbers must be equal, other numbers nearly. The
+samples of a pipeline on a server have their expected answers in the same form.
 
 Shown are the times of each stage, the CPU time and the memory of each plugin call with their
 limits, all log lines of the plugin, and panics with the plugin's own message.

@@ -23,7 +23,7 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
-from server import GRPC, HTTP, KEY, PATIENCE_S, bearer
+from server import GRPC, GRPC_TLS, HTTP, KEY, PATIENCE_S, bearer
 
 # Requests at once of the library that has no asynchronous client.
 CONNECTIONS = 8
@@ -248,7 +248,7 @@ class TritonGrpc(GrpcLibrary):
 
     def __init__(self) -> None:
         module = tritonclient.grpc
-        super().__init__(module, module.InferenceServerClient(GRPC))
+        super().__init__(module, module.InferenceServerClient(GRPC, **GRPC_TLS))
 
     async def infer_many(self, model: str, batches: Sequence[np.ndarray]) -> list[Any]:
         answers: list[Queue[Answered]] = [Queue() for _ in batches]
@@ -293,7 +293,7 @@ class TritonGrpcAio(Asynchronous, GrpcLibrary):
     """tritonclient.grpc.aio, whose types are those of tritonclient.grpc."""
 
     def __init__(self) -> None:
-        client = tritonclient.grpc.aio.InferenceServerClient(GRPC)
+        client = tritonclient.grpc.aio.InferenceServerClient(GRPC, **GRPC_TLS)
         super().__init__(tritonclient.grpc, client)
 
     async def stream(

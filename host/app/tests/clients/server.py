@@ -6,10 +6,12 @@ of `GRANTED` and the pipelines `digits` and `ranker`, a tenant `other` with thos
 import asyncio
 import json
 import os
+import ssl
 import time
 from collections.abc import Mapping
 from email.message import Message
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPSConnection
+from pathlib import Path
 from typing import Any
 
 from values import NUMPY_TYPES
@@ -21,6 +23,10 @@ KEY = os.environ["GRISTMILL_KEY"]
 OTHERS_KEY = os.environ["GRISTMILL_OTHERS_KEY"]
 ADMIN_TOKEN = os.environ["GRISTMILL_ADMIN_TOKEN"]
 NOBODYS = "no-such-key-anywhere"
+# The authority of the server's certificate, if the server speaks TLS.
+CA_FILE = os.environ.get("GRISTMILL_CA_FILE")
+# The options with which the clients of gRPC speak it.
+GRPC_TLS: dict[str, Any] = {"ssl": True, "root_certificates": CA_FILE} if CA_FILE else {}
 
 # `waits` is the ranker. It waits for a second request for a minute, or for as long as a request
 # allows. Each of its two levels queues one request; the second level is the default. `configured`
@@ -38,6 +44,16 @@ def bearer(key: str | None) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"} if key else {}
 
 
+def grpc_channel() -> Any:
+    """A channel to the server without a library of its protocol."""
+    import grpc
+
+    if not CA_FILE:
+        return grpc.insecure_channel(GRPC)
+    authority = Path(CA_FILE).read_bytes()
+    return grpc.secure_channel(GRPC, grpc.ssl_channel_credentials(authority))
+
+
 def send(
     method: str,
     path: str,
@@ -47,7 +63,12 @@ def send(
     key: str = KEY,
 ) -> tuple[int, Message, bytes]:
     """Send a request without a library. Returns the status, headers and body of the answer."""
-    connection = HTTPConnection(host, timeout=PATIENCE_S)
+    connection: HTTPConnection
+    if CA_FILE:
+        context = ssl.create_default_context(cafile=CA_FILE)
+        connection = HTTPSConnection(host, timeout=PATIENCE_S, context=context)
+    else:
+        connection = HTTPConnection(host, timeout=PATIENCE_S)
     try:
         connection.request(method, path, body, {**bearer(key), **headers})
         response = connection.getresponse()

@@ -2,12 +2,20 @@
 
 from typing import Any
 
-import grpc
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 from libraries import GrpcLibrary, Library
 from marks import changes_the_server, once_over_grpc
-from server import ADMIN_TOKEN, GRANTED, GRPC, KEY, NOBODYS, PIPELINES, administer, bearer
+from server import (
+    ADMIN_TOKEN,
+    GRANTED,
+    KEY,
+    NOBODYS,
+    PIPELINES,
+    administer,
+    bearer,
+    grpc_channel,
+)
 from values import FIXTURES, assert_same, features
 
 
@@ -73,7 +81,7 @@ async def test_only_an_administrator_loads_and_unloads(library: Library) -> None
 @changes_the_server
 async def test_the_index_may_be_of_what_is_ready(library: GrpcLibrary) -> None:
     await library.call("unload_model", "identity-int16", key=ADMIN_TOKEN)
-    with grpc.insecure_channel(GRPC) as channel:
+    with grpc_channel() as channel:
         stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
         for ready, missing in ((True, {"identity-int16"}), (False, set())):
             request = service_pb2.RepositoryIndexRequest(ready=ready)

@@ -11,7 +11,7 @@ from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 from libraries import HttpLibrary, error_of
 from marks import once_over_grpc, once_over_http, over_http
-from server import GRPC, KEY, bearer, post, send
+from server import KEY, bearer, grpc_channel, post, send
 from values import BINARY_ONLY, NUMPY_TYPES, TEXTS, assert_same, batches, features, picture
 
 INFER = "/v2/models/ranker/infer"
@@ -177,7 +177,7 @@ async def test_raw_contents_belong_to_the_inputs_one_by_one() -> None:
     ]
     typed = [tensor | {"contents": {"int_contents": row}} for tensor in inputs]
     raw = row.tobytes()
-    with grpc.insecure_channel(GRPC) as channel:
+    with grpc_channel() as channel:
 
         def infer(tensors: list[Any], contents: list[bytes]) -> Any:
             request = service_pb2.ModelInferRequest(

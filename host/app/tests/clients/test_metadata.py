@@ -7,7 +7,7 @@ import numpy as np
 
 from libraries import Library
 from marks import once_over_grpc
-from server import ADMIN_TOKEN, GRANTED, GRPC, OTHERS, OTHERS_KEY, PATIENCE_S, PIPELINES
+from server import ADMIN_TOKEN, GRANTED, OTHERS, OTHERS_KEY, PATIENCE_S, PIPELINES, grpc_channel
 from values import NUMPY_TYPES, assert_same, dims, features
 
 
@@ -134,7 +134,7 @@ async def test_each_tenant_sees_its_own_models(library: Library) -> None:
 
 @once_over_grpc
 async def test_the_health_service_says_serving() -> None:
-    with grpc.insecure_channel(GRPC) as channel:
+    with grpc_channel() as channel:
         check = channel.unary_unary("/grpc.health.v1.Health/Check")
         # The messages by hand: an empty one asks for the server, field 1 of the answer is SERVING.
         assert check(b"", timeout=PATIENCE_S) == b"\x08\x01"

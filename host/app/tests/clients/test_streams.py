@@ -13,7 +13,7 @@ from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 from libraries import GrpcLibrary
 from marks import changes_the_server, once_over_grpc, over_grpc
-from server import GRPC, KEY, NOBODYS, PATIENCE_S, administer
+from server import KEY, NOBODYS, PATIENCE_S, administer, grpc_channel
 from values import assert_same, features
 
 
@@ -79,7 +79,7 @@ async def test_a_streams_deadline_is_that_of_all_its_requests(library: GrpcLibra
     def talk() -> Iterator[Any]:
         asked = queue.SimpleQueue()
         metadata = [("authorization", f"Bearer {KEY}"), ("grpc-timeout", "300m")]
-        with grpc.insecure_channel(GRPC) as channel:
+        with grpc_channel() as channel:
             stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
             answers = stub.ModelStreamInfer(iter(asked.get, None), metadata=metadata)
             for model in ("waits", "ranker"):
@@ -111,7 +111,7 @@ async def test_a_key_that_is_revoked_is_refused_at_the_next_request(library: Grp
     def talk() -> None:
         metadata = [("authorization", f"Bearer {revoked}")]
         asked: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        with grpc.insecure_channel(GRPC) as channel:
+        with grpc_channel() as channel:
             stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
             answers = stub.ModelStreamInfer(
                 iter(asked.get, None), metadata=metadata, timeout=PATIENCE_S

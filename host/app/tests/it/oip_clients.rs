@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::support::files;
 use crate::support::server::Server;
 use crate::support::setup::{ADMIN_TOKEN, Setup};
+use crate::support::tls::Authority;
 
 const KEY: &str = "the-key-of-acme-1";
 const OTHERS_KEY: &str = "the-key-of-other-1";
@@ -19,8 +20,8 @@ const DATATYPES: [&str; 14] = [
 ];
 
 /// A server with all that tests/clients/server.py asks for.
-fn server() -> Server {
-    let server = Setup::new().flag("--message-bytes-max", "8388608").start();
+fn server(setup: Setup) -> Server {
+    let server = setup.flag("--message-bytes-max", "8388608").start();
     let identities = DATATYPES.map(|datatype| format!("identity-{datatype}"));
     let fixtures = ["fixed-rows", "look-up", "simple"].map(str::to_owned);
     let mut granted = [&identities[..], &fixtures].concat();
@@ -62,7 +63,14 @@ fn server() -> Server {
 /// also if the test's output is captured.
 #[track_caller]
 fn assert_passes(library: &str) {
-    let server = server();
+    assert_passes_with(library, Setup::new(), None);
+}
+
+/// The same with a server that is set up like this, whose certificate the authority in the file
+/// signed.
+#[track_caller]
+fn assert_passes_with(library: &str, setup: Setup, ca: Option<&Path>) {
+    let server = server(setup);
     let python = std::env::var_os("GRISTMILL_TEST_CLIENTS").map(PathBuf::from).unwrap_or_default();
     let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients");
     let run = Command::new(&python)
@@ -71,9 +79,10 @@ fn assert_passes(library: &str) {
         .args([&cases, &cases])
         // Dependencies of the libraries have plugins for pytest, which must not be loaded.
         .env("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-        .env("GRISTMILL_HTTP", server.data.address().trim_start_matches("http://"))
+        .env("GRISTMILL_HTTP", server.data.authority())
         .env("GRISTMILL_GRPC", &server.grpc)
-        .env("GRISTMILL_ADMIN", server.admin.address().trim_start_matches("http://"))
+        .env("GRISTMILL_ADMIN", server.admin.authority())
+        .envs(ca.map(|file| ("GRISTMILL_CA_FILE", file)))
         .env("GRISTMILL_KEY", KEY)
         .env("GRISTMILL_OTHERS_KEY", OTHERS_KEY)
         .env("GRISTMILL_ADMIN_TOKEN", ADMIN_TOKEN)
@@ -103,6 +112,13 @@ fn tritonclient_http_aio() {
 #[test]
 fn tritonclient_grpc() {
     assert_passes("tritonclient.grpc");
+}
+
+#[test]
+fn tritonclient_grpc_over_tls() {
+    let authority = Authority::new();
+    let setup = Setup::new().with_tls(&authority);
+    assert_passes_with("tritonclient.grpc", setup, Some(&authority.ca()));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The parts that the tests share. In reading order:
 //! - `setup` starts a `server`. `process` is its process, `figures` are the kernel's figures of it;
-//! - `client`, `raw` and `h2` send requests to it, `load` many at once, `proxy` stands between;
+//! - `client`, `raw`, `h2` and `grpc` send requests to it, `load` many at once, `proxy` stands between;
+//!   `tls` has certificates;
 //! - `cli` runs the command line;
 //! - `deploy` puts tenants on it; `files` has the plugins, models and pictures;
 //! - `onnx` makes unusual models with `protobuf`, `guests` and `modules` make unusual plugins, and
@@ -17,6 +18,7 @@ pub(crate) mod deeds;
 pub(crate) mod deploy;
 pub(crate) mod eventually;
 pub(crate) mod files;
+pub(crate) mod grpc;
 pub(crate) mod guests;
 pub(crate) mod h2;
 pub(crate) mod inits;
@@ -30,4 +32,5 @@ pub(crate) mod proxy;
 pub(crate) mod raw;
 pub(crate) mod server;
 pub(crate) mod setup;
+pub(crate) mod tls;
 pub(crate) mod words;

@@ -13,9 +13,19 @@ use gristmill_sandbox::{Sandbox, SandboxConfig};
 use gristmill_store::{Store, digest_of};
 
 use crate::{
-    Change, Control, ControlError, ControlParts, NewRelease, ProverConfig, Published, Serving,
-    TenantSpec, Terms,
+    Change, Control, ControlError, ControlParts, NewRelease, ProverConfig, Published, SampleAnswer,
+    SampleRun, SampleRunner, Serving, TenantSpec, Terms,
 };
+
+/// No pipeline of these tests has samples.
+struct NoSamples;
+
+#[async_trait::async_trait]
+impl SampleRunner for NoSamples {
+    async fn run(&self, run: SampleRun<'_>) -> SampleAnswer {
+        panic!("no pipeline has samples, but {:?} runs", run.name)
+    }
+}
 
 async fn open(directory: &Path) -> (Arc<Store>, Arc<Control>) {
     let store = Arc::new(Store::open_local(&directory.join("store")).unwrap());
@@ -38,6 +48,8 @@ async fn open(directory: &Path) -> (Arc<Store>, Arc<Control>) {
             timeout: Duration::from_secs(1),
             memory_bytes: 1 << 20,
         },
+        sample_runner: Arc::new(NoSamples),
+        samples_timeout: Duration::from_secs(1),
         progress: crate::Progress::default(),
     };
     (store, Arc::new(Control::open(parts).await.unwrap()))

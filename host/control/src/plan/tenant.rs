@@ -45,8 +45,8 @@ fn spec_of(
     faults: &mut Vec<String>,
 ) -> TenantSpec {
     let keys = named(desired, tenant, &document.api_keys, faults);
-    let TenantDocument { open, default_pipeline, weight, models, .. } = document.clone();
-    TenantSpec { open, keys, default_pipeline, weight, models }
+    let TenantDocument { open, default_pipeline, weight, models, quota, .. } = document.clone();
+    TenantSpec { open, keys, default_pipeline, weight, models, quota }
 }
 
 fn refusal(

@@ -11,6 +11,7 @@ use crate::desired::{Desired, Tenant};
 use crate::error::ControlError;
 use crate::fault::Subject;
 use crate::release::change::Change;
+use crate::release::quota::QuotaSpec;
 use crate::release::tenant::{GivenKey, TenantDocument, TenantSpec};
 
 fn name(text: &str) -> Name {
@@ -252,6 +253,7 @@ fn given_keys(api_keys: Vec<GivenKey>) -> Result<Vec<(String, Digest)>, String> 
         default_pipeline: None,
         weight: 1,
         models: [].into(),
+        quota: QuotaSpec::default(),
     };
     let spec = tenant_spec(&desired, &name("acme"), &document);
     let spec = spec.map_err(|error| error.to_string())?;

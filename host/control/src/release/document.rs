@@ -109,6 +109,13 @@ impl Document {
         self.read(key, "a whole number from 0 on", read)
     }
 
+    /// A number in the range.
+    pub fn number(&mut self, key: &'static str, range: &RangeInclusive<f64>) -> Option<f64> {
+        let must = format!("a number from {} to {}", range.start(), range.end());
+        let read = |value: &Value| value.as_f64().filter(|number| range.contains(number));
+        self.read(key, &must, read)
+    }
+
     /// A text.
     pub fn text(&mut self, key: &'static str) -> Option<String> {
         self.read(key, "text", |value| value.as_str().map(str::to_owned))

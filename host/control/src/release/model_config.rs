@@ -87,6 +87,8 @@ pub struct ModelConfig {
     pub memory_arena: bool,
     /// Whether ONNX Runtime plans memory ahead for shapes it has seen.
     pub memory_pattern: bool,
+    /// The batch sizes that each instance runs once on zeros when it is loaded.
+    pub warm_up: Vec<usize>,
 }
 
 /// The queueing of a priority level.
@@ -138,6 +140,7 @@ impl Default for ModelConfig {
             graph_optimization: GraphOptimizationSpec::All,
             memory_arena: true,
             memory_pattern: true,
+            warm_up: vec![1],
         }
     }
 }

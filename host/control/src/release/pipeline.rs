@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use crate::release::document::{Document, Faults};
 use crate::release::instance_reuse::InstanceReuse;
 use crate::release::limits::LimitsSpec;
+use crate::release::sample::{self, Sample};
 
 /// The most bytes of a pipeline's settings: the log keeps them, and each plugin call gets a copy.
 const SETTINGS_BYTES_MAX: u64 = 64 << 10;
@@ -37,6 +38,9 @@ pub struct PipelineSpec {
     /// Whether its clients see why a plugin call failed, with the lines of that call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub debug: bool,
+    /// The requests that it must answer as expected before it serves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<Sample>,
 }
 
 fn no_settings() -> Map<String, Value> {
@@ -53,6 +57,7 @@ pub(crate) struct PipelineDocument {
     pub(crate) priority: Option<u32>,
     instance_reuse: InstanceReuse,
     debug: bool,
+    samples: Vec<Sample>,
     pub(crate) faults: Faults,
 }
 
@@ -70,6 +75,7 @@ impl PipelineDocument {
         let priority = document.whole("priority");
         let instance_reuse = InstanceReuse::read(&mut document);
         let debug = document.flag("debug").unwrap_or_default();
+        let samples = sample::read(&mut document);
         let mut faults = document.finish();
         let settings_len = serde_json::to_vec(&settings).map_or(0, |text| text.len() as u64);
         if settings_len > SETTINGS_BYTES_MAX {
@@ -80,7 +86,18 @@ impl PipelineDocument {
         }
         limits.check(host, &mut faults);
         instance_reuse.check(&mut faults);
-        Self { pre, model, post, settings, limits, priority, instance_reuse, debug, faults }
+        Self {
+            pre,
+            model,
+            post,
+            settings,
+            limits,
+            priority,
+            instance_reuse,
+            debug,
+            samples,
+            faults,
+        }
     }
 
     /// The pipeline, if the document has no faults.
@@ -89,7 +106,7 @@ impl PipelineDocument {
             Self { pre: Some(pre), model: Some(model), post: Some(post), .. }
                 if self.faults.is_empty() =>
             {
-                let Self { settings, limits, priority, instance_reuse, debug, .. } = self;
+                let Self { settings, limits, priority, instance_reuse, debug, samples, .. } = self;
                 Ok(PipelineSpec {
                     pre,
                     model,
@@ -99,6 +116,7 @@ impl PipelineDocument {
                     priority,
                     instance_reuse,
                     debug,
+                    samples,
                 })
             }
             faulty => Err(Box::new(faulty)),

@@ -6,6 +6,8 @@ use gristmill_core::{Digest, Name};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::release::quota::QuotaSpec;
+
 /// The most keys of a tenant. Each request's key is compared with all of them.
 pub const KEYS_MAX: usize = 256;
 
@@ -25,6 +27,9 @@ pub struct TenantSpec {
     pub weight: u32,
     /// The models it may run directly, over the Open Inference Protocol.
     pub models: BTreeSet<Name>,
+    /// The limits on its use over time. None has any up to format 5 of the log.
+    #[serde(skip_serializing_if = "QuotaSpec::is_empty")]
+    pub quota: QuotaSpec,
 }
 
 /// A tenant as people put it. The keys that it keeps are known only when its release is made.
@@ -40,6 +45,8 @@ pub struct TenantDocument {
     pub weight: u32,
     /// As [`TenantSpec::models`].
     pub models: BTreeSet<Name>,
+    /// As [`TenantSpec::quota`].
+    pub quota: QuotaSpec,
 }
 
 /// A key in a tenant's document.
@@ -62,6 +69,7 @@ impl Default for TenantSpec {
             default_pipeline: None,
             weight: 1,
             models: BTreeSet::new(),
+            quota: QuotaSpec::default(),
         }
     }
 }

@@ -52,6 +52,7 @@ impl TenantBuilder<'_> {
             models: spec.models.clone(),
             weight: spec.weight,
             quota: self.quota,
+            limits: spec.quota.limits(),
             default_pipeline: spec.default_pipeline.clone().or_else(only),
             pipelines,
             plugins: self.plugins,

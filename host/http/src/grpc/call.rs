@@ -9,7 +9,9 @@ use gristmill_core::{ByteBudget, Deadline, OverBudget, Receipt};
 use gristmill_oip::grpc::proto::{ModelInferRequest, ModelInferResponse, ModelRepositoryParameter};
 use gristmill_oip::grpc::{number, output_of, requested_output, tensors, typed_bytes};
 use gristmill_oip::{InferRequest, ParseError, Room};
-use gristmill_serve::{AccessError, Caller, Key, ModelOrPipeline, NamedModel, OwnedCaller, Target};
+use gristmill_serve::{
+    Caller, Key, ModelOrPipeline, NamedModel, OwnedCaller, RequestQuota, Target,
+};
 use gristmill_snapshot::Snapshot;
 use gristmill_transport::{INLINE_BYTES_MAX, Problem, body};
 use tonic::metadata::MetadataMap;
@@ -71,17 +73,23 @@ pub(super) fn client_deadline(metadata: &MetadataMap, arrived: Instant) -> Optio
 }
 
 impl Inference {
-    /// Find the caller with this key in the current snapshot.
+    /// Find the caller with this key in the current snapshot, and count the call if the caller is a
+    /// tenant. `quota` becomes the tenant's quota of requests, if it has one.
     ///
     /// # Errors
-    /// The key is missing, or it is not a key of any tenant.
+    /// The key is missing, or it is not a key of any tenant, or the tenant's quota is used up.
     pub(super) fn admit(
         &self,
         key: Option<Key>,
         arrived: Instant,
-    ) -> Result<Admitted, AccessError> {
+        quota: &mut Option<RequestQuota>,
+    ) -> Result<Admitted, Problem> {
         let snapshot = self.snapshot();
-        let caller = self.gate().caller(&snapshot, key, None)?.owned();
+        let caller = self.gate().caller(&snapshot, key, None)?;
+        if let Ok(tenant) = caller.tenant() {
+            tenant.count_request(arrived, quota)?;
+        }
+        let caller = caller.owned();
         Ok(Admitted { snapshot, caller, key, arrived, auth: arrived.elapsed() })
     }
 

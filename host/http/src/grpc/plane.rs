@@ -5,7 +5,9 @@ use std::time::Instant;
 
 use gristmill_core::ByteBudget;
 use gristmill_oip::grpc::proto::grpc_inference_service_server::GrpcInferenceServiceServer;
+use gristmill_serve::RequestQuota;
 use gristmill_transport::StaysOpen;
+use http::HeaderMap;
 use hyper::body::Incoming;
 use tonic::Status;
 use tonic::codec::CompressionEncoding;
@@ -19,6 +21,7 @@ use super::metered::{MeteredAnswer, metered};
 use super::status::status_of;
 use crate::answers::key_of;
 use crate::inference::Inference;
+use crate::rate_limit;
 
 /// The longest message of a call that needs no credentials: such messages are almost empty.
 const OPEN_BYTES_MAX: usize = 64 << 10;
@@ -68,6 +71,13 @@ pub struct GrpcPlane {
     reporter: HealthReporter,
 }
 
+/// Add a tenant's quota of requests to the headers of its answer.
+fn add_quota(headers: &mut HeaderMap, quota: Option<RequestQuota>) {
+    if let Some(quota) = quota {
+        rate_limit::add(headers, &quota);
+    }
+}
+
 /// Make the gRPC plane.
 pub async fn grpc_plane(inference: Inference) -> GrpcPlane {
     let reporter = HealthReporter::new();
@@ -96,15 +106,17 @@ impl GrpcPlane {
         let arrived = Instant::now();
         let method = Method::of(call.uri().path());
         let streams = method == Method::Stream;
+        let mut quota = None;
         // The caller is found before any message is read.
         let admitted = match method.needs_caller() {
-            true => self.served.admit(key_of(call.headers()), arrived).map(Some),
+            true => self.served.admit(key_of(call.headers()), arrived, &mut quota).map(Some),
             false => Ok(None),
         };
         let admitted = match admitted {
             Ok(admitted) => admitted,
-            Err(error) => {
-                let refused = status_of(&error.into()).into_http();
+            Err(problem) => {
+                let mut refused = status_of(&problem).into_http();
+                add_quota(refused.headers_mut(), quota);
                 return refused.map(|body| MeteredAnswer::new(body, None));
             }
         };
@@ -136,6 +148,7 @@ impl GrpcPlane {
             )
         };
         let Ok(mut answer) = answer;
+        add_quota(answer.headers_mut(), quota);
         if streams || method == (Method::Health { watches: true }) {
             answer.extensions_mut().insert(StaysOpen);
         }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use gristmill_core::ErrorCode;
 use gristmill_transport::Problem;
+use http::header::RETRY_AFTER;
 use tonic::{Code, Status};
 
 /// The longest text of an error, in bytes. Clients refuse trailers of more than a few KiB.
@@ -43,10 +44,11 @@ pub(super) fn status_of(problem: &Problem) -> Status {
             Code::DeadlineExceeded
         }
         ErrorCode::Conflict => Code::Aborted,
-        ErrorCode::PreconditionFailed => Code::FailedPrecondition,
-        ErrorCode::BodyTooLarge | ErrorCode::QueueFull | ErrorCode::TenantBusy => {
-            Code::ResourceExhausted
-        }
+        ErrorCode::PreconditionFailed | ErrorCode::SampleFailed => Code::FailedPrecondition,
+        ErrorCode::BodyTooLarge
+        | ErrorCode::QueueFull
+        | ErrorCode::TenantBusy
+        | ErrorCode::QuotaExceeded => Code::ResourceExhausted,
         ErrorCode::Overloaded | ErrorCode::Unavailable => Code::Unavailable,
         ErrorCode::PluginFailed
         | ErrorCode::PluginTrapped
@@ -61,7 +63,11 @@ pub(super) fn status_of(problem: &Problem) -> Status {
         tracing::error!(detail = problem.detail, "internal error");
     }
     let detail = &problem.detail;
-    Status::new(code, &detail[..detail.floor_char_boundary(MESSAGE_BYTES_MAX)])
+    let mut status = Status::new(code, &detail[..detail.floor_char_boundary(MESSAGE_BYTES_MAX)]);
+    if problem.code == ErrorCode::QuotaExceeded {
+        status.metadata_mut().insert(RETRY_AFTER.as_str(), problem.retry_after_s.into());
+    }
+    status
 }
 
 #[cfg(test)]

@@ -66,7 +66,8 @@ impl Requester {
         }
         let budget = self.budget.as_ref();
         // Each request sees the models of its own time, and its key must still be valid.
-        let admitted = self.inference.admit(self.key, Instant::now());
+        // A message has no headers that could tell what is left of its tenant's quota.
+        let admitted = self.inference.admit(self.key, Instant::now(), &mut None);
         let (inference, auth, own) = (self.inference.clone(), self.auth, self.own);
         let ongoing = self.connection.as_ref().map(Requests::begin);
         let failed = ModelInferResponse {

@@ -89,7 +89,8 @@ impl Inference {
             deadline: asked.deadline,
         };
         let lane = served.lane.clone();
-        let work = ModelWork { lane, submission, receipt: asked.receipt.take() };
+        let quota = own.quota.clone();
+        let work = ModelWork { lane, submission, quota, receipt: asked.receipt.take() };
         let ModelAnswer { outcome, receipt } = work.run().await;
         *asked.receipt = receipt;
         if let Err(error) = &outcome
@@ -123,6 +124,7 @@ async fn run_pipeline(
         request_id,
         deadline: own.min(asked.deadline),
         queueing: Queueing { priority: given_priority(request), timeout: request.timeout },
+        is_trial: false,
         receipt: asked.receipt.take(),
     };
     let PipelineAnswer { outcome, receipt, lines } = work.run().await;

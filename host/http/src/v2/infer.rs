@@ -27,7 +27,7 @@ pub(super) async fn infer(
     model: NamedModel<'_>,
     call: Call<'_>,
 ) -> Result<Answer, Problem> {
-    let Call { snapshot, head, body, id, receipt } = call;
+    let Call { snapshot, head, body, id, receipt, .. } = call;
     let budget = &caller.tenant()?.tenant.quota.bytes;
     let target = caller.find(snapshot, model)?.served()?;
     let header_len = header_length(&head.headers)?;

@@ -29,13 +29,16 @@ const FLOORS: [(&str, u8); 18] = [
 ];
 
 /// The crates that may name each of these libraries.
-const OWNERS: [(&str, &[&str]); 5] = [
+const OWNERS: [(&str, &[&str]); 7] = [
     ("wasmtime", &["gristmill-sandbox"]),
     ("ort", &["gristmill-backend"]),
     ("tract-onnx", &["gristmill-backend"]),
     ("object_store", &["gristmill-store"]),
     // `oip` has the messages with their codec, `http` has the service.
     ("tonic", &["gristmill-oip", "gristmill-http"]),
+    // `transport` for servers, `client` for clients.
+    ("rustls", &["gristmill-transport", "gristmill-client"]),
+    ("tokio-rustls", &["gristmill-transport", "gristmill-client"]),
 ];
 
 /// Crates outside the floors: nothing imports them.

@@ -9,7 +9,7 @@ fn a_token_that_no_header_carries_is_not_shown() {
             token: token.into(),
             token_source: "--token".into(),
         };
-        let said = Admin::new(access).err().unwrap().to_string();
+        let said = Admin::new(access, None).err().unwrap().to_string();
         assert!(said.starts_with("--token ") && !said.contains("the-"), "{said}");
     }
 }

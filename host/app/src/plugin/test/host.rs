@@ -85,7 +85,7 @@ impl Host {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let bytes = ByteBudget::new(TENANT_BYTES_MAX);
         let calls = Account::new(cores * CALLS_PER_CORE, cores, bytes.clone());
-        let quota = Arc::new(TenantQuota { calls, bytes, lines: Arc::default() });
+        let quota = Arc::new(TenantQuota::new(calls, bytes));
         let (pre, pre_digest) = self.plugin(&files.pre, &quota.calls).await?;
         let post_file = files.post.as_ref().unwrap_or(&files.pre);
         let (post, post_digest) = match &files.post {
@@ -118,7 +118,7 @@ impl Host {
             model_name: self.model_name.clone(),
             post: source(post_name, "postprocess"),
             settings: files.settings.as_str().into(),
-            debug: true,
+            debug: false,
             weight: 1,
             priority: None,
             limits: self.limits.clone(),

@@ -3,15 +3,15 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use gristmill_control::{Mismatch, SampleAnswer, SampleFailure};
 use gristmill_core::{CallUsage, PluginLimits, Stages};
 use gristmill_sandbox::Line;
 use gristmill_telemetry::stage;
 use serde_json::{Map, Value, json};
 
-use super::compare::Difference;
 use super::round::Tested;
-use super::run::{Answer, Failed, Ran};
 use crate::plugin::output::escaped;
+use crate::request_run::Ran;
 
 /// The most bytes of an answer that are shown.
 const ANSWER_BYTES_MAX: usize = 200;
@@ -37,17 +37,17 @@ pub(super) fn text(tested: &Tested<'_>, limits: &PluginLimits) -> String {
     for line in &ran.lines {
         report.line("log", &line_text(line));
     }
-    if let Answer::Failed(Failed { code, detail, internal }) = &ran.answer {
+    if let SampleAnswer::Failed(SampleFailure { code, detail, internal, .. }) = &ran.answer {
         report.line("failure", &format!("{}: {detail}", code.as_str()));
         internal.iter().for_each(|text| report.line("", text));
     }
-    for Difference { path, expected, found } in &tested.differences.first {
-        report.line("differs", &format!("{path}: expected {expected}, found {found}"));
+    for mismatch in &tested.mismatches.first {
+        report.line("differs", &mismatch.to_string());
     }
-    if tested.differences.more > 0 {
-        report.line("", &format!("and {} more differences", tested.differences.more));
+    if tested.mismatches.more > 0 {
+        report.line("", &format!("and {} more differences", tested.mismatches.more));
     }
-    if let Answer::Response { status, content_type, body } = &ran.answer
+    if let SampleAnswer::Response { status, content_type, body } = &ran.answer
         && (!tested.has_expectation || tested.written || !passed)
     {
         report.line("answer", &format!("{status} {content_type} {}", body_text(body)));
@@ -150,10 +150,10 @@ fn mib(bytes: usize) -> String {
 
 /// The document of a request.
 pub(super) fn document(tested: &Tested<'_>) -> Value {
-    let Tested { sample, runs, shown, passed, has_expectation, written, differences } = tested;
+    let Tested { sample, runs, shown, passed, has_expectation, written, mismatches } = tested;
     let ran = &runs[*shown];
-    let differ = |one: &Difference| {
-        let Difference { path, expected, found } = one;
+    let differ = |one: &Mismatch| {
+        let Mismatch { path, expected, found } = one;
         json!({ "path": path, "expected": expected, "found": found })
     };
     let usage = |(stage, usage): (&str, CallUsage)| (stage.to_owned(), usage_document(&usage));
@@ -162,8 +162,8 @@ pub(super) fn document(tested: &Tested<'_>) -> Value {
         "passed": passed,
         "has_expectation": has_expectation,
         "expectation_written": written,
-        "differences": differences.first.iter().map(differ).collect::<Vec<_>>(),
-        "more_differences": differences.more,
+        "differences": mismatches.first.iter().map(differ).collect::<Vec<_>>(),
+        "more_differences": mismatches.more,
         "run": shown + 1,
         "status": ran.answer.status(),
         "times_ms": times_document(ran.took, &ran.stages),
@@ -175,8 +175,10 @@ pub(super) fn document(tested: &Tested<'_>) -> Value {
         document["median_times_ms"] = times_document(took, &stages);
     }
     match &ran.answer {
-        Answer::Response { content_type, .. } => document["content_type"] = json!(content_type),
-        Answer::Failed(Failed { code, detail, internal }) => {
+        SampleAnswer::Response { content_type, .. } => {
+            document["content_type"] = json!(content_type)
+        }
+        SampleAnswer::Failed(SampleFailure { code, detail, internal, .. }) => {
             document["failure"] =
                 json!({ "code": code.as_str(), "detail": detail, "internal": internal });
         }

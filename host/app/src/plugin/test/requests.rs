@@ -11,13 +11,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 use bytes::Bytes;
-use gristmill_client::http::header::CONTENT_TYPE;
 use gristmill_client::http::request::Parts;
-use gristmill_client::http::{HeaderName, HeaderValue, Request, Uri};
 use gristmill_control::Document;
 use serde_json::{Map, Value};
 
 use crate::plugin::within::within;
+use crate::request_run::head;
 
 /// The content types of bodies, by the extensions of their files.
 const CONTENT_TYPES: [(&str, &str); 12] = [
@@ -200,24 +199,6 @@ fn request(folder: &Path, file: &str, described: Option<&Described>) -> Result<(
     Ok((head, body.into()))
 }
 
-fn head(content_type: Option<&str>, headers: &[(String, String)], query: &str) -> Result<Parts> {
-    let uri: Uri = format!("/?{query}")
-        .parse()
-        .with_context(|| format!("query is {query:?}: blanks and the like are written %20"))?;
-    let (mut head, ()) = Request::post(uri).body(())?.into_parts();
-    if let Some(content_type) = content_type {
-        let value = HeaderValue::try_from(content_type)
-            .with_context(|| format!("content_type is {content_type:?}"))?;
-        head.headers.insert(CONTENT_TYPE, value);
-    }
-    for (name, value) in headers {
-        let wrong = || format!("headers.{name} is {value:?}: it cannot be sent as a header");
-        let name = HeaderName::try_from(name).with_context(wrong)?;
-        head.headers.append(name, HeaderValue::try_from(value).with_context(wrong)?);
-    }
-    Ok(head)
-}
-
 impl Described {
     fn read(text: &[u8]) -> Result<Self> {
         let keys: Map<String, Value> =
@@ -264,6 +245,8 @@ mod tests {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::symlink;
+
+    use gristmill_client::http::header::CONTENT_TYPE;
 
     use super::*;
 

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use anyhow::Result;
+use gristmill_control::{Expectation, Mismatches, SampleAnswer};
 use gristmill_snapshot::Route;
 
-use super::compare::Differences;
-use super::expectation::Expectation;
+use super::expectation;
 use super::requests::{Sample, Samples};
-use super::run::{Answer, Ran, run};
+use crate::request_run::{Ran, RequestRun};
 
 /// How requests are run and checked.
 #[derive(Clone, Copy)]
@@ -31,7 +31,7 @@ pub(super) struct Tested<'a> {
     /// Whether the expectation was written now.
     pub(super) written: bool,
     /// How the answer of the shown run differs.
-    pub(super) differences: Differences,
+    pub(super) mismatches: Mismatches,
 }
 
 /// Run all requests, and report each when it is checked.
@@ -42,12 +42,13 @@ pub(super) async fn round(
     mut report: impl FnMut(&Tested<'_>),
 ) -> Result<()> {
     // A faulty expectation is found before anything runs.
-    let expectations = samples.list.iter().map(|sample| Expectation::read(&sample.expectation));
+    let expectations = samples.list.iter().map(|sample| expectation::read(&sample.expectation));
     let expectations = expectations.collect::<Result<Vec<_>>>()?;
     for (sample, expectation) in samples.list.iter().zip(expectations) {
         let mut runs = Vec::with_capacity(checks.repeat);
         for _ in 0..checks.repeat {
-            runs.push(run(route, sample).await);
+            let Sample { head, body, .. } = sample;
+            runs.push(RequestRun { route, id: "plugin-test", head, body }.run().await);
         }
         report(&check(sample, runs, expectation, checks)?);
     }
@@ -60,34 +61,34 @@ fn check(
     mut expectation: Option<Expectation>,
     checks: Checks,
 ) -> Result<Tested<'_>> {
-    let differences_of = |expectation: &Option<Expectation>, ran: &Ran| {
+    let mismatches_of = |expectation: &Option<Expectation>, ran: &Ran| {
         let expectation = expectation.as_ref()?;
-        Some(expectation.differences(&ran.answer, checks.tolerance))
+        Some(expectation.mismatches(&ran.answer, checks.tolerance))
     };
     let mut written = false;
-    let is_met = differences_of(&expectation, &runs[0]).is_some_and(|found| found.is_empty());
+    let is_met = mismatches_of(&expectation, &runs[0]).is_some_and(|found| found.is_empty());
     if checks.update
         && !is_met
-        && let Some(made) = Expectation::of(&runs[0].answer)
+        && let Some(made) = expectation::of(&runs[0].answer)
     {
-        made.write(&sample.expectation)?;
+        expectation::write(&made, &sample.expectation)?;
         (expectation, written) = (Some(made), true);
     }
-    let is_wrong = |ran: &Ran| match differences_of(&expectation, ran) {
-        Some(differences) => !differences.is_empty(),
+    let is_wrong = |ran: &Ran| match mismatches_of(&expectation, ran) {
+        Some(mismatches) => !mismatches.is_empty(),
         // Without an expectation a request has to succeed.
-        None => matches!(ran.answer, Answer::Failed(_)) || ran.answer.status() >= 400,
+        None => matches!(ran.answer, SampleAnswer::Failed(_)) || ran.answer.status() >= 400,
     };
     let wrong = runs.iter().position(is_wrong);
     let shown = wrong.unwrap_or(0);
-    let differences = differences_of(&expectation, &runs[shown]).unwrap_or_default();
+    let mismatches = mismatches_of(&expectation, &runs[shown]).unwrap_or_default();
     Ok(Tested {
         sample,
         shown,
         passed: wrong.is_none(),
         has_expectation: expectation.is_some(),
         written,
-        differences,
+        mismatches,
         runs,
     })
 }

@@ -37,6 +37,12 @@ impl Client {
         }
     }
 
+    /// The same with these settings of TLS.
+    pub(crate) fn with_tls(&self, tls: gristmill_client::Tls) -> Self {
+        let Self { inner, address } = self.clone();
+        Self { inner: inner.with_tls(tls), address }
+    }
+
     /// The same with another token.
     pub(crate) fn with_token(&self, token: &str) -> Self {
         let Self { inner, address } = self.clone();
@@ -52,6 +58,11 @@ impl Client {
     /// The plane's URL.
     pub(crate) fn address(&self) -> &str {
         &self.address
+    }
+
+    /// The plane's host and port.
+    pub(crate) fn authority(&self) -> &str {
+        self.address.split_once("://").unwrap().1
     }
 
     pub(crate) fn get(&self, path: &str) -> Answer {

@@ -20,19 +20,33 @@ pub(crate) const END_HEADERS: u8 = 0x4;
 /// The flag of settings and pings that answer others.
 const ACK: u8 = 0x1;
 
+/// A connection over any stream, such as one of TLS.
+pub(crate) trait Stream: Read + Write {}
+
+impl<T: Read + Write> Stream for T {}
+
 /// An HTTP/2 connection after its opening frames.
 pub(crate) fn connect(address: &str) -> TcpStream {
-    connect_with(address, &[])
+    opened(tcp(address), &[])
 }
 
 /// A connection whose client gives no window, so that no data of an answer can come.
 pub(crate) fn connect_without_window(address: &str) -> TcpStream {
-    connect_with(address, &[0, INITIAL_WINDOW_SIZE, 0, 0, 0, 0])
+    opened(tcp(address), &[0, INITIAL_WINDOW_SIZE, 0, 0, 0, 0])
 }
 
-fn connect_with(address: &str, settings: &[u8]) -> TcpStream {
-    let mut stream = TcpStream::connect(address).unwrap();
+fn tcp(address: &str) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream
+}
+
+/// The opening frames, over any stream.
+pub(crate) fn open<S: Stream>(stream: S) -> S {
+    opened(stream, &[])
+}
+
+fn opened<S: Stream>(mut stream: S, settings: &[u8]) -> S {
     stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
     stream.write_all(&frame(SETTINGS, 0, 0, settings)).unwrap();
     // The server has its own windows when it has sent both of them, and they were acknowledged.
@@ -49,13 +63,13 @@ fn connect_with(address: &str, settings: &[u8]) -> TcpStream {
 
 /// The kind, the flags and the payload of the next frame, if one comes. Pings are answered and
 /// skipped.
-pub(crate) fn next(stream: &mut TcpStream) -> Option<(u8, u8, Vec<u8>)> {
+pub(crate) fn next(stream: &mut impl Stream) -> Option<(u8, u8, Vec<u8>)> {
     let (kind, flags, _, payload) = next_of(stream)?;
     Some((kind, flags, payload))
 }
 
 /// The same, with the number of the stream before the payload.
-fn next_of(stream: &mut TcpStream) -> Option<(u8, u8, u32, Vec<u8>)> {
+fn next_of(stream: &mut impl Stream) -> Option<(u8, u8, u32, Vec<u8>)> {
     loop {
         let mut head = [0; 9];
         stream.read_exact(&mut head).ok()?;
@@ -72,24 +86,24 @@ fn next_of(stream: &mut TcpStream) -> Option<(u8, u8, u32, Vec<u8>)> {
 }
 
 /// Begin a call of stream 1, without a message.
-pub(crate) fn begin(stream: &mut TcpStream, path: &str) {
+pub(crate) fn begin(stream: &mut impl Stream, path: &str) {
     stream.write_all(&frame(HEADERS, END_HEADERS, 1, &headers(path))).unwrap();
 }
 
 /// Send an empty message on stream 1, and end the stream.
-pub(crate) fn send_empty(stream: &mut TcpStream) {
+pub(crate) fn send_empty(stream: &mut impl Stream) {
     stream.write_all(&frame(DATA, END_STREAM, 1, &[0; 5])).unwrap();
 }
 
 /// Read until a frame of this kind, which must come.
 #[track_caller]
-pub(crate) fn read_until(stream: &mut TcpStream, kind: u8) {
+pub(crate) fn read_until(stream: &mut impl Stream, kind: u8) {
     while next(stream).expect("a frame").0 != kind {}
 }
 
 /// The data of the answer to the call of stream 1. A refused call has none.
 #[track_caller]
-pub(crate) fn read_answer(stream: &mut TcpStream) -> Vec<u8> {
+pub(crate) fn read_answer(stream: &mut impl Stream) -> Vec<u8> {
     let mut data = Vec::new();
     loop {
         let (kind, flags, payload) = next(stream).expect("an answer");
@@ -116,7 +130,7 @@ pub(crate) fn assert_closes(stream: &mut TcpStream) {
 }
 
 /// Call a method with `message`, as fast as the windows allow. Returns whether it is answered.
-pub(crate) fn call(stream: &mut TcpStream, method: &str, message: &[u8]) -> bool {
+pub(crate) fn call(stream: &mut impl Stream, method: &str, message: &[u8]) -> bool {
     const FRAME_BYTES: usize = 16 << 10;
     let headers = headers(&format!("/inference.GRPCInferenceService/{method}"));
     if stream.write_all(&frame(HEADERS, END_HEADERS, 1, &headers)).is_err() {
@@ -156,9 +170,28 @@ pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8>
     [&len[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
+/// Send a request of HTTP on a stream, whole.
+pub(crate) fn send(stream: &mut impl Stream, number: u32, path: &str, body: &[u8]) {
+    // GET or POST, https and the path.
+    let method = if body.is_empty() { 0x82 } else { 0x83 };
+    let headers = [&[method, 0x87][..], &literal(0x04, path), &literal(0x01, "a")].concat();
+    let flags = if body.is_empty() { END_HEADERS | END_STREAM } else { END_HEADERS };
+    stream.write_all(&frame(HEADERS, flags, number, &headers)).unwrap();
+    const FRAME_BYTES: usize = 16 << 10;
+    let mut parts = body.chunks(FRAME_BYTES).peekable();
+    while let Some(part) = parts.next() {
+        let flags = if parts.peek().is_none() { END_STREAM } else { 0 };
+        stream.write_all(&frame(DATA, flags, number, part)).unwrap();
+    }
+}
+
+/// A header whose name is an entry of the static table, the first 15.
+fn literal(index: u8, value: &str) -> Vec<u8> {
+    [&[index, value.len() as u8], value.as_bytes()].concat()
+}
+
 /// The headers of a gRPC call: POST and http as indices, the others as literals.
 pub(crate) fn headers(path: &str) -> Vec<u8> {
-    let literal = |index: u8, value: &str| [&[index, value.len() as u8], value.as_bytes()].concat();
     [
         vec![0x83, 0x86],
         literal(0x04, path),

@@ -127,6 +127,32 @@ pub(crate) fn large(bytes: usize, seed: i64) -> Vec<u8> {
     graph.node("Add", &["x", "x"], &["y"]).file(IR_VERSION)
 }
 
+/// `y` is the square of `x`, for single rows: the graph fails on more, because it multiplies
+/// matrices.
+pub(crate) fn single_rows() -> Vec<u8> {
+    let graph = Graph::default().floats_in("x", &[-1, 1]).floats_out("y", &[-1, 1]);
+    graph.node("MatMul", &["x", "x"], &["y"]).file(IR_VERSION)
+}
+
+/// `y = x + x` for exactly two rows of three values.
+pub(crate) fn fixed_rows() -> Vec<u8> {
+    let graph = Graph::default().floats_in("x", &[2, 3]).floats_out("y", &[2, 3]);
+    graph.node("Add", &["x", "x"], &["y"]).file(IR_VERSION)
+}
+
+/// A model for the ranker's plugins. The score of a row of 32 values is their sum if `kind` is 0
+/// or 1, which are different files, and otherwise twice their sum.
+pub(crate) fn row_sums(kind: usize) -> Vec<u8> {
+    let graph = Graph::default().floats_in("input", &[-1, 32]).floats_out("output", &[-1, 1]);
+    let graph = graph.constant("axes", &[1], &[1]).node("ReduceSum", &["input", "axes"], &["sum"]);
+    let graph = match kind {
+        0 => graph.node("Identity", &["sum"], &["same"]).node("Identity", &["same"], &["output"]),
+        1 => graph.node("Identity", &["sum"], &["output"]),
+        _ => graph.node("Add", &["sum", "sum"], &["output"]),
+    };
+    graph.file(IR_VERSION)
+}
+
 /// The body of a loop: it doubles the value.
 fn body() -> Graph {
     let mut graph = Graph::default();

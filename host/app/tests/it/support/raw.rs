@@ -47,8 +47,7 @@ impl Raw {
 
     /// A connection to the client's plane, or the error if the plane accepts none.
     pub(crate) fn try_open(client: &Client) -> std::io::Result<Self> {
-        let address = client.address().strip_prefix("http://").unwrap();
-        let stream = TcpStream::connect(address)?;
+        let stream = TcpStream::connect(client.authority())?;
         stream.set_read_timeout(Some(PATIENCE))?;
         Ok(Self(stream))
     }
@@ -65,8 +64,7 @@ impl Raw {
     }
 
     fn open_as(client: &Client, set_up: impl FnOnce(&TcpSocket)) -> Self {
-        let address: SocketAddr =
-            client.address().strip_prefix("http://").unwrap().parse().unwrap();
+        let address: SocketAddr = client.authority().parse().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let connecting = async {
             let socket = TcpSocket::new_v4().unwrap();
@@ -111,16 +109,26 @@ impl Raw {
         String::from_utf8(read).unwrap()
     }
 
+    /// Read until the server closes the connection, as text.
+    pub(crate) fn read_to_end(&mut self) -> String {
+        String::from_utf8(self.read_bytes_to_end()).unwrap()
+    }
+
     /// Read until the server closes the connection. If the server did not read all bytes that were
     /// sent, it may close the connection by a reset.
-    pub(crate) fn read_to_end(&mut self) -> String {
+    pub(crate) fn read_bytes_to_end(&mut self) -> Vec<u8> {
         let mut read = Vec::new();
         match self.0.read_to_end(&mut read) {
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::ConnectionReset => {}
             Err(error) => panic!("the connection stays open: {error}; read so far: {read:?}"),
         }
-        String::from_utf8(read).unwrap()
+        read
+    }
+
+    /// The connection alone.
+    pub(crate) fn into_inner(self) -> TcpStream {
+        self.0
     }
 
     /// Read the answer, after which the server must close the connection.

@@ -25,8 +25,12 @@ pub(crate) struct Server {
 
 impl Server {
     pub(super) fn new(process: Process, setup: Setup, addresses: &Addresses) -> Self {
-        let data = Client::new(&addresses.data, None);
-        let admin = Client::new(&addresses.admin, setup.admin_token.as_deref());
+        let client = |address, token| match &setup.tls {
+            Some(tls) => Client::new(address, token).with_tls(tls.clone()),
+            None => Client::new(address, token),
+        };
+        let data = client(&addresses.data, None);
+        let admin = client(&addresses.admin, setup.admin_token.as_deref());
         let grpc = addresses.grpc_authority().to_owned();
         Self { data, grpc, admin, process, setup }
     }

@@ -4,13 +4,14 @@ use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use gristmill_client::{Addresses, ServerProcess, StartError};
+use gristmill_client::{Addresses, OwnFiles, ServerProcess, StartError, Tls};
 use tempfile::TempDir;
 
 use super::eventually::eventually_some;
 use super::files;
 use super::process::Process;
 use super::server::Server;
+use super::tls::Authority;
 
 /// The admin token of every server that is given one.
 pub(crate) const ADMIN_TOKEN: &str = "the-tests-admin-token";
@@ -25,6 +26,8 @@ pub(crate) struct Setup {
     /// Whether standard error is a pipe that is not read.
     log_is_unread: bool,
     open_files: Option<usize>,
+    /// How clients of its planes use TLS.
+    pub(super) tls: Option<Tls>,
 }
 
 impl Setup {
@@ -38,6 +41,7 @@ impl Setup {
             admin_token: Some(ADMIN_TOKEN.into()),
             log_is_unread: false,
             open_files: None,
+            tls: None,
         }
     }
 
@@ -48,6 +52,24 @@ impl Setup {
             None => self.flags.extend([name.to_owned(), value.to_owned()]),
         }
         self
+    }
+
+    /// With TLS on all planes. The certificate of this authority is written as `server.crt` and
+    /// `server.key`.
+    pub(crate) fn with_tls(self, authority: &Authority) -> Self {
+        let files = authority.write_pair("server", &authority.pair());
+        let setup = self.flag("--tls-certificate", files.certificate.to_str().unwrap());
+        setup.flag("--tls-key", files.key.to_str().unwrap()).trusting(authority)
+    }
+
+    /// With clients that trust this authority.
+    pub(crate) fn trusting(self, authority: &Authority) -> Self {
+        Self { tls: Some(authority.client(None)), ..self }
+    }
+
+    /// With clients that trust this authority and have a certificate of their own.
+    pub(crate) fn with_own(self, authority: &Authority, own: &OwnFiles) -> Self {
+        Self { tls: Some(authority.client(Some(own.clone()))), ..self }
     }
 
     /// With one more variable in its environment.

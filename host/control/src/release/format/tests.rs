@@ -103,8 +103,8 @@ fn a_log_of_an_older_version_goes_on_with_digests() {
 
 #[test]
 fn a_document_of_a_newer_format_is_refused_by_name() {
-    let newer = [r#"{"format": 6, "releases": []}"#];
-    let expected = "its format is 6, and this server reads formats up to 5: upgrade the server";
+    let newer = [r#"{"format": 7, "releases": []}"#];
+    let expected = "its format is 7, and this server reads formats up to 6: upgrade the server";
     refused(&newer, 1, expected);
     refused(&["{\"format\":"], 1, "EOF");
     refused(&["[]"], 1, "expected");

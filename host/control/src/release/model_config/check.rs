@@ -11,6 +11,9 @@ const BATCH_SIZE_MAX: u64 = 65_536;
 const ROWS_MAX: u64 = 10_000_000;
 const BYTES_MAX: u64 = 1 << 40;
 
+/// The most batch sizes that instances run when they are loaded.
+const WARM_UP_MAX: usize = 16;
+
 impl ModelConfig {
     /// All of its faults.
     pub(crate) fn faults(&self) -> Vec<String> {
@@ -26,6 +29,13 @@ impl ModelConfig {
         let most = if faults.has("max_batch_size") { BATCH_SIZE_MAX } else { batch };
         for size in &self.preferred_batch_sizes {
             faults.within("preferred_batch_sizes", *size as u64, 1..=most);
+        }
+        for (index, size) in self.warm_up.iter().enumerate() {
+            faults.within(&format!("warm_up[{index}]"), *size as u64, 1..=most);
+        }
+        let sizes = self.warm_up.len();
+        if sizes > WARM_UP_MAX {
+            faults.add("warm_up", format!("warm_up has {sizes} sizes: the limit is {WARM_UP_MAX}"));
         }
         faults.within("max_queue_delay_us", self.max_queue_delay_us, 0..=60_000_000);
         faults.within("priority_levels", self.priority_levels.into(), 1..=LEVELS_MAX.into());

@@ -33,6 +33,7 @@ impl ModelConfig {
             },
             memory_arena: self.memory_arena,
             memory_pattern: self.memory_pattern,
+            warm_up: self.warm_up.clone(),
         }
     }
 

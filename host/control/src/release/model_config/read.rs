@@ -74,6 +74,7 @@ impl ModelConfig {
                 .unwrap_or(default.graph_optimization),
             memory_arena: read.flag("memory_arena").unwrap_or(default.memory_arena),
             memory_pattern: read.flag("memory_pattern").unwrap_or(default.memory_pattern),
+            warm_up: read.list("warm_up", size).unwrap_or(default.warm_up),
         }
     }
 }

@@ -38,6 +38,7 @@ fn a_document_is_read_as_the_log_reads_it() {
         "max_tenant_queue_bytes": 51, "instances": 2, "threads": 3, "inter_op_threads": 4,
         "providers": ["cuda", "cpu"], "provider_options": { "cuda": { "device_id": "1" } },
         "graph_optimization": "basic", "memory_arena": false, "memory_pattern": false,
+        "warm_up": [1, 9],
     });
     let logged: ModelConfig = serde_json::from_value(document.clone()).unwrap();
     let read = ModelConfig::read(keys(document)).unwrap();
@@ -52,6 +53,8 @@ fn no_fault_follows_from_another() {
     assert_faults(sizes, &["max_batch_size is 0: must be 1 to 65536"]);
     let sizes = json!({ "max_batch_size": "many", "preferred_batch_sizes": [512] });
     assert_faults(sizes, &["max_batch_size is \"many\": must be a whole number"]);
+    let sizes = json!({ "max_batch_size": 0, "warm_up": [512] });
+    assert_faults(sizes, &["max_batch_size is 0: must be 1 to 65536"]);
     let levels = json!({ "priority_levels": 65, "default_priority_level": 5 });
     assert_faults(levels, &["priority_levels is 65: must be 1 to 64"]);
     let rows = json!({ "max_queue_rows": 0, "max_tenant_queue_rows": 9 });
@@ -68,6 +71,7 @@ fn every_fault_is_named_at_once() {
         "default_queue_policy": { "max_queue_size": -1, "size": 5, "timeout_action": "wait" },
         "provider_options": { "gpu": {}, "cpu": {}, "cuda": { "device_id": 0 } },
         "graph_optimization": "some", "preferred_batch_sizes": [1, "two", 300],
+        "warm_up": [1, 0, 257, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5],
     });
     let expected = [
         "threads is \"two\": must be a whole number from 0 on",
@@ -84,6 +88,9 @@ fn every_fault_is_named_at_once() {
         "provider_options.cuda: \"device_id\" is 0: must be text",
         "graph_optimization is \"some\": must be one of disable",
         "preferred_batch_sizes[1] is \"two\"",
+        "warm_up[1] is 0: must be 1 to 256",
+        "warm_up[2] is 257: must be 1 to 256",
+        "warm_up has 17 sizes: the limit is 16",
         "unknown key \"threds\"",
     ];
     let said = ModelConfig::read(keys(document)).unwrap_err().to_string();

@@ -23,6 +23,7 @@ fn a_pipelines_document_is_read_as_the_log_reads_it() {
         },
         "instance_reuse": { "mode": "tenant", "max_count": 6, "idle_ms": 7, "max_idle": 8 },
         "debug": true,
+        "samples": [{ "name": "one", "request": { "json": 1 }, "expect": { "at": { "": 2 } } }],
     });
     let logged: PipelineSpec = serde_json::from_value(document.clone()).unwrap();
     assert_eq!(read(document), Ok(logged));
@@ -36,7 +37,7 @@ fn every_fault_of_a_pipeline_is_named() {
     let faults = read(json!({
         "pre": "Front", "post": 5, "settings": { "text": "x".repeat(65_536) }, "priority": "high",
         "limits": { "cpu_ms": 4, "memory_bytes": 1, "timeout_ms": "long", "cpu": 5 }, "modle": "b",
-        "debug": "yes",
+        "debug": "yes", "samples": { "name": "one" },
     }));
     let faults = faults.unwrap_err();
     let expected = [
@@ -50,8 +51,9 @@ fn every_fault_of_a_pipeline_is_named() {
         "limits.timeout_ms is \"long\": must be a whole number from 0 on",
         "limits: unknown key \"cpu\"; known are timeout_ms, body_bytes",
         "debug is \"yes\": must be true or false",
+        "samples is an object: must be a list",
         "unknown key \"modle\"; known are pre, model, post, settings, limits, priority, \
-         instance_reuse, debug",
+         instance_reuse, debug, samples",
     ];
     assert_eq!(faults.len(), expected.len(), "{faults:#?}");
     for named in expected {

@@ -1,4 +1,4 @@
-//! The neighbour: 100 requests a second, independent of their answers. Each is timed from the
+//! Requests at a steady pace of 100 a second, independent of their answers. Each is timed from the
 //! moment when it was due.
 
 use std::collections::BTreeMap;
@@ -10,49 +10,52 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
 use bytes::Bytes;
-use gristmill_benches::harness::percentile;
-use gristmill_client::Connection;
 use gristmill_client::http::Request;
 use gristmill_client::http::header::CONTENT_TYPE;
+use gristmill_client::{Answer, Connection};
 use gristmill_thread::Share;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
+use crate::harness::percentile;
+
 const INTERVAL: Duration = Duration::from_millis(10);
 /// A request that takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The neighbour's request, and the expected answer.
+/// Says what is wrong with an answer.
+pub type Check = Arc<dyn Fn(&Answer) -> Result<()> + Send + Sync>;
+
+/// A request, and what its answer must be. Other answers than 200 have failed anyway.
 #[derive(Clone)]
-pub(crate) struct Question {
-    pub(crate) address: String,
-    pub(crate) path: String,
-    pub(crate) body: Bytes,
-    /// The expected answer. None until it is known.
-    pub(crate) answer: Option<Bytes>,
+pub struct Question {
+    pub address: String,
+    pub path: String,
+    pub body: Bytes,
+    pub check: Check,
 }
 
 /// The load under way. One thread decides when a request is due, the other one sends requests and
 /// receives answers.
-pub(crate) struct Load {
+pub struct Load {
     ended: Arc<AtomicBool>,
     pacer: JoinHandle<bool>,
     client: JoinHandle<Report>,
 }
 
-/// The latencies and failures of the neighbour's requests.
+/// The latencies and failures of the requests.
 #[derive(Default)]
-pub(crate) struct Report {
-    pub(crate) latencies: Vec<Duration>,
+pub struct Report {
+    pub latencies: Vec<Duration>,
     /// The number of failed requests for each reason.
-    pub(crate) failures: BTreeMap<String, usize>,
+    pub failures: BTreeMap<String, usize>,
     /// Whether the client had real-time priority. If not, it may have been late itself.
-    pub(crate) had_real_time: bool,
+    pub had_real_time: bool,
 }
 
 impl Load {
-    pub(crate) fn start(question: Question) -> Result<Self> {
+    pub fn start(question: Question) -> Result<Self> {
         let ended = Arc::new(AtomicBool::new(false));
         let (due, dues) = unbounded_channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -75,9 +78,9 @@ impl Load {
     }
 
     /// Send no more requests, and wait for those under way.
-    pub(crate) fn finish(self) -> Result<Report> {
+    pub fn finish(self) -> Result<Report> {
         self.ended.store(true, Ordering::Relaxed);
-        let panicked = |_| anyhow!("the neighbour's thread panicked");
+        let panicked = |_| anyhow!("the client's thread panicked");
         let pacer_had = self.pacer.join().map_err(panicked)?;
         let report = self.client.join().map_err(panicked)?;
         Ok(Report { had_real_time: pacer_had && report.had_real_time, ..report })
@@ -89,9 +92,9 @@ impl Load {
 /// Returns whether it got that priority.
 fn run_promptly() -> bool {
     let Err(error) = set_real_time() else { return true };
-    eprintln!("the neighbour's client has no real-time priority, and may be late: {error:#}");
+    eprintln!("the client has no real-time priority, and may be late: {error:#}");
     if let Err(error) = Share::Serving.apply() {
-        eprintln!("cannot shorten the time slice of the neighbour's client: {error}");
+        eprintln!("cannot shorten the time slice of the client: {error}");
     }
     false
 }
@@ -139,7 +142,7 @@ async fn answer_all(question: Question, mut dues: UnboundedReceiver<Instant>) ->
 }
 
 /// Ask once, on a connection that is idle or on a new one.
-async fn ask(question: &Question, idle: &Idle) -> Result<Bytes> {
+async fn ask(question: &Question, idle: &Idle) -> Result<Answer> {
     let connection = idle.lock().pop();
     let mut connection = match connection {
         Some(connection) => connection,
@@ -148,24 +151,28 @@ async fn ask(question: &Question, idle: &Idle) -> Result<Bytes> {
     let request = Request::post(&question.path)
         .header(CONTENT_TYPE, "application/json")
         .body(question.body.clone())?;
-    let body = connection.send(request).await?.ok()?.body;
+    let answer = connection.send(request).await?.ok()?;
     idle.lock().push(connection);
-    match &question.answer {
-        Some(answer) if *answer != body => Err(anyhow!("another answer")),
-        _ => Ok(body),
-    }
+    (question.check)(&answer)?;
+    Ok(answer)
 }
 
 impl Question {
     /// Ask once, and expect the same answer from now on.
-    pub(crate) async fn answered(mut self) -> Result<Self> {
-        let answer = ask(&self, &Idle::default()).await.context("the neighbour's first request")?;
-        self.answer = Some(answer);
+    ///
+    /// # Errors
+    /// The first request fails.
+    pub async fn answered(mut self) -> Result<Self> {
+        let first = ask(&self, &Idle::default()).await.context("the first request")?;
+        self.check = Arc::new(move |answer| {
+            ensure!(answer.body == first.body, "another answer");
+            Ok(())
+        });
         Ok(self)
     }
 
     /// Whether the answer is right and comes within `time`.
-    pub(crate) async fn is_answered(&self, time: Duration) -> bool {
+    pub async fn is_answered(&self, time: Duration) -> bool {
         let idle = Idle::default();
         tokio::time::timeout(time, ask(self, &idle)).await.is_ok_and(|answer| answer.is_ok())
     }
@@ -181,7 +188,7 @@ impl Report {
     }
 
     /// The milliseconds within which `percent` of the answers came. None if no answer came.
-    pub(crate) fn percentile_ms(&mut self, percent: f64) -> Option<f64> {
+    pub fn percentile_ms(&mut self, percent: f64) -> Option<f64> {
         let some = !self.latencies.is_empty();
         some.then(|| percentile(&mut self.latencies, percent).as_secs_f64() * 1e3)
     }

@@ -1,0 +1,51 @@
+//! The control plane under load: releases while requests run, and many tenants.
+//!
+//! Prints one JSON object a line, one for each case. `cargo xtask bench control` runs it, compares
+//! the figures with the targets and records them. Arguments: the binary `gristmill`, the folder of
+//! the built plugins, and names of cases, or none for all. The library of ONNX Runtime is in
+//! `ORT_DYLIB_PATH`.
+//!
+//! `swaps` replaces plugins and models while requests run, `tenants` makes many tenants of few
+//! plugins and models.
+
+mod swaps;
+mod tenants;
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+/// A case: measures with the binary `gristmill` and the folder of the components.
+type Case = fn(&Runtime, &Path, &Path) -> Result<Value>;
+
+const CASES: [(&str, Case); 2] = [("swaps", swaps::measure), ("tenants", tenants::measure)];
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [gristmill, components, wanted @ ..] = &arguments[..] else {
+        bail!("usage: control <gristmill> <components> [CASE]...");
+    };
+    for name in wanted {
+        ensure!(CASES.iter().any(|(case, _)| case == name), "there is no case {name:?}");
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    for (name, measure) in CASES {
+        if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
+            let mut figures = measure(&runtime, Path::new(gristmill), Path::new(components))?;
+            figures["what"] = name.into();
+            println!("{figures}");
+        }
+    }
+    Ok(())
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).with_context(|| path.display().to_string())
+}
+
+/// The number of the release in the admin API's answer.
+fn release_of(answer: &Value) -> Result<u64> {
+    answer["release"].as_u64().with_context(|| format!("no release in {answer}"))
+}

@@ -1,0 +1,156 @@
+//! Many tenants that share few plugins and models: the memory of each, the time of one more
+//! release, the time of a start, and the latency of requests.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use gristmill_benches::corpus::models;
+use gristmill_benches::load::{Load, Question};
+use gristmill_benches::server::{Server, resident_bytes};
+use gristmill_client::http::Request;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use tokio::runtime::Runtime;
+
+use crate::read;
+
+const FEW: usize = 100;
+const MANY: usize = 10_000;
+/// Of each of the two roles.
+const PLUGINS: usize = 25;
+const MODELS: usize = 5;
+/// Four changes a tenant, and at most 1,000 changes a release.
+const TENANTS_PER_RELEASE: usize = 250;
+const DEPLOYS: u32 = 40;
+const LOAD: Duration = Duration::from_secs(10);
+/// Memory that was freed goes back to the system after a while.
+const REST: Duration = Duration::from_secs(3);
+
+/// The digests of the files that tenants share.
+struct Files {
+    pre: Vec<String>,
+    post: Vec<String>,
+}
+
+/// The figures of a number of tenants.
+struct Figures {
+    resident_bytes: u64,
+    deploy_ms: f64,
+    p50_ms: Option<f64>,
+    p99_ms: Option<f64>,
+}
+
+pub(crate) fn measure(runtime: &Runtime, gristmill: &Path, components: &Path) -> Result<Value> {
+    let mut server = Server::start(gristmill, &[], Stdio::null())?;
+    let files = runtime.block_on(upload(&server, components))?;
+    runtime.block_on(make(&server, &files, 0..FEW))?;
+    let few = figures(runtime, &server)?;
+    runtime.block_on(make(&server, &files, FEW..MANY))?;
+    let many = figures(runtime, &server)?;
+    let ready = server.restart()?;
+    let both = [&few, &many];
+    let grown = many.resident_bytes.saturating_sub(few.resident_bytes);
+    let resident_mib = both.map(|figures| figures.resident_bytes >> 20);
+    let deploy_ms = both.map(|figures| figures.deploy_ms);
+    let (p50_ms, p99_ms) = (both.map(|figures| figures.p50_ms), both.map(|figures| figures.p99_ms));
+    Ok(json!({
+        "tenants": [FEW, MANY],
+        "resident_mib": resident_mib,
+        "bytes_per_tenant": grown / (MANY - FEW) as u64,
+        "deploy_ms": deploy_ms,
+        "deploy_ratio": many.deploy_ms / few.deploy_ms,
+        "p50_ms": p50_ms,
+        "p99_ms": p99_ms,
+        "ready_s": ready.as_secs_f64(),
+    }))
+}
+
+/// Upload the models, and the plugins' files for releases that come later.
+async fn upload(server: &Server, components: &Path) -> Result<Files> {
+    let onnx = read(Path::new("models/ranker/ranker.onnx"))?;
+    for number in 0..MODELS {
+        let onnx = models::distinct(&onnx, number as u64);
+        server.admin.put(&format!("models/ranker-{number}"), onnx).await?;
+    }
+    let mut digests = Vec::new();
+    for plugin in ["ranker-pre", "ranker-post"] {
+        let component = read(&components.join(format!("{plugin}.wasm")))?;
+        let mut of_role = Vec::new();
+        for number in 0..PLUGINS {
+            // A custom section: its length, the length of its name, its name, its content.
+            let section = [&[0, 6, 1, b'x'][..], &(number as u32).to_le_bytes()].concat();
+            let file = [&component[..], &section].concat();
+            let digest = format!("sha256:{}", hex(&Sha256::digest(&file)));
+            let path = format!("/admin/v1/blobs/{digest}");
+            let put = Request::put(path).body(Bytes::from(file))?;
+            server.admin.client().send(put).await?.ok()?;
+            of_role.push(digest);
+        }
+        digests.push(of_role);
+    }
+    let post = digests.pop().context("no digests")?;
+    let pre = digests.pop().context("no digests")?;
+    Ok(Files { pre, post })
+}
+
+/// Make the tenants with these numbers, many in a release.
+async fn make(server: &Server, files: &Files, numbers: std::ops::Range<usize>) -> Result<()> {
+    let numbers: Vec<_> = numbers.collect();
+    for part in numbers.chunks(TENANTS_PER_RELEASE) {
+        let changes: Vec<_> = part.iter().flat_map(|number| changes(files, *number)).collect();
+        server.admin.post_json("releases", &json!({ "changes": changes })).await?;
+    }
+    Ok(())
+}
+
+fn changes(files: &Files, number: usize) -> [Value; 4] {
+    let tenant = format!("t-{number}");
+    let (pre, post) = (&files.pre[number % PLUGINS], &files.post[number / 7 % PLUGINS]);
+    let model = format!("ranker-{}", number % MODELS);
+    let open = json!({ "open": true });
+    [
+        json!({ "kind": "put_tenant", "tenant": tenant, "document": open }),
+        json!({ "kind": "put_plugin", "tenant": tenant, "plugin": "pre", "digest": pre }),
+        json!({ "kind": "put_plugin", "tenant": tenant, "plugin": "post", "digest": post }),
+        json!({ "kind": "put_pipeline", "tenant": tenant, "pipeline": "main",
+            "document": pipeline(&model, 0) }),
+    ]
+}
+
+fn pipeline(model: &str, version: u32) -> Value {
+    json!({ "pre": "pre", "model": model, "post": "post", "settings": { "version": version } })
+}
+
+fn figures(runtime: &Runtime, server: &Server) -> Result<Figures> {
+    thread::sleep(REST);
+    let resident_bytes = resident_bytes(server.pid())?;
+    let mut deploys = Vec::new();
+    for version in 1..=DEPLOYS {
+        let (began, pipeline) = (Instant::now(), pipeline("ranker-1", version));
+        runtime.block_on(server.admin.put_json("tenants/t-1/pipelines/main", &pipeline))?;
+        deploys.push(began.elapsed());
+    }
+    deploys.sort_unstable();
+    let deploy_ms = deploys[deploys.len() / 2].as_secs_f64() * 1e3;
+    let question = Question {
+        address: server.data_plane.clone(),
+        path: "/v1/t-1/infer/main".into(),
+        body: read(Path::new("benches/scenarios/ranker.json"))?.into(),
+        check: Arc::new(|_| Ok(())),
+    };
+    let load = Load::start(runtime.block_on(question.answered())?)?;
+    thread::sleep(LOAD);
+    let mut report = load.finish()?;
+    anyhow::ensure!(report.failures.is_empty(), "requests failed: {:?}", report.failures);
+    let (p50_ms, p99_ms) = (report.percentile_ms(50.0), report.percentile_ms(99.0));
+    Ok(Figures { resident_bytes, deploy_ms, p50_ms, p99_ms })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,55 @@
+//! The files of TLS that a command uses for an address with `https://`: whom it trusts, and who it
+//! is.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Arg, ArgMatches};
+use gristmill_client::{Address, OwnFiles, Tls, TlsFiles};
+
+const CA_FILE: &str = "ca-file";
+const CLIENT_CERTIFICATE: &str = "client-certificate";
+const CLIENT_KEY: &str = "client-key";
+
+pub(super) fn arguments() -> [Arg; 3] {
+    let file = |name: &'static str, variable: &'static str| {
+        Arg::new(name).long(name).value_name("FILE").env(variable)
+    };
+    let ca = file(CA_FILE, "GRISTMILL_CA_FILE").help(
+        "Certificates of the authorities that are trusted for https, in PEM; without it, those of \
+         the system",
+    );
+    let certificate = file(CLIENT_CERTIFICATE, "GRISTMILL_CLIENT_CERTIFICATE")
+        .requires(CLIENT_KEY)
+        .help("Your certificate chain in PEM, for an admin plane that demands one");
+    let key = file(CLIENT_KEY, "GRISTMILL_CLIENT_KEY")
+        .requires(CLIENT_CERTIFICATE)
+        .help("The key of --client-certificate, in PEM");
+    [ca, certificate, key]
+}
+
+/// The TLS for an address. The files are read only if the address has it.
+pub(super) fn of(matches: &ArgMatches, address: &Address) -> Result<Option<Tls>> {
+    let path = |name: &str| matches.get_one::<String>(name).map(PathBuf::from);
+    let own = path(CLIENT_CERTIFICATE).zip(path(CLIENT_KEY));
+    let own = own.map(|(certificate, key)| OwnFiles { certificate, key });
+    let files = TlsFiles { ca: path(CA_FILE), own };
+    Ok(if address.is_https() { Some(Tls::open(&files)?) } else { None })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Command;
+
+    use super::*;
+
+    #[test]
+    fn files_are_read_only_for_https() {
+        let command = Command::new("c").no_binary_name(true).args(arguments());
+        let matches = command.try_get_matches_from(["--ca-file", "no/such.pem"]).unwrap();
+        let opened = |address: &str| of(&matches, &address.parse().unwrap());
+        let said = format!("{:#}", opened("https://gristmill.example").err().unwrap());
+        assert!(said.starts_with("no/such.pem: it cannot be read: "), "{said}");
+        assert!(opened("http://gristmill.example").unwrap().is_none());
+    }
+}

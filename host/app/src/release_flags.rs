@@ -1,0 +1,47 @@
+//! Flags of commands that make releases, and what they are in a query of the admin API.
+
+use clap::{Arg, ArgAction, ArgMatches};
+
+const FORCE: &str = "force";
+const SKIP_SAMPLES: &str = "skip-samples";
+
+/// `--force`.
+pub(crate) fn force() -> Arg {
+    flag(FORCE).help("Put models although they do not fit the pipelines that use them")
+}
+
+/// `--skip-samples`.
+pub(crate) fn skip_samples() -> Arg {
+    flag(SKIP_SAMPLES)
+        .help("Make the release although pipelines may not answer their samples as expected then")
+}
+
+fn flag(name: &'static str) -> Arg {
+    Arg::new(name).long(name).action(ArgAction::SetTrue)
+}
+
+/// The parameters for the flags that are given, each with `&` behind it.
+pub(crate) fn query(matches: &ArgMatches) -> String {
+    let parameters = [(FORCE, "force=true&"), (SKIP_SAMPLES, "skip_samples=true&")];
+    let is_given = |flag| matches!(matches.try_get_one(flag), Ok(Some(true)));
+    parameters.iter().filter(|(flag, _)| is_given(flag)).map(|(_, parameter)| *parameter).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Command;
+
+    use super::*;
+
+    #[test]
+    fn flags_are_parameters_if_they_are_given() {
+        let of = |given: &[&str]| {
+            let command = Command::new("c").no_binary_name(true).args([force(), skip_samples()]);
+            query(&command.try_get_matches_from(given).unwrap())
+        };
+        assert_eq!(of(&[]), "");
+        assert_eq!(of(&["--skip-samples", "--force"]), "force=true&skip_samples=true&");
+        let none = Command::new("c").no_binary_name(true).arg(skip_samples());
+        assert_eq!(query(&none.try_get_matches_from([""; 0]).unwrap()), "");
+    }
+}

@@ -1,0 +1,47 @@
+//! Running the samples of pipelines for the control plane, on the data plane.
+
+use async_trait::async_trait;
+use gristmill_control::{SampleAnswer, SampleFailure, SampleRun, SampleRunner};
+use gristmill_core::ErrorCode;
+use gristmill_sandbox::Line;
+use gristmill_serve::request_span;
+use gristmill_transport::Problem;
+use tracing::{Instrument, Level};
+
+use crate::request_run::{Ran, RequestRun, failure_of, head};
+
+/// Runs samples. Their memory and their plugin calls count against their tenant's quota, like those
+/// of a client's request.
+pub(super) struct DataPlaneSamples;
+
+#[async_trait]
+impl SampleRunner for DataPlaneSamples {
+    async fn run(&self, run: SampleRun<'_>) -> SampleAnswer {
+        answer(run).await.unwrap_or_else(|problem| SampleAnswer::Failed(failure_of(problem)))
+    }
+}
+
+async fn answer(run: SampleRun<'_>) -> Result<SampleAnswer, Problem> {
+    let SampleRun { route, name, request } = run;
+    let (body, usual_type) = request.content();
+    let content_type = request.content_type.as_deref().or(usual_type);
+    let head = head(content_type, &[], request.query.as_deref().unwrap_or_default());
+    let head =
+        head.map_err(|error| Problem::new(ErrorCode::InvalidRequest, format!("{error:#}")))?;
+    let held = route.quota.bytes.hold(0);
+    held.try_add(body.len())?;
+    let body = held.attach_to(body);
+    let id = format!("sample-{name}");
+    let request = RequestRun { route, id: &id, head: &head, body: &body };
+    let Ran { mut answer, lines, .. } = request.run().instrument(request_span(route, &id)).await;
+    if let SampleAnswer::Failed(failure) = &mut answer {
+        add_last_words(failure, &lines);
+    }
+    Ok(answer)
+}
+
+/// If the plugin gave no reason, its last warning or error is one: a panic's message, for example.
+fn add_last_words(failure: &mut SampleFailure, lines: &[Line]) {
+    let last = lines.iter().rev().find(|line| line.level <= Level::WARN);
+    failure.internal = failure.internal.take().or_else(|| last.map(|line| line.message.clone()));
+}

@@ -1,0 +1,110 @@
+//! The command line over TLS, and client certificates on the admin plane.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::files;
+use crate::support::server::Server;
+use crate::support::setup::{ADMIN_TOKEN, Setup};
+use crate::support::tls::Authority;
+use crate::support::words::assert_names;
+
+/// `gristmill get tenants` with these flags: whether it succeeds, and what it says.
+fn get_tenants(server: &Server, flags: &[&str]) -> (bool, String) {
+    gristmill(&[&["get", "tenants", "--admin", server.admin.address()], flags].concat())
+}
+
+fn gristmill(arguments: &[&str]) -> (bool, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gristmill"));
+    for variable in ["ADMIN_URL", "CA_FILE", "CLIENT_CERTIFICATE", "CLIENT_KEY"] {
+        command.env_remove(format!("GRISTMILL_{variable}"));
+    }
+    // No authority of this machine signs a test's certificate.
+    command.env("GRISTMILL_ADMIN_TOKEN", ADMIN_TOKEN).args(arguments);
+    let output = command.output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(said).unwrap())
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[track_caller]
+fn assert_refused((is_done, said): (bool, String), named: &[&str]) {
+    assert!(!is_done, "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert_names(&said, named);
+}
+
+#[test]
+fn the_command_line_speaks_tls_to_a_server_that_it_trusts() {
+    let authority = Authority::new();
+    let server = Setup::new().with_tls(&authority).start();
+    server.open_tenant("acme");
+    let ca = authority.ca();
+    let (is_done, said) = get_tenants(&server, &["--ca-file", text(&ca)]);
+    assert!(is_done && said.contains("acme"), "{said}");
+    let file = files::plugin_path("digits");
+    let (is_done, said) = gristmill(&[
+        "plugin", "push", text(&file), "--tenant", "acme", "--name", "digits",
+        "--admin", server.admin.address(), "--ca-file", text(&ca),
+    ]);
+    assert!(is_done && said.contains("acme/digits is "), "{said}");
+}
+
+#[test]
+fn each_way_in_which_tls_fails_is_told_with_a_remedy() {
+    let (authority, stranger) = (Authority::new(), Authority::new());
+    let server = Setup::new().with_tls(&authority).start();
+    let (ca, strange) = (authority.ca(), stranger.ca());
+    let address = server.admin.authority();
+    let refused = get_tenants(&server, &["--ca-file", text(&strange)]);
+    assert_refused(refused, &["no authority that is trusted signed", address, "--ca-file"]);
+    let other_name = format!("https://127.0.0.2:{}", address.split_once(':').unwrap().1);
+    // The server listens on one address only, so the name must be another one of it.
+    let refused = gristmill(&["get", "tenants", "--admin", &other_name, "--ca-file", text(&ca)]);
+    assert_refused(refused, &["127.0.0.2"]);
+    let plain = format!("http://{address}");
+    let refused = gristmill(&["get", "tenants", "--admin", &plain, "--ca-file", text(&ca)]);
+    assert_refused(refused, &[address, "does it have TLS?", "https://"]);
+    let refused = get_tenants(&server, &["--ca-file", "no/such/file"]);
+    assert_refused(refused, &["no/such/file", "it cannot be read"]);
+    let without = Server::start();
+    let address = without.admin.authority();
+    let https = format!("https://{address}");
+    let refused = gristmill(&["get", "tenants", "--admin", &https, "--ca-file", text(&ca)]);
+    assert_refused(refused, &[address, "does not speak TLS", "http://"]);
+}
+
+#[test]
+fn a_client_certificate_is_demanded_on_the_admin_plane_besides_the_token() {
+    let (authority, stranger) = (Authority::new(), Authority::new());
+    let own = authority.write_pair("operator", &authority.pair());
+    let setup = Setup::new().with_tls(&authority);
+    let server = setup.flag("--admin-client-ca", text(&authority.ca())).with_own(&authority, &own);
+    let server = server.start();
+    // The data plane demands none.
+    assert_eq!(server.data.get("/livez").status, 200);
+    assert_eq!(server.admin.get("/admin/v1/status").status, 200);
+    assert_eq!(server.admin.without_token().get("/admin/v1/status").status, 401);
+    let ca = authority.ca();
+    let trusted = ["--ca-file", text(&ca)];
+    let refused = get_tenants(&server, &trusted);
+    assert_refused(refused, &["demands a client certificate", "--client-certificate"]);
+    let with = |own: &gristmill_client::OwnFiles| {
+        let (certificate, key) = (text(&own.certificate).to_owned(), text(&own.key).to_owned());
+        let own = ["--client-certificate", &certificate, "--client-key", &key];
+        get_tenants(&server, &[&trusted[..], &own].concat())
+    };
+    let (is_done, said) = with(&own);
+    assert!(is_done, "{said}");
+    for other in [
+        stranger.write_pair("operator", &stranger.pair()),
+        authority.write_pair("expired", &authority.expired_pair()),
+    ] {
+        assert_refused(with(&other), &["does not accept the certificate", "admin_client_ca"]);
+    }
+    let failed = server.status()["tls"]["admin"]["handshakes_failed"].as_u64().unwrap();
+    assert_eq!(failed, 3);
+}

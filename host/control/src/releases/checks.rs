@@ -1,0 +1,86 @@
+//! Checks of a planned release against what is loaded. All are quick: they are made under the lock.
+
+use std::collections::BTreeMap;
+
+use gristmill_core::Name;
+
+use crate::change_request::ChangeRequest;
+use crate::desired::{Desired, Model};
+use crate::error::ControlError;
+use crate::load::at_hand::AtHand;
+use crate::load::error::LoadError;
+use crate::plan::Plan;
+use crate::plan::signature::check_users;
+use crate::release::change::Change;
+use crate::releases::Releases;
+
+impl Releases {
+    /// Refuse models that do not fit their users any more.
+    pub(super) fn check_fit(&self, plan: &Plan, at_hand: &AtHand) -> Result<(), ControlError> {
+        let put = plan.changes.iter().filter_map(|change| match change {
+            Change::PutModel { model, .. } => Some(model),
+            _ => None,
+        });
+        let serving = self.publisher.serving();
+        for name in put {
+            let new = plan.desired.models.get(name).map(|model| at_hand.model(name, model));
+            if let Some(Ok(new)) = new {
+                check_users(&serving.snapshot, name, &new, [&serving.desired, &plan.desired])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuse a plugin if its tenant would have more compiled code on disk, and too much.
+    pub(super) async fn check_compiled(
+        &self,
+        before: &Desired,
+        plan: &Plan,
+    ) -> Result<(), ControlError> {
+        let (plugins, limit) = (&self.loader.plugins, self.compiled_bytes_max);
+        // The last plugin of each tenant: they are counted together.
+        let mut put = BTreeMap::new();
+        for change in &plan.changes {
+            if let Change::PutPlugin { tenant, plugin, .. } = change {
+                put.insert(tenant, plugin);
+            }
+        }
+        for (tenant, plugin) in put {
+            let cannot = |error: LoadError| ControlError::plugin(plugin, error.into());
+            let wanted = plugins.compiled_bytes(&plan.desired, tenant).await.map_err(cannot)?;
+            if wanted <= limit {
+                continue;
+            }
+            let has = plugins.compiled_bytes(before, tenant).await.map_err(cannot)?;
+            if wanted > has {
+                let (tenant, plugin) = (tenant.to_string(), plugin.to_string());
+                return Err(ControlError::TooMuchCompiled { tenant, plugin, wanted, limit });
+            }
+        }
+        Ok(())
+    }
+
+    /// The unloaded models whose new files are not proven. A single model was proven when it was
+    /// uploaded.
+    ///
+    /// # Errors
+    /// A model is known to fail.
+    pub(super) fn unproven_models(
+        request: &ChangeRequest,
+        plan: &Plan,
+        at_hand: &AtHand,
+    ) -> Result<Vec<(Name, Model)>, ControlError> {
+        let mut unproven = Vec::new();
+        for change in plan.changes.iter().filter(|_| request.is_list()) {
+            let Change::PutModel { model: name, .. } = change else { continue };
+            let Some(model) = plan.desired.models.get(name).filter(|model| model.unloaded) else {
+                continue;
+            };
+            match at_hand.proof(name, model) {
+                Some(proof) => proof.map_err(|error| ControlError::model(name, error))?,
+                None => unproven.push((name.clone(), model.clone())),
+            }
+        }
+        Ok(unproven)
+    }
+}

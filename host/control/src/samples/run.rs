@@ -1,0 +1,110 @@
+//! Running samples side by side, within a time for all of them.
+
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{StreamExt, stream};
+use gristmill_core::ErrorCode;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::release::sample::Sample;
+use crate::samples::compare::Mismatches;
+use crate::samples::failed::{FailedSample, FailedSamples};
+use crate::samples::subject::SampleSubject;
+use crate::samples::{SampleAnswer, SampleFailure, SampleRun, SampleRunner};
+
+/// The most samples that a change runs side by side.
+const SAMPLES_AT_ONCE: usize = 4;
+
+/// How long a sample that finds the tenant or the model busy is tried again, and how often.
+const BUSY_TIME: Duration = Duration::from_secs(10);
+const BUSY_PAUSE: Duration = Duration::from_millis(50);
+
+/// The largest answer that is compared on a serving thread.
+const QUICK_BYTES_MAX: usize = 64 << 10;
+
+/// Runs the samples of pipelines.
+pub(crate) struct SampleRuns {
+    pub(crate) runner: Arc<dyn SampleRunner>,
+    /// The time for all samples of a change.
+    pub(crate) timeout: Duration,
+}
+
+impl SampleRuns {
+    /// Run all samples of these pipelines. They take their time from `left`. Dropping the future
+    /// ends them.
+    ///
+    /// # Errors
+    /// All samples that failed, or did not end in time.
+    pub(crate) async fn run(
+        &self,
+        subjects: &[SampleSubject],
+        left: &mut Duration,
+    ) -> Result<(), FailedSamples> {
+        let began = Instant::now();
+        let mut all = Vec::new();
+        for subject in subjects {
+            for sample in subject.samples() {
+                all.push(self.run_one(subject, sample));
+            }
+        }
+        let mut waiting = all.len();
+        let mut running = stream::iter(all).buffer_unordered(SAMPLES_AT_ONCE);
+        let mut failed = FailedSamples::within(self.timeout.as_secs());
+        while let Ok(Some(ended)) = timeout_at(began + *left, running.next()).await {
+            waiting -= 1;
+            ended.into_iter().for_each(|one| failed.add(one));
+        }
+        failed.add_late(waiting);
+        *left = left.saturating_sub(began.elapsed());
+        if failed.is_empty() { Ok(()) } else { Err(failed.sorted()) }
+    }
+
+    /// Run a sample. Returns it if it failed.
+    async fn run_one(&self, subject: &SampleSubject, sample: &Sample) -> Option<FailedSample> {
+        let SampleSubject { tenant, pipeline, route, .. } = subject;
+        let began = Instant::now();
+        loop {
+            let run = SampleRun { route, name: &sample.name, request: &sample.request };
+            let answer = self.runner.run(run).await;
+            let (mismatches, failure) = check(sample, answer).await;
+            if mismatches.is_empty() {
+                return None;
+            }
+            if failure.as_ref().is_some_and(is_busy) && began.elapsed() < BUSY_TIME {
+                sleep(BUSY_PAUSE).await;
+                continue;
+            }
+            let (tenant, pipeline, sample) =
+                (tenant.clone(), pipeline.clone(), sample.name.clone());
+            return Some(FailedSample { tenant, pipeline, sample, mismatches, failure });
+        }
+    }
+}
+
+/// How the answer differs, and why there is no response, if there is none.
+async fn check(sample: &Sample, answer: SampleAnswer) -> (Mismatches, Option<SampleFailure>) {
+    let is_large = |answer: &SampleAnswer| match answer {
+        SampleAnswer::Response { body, .. } => body.len() > QUICK_BYTES_MAX,
+        SampleAnswer::Failed(_) => false,
+    };
+    let mismatches = if is_large(&answer) {
+        let (sample, answer) = (sample.clone(), answer.clone());
+        let checking = tokio::task::spawn_blocking(move || sample.mismatches(&answer)).await;
+        checking.unwrap_or_else(|panic| resume_unwind(panic.into_panic()))
+    } else {
+        sample.mismatches(&answer)
+    };
+    let failure = match answer {
+        SampleAnswer::Failed(failure) => Some(failure),
+        SampleAnswer::Response { .. } => None,
+    };
+    (mismatches, failure)
+}
+
+/// Whether the request was refused because of others.
+fn is_busy(failure: &SampleFailure) -> bool {
+    use ErrorCode::{Overloaded, QueueFull, TenantBusy};
+    matches!(failure.code, QueueFull | TenantBusy | Overloaded)
+}

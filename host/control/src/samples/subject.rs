@@ -1,0 +1,86 @@
+//! The pipelines whose samples must run before a release is made, with all that decides their
+//! answers. Pure.
+
+use std::sync::Arc;
+
+use gristmill_core::Name;
+use gristmill_sandbox::Plugin;
+use gristmill_snapshot::{Pipeline, Route};
+
+use crate::desired::Tenant;
+use crate::publish::Serving;
+use crate::release::pipeline::PipelineSpec;
+use crate::release::sample::Sample;
+
+/// A pipeline that can serve. As long as a change holds it, no other plugin or lane can have the
+/// same address.
+pub(crate) struct SampleSubject {
+    pub(crate) tenant: Name,
+    pub(crate) pipeline: Name,
+    pub(crate) route: Arc<Route>,
+    /// The desired state of its tenant.
+    own: Arc<Tenant>,
+    pre: Arc<Plugin>,
+    post: Arc<Plugin>,
+}
+
+impl SampleSubject {
+    /// A pipeline of a state; none if it cannot serve.
+    fn of(state: &Serving, tenant: &Name, pipeline: &Name) -> Option<Self> {
+        let own = state.desired.tenants.get(tenant)?;
+        let serving = state.snapshot.tenants.get(tenant)?;
+        let spec = own.pipelines.get(pipeline)?;
+        let Pipeline::Ready(route) = serving.pipelines.get(pipeline)? else { return None };
+        let plugin = |name: &Name| serving.plugins.get(name)?.plugin.as_ref().ok().cloned();
+        Some(Self {
+            tenant: tenant.clone(),
+            pipeline: pipeline.clone(),
+            route: route.clone(),
+            own: own.clone(),
+            pre: plugin(&spec.pre)?,
+            post: plugin(&spec.post)?,
+        })
+    }
+
+    fn spec(&self) -> Option<&PipelineSpec> {
+        self.own.pipelines.get(&self.pipeline)
+    }
+
+    pub(crate) fn samples(&self) -> &[Sample] {
+        self.spec().map_or(&[], |spec| &spec.samples)
+    }
+
+    /// Whether the answers of both come from the same document, plugins and model.
+    fn is_same(&self, other: &Self) -> bool {
+        (&self.tenant, &self.pipeline) == (&other.tenant, &other.pipeline)
+            && Arc::ptr_eq(&self.pre, &other.pre)
+            && Arc::ptr_eq(&self.post, &other.post)
+            && Arc::ptr_eq(&self.route.model, &other.route.model)
+            && self.spec() == other.spec()
+    }
+}
+
+/// The pipelines of the state `after` that have samples, and are not the same as in the state
+/// `before` nor as one of `proven`.
+pub(crate) fn unproven(
+    before: &Serving,
+    after: &Serving,
+    proven: &[SampleSubject],
+) -> Vec<SampleSubject> {
+    let mut unproven = Vec::new();
+    for (tenant, own) in &after.desired.tenants {
+        let new = after.snapshot.tenants.get(tenant);
+        let old = before.snapshot.tenants.get(tenant);
+        if old.zip(new).is_some_and(|(old, new)| Arc::ptr_eq(old, new)) {
+            continue;
+        }
+        for (pipeline, _) in own.pipelines.iter().filter(|(_, spec)| !spec.samples.is_empty()) {
+            let Some(subject) = SampleSubject::of(after, tenant, pipeline) else { continue };
+            let served = SampleSubject::of(before, tenant, pipeline);
+            if !served.iter().chain(proven).any(|known| known.is_same(&subject)) {
+                unproven.push(subject);
+            }
+        }
+    }
+    unproven
+}

@@ -1,0 +1,250 @@
+//! Whether an answer is as expected.
+
+use gristmill_store::digest_of;
+use serde_json::Value;
+
+use crate::release::expectation::Expectation;
+use crate::release::sample::Sample;
+use crate::samples::compare::Mismatches;
+use crate::samples::{SampleAnswer, SampleFailure};
+
+/// The most bytes of a sample's answer that is compared as JSON. As a document it takes many times
+/// as much memory.
+const JSON_BYTES_MAX: usize = 1 << 20;
+
+/// The tolerance of a sample that names none, as in `gristmill plugin test`.
+const TOLERANCE: f64 = 1e-4;
+
+impl Sample {
+    /// How the answer differs. A sample that expects neither a status nor a failure expects 200.
+    pub(crate) fn mismatches(&self, answer: &SampleAnswer) -> Mismatches {
+        let Self { expect, .. } = self;
+        if let SampleAnswer::Response { body, .. } = answer
+            && (expect.json.is_some() || !expect.at.is_empty())
+            && body.len() > JSON_BYTES_MAX
+        {
+            let mut mismatches = Mismatches::default();
+            let expected = format!("at most {JSON_BYTES_MAX} bytes of JSON");
+            mismatches.add("$", expected, format!("{} bytes", body.len()));
+            return mismatches;
+        }
+        let status = expect.status.or_else(|| (!expect.is_failure()).then_some(200));
+        expect.compare(status, answer, TOLERANCE)
+    }
+}
+
+impl Expectation {
+    /// How the answer differs. Numbers that are not whole may differ by the expectation's own
+    /// tolerance, or by `tolerance` if it has none.
+    pub fn mismatches(&self, answer: &SampleAnswer, tolerance: f64) -> Mismatches {
+        self.compare(self.status, answer, tolerance)
+    }
+
+    fn compare(&self, status: Option<u16>, answer: &SampleAnswer, tolerance: f64) -> Mismatches {
+        let mut mismatches = Mismatches::default();
+        if let Some(status) = status.filter(|status| *status != answer.status()) {
+            mismatches.add("status", status.to_string(), answer.status().to_string());
+        }
+        match answer {
+            SampleAnswer::Failed(failure) if self.is_failure() => {
+                self.compare_failure(failure, &mut mismatches);
+            }
+            SampleAnswer::Failed(failure) => {
+                if mismatches.is_empty() && self.has_answer() {
+                    mismatches.add("code", "an answer", failure.code.as_str());
+                }
+            }
+            SampleAnswer::Response { .. } if self.is_failure() => {
+                mismatches.add("code", self.code.as_deref().unwrap_or("a failure"), "an answer");
+            }
+            SampleAnswer::Response { content_type, body, .. } => {
+                if let Some(expected) = &self.content_type
+                    && expected != content_type
+                {
+                    mismatches.add("content_type", expected, content_type);
+                }
+                let tolerance = self.tolerance.unwrap_or(tolerance);
+                self.compare_body(body, tolerance, &mut mismatches);
+            }
+        }
+        mismatches
+    }
+
+    fn has_answer(&self) -> bool {
+        let whole = self.json.is_some() || self.text.is_some() || self.body_sha256.is_some();
+        whole || self.content_type.is_some() || !self.at.is_empty()
+    }
+
+    fn compare_failure(&self, failure: &SampleFailure, mismatches: &mut Mismatches) {
+        let found = failure.code.as_str();
+        if let Some(code) = self.code.as_deref().filter(|code| *code != found) {
+            mismatches.add("code", code, found);
+        }
+        if let Some(detail) = &self.detail
+            && *detail != failure.detail
+        {
+            mismatches.add("detail", detail, &failure.detail);
+        }
+    }
+
+    fn compare_body(&self, body: &[u8], tolerance: f64, mismatches: &mut Mismatches) {
+        if let Some(expected) = &self.text
+            && expected.as_bytes() != body
+        {
+            compare_texts(expected, &lossy(body), mismatches);
+        }
+        if let Some(expected) = self.body_sha256 {
+            let digest = digest_of(body);
+            if expected != digest {
+                let found = format!("{digest} ({} bytes)", body.len());
+                mismatches.add("body_sha256", expected.to_string(), found);
+            }
+        }
+        if self.json.is_none() && self.at.is_empty() {
+            return;
+        }
+        let found = match serde_json::from_slice(body) {
+            Ok(found) => found,
+            Err(error) => {
+                let start = &body[..body.len().min(60)];
+                let found = format!("{:?}, which is not JSON: {error}", lossy(start));
+                let expected = self.json.as_ref().map_or("JSON".into(), Value::to_string);
+                return mismatches.add("$", expected, found);
+            }
+        };
+        if let Some(expected) = &self.json {
+            mismatches.add_json(expected, &found, tolerance);
+        }
+        for (pointer, expected) in &self.at {
+            mismatches.add_at(pointer, expected, &found, tolerance);
+        }
+    }
+}
+
+/// The first line that differs.
+fn compare_texts(expected: &str, found: &str, mismatches: &mut Mismatches) {
+    let (mut one, mut other) = (expected.split('\n'), found.split('\n'));
+    for number in 1_usize.. {
+        match (one.next(), other.next()) {
+            (None, None) => return,
+            (expected, found) if expected == found => {}
+            (expected, found) => {
+                let shown =
+                    |line: Option<&str>| line.map_or("nothing".into(), |line| format!("{line:?}"));
+                let line = format!("text, line {number}");
+                return mismatches.add(line, shown(expected), shown(found));
+            }
+        }
+    }
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use gristmill_core::ErrorCode;
+    use serde_json::json;
+
+    use super::*;
+
+    fn response(content_type: &str, body: &str) -> SampleAnswer {
+        let body = Bytes::from(body.to_owned());
+        SampleAnswer::Response { status: 200, content_type: content_type.into(), body }
+    }
+
+    fn failed(code: ErrorCode, detail: &str) -> SampleAnswer {
+        let detail = detail.into();
+        SampleAnswer::Failed(SampleFailure { status: 400, code, detail, internal: None })
+    }
+
+    fn mismatches(expectation: Value, answer: &SampleAnswer) -> Vec<String> {
+        let expectation: Expectation = serde_json::from_value(expectation).unwrap();
+        let found = expectation.mismatches(answer, 1e-4).first;
+        found.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn each_part_is_compared_and_named() {
+        let answer = response("application/json", r#"{"label": 3}"#);
+        let expected = json!({ "status": 201, "content_type": "a/b", "json": { "label": 4 } });
+        assert_eq!(
+            mismatches(expected, &answer),
+            [
+                "status: expected 201, found 200",
+                "content_type: expected a/b, found application/json",
+                "$.label: expected 4, found 3",
+            ]
+        );
+        let at = json!({ "at": { "/label": 4, "/top": 1 } });
+        let found = mismatches(at, &answer);
+        assert_eq!(found, ["$.label: expected 4, found 3", "$.top: expected 1, found nothing"]);
+        let text = response("text/plain", "one\ntwo");
+        let line_2 = ["text, line 2: expected \"2\", found \"two\""];
+        assert_eq!(mismatches(json!({ "text": "one\n2" }), &text), line_2);
+        let gone = ["text, line 2: expected nothing, found \"two\""];
+        assert_eq!(mismatches(json!({ "text": "one" }), &text), gone);
+        for json in [json!({ "json": 1 }), json!({ "at": { "/a": 1 } })] {
+            let found = mismatches(json, &text);
+            assert!(found[0].starts_with("$: ") && found[0].contains("not JSON"), "{found:?}");
+        }
+        let found = mismatches(json!({ "body_sha256": digest_of(b"one") }), &text);
+        assert!(found[0].starts_with("body_sha256: expected sha256:"), "{found:?}");
+    }
+
+    #[test]
+    fn the_expectations_own_tolerance_goes_first() {
+        let answer = response("application/json", "1.05");
+        assert!(mismatches(json!({ "json": 1.0, "tolerance": 0.1 }), &answer).is_empty());
+        assert_eq!(mismatches(json!({ "json": 1.0 }), &answer).len(), 1);
+    }
+
+    /// Of a sample with this expectation.
+    fn of_sample(expectation: Value, answer: &SampleAnswer) -> Vec<String> {
+        let sample = json!({ "name": "one", "request": {}, "expect": expectation });
+        let sample: Sample = serde_json::from_value(sample).unwrap();
+        sample.mismatches(answer).first.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_sample_expects_success_unless_it_says_otherwise() {
+        let refused = failed(ErrorCode::InvalidRequest, "no rows");
+        assert_eq!(of_sample(json!({}), &refused), ["status: expected 200, found 400"]);
+        for expected in [json!({ "status": 400 }), json!({ "code": "invalid_request" })] {
+            assert!(of_sample(expected, &refused).is_empty());
+        }
+    }
+
+    #[test]
+    fn a_samples_answer_that_is_too_large_for_a_document_differs() {
+        let answer = response("application/json", &format!("[{}]", " ".repeat(1 << 20)));
+        let found = of_sample(json!({ "json": [] }), &answer);
+        assert_eq!(found, ["$: expected at most 1048576 bytes of JSON, found 1048578 bytes"]);
+        assert!(of_sample(json!({ "status": 200 }), &answer).is_empty());
+    }
+
+    #[test]
+    fn an_answer_is_not_a_failure_and_another_failure_is_named() {
+        let answer = response("text/plain", "fine");
+        let refused = failed(ErrorCode::InvalidRequest, "no rows");
+        let expected = json!({ "code": "invalid_request", "detail": "no rows" });
+        assert!(mismatches(expected.clone(), &refused).is_empty());
+        assert!(mismatches(json!({ "status": 400 }), &refused).is_empty());
+        let ok = json!({ "status": 200 });
+        assert_eq!(mismatches(ok, &refused), ["status: expected 200, found 400"]);
+        let found = mismatches(expected.clone(), &answer);
+        assert_eq!(found, ["code: expected invalid_request, found an answer"]);
+        let found = mismatches(json!({ "text": "fine" }), &refused);
+        assert_eq!(found, ["code: expected an answer, found invalid_request"]);
+        let other = failed(ErrorCode::Unprocessable, "no columns");
+        assert_eq!(
+            mismatches(expected, &other),
+            [
+                "code: expected invalid_request, found unprocessable",
+                "detail: expected no rows, found no columns",
+            ]
+        );
+    }
+}
