@@ -36,13 +36,13 @@ pub(crate) fn arguments() -> impl Iterator<Item = Arg> {
 impl Admin {
     /// From the flags of [`arguments`], or from what stands in for them.
     pub(crate) fn of(matches: &ArgMatches) -> Result<Self> {
-        let access = Choice::of(matches).resolve(Contexts::read)?;
-        let tls = trust::of(matches, &access.address)?;
+        let mut access = Choice::of(matches).resolve(Contexts::read)?;
+        let tls = trust::of(matches, &access.address, access.ca_file.take())?;
         Self::new(access, tls)
     }
 
     fn new(access: Access, tls: Option<Tls>) -> Result<Self> {
-        let Access { address, source, token, token_source } = access;
+        let Access { address, source, token, token_source, .. } = access;
         let client = Client::new(address).with_token(&token).map_err(|_| {
             anyhow!(
                 "{token_source} is empty or cannot be sent in a header: it must be ASCII, without line \
