@@ -1,6 +1,6 @@
 //! `gristmill context`: the servers that the command line knows by name.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Arg, ArgMatches, Command};
@@ -38,7 +38,11 @@ pub(crate) fn command() -> Command {
                 .conflicts_with("token-env")
                 .help("The file with the admin token; it is read by each command"),
         )
-        .arg(flag("token-env", "VARIABLE").help("The variable with the admin token"));
+        .arg(flag("token-env", "VARIABLE").help("The variable with the admin token"))
+        .arg(
+            flag("ca-file", "FILE")
+                .help("Certificates of the authorities that are trusted for it, if it has https"),
+        );
     let list = Command::new("list").about("List the servers").arg(output::argument());
     let show = Command::new("show")
         .about("Show one server [default: the current one]; no token is shown")
@@ -57,7 +61,8 @@ pub(crate) fn command() -> Command {
              3. the variables GRISTMILL_ADMIN_URL and GRISTMILL_ADMIN_TOKEN\n  \
              4. the context that GRISTMILL_CONTEXT names, otherwise the current one\n  \
              5. the default address, 127.0.0.1:8081\n\n\
-             The token of a context is sent only to the address of that context.\n\n\
+             The token of a context is sent only to the address of that context. --ca-file and \
+             GRISTMILL_CA_FILE stand in for that of the context in the same order.\n\n\
              Contexts are kept in the file that GRISTMILL_CONTEXTS names, otherwise in \
              gristmill/config.toml in $XDG_CONFIG_HOME or ~/.config. It has no token, only the \
              places of tokens.",
@@ -98,12 +103,17 @@ fn add(matches: &ArgMatches) -> Result<()> {
             url.parse().map_err(|error| anyhow!("--{flag} is {url:?}: {error}"))?;
         Ok(Some(address.to_string()))
     };
+    // Commands are run in any folder.
+    let path = |flag: &str| -> Result<Option<PathBuf>> {
+        let absolute = given(flag).map(std::path::absolute).transpose();
+        absolute.with_context(|| format!("--{flag} is {:?}", given(flag)))
+    };
     let admin_url = url("admin-url")?.context("--admin-url is missing")?;
     let token = match (given("token-file"), given("token-env")) {
-        (Some(file), _) => Some(TokenPlace::File(absolute(Path::new(file))?)),
+        (Some(_), _) => path("token-file")?.map(TokenPlace::File),
         (None, variable) => variable.cloned().map(TokenPlace::Variable),
     };
-    let context = KnownServer { admin_url, url: url("url")?, token };
+    let context = KnownServer { admin_url, url: url("url")?, token, ca_file: path("ca-file")? };
     let mut contexts = Contexts::read()?;
     let is_known = contexts.all.insert(name.clone(), context).is_some();
     let is_current = *contexts.current.get_or_insert_with(|| name.clone()) == name;
@@ -112,11 +122,6 @@ fn add(matches: &ArgMatches) -> Result<()> {
     let current = if is_current { ", which is the current one" } else { "" };
     println!("{done} context {name}{current}, in {}", path.display());
     Ok(())
-}
-
-/// The path of a token's file, from any folder.
-fn absolute(file: &Path) -> Result<PathBuf> {
-    std::path::absolute(file).with_context(|| format!("--token-file is {:?}", file.display()))
 }
 
 fn make_current(name: &Name) -> Result<()> {
@@ -180,6 +185,9 @@ fn document(name: &Name, context: &KnownServer, current: Option<&Name>) -> Value
         }
         Some(TokenPlace::Variable(name)) => document["token_env"] = name.as_str().into(),
         None => {}
+    }
+    if let Some(path) = &context.ca_file {
+        document["ca_file"] = path.to_string_lossy().into_owned().into();
     }
     document
 }

@@ -17,7 +17,7 @@ use toml::{Table, Value};
 /// The variable that names the file.
 const VARIABLE: &str = "GRISTMILL_CONTEXTS";
 
-const KEYS: [&str; 4] = ["admin_url", "url", "token_file", "token_env"];
+const KEYS: [&str; 5] = ["admin_url", "url", "token_file", "token_env", "ca_file"];
 
 /// All contexts.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub(crate) struct KnownServer {
     pub(crate) url: Option<String>,
     /// The place of the admin token.
     pub(crate) token: Option<TokenPlace>,
+    /// The certificates of the authorities that are trusted for it.
+    pub(crate) ca_file: Option<PathBuf>,
 }
 
 /// Where a context's token is.
@@ -184,11 +186,12 @@ impl KnownServer {
         if !table.contains_key("admin_url") {
             faults.push(format!("contexts.{name}.admin_url is missing"));
         }
-        Some(Self { admin_url: admin_url?, url: text("url"), token })
+        let ca_file = text("ca_file").map(PathBuf::from);
+        Some(Self { admin_url: admin_url?, url: text("url"), token, ca_file })
     }
 
     fn to_table(&self) -> Table {
-        let Self { admin_url, url, token } = self;
+        let Self { admin_url, url, token, ca_file } = self;
         let mut table = Table::new();
         let mut add = |key: &str, value: &str| table.insert(key.to_owned(), value.into());
         add("admin_url", admin_url);
@@ -198,6 +201,7 @@ impl KnownServer {
             Some(TokenPlace::Variable(name)) => drop(add("token_env", name)),
             None => {}
         }
+        ca_file.iter().for_each(|path| drop(add("ca_file", &path.to_string_lossy())));
         table
     }
 }
@@ -222,6 +226,7 @@ mod tests {
         let context = |url: Option<&str>, token| KnownServer {
             admin_url: "http://10.0.0.5:8081".into(),
             url: url.map(str::to_owned),
+            ca_file: url.map(PathBuf::from),
             token,
         };
         let name = |name: &str| name.parse::<Name>().unwrap();
@@ -245,7 +250,7 @@ mod tests {
         for named in [
             "unknown key \"currant\"",
             "current must be text",
-            "contexts.a: unknown key \"token\"; known are admin_url, url, token_file, token_env",
+            "contexts.a: unknown key \"token\"; known are admin_url, url, token_file, token_env, ca_file",
             "contexts.a.url must be text",
             "contexts.a.admin_url is missing",
             "contexts: \"B\" is not a valid name",

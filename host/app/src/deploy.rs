@@ -52,9 +52,9 @@ A manifest is a TOML file, or a folder with several that are read as one:
   model = \"digits\"
   post = \"brightness\"
 
-Paths begin at the folder of their file. Keys are never in it: env names the variable that has \
-one, and a name alone is a key that the tenant has. A tenant without keys of its own document \
-(only plugins and pipelines) keeps the one that it has.";
+Paths begin at the folder of their file. API keys are never in it: env names the variable that has \
+one, and a name alone is a key that the tenant has. A tenant that has only plugins and pipelines \
+here keeps its document as it is on the server.";
 
 pub(crate) fn command() -> Command {
     with_manifest(Command::new("deploy"))
@@ -167,7 +167,7 @@ struct Found {
     /// None if there are no changes.
     tried: Option<Tried>,
     /// The release that serves.
-    release: Option<u64>,
+    release: u64,
 }
 
 impl Found {

@@ -46,7 +46,11 @@ impl Thing {
             (_, Value::Null) => return vec![format!("- {shown} {name}")],
             (Value::Null, Value::Object(after)) => {
                 thing.new_members(after);
-                format!("+ {shown} {name}")
+                match thing.kind.as_str() {
+                    // A new model has one anyway.
+                    "model_config" if thing.lines.is_empty() => return Vec::new(),
+                    _ => format!("+ {shown} {name}"),
+                }
             }
             (Value::Object(before), Value::Object(after)) => {
                 thing.changed_members(before, after);
@@ -185,6 +189,7 @@ mod tests {
                 "after": { "name": "m", "digest": digest("1"), "version": 3, "unloaded": false } }),
             json!({ "kind": "model_config", "model": "m",
                 "after": { "max_batch_size": 32, "instances": 1, "providers": [] } }),
+            json!({ "kind": "model_config", "model": "n", "after": { "instances": 1 } }),
             json!({ "kind": "tenant", "tenant": "old", "before": { "open": true } }),
             json!({ "kind": "tenant", "tenant": "keyed",
                 "before": { "open": false, "api_keys": [{ "name": "a" }] },

@@ -9,7 +9,7 @@ use gristmill_core::Digest;
 use sha2::{Digest as _, Sha256};
 
 use crate::plugin::admin::Admin;
-use crate::progress::Progress;
+use crate::progress::{Progress, bytes_text};
 
 /// The bytes that are read at a time.
 const PIECE: usize = 1 << 20;
@@ -53,7 +53,7 @@ impl HashedFile {
         drop(progress);
         let is_sent = sent.with_context(|| format!("cannot upload {shown}"))?;
         if is_sent {
-            eprintln!("uploaded {shown}, {bytes} bytes");
+            eprintln!("uploaded {shown}, {}", bytes_text(*bytes));
         }
         Ok(is_sent)
     }

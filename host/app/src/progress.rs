@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{BinaryBytes, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::plugin::output;
 
@@ -47,6 +47,11 @@ impl Progress {
     pub(crate) fn set(&self, done: u64) {
         self.0.set_position(done);
     }
+}
+
+/// A number of bytes in words.
+pub(crate) fn bytes_text(bytes: u64) -> String {
+    BinaryBytes(bytes).to_string()
 }
 
 impl Drop for Progress {

@@ -91,10 +91,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
 fn page(status: &Value, address: &str) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let backends = status["backends"].as_array().into_iter().flatten().map(text);
-    let backends = backends.collect::<Vec<_>>().join(", ");
     let (release, version) = (&status["release"], text(&status["version"]));
-    let mut page =
-        escaped(&format!("{address}: release {release}, gristmill {version}, {backends}\n"));
+    let mut head = vec![format!("{address}: release {release}"), format!("gristmill {version}")];
+    head.extend(backends);
+    let mut page = escaped(&format!("{}\n", head.join(", ")));
     if let Some(lines) = status["log"]["dropped_lines"].as_u64().filter(|lines| *lines > 0) {
         let _ = writeln!(page, "{lines} lines of the log were dropped");
     }
@@ -197,8 +197,7 @@ acme    pipeline  main  ready, default, debug
 empty
 ";
         assert_eq!(page(&status, "127.0.0.1:8081"), expected);
-        let nothing = json!({ "version": "1", "release": 0, "backends": ["tract"], "jobs": [],
-            "models": {}, "tenants": {} });
-        assert_eq!(page(&nothing, "a:1"), "a:1: release 0, gristmill 1, tract\n");
+        let nothing = json!({ "version": "1", "release": 0, "models": {}, "tenants": {} });
+        assert_eq!(page(&nothing, "a:1"), "a:1: release 0, gristmill 1\n");
     }
 }

@@ -74,8 +74,8 @@ struct Upload<'a, F> {
 }
 
 impl AdminClient {
-    /// Uploads `file`, unless the server has it. `progress` is told how many of its bytes the server
-    /// has, after each part. Returns whether anything was sent. The file is read in place, so the
+    /// Uploads `file`, unless the server has it. After each part, `progress` is told how many of its
+    /// bytes the server has. Returns whether anything was sent. The file is read in place, so the
     /// call blocks its thread for short times.
     ///
     /// # Errors

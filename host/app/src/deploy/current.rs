@@ -12,8 +12,8 @@ use crate::plugin::admin::Admin;
 /// The things that are there.
 #[derive(Debug, Default)]
 pub(crate) struct Current {
-    /// The release that serves, if the token shows it.
-    pub(crate) release: Option<u64>,
+    /// The release that serves.
+    pub(crate) release: u64,
     pub(crate) models: BTreeMap<Name, CurrentModel>,
     pub(crate) tenants: BTreeMap<Name, CurrentTenant>,
 }

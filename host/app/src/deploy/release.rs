@@ -23,23 +23,20 @@ pub(crate) struct Release<'a> {
 /// The answer to a dry run.
 pub(crate) struct Tried {
     pub(crate) answer: Value,
+    /// The release on which it was tried.
+    base: u64,
 }
 
 impl Tried {
     pub(crate) fn differences(&self) -> &[Value] {
         self.answer["differences"].as_array().map_or(&[], Vec::as_slice)
     }
-
-    /// The release on which it was tried, if something differs.
-    fn base(&self) -> Option<u64> {
-        Some(self.answer["release"].as_u64()?.saturating_sub(1))
-    }
 }
 
 impl Release<'_> {
     /// Upload what the server does not have, and try the changes on release `expected`. None if
     /// another release serves by now.
-    pub(crate) fn try_out(&self, expected: Option<u64>, files: &Files) -> Result<Option<Tried>> {
+    pub(crate) fn try_out(&self, expected: u64, files: &Files) -> Result<Option<Tried>> {
         let contents: BTreeSet<_> =
             self.changes.iter().filter_map(|change| change.content).collect();
         for file in contents.into_iter().filter_map(|digest| files.file(digest)) {
@@ -49,7 +46,7 @@ impl Release<'_> {
         let waiting = Progress::wait("the server checks the release");
         let answer = self.post(&all, expected, true);
         drop(waiting);
-        Ok(answer?.map(|answer| Tried { answer }))
+        Ok(answer?.map(|answer| Tried { answer, base: expected }))
     }
 
     /// Make the release as it was tried. Changes that change nothing are left out of it. None if
@@ -58,15 +55,12 @@ impl Release<'_> {
         let is_needed = |change: &&Change| tried.differences().iter().any(|own| change.makes(own));
         let needed: Vec<_> = self.changes.iter().filter(is_needed).collect();
         let _waiting = Progress::wait("the server makes the release");
-        self.post(&needed, tried.base(), false)
+        self.post(&needed, tried.base, false)
     }
 
-    fn post(&self, changes: &[&Change], expected: Option<u64>, dry: bool) -> Result<Option<Value>> {
+    fn post(&self, changes: &[&Change], expected: u64, dry: bool) -> Result<Option<Value>> {
         let documents: Vec<_> = changes.iter().map(|change| &change.document).collect();
-        let mut document = json!({ "changes": documents });
-        if let Some(release) = expected {
-            document["expected_release"] = release.into();
-        }
+        let mut document = json!({ "changes": documents, "expected_release": expected });
         if let Some(message) = self.message {
             document["message"] = message.into();
         }

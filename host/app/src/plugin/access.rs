@@ -1,12 +1,15 @@
 //! The address and the token of the server that a command talks to: from flags, variables and
 //! contexts.
 
+use std::path::PathBuf;
+
 use anyhow::{Context, Result, anyhow, bail};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches};
 use gristmill_client::Address;
 use gristmill_core::Name;
 
+use super::trust::CA_FILE;
 use crate::contexts::{Contexts, KnownServer, TokenPlace};
 
 const DEFAULT_ADMIN: &str = "http://127.0.0.1:8081";
@@ -38,6 +41,8 @@ pub(super) struct Access {
     pub(super) source: String,
     pub(super) token: String,
     pub(super) token_source: String,
+    /// The certificates of the authorities that are trusted for it, if not those of the system.
+    pub(super) ca_file: Option<PathBuf>,
 }
 
 /// A value on the command line, or of a variable.
@@ -53,6 +58,7 @@ pub(super) struct Choice {
     admin: Option<Given>,
     token: Option<Given>,
     context: Option<Given>,
+    ca_file: Option<Given>,
 }
 
 impl Choice {
@@ -63,7 +69,8 @@ impl Choice {
             let text = matches.get_one::<String>(name).cloned();
             text.map(|text| Given { text, is_flag })
         };
-        Self { admin: given("admin"), token: given("token"), context: given("context") }
+        let (admin, token, context) = (given("admin"), given("token"), given("context"));
+        Self { admin, token, context, ca_file: given(CA_FILE) }
     }
 
     /// The server that was chosen. `contexts` reads the user's file, if it is needed.
@@ -71,7 +78,7 @@ impl Choice {
     /// # Errors
     /// There is no such context, no token, or the address is not one.
     pub(super) fn resolve(self, contexts: impl FnOnce() -> Result<Contexts>) -> Result<Access> {
-        let Self { mut admin, mut token, context } = self;
+        let Self { mut admin, mut token, context, mut ca_file } = self;
         let is_named = context.as_ref().is_some_and(|context| context.is_flag);
         let known = match (&admin, &token) {
             (Some(_), Some(_)) if !is_named => None,
@@ -82,7 +89,13 @@ impl Choice {
             // What the flag names goes before variables.
             admin = admin.filter(|admin| admin.is_flag);
             token = token.filter(|token| token.is_flag || place.is_none());
+            let has_own = known.as_ref().is_some_and(|(_, server)| server.ca_file.is_some());
+            ca_file = ca_file.filter(|file| file.is_flag || !has_own);
         }
+        // Another server has other authorities.
+        let own_file = known.as_ref().filter(|_| admin.is_none());
+        let own_file = own_file.and_then(|(_, server)| server.ca_file.clone());
+        let ca_file = ca_file.map(|file| file.text.into()).or(own_file);
         let (address, source) = match (admin, &known) {
             (Some(admin), _) => (parsed("--admin", &admin.text)?, "--admin".to_owned()),
             (None, Some((name, server))) => {
@@ -102,7 +115,7 @@ impl Choice {
                  --token"
             ),
         };
-        Ok(Access { address, source, token, token_source })
+        Ok(Access { address, source, token, token_source, ca_file })
     }
 }
 

@@ -36,13 +36,13 @@ pub(crate) fn arguments() -> impl Iterator<Item = Arg> {
 impl Admin {
     /// From the flags of [`arguments`], or from what stands in for them.
     pub(crate) fn of(matches: &ArgMatches) -> Result<Self> {
-        let access = Choice::of(matches).resolve(Contexts::read)?;
-        let tls = trust::of(matches, &access.address)?;
+        let mut access = Choice::of(matches).resolve(Contexts::read)?;
+        let tls = trust::of(matches, &access.address, access.ca_file.take())?;
         Self::new(access, tls)
     }
 
     fn new(access: Access, tls: Option<Tls>) -> Result<Self> {
-        let Access { address, source, token, token_source } = access;
+        let Access { address, source, token, token_source, .. } = access;
         let client = Client::new(address).with_token(&token).map_err(|_| {
             anyhow!(
                 "{token_source} is empty or cannot be sent in a header: it must be ASCII, without line \
@@ -84,15 +84,11 @@ impl Admin {
         }
     }
 
-    /// The number of the release that serves. None if the token does not show it.
-    pub(crate) fn release(&self) -> Result<Option<u64>> {
-        match block_on(self.client.get("releases?limit=1")) {
-            Err(AdminError::Refused { status: StatusCode::FORBIDDEN, .. }) => Ok(None),
-            answer => {
-                let page = self.answered(answer)?;
-                Ok(Some(page["items"][0]["number"].as_u64().unwrap_or_default()))
-            }
-        }
+    /// The number of the release that serves. The list of releases may show only those of the
+    /// token's tenants.
+    pub(crate) fn release(&self) -> Result<u64> {
+        let release = self.get("status")?["release"].as_u64();
+        release.with_context(|| format!("{} does not say which release serves", self.address()))
     }
 
     /// `PUT` a file. Returns the answer's document.

@@ -8,7 +8,7 @@ use clap::{Arg, ArgMatches, Command};
 use super::admin::{self, Admin};
 use super::build::build;
 use super::component_file::name_of;
-use crate::progress::Progress;
+use crate::progress::{Progress, bytes_text};
 use crate::release_flags;
 
 pub(crate) fn command() -> Command {
@@ -56,8 +56,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         None => admin::name("the name of the file (--name gives another)", &name_of(&file))?,
     };
     let body = std::fs::read(&file).with_context(|| file.display().to_string())?;
-    let size = body.len() >> 10;
-    let what = format!("uploading {size} KiB, which the server compiles (up to a minute)");
+    let size = bytes_text(body.len() as u64);
+    let what = format!("uploading {size}, which the server compiles (up to a minute)");
     let waiting = Progress::wait(&what);
     let query = release_flags::query(matches);
     let answer = admin

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::{Arg, ArgMatches};
 use gristmill_client::{Address, OwnFiles, Tls, TlsFiles};
 
-const CA_FILE: &str = "ca-file";
+pub(super) const CA_FILE: &str = "ca-file";
 const CLIENT_CERTIFICATE: &str = "client-certificate";
 const CLIENT_KEY: &str = "client-key";
 
@@ -16,8 +16,8 @@ pub(super) fn arguments() -> [Arg; 3] {
         Arg::new(name).long(name).value_name("FILE").env(variable)
     };
     let ca = file(CA_FILE, "GRISTMILL_CA_FILE").help(
-        "Certificates of the authorities that are trusted for https, in PEM; without it, those of \
-         the system",
+        "Certificates of the authorities that are trusted for https, in PEM [default: that of the \
+         context, or those of the system]",
     );
     let certificate = file(CLIENT_CERTIFICATE, "GRISTMILL_CLIENT_CERTIFICATE")
         .requires(CLIENT_KEY)
@@ -28,12 +28,17 @@ pub(super) fn arguments() -> [Arg; 3] {
     [ca, certificate, key]
 }
 
-/// The TLS for an address. The files are read only if the address has it.
-pub(super) fn of(matches: &ArgMatches, address: &Address) -> Result<Option<Tls>> {
+/// The TLS for an address, with the authorities in the file `ca`. The files are read only if the
+/// address has it.
+pub(super) fn of(
+    matches: &ArgMatches,
+    address: &Address,
+    ca: Option<PathBuf>,
+) -> Result<Option<Tls>> {
     let path = |name: &str| matches.get_one::<String>(name).map(PathBuf::from);
     let own = path(CLIENT_CERTIFICATE).zip(path(CLIENT_KEY));
     let own = own.map(|(certificate, key)| OwnFiles { certificate, key });
-    let files = TlsFiles { ca: path(CA_FILE), own };
+    let files = TlsFiles { ca, own };
     Ok(if address.is_https() { Some(Tls::open(&files)?) } else { None })
 }
 
@@ -46,8 +51,9 @@ mod tests {
     #[test]
     fn files_are_read_only_for_https() {
         let command = Command::new("c").no_binary_name(true).args(arguments());
-        let matches = command.try_get_matches_from(["--ca-file", "no/such.pem"]).unwrap();
-        let opened = |address: &str| of(&matches, &address.parse().unwrap());
+        let matches = command.try_get_matches_from([""; 0]).unwrap();
+        let ca = || Some("no/such.pem".into());
+        let opened = |address: &str| of(&matches, &address.parse().unwrap(), ca());
         let said = format!("{:#}", opened("https://gristmill.example").err().unwrap());
         assert!(said.starts_with("no/such.pem: it cannot be read: "), "{said}");
         assert!(opened("http://gristmill.example").unwrap().is_none());

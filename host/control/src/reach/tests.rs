@@ -3,6 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::release::change::ReleaseNote;
+use crate::release::quota::QuotaSpec;
 use crate::release::tenant::TenantDocument;
 use crate::release::token::{Role, TokenDocument, TokenSpec};
 use crate::testing::{digest, name};
@@ -52,6 +53,7 @@ fn asked(tenant: &str) -> Vec<(AskedChange, bool)> {
         default_pipeline: None,
         weight: 9,
         models: [].into(),
+        quota: QuotaSpec::default(),
     };
     let token = TokenDocument { role: Role::Admin, tenants: [].into(), expires_at_ms: None };
     let spec = TokenSpec { role: Role::Admin, tenants: [].into(), expires_at_ms: None, hash };

@@ -197,3 +197,14 @@ fn a_file_that_is_not_toml_and_a_file_that_is_not_there() {
     let said = read(empty.path(), &|_| None).unwrap_err().to_string();
     assert!(said.ends_with("has no file *.toml"), "{said}");
 }
+
+#[test]
+fn the_manifest_of_the_demo_is_read() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins/demo.toml");
+    let key = |name: &str| (name == "ACME_DEMO_KEY").then(|| "a-key".to_owned());
+    let manifest = read(&path, &key).unwrap();
+    let names: Vec<_> = manifest.tenants.keys().map(Name::as_str).collect();
+    assert_eq!(names, ["acme", "demo"]);
+    let plugins = manifest.tenants.values().flat_map(|tenant| tenant.plugins.values());
+    assert!(plugins.into_iter().all(|plugin| matches!(plugin.source, Source::Folder(_))));
+}

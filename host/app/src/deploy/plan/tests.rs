@@ -67,7 +67,7 @@ fn current() -> Current {
         pipelines: [(name("main"), main)].into(),
     };
     Current {
-        release: Some(3),
+        release: 3,
         models: [(name("m"), CurrentModel { digest: Some(digest(1)), config })].into(),
         tenants: [(name("acme"), tenant)].into(),
     }

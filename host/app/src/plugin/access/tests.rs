@@ -10,8 +10,10 @@ fn variable(text: &str) -> Option<Given> {
 
 /// The contexts `a`, with a token in the file, and `b`, without one. `a` is the current one.
 fn contexts(token: &std::path::Path) -> Contexts {
-    let server =
-        |admin_url: &str, token| KnownServer { admin_url: admin_url.into(), url: None, token };
+    let server = |admin_url: &str, token| {
+        let ca_file = Some(format!("{admin_url}.pem").into());
+        KnownServer { admin_url: admin_url.into(), url: None, token, ca_file }
+    };
     let name = |name: &str| name.parse::<Name>().unwrap();
     let token = Some(TokenPlace::File(token.to_owned()));
     let all = [(name("a"), server("a:1", token)), (name("b"), server("b:1", None))];
@@ -37,7 +39,7 @@ fn flags_go_before_variables_and_variables_before_contexts() {
         (Choice { context: variable("b"), token: variable("t"), ..none() }, "b:1", "t"),
         // A context that is named on the command line goes before variables.
         (
-            Choice { context: flag("a"), admin: variable("v:1"), token: variable("t") },
+            Choice { context: flag("a"), admin: variable("v:1"), token: variable("t"), ..none() },
             "a:1",
             "of-a",
         ),
@@ -66,13 +68,14 @@ fn a_contexts_token_goes_to_no_other_server() {
 fn the_file_is_not_read_without_need() {
     let choice = Choice { admin: variable("v:1"), token: flag("t"), ..Choice::default() };
     choice.resolve(|| panic!("it is read")).unwrap();
-    let choice = Choice { admin: flag("v:1"), token: flag("t"), context: flag("none") };
+    let context = flag("none");
+    let choice = Choice { admin: flag("v:1"), token: flag("t"), context, ca_file: None };
     let said = choice.resolve(|| Ok(Contexts::default())).unwrap_err().to_string();
     assert_eq!(said, "no context \"none\": `gristmill context add` makes one");
 }
 
 fn address(url: &str) -> Result<String> {
-    let choice = Choice { admin: flag(url), token: flag("t"), context: None };
+    let choice = Choice { admin: flag(url), token: flag("t"), ..Choice::default() };
     Ok(choice.resolve(|| Ok(Contexts::default()))?.address.to_string())
 }
 
@@ -82,6 +85,7 @@ fn a_scheme_is_taken_for_granted() {
         ("127.0.0.1:8081", "http://127.0.0.1:8081"),
         ("localhost:8081/", "http://localhost:8081"),
         ("http://[::1]:8081", "http://[::1]:8081"),
+        ("https://gristmill.example:8443", "https://gristmill.example:8443"),
         ("http://gristmill.example/behind/a/proxy/", "http://gristmill.example/behind/a/proxy"),
     ] {
         assert_eq!(address(given).unwrap(), url);
@@ -98,9 +102,27 @@ fn what_is_no_address_is_said_with_flag_and_value() {
 }
 
 #[test]
-fn https_is_refused_with_what_to_do() {
-    let said = address("https://gristmill.example").unwrap_err().to_string();
-    for named in ["--admin is \"https://gristmill.example\"", "loopback", "tunnel with TLS"] {
-        assert!(said.contains(named), "{said}");
+fn the_authorities_of_a_context_are_trusted_for_its_server_only() {
+    let file = |choice: Choice| {
+        let access = choice.resolve(|| Ok(contexts(std::path::Path::new("none")))).unwrap();
+        access.ca_file.map(|path| path.display().to_string())
+    };
+    let token = || flag("t");
+    let none = Choice::default;
+    for (choice, expected) in [
+        (Choice { token: token(), ..none() }, Some("a:1.pem")),
+        (Choice { token: token(), ca_file: variable("v.pem"), ..none() }, Some("v.pem")),
+        (
+            Choice { token: token(), context: flag("b"), ca_file: variable("v.pem"), ..none() },
+            Some("b:1.pem"),
+        ),
+        (
+            Choice { token: token(), context: flag("b"), ca_file: flag("f.pem"), ..none() },
+            Some("f.pem"),
+        ),
+        (Choice { token: token(), admin: flag("x:1"), ..none() }, None),
+    ] {
+        let said = format!("{choice:?}");
+        assert_eq!(file(choice).as_deref(), expected, "{said}");
     }
 }

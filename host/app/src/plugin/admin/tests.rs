@@ -8,6 +8,7 @@ fn a_token_that_no_header_carries_is_not_shown() {
             source: "--admin".into(),
             token: token.into(),
             token_source: "--token".into(),
+            ca_file: None,
         };
         let said = Admin::new(access, None).err().unwrap().to_string();
         assert!(said.starts_with("--token ") && !said.contains("the-"), "{said}");

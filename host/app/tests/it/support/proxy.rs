@@ -1,5 +1,5 @@
-//! A proxy in front of a server, which sees what clients send and may cut a connection in the middle
-//! of it.
+//! A proxy in front of a server, which sees what clients send, and may cut a connection in the
+//! middle of it.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
