@@ -157,7 +157,8 @@ pub fn request_span(route: &Route, id: &str) -> Span {
 
 impl Work {
     /// Run the request within its deadline. Unless it is a trial, the pipeline counts it from here
-    /// on, even if it fails or its client leaves. Log lines belong to the caller's span ([`request_span`]).
+    /// on, even if it fails or its client leaves. Log lines belong to the caller's span
+    /// ([`request_span`]).
     pub async fn run(self) -> PipelineAnswer {
         let Self { route, request, request_id, deadline, queueing, is_trial, mut receipt } = self;
         if !is_trial {
