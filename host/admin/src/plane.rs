@@ -7,9 +7,7 @@ use gristmill_control::{Control, ControlError};
 use gristmill_core::{Digest, ErrorCode};
 use gristmill_snapshot::same_key;
 use gristmill_telemetry::Log;
-use gristmill_transport::{
-    Checked, Problem, REQUEST_ID, RequestIds, Tls, credentials, status_of,
-};
+use gristmill_transport::{Checked, Problem, REQUEST_ID, RequestIds, Tls, credentials, status_of};
 use http::header::CONNECTION;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response};

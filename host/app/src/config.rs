@@ -18,8 +18,9 @@ use clap::{Arg, ArgMatches};
 
 pub(crate) use self::fault::{Fault, Faults};
 use self::reader::Reader;
+pub(crate) use self::sections::Tls;
 use self::sections::{
-    Access, ConnectionLimits, Data, Listeners, Logging, Models, Plugins, Requests, Shutdown, Tls,
+    Access, ConnectionLimits, Data, Listeners, Logging, Models, Plugins, Requests, Shutdown,
     Uploads,
 };
 pub(crate) use self::setting::Setting;

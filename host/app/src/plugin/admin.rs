@@ -177,7 +177,7 @@ impl Admin {
             },
             ClientError::Tls { source, .. } => {
                 anyhow!("no session of TLS with {address}: {source}; {elsewhere} address")
-            },
+            }
             other => anyhow::Error::new(other).context(address.to_owned()),
         }
     }

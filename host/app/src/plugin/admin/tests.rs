@@ -44,7 +44,8 @@ fn a_file_of_tls_that_cannot_be_used_is_named() {
 #[test]
 fn a_token_that_no_header_carries_is_not_shown() {
     for token in ["", "the-secret\n", " the-secret", "the-secrét"] {
-        let said = Admin::new("127.0.0.1:8081", token, &TlsFiles::default()).err().unwrap().to_string();
+        let said =
+            Admin::new("127.0.0.1:8081", token, &TlsFiles::default()).err().unwrap().to_string();
         assert!(said.starts_with("--token ") && !said.contains("the-"), "{said}");
     }
 }
