@@ -4,7 +4,7 @@ use bytes::Bytes;
 use gristmill_control::{Current, Outgoing, Published, digest_of};
 use gristmill_core::{Digest, ErrorCode};
 use gristmill_transport::Problem;
-use http::header::{CONTENT_TYPE, ETAG, LINK};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, LINK};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde::Serialize;
 use serde_json::Value;
@@ -91,6 +91,12 @@ impl Answer {
     /// The same with the link to the next page.
     pub(crate) fn linked(mut self, link: HeaderValue) -> Self {
         self.headers.insert(LINK, link);
+        self
+    }
+
+    /// The same, which nothing on the way to the client may keep.
+    pub(crate) fn unkept(mut self) -> Self {
+        self.headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         self
     }
 

@@ -1,8 +1,11 @@
 //! A line in the log for each call of the admin plane.
 //!
-//! Each call with the admin token is a line. Anyone can make calls without the token, so only a few
-//! lines are written for them in each interval, with the number of lines that were left out.
+//! Each call with a token is a line. Anyone can make calls without one, so only a few lines are
+//! written for them in each interval, with the number of lines that were left out. Lines of calls
+//! with tokens of tenants' own people have a target that does not count as the server's own, so
+//! that a flood of them does not keep out other lines.
 
+use std::net::IpAddr;
 use std::time::Instant;
 
 use gristmill_core::ErrorCode;
@@ -11,16 +14,23 @@ use http::StatusCode;
 use parking_lot::Mutex;
 
 use crate::answer::Noted;
-use crate::terms::HOLDER;
+use crate::caller::Caller;
 
 /// The most bytes of a path that are logged.
 const PATH_BYTES_MAX: usize = 256;
+
+/// The target of lines about calls with tokens of tenants' own people. A filter for this crate
+/// includes it.
+const GUESTS: &str = "gristmill_admin.guests";
 
 /// One call and its answer.
 pub(crate) struct AdminCall<'a> {
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,
     pub(crate) id: &'a str,
+    pub(crate) client: IpAddr,
+    /// None if the call has no valid token.
+    pub(crate) caller: Option<&'a Caller>,
     pub(crate) status: StatusCode,
     /// The code, if the call was refused.
     pub(crate) code: Option<ErrorCode>,
@@ -35,27 +45,41 @@ pub(crate) struct Audit {
 
 impl Audit {
     pub(crate) fn write(&self, call: &AdminCall<'_>) {
-        let AdminCall { method, id, noted, .. } = call;
+        let AdminCall { method, id, noted, client, .. } = call;
         let status = call.status.as_u16();
         let path = &call.path[..call.path.floor_char_boundary(PATH_BYTES_MAX)];
         let code = call.code.map(ErrorCode::as_str);
-        if matches!(call.code, Some(ErrorCode::Unauthenticated | ErrorCode::Forbidden)) {
+        let Some(caller) = call.caller else {
             let mut refused = self.refused.lock();
             if let Some(left_out) = refused.take(Instant::now()) {
                 tracing::warn!(
                     id,
+                    %client,
                     method,
                     path,
                     status,
                     code,
                     left_out,
-                    "admin call without the admin token"
+                    "admin call without a token"
                 );
             }
             return;
-        }
+        };
         let release = noted.release;
         let digest = noted.digest.map(|digest| digest.to_string());
-        tracing::info!(id, method, path, status, code, release, digest, who = HOLDER, "admin call");
+        let who = caller.name();
+        match caller.guest() {
+            None => {
+                tracing::info!(
+                    id, %client, method, path, status, code, release, digest, who, "admin call"
+                );
+            }
+            Some(_) => {
+                tracing::info!(
+                    target: GUESTS,
+                    id, %client, method, path, status, code, release, digest, who, "admin call"
+                );
+            }
+        }
     }
 }

@@ -1,27 +1,31 @@
 //! Answering one request on the admin plane.
 
+use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
 use gristmill_control::{Control, ControlError};
-use gristmill_core::{Digest, ErrorCode};
-use gristmill_snapshot::same_key;
+use gristmill_core::{ErrorCode, KeyHash};
 use gristmill_telemetry::Log;
-use gristmill_transport::{
-    Checked, Problem, REQUEST_ID, RequestIds, Tls, credentials, status_of,
-};
+use gristmill_transport::credentials::KeyHasher;
+use gristmill_transport::{Checked, Problem, REQUEST_ID, RequestIds, Tls, status_of};
 use http::header::CONNECTION;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response};
 use hyper::body::{Body as _, Incoming};
+use parking_lot::Mutex;
 
 use crate::answer::Noted;
+use crate::attempts::Attempts;
 use crate::audit::{AdminCall, Audit};
 use crate::body::AdminBody;
+use crate::busy::Busy;
+use crate::caller::{Caller, NoCaller, Tokens};
 use crate::receive::{Received, drop_some};
 use crate::routes::resource_at;
 use crate::state::{State, UploadLimits};
-use crate::terms::{HOLDER, terms};
+use crate::terms::terms;
 
 /// The admin plane's handler; clones share everything.
 #[derive(Clone)]
@@ -29,14 +33,25 @@ pub struct AdminPlane {
     state: Arc<State>,
     request_ids: Arc<RequestIds>,
     audit: Arc<Audit>,
+    attempts: Arc<Mutex<Attempts>>,
+    busy: Busy,
+}
+
+/// What the admin plane recognises and makes tokens with.
+#[derive(Clone, Debug)]
+pub struct AdminKeys {
+    /// The hash of the token that the server was started with.
+    pub root: KeyHash,
+    /// Makes the hashes of tokens and keys.
+    pub hasher: KeyHasher,
 }
 
 /// The parts that the admin plane is made of.
 pub struct AdminParts {
     /// Makes the changes.
     pub control: Arc<Control>,
-    /// The digest of the admin token.
-    pub token: Digest,
+    /// What it recognises and makes tokens with.
+    pub keys: AdminKeys,
     /// The bounds on uploads.
     pub limits: UploadLimits,
     /// The status shows its figures.
@@ -54,24 +69,35 @@ struct Answered {
 impl AdminPlane {
     /// The handler.
     pub fn new(parts: AdminParts) -> Self {
-        let AdminParts { control, token, limits, log, tls } = parts;
-        let state = Arc::new(State { control, token, limits, log, tls });
-        Self { state, request_ids: Arc::default(), audit: Arc::default() }
+        let AdminParts { control, keys: AdminKeys { root, hasher }, limits, log, tls } = parts;
+        let tokens = Tokens { root, hasher };
+        let state = Arc::new(State { control, tokens, limits, log, tls });
+        let (request_ids, audit, attempts) = (Arc::default(), Arc::default(), Arc::default());
+        Self { state, request_ids, audit, attempts, busy: Busy::default() }
     }
 
-    /// Answer one request.
-    pub async fn handle(self, request: Request<Incoming>) -> Response<AdminBody> {
+    /// Answer one request of the client with this address.
+    pub async fn handle(
+        self,
+        request: Request<Incoming>,
+        client: IpAddr,
+    ) -> Response<AdminBody> {
         let id = self.request_ids.of(request.headers());
         let has_body = !request.body().is_end_stream();
         let (head, body) = request.into_parts();
-        let outcome = self.answer(&head, body).await;
+        let caller = self.caller(&head, client);
+        let outcome = match &caller {
+            Ok(caller) => self.answer(&head, body, caller).await,
+            Err(refused) => Err(refused.clone()),
+        };
         let (status, code, noted) = match &outcome {
             Ok(answered) => (answered.response.status(), None, answered.noted.clone()),
             Err(problem) => (status_of(problem.code), Some(problem.code), Noted::default()),
         };
         let path = head.uri.path_and_query().map_or("", |path| path.as_str());
         let method = head.method.as_str();
-        self.audit.write(&AdminCall { method, path, id: &id, status, code, noted });
+        let caller = caller.as_ref().ok();
+        self.audit.write(&AdminCall { method, path, id: &id, client, caller, status, code, noted });
         let mut answer = match outcome {
             Ok(answered) => answered.response,
             Err(problem) => problem.into_response(&id).map(ended),
@@ -81,22 +107,50 @@ impl AdminPlane {
         }
         // The rest of a body may be unread. On an open connection it would be read as a request.
         let unread =
-            matches!(answer.status().as_u16(), 400 | 401 | 403..=405 | 408 | 409 | 412 | 413);
+            matches!(answer.status().as_u16(), 400 | 401 | 403..=405 | 408 | 409 | 412 | 413 | 429);
         if has_body && unread {
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         answer
     }
 
-    async fn answer(&self, head: &Parts, body: Incoming) -> Result<Answered, Problem> {
-        self.authorise(head)?;
+    /// The caller, if the token is valid. Who tried many wrong ones has to wait, but for the right
+    /// one.
+    fn caller(&self, head: &Parts, client: IpAddr) -> Result<Caller, Problem> {
+        let desired = self.state.control.desired();
+        let found = self.state.tokens.caller(&desired, &head.headers, SystemTime::now());
+        if found == Err(NoCaller::Wrong)
+            && let Some(wait) = self.attempts.lock().failed(client, Instant::now())
+        {
+            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+            let detail = format!(
+                "too many wrong admin tokens came from {client}: try again in {seconds} s; a valid token \
+                 passes at any time"
+            );
+            let problem = Problem::new(ErrorCode::TooManyFailures, detail);
+            return Err(Problem { retry_after_s: seconds, ..problem });
+        }
+        Ok(found?)
+    }
+
+    async fn answer(
+        &self,
+        head: &Parts,
+        body: Incoming,
+        caller: &Caller,
+    ) -> Result<Answered, Problem> {
         let resource = resource_at(head.uri.path())?;
         let allowed = resource.allowed();
         if let Checked::Options = allowed.check(&head.method)? {
             let response = allowed.options().map(Bytes::into);
             return Ok(Answered { response, noted: Noted::default() });
         }
-        let terms = match terms(&head.headers, HOLDER) {
+        let reads = [Method::GET, Method::HEAD].contains(&head.method);
+        let permission = resource.permission(&head.method);
+        permission.check(caller, &self.state.control.desired())?;
+        let changes = caller.guest().filter(|_| !reads);
+        let _under_way = changes.map(|token| self.busy.begin(token)).transpose()?;
+        let terms = match terms(&head.headers, caller) {
             Ok(terms) => terms,
             Err(problem) => {
                 drop_some(body).await;
@@ -105,10 +159,9 @@ impl AdminPlane {
         };
         let conditions = terms.conditions.clone();
         let (query, headers) = (head.uri.query(), &head.headers);
-        let received = Received { query, headers, terms, body };
+        let received = Received { query, headers, caller, terms, body };
         let answer = resource.answer(&self.state, &head.method, received).await?;
         let noted = answer.noted.clone();
-        let reads = [Method::GET, Method::HEAD].contains(&head.method);
         let is_known = match answer.tag.filter(|_| reads) {
             Some(tag) => conditions.check_read(head.uri.path(), tag).map_err(ControlError::from)?,
             None => false,
@@ -118,18 +171,6 @@ impl AdminPlane {
             false => answer.into_response(),
         };
         Ok(Answered { response, noted })
-    }
-
-    fn authorise(&self, head: &Parts) -> Result<(), Problem> {
-        let token = credentials::bearer(&head.headers).filter(|token| !token.is_empty());
-        let Some(token) = token else {
-            let detail = "the admin token is needed: Authorization: Bearer <token>";
-            return Err(Problem::new(ErrorCode::Unauthenticated, detail));
-        };
-        if !same_key(self.state.token, credentials::digest(token)) {
-            return Err(Problem::new(ErrorCode::Forbidden, "this is not the admin token"));
-        }
-        Ok(())
     }
 }
 

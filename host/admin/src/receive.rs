@@ -15,6 +15,7 @@ use serde_json::error::Category;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
+use crate::caller::Caller;
 use crate::state::{State, UploadLimits};
 
 /// The largest JSON document.
@@ -43,10 +44,11 @@ struct Bounds {
     timeout: Duration,
 }
 
-/// The query, the headers, the terms and the unread body of an authorised request.
+/// The query, the headers, the caller, the terms and the unread body of an authorised request.
 pub(crate) struct Received<'a> {
     pub(crate) query: Option<&'a str>,
     pub(crate) headers: &'a HeaderMap,
+    pub(crate) caller: &'a Caller,
     pub(crate) terms: Terms,
     pub(crate) body: Incoming,
 }

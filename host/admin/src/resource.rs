@@ -9,6 +9,7 @@ mod key;
 mod list;
 mod model;
 mod model_config;
+mod own_token;
 mod page;
 mod pipeline;
 mod plugin;
@@ -20,6 +21,7 @@ mod rollback;
 mod status;
 mod tenant;
 mod tenant_document;
+mod token;
 
 use async_trait::async_trait;
 use gristmill_core::{ErrorCode, Name};
@@ -32,6 +34,7 @@ pub(crate) use self::key::Key;
 pub(crate) use self::list::List;
 pub(crate) use self::model::Model;
 pub(crate) use self::model_config::ModelConfig;
+pub(crate) use self::own_token::OwnToken;
 pub(crate) use self::pipeline::Pipeline;
 pub(crate) use self::plugin::Plugin;
 pub(crate) use self::plugin_logs::PluginLogs;
@@ -40,7 +43,9 @@ pub(crate) use self::releases::Releases;
 pub(crate) use self::rollback::Rollback;
 pub(crate) use self::status::Status;
 pub(crate) use self::tenant::Tenant;
+pub(crate) use self::token::{Rotation, Token};
 use crate::answer::Outcome;
+use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
 
@@ -50,8 +55,16 @@ pub(crate) trait Resource: Send {
     /// The methods that it takes.
     fn allowed(&self) -> Allowed;
 
-    /// Answer a request whose method is allowed.
+    /// What a request with an allowed method needs.
+    fn permission(&self, method: &Method) -> Permission<'_>;
+
+    /// Answer a request whose method is allowed, from a caller who has the permission for it.
     async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome;
+}
+
+/// Whether a request with this method changes nothing.
+fn is_read(method: &Method) -> bool {
+    [Method::GET, Method::HEAD].contains(method)
 }
 
 /// A name in the path. `what` is named in the error.

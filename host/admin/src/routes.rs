@@ -7,8 +7,8 @@ use gristmill_transport::Problem;
 use percent_encoding::percent_decode_str;
 
 use crate::resource::{
-    Blob, Content, Key, List, Model, ModelConfig, Pipeline, Plugin, PluginLogs, Release, Releases,
-    Resource, Rollback, Status, Tenant,
+    Blob, Content, Key, List, Model, ModelConfig, OwnToken, Pipeline, Plugin, PluginLogs, Release,
+    Releases, Resource, Rollback, Rotation, Status, Tenant, Token,
 };
 
 /// The prefix of all paths.
@@ -32,6 +32,10 @@ pub(crate) fn resource_at(path: &str) -> Result<Box<dyn Resource>, Problem> {
     }
     Ok(match segments[..] {
         ["status"] => Box::new(Status),
+        ["self"] => Box::new(OwnToken),
+        ["tokens"] => Box::new(List::Tokens),
+        ["tokens", token] => Box::new(Token::new(token)),
+        ["tokens", token, "rotate"] => Box::new(Rotation::new(token)),
         ["releases"] => Box::new(Releases),
         ["releases", number] => Box::new(Release::new(number)),
         ["blobs", digest] => Box::new(Blob::new(digest)),
@@ -67,6 +71,9 @@ mod tests {
     fn paths_lead_to_resources() {
         for (path, expected) in [
             ("/admin/v1/status", Ok(Allowed::Get)),
+            ("/admin/v1/self", Ok(Allowed::Get)),
+            ("/admin/v1/tokens/ci", Ok(Allowed::GetPutDelete)),
+            ("/admin/v1/tokens/ci/rotate", Ok(Allowed::Post)),
             ("/admin/v1/releases", Ok(Allowed::GetAndPost)),
             ("/admin/v1/releases/7", Ok(Allowed::Get)),
             ("/admin/v1/rollback", Ok(Allowed::Post)),

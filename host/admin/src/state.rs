@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_control::Control;
-use gristmill_core::Digest;
 use gristmill_telemetry::Log;
 use gristmill_transport::Tls;
+
+use crate::caller::Tokens;
 
 /// Bounds on uploads.
 #[derive(Clone, Copy, Debug)]
@@ -20,8 +21,7 @@ pub struct UploadLimits {
 /// The parts that resources share.
 pub(crate) struct State {
     pub(crate) control: Arc<Control>,
-    /// The digest of the admin token.
-    pub(crate) token: Digest,
+    pub(crate) tokens: Tokens,
     pub(crate) limits: UploadLimits,
     pub(crate) log: Log,
     /// The TLS of each plane that has it, by the plane's name.

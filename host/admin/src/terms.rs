@@ -5,10 +5,8 @@ use gristmill_core::ErrorCode;
 use gristmill_transport::Problem;
 use http::HeaderMap;
 
+use crate::caller::Caller;
 use crate::conditions::conditions;
-
-/// The name of the admin token's holder.
-pub(crate) const HOLDER: &str = "admin";
 
 /// The header with the message of a release. Its text is UTF-8.
 const MESSAGE: &str = "gristmill-message";
@@ -16,11 +14,11 @@ const MESSAGE: &str = "gristmill-message";
 /// The most characters of a message.
 pub(crate) const MESSAGE_CHARS_MAX: usize = 1000;
 
-/// The terms of a request with these headers from the holder `by` of a token.
+/// The terms of a request with these headers from this caller.
 ///
 /// # Errors
 /// A condition is not a list of tags, or the message is not one.
-pub(crate) fn terms(headers: &HeaderMap, by: &str) -> Result<Terms, Problem> {
+pub(crate) fn terms(headers: &HeaderMap, caller: &Caller) -> Result<Terms, Problem> {
     let invalid = |why| Problem::new(ErrorCode::InvalidRequest, format!("Gristmill-Message {why}"));
     let message = match headers.get(MESSAGE) {
         None => None,
@@ -31,8 +29,9 @@ pub(crate) fn terms(headers: &HeaderMap, by: &str) -> Result<Terms, Problem> {
             Some(text.to_owned())
         }
     };
-    let note = ReleaseNote { by: Some(by.into()), message };
-    Ok(Terms { conditions: conditions(headers)?, note, ..Terms::default() })
+    let note = ReleaseNote { by: Some(caller.name().into()), message };
+    let (conditions, reach) = (conditions(headers)?, caller.reach());
+    Ok(Terms { conditions, note, reach, skips_samples: false })
 }
 
 /// Check the text of a message. The error says what it must be.
@@ -58,11 +57,11 @@ mod tests {
         let message = |value: &[u8]| {
             let mut headers = HeaderMap::new();
             headers.insert(MESSAGE, HeaderValue::from_bytes(value).unwrap());
-            terms(&headers, "ci").map_err(|problem| problem.detail)
+            terms(&headers, &Caller::root()).map_err(|problem| problem.detail)
         };
         let note = message("für alle".as_bytes()).unwrap().note;
-        assert_eq!((note.by.as_deref(), note.message.as_deref()), (Some("ci"), Some("für alle")));
-        assert_eq!(terms(&HeaderMap::new(), "ci").unwrap().note.message, None);
+        assert_eq!((note.by.as_deref(), note.message.as_deref()), (Some("admin"), Some("für alle")));
+        assert_eq!(terms(&HeaderMap::new(), &Caller::root()).unwrap().note.message, None);
         assert_eq!(message(b"\xff").unwrap_err(), "Gristmill-Message is not UTF-8");
         let said = message("ä".repeat(1001).as_bytes()).unwrap_err();
         assert_eq!(said, "Gristmill-Message has 1001 characters: the limit is 1000");

@@ -8,6 +8,7 @@ use std::io::{Read, Seek, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use tempfile::NamedTempFile;
 
 const LOCK: &str = "lock";
 
@@ -57,6 +58,28 @@ pub(crate) fn held_by(data_dir: &Path) -> Option<String> {
         Err(TryLockError::WouldBlock) => Some(holder(&mut lock)),
         _ => None,
     }
+}
+
+/// Write a file that only its owner may read, whole or not at all.
+pub(crate) fn keep_secret(data_dir: &Path, name: &str, line: &str) -> std::io::Result<()> {
+    for leftover in fs::read_dir(data_dir)?.flatten().filter(|entry| is_leftover(entry, name)) {
+        let _ = fs::remove_file(leftover.path());
+    }
+    let mut file = NamedTempFile::with_prefix_in(name, data_dir)?;
+    writeln!(file, "{line}")?;
+    file.as_file().sync_all()?;
+    file.persist(data_dir.join(name))?;
+    File::open(data_dir)?.sync_all()
+}
+
+/// Whether this file is from a process that was killed while it wrote the secret `name`. It has this
+/// name and six letters and digits.
+fn is_leftover(entry: &fs::DirEntry, name: &str) -> bool {
+    let file = entry.file_name();
+    let suffix = file.to_str().and_then(|file| file.strip_prefix(name));
+    let is_temporary =
+        |suffix: &str| suffix.len() == 6 && suffix.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    suffix.is_some_and(is_temporary) && entry.file_type().is_ok_and(|kind| kind.is_file())
 }
 
 fn open(data_dir: &Path) -> std::io::Result<File> {

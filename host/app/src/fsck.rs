@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::plugin::output::{self, Output};
 use crate::progress::Progress;
-use crate::{config, data_dir};
+use crate::{config, data_dir, hash_key};
 
 pub(crate) fn command() -> Command {
     Command::new("fsck")
@@ -40,9 +40,10 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         eprintln!("a server is running ({process}): its changes during the check may be missed");
     }
     let store = Store::open_local(&folder)?;
+    let hash_key = hash_key::read(&data_dir)?.map(|hasher| hasher.id());
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let mut progress = None;
-    let found = runtime.block_on(check_store(&store, |read, files| {
+    let found = runtime.block_on(check_store(&store, hash_key, |read, files| {
         let progress =
             progress.get_or_insert_with(|| Progress::count("reading files", files as u64));
         progress.set(read + 1);

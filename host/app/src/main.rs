@@ -1,6 +1,6 @@
 //! `gristmill`: one binary to serve, to bring a server to what a manifest says, to make, build and
 //! push plugins and models, to read back what is on a server and how it does, to go back to an
-//! earlier release, to check a store, and to reset the admin token.
+//! earlier release, to check a store, and for admin tokens.
 
 mod ask;
 mod child;
@@ -16,6 +16,7 @@ mod exit;
 mod file_upload;
 mod fsck;
 mod get;
+mod hash_key;
 mod model;
 mod plugin;
 mod process;
@@ -72,10 +73,7 @@ fn run(name: &str, matches: &ArgMatches) -> anyhow::Result<()> {
         "rollback" => rollback::run(matches),
         "reference" => reference::run(matches),
         "status" => status::run(matches),
-        "token" => match matches.subcommand() {
-            Some(("reset", matches)) => token::reset(matches),
-            _ => unreachable_subcommand(),
-        },
+        "token" => token::run(matches),
         _ => unreachable_subcommand(),
     }
 }

@@ -17,17 +17,18 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::{ArgMatches, Command};
-use gristmill_admin::{AdminParts, AdminPlane, UploadLimits};
+use gristmill_admin::{AdminKeys, AdminParts, AdminPlane, UploadLimits};
 use gristmill_backend::{Backends, LibrarySearch};
 use gristmill_child::{ChildRunner, RunnerConfig};
 use gristmill_client::Addresses;
 use gristmill_control::{Control, ControlParts, Progress, ProverConfig};
-use gristmill_core::{BufferPool, PipelineLimits};
+use gristmill_core::{BufferPool, HashKeyId, PipelineLimits};
 use gristmill_http::{DataPlane, GrpcPlane, Inference, InferenceConfig, Loading, grpc_plane};
 use gristmill_sandbox::{Compiler, Sandbox, SandboxConfig};
 use gristmill_store::Store;
 use gristmill_telemetry::{Log, LogFormat};
 use gristmill_thread::Share;
+use gristmill_transport::credentials::KeyHasher;
 use gristmill_transport::{Listening, Protocol, Shutdown, Tls, serve};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, JoinSet};
@@ -39,8 +40,8 @@ use self::stop::{Signals, end, end_within};
 use self::tls::PlanesTls;
 use crate::config::{self, Config};
 use crate::process;
-use crate::token::admin_token;
-use crate::{child, data_dir};
+use crate::token::root_token;
+use crate::{child, data_dir, hash_key};
 
 /// Unused tensor buffers kept for the next request, in bytes.
 const RETAINED_BYTES_MAX: usize = 256 << 20;
@@ -147,7 +148,8 @@ async fn run_server(
     std::mem::forget(data_dir::lock(&config.data.data_dir)?);
     let as_json = config.logging.log_format == LogFormat::Json;
     let given = config.access.admin_token.as_ref().map(|token| token.0.as_str());
-    let token = admin_token(given, &config.data.data_dir, as_json)?;
+    let token = root_token(given, &config.data.data_dir, as_json)?;
+    let hasher = hash_key::read(&config.data.data_dir)?;
     let addresses = listeners.addresses()?;
     let Addresses { data, grpc, admin } = &addresses;
     tracing::info!(data, grpc, admin, "listening, loading the state");
@@ -161,7 +163,9 @@ async fn run_server(
     let mut serving = listeners.serve(limits, planes.clone(), loading, shutdown.clone());
     let pool = BufferPool::new(RETAINED_BYTES_MAX);
     let children = Arc::new(Children::new(&config));
-    let opening = open_control(config.clone(), pool.clone(), progress.clone(), children.clone());
+    let hash_key = hasher.as_ref().map(KeyHasher::id);
+    let parts = (pool.clone(), progress.clone(), children.clone(), hash_key);
+    let opening = open_control(config.clone(), parts);
     let opening = tokio::spawn(opening);
     let opened = tokio::select! {
         opened = watched(opening, &progress) => opened.map(Some),
@@ -178,9 +182,16 @@ async fn run_server(
             end(&log);
         }
     };
+    // Only a store without keyed hashes is opened without the key.
+    let hasher = match hasher {
+        Some(hasher) => hasher,
+        None => hash_key::make(&config.data.data_dir)?,
+    };
+    let root = token.hash(&hasher);
     let rules = InferenceConfig {
         open_tenant: config.access.open_tenant.clone(),
-        admin_token: token,
+        admin_token: root,
+        hasher: hasher.clone(),
         message_bytes_max: config.requests.message_bytes_max,
         timeout: config.requests.infer_timeout,
     };
@@ -193,7 +204,8 @@ async fn run_server(
     };
     let tls = [("data", tls.data), ("admin", tls.admin)];
     let tls = tls.into_iter().filter_map(|(plane, tls)| Some((plane, tls?))).collect();
-    let admin = AdminParts { control, token, limits: uploads, log: log.clone(), tls };
+    let keys = AdminKeys { root, hasher };
+    let admin = AdminParts { control, keys, limits: uploads, log: log.clone(), tls };
     let admin = AdminPlane::new(admin);
     let _ = planes.set(Planes { data, grpc: grpc.clone(), admin });
     announce(config.logging.log_format, &addresses)?;
@@ -238,7 +250,7 @@ impl Listeners {
     ) -> JoinSet<bool> {
         let mut serving = JoinSet::new();
         let (opened, not_yet) = (planes.clone(), loading.clone());
-        let data = move |request| match opened.get() {
+        let data = move |request, _| match opened.get() {
             Some(planes) => Either::Left(planes.data.clone().handle(request)),
             None => Either::Right(ready(not_yet.answer(&request))),
         };
@@ -251,7 +263,7 @@ impl Listeners {
             handler: data,
         }));
         let (opened, not_yet) = (planes.clone(), loading.clone());
-        let grpc = move |call| match opened.get() {
+        let grpc = move |call, _| match opened.get() {
             Some(planes) => Either::Left(planes.grpc.clone().handle(call)),
             None => Either::Right(ready(not_yet.answer_grpc())),
         };
@@ -263,8 +275,8 @@ impl Listeners {
             shutdown: shutdown.clone(),
             handler: grpc,
         }));
-        let admin = move |request| match planes.get() {
-            Some(planes) => Either::Left(planes.admin.clone().handle(request)),
+        let admin = move |request, client| match planes.get() {
+            Some(planes) => Either::Left(planes.admin.clone().handle(request, client)),
             None => Either::Right(ready(loading.answer(&request))),
         };
         serving.spawn(serve(Listening {
@@ -316,11 +328,12 @@ impl Children {
     }
 }
 
+/// The memory for tensors, the progress of the start, the children, and the secret of hashes.
+type OpeningParts = (BufferPool, Progress, Arc<Children>, Option<HashKeyId>);
+
 async fn open_control(
     config: Arc<Config>,
-    pool: BufferPool,
-    progress: Progress,
-    children: Arc<Children>,
+    (pool, progress, children, hash_key): OpeningParts,
 ) -> Result<Control> {
     let data_dir = &config.data.data_dir;
     let search = LibrarySearch {
@@ -359,6 +372,7 @@ async fn open_control(
         tenant_compiled_bytes_max: plugins.tenant_compiled_bytes_max,
         keep_releases: config.uploads.keep_releases,
         waiting_bytes_max: config.uploads.waiting_bytes_max,
+        hash_key,
         prover,
         sample_runner: Arc::new(DataPlaneSamples),
         samples_timeout: config.uploads.samples_timeout,

@@ -1,40 +1,69 @@
-//! The admin token, and `gristmill token reset`. The token is given, or it is made once; then only
-//! its digest is kept.
+//! The root token, with which a server is started, and the commands for tokens. The root token is
+//! given, or it is made once; then only its digest is kept. `remote` has the commands for tokens of
+//! a server that runs.
 
-use std::fs::{self, File};
+mod remote;
+
+use std::fs;
 use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, Command};
-use gristmill_core::Digest;
+use gristmill_core::{Digest, KeyHash};
 use gristmill_store::digest_of;
+use gristmill_transport::credentials::{KeyHasher, new_key};
 use serde_json::json;
-use tempfile::NamedTempFile;
 
 use crate::{config, data_dir};
 
 /// The file with the token's digest, in the data directory.
 const FILE: &str = "admin-token.sha256";
 
+/// The beginning of a root token that the server makes.
+const PREFIX: &str = "gma_";
+
 pub(crate) fn command() -> Command {
     let reset = Command::new("reset")
         .about("Make a new admin token and print it once; the old one becomes invalid")
         .args(config::data_dir_args())
         .after_help(
-            "A running server keeps the old token until it is started again. A server with a token \
+            "It is the token that the server is started with, which always does everything. Tokens with \
+             names stay as they are: `gristmill token rotate` gives one of them another secret.\n\n\
+             A running server keeps the old token until it is started again. A server with a token \
              in its configuration (--admin-token, GRISTMILL_ADMIN_TOKEN or admin_token in the file) \
              uses that one instead.",
         );
     Command::new("token")
-        .about("The admin token of a server's data directory")
+        .about("Make, list, rotate and delete admin tokens, or make a new root token")
+        .after_help(
+            "Tokens have names, roles and ends, so that each person and each program has its own: \
+             a tenant's own people deploy with one, and reach nothing but their tenant. The token \
+             that a server prints at its first start is the root token: it does everything, and is \
+             kept apart from the others. `gristmill token reset` makes a new one in the data \
+             directory; the other commands call a server that runs.",
+        )
         .subcommand_required(true)
         .arg_required_else_help(true)
+        .subcommands(remote::commands())
         .subcommand(reset)
 }
 
+/// `gristmill token`.
+pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
+    match matches.subcommand() {
+        Some(("create", matches)) => remote::create(matches),
+        Some(("list", matches)) => remote::list(matches),
+        Some(("show", matches)) => remote::show(matches),
+        Some(("rotate", matches)) => remote::rotate(matches),
+        Some(("delete", matches)) => remote::delete(matches),
+        Some(("reset", matches)) => reset(matches),
+        _ => bail!("no such command; see gristmill token --help"),
+    }
+}
+
 /// `gristmill token reset`.
-pub(crate) fn reset(matches: &ArgMatches) -> Result<()> {
+fn reset(matches: &ArgMatches) -> Result<()> {
     let data_dir = config::data_dir(matches)?;
     if !data_dir.is_dir() {
         bail!("there is no data directory {}: name it with --data-dir", data_dir.display());
@@ -47,10 +76,28 @@ pub(crate) fn reset(matches: &ArgMatches) -> Result<()> {
     Ok(())
 }
 
-/// The digest of the admin token. If there is none yet, one is made and printed once.
-pub(crate) fn admin_token(given: Option<&str>, data_dir: &Path, as_json: bool) -> Result<Digest> {
+/// The root token, as the server knows it.
+pub(crate) enum RootToken {
+    /// From the configuration.
+    Given(String),
+    /// The digest in the data directory.
+    Kept(Digest),
+}
+
+impl RootToken {
+    /// The hash that tokens of calls are compared with.
+    pub(crate) fn hash(&self, hasher: &KeyHasher) -> KeyHash {
+        match self {
+            Self::Given(token) => hasher.hash(token),
+            Self::Kept(digest) => KeyHash::Plain(*digest),
+        }
+    }
+}
+
+/// The root token. If there is none yet, one is made and printed once.
+pub(crate) fn root_token(given: Option<&str>, data_dir: &Path, as_json: bool) -> Result<RootToken> {
     if let Some(token) = given {
-        return Ok(digest_of(token.as_bytes()));
+        return Ok(RootToken::Given(token.into()));
     }
     let path = data_dir.join(FILE);
     let text = match fs::read_to_string(&path) {
@@ -58,11 +105,11 @@ pub(crate) fn admin_token(given: Option<&str>, data_dir: &Path, as_json: bool) -
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let token = make(data_dir)?;
             print(&token, data_dir, as_json)?;
-            return Ok(digest_of(token.as_bytes()));
+            return Ok(RootToken::Kept(digest_of(token.as_bytes())));
         }
         Err(error) => return Err(error).with_context(|| path.display().to_string()),
     };
-    text.trim().parse().ok().with_context(|| {
+    text.trim().parse().ok().map(RootToken::Kept).with_context(|| {
         let state = if text.trim().is_empty() { "empty" } else { "damaged" };
         let (path, data_dir) = (path.display(), data_dir.display());
         format!(
@@ -74,30 +121,10 @@ pub(crate) fn admin_token(given: Option<&str>, data_dir: &Path, as_json: bool) -
 
 /// Make a token, and replace the stored digest by its digest in one step.
 fn make(data_dir: &Path) -> Result<String> {
-    let token = random_token().context("cannot read randomness for the admin token")?;
-    let keep = || -> std::io::Result<()> {
-        for leftover in fs::read_dir(data_dir)?.flatten().filter(is_leftover) {
-            let _ = fs::remove_file(leftover.path());
-        }
-        // Only the owner may read it.
-        let mut file = NamedTempFile::with_prefix_in(FILE, data_dir)?;
-        writeln!(file, "{}", digest_of(token.as_bytes()))?;
-        file.as_file().sync_all()?;
-        file.persist(data_dir.join(FILE))?;
-        File::open(data_dir)?.sync_all()
-    };
-    keep().with_context(|| format!("cannot keep the admin token in {}", data_dir.display()))?;
+    let token = new_key(PREFIX).context("cannot read randomness for the admin token")?;
+    data_dir::keep_secret(data_dir, FILE, &digest_of(token.as_bytes()).to_string())
+        .with_context(|| format!("cannot keep the admin token in {}", data_dir.display()))?;
     Ok(token)
-}
-
-/// Whether this file is from a process that was killed while it made a token. Its name is [`FILE`]
-/// and six letters and digits.
-fn is_leftover(entry: &fs::DirEntry) -> bool {
-    let name = entry.file_name();
-    let suffix = name.to_str().and_then(|name| name.strip_prefix(FILE));
-    let is_temporary =
-        |suffix: &str| suffix.len() == 6 && suffix.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    suffix.is_some_and(is_temporary) && entry.file_type().is_ok_and(|kind| kind.is_file())
 }
 
 /// Show the token. If that fails, the digest is removed: a token that was not shown is useless.
@@ -109,10 +136,4 @@ fn print(token: &str, data_dir: &Path, as_json: bool) -> Result<()> {
     };
     let shown = out.write_all(line.as_bytes()).and_then(|()| out.flush());
     shown.inspect_err(|_| drop(fs::remove_file(data_dir.join(FILE)))).context("standard output")
-}
-
-fn random_token() -> Result<String, getrandom::Error> {
-    let mut bytes = [0; 32];
-    getrandom::fill(&mut bytes)?;
-    Ok(format!("gma_{}", Digest::from_bytes(bytes).hex()))
 }

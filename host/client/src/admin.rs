@@ -4,7 +4,7 @@
 //! API never sends. Callers decide what to say about it.
 
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, IF_NONE_MATCH};
 use http::{Request, StatusCode};
 use serde_json::Value;
 
@@ -79,6 +79,25 @@ impl AdminClient {
     pub async fn put_json(&self, path: &str, document: &Value) -> Result<Value, AdminError> {
         let request = Request::put(url(path)).header(CONTENT_TYPE, "application/json");
         self.call(request.body(document.to_string().into())).await
+    }
+
+    /// Sends `PUT` with the JSON document of something that must not exist yet. Returns the answer's
+    /// document.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn put_new(&self, path: &str, document: &Value) -> Result<Value, AdminError> {
+        let request = Request::put(url(path)).header(CONTENT_TYPE, "application/json");
+        let request = request.header(IF_NONE_MATCH, "*");
+        self.call(request.body(document.to_string().into())).await
+    }
+
+    /// Sends `DELETE`. Returns the answer's document.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn delete(&self, path: &str) -> Result<Value, AdminError> {
+        self.call(Request::delete(url(path)).body(Bytes::new())).await
     }
 
     /// Sends `POST` with a JSON document. Returns the answer's document.

@@ -1,7 +1,8 @@
 //! The control plane as admin handlers see it: its parts, its start, and its methods.
 //!
 //! Methods for plugins are in `plugins`, those for models in `models`: both load what a change
-//! brings before its release is made (`releases`). `history` has those for whole releases. Refuses
+//! brings before its release is made (`releases`). `history` has those for whole releases, `tokens`
+//! those for admin tokens. Refuses
 //! to know HTTP.
 //!
 //! Invariant: a change that a method acknowledges is in the log on stable storage, and serves.
@@ -9,12 +10,13 @@
 pub(crate) mod history;
 pub(crate) mod models;
 mod plugins;
+mod tokens;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_backend::Backends;
-use gristmill_core::{Digest, Name, PipelineLimits};
+use gristmill_core::{Digest, HashKeyId, Name, PipelineLimits};
 use gristmill_sandbox::{JobStatus, Sandbox};
 use gristmill_snapshot::SnapshotCell;
 use gristmill_store::{Incoming, Outgoing, Store};
@@ -23,6 +25,7 @@ use tokio::sync::Mutex;
 
 use crate::accounts::Accounts;
 use crate::asked::AskedChange;
+use crate::blob_holder::Holder;
 use crate::blobs::Blobs;
 use crate::change_request::ChangeRequest;
 use crate::conditions::Conditions;
@@ -36,6 +39,7 @@ use crate::load::progress::Progress;
 use crate::load::prove::ProverConfig;
 use crate::plan::pipeline::{RefusedPipeline, pipeline_fault};
 use crate::plan::tenant::tenant_refusal;
+use crate::reach::Reach;
 use crate::publish::{Publisher, Serving};
 use crate::release::change::Change;
 use crate::release::document::Faults;
@@ -46,6 +50,7 @@ use crate::releases::{Published, Releases};
 use crate::samples::SampleRunner;
 use crate::samples::run::SampleRuns;
 use crate::terms::Terms;
+use crate::turns::Turns;
 use crate::uploads::Uploads;
 
 /// The parts that [`Control`] works with.
@@ -66,6 +71,8 @@ pub struct ControlParts {
     pub keep_releases: u64,
     /// Of the uploaded files that wait for a release.
     pub waiting_bytes_max: usize,
+    /// The secret with which the server hashes keys and tokens, if it has one yet.
+    pub hash_key: Option<HashKeyId>,
     /// How models are proven before they are loaded.
     pub prover: ProverConfig,
     /// Runs the samples of pipelines before a release is made.
@@ -113,9 +120,10 @@ impl Control {
             compiled_bytes_max: parts.tenant_compiled_bytes_max,
             publisher: Publisher::default(),
             samples,
+            turns: Turns::default(),
             replayed: Mutex::new(Replayed::default()),
         });
-        releases.start().await?;
+        releases.start(parts.hash_key).await?;
         Ok(Self { store, uploads, blobs, loader, releases })
     }
 
@@ -138,6 +146,12 @@ impl Control {
     /// The uploaded files that no release needs yet.
     pub fn blobs(&self) -> &Arc<Blobs> {
         &self.blobs
+    }
+
+    /// The holder of an uploaded file, for an author with this reach.
+    pub fn holder(&self, reach: &Reach, digest: Digest) -> Holder {
+        let token = reach.token().cloned();
+        Holder { token, sees_others: reach.has_file(&self.desired(), digest) }
     }
 
     /// The backends that can serve, best first.
@@ -189,8 +203,9 @@ impl Control {
         let limits = &self.releases.limits;
         let document = PipelineDocument::read(document, limits);
         let spec = document.into_spec().map_err(|faulty| {
+            let serving = self.serving();
             let refused = RefusedPipeline { tenant, pipeline, document: *faulty };
-            pipeline_fault(&self.serving().snapshot, limits, refused)
+            pipeline_fault(&serving, &terms.reach, limits, refused)
         })?;
         let (tenant, pipeline) = (tenant.clone(), pipeline.clone());
         self.change(Change::PutPipeline { tenant, pipeline, spec }, terms).await
@@ -222,7 +237,11 @@ impl Control {
     ///
     /// # Errors
     /// [`ControlError::Unmet`], the change is refused, or the log cannot be written.
-    pub async fn change(&self, change: Change, terms: Terms) -> Result<Published, ControlError> {
+    pub async fn change(
+        &self,
+        change: impl Into<AskedChange>,
+        terms: Terms,
+    ) -> Result<Published, ControlError> {
         self.run(ChangeRequest::one(change, terms)).await
     }
 

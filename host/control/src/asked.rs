@@ -1,10 +1,11 @@
 //! A change that a request asks for.
 
-use gristmill_core::Name;
+use gristmill_core::{KeyHash, KeyHashes, Name};
 
 use crate::fault::Subject;
 use crate::release::change::Change;
 use crate::release::tenant::TenantDocument;
+use crate::release::token::TokenDocument;
 
 /// A change that a request asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +18,31 @@ pub enum AskedChange {
         tenant: Name,
         /// What it shall be.
         document: TenantDocument,
+    },
+    /// Put a key of a tenant. If the tenant has this key under this name, nothing changes.
+    PutKey {
+        /// The tenant.
+        tenant: Name,
+        /// The key's name.
+        key: Name,
+        /// The key's hashes.
+        hashes: KeyHashes,
+    },
+    /// Put an admin token. If there is one of this name, it keeps its secret.
+    PutToken {
+        /// The token's name.
+        token: Name,
+        /// Its rights.
+        document: TokenDocument,
+        /// The hash of the secret of a new token.
+        hash: KeyHash,
+    },
+    /// Give an admin token another secret.
+    RotateToken {
+        /// The token's name.
+        token: Name,
+        /// The hash of the new secret.
+        hash: KeyHash,
     },
 }
 
@@ -32,6 +58,12 @@ impl AskedChange {
         match self {
             Self::Known(change) => change.target(),
             Self::PutTenant { tenant, .. } => Subject::Tenant(tenant.clone()),
+            Self::PutKey { tenant, key, .. } => {
+                Subject::Key { tenant: tenant.clone(), key: key.clone() }
+            }
+            Self::PutToken { token, .. } | Self::RotateToken { token, .. } => {
+                Subject::Token(token.clone())
+            }
         }
     }
 }

@@ -33,6 +33,30 @@ pub enum BlobError {
         /// The most bytes that may wait.
         max: usize,
     },
+    /// The files of the token have too many bytes together.
+    #[error(
+        "the files that were uploaded with this token and wait for a release would have over {max} \
+         bytes, its share of {of} (waiting_bytes_max): make the release, delete some of them, or \
+         wait for up to an hour"
+    )]
+    TooManyOfToken {
+        /// The most bytes that may wait.
+        max: usize,
+        /// The bytes of which this is a share.
+        of: usize,
+    },
+    /// The files of all deploy tokens have too many bytes together.
+    #[error(
+        "the files that were uploaded with deploy tokens and wait for a release would have over \
+         {max} bytes, their share of {of} (waiting_bytes_max): try again when releases are made, in \
+         an hour at the latest"
+    )]
+    TooManyOfTokens {
+        /// The most bytes that may wait.
+        max: usize,
+        /// The bytes of which this is a share.
+        of: usize,
+    },
     /// Too many files are waiting.
     #[error(
         "{0} files wait for {1} already: finish or delete one of them, or wait for up to an hour"

@@ -4,20 +4,24 @@
 //! - a file that arrived whole stays for [`KEPT`], or for as long as a release names it;
 //! - a part of which not all arrived leaves nothing;
 //! - at most [`FILES_MAX`] files wait for a release, and [`PARTIAL_MAX`] for more parts; the bytes
-//!   of all of them are bounded together.
+//!   of all of them are bounded together (`blob_room`), and tokens have their shares of all three;
+//! - a token whose reach is a few tenants has a file only if all of the file came with this token:
+//!   it neither sees nor completes the files of others, though both may be the same file.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use gristmill_core::{ByteBudget, Digest, HeldBytes};
+use gristmill_core::{Digest, Name};
 use gristmill_store::{Incoming, Mark, Received, Store, StoreError};
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 use tokio::time::{Instant, sleep};
 
 use crate::blob_error::BlobError;
+use crate::blob_holder::{Holder, Key};
+use crate::blob_room::{BlobRoom, HeldRoom, check_count};
 use crate::error::ControlError;
 use crate::uploads::{Upload, Uploads};
 
@@ -37,23 +41,22 @@ const PARTIAL_MAX: usize = 64;
 pub struct Blobs {
     store: Arc<Store>,
     uploads: Arc<Uploads>,
-    /// Of the bytes of all files that wait.
-    budget: Arc<ByteBudget>,
-    held: Mutex<HashMap<Digest, Held>>,
-    partial: Mutex<HashMap<Digest, Arc<AsyncMutex<Partial>>>>,
+    room: BlobRoom,
+    held: Mutex<HashMap<Key, Held>>,
+    partial: Mutex<HashMap<Key, Arc<AsyncMutex<Partial>>>>,
 }
 
 /// A whole file.
 struct Held {
     since: Instant,
     _upload: Upload,
-    _bytes: HeldBytes,
+    _room: HeldRoom,
 }
 
 /// A file of which parts have arrived.
 struct Partial {
     since: Instant,
-    bytes: HeldBytes,
+    room: HeldRoom,
     /// The parts that have arrived, to the end of the last one. None before the first part, and
     /// while one arrives.
     parts: Option<(Incoming, Mark)>,
@@ -79,7 +82,7 @@ pub enum BeginPart {
 /// A part that is arriving. If it is dropped before its end, all parts of its file are lost.
 pub struct Part {
     blobs: Arc<Blobs>,
-    digest: Digest,
+    key: Key,
     place: OwnedMutexGuard<Partial>,
     /// None only while a piece is written.
     incoming: Option<Incoming>,
@@ -91,9 +94,9 @@ pub struct Part {
 impl Blobs {
     /// At most `bytes_max` bytes wait.
     pub(crate) fn new(store: Arc<Store>, uploads: Arc<Uploads>, bytes_max: usize) -> Arc<Self> {
-        let budget = ByteBudget::new(bytes_max);
+        let room = BlobRoom::new(bytes_max);
         let (held, partial) = (Mutex::default(), Mutex::default());
-        let blobs = Arc::new(Self { store, uploads, budget, held, partial });
+        let blobs = Arc::new(Self { store, uploads, room, held, partial });
         tokio::spawn(sweep(Arc::downgrade(&blobs)));
         blobs
     }
@@ -102,12 +105,20 @@ impl Blobs {
     ///
     /// # Errors
     /// [`BlobError::Busy`], or the store cannot be read.
-    pub async fn state(&self, digest: Digest) -> Result<Option<BlobState>, ControlError> {
-        let partial = self.partial.lock().get(&digest).cloned();
+    pub async fn state(
+        &self,
+        holder: &Holder,
+        digest: Digest,
+    ) -> Result<Option<BlobState>, ControlError> {
+        let key = holder.key(digest);
+        let partial = self.partial.lock().get(&key).cloned();
         if let Some(partial) = partial {
             let partial = partial.try_lock().map_err(|_| BlobError::Busy)?;
             let bytes = partial.parts.as_ref().map_or(0, |(_, mark)| mark.bytes());
             return Ok(Some(BlobState { bytes, is_complete: false }));
+        }
+        if !holder.sees_others && !self.held.lock().contains_key(&key) {
+            return Ok(None);
         }
         match self.store.blob_bytes(digest).await {
             Ok(bytes) => Ok(Some(BlobState { bytes, is_complete: true })),
@@ -120,46 +131,78 @@ impl Blobs {
     ///
     /// # Errors
     /// [`BlobError`], or the store cannot keep it.
-    pub async fn keep(&self, digest: Digest, file: Received) -> Result<BlobState, ControlError> {
+    pub async fn keep(
+        &self,
+        holder: &Holder,
+        digest: Digest,
+        file: Received,
+    ) -> Result<BlobState, ControlError> {
         check_digest(digest, &file)?;
+        let key = holder.key(digest);
         // The same file that waits already counts once.
         let _stays = self.uploads.begin(digest).await;
-        drop(self.held.lock().remove(&digest));
-        let bytes = self.budget.hold(0);
-        add(&bytes, usize::try_from(file.bytes()).unwrap_or(usize::MAX))?;
-        self.keep_counted(digest, file, bytes).await
+        drop(self.held.lock().remove(&key));
+        let room = self.room.hold(key.0.as_ref(), 0);
+        room.try_add(usize::try_from(file.bytes()).unwrap_or(usize::MAX))?;
+        self.keep_counted(key, file, room).await
     }
 
     /// Keep a whole file whose bytes count already.
     async fn keep_counted(
         &self,
-        digest: Digest,
+        key: Key,
         file: Received,
-        bytes: HeldBytes,
+        room: HeldRoom,
     ) -> Result<BlobState, ControlError> {
         let state = BlobState { bytes: file.bytes(), is_complete: true };
-        self.check_room(digest)?;
-        let upload = self.uploads.begin(digest).await;
+        self.check_room(&key)?;
+        let upload = self.uploads.begin(key.1).await;
         upload.keep(file).await.map_err(|error| ControlError::from(error).logged())?;
         upload.settle();
-        if !self.uploads.is_named(digest) {
-            let held = Held { since: Instant::now(), _upload: upload, _bytes: bytes };
-            self.held.lock().insert(digest, held);
+        self.partial.lock().remove(&key);
+        if !self.is_done(&key) {
+            let held = Held { since: Instant::now(), _upload: upload, _room: room };
+            self.held.lock().insert(key, held);
         }
-        self.partial.lock().remove(&digest);
         Ok(state)
     }
 
     /// Check that one more file may wait for a release.
-    fn check_room(&self, digest: Digest) -> Result<(), BlobError> {
+    fn check_room(&self, key: &Key) -> Result<(), BlobError> {
         let mut held = self.held.lock();
         if held.len() >= FILES_MAX {
-            held.retain(|digest, _| !self.uploads.is_named(*digest));
+            held.retain(|key, _| !self.is_done(key));
         }
-        match held.len() < FILES_MAX || held.contains_key(&digest) {
+        match held.contains_key(key) {
             true => Ok(()),
-            false => Err(BlobError::TooMany(FILES_MAX, "a release")),
+            false => check_count(held.keys(), key, FILES_MAX, "a release"),
         }
+    }
+
+    /// Whether nothing waits for the file any more. A file that is named by a release may be that
+    /// of another tenant, so it says nothing about a token with a few tenants.
+    fn is_done(&self, (token, digest): &Key) -> bool {
+        token.is_none() && self.uploads.is_named(*digest)
+    }
+
+    /// Whether all of the file came with this token.
+    pub(crate) fn has(&self, token: Option<&Name>, digest: Digest) -> bool {
+        self.held.lock().contains_key(&(token.cloned(), digest))
+    }
+
+    /// Drop these files of the token: a release names them.
+    pub(crate) fn settle(&self, token: Option<&Name>, files: &[Digest]) {
+        let mut held = self.held.lock();
+        for digest in files {
+            held.remove(&(token.cloned(), *digest));
+        }
+    }
+
+    /// Drop all that came with this token.
+    pub fn forget_token(&self, token: &Name) {
+        let is_others = |key: &Key| key.0.as_ref() != Some(token);
+        self.held.lock().retain(|key, _| is_others(key));
+        self.partial.lock().retain(|key, _| is_others(key));
     }
 
     /// Begin to receive a part, which begins after `offset` bytes of the file.
@@ -168,21 +211,23 @@ impl Blobs {
     /// [`BlobError`], or the store cannot be written to.
     pub async fn part(
         self: &Arc<Self>,
+        holder: &Holder,
         digest: Digest,
         offset: u64,
     ) -> Result<BeginPart, ControlError> {
-        if let Some(state) = self.state(digest).await?.filter(|state| state.is_complete) {
+        if let Some(state) = self.state(holder, digest).await?.filter(|state| state.is_complete) {
             return Ok(BeginPart::Complete(state));
         }
-        self.check_room(digest)?;
-        let partial = self.place(digest, offset)?;
+        let key = holder.key(digest);
+        self.check_room(&key)?;
+        let partial = self.place(&key, offset)?;
         let mut place = partial.try_lock_owned().map_err(|_| BlobError::Busy)?;
         let failed = |error| ControlError::from(error).logged();
         let (incoming, mark) = match place.parts.take() {
             Some(known) => known,
             None => {
                 let begun = async { self.store.receive().await?.mark().await };
-                begun.await.map_err(|error| self.dropped(digest, failed(error)))?
+                begun.await.map_err(|error| self.dropped(&key, failed(error)))?
             }
         };
         if mark.bytes() != offset {
@@ -191,38 +236,37 @@ impl Blobs {
             return Err(BlobError::Offset { given: offset, bytes }.into());
         }
         let (blobs, incoming) = (self.clone(), Some(incoming));
-        let part = Part { blobs, digest, place, incoming, mark, arrived: 0 };
+        let part = Part { blobs, key, place, incoming, mark, arrived: 0 };
         Ok(BeginPart::Receive(Box::new(part)))
     }
 
     /// The place for the parts of this file.
-    fn place(&self, digest: Digest, offset: u64) -> Result<Arc<AsyncMutex<Partial>>, BlobError> {
+    fn place(&self, key: &Key, offset: u64) -> Result<Arc<AsyncMutex<Partial>>, BlobError> {
         let mut all = self.partial.lock();
-        if let Some(known) = all.get(&digest) {
+        if let Some(known) = all.get(key) {
             return Ok(known.clone());
         }
         if offset > 0 {
             return Err(BlobError::Offset { given: offset, bytes: 0 });
         }
-        if all.len() >= PARTIAL_MAX {
-            return Err(BlobError::TooMany(PARTIAL_MAX, "more parts"));
-        }
-        let (since, bytes) = (Instant::now(), self.budget.hold(0));
-        let new = Arc::new(AsyncMutex::new(Partial { since, bytes, parts: None }));
-        all.insert(digest, new.clone());
+        check_count(all.keys(), key, PARTIAL_MAX, "more parts")?;
+        let (since, room) = (Instant::now(), self.room.hold(key.0.as_ref(), 0));
+        let new = Arc::new(AsyncMutex::new(Partial { since, room, parts: None }));
+        all.insert(key.clone(), new.clone());
         Ok(new)
     }
 
     /// Drop the file, whole or in parts, if no release names it. Returns whether it waited.
-    pub fn forget(&self, digest: Digest) -> bool {
-        let held = self.held.lock().remove(&digest);
-        let partial = self.partial.lock().remove(&digest);
+    pub fn forget(&self, holder: &Holder, digest: Digest) -> bool {
+        let key = holder.key(digest);
+        let held = self.held.lock().remove(&key);
+        let partial = self.partial.lock().remove(&key);
         held.is_some() || partial.is_some()
     }
 
     /// The error, after all parts of the file were dropped because of it.
-    fn dropped(&self, digest: Digest, error: ControlError) -> ControlError {
-        self.partial.lock().remove(&digest);
+    fn dropped(&self, key: &Key, error: ControlError) -> ControlError {
+        self.partial.lock().remove(key);
         error
     }
 
@@ -231,7 +275,7 @@ impl Blobs {
         let is_old = |since: Instant| since.elapsed() > KEPT;
         self.held
             .lock()
-            .retain(|digest, held| !is_old(held.since) && !self.uploads.is_named(*digest));
+            .retain(|key, held| !is_old(held.since) && !self.is_done(key));
         // A part that is arriving holds its place.
         self.partial
             .lock()
@@ -255,11 +299,6 @@ fn check_digest(named: Digest, file: &Received) -> Result<(), BlobError> {
     }
 }
 
-/// Count more bytes.
-fn add(bytes: &HeldBytes, more: usize) -> Result<(), BlobError> {
-    bytes.try_add(more).map_err(|over| BlobError::TooManyBytes { max: over.max })
-}
-
 impl Part {
     /// The bytes of the file before this part.
     pub fn offset(&self) -> u64 {
@@ -272,11 +311,11 @@ impl Part {
     /// [`BlobError::TooManyBytes`]; or the store cannot be written to: all parts of the file are
     /// lost.
     pub async fn write(&mut self, piece: Bytes) -> Result<(), ControlError> {
-        add(&self.place.bytes, piece.len())?;
+        self.place.room.try_add(piece.len())?;
         self.arrived += piece.len();
         if let Some(incoming) = self.incoming.take() {
             let written = incoming.write(piece).await;
-            let lost = |error| self.blobs.dropped(self.digest, ControlError::from(error).logged());
+            let lost = |error| self.blobs.dropped(&self.key, ControlError::from(error).logged());
             self.incoming = Some(written.map_err(lost)?);
         }
         Ok(())
@@ -287,7 +326,7 @@ impl Part {
         if let Some(incoming) = self.incoming.take()
             && let Ok(incoming) = incoming.go_back(self.mark.clone()).await
         {
-            self.place.bytes.give_back(self.arrived);
+            self.place.room.give_back(self.arrived);
             self.place.parts = Some((incoming, self.mark));
             self.place.since = Instant::now();
         }
@@ -304,18 +343,19 @@ impl Part {
         };
         if !is_last {
             let marked = incoming.mark().await;
-            let marked = marked.map_err(|error| self.blobs.dropped(self.digest, lost(error)));
+            let marked = marked.map_err(|error| self.blobs.dropped(&self.key, lost(error)));
             let (incoming, mark) = marked?;
             let bytes = mark.bytes();
             self.place.parts = Some((incoming, mark));
             self.place.since = Instant::now();
             return Ok(BlobState { bytes, is_complete: false });
         }
-        self.blobs.partial.lock().remove(&self.digest);
+        self.blobs.partial.lock().remove(&self.key);
         let file = incoming.finish().await.map_err(lost)?;
-        check_digest(self.digest, &file)?;
+        check_digest(self.key.1, &file)?;
         // Counted anew: those of the parts are given back with their place.
-        let bytes = self.blobs.budget.hold(usize::try_from(file.bytes()).unwrap_or(usize::MAX));
-        self.blobs.keep_counted(self.digest, file, bytes).await
+        let bytes = usize::try_from(file.bytes()).unwrap_or(usize::MAX);
+        let room = self.blobs.room.hold(self.key.0.as_ref(), bytes);
+        self.blobs.keep_counted(self.key.clone(), file, room).await
     }
 }

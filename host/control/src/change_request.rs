@@ -6,6 +6,7 @@ use crate::error::ControlError;
 use crate::fault::Subject;
 use crate::plan::restore::{Scope, restore};
 use crate::plan::{Plan, plan};
+use crate::reach::Reach;
 use crate::terms::Terms;
 use crate::uploads::Upload;
 
@@ -61,7 +62,11 @@ impl ChangeRequest {
     /// # Errors
     /// A change is refused.
     pub(crate) fn plan(&self, desired: &Desired, number: u64) -> Result<Plan, ControlError> {
-        self.asked.plan(desired, number, self.cascade)
+        let reach = &self.terms.reach;
+        self.asked.check(reach)?;
+        let plan = self.asked.plan(desired, number, self.cascade)?;
+        reach.check_planned(desired, &plan.changes)?;
+        Ok(plan)
     }
 
     /// Whether it asks for a list of changes.
@@ -82,6 +87,21 @@ impl ChangeRequest {
 }
 
 impl Asked {
+    /// Check that the author may ask for it.
+    ///
+    /// # Errors
+    /// [`ControlError::OutOfReach`]
+    pub(crate) fn check(&self, reach: &Reach) -> Result<(), ControlError> {
+        match self {
+            Self::One(change) => reach.check_asked(change),
+            Self::List(changes) => changes.iter().enumerate().try_for_each(|(index, change)| {
+                let checked = reach.check_asked(change);
+                checked.map_err(|error| ControlError::At { index, source: error.into() })
+            }),
+            Self::Restore { scope, .. } => reach.check_scope(scope),
+        }
+    }
+
     fn plan(&self, desired: &Desired, number: u64, cascade: bool) -> Result<Plan, ControlError> {
         match self {
             Self::One(change) => plan(desired, number, std::slice::from_ref(&**change), cascade)

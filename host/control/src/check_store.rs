@@ -5,12 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use gristmill_core::{Digest, Name};
+use gristmill_core::{Digest, HashKeyId, Name};
 use gristmill_store::{Store, StoreError};
 
 use crate::checkpoint::Checkpoint;
 use crate::desired::Desired;
 use crate::error::ControlError;
+use crate::hash_key;
 use crate::release::change::Change;
 use crate::release::format::Head;
 use crate::release::gaps::gap_in;
@@ -47,16 +48,18 @@ impl StoreCheck {
 }
 
 /// Check the log and every uploaded file that a release names. `reads` is called before each file
-/// is read, with the number of files that were read and of those to be read.
+/// is read, with the number of files that were read and of those to be read. `hash_key` is the
+/// secret with which the server hashes keys and tokens, if it has one.
 ///
 /// # Errors
 /// The log's folder cannot be listed. A file that cannot be read is a finding.
 pub async fn check_store(
     store: &Store,
+    hash_key: Option<HashKeyId>,
     mut reads: impl FnMut(u64, usize),
 ) -> Result<StoreCheck, StoreError> {
     let mut check = StoreCheck::default();
-    let named = check_log(store, &mut check).await?;
+    let named = check_log(store, hash_key, &mut check).await?;
     for (digest, users) in &named {
         reads(check.files, named.len());
         match store.blob(*digest).await {
@@ -71,6 +74,7 @@ pub async fn check_store(
 /// Read the log to its end. Returns the files that its releases name, with their users.
 async fn check_log(
     store: &Store,
+    hash_key: Option<HashKeyId>,
     check: &mut StoreCheck,
 ) -> Result<BTreeMap<Digest, String>, StoreError> {
     let listing = store.log().await?;
@@ -126,6 +130,9 @@ async fn check_log(
         match log_end::check(store, &head).await {
             Ok(()) => {}
             Err(error) => check.add(true, error),
+        }
+        if let Err(error) = hash_key::check(&desired, hash_key) {
+            check.add(true, error);
         }
         named.extend(users(&desired));
     }

@@ -2,8 +2,9 @@
 //!
 //! The file is `{"format": 2, "digest": ..., "checkpoint": {...}}`. The digest is the SHA-256 of
 //! the checkpoint's bytes. The checkpoint has the digest of the last document that it stands for,
-//! which the first document of the log names, too. In format 1 pipelines have no `samples`,
-//! configurations of models no `warm_up`, and tenants no quota.
+//! which the first document of the log names, too. In format 1 there are no admin tokens, no tenant
+//! says since when it is there or has a quota, pipelines have no `samples`, and configurations of
+//! models no `warm_up`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,11 +15,11 @@ use gristmill_store::digest_of;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::desired::{Desired, Model, Tenant};
+use crate::desired::{Desired, Model, Tenant, Token};
 use crate::release::format::Head;
 use crate::release::log_error::LogError;
 
-/// The format that is written. Earlier ones are read, too.
+/// The format that is written. Those before it are read, too.
 const FORMAT: u32 = 2;
 
 /// The state after a release, where the log begins.
@@ -49,6 +50,7 @@ struct Written<'a> {
     chained: bool,
     tenants: BTreeMap<&'a Name, &'a Tenant>,
     models: &'a BTreeMap<Name, Model>,
+    tokens: &'a BTreeMap<Name, Token>,
 }
 
 #[derive(Deserialize)]
@@ -59,6 +61,8 @@ struct Read {
     chained: bool,
     tenants: BTreeMap<Name, Tenant>,
     models: BTreeMap<Name, Model>,
+    #[serde(default)]
+    tokens: BTreeMap<Name, Token>,
 }
 
 impl Checkpoint {
@@ -71,6 +75,7 @@ impl Checkpoint {
             chained: head.is_chained(),
             tenants: desired.tenants.iter().map(|(name, tenant)| (name, &**tenant)).collect(),
             models: &desired.models,
+            tokens: &desired.tokens,
         };
         let checkpoint = serde_json::value::to_raw_value(&written)?;
         let digest = digest_of(checkpoint.get().as_bytes());
@@ -92,10 +97,10 @@ impl Checkpoint {
             return Err(LogError::Changed);
         }
         let read: Read = serde_json::from_str(checkpoint.get())?;
-        let Read { number, document, chained, tenants, models } = read;
+        let Read { number, document, chained, tenants, models, tokens } = read;
         let tenants = tenants.into_iter().map(|(name, tenant)| (name, Arc::new(tenant))).collect();
         let head = Head::at(number, document, chained);
-        Ok(Self { head, desired: Desired::of(tenants, models) })
+        Ok(Self { head, desired: Desired::of(tenants, models, tokens) })
     }
 }
 
@@ -111,6 +116,8 @@ mod tests {
         let config = serde_json::json!({ "instances": 2, "priority_levels": 2, "priority_queue_policies": { "2": {} } });
         let pipeline = serde_json::json!({ "pre": "p", "model": "m", "post": "p",
             "settings": { "b": 1.5, "a": null }, "limits": { "timeout_ms": 7 } });
+        let token = serde_json::json!({ "role": "deploy", "tenants": ["acme"],
+            "expires_at_ms": 7, "hash": format!("hmac-sha256:00112233:{}", digest(5).hex()) });
         let changes = [
             Change::PutTenant { tenant: tenant(), spec: serde_json::from_value(spec).unwrap() },
             Change::PutPlugin { tenant: tenant(), plugin: name("p"), digest: digest(2) },
@@ -126,6 +133,7 @@ mod tests {
                 pipeline: name("main"),
                 spec: serde_json::from_value(pipeline).unwrap(),
             },
+            Change::PutToken { token: name("ci"), spec: serde_json::from_value(token).unwrap() },
         ];
         let mut desired = Desired::default();
         desired.apply(1, &changes).unwrap();
@@ -142,6 +150,16 @@ mod tests {
         assert_eq!(Checkpoint::read(first.as_bytes()).unwrap(), checkpoint);
         let none = Checkpoint::default();
         assert_eq!(Checkpoint::read(&none.write().unwrap()).unwrap(), none);
+    }
+
+    #[test]
+    fn format_1_is_read() {
+        let state = r#"{"number":7,"document":"sha256:0707070707070707070707070707070707070707070707070707070707070707","chained":true,"tenants":{"acme":{"spec":{"open":true},"key_versions":{},"plugins":{},"pipelines":{}}},"models":{}}"#;
+        let digest = digest_of(state.as_bytes());
+        let file = format!(r#"{{"format":1,"digest":"{digest}","checkpoint":{state}}}"#);
+        let Checkpoint { head, desired } = Checkpoint::read(file.as_bytes()).unwrap();
+        assert_eq!((head.number, desired.tenants["acme"].since), (7, 0));
+        assert!(desired.tokens.is_empty());
     }
 
     #[test]

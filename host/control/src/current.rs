@@ -9,7 +9,7 @@ use gristmill_store::digest_of;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::desired::{Model, Plugin, Tenant};
+use crate::desired::{Model, Plugin, Tenant, Token};
 use crate::error::ControlError;
 use crate::fault::Subject;
 use crate::publish::Serving;
@@ -54,6 +54,10 @@ impl Serving {
                 })
             }
             Subject::ModelConfig(model) => config_document(&self.model(model)?.config)?,
+            Subject::Token(token) => {
+                let Token { spec, .. } = self.token(token)?;
+                spec.document()
+            }
         };
         let tag = digest_of(&serde_json::to_vec(&document)?);
         let file = match subject {
@@ -114,6 +118,15 @@ impl Serving {
     pub fn model(&self, model: &Name) -> Result<&Model, ControlError> {
         let models = &self.desired.models;
         models.get(model).ok_or_else(|| ControlError::not_found("model", model))
+    }
+
+    /// An admin token of the desired state.
+    ///
+    /// # Errors
+    /// [`ControlError::NotFound`]
+    pub fn token(&self, token: &Name) -> Result<&Token, ControlError> {
+        let tokens = &self.desired.tokens;
+        tokens.get(token).ok_or_else(|| ControlError::not_found("token", token))
     }
 
     /// A plugin that is not loaded has neither contract nor world.

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use gristmill_core::{Digest, Name};
+use gristmill_core::{Digest, HashKeyId, KeyHash, Name};
 use serde::{Deserialize, Serialize};
 
 use crate::error::ControlError;
@@ -15,6 +15,7 @@ use crate::release::change::Change;
 use crate::release::model_config::ModelConfig;
 use crate::release::pipeline::PipelineSpec;
 use crate::release::tenant::TenantSpec;
+use crate::release::token::TokenSpec;
 
 /// Everything that should serve.
 #[derive(Clone, Debug, Default)]
@@ -24,8 +25,10 @@ pub struct Desired {
     pub tenants: BTreeMap<Name, Arc<Tenant>>,
     /// The models by name.
     pub models: BTreeMap<Name, Model>,
+    /// The admin tokens by name, without the one that the server was started with.
+    pub tokens: Arc<BTreeMap<Name, Token>>,
     /// The tenants that have a key. It follows from `tenants`.
-    key_owners: Arc<HashMap<Digest, BTreeSet<Name>>>,
+    key_owners: Arc<HashMap<KeyHash, BTreeSet<Name>>>,
 }
 
 impl PartialEq for Desired {
@@ -33,6 +36,7 @@ impl PartialEq for Desired {
         let mut names = self.tenants.keys().zip(other.tenants.keys());
         let mut tenants = self.tenants.values().zip(other.tenants.values());
         self.models == other.models
+            && self.tokens == other.tokens
             && self.tenants.len() == other.tenants.len()
             && names.all(|(one, other)| one == other)
             // States share most tenants.
@@ -46,12 +50,25 @@ impl PartialEq for Desired {
 pub struct Tenant {
     /// Who may call it, and what it may use.
     pub spec: TenantSpec,
+    /// The release that made it; 0 if a checkpoint of format 1 does not say it.
+    #[serde(default)]
+    pub since: u64,
     /// The releases that brought its keys, by the keys' names.
     pub key_versions: BTreeMap<Name, u64>,
     /// Its plugins by name.
     pub plugins: BTreeMap<Name, Plugin>,
     /// Its pipelines by name.
     pub pipelines: BTreeMap<Name, PipelineSpec>,
+}
+
+/// An admin token.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Token {
+    /// Its rights, and the hash of its secret.
+    pub spec: TokenSpec,
+    /// The release that brought its secret.
+    pub version: u64,
 }
 
 /// A plugin.
@@ -83,8 +100,8 @@ pub struct Model {
 impl Tenant {
     /// Take the spec of release `number`. Keys that stay keep their versions.
     fn put(&mut self, number: u64, spec: TenantSpec) {
-        let version = |(name, digest): (&Name, &Digest)| {
-            let stays = self.spec.keys.get(name) == Some(digest);
+        let version = |(name, hash): (&Name, &KeyHash)| {
+            let stays = self.spec.keys.get(name) == Some(hash);
             let known = self.key_versions.get(name).copied().filter(|_| stays);
             (name.clone(), known.unwrap_or(number))
         };
@@ -111,15 +128,19 @@ impl Desired {
         changes.iter().try_for_each(|change| self.apply_one(number, change))
     }
 
-    /// The state with these tenants and models.
-    pub(crate) fn of(tenants: BTreeMap<Name, Arc<Tenant>>, models: BTreeMap<Name, Model>) -> Self {
+    /// The state with these tenants, models and tokens.
+    pub(crate) fn of(
+        tenants: BTreeMap<Name, Arc<Tenant>>,
+        models: BTreeMap<Name, Model>,
+        tokens: BTreeMap<Name, Token>,
+    ) -> Self {
         let mut key_owners = HashMap::<_, BTreeSet<_>>::new();
         for (name, tenant) in &tenants {
             for key in tenant.spec.keys.values() {
                 key_owners.entry(*key).or_default().insert(name.clone());
             }
         }
-        Self { tenants, models, key_owners: Arc::new(key_owners) }
+        Self { tenants, models, tokens: tokens.into(), key_owners: Arc::new(key_owners) }
     }
 
     fn apply_one(&mut self, number: u64, change: &Change) -> Result<(), ControlError> {
@@ -152,7 +173,7 @@ impl Desired {
         Ok(())
     }
 
-    fn keys_of(&self, tenant: &Name) -> Vec<Digest> {
+    fn keys_of(&self, tenant: &Name) -> Vec<KeyHash> {
         let own = self.tenants.get(tenant);
         own.map_or_else(Vec::new, |own| own.spec.keys.values().copied().collect())
     }
@@ -161,7 +182,8 @@ impl Desired {
     fn apply_unkeyed(&mut self, number: u64, change: &Change) -> Result<(), ControlError> {
         match change {
             Change::PutTenant { tenant, spec } => {
-                let owner = self.tenants.entry(tenant.clone()).or_default();
+                let new = || Arc::new(Tenant { since: number, ..Tenant::default() });
+                let owner = self.tenants.entry(tenant.clone()).or_insert_with(new);
                 Arc::make_mut(owner).put(number, spec.clone());
             }
             Change::PutKey { tenant, key, digest } => {
@@ -223,6 +245,16 @@ impl Desired {
             }
             Change::LoadModel { model } => self.model(model)?.unloaded = false,
             Change::UnloadModel { model } => self.model(model)?.unloaded = true,
+            Change::PutToken { token, spec } => {
+                let known = self.tokens.get(token).filter(|known| known.spec.hash == spec.hash);
+                let version = known.map_or(number, |known| known.version);
+                let new = Token { spec: spec.clone(), version };
+                Arc::make_mut(&mut self.tokens).insert(token.clone(), new);
+            }
+            Change::DeleteToken { token } => {
+                let removed = Arc::make_mut(&mut self.tokens).remove(token);
+                removed.ok_or_else(|| ControlError::not_found("token", token))?;
+            }
         }
         Ok(())
     }
@@ -234,9 +266,16 @@ impl Desired {
         plugins.map(|plugin| plugin.digest).chain(models).collect()
     }
 
-    /// A tenant other than `tenant` that has this key.
-    pub(crate) fn other_owner(&self, tenant: &Name, key: Digest) -> Option<&Name> {
+    /// A tenant other than `tenant` that has the key with this hash.
+    pub(crate) fn other_owner(&self, tenant: &Name, key: KeyHash) -> Option<&Name> {
         self.key_owners.get(&key)?.iter().find(|owner| *owner != tenant)
+    }
+
+    /// The names of the secrets with which hashes of keys and tokens were made.
+    pub(crate) fn hash_keys(&self) -> BTreeSet<HashKeyId> {
+        let keys = self.tenants.values().flat_map(|own| own.spec.keys.values());
+        let tokens = self.tokens.values().map(|token| &token.spec.hash);
+        keys.chain(tokens).filter_map(KeyHash::hash_key).collect()
     }
 
     fn tenant(&mut self, name: &Name) -> Result<&mut Tenant, ControlError> {

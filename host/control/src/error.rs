@@ -12,6 +12,7 @@ use gristmill_store::{CHECKPOINT, LOG_END, StoreError};
 use crate::blob_error::BlobError;
 use crate::conditions::Unmet;
 use crate::fault::{Fault, Subject};
+use crate::hash_key::HashKeyError;
 use crate::in_use::InUse;
 use crate::key_conflict::KeyConflict;
 use crate::load::error::LoadError;
@@ -66,6 +67,12 @@ pub enum ControlError {
         /// The number of the release.
         number: u64,
     },
+    /// The author of the request may not do this, whether or not what it names exists.
+    #[error("the token does not allow this: it is for plugins, pipelines and keys of its tenants")]
+    OutOfReach,
+    /// Tokens and keys were hashed with another secret than the server has.
+    #[error(transparent)]
+    HashKey(#[from] HashKeyError),
     /// Too many things would have to change because of what they use.
     #[error(
         "too many tenants and pipelines use what would be deleted: delete it in several releases"
@@ -247,6 +254,7 @@ impl ClientError for ControlError {
                 ErrorCode::NotFound
             }
             Self::Invalid(_) | Self::NoFile(_) => ErrorCode::Unprocessable,
+            Self::OutOfReach => ErrorCode::Forbidden,
             Self::Refused(faults) => match faults.first().map(|fault| &fault.subject) {
                 Some(Subject::Plugin { .. }) => ErrorCode::InvalidPlugin,
                 Some(Subject::Model(_)) => ErrorCode::InvalidModel,
@@ -270,6 +278,7 @@ impl ClientError for ControlError {
             | Self::Checkpoint(_)
             | Self::LogGap(_)
             | Self::LogEnd(_)
+            | Self::HashKey(_)
             | Self::Encode(_) => ErrorCode::Internal,
             Self::Overtaken => ErrorCode::Unavailable,
         }

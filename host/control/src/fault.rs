@@ -36,6 +36,8 @@ pub enum Subject {
         /// Its own name.
         key: Name,
     },
+    /// An admin token.
+    Token(Name),
 }
 
 /// A part of the desired state that is not served.
@@ -62,6 +64,7 @@ impl fmt::Display for Subject {
             Self::Key { tenant, key } => {
                 write!(f, "tenant {:?}, key {:?}", tenant.as_str(), key.as_str())
             }
+            Self::Token(token) => write!(f, "token {:?}", token.as_str()),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Releases as people read them.
 //!
-//! Invariant: no document has a key or a key's digest.
+//! Invariant: no document has a key, a token or a hash of one.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -12,7 +12,7 @@ use crate::error::ControlError;
 use crate::release::change::{Change, Release};
 
 /// The document of a release. Its changes have the form in which they can be asked for, but for
-/// keys, which are left out.
+/// keys and the secrets of tokens, which are left out.
 ///
 /// # Errors
 /// It cannot be written as JSON.
@@ -57,6 +57,7 @@ fn change_document(change: &Change) -> Result<Value, ControlError> {
             keys.remove("digest");
             return Ok(document);
         }
+        Change::PutToken { spec, .. } => spec.document(),
         _ => return Ok(document),
     };
     keys.remove("spec");

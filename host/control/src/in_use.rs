@@ -20,7 +20,7 @@ pub enum InUse {
         /// Its plugins.
         plugins: Vec<Name>,
     },
-    /// A plugin, pipeline or model that others use.
+    /// A plugin, pipeline, model or tenant that others use.
     #[error(
         "{kind} {:?} is {}: change these first, or delete them as well with ?cascade=true",
         .name.as_str(), .uses.described()
@@ -44,6 +44,8 @@ pub struct Uses {
     pub granted_to: Vec<Name>,
     /// The tenant whose default pipeline it is.
     pub default_of: Option<Name>,
+    /// The admin tokens that name the tenant.
+    pub tokens: Vec<Name>,
 }
 
 /// A pipeline of a tenant.
@@ -57,7 +59,10 @@ pub struct PipelineOf {
 
 impl Uses {
     pub(crate) fn is_empty(&self) -> bool {
-        self.pipelines.is_empty() && self.granted_to.is_empty() && self.default_of.is_none()
+        self.pipelines.is_empty()
+            && self.granted_to.is_empty()
+            && self.default_of.is_none()
+            && self.tokens.is_empty()
     }
 
     /// "used by acme/digits, acme/ranker and granted to acme".
@@ -73,6 +78,9 @@ impl Uses {
         }
         if let Some(tenant) = &self.default_of {
             uses.push(format!("the default pipeline of tenant {:?}", tenant.as_str()));
+        }
+        if !self.tokens.is_empty() {
+            uses.push(format!("a tenant of the tokens {}", list(&self.tokens)));
         }
         uses.join(" and ")
     }

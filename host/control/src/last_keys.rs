@@ -5,14 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use gristmill_core::{Digest, Name};
+use gristmill_core::{KeyHash, Name};
 
 use crate::desired::Desired;
 use crate::error::ControlError;
 use crate::release::change::Change;
 
 /// The keys of tenants, by tenant and by their names.
-pub(crate) struct LastKeys(BTreeMap<Name, BTreeMap<Name, Digest>>);
+pub(crate) struct LastKeys(BTreeMap<Name, BTreeMap<Name, KeyHash>>);
 
 impl LastKeys {
     /// The keys of all tenants that have some.

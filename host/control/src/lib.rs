@@ -23,7 +23,9 @@
 //! `conditions`; `releases` takes these steps under a lock. `uploads` keeps the files, `blobs`
 //! those that no release names yet, and `accounts` the quotas and counters of tenants from
 //! snapshot to snapshot. `current` has the documents and the tags of what serves, `difference`
-//! what a release changes, and `history` the documents of releases. A `fault` is a part of a state
+//! what a release changes, and `history` the documents of releases. `reach` is the part of the
+//! server that the author of a change may see and change, `turns` lets each such author load one
+//! change at a time, and `hash_key` checks the secret of hashes. A `fault` is a part of a state
 //! that is not served, an `error` the reason why a change was not made. `check_store` reads a
 //! store without changing it, also beside a server.
 //!
@@ -40,6 +42,8 @@ mod accounts;
 mod admin_api;
 mod asked;
 mod blob_error;
+mod blob_holder;
+mod blob_room;
 mod blobs;
 mod change_request;
 mod check_store;
@@ -50,6 +54,7 @@ mod desired;
 mod difference;
 mod error;
 mod fault;
+mod hash_key;
 mod history;
 mod in_use;
 mod key_conflict;
@@ -57,6 +62,7 @@ mod last_keys;
 mod load;
 mod plan;
 mod publish;
+mod reach;
 mod release;
 mod release_log;
 mod releases;
@@ -65,6 +71,7 @@ mod snapshot_builder;
 mod terms;
 #[cfg(test)]
 mod testing;
+mod turns;
 mod uploads;
 
 pub use admin_api::history::{NewRelease, Rollback};
@@ -72,16 +79,18 @@ pub use admin_api::models::PublishedModel;
 pub use admin_api::{Control, ControlParts};
 pub use asked::AskedChange;
 pub use blob_error::BlobError;
+pub use blob_holder::Holder;
 pub use blobs::{BeginPart, BlobState, Blobs, Part};
 pub use check_store::{Finding, StoreCheck, check_store};
 pub use conditions::{Conditions, Tag, Tags, Unmet};
 pub use current::Current;
-pub use desired::{Desired, Model, Plugin, Tenant};
+pub use desired::{Desired, Model, Plugin, Tenant, Token};
 pub use difference::Difference;
 pub use error::ControlError;
 pub use fault::{Fault, Subject};
 pub use gristmill_sandbox::JobStatus;
 pub use gristmill_store::{Incoming, Outgoing, Received, digest_of};
+pub use hash_key::HashKeyError;
 pub use in_use::{InUse, PipelineOf, Uses};
 pub use key_conflict::KeyConflict;
 pub use load::error::LoadError;
@@ -89,6 +98,7 @@ pub use load::progress::Progress;
 pub use load::prove::{PROVE_JOB, ProverConfig, prove_model};
 pub use plan::restore::Scope;
 pub use publish::Serving;
+pub use reach::Reach;
 pub use release::change::{Change, Release, ReleaseNote};
 pub use release::document::{Document, Faults};
 pub use release::expectation::Expectation;
@@ -102,6 +112,7 @@ pub use release::pipeline::PipelineSpec;
 pub use release::quota::QuotaSpec;
 pub use release::sample::{Sample, SampleRequest};
 pub use release::tenant::{GivenKey, KEYS_MAX, TenantDocument, TenantSpec};
+pub use release::token::{ROOT, Role, TOKENS_MAX, TokenDocument, TokenSpec, rfc3339};
 pub use releases::Published;
 pub use samples::compare::{Mismatch, Mismatches};
 pub use samples::failed::FailedSamples;

@@ -2,8 +2,8 @@
 //! changes and the next state. Pure functions.
 //!
 //! These are the rules for new changes. Replaying the log does not apply them, so changes that an
-//! older version accepted stay. `users` finds the users of a thing. `tenant` and `pipeline` check
-//! documents against the state, and `keys` changes of one key. `given_keys` names the keys of a
+//! older version accepted stay. `users` finds the users of a thing. `tenant`,
+//! `token` and `pipeline` check documents against the state, and `keys` changes of one key. `given_keys` names the keys of a
 //! tenant's document. `restore` finds the changes that bring back an earlier state. `fit` and
 //! `signature` check loaded things against their users. `needs` lists what must be loaded for a
 //! state.
@@ -17,6 +17,7 @@ pub(crate) mod pipeline;
 pub(crate) mod restore;
 pub(crate) mod signature;
 pub(crate) mod tenant;
+mod token;
 mod users;
 
 use std::collections::BTreeMap;
@@ -31,6 +32,7 @@ use crate::in_use::InUse;
 use crate::plan::tenant::{tenant_faults, tenant_spec};
 use crate::plan::users::Users;
 use crate::release::change::Change;
+use crate::release::token::TokenSpec;
 
 /// The most names in the changes of a release that only follow from others.
 const NAMES_MAX: usize = 1 << 20;
@@ -105,6 +107,21 @@ impl Plan {
                 let spec = tenant_spec(&self.desired, tenant, document)?;
                 Change::PutTenant { tenant: tenant.clone(), spec }
             }
+            AskedChange::PutKey { tenant, key, hashes } => {
+                let owner = find(&self.desired, tenant)?;
+                let digest = keys::put(&self.desired, (tenant, owner), (key, hashes))?;
+                Change::PutKey { tenant: tenant.clone(), key: key.clone(), digest }
+            }
+            AskedChange::PutToken { token, document, hash } => {
+                let spec = token::token_spec(&self.desired, token, document, *hash)?;
+                Change::PutToken { token: token.clone(), spec }
+            }
+            AskedChange::RotateToken { token, hash } => {
+                let known = self.desired.tokens.get(token);
+                let known = known.ok_or_else(|| ControlError::not_found("token", token))?;
+                let spec = TokenSpec { hash: *hash, ..known.spec.clone() };
+                Change::PutToken { token: token.clone(), spec }
+            }
         };
         let mut changes = changes_before(&self.desired, &change, cascade)?;
         self.names += changes.iter().map(names_in).sum::<usize>();
@@ -122,6 +139,7 @@ impl Plan {
 fn names_in(change: &Change) -> usize {
     match change {
         Change::PutTenant { spec, .. } => 1 + spec.models.len() + spec.keys.len(),
+        Change::PutToken { spec, .. } => 1 + spec.tenants.len(),
         _ => 1,
     }
 }
@@ -142,10 +160,11 @@ fn changes_before(
                 let tenant = tenant.clone();
                 return Err(InUse::Owner { tenant, pipelines, plugins }.into());
             }
-            Users::default()
+            Users::of_tenant(desired, tenant)
         }
-        Change::PutKey { tenant, key, digest } => {
-            keys::check_put(desired, (tenant, find(desired, tenant)?), (key, digest))?;
+        Change::DeleteToken { token } => {
+            let known = desired.tokens.contains_key(token);
+            known.then_some(()).ok_or_else(|| ControlError::not_found("token", token))?;
             Users::default()
         }
         Change::DeleteKey { tenant, key } => {
@@ -170,12 +189,14 @@ fn changes_before(
             Users::of_model(desired, model)
         }
         Change::PutTenant { .. }
+        | Change::PutKey { .. }
         | Change::PutPlugin { .. }
         | Change::PutPipeline { .. }
         | Change::PutModel { .. }
         | Change::PutModelConfig { .. }
         | Change::LoadModel { .. }
-        | Change::UnloadModel { .. } => Users::default(),
+        | Change::UnloadModel { .. }
+        | Change::PutToken { .. } => Users::default(),
     };
     if !cascade
         && !users.uses.is_empty()
@@ -208,6 +229,7 @@ fn deleted(change: &Change) -> Option<(&'static str, &Name)> {
         Change::DeletePlugin { plugin, .. } => Some(("plugin", plugin)),
         Change::DeletePipeline { pipeline, .. } => Some(("pipeline", pipeline)),
         Change::DeleteModel { model } => Some(("model", model)),
+        Change::DeleteTenant { tenant } => Some(("tenant", tenant)),
         _ => None,
     }
 }

@@ -21,7 +21,7 @@ mod checks;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-use gristmill_core::{Digest, Name, PipelineLimits};
+use gristmill_core::{Digest, HashKeyId, Name, PipelineLimits};
 use tokio::sync::Mutex;
 
 use crate::accounts::Accounts;
@@ -30,6 +30,7 @@ use crate::desired::{Desired, Model};
 use crate::difference::{Difference, differences};
 use crate::error::ControlError;
 use crate::fault::refusing;
+use crate::hash_key;
 use crate::load::at_hand::AtHand;
 use crate::load::loader::Loader;
 use crate::plan::subjects;
@@ -38,6 +39,7 @@ use crate::release_log::{Append, ReleaseLog, Replayed};
 use crate::samples::run::SampleRuns;
 use crate::samples::subject::{SampleSubject, unproven};
 use crate::snapshot_builder::{Built, Inputs, build};
+use crate::turns::Turns;
 
 /// The most times that a change is planned. Each time, other changes may have made it necessary to
 /// load more, or to run samples again.
@@ -53,6 +55,8 @@ pub(crate) struct Releases {
     pub(crate) compiled_bytes_max: u64,
     pub(crate) publisher: Publisher,
     pub(crate) samples: SampleRuns,
+    /// At loading plugins.
+    pub(crate) turns: Turns,
     /// Nothing is loaded, compiled or proven and no sample runs while this is held.
     pub(crate) replayed: Mutex<Replayed>,
 }
@@ -89,14 +93,15 @@ struct Ready {
 
 impl Releases {
     /// Read the whole log, load the resulting state, and serve it. Parts that fail to load are
-    /// unavailable.
+    /// unavailable. `hash_key` is the secret that the server has.
     ///
     /// # Errors
-    /// The log cannot be read, or is not whole.
-    pub(crate) async fn start(&self) -> Result<(), ControlError> {
+    /// The log cannot be read, is not whole, or has hashes that were made with another secret.
+    pub(crate) async fn start(&self, hash_key: Option<HashKeyId>) -> Result<(), ControlError> {
         // No change can come in yet, so the lock may be held while everything is loaded.
         let mut replayed = self.replayed.lock().await;
         *replayed = self.log.replay().await?;
+        hash_key::check(&replayed.desired, hash_key)?;
         let mut at_hand = AtHand::default();
         at_hand.load(&self.loader, &replayed.desired).await;
         self.serve_log(&replayed, &mut at_hand);
@@ -129,6 +134,7 @@ impl Releases {
         request: &Arc<ChangeRequest>,
     ) -> Result<Published, ControlError> {
         let (mut ready, mut samples_time) = (Ready::default(), self.samples.timeout);
+        let reach = &request.terms.reach;
         for _ in 0..ROUNDS_MAX {
             let (releases, request) = (self.clone(), request.clone());
             let stepping = tokio::spawn(async move {
@@ -141,6 +147,7 @@ impl Releases {
             match step? {
                 Step::Made(published) => return Ok(published),
                 Step::Load(desired, unloaded) => {
+                    let _turn = self.turns.turn(reach).await;
                     ready.at_hand.load(&self.loader, &desired).await;
                     ready.at_hand.prove(&self.loader, unloaded).await;
                 }

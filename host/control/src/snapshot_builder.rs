@@ -12,15 +12,17 @@ mod tenant;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
-use gristmill_core::{Digest, Name, PipelineLimits};
-use gristmill_snapshot::{ModelState, Pipeline, Snapshot, Tenant};
+use gristmill_core::{KeyHash, Name, PipelineLimits};
+use gristmill_snapshot::{ModelState, Operator, Pipeline, Snapshot, Tenant};
 
 use crate::accounts::Accounts;
 use crate::desired::{self, Desired};
 use crate::fault::{Fault, Subject};
 use crate::load::at_hand::AtHand;
 use crate::publish::Serving;
+use crate::release::token::{Role, TokenSpec};
 use crate::snapshot_builder::reuse::Sources;
 use crate::snapshot_builder::tenant::{TenantBuilder, plugins_of};
 
@@ -60,7 +62,10 @@ pub(crate) fn build(inputs: &Inputs<'_>, release: u64, desired: &Desired) -> Bui
         tenants.insert(name.clone(), tenant);
     }
     let keys = tenants_by_key(desired, &mut faults);
-    Built { snapshot: Snapshot { release, tenants, keys, models }, faults }
+    let has_plain_keys = keys.keys().any(|key| key.hash_key().is_none());
+    let operators = operators_of(desired);
+    let snapshot = Snapshot { release, tenants, keys, has_plain_keys, operators, models };
+    Built { snapshot, faults }
 }
 
 /// The tenant of the snapshot before, if nothing that it is made from has changed.
@@ -123,9 +128,22 @@ fn faults_of(
     faults
 }
 
+/// The admin tokens that may do everything.
+fn operators_of(desired: &Desired) -> Vec<Operator> {
+    let ends = |ms| UNIX_EPOCH + Duration::from_millis(ms);
+    let tokens = desired.tokens.iter().map(|(name, token)| (name, &token.spec));
+    let operators = tokens.filter(|(_, token)| token.role == Role::Admin);
+    let operator = |(name, token): (&Name, &TokenSpec)| Operator {
+        name: name.clone(),
+        hash: token.hash,
+        ends: token.expires_at_ms.map(ends),
+    };
+    operators.map(operator).collect()
+}
+
 /// The tenant that each key opens. A key that would open two tenants opens none.
-fn tenants_by_key(desired: &Desired, faults: &mut Vec<Fault>) -> HashMap<Digest, Name> {
-    let mut keys = HashMap::<Digest, Name>::new();
+fn tenants_by_key(desired: &Desired, faults: &mut Vec<Fault>) -> HashMap<KeyHash, Name> {
+    let mut keys = HashMap::<KeyHash, Name>::new();
     let mut shared = Vec::new();
     for (name, tenant) in &desired.tenants {
         for key in tenant.spec.keys.values() {

@@ -1,9 +1,10 @@
 //! What comes with a change besides its content.
 
 use crate::conditions::Conditions;
+use crate::reach::Reach;
 use crate::release::change::ReleaseNote;
 
-/// The terms of a change: when it may be made, and what the release says about its author.
+/// The terms of a change: when it may be made, and what its author may change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
     /// They must hold for the subject of the change.
@@ -12,4 +13,6 @@ pub struct Terms {
     pub note: ReleaseNote,
     /// Whether the release is made without running samples.
     pub skips_samples: bool,
+    /// What the author may change.
+    pub reach: Reach,
 }

@@ -79,6 +79,9 @@ error_codes! {
         "The plugin's answer cannot be used: a wrong tensor, a response over its limits."
     PluginTimeout "plugin_timeout": "The plugin used up its CPU time."
     ModelFailed "model_failed": "The model failed on this input."
+    TooManyFailures "too_many_failures":
+        "Too many calls with wrong admin tokens came from this address."
+    TokenBusy "token_busy": "The token has as many changes under way as it may."
     QueueFull "queue_full": "The queue of the model is full."
     TenantBusy "tenant_busy":
         "The tenant's requests and answers in flight have reached their limit of bytes."

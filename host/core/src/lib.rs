@@ -17,6 +17,7 @@ mod digest;
 mod dtype;
 mod error;
 mod free_blocks;
+mod key_hash;
 mod limits;
 mod model;
 mod name;
@@ -35,6 +36,7 @@ pub use digest::{Digest, InvalidDigest};
 pub use dtype::Dtype;
 pub use error::{ClientError, ErrorCode};
 pub use free_blocks::POISON;
+pub use key_hash::{HashKeyId, InvalidKeyHash, KeyHash, KeyHashes};
 pub use limits::{PipelineLimits, PluginLimits};
 pub use model::{
     ExpectedRows, InputError, Interrupt, Model, ModelError, ModelErrorKind, ModelInfo, NamedTensor,

@@ -1,7 +1,8 @@
 //! Small answers that several edges give.
 
 use bytes::Bytes;
-use gristmill_serve::Key;
+use gristmill_serve::{Gate, Key};
+use gristmill_snapshot::Snapshot;
 use gristmill_transport::body::{Answer, ResponseBody};
 use gristmill_transport::credentials;
 use http::header::CONTENT_TYPE;
@@ -33,7 +34,6 @@ pub(crate) fn empty(status: StatusCode) -> Answer {
 }
 
 /// The API key of a request, if it has credentials.
-pub(crate) fn key_of(headers: &HeaderMap) -> Option<Key> {
-    let token = credentials::bearer(headers)?;
-    Some(Key { digest: credentials::digest(token), is_bearer: !token.is_empty() })
+pub(crate) fn key_of(headers: &HeaderMap, gate: &Gate, snapshot: &Snapshot) -> Option<Key> {
+    credentials::bearer(headers).map(|token| gate.key(snapshot, token))
 }

@@ -17,9 +17,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gristmill_control::Control;
-use gristmill_core::{BufferPool, Deadline, Digest, Name};
+use gristmill_core::{BufferPool, Deadline, KeyHash, Name};
 use gristmill_serve::Gate;
 use gristmill_snapshot::Snapshot;
+use gristmill_transport::credentials::KeyHasher;
 use gristmill_transport::{Offload, RequestIds, Shutdown};
 
 pub(crate) use self::decode::Encoded;
@@ -35,8 +36,10 @@ pub(crate) const NO_SHARED_MEMORY: &str = "shared memory is not supported: a reg
 pub struct InferenceConfig {
     /// The tenant used for calls without an API key.
     pub open_tenant: Option<Name>,
-    /// The digest of the admin token, which may load and unload models.
-    pub admin_token: Digest,
+    /// The hash of the admin token that the server was started with.
+    pub admin_token: KeyHash,
+    /// Makes the hashes of keys.
+    pub hasher: KeyHasher,
     /// The most bytes of a request. It also bounds the request's decompressed body, and its tensors
     /// if they are made of JSON or of typed contents.
     pub message_bytes_max: usize,
@@ -70,13 +73,13 @@ impl Inference {
         pool: BufferPool,
         config: InferenceConfig,
     ) -> Self {
-        let InferenceConfig { open_tenant, admin_token, message_bytes_max, timeout } = config;
+        let InferenceConfig { open_tenant, admin_token, hasher, message_bytes_max, timeout } = config;
         let shared = Shared {
             control,
             shutdown,
             pool,
             offload: Offload::start(),
-            gate: Gate { open_tenant, admin_token },
+            gate: Gate { open_tenant, admin_token, hasher },
             message_bytes_max,
             timeout,
             request_ids: RequestIds::default(),

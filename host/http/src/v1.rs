@@ -52,6 +52,7 @@ pub(crate) async fn answer(
     if let Checked::Options = allowed.check(&head.method)? {
         return Ok(allowed.options());
     }
+    let key = || key_of(&head.headers, inference.gate(), snapshot);
     match path {
         Path::Live => Ok(answers::live()),
         Path::Ready => {
@@ -63,12 +64,12 @@ pub(crate) async fn answer(
             Ok(answers::json(&document))
         }
         Path::Tenant(name) => {
-            let tenant = admitted(snapshot, name, key_of(&head.headers))?;
+            let tenant = admitted(snapshot, name, key())?;
             call.admitted(Some(tenant))?;
             Ok(describe::describe(tenant, snapshot.release))
         }
         Path::Infer { tenant, pipeline } => {
-            let tenant = admitted(snapshot, tenant, key_of(&head.headers))?;
+            let tenant = admitted(snapshot, tenant, key())?;
             call.admitted(Some(tenant))?;
             let route = find_pipeline(tenant, pipeline)?;
             let span = request_span(route, call.id);

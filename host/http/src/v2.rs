@@ -52,7 +52,7 @@ pub(crate) async fn answer(
         Path::Open(path) => return answer_unauthenticated(inference, path, call.snapshot),
         Path::Caller(path) => path,
     };
-    let key = key_of(&call.head.headers);
+    let key = key_of(&call.head.headers, inference.gate(), call.snapshot);
     let caller = inference.gate().caller(call.snapshot, key, at.tenant)?;
     call.admitted(caller.tenant().ok())?;
     Asking { inference, call, caller }.answer(path).await

@@ -1,15 +1,17 @@
 //! The caller of a request: a tenant or the operator.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
-use gristmill_core::{ByteBudget, ClientError, Digest, ErrorCode, Name};
-use gristmill_snapshot::{Access, Snapshot, Tenant, same_key};
+use gristmill_core::{ByteBudget, ClientError, ErrorCode, KeyHash, KeyHashes, Name};
+use gristmill_snapshot::{Access, Snapshot, Tenant, is_no_key, same_key};
+use gristmill_transport::credentials::{self, KeyHasher};
 
 /// An API key as it came with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// The digest of the key.
-    pub digest: Digest,
+    /// The hashes of the key.
+    pub hashes: KeyHashes,
     /// Whether the key is a bearer token. Other credentials never match a key, but they must not
     /// count as missing either: a call without a key acts as the open tenant.
     pub is_bearer: bool,
@@ -20,8 +22,10 @@ pub struct Key {
 pub struct Gate {
     /// The tenant used for calls without an API key.
     pub open_tenant: Option<Name>,
-    /// The digest of the admin token, which may load and unload models.
-    pub admin_token: Digest,
+    /// The hash of the admin token that the server was started with.
+    pub admin_token: KeyHash,
+    /// Makes the hashes of keys.
+    pub hasher: KeyHasher,
 }
 
 /// A tenant and its name.
@@ -38,8 +42,9 @@ pub struct NamedTenant<'a> {
 pub enum Caller<'a> {
     /// A tenant.
     Tenant(NamedTenant<'a>),
-    /// The holder of the admin token: sees, loads and unloads every model, but runs none.
-    Operator,
+    /// The holder of an admin token with the role `admin`: sees, loads and unloads every model, but
+    /// runs none. The token's name, if it is not the one that the server was started with.
+    Operator(Option<&'a Name>),
 }
 
 /// A [`Caller`] that does not borrow from the snapshot in which it was found.
@@ -52,8 +57,8 @@ pub enum OwnedCaller {
         /// The tenant.
         tenant: Arc<Tenant>,
     },
-    /// The holder of the admin token.
-    Operator,
+    /// The holder of an admin token, with the token's name.
+    Operator(Option<Name>),
 }
 
 /// The reason why a caller is refused.
@@ -106,8 +111,8 @@ pub fn admitted<'a>(
     let opens = match (access, key) {
         (Some(Access::Open), _) => true,
         (_, None) => false,
-        (Some(access), Some(key)) => access.admits(key.digest),
-        (None, Some(key)) => same_key(Digest::from_bytes([0; 32]), key.digest),
+        (Some(access), Some(key)) => access.admits(&key.hashes),
+        (None, Some(key)) => is_no_key(&key.hashes),
     };
     found.filter(|_| opens).ok_or_else(|| AccessError::KeyOfTenantNeeded(name.into()))
 }
@@ -129,14 +134,14 @@ impl Gate {
         key: Option<Key>,
         tenant: Option<&str>,
     ) -> Result<Caller<'a>, AccessError> {
-        if self.is_operator(key) {
-            return Ok(Caller::Operator);
+        if let Some(operator) = key.and_then(|key| self.operator(snapshot, &key)) {
+            return Ok(operator);
         }
         if let Some(named) = tenant {
             return Ok(Caller::Tenant(admitted(snapshot, named, key)?));
         }
         let name = match (key, &self.open_tenant) {
-            (Some(key), _) => snapshot.keys.get(&key.digest).ok_or(match key.is_bearer {
+            (Some(key), _) => snapshot.tenant_of(&key.hashes).ok_or(match key.is_bearer {
                 true => AccessError::UnknownKey,
                 false => AccessError::KeyNeeded,
             })?,
@@ -147,8 +152,25 @@ impl Gate {
         Ok(Caller::Tenant(found.ok_or_else(|| AccessError::NoTenant(name.to_string()))?))
     }
 
-    fn is_operator(&self, key: Option<Key>) -> bool {
-        key.is_some_and(|key| same_key(self.admin_token, key.digest))
+    /// The key that came as a bearer token, for calls of this snapshot. The plain hash is made only
+    /// if one of the snapshot's keys, or the admin token, is kept as such.
+    pub fn key(&self, snapshot: &Snapshot, token: &str) -> Key {
+        let is_plain_kept = snapshot.has_plain_keys || self.admin_token.hash_key().is_none();
+        let plain = is_plain_kept.then(|| credentials::plain_hash(token));
+        let hashes = KeyHashes { keyed: self.hasher.hash(token), plain };
+        Key { hashes, is_bearer: !token.is_empty() }
+    }
+
+    fn operator<'a>(&self, snapshot: &'a Snapshot, key: &Key) -> Option<Caller<'a>> {
+        let is_root = same_key(&self.admin_token, &key.hashes);
+        let mut found = is_root.then_some(Caller::Operator(None));
+        for operator in &snapshot.operators {
+            let is_valid = || operator.ends.is_none_or(|ends| SystemTime::now() < ends);
+            if same_key(&operator.hash, &key.hashes) && is_valid() {
+                found = Some(Caller::Operator(Some(&operator.name)));
+            }
+        }
+        found
     }
 }
 
@@ -160,17 +182,17 @@ impl<'a> Caller<'a> {
     pub fn tenant(self) -> Result<NamedTenant<'a>, AccessError> {
         match self {
             Self::Tenant(tenant) => Ok(tenant),
-            Self::Operator => Err(AccessError::OperatorRunsNothing),
+            Self::Operator(_) => Err(AccessError::OperatorRunsNothing),
         }
     }
 
-    /// Check that the caller may load and unload models.
+    /// Check that the caller may load and unload models. Returns the name of the caller's token.
     ///
     /// # Errors
     /// The caller is a tenant.
-    pub fn operates(self) -> Result<(), AccessError> {
+    pub fn operates(self) -> Result<Option<&'a Name>, AccessError> {
         match self {
-            Self::Operator => Ok(()),
+            Self::Operator(token) => Ok(token),
             Self::Tenant(_) => Err(AccessError::OperatorOnly),
         }
     }
@@ -191,7 +213,7 @@ impl<'a> Caller<'a> {
             Self::Tenant(NamedTenant { name, tenant }) => {
                 OwnedCaller::Tenant { name: name.clone(), tenant: tenant.clone() }
             }
-            Self::Operator => OwnedCaller::Operator,
+            Self::Operator(token) => OwnedCaller::Operator(token.cloned()),
         }
     }
 }
@@ -201,7 +223,7 @@ impl OwnedCaller {
     pub fn get(&self) -> Caller<'_> {
         match self {
             Self::Tenant { name, tenant } => Caller::Tenant(NamedTenant { name, tenant }),
-            Self::Operator => Caller::Operator,
+            Self::Operator(token) => Caller::Operator(token.as_ref()),
         }
     }
 }

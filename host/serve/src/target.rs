@@ -177,7 +177,7 @@ impl<'a> Caller<'a> {
         let models = models.map(|(name, state)| ModelOrPipeline::Model { name, state });
         let mut pipelines: Vec<_> = match self {
             Self::Tenant(own) => own.tenant.pipelines.iter().collect(),
-            Self::Operator => Vec::new(),
+            Self::Operator(_) => Vec::new(),
         };
         pipelines.sort_unstable_by_key(|(name, _)| *name);
         let pipelines = pipelines.into_iter();
@@ -214,7 +214,7 @@ impl<'a> Caller<'a> {
     fn is_granted(self, model: &Name) -> bool {
         match self {
             Self::Tenant(own) => own.tenant.models.contains(model),
-            Self::Operator => true,
+            Self::Operator(_) => true,
         }
     }
 }

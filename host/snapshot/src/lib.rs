@@ -23,12 +23,12 @@ mod route;
 mod statistics;
 mod tenant;
 
-pub use access::{Access, same_key};
+pub use access::{Access, is_no_key, same_key};
 pub use cell::SnapshotCell;
 pub use gristmill_backend::ProviderHealth;
 pub use in_flight::{HeldRows, RowsInFlight, TooManyRows};
 pub use model::{ModelState, ServedModel};
-pub use picture::Snapshot;
+pub use picture::{Operator, Snapshot};
 pub use quota::{QuotaLimits, TenantQuota};
 pub use route::{Pipeline, Route};
 pub use statistics::{PipelineStatistics, StageDurations};

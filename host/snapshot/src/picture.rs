@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::SystemTime;
 
-use gristmill_core::{Digest, Name};
+use gristmill_core::{KeyHash, KeyHashes, Name};
 
 use crate::model::ModelState;
 use crate::tenant::Tenant;
@@ -15,8 +16,31 @@ pub struct Snapshot {
     pub release: u64,
     /// The tenants by name. The next snapshot shares the tenants that its release does not touch.
     pub tenants: HashMap<Name, Arc<Tenant>>,
-    /// The tenant that a key opens, by the key's digest.
-    pub keys: HashMap<Digest, Name>,
+    /// The tenant that a key opens, by the key's hash.
+    pub keys: HashMap<KeyHash, Name>,
+    /// Whether the hashes of some keys are [`KeyHash::Plain`].
+    pub has_plain_keys: bool,
+    /// The admin tokens whose holders are operators.
+    pub operators: Vec<Operator>,
     /// The models by name.
     pub models: BTreeMap<Name, ModelState>,
+}
+
+/// An admin token whose holder is an operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operator {
+    /// The token's name.
+    pub name: Name,
+    /// The hash of the token.
+    pub hash: KeyHash,
+    /// When it ends.
+    pub ends: Option<SystemTime>,
+}
+
+impl Snapshot {
+    /// The tenant that the key with these hashes opens.
+    pub fn tenant_of(&self, key: &KeyHashes) -> Option<&Name> {
+        let plain = || self.keys.get(key.plain.as_ref()?);
+        self.keys.get(&key.keyed).or_else(plain)
+    }
 }

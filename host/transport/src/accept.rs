@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::future::Future;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -34,7 +35,7 @@ pub struct Listening<H> {
     pub config: ListenerConfig,
     /// No connection is accepted after it begins.
     pub shutdown: Shutdown,
-    /// Answers one request.
+    /// Answers one request of the client with this address.
     pub handler: H,
 }
 
@@ -51,7 +52,7 @@ struct Server<H> {
 /// whether all connections ended in time.
 pub async fn serve<H, F, B>(listening: Listening<H>) -> bool
 where
-    H: Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+    H: Fn(Request<Incoming>, IpAddr) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<B>> + Send + 'static,
     B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static,
 {
@@ -92,11 +93,11 @@ where
         // Each task has the size of what it may become, so they are not one.
         match (&tls, protocol) {
             (None, Protocol::Http1) => connections.spawn(async move {
-                server.http1(Socket::Plain(socket)).await;
+                server.http1(Socket::Plain(socket), client).await;
                 drop(place);
             }),
             (None, Protocol::Http2) => connections.spawn(async move {
-                server.http2(Socket::Plain(socket)).await;
+                server.http2(Socket::Plain(socket), client).await;
                 drop(place);
             }),
             (Some(tls), _) => {
@@ -117,29 +118,32 @@ where
 
 impl<H, F, B> Server<H>
 where
-    H: Fn(Request<Incoming>) -> F,
+    H: Fn(Request<Incoming>, IpAddr) -> F,
     F: Future<Output = Response<B>> + Send + 'static,
     B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + Unpin + 'static,
 {
-    async fn http1(&self, socket: Socket) {
+    async fn http1(&self, socket: Socket, client: IpAddr) {
         let stopping = self.shutdown.stopping();
         let rules = http1::Rules::new(self.http1.clone(), &self.config, stopping);
-        http1::drive(rules, self.stream_of(socket), &self.handler).await;
+        let handler = |request| (self.handler)(request, client);
+        http1::drive(rules, self.stream_of(socket), handler).await;
     }
 
-    async fn http2(&self, socket: Socket) {
+    async fn http2(&self, socket: Socket, client: IpAddr) {
         let stopping = self.shutdown.stopping();
         let rules = http2::Rules::new(self.http2.clone(), &self.config, stopping);
-        http2::drive(rules, self.stream_of(socket), &self.handler).await;
+        let handler = |request| (self.handler)(request, client);
+        http2::drive(rules, self.stream_of(socket), handler).await;
     }
 
     async fn with_tls(&self, tls: &Tls, newcomer: Newcomer) {
+        let client = newcomer.client;
         let Some(Secured { stream, protocol }) = tls.handshake(newcomer, &self.config).await else {
             return;
         };
         match protocol {
-            Protocol::Http1 => self.http1(Socket::Tls(stream)).await,
-            Protocol::Http2 => self.http2(Socket::Tls(stream)).await,
+            Protocol::Http1 => self.http1(Socket::Tls(stream), client).await,
+            Protocol::Http2 => self.http2(Socket::Tls(stream), client).await,
         }
     }
 

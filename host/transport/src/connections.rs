@@ -150,8 +150,8 @@ impl Drop for Waiting {
     }
 }
 
-/// The address by which a client is counted.
-fn client_of(address: IpAddr) -> IpAddr {
+/// The address by which a client is counted: an IPv4 address, or an IPv6 network of 64 bits.
+pub fn client_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),

@@ -41,7 +41,7 @@ mod stream;
 mod tls;
 
 pub use accept::{Listening, serve};
-pub use connections::Connections;
+pub use connections::{Connections, client_of};
 pub use encoding::Encoding;
 pub use line_rate::LineRate;
 pub use listener::{ListenerConfig, Protocol};

@@ -156,9 +156,11 @@ pub fn status_of(code: ErrorCode) -> StatusCode {
         | ErrorCode::PluginInvalidOutput
         | ErrorCode::ModelFailed
         | ErrorCode::Internal => StatusCode::INTERNAL_SERVER_ERROR,
-        ErrorCode::QueueFull | ErrorCode::TenantBusy | ErrorCode::QuotaExceeded => {
-            StatusCode::TOO_MANY_REQUESTS
-        }
+        ErrorCode::QueueFull
+        | ErrorCode::TenantBusy
+        | ErrorCode::QuotaExceeded
+        | ErrorCode::TooManyFailures
+        | ErrorCode::TokenBusy => StatusCode::TOO_MANY_REQUESTS,
         ErrorCode::InsufficientStorage => StatusCode::INSUFFICIENT_STORAGE,
         ErrorCode::PluginTimeout | ErrorCode::DeadlineExceeded => StatusCode::GATEWAY_TIMEOUT,
         ErrorCode::Unavailable | ErrorCode::Overloaded => StatusCode::SERVICE_UNAVAILABLE,

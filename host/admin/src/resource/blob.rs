@@ -8,15 +8,16 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use gristmill_control::{BeginPart, BlobState, Blobs, ControlError};
+use gristmill_control::{BeginPart, BlobState, Blobs, ControlError, Holder};
 use gristmill_core::Digest;
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 use serde_json::json;
 
-use super::Resource;
+use super::{Resource, is_read};
 use super::query::{invalid, none};
 use crate::answer::{Answer, Noted, Outcome};
+use crate::permission::Permission;
 use crate::receive::{Received, UploadPart};
 use crate::state::State;
 
@@ -42,14 +43,23 @@ impl Resource for Blob {
         Allowed::GetPutPatchDelete
     }
 
+    fn permission(&self, method: &Method) -> Permission<'_> {
+        match is_read(method) {
+            true => Permission::SeeFile,
+            false => Permission::Upload,
+        }
+    }
+
     async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
         let digest = none(received.query).and_then(|()| self.digest());
         let blobs = state.control.blobs();
+        let reach = received.caller.reach();
+        let holder = |digest| state.control.holder(&reach, digest);
         match *method {
             Method::PUT => {
                 let file = received.upload(state, None).await?;
                 let digest = digest?;
-                answer(digest, blobs.keep(digest, file).await?)
+                answer(digest, blobs.keep(&holder(digest), digest, file).await?)
             }
             Method::PATCH => {
                 let place = digest.and_then(|digest| {
@@ -64,21 +74,21 @@ impl Resource for Blob {
                     }
                 };
                 // It goes on if the client leaves, so that the parts before this one are kept.
-                let taking = tokio::spawn(take(blobs.clone(), digest, offset, is_last, body));
+                let taking = tokio::spawn(take(blobs.clone(), holder(digest), (digest, offset, is_last), body));
                 let taken = taking.await;
                 let taken = taken.unwrap_or_else(|panic| resume_unwind(panic.into_panic()));
                 answer(digest, taken?)
             }
             Method::DELETE => {
                 let digest = digest?;
-                match blobs.forget(digest) {
+                match blobs.forget(&holder(digest), digest) {
                     true => Answer::of(&json!({ "digest": digest })),
                     false => Err(not_waiting(digest)),
                 }
             }
             _ => {
                 let digest = digest?;
-                match blobs.state(digest).await? {
+                match blobs.state(&holder(digest), digest).await? {
                     Some(found) => answer(digest, found),
                     None => Err(not_waiting(digest)),
                 }
@@ -94,12 +104,11 @@ fn not_waiting(digest: Digest) -> Problem {
 /// Receive a part.
 async fn take(
     blobs: Arc<Blobs>,
-    digest: Digest,
-    offset: u64,
-    is_last: bool,
+    holder: Holder,
+    (digest, offset, is_last): (Digest, u64, bool),
     body: UploadPart,
 ) -> Result<BlobState, Problem> {
-    let mut part = match blobs.part(digest, offset).await {
+    let mut part = match blobs.part(&holder, digest, offset).await {
         Ok(BeginPart::Receive(part)) => part,
         Ok(BeginPart::Complete(state)) => {
             body.drop_some().await;

@@ -1,7 +1,7 @@
 //! The list of changes in the document of a new release. Each has the form in which `GET` shows the
 //! changes of a release; a `document` is what `PUT` takes for the thing alone.
 
-use gristmill_control::{AskedChange, Change, Control, ControlError, Document, ModelConfig};
+use gristmill_control::{AskedChange, Change, ControlError, Document, ModelConfig};
 use gristmill_core::{Digest, Name};
 use serde_json::{Map, Value};
 
@@ -47,7 +47,7 @@ const KINDS: [(&str, Kind); 13] = [
 
 /// Read the key `changes` of a release's document. None if it has faults.
 pub(super) fn read(document: &mut Document, state: &State) -> Option<Vec<AskedChange>> {
-    let reader = Reader { control: &state.control, token: state.token };
+    let reader = Reader(state);
     let changes = document.objects("changes", |change| reader.change(change));
     match changes.as_deref() {
         Some([]) => document.fault("changes", " is empty: a release has at least one"),
@@ -60,11 +60,7 @@ pub(super) fn read(document: &mut Document, state: &State) -> Option<Vec<AskedCh
     document.require("changes", changes)
 }
 
-struct Reader<'a> {
-    control: &'a Control,
-    /// The digest of the admin token.
-    token: Digest,
-}
+struct Reader<'a>(&'a State);
 
 impl Reader<'_> {
     /// One change. None if it has faults, which the document has then.
@@ -76,11 +72,10 @@ impl Reader<'_> {
             Kind::PutPipeline => return self.put_pipeline(document),
             Kind::PutKey => {
                 let (tenant, key) = (name(document, "tenant"), key_name(document));
-                let read =
-                    content(document).map(|keys| tenant_document::read_key(keys, self.token));
+                let read = content(document).map(|keys| tenant_document::read_key(keys, self.0));
                 let (tenant, key) = (tenant?, key?);
                 match read? {
-                    Ok(digest) => Change::PutKey { tenant, key, digest },
+                    Ok(hashes) => return Some(AskedChange::PutKey { tenant, key, hashes }),
                     Err(faults) => {
                         document.faults_of("document", faults.into_texts());
                         return None;
@@ -132,7 +127,7 @@ impl Reader<'_> {
 
     fn put_tenant(&self, document: &mut Document) -> Option<AskedChange> {
         let (tenant, keys) = (name(document, "tenant"), content(document));
-        let (read, faults) = tenant_document::read(keys?, self.token);
+        let (read, faults) = tenant_document::read(keys?, self.0);
         let is_whole = faults.is_empty();
         document.faults_of("document", faults.into_texts());
         let tenant = tenant.filter(|_| is_whole)?;
@@ -141,7 +136,7 @@ impl Reader<'_> {
 
     fn put_pipeline(&self, document: &mut Document) -> Option<AskedChange> {
         let (tenant, pipeline) = (name(document, "tenant"), name(document, "pipeline"));
-        match self.control.read_pipeline(content(document)?) {
+        match self.0.control.read_pipeline(content(document)?) {
             Ok(spec) => {
                 let (tenant, pipeline) = (tenant?, pipeline?);
                 Some(Change::PutPipeline { tenant, pipeline, spec }.into())

@@ -10,6 +10,7 @@ use http::Method;
 use super::query::none;
 use super::{Resource, name};
 use crate::answer::{Answer, Outcome};
+use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
 
@@ -35,6 +36,13 @@ impl Content {
 impl Resource for Content {
     fn allowed(&self) -> Allowed {
         Allowed::Get
+    }
+
+    fn permission(&self, _: &Method) -> Permission<'_> {
+        match self {
+            Self::Plugin { tenant, .. } => Permission::SeeTenant(tenant),
+            Self::Model(_) => Permission::SeeServer,
+        }
     }
 
     async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {

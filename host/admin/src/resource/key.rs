@@ -2,14 +2,15 @@
 //! can be replaced without the others. Reading shows its name and its version, never the key.
 
 use async_trait::async_trait;
-use gristmill_control::{Change, ControlError, Subject};
+use gristmill_control::{AskedChange, Change, ControlError, Subject};
 use gristmill_core::Name;
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 
 use super::tenant_document::read_key;
-use super::{Resource, document, name};
+use super::{Resource, document, is_read, name};
 use crate::answer::{Answer, Outcome};
+use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
 
@@ -34,14 +35,21 @@ impl Resource for Key {
         Allowed::GetPutDelete
     }
 
+    fn permission(&self, method: &Method) -> Permission<'_> {
+        match is_read(method) {
+            true => Permission::SeeTenant(&self.tenant),
+            false => Permission::ChangeTenant(&self.tenant),
+        }
+    }
+
     async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
         if *method == Method::PUT {
             let terms = received.terms.clone();
             let keys = received.document(&state.limits).await?;
             let (tenant, key) = self.names()?;
-            let digest = read_key(keys, state.token);
-            let digest = digest.map_err(|faults| ControlError::Invalid(faults.into_texts()))?;
-            let change = Change::PutKey { tenant, key, digest };
+            let hashes = read_key(keys, state);
+            let hashes = hashes.map_err(|faults| ControlError::Invalid(faults.into_texts()))?;
+            let change = AskedChange::PutKey { tenant, key, hashes };
             let published = state.control.change(change, terms).await?;
             return Answer::released(published, None);
         }

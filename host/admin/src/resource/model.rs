@@ -9,8 +9,9 @@ use serde::Serialize;
 
 use super::query::{SKIP_SAMPLES, flags};
 use super::status::ServedDocument;
-use super::{Resource, document, name};
+use super::{Resource, document, is_read, name};
 use crate::answer::{Answer, Noted, Outcome};
+use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
 
@@ -26,6 +27,13 @@ impl Model {
 impl Resource for Model {
     fn allowed(&self) -> Allowed {
         Allowed::GetPutDelete
+    }
+
+    fn permission(&self, method: &Method) -> Permission<'_> {
+        match is_read(method) {
+            true => Permission::SeeModel(&self.0),
+            false => Permission::Administer,
+        }
     }
 
     async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {

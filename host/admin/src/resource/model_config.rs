@@ -7,8 +7,9 @@ use http::Method;
 
 use super::model::put;
 use super::query::{SKIP_SAMPLES, flag};
-use super::{Resource, document, name};
+use super::{Resource, document, is_read, name};
 use crate::answer::Outcome;
+use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
 
@@ -24,6 +25,13 @@ impl ModelConfig {
 impl Resource for ModelConfig {
     fn allowed(&self) -> Allowed {
         Allowed::GetAndPut
+    }
+
+    fn permission(&self, method: &Method) -> Permission<'_> {
+        match is_read(method) {
+            true => Permission::SeeServer,
+            false => Permission::Administer,
+        }
     }
 
     async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {

@@ -36,17 +36,19 @@ impl Page {
         Ok(Self { limit, after: after.map(name).transpose()? })
     }
 
-    /// The page of `all`, which is sorted by name. `item` describes one of them.
+    /// The page of `all`, which is sorted by name. `item` describes one of them, unless the caller
+    /// cannot see it.
     pub(super) fn answer<T>(
         &self,
         all: &BTreeMap<Name, T>,
-        item: impl Fn(&Name, &T) -> Value,
+        item: impl Fn(&Name, &T) -> Option<Value>,
     ) -> Outcome {
         let from = self.after.clone().map_or(Bound::Unbounded, Bound::Excluded);
-        let mut rest = all.range((from, Bound::Unbounded)).peekable();
+        let rest = all.range((from, Bound::Unbounded));
+        let mut rest = rest.filter_map(|(name, one)| Some((name, item(name, one)?))).peekable();
         let (mut items, mut last) = (Vec::new(), None);
-        for (name, one) in rest.by_ref().take(self.limit) {
-            items.push(item(name, one));
+        for (name, item) in rest.by_ref().take(self.limit) {
+            items.push(item);
             last = Some(name);
         }
         let next = last.filter(|_| rest.peek().is_some());

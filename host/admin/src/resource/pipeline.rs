@@ -7,8 +7,9 @@ use gristmill_transport::{Allowed, Problem};
 use http::Method;
 
 use super::query::{SKIP_SAMPLES, flag};
-use super::{Resource, document, name};
+use super::{Resource, document, is_read, name};
 use crate::answer::{Answer, Outcome};
+use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
 
@@ -31,6 +32,13 @@ impl Pipeline {
 impl Resource for Pipeline {
     fn allowed(&self) -> Allowed {
         Allowed::GetPutDelete
+    }
+
+    fn permission(&self, method: &Method) -> Permission<'_> {
+        match is_read(method) {
+            true => Permission::SeeTenant(&self.tenant),
+            false => Permission::ChangeTenant(&self.tenant),
+        }
     }
 
     async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::query::count;
 use super::{Resource, name};
 use crate::answer::{Answer, Outcome};
+use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
 
@@ -34,6 +35,10 @@ impl PluginLogs {
 impl Resource for PluginLogs {
     fn allowed(&self) -> Allowed {
         Allowed::Get
+    }
+
+    fn permission(&self, _: &Method) -> Permission<'_> {
+        Permission::SeeTenant(&self.tenant)
     }
 
     async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {

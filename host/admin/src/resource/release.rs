@@ -7,6 +7,7 @@ use http::Method;
 use super::Resource;
 use super::query::{invalid, none};
 use crate::answer::{Answer, Outcome};
+use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
 
@@ -24,11 +25,15 @@ impl Resource for Release {
         Allowed::Get
     }
 
+    fn permission(&self, _: &Method) -> Permission<'_> {
+        Permission::See
+    }
+
     async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
         none(received.query)?;
         let number = self.0.parse().map_err(|_| {
             invalid(format!("release is {:?}: must be a whole number from 1 on", self.0))
         })?;
-        Answer::digested(&state.control.past_release(number).await?)
+        Answer::digested(&state.control.past_release(number, &received.caller.reach()).await?)
     }
 }

@@ -8,8 +8,9 @@ use http::{HeaderValue, Method};
 use serde_json::{Value, json};
 
 use super::query::{SKIP_SAMPLES, count_in, flags, invalid, parameters};
-use super::{Resource, changes};
+use super::{Resource, changes, is_read};
 use crate::answer::{Answer, Noted, Outcome};
+use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
 use crate::terms::check_message;
@@ -26,22 +27,29 @@ impl Resource for Releases {
         Allowed::GetAndPost
     }
 
+    fn permission(&self, method: &Method) -> Permission<'_> {
+        match is_read(method) {
+            true => Permission::See,
+            false => Permission::ChangeNamed,
+        }
+    }
+
     async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
         match *method {
             Method::POST => post(state, received).await,
-            _ => list(state, received.query).await,
+            _ => list(state, &received).await,
         }
     }
 }
 
-async fn list(state: &State, query: Option<&str>) -> Outcome {
-    let [limit, before] = parameters(["limit", "before"], query)?;
+async fn list(state: &State, received: &Received<'_>) -> Outcome {
+    let [limit, before] = parameters(["limit", "before"], received.query)?;
     let limit = limit.map_or(Ok(LIMIT), |limit| count_in("limit", limit, LIMIT_MAX))?;
     let number = |text: &str| text.parse().ok().filter(|number| *number > 0);
     let wrong = |text: &str| invalid(format!("before is {text:?}: must be a release's number"));
     let before = before.map(|text| number(text).ok_or_else(|| wrong(text))).transpose()?;
-    let (items, has_more) = state.control.past_releases(before, limit).await?;
-    let next = items.last().and_then(|last| last["number"].as_u64()).filter(|_| has_more);
+    let reach = received.caller.reach();
+    let (items, next) = state.control.past_releases(before, limit, &reach).await?;
     let mut document = json!({ "items": items });
     let Some(next) = next else { return Answer::digested(&document) };
     document["next"] = next.into();
@@ -120,5 +128,6 @@ fn named(subject: &Subject) -> Value {
         }
         Subject::Model(model) => json!({ "kind": "model", "model": model }),
         Subject::ModelConfig(model) => json!({ "kind": "model_config", "model": model }),
+        Subject::Token(token) => json!({ "kind": "token", "token": token }),
     }
 }

@@ -9,6 +9,7 @@ use super::Resource;
 use super::query::{SKIP_SAMPLES, flags};
 use super::releases::{made, no_conditions, read_message};
 use crate::answer::Outcome;
+use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
 
@@ -18,6 +19,10 @@ pub(crate) struct Rollback;
 impl Resource for Rollback {
     fn allowed(&self) -> Allowed {
         Allowed::Post
+    }
+
+    fn permission(&self, _: &Method) -> Permission<'_> {
+        Permission::ChangeNamed
     }
 
     async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
@@ -32,7 +37,8 @@ impl Resource for Rollback {
         let to = document.require("to", to);
         let scope = match (document.name("tenant"), document.name("model")) {
             (None, None) => Scope::Everything,
-            (Some(tenant), None) => Scope::Tenant(tenant),
+            (Some(tenant), None) if terms.reach.is_server() => Scope::Tenant(tenant),
+            (Some(tenant), None) => Scope::PartsOf(tenant),
             (None, Some(model)) => Scope::Model(model),
             (Some(_), Some(_)) => {
                 document.fault("model", " is given beside tenant: give one of them, or neither");

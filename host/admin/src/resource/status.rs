@@ -1,11 +1,14 @@
 //! `GET /admin/v1/status`: every tenant, plugin, pipeline and model, and the figures of the lanes.
+//!
+//! A caller who reaches a few tenants sees these, and what the models that they use are. The figures
+//! of the server and of the lanes, which all tenants share, are not shown then.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use gristmill_batch::LaneStatistics;
-use gristmill_control::JobStatus;
+use gristmill_control::{JobStatus, Reach};
 use gristmill_core::{Digest, Dtype, Name, TensorInfo};
 use gristmill_snapshot::{
     Access, ModelState, Pipeline, PluginState, ProviderHealth, QuotaLimits, ServedModel, Tenant,
@@ -16,6 +19,7 @@ use serde::{Serialize, Serializer};
 
 use super::Resource;
 use crate::answer::{Answer, Outcome};
+use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
 
@@ -27,21 +31,37 @@ impl Resource for Status {
         Allowed::Get
     }
 
-    async fn answer(&self, state: &State, _: &Method, _: Received<'_>) -> Outcome {
+    fn permission(&self, _: &Method) -> Permission<'_> {
+        Permission::See
+    }
+
+    async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
         let serving = state.control.serving();
         let (snapshot, desired) = (&serving.snapshot, &serving.desired);
-        let models = snapshot.models.iter().map(|(name, model)| {
-            let config = desired.models.get(name).map(|model| &model.config);
-            (name, ModelDocument::of(model, config))
+        let reach = received.caller.reach();
+        let is_seen = |name: &Name| reach.has_model(desired, name.as_str());
+        let models = snapshot.models.iter().filter(|(name, _)| is_seen(name));
+        let models = models.map(|(name, model)| {
+            let document = match reach.is_server() {
+                true => {
+                    let config = desired.models.get(name).map(|model| &model.config);
+                    ModelDocument::of(model, config)
+                }
+                false => ModelDocument::described(model, &reach),
+            };
+            (name, document)
         });
-        let tenants = snapshot.tenants.iter();
+        let tenants = snapshot.tenants.iter().filter(|(name, _)| reach.has_tenant(name.as_str()));
+        let jobs = state.control.jobs();
         Answer::of(&StatusDocument {
             version: env!("CARGO_PKG_VERSION"),
             release: snapshot.release,
-            backends: state.control.backends(),
-            log: LogDocument { dropped_lines: state.log.dropped() },
-            tls: state.tls.iter().map(|(plane, tls)| (*plane, tls.report())).collect(),
-            jobs: state.control.jobs().iter().map(JobDocument::of).collect(),
+            server: reach.is_server().then(|| ServerDocument {
+                backends: state.control.backends(),
+                log: LogDocument { dropped_lines: state.log.dropped() },
+                tls: state.tls.iter().map(|(plane, tls)| (*plane, tls.report())).collect(),
+                jobs: jobs.iter().map(JobDocument::of).collect(),
+            }),
             models: models.collect(),
             tenants: tenants.map(|(name, tenant)| (name, TenantDocument::of(tenant))).collect(),
         })
@@ -52,14 +72,20 @@ impl Resource for Status {
 struct StatusDocument<'a> {
     version: &'static str,
     release: u64,
+    #[serde(flatten)]
+    server: Option<ServerDocument<'a>>,
+    models: BTreeMap<&'a Name, ModelDocument<'a>>,
+    tenants: BTreeMap<&'a Name, TenantDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct ServerDocument<'a> {
     backends: Vec<&'static str>,
     log: LogDocument,
     /// Of each plane that has it.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     tls: BTreeMap<&'static str, TlsReport>,
     jobs: Vec<JobDocument<'a>>,
-    models: BTreeMap<&'a Name, ModelDocument<'a>>,
-    tenants: BTreeMap<&'a Name, TenantDocument<'a>>,
 }
 
 #[derive(Serialize)]
@@ -93,7 +119,8 @@ impl<'a> JobDocument<'a> {
 struct ModelDocument<'a> {
     digest: Digest,
     version: u64,
-    config: Option<&'a gristmill_control::ModelConfig>,
+    #[serde(flatten)]
+    config: Option<ConfigDocument<'a>>,
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
@@ -101,6 +128,9 @@ struct ModelDocument<'a> {
     served: Option<ServedDocument<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     statistics: Option<LaneDocument>,
+    /// By tenant, instead of the statistics.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<BTreeMap<Name, TenantCounts>>,
 }
 
 impl<'a> ModelDocument<'a> {
@@ -114,13 +144,30 @@ impl<'a> ModelDocument<'a> {
         Self {
             digest: *digest,
             version: *version,
-            config,
+            config: Some(ConfigDocument { config }),
             state: if reason.is_none() { "ready" } else { "failed" },
             reason,
             served: served.map(ServedDocument::of),
             statistics: served.map(|served| LaneDocument::of(served.lane.statistics())),
+            usage: None,
         }
     }
+
+    /// The same without what shows how others use it, but with the use by the tenants in `reach`.
+    fn described(model: &'a ModelState, reach: &Reach) -> Self {
+        let document = Self::of(model, None);
+        let served = document.served.map(|served| ServedDocument { providers: None, ..served });
+        let usage = document.statistics.map(|statistics| {
+            let own = statistics.tenants.into_iter();
+            own.filter(|(tenant, _)| reach.has_tenant(tenant.as_str())).collect()
+        });
+        Self { served, usage, config: None, statistics: None, ..document }
+    }
+}
+
+#[derive(Serialize)]
+struct ConfigDocument<'a> {
+    config: Option<&'a gristmill_control::ModelConfig>,
 }
 
 /// The provider of a model, and the model's inputs and outputs.
@@ -129,7 +176,8 @@ pub(super) struct ServedDocument<'a> {
     backend: &'static str,
     /// The preferred provider.
     provider: Option<&'static str>,
-    providers: Vec<ProviderDocument>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    providers: Option<Vec<ProviderDocument>>,
     warnings: &'a [String],
     dynamic_rows: bool,
     inputs: Vec<TensorDocument<'a>>,
@@ -143,7 +191,7 @@ impl<'a> ServedDocument<'a> {
         Self {
             backend: info.backend,
             provider: providers.first().map(|provider| provider.name),
-            providers: providers.iter().map(ProviderDocument::of).collect(),
+            providers: Some(providers.iter().map(ProviderDocument::of).collect()),
             warnings,
             dynamic_rows: info.rows_are_dynamic(),
             inputs: info.inputs.iter().map(TensorDocument::of).collect(),

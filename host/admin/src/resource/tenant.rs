@@ -5,8 +5,9 @@ use gristmill_control::{Change, Subject};
 use gristmill_transport::Allowed;
 use http::Method;
 
-use super::{Resource, document, name, tenant_document};
+use super::{Resource, document, is_read, name, tenant_document};
 use crate::answer::{Answer, Outcome};
+use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
 
@@ -24,6 +25,13 @@ impl Resource for Tenant {
         Allowed::GetPutDelete
     }
 
+    fn permission(&self, method: &Method) -> Permission<'_> {
+        match is_read(method) {
+            true => Permission::SeeTenant(&self.0),
+            false => Permission::Administer,
+        }
+    }
+
     async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
         let Self(tenant) = self;
         if *method == Method::DELETE {
@@ -37,7 +45,7 @@ impl Resource for Tenant {
         let terms = received.terms.clone();
         let document = received.document(&state.limits).await?;
         let tenant = name("tenant", tenant)?;
-        let (document, faults) = tenant_document::read(document, state.token);
+        let (document, faults) = tenant_document::read(document, state);
         let put = state.control.put_tenant(&tenant, document, faults, terms).await;
         let published = put?;
         Answer::released(published, None)

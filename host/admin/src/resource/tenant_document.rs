@@ -1,14 +1,15 @@
 //! A tenant's document as clients send it, and that of one of its keys.
 //!
-//! New keys are in clear text; only their digests are stored. An item of `api_keys` is a key, or an
+//! New keys are in clear text; only their hashes are stored. An item of `api_keys` is a key, or an
 //! object: one with `name` and `key` is a key with its name, one with `name` alone is the key that
 //! the tenant has under this name. No error repeats a key.
 
 use gristmill_control::{Document, Faults, GivenKey, KEYS_MAX, QuotaSpec, TenantDocument};
-use gristmill_core::{Digest, Name};
-use gristmill_snapshot::same_key;
+use gristmill_core::{KeyHashes, Name};
 use gristmill_transport::credentials;
 use serde_json::{Map, Value};
+
+use crate::state::State;
 
 const WEIGHT_MAX: u64 = 1000;
 
@@ -26,9 +27,26 @@ struct KeyItem {
     key: Option<String>,
 }
 
+/// What keys are hashed and compared with.
+pub(super) trait Secrets {
+    fn hashes(&self, key: &str) -> KeyHashes;
+
+    /// Whether the key with these hashes is an admin token.
+    fn is_token(&self, key: &KeyHashes) -> bool;
+}
+
+impl Secrets for State {
+    fn hashes(&self, key: &str) -> KeyHashes {
+        self.tokens.hasher.hashes(key)
+    }
+
+    fn is_token(&self, key: &KeyHashes) -> bool {
+        self.tokens.has(&self.control.desired(), key)
+    }
+}
+
 /// Read a tenant from the document with these `keys`. Returns its valid parts and all faults.
-/// `admin` is the digest of the admin token.
-pub(super) fn read(keys: Map<String, Value>, admin: Digest) -> (TenantDocument, Faults) {
+pub(super) fn read(keys: Map<String, Value>, secrets: &impl Secrets) -> (TenantDocument, Faults) {
     let mut document = Document::new(keys);
     let open = document.flag("open").unwrap_or_default();
     let api_keys = document.list("api_keys", key_item);
@@ -51,7 +69,7 @@ pub(super) fn read(keys: Map<String, Value>, admin: Digest) -> (TenantDocument, 
         for (index, KeyItem { name, key }) in api_keys.iter().enumerate() {
             let member = if name.is_some() { ".key" } else { "" };
             if let Some(key) = key {
-                check_key(&format!("api_keys[{index}]{member}"), key, admin, &mut faults);
+                check_key(&format!("api_keys[{index}]{member}"), key, secrets, &mut faults);
             }
         }
     }
@@ -61,17 +79,20 @@ pub(super) fn read(keys: Map<String, Value>, admin: Digest) -> (TenantDocument, 
     }
     let api_keys = match faults.has("api_keys") {
         true => Vec::new(),
-        false => api_keys.into_iter().filter_map(KeyItem::given).collect(),
+        false => api_keys.into_iter().filter_map(|item| item.given(secrets)).collect(),
     };
     let models = models.into_iter().collect();
     (TenantDocument { open, api_keys, default_pipeline, weight, models, quota }, faults)
 }
 
-/// Read the document of one key. Returns the key's digest.
+/// Read the document of one key. Returns the key's hashes.
 ///
 /// # Errors
 /// All faults.
-pub(super) fn read_key(keys: Map<String, Value>, admin: Digest) -> Result<Digest, Faults> {
+pub(super) fn read_key(
+    keys: Map<String, Value>,
+    secrets: &impl Secrets,
+) -> Result<KeyHashes, Faults> {
     let mut document = Document::new(keys);
     let value = document.value("key");
     let key = match &value {
@@ -84,18 +105,18 @@ pub(super) fn read_key(keys: Map<String, Value>, admin: Digest) -> Result<Digest
     };
     let mut faults = document.finish();
     if let Some(key) = key {
-        check_key("key", key, admin, &mut faults);
+        check_key("key", key, secrets, &mut faults);
     }
-    key.filter(|_| faults.is_empty()).map(|key| credentials::digest(key)).ok_or(faults)
+    key.filter(|_| faults.is_empty()).map(|key| secrets.hashes(key)).ok_or(faults)
 }
 
 impl KeyItem {
-    fn given(self) -> Option<GivenKey> {
-        let digest = self.key.map(|key| credentials::digest(&key));
-        match (self.name, digest) {
-            (Some(name), Some(digest)) => Some(GivenKey::Named(name, digest)),
+    fn given(self, secrets: &impl Secrets) -> Option<GivenKey> {
+        let hashes = self.key.map(|key| secrets.hashes(&key));
+        match (self.name, hashes) {
+            (Some(name), Some(hashes)) => Some(GivenKey::Named(name, hashes)),
             (Some(name), None) => Some(GivenKey::Kept(name)),
-            (None, digest) => digest.map(GivenKey::Unnamed),
+            (None, hashes) => hashes.map(GivenKey::Unnamed),
         }
     }
 }
@@ -125,7 +146,7 @@ fn model(item: &Value) -> Result<Name, String> {
 }
 
 /// Add the fault of the key at `at`, if it has one.
-fn check_key(at: &str, key: &str, admin: Digest, faults: &mut Faults) {
+fn check_key(at: &str, key: &str, secrets: &impl Secrets, faults: &mut Faults) {
     let len = key.chars().count();
     let wrong = if len < KEY_LEN_MIN {
         format!("is shorter than {KEY_LEN_MIN} characters")
@@ -135,8 +156,8 @@ fn check_key(at: &str, key: &str, admin: Digest, faults: &mut Faults) {
         "cannot be sent in a header: it must be ASCII, without control characters and without \
          blanks at its ends"
             .into()
-    } else if same_key(credentials::digest(key), admin) {
-        "is the admin token".into()
+    } else if secrets.is_token(&secrets.hashes(key)) {
+        "is an admin token".into()
     } else {
         return;
     };

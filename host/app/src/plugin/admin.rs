@@ -96,6 +96,16 @@ impl Admin {
         self.answered(block_on(self.client.put(path, body)))
     }
 
+    /// `PUT` the document of something that must not exist yet. Returns the answer's document.
+    pub(crate) fn put_new(&self, path: &str, document: &Value) -> Result<Value> {
+        self.answered(block_on(self.client.put_new(path, document)))
+    }
+
+    /// `DELETE` something. Returns the answer's document.
+    pub(crate) fn delete(&self, path: &str) -> Result<Value> {
+        self.answered(block_on(self.client.delete(path)))
+    }
+
     /// `POST` a document. Returns the answer's document.
     pub(crate) fn post(&self, path: &str, document: &Value) -> Result<Value> {
         self.answered(block_on(self.client.post_json(path, document)))

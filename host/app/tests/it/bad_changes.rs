@@ -22,13 +22,13 @@ fn without_the_admin_token() {
     let server = Server::start();
     for path in ["/admin/v1/status", "/admin/v1/nothing"] {
         let answer = server.admin.without_token().get(path);
-        answer.refused(401, "unauthenticated", &["the admin token is needed"]);
+        answer.refused(401, "unauthenticated", &["an admin token is needed"]);
         assert_eq!(answer.header("www-authenticate"), "Bearer");
     }
     let wrong = server.admin.with_token("not-the-admin-token");
-    wrong.get("/admin/v1/status").refused(403, "forbidden", &["not the admin token"]);
+    wrong.get("/admin/v1/status").refused(403, "forbidden", &["not an admin token"]);
     let answer = wrong.put_json("/admin/v1/tenants/acme", &json!({ "open": true }));
-    answer.refused(403, "forbidden", &["not the admin token"]);
+    answer.refused(403, "forbidden", &["not an admin token"]);
     assert_eq!(server.release(), 0);
 }
 
@@ -37,7 +37,7 @@ fn a_tenants_key_opens_no_admin_plane() {
     let server = Server::start();
     server.keyed_tenant("acme", "the-key-of-acme-1");
     let admin = server.admin.with_token("the-key-of-acme-1");
-    admin.get("/admin/v1/status").refused(403, "forbidden", &["not the admin token"]);
+    admin.get("/admin/v1/status").refused(403, "forbidden", &["not an admin token"]);
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn a_key_that_could_never_be_used() {
         "api_keys[1] cannot be sent in a header",
         "api_keys[2] cannot be sent in a header",
         "api_keys[3] cannot be sent in a header",
-        "api_keys[4] is the admin token",
+        "api_keys[4] is an admin token",
         "weight is 0",
     ];
     let detail = answer.refused(422, "unprocessable", &named);

@@ -9,12 +9,18 @@ use crate::change_request::{Asked, ChangeRequest};
 use crate::error::ControlError;
 use crate::history::{release_document, release_summary};
 use crate::plan::restore::Scope;
+use crate::reach::Reach;
+use crate::release::change::Release;
 use crate::releases::Published;
 use crate::terms::Terms;
 use crate::uploads::Upload;
 
 /// The most changes of a release that its summary names.
 const SUMMARY_CHANGES: usize = 10;
+
+/// The most releases that are read for a page of those that a few tenants are part of. The next
+/// page goes on from there.
+const LOOKED_AT: usize = 200;
 
 /// A release of many changes.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -54,18 +60,35 @@ impl Control {
     /// [`ControlError::Refused`] what would not be served; or the log cannot be written.
     pub async fn release(&self, new: NewRelease, terms: Terms) -> Result<Published, ControlError> {
         let NewRelease { changes, expected_release, cascade, force, is_dry_run } = new;
-        let uploads = self.uploads_of(&changes).await.map_err(ControlError::logged)?;
-        let request = ChangeRequest::of(Asked::List(changes), terms);
+        let reach = terms.reach.clone();
+        let asked = Asked::List(changes);
+        // Before files are looked for: what is beyond the reach is refused as such.
+        asked.check(&reach)?;
+        let uploads = self.uploads_of(&asked, &reach).await.map_err(ControlError::logged)?;
+        let files: Vec<_> = uploads.iter().map(Upload::digest).collect();
+        let request = ChangeRequest::of(asked, terms);
         let request = ChangeRequest { expected_release, _uploads: uploads, ..request };
-        self.run(ChangeRequest { cascade, force, is_dry_run, ..request }).await
+        let request = ChangeRequest { cascade, force, is_dry_run, ..request };
+        let published = self.run(request).await?;
+        if !is_dry_run {
+            self.blobs.settle(reach.token(), &files);
+        }
+        Ok(published)
     }
 
-    /// The files that the changes name, which then stay.
-    async fn uploads_of(&self, changes: &[AskedChange]) -> Result<Vec<Upload>, ControlError> {
+    /// The files that the changes name, which then stay. An author whose reach is a few tenants can
+    /// name only files that the same token has uploaded, or that plugins of these tenants have.
+    async fn uploads_of(&self, asked: &Asked, reach: &Reach) -> Result<Vec<Upload>, ControlError> {
         let mut uploads = Vec::new();
+        let Asked::List(changes) = asked else { return Ok(uploads) };
+        let desired = self.desired();
         for (index, change) in changes.iter().enumerate() {
             let AskedChange::Known(change) = change else { continue };
             let Some(digest) = change.blob() else { continue };
+            if !reach.has_file(&desired, digest) && !self.blobs.has(reach.token(), digest) {
+                let source = ControlError::NoFile(digest);
+                return Err(ControlError::At { index, source: source.into() });
+            }
             let upload = self.uploads.begin(digest).await;
             if let Err(error) = self.store.blob_bytes(digest).await {
                 let source = match error {
@@ -86,6 +109,7 @@ impl Control {
     /// have; or as for [`Self::release`].
     pub async fn roll_back(&self, back: Rollback, terms: Terms) -> Result<Published, ControlError> {
         let Rollback { to: number, scope, expected_release, force, is_dry_run } = back;
+        terms.reach.check_scope(&scope)?;
         // The past does not change, so it is read before the lock is taken.
         let then =
             self.releases.log.state_to_restore(number).await.map_err(ControlError::logged)?;
@@ -100,17 +124,18 @@ impl Control {
         self.run(ChangeRequest { expected_release, force, is_dry_run, ..request }).await
     }
 
-    /// The document of a release.
+    /// The document of a release, as far as it can be seen from `reach`.
     ///
     /// # Errors
     /// [`ControlError::NotFound`], it cannot be read, or it is damaged.
-    pub async fn past_release(&self, number: u64) -> Result<Value, ControlError> {
-        let release = self.releases.log.release(number).await.map_err(ControlError::logged)?;
-        release_document(&release)
+    pub async fn past_release(&self, number: u64, reach: &Reach) -> Result<Value, ControlError> {
+        let release = self.part_of_release(number, reach).await?;
+        release_document(&release.ok_or_else(|| ControlError::no_release(number))?)
     }
 
-    /// Short documents of the releases before `before`, the last ones first; at most `limit`. Also
-    /// returns whether there are earlier ones.
+    /// Short documents of the releases before `before`, the last ones first, as far as they can be
+    /// seen from `reach`; at most `limit`. Also returns the number before which the next page
+    /// begins, if there are earlier ones.
     ///
     /// # Errors
     /// One cannot be read, or is damaged.
@@ -118,15 +143,30 @@ impl Control {
         &self,
         before: Option<u64>,
         limit: usize,
-    ) -> Result<(Vec<Value>, bool), ControlError> {
+        reach: &Reach,
+    ) -> Result<(Vec<Value>, Option<u64>), ControlError> {
         let end = self.serving().snapshot.release.saturating_add(1);
         let end = before.map_or(end, |before| before.min(end));
         let mut documents = Vec::new();
-        let mut numbers = (self.releases.log.base() + 1..end).rev();
-        for number in numbers.by_ref().take(limit) {
-            let release = self.releases.log.release(number).await.map_err(ControlError::logged)?;
-            documents.push(release_summary(&release, SUMMARY_CHANGES));
+        let first = self.releases.log.base() + 1;
+        for number in (first..end).rev().take(LOOKED_AT) {
+            if let Some(release) = self.part_of_release(number, reach).await? {
+                documents.push(release_summary(&release, SUMMARY_CHANGES));
+            }
+            let is_full = documents.len() == limit;
+            if is_full || end - number == LOOKED_AT as u64 {
+                return Ok((documents, Some(number).filter(|number| *number > first)));
+            }
         }
-        Ok((documents, numbers.next().is_some()))
+        Ok((documents, None))
+    }
+
+    async fn part_of_release(
+        &self,
+        number: u64,
+        reach: &Reach,
+    ) -> Result<Option<Release>, ControlError> {
+        let release = self.releases.log.release(number).await.map_err(ControlError::logged)?;
+        Ok(reach.part_of(release, &self.desired()))
     }
 }

@@ -49,7 +49,9 @@ impl Control {
     ) -> Result<Published, ControlError> {
         // A file that is not a plugin is not even stored. A plugin is compiled before the lock is
         // taken, so that other changes need not wait, and is held until a release names it.
+        let turn = self.releases.turns.turn(&request.terms.reach).await;
         let loaded = self.loader.plugins.new_file(&file).await;
+        drop(turn);
         let _held = loaded.map_err(|error| ControlError::plugin(plugin, error))?;
         upload.keep(file).await?;
         self.releases.run(request).await

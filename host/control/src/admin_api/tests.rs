@@ -42,6 +42,7 @@ async fn open(directory: &Path) -> (Arc<Store>, Arc<Control>) {
         tenant_compiled_bytes_max: 1 << 30,
         keep_releases: 1000,
         waiting_bytes_max: 1 << 30,
+        hash_key: None,
         prover: ProverConfig {
             runner,
             directory: proofs,

@@ -1,4 +1,4 @@
-use gristmill_core::{Digest, Name};
+use gristmill_core::{Digest, KeyHash, Name};
 use serde_json::json;
 
 use super::Desired;
@@ -65,6 +65,7 @@ fn a_tenant_that_is_put_again_keeps_its_plugins_and_pipelines() {
         }],
         &[put(false)],
     ]);
+    assert_eq!(desired.tenants["acme"].since, 1);
     let acme = &desired.tenants["acme"];
     assert!(!acme.spec.open && acme.plugins.contains_key("p") && acme.pipelines.len() == 1);
     let deleted = applied(&[&[put(true)], &[Change::DeleteTenant { tenant }]]);
@@ -74,13 +75,14 @@ fn a_tenant_that_is_put_again_keeps_its_plugins_and_pipelines() {
 #[test]
 fn a_version_is_the_release_that_brought_the_key_or_the_file() {
     let (tenant, digest) = (name("acme"), |byte| Digest::from_bytes([byte; 32]));
+    let hash = |byte| KeyHash::Plain(digest(byte));
     let put = |keys: &[(&str, u8)]| {
-        let keys = keys.iter().map(|(key, byte)| (name(key), digest(*byte))).collect();
+        let keys = keys.iter().map(|(key, byte)| (name(key), hash(*byte))).collect();
         let spec = TenantSpec { keys, ..TenantSpec::default() };
         Change::PutTenant { tenant: tenant.clone(), spec }
     };
     let put_key =
-        |key, byte| Change::PutKey { tenant: tenant.clone(), key: name(key), digest: digest(byte) };
+        |key, byte| Change::PutKey { tenant: tenant.clone(), key: name(key), digest: hash(byte) };
     let put_plugin = |byte| Change::PutPlugin {
         tenant: tenant.clone(),
         plugin: name("p"),
@@ -96,7 +98,7 @@ fn a_version_is_the_release_that_brought_the_key_or_the_file() {
     assert_eq!(acme.key_versions, [("a", 1), ("c", 3)].map(|(key, at)| (name(key), at)).into());
     assert_eq!(
         acme.spec.keys,
-        [("a", 1), ("c", 4)].map(|(key, byte)| (name(key), digest(byte))).into()
+        [("a", 1), ("c", 4)].map(|(key, byte)| (name(key), hash(byte))).into()
     );
     assert_eq!(acme.plugins["p"].version, 3);
 }

@@ -38,10 +38,10 @@ pub(crate) struct Wanted<'a> {
 
 impl Wanted<'_> {
     /// All faults of the pipeline, given the tenant's plugins and the host's models.
-    pub(crate) fn faults(
+    pub(crate) fn faults<'m>(
         &self,
         plugins: &BTreeMap<Name, PluginState>,
-        models: &BTreeMap<Name, ModelState>,
+        model: impl Fn(&Name) -> Option<&'m ModelState>,
     ) -> Vec<String> {
         let mut faults = Vec::new();
         for (role, name) in [(Role::Pre, self.pre), (Role::Post, self.post)] {
@@ -55,7 +55,7 @@ impl Wanted<'_> {
         }
         if let Some(name) = self.model {
             let own = name.as_str();
-            faults.extend(match models.get(name).map(|model| &model.served) {
+            faults.extend(match model(name).map(|model| &model.served) {
                 None => Some(format!("model: no model {own:?}")),
                 Some(Err(why)) => Some(format!("model {own:?}: {why}")),
                 Some(Ok(served)) => self.priority_fault(&served.lane),

@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use gristmill_core::{Digest, Name};
+use gristmill_core::{KeyHash, KeyHashes, Name};
 
 use crate::desired::Desired;
+use crate::plan::keys::other_owner;
 use crate::release::tenant::{GivenKey, numbered_name};
 
 /// The keys of one document.
 struct Keys<'a> {
     desired: &'a Desired,
     tenant: &'a Name,
-    named: BTreeMap<Name, Digest>,
-    unnamed: Vec<Digest>,
+    named: BTreeMap<Name, KeyHash>,
+    unnamed: Vec<KeyHashes>,
 }
 
 /// The given keys by their names. Faulty ones are left out, and named in `faults` by their places.
@@ -21,7 +22,7 @@ pub(super) fn named(
     tenant: &Name,
     given: &[GivenKey],
     faults: &mut Vec<String>,
-) -> BTreeMap<Name, Digest> {
+) -> BTreeMap<Name, KeyHash> {
     let mut keys = Keys { desired, tenant, named: BTreeMap::new(), unnamed: Vec::new() };
     for (index, key) in given.iter().enumerate() {
         if let Err(fault) = keys.take(key) {
@@ -34,23 +35,32 @@ pub(super) fn named(
 
 impl Keys<'_> {
     /// The keys that the tenant has now.
-    fn own(&self) -> impl Iterator<Item = (&Name, Digest)> {
+    fn own(&self) -> impl Iterator<Item = (&Name, KeyHash)> {
         let own = self.desired.tenants.get(self.tenant);
-        own.into_iter().flat_map(|own| &own.spec.keys).map(|(name, digest)| (name, *digest))
+        own.into_iter().flat_map(|own| &own.spec.keys).map(|(name, hash)| (name, *hash))
+    }
+
+    /// The hash under which the key is kept: a key that stays keeps the hash that it has.
+    fn kept(&self, name: Option<&Name>, hashes: &KeyHashes) -> KeyHash {
+        let mut own = self.own();
+        let known = own.find(|(own, hash)| {
+            name.is_none_or(|name| name == *own) && hashes.include(hash)
+        });
+        known.map_or(hashes.keyed, |(_, hash)| hash)
     }
 
     fn take(&mut self, key: &GivenKey) -> Result<(), String> {
-        if let GivenKey::Unnamed(digest) | GivenKey::Named(_, digest) = key
-            && let Some(other) = self.desired.other_owner(self.tenant, *digest)
+        if let GivenKey::Unnamed(hashes) | GivenKey::Named(_, hashes) = key
+            && let Some(other) = other_owner(self.desired, self.tenant, hashes)
         {
             return Err(format!(" is a key of tenant {:?}, too", other.as_str()));
         }
-        let (name, digest) = match key {
-            GivenKey::Unnamed(digest) => {
-                self.unnamed.push(*digest);
+        let (name, hash) = match key {
+            GivenKey::Unnamed(hashes) => {
+                self.unnamed.push(*hashes);
                 return Ok(());
             }
-            GivenKey::Named(name, digest) => (name, *digest),
+            GivenKey::Named(name, hashes) => (name, self.kept(Some(name), hashes)),
             GivenKey::Kept(name) => {
                 let kept = self.own().find(|(own, _)| *own == name);
                 let missing = || {
@@ -59,18 +69,19 @@ impl Keys<'_> {
                         ": the tenant has no key {name:?} that could stay: give its \"key\", too"
                     )
                 };
-                kept.map(|(_, digest)| (name, digest)).ok_or_else(missing)?
+                kept.map(|(_, hash)| (name, hash)).ok_or_else(missing)?
             }
         };
         if self.named.contains_key(name) {
             return Err(format!(".name is {:?}, for a second key", name.as_str()));
         }
         // Keys that stay may be the same in an older log.
-        let same = self.named.iter().find(|(_, known)| **known == digest);
-        if let (GivenKey::Named(..), Some((other, _))) = (key, same) {
+        if let GivenKey::Named(_, hashes) = key
+            && let Some((other, _)) = self.named.iter().find(|(_, known)| hashes.include(known))
+        {
             return Err(format!(" is the key {:?}, too", other.as_str()));
         }
-        self.named.insert(name.clone(), digest);
+        self.named.insert(name.clone(), hash);
         Ok(())
     }
 
@@ -79,20 +90,21 @@ impl Keys<'_> {
     fn name_others(&mut self) {
         let unnamed = std::mem::take(&mut self.unnamed);
         let (known, new): (Vec<_>, Vec<_>) =
-            unnamed.into_iter().partition(|key| self.own().any(|(_, own)| own == *key));
-        for digest in known.into_iter().chain(new) {
-            if self.named.values().any(|given| *given == digest) {
+            unnamed.into_iter().partition(|key| self.own().any(|(_, own)| key.include(&own)));
+        for hashes in known.into_iter().chain(new) {
+            if self.named.values().any(|given| hashes.include(given)) {
                 continue;
             }
-            let name = self.name_of(digest);
-            self.named.extend(name.map(|name| (name, digest)));
+            let hash = self.kept(None, &hashes);
+            let name = self.name_of(hash);
+            self.named.extend(name.map(|name| (name, hash)));
         }
     }
 
     /// The name that the tenant's key has, or a free one.
-    fn name_of(&self, digest: Digest) -> Option<Name> {
+    fn name_of(&self, hash: KeyHash) -> Option<Name> {
         let is_free = |name: &Name| !self.named.contains_key(name);
-        let kept = self.own().find(|(name, own)| *own == digest && is_free(name));
+        let kept = self.own().find(|(name, own)| *own == hash && is_free(name));
         let free = || (1..).filter_map(numbered_name).find(is_free);
         kept.map(|(name, _)| name.clone()).or_else(free)
     }

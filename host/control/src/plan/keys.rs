@@ -1,6 +1,6 @@
 //! The rules for changing one API key of a tenant. Pure.
 
-use gristmill_core::{Digest, Name};
+use gristmill_core::{KeyHash, KeyHashes, Name};
 
 use crate::desired::{Desired, Tenant};
 use crate::error::ControlError;
@@ -8,15 +8,15 @@ use crate::fault::Subject;
 use crate::key_conflict::KeyConflict;
 use crate::release::tenant::KEYS_MAX;
 
-/// Check that the key can be put.
+/// The hash under which the key is kept, if it can be put.
 ///
 /// # Errors
 /// [`KeyConflict`]; or it is a key of another tenant, or has another name already.
-pub(super) fn check_put(
+pub(super) fn put(
     desired: &Desired,
     (tenant, owner): (&Name, &Tenant),
-    (key, digest): (&Name, &Digest),
-) -> Result<(), ControlError> {
+    (key, hashes): (&Name, &KeyHashes),
+) -> Result<KeyHash, ControlError> {
     let keys = &owner.spec.keys;
     if owner.spec.open {
         return Err(KeyConflict::Open(tenant.clone()).into());
@@ -25,14 +25,28 @@ pub(super) fn check_put(
         return Err(KeyConflict::TooMany(tenant.clone()).into());
     }
     // Otherwise deleting one of the names would leave the key valid.
-    let mut same = keys.iter().filter(|(name, known)| *name != key && *known == digest);
-    let fault = match (same.next(), desired.other_owner(tenant, *digest)) {
+    let mut same = keys.iter().filter(|(name, known)| *name != key && hashes.include(known));
+    let fault = match (same.next(), other_owner(desired, tenant, hashes)) {
         (Some((name, _)), _) => format!("it is the tenant's key {:?} already", name.as_str()),
-        (None, Some(other)) => format!("it is a key of tenant {:?}, too", other.as_str()),
-        (None, None) => return Ok(()),
+        // Not of which one: the author may be able to see this tenant alone.
+        (None, Some(_)) => "it is a key of another tenant, too".into(),
+        (None, None) => {
+            let known = keys.get(key).filter(|known| hashes.include(known));
+            return Ok(*known.unwrap_or(&hashes.keyed));
+        }
     };
     let subject = Subject::Key { tenant: tenant.clone(), key: key.clone() };
     Err(ControlError::refused(subject, &[fault]))
+}
+
+/// A tenant other than `tenant` that has this key.
+pub(super) fn other_owner<'a>(
+    desired: &'a Desired,
+    tenant: &Name,
+    hashes: &KeyHashes,
+) -> Option<&'a Name> {
+    let KeyHashes { keyed, plain } = *hashes;
+    [Some(keyed), plain].into_iter().flatten().find_map(|hash| desired.other_owner(tenant, hash))
 }
 
 /// Check that the key can be deleted.

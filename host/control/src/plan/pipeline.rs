@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use gristmill_core::{Name, PipelineLimits};
-use gristmill_snapshot::Snapshot;
 
 use crate::error::ControlError;
 use crate::fault::Subject;
 use crate::plan::fit::Wanted;
+use crate::publish::Serving;
+use crate::reach::Reach;
 use crate::release::pipeline::PipelineDocument;
 
 /// A pipeline whose document is refused.
@@ -18,9 +19,10 @@ pub(crate) struct RefusedPipeline<'a> {
 }
 
 /// All faults of a pipeline: those of its document, names of things that do not exist, and things
-/// that do not fit it.
+/// that do not fit it. A model beyond the author's `reach` does not exist.
 pub(crate) fn pipeline_fault(
-    serving: &Snapshot,
+    serving: &Serving,
+    reach: &Reach,
     host: &PipelineLimits,
     refused: RefusedPipeline<'_>,
 ) -> ControlError {
@@ -35,9 +37,14 @@ pub(crate) fn pipeline_fault(
         memory_bytes: (!faults.has("limits.memory_bytes")).then_some(memory_bytes),
     };
     let none = BTreeMap::new();
-    let own = serving.tenants.get(tenant).map_or(&none, |tenant| &tenant.plugins);
+    let Serving { snapshot, desired, .. } = serving;
+    let own = snapshot.tenants.get(tenant).map_or(&none, |tenant| &tenant.plugins);
     let mut faults = faults.into_texts();
-    faults.extend(wanted.faults(own, &serving.models));
+    let model = |name: &Name| {
+        let model = snapshot.models.get(name);
+        model.filter(|_| reach.has_model(desired, name.as_str()))
+    };
+    faults.extend(wanted.faults(own, model));
     let (tenant, pipeline) = (tenant.clone(), pipeline.clone());
     ControlError::refused(Subject::Pipeline { tenant, pipeline }, &faults)
 }

@@ -2,7 +2,7 @@
 //!
 //! API keys do not come back: a key that was deleted because others know it stays deleted. Only a
 //! tenant without any key, which nobody could call, gets those of the earlier state, in which
-//! tenants have the keys that they had last (`last_keys`).
+//! tenants have the keys that they had last (`last_keys`). Admin tokens stay as they are.
 
 use gristmill_core::Name;
 
@@ -18,6 +18,9 @@ pub enum Scope {
     Everything,
     /// One tenant with its plugins and pipelines.
     Tenant(Name),
+    /// The plugins and pipelines of a tenant, with its default pipeline. Its other terms stay as
+    /// they are, because the operator sets them.
+    PartsOf(Name),
     /// One model with its configuration.
     Model(Name),
 }
@@ -43,6 +46,16 @@ pub(crate) fn restore(
         Scope::Tenant(name) => {
             let tenant = then.tenants.get(name).ok_or_else(|| not_then("tenant", name))?;
             put_tenant(now, name, tenant, &mut changes);
+        }
+        Scope::PartsOf(name) => {
+            // A tenant that had the same name before is another one.
+            let own = now.tenants.get(name).filter(|own| own.since <= number);
+            let (Some(own), Some(tenant)) = (own, then.tenants.get(name)) else {
+                return Err(not_then("tenant", name));
+            };
+            let default_pipeline = tenant.spec.default_pipeline.clone();
+            let spec = TenantSpec { default_pipeline, ..own.spec.clone() };
+            put_tenant(now, name, &Tenant { spec, ..(**tenant).clone() }, &mut changes);
         }
         Scope::Everything => {
             for (name, model) in &then.models {

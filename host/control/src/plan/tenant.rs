@@ -62,8 +62,8 @@ fn refusal(
 /// The conflicts of this tenant with `desired`.
 pub(crate) fn tenant_faults(desired: &Desired, tenant: &Name, spec: &TenantSpec) -> Vec<String> {
     let mut faults = Vec::new();
-    for (key, digest) in &spec.keys {
-        if let Some(other) = desired.other_owner(tenant, *digest) {
+    for (key, hash) in &spec.keys {
+        if let Some(other) = desired.other_owner(tenant, *hash) {
             let (key, other) = (key.as_str(), other.as_str());
             faults.push(format!("api_keys: {key:?} is a key of tenant {other:?}, too"));
         }

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use gristmill_core::{ClientError, Digest, ErrorCode, Name};
+use gristmill_core::{ClientError, Digest, ErrorCode, HashKeyId, KeyHash, KeyHashes, Name};
 use serde_json::json;
 
 use super::restore::{Scope, restore};
@@ -13,6 +13,7 @@ use crate::fault::Subject;
 use crate::release::change::Change;
 use crate::release::quota::QuotaSpec;
 use crate::release::tenant::{GivenKey, TenantDocument, TenantSpec};
+use crate::release::token::{Role, TokenDocument};
 
 fn name(text: &str) -> Name {
     text.parse().unwrap()
@@ -28,12 +29,28 @@ fn plan(
     super::plan(desired, number, &asked, cascade).map_err(|refused| *refused.error)
 }
 
+fn plan_one(desired: &Desired, number: u64, asked: AskedChange) -> Result<Plan, ControlError> {
+    super::plan(desired, number, &[asked], false).map_err(|refused| *refused.error)
+}
+
 fn put_tenant(tenant: &str, spec: TenantSpec) -> Change {
     Change::PutTenant { tenant: name(tenant), spec }
 }
 
 fn key(byte: u8) -> Digest {
     Digest::from_bytes([byte; 32])
+}
+
+/// The hash of a key, as an old log has it.
+fn hash(byte: u8) -> KeyHash {
+    KeyHash::Plain(key(byte))
+}
+
+/// The hashes of the same key.
+fn hashes(byte: u8) -> KeyHashes {
+    let by = HashKeyId::from_bytes([7; 4]);
+    let keyed = KeyHash::Keyed { by, digest: key(byte + 100) };
+    KeyHashes { keyed, plain: Some(hash(byte)) }
 }
 
 /// Tenants `acme` and `other` with the pipelines `main` (the default of `acme`) and `spare` on the
@@ -47,7 +64,7 @@ fn state() -> Desired {
     ];
     for (index, tenant) in ["acme", "other"].into_iter().enumerate() {
         let spec = TenantSpec {
-            keys: [(name("key-1"), key(index as u8 + 1))].into(),
+            keys: [(name("key-1"), hash(index as u8 + 1))].into(),
             models: [name("digits")].into(),
             default_pipeline: (tenant == "acme").then(|| name("main")),
             ..TenantSpec::default()
@@ -164,7 +181,7 @@ fn a_cascade_changes_no_tenant_that_need_not_change() {
 #[test]
 fn every_fault_of_a_tenant_is_named() {
     let spec = TenantSpec {
-        keys: [(name("key-1"), key(9)), (name("key-2"), key(2))].into(),
+        keys: [(name("key-1"), hash(9)), (name("key-2"), hash(2))].into(),
         default_pipeline: Some(name("nope")),
         models: ["digits", "a", "b"].map(name).into(),
         ..TenantSpec::default()
@@ -201,7 +218,11 @@ fn a_change_must_leave_its_own_subject_whole_unless_it_deletes_it() {
 }
 
 fn put_key(tenant: &str, named: &str, byte: u8) -> Change {
-    Change::PutKey { tenant: name(tenant), key: name(named), digest: key(byte) }
+    Change::PutKey { tenant: name(tenant), key: name(named), digest: hash(byte) }
+}
+
+fn ask_key(tenant: &str, named: &str, byte: u8) -> AskedChange {
+    AskedChange::PutKey { tenant: name(tenant), key: name(named), hashes: hashes(byte) }
 }
 
 fn delete_key(named: &str) -> Change {
@@ -210,41 +231,47 @@ fn delete_key(named: &str) -> Change {
 
 #[test]
 fn a_key_is_changed_without_the_others() {
-    let planned = plan(&state(), 2, &[put_key("acme", "ci", 9)], false).unwrap();
+    let planned = plan_one(&state(), 2, ask_key("acme", "ci", 9)).unwrap();
     let keys = &planned.desired.tenants["acme"].spec.keys;
-    assert_eq!(*keys, [(name("ci"), key(9)), (name("key-1"), key(1))].into());
+    assert_eq!(*keys, [(name("ci"), hashes(9).keyed), (name("key-1"), hash(1))].into());
     let planned = plan(&planned.desired, 3, &[delete_key("key-1")], false).unwrap();
-    assert_eq!(planned.desired.tenants["acme"].spec.keys, [(name("ci"), key(9))].into());
+    assert_eq!(planned.desired.tenants["acme"].spec.keys, [(name("ci"), hashes(9).keyed)].into());
+    let same = plan_one(&state(), 2, ask_key("acme", "key-1", 1)).unwrap();
+    assert_eq!(same.desired, state(), "a key that an old log has stays as it is");
 
     let only = "key \"key-1\" is the only one of tenant \"acme\": put another key first, or make \
                 the tenant open";
     refused(delete_key("key-1"), ErrorCode::Conflict, only);
     refused(delete_key("ci"), ErrorCode::NotFound, "no key \"ci\"");
-    refused(put_key("none", "ci", 9), ErrorCode::NotFound, "no tenant \"none\"");
+    let refused = |asked, code, expected: &str| {
+        let error = plan_one(&state(), 2, asked).unwrap_err();
+        assert_eq!((error.code(), error.to_string().as_str()), (code, expected));
+    };
+    refused(ask_key("none", "ci", 9), ErrorCode::NotFound, "no tenant \"none\"");
     let twice = "tenant \"acme\", key \"ci\": it is the tenant's key \"key-1\" already";
-    refused(put_key("acme", "ci", 1), ErrorCode::Unprocessable, twice);
-    let others = "tenant \"acme\", key \"ci\": it is a key of tenant \"other\", too";
-    refused(put_key("acme", "ci", 2), ErrorCode::Unprocessable, others);
+    refused(ask_key("acme", "ci", 1), ErrorCode::Unprocessable, twice);
+    let others = "tenant \"acme\", key \"ci\": it is a key of another tenant, too";
+    refused(ask_key("acme", "ci", 2), ErrorCode::Unprocessable, others);
 
     let mut open = state();
     let spec = TenantSpec { open: true, ..TenantSpec::default() };
     open.apply(2, &[put_tenant("acme", spec)]).unwrap();
-    let error = plan(&open, 3, &[put_key("acme", "ci", 9)], false).unwrap_err();
+    let error = plan_one(&open, 3, ask_key("acme", "ci", 9)).unwrap_err();
     assert!(
         error.code() == ErrorCode::Conflict && error.to_string().contains("is open"),
         "{error}"
     );
     let mut full = state();
-    let keys = (0..256).map(|index| (name(&format!("k{index}")), Digest::from_bytes([9; 32])));
+    let keys = (0..256).map(|index| (name(&format!("k{index}")), hash(9)));
     let spec = TenantSpec { keys: keys.collect(), ..TenantSpec::default() };
     full.apply(2, &[put_tenant("acme", spec)]).unwrap();
-    let error = plan(&full, 3, &[put_key("acme", "ci", 8)], false).unwrap_err();
+    let error = plan_one(&full, 3, ask_key("acme", "ci", 8)).unwrap_err();
     assert!(error.to_string().contains("has 256 keys, the limit"), "{error}");
-    assert!(plan(&full, 3, &[put_key("acme", "k7", 8)], false).is_ok());
+    assert!(plan_one(&full, 3, ask_key("acme", "k7", 8)).is_ok());
 }
 
 /// The keys of `acme` after its document is put with these.
-fn given_keys(api_keys: Vec<GivenKey>) -> Result<Vec<(String, Digest)>, String> {
+fn given_keys(api_keys: Vec<GivenKey>) -> Result<Vec<(String, KeyHash)>, String> {
     let mut desired = state();
     desired.apply(2, &[put_key("acme", "ci", 5), put_key("acme", "key-2", 6)]).unwrap();
     let document = TenantDocument {
@@ -257,29 +284,33 @@ fn given_keys(api_keys: Vec<GivenKey>) -> Result<Vec<(String, Digest)>, String> 
     };
     let spec = tenant_spec(&desired, &name("acme"), &document);
     let spec = spec.map_err(|error| error.to_string())?;
-    Ok(spec.keys.into_iter().map(|(name, digest)| (name.to_string(), digest)).collect())
+    Ok(spec.keys.into_iter().map(|(name, hash)| (name.to_string(), hash)).collect())
 }
 
 #[test]
 fn keys_of_a_document_keep_their_names() {
     use GivenKey::{Kept, Named, Unnamed};
+    // Keys that the tenant has keep the hash that an old log has.
     let keys = |keys: &[(&str, u8)]| {
-        Ok(keys.iter().map(|(name, byte)| ((*name).to_owned(), key(*byte))).collect::<Vec<_>>())
+        let kept = |byte| if [1, 5, 6].contains(&byte) { hash(byte) } else { hashes(byte).keyed };
+        Ok(keys.iter().map(|(name, byte)| ((*name).to_owned(), kept(*byte))).collect::<Vec<_>>())
     };
     // The new one comes first, and gets a name that no other key has.
     let given =
-        given_keys(vec![Unnamed(key(9)), Unnamed(key(6)), Unnamed(key(1)), Unnamed(key(9))]);
+        given_keys([9, 6, 1, 9].map(|byte| Unnamed(hashes(byte))).to_vec());
     assert_eq!(given, keys(&[("key-1", 1), ("key-2", 6), ("key-3", 9)]));
-    let given = given_keys(vec![Kept(name("ci")), Named(name("key-1"), key(7)), Unnamed(key(5))]);
+    let given = given_keys(vec![Kept(name("ci")), Named(name("key-1"), hashes(7)), Unnamed(hashes(5))]);
     assert_eq!(given, keys(&[("ci", 5), ("key-1", 7)]));
-    assert_eq!(given_keys(vec![Named(name("ci"), key(6))]), keys(&[("ci", 6)]));
+    // Under another name it is another key.
+    let renamed = given_keys(vec![Named(name("ci"), hashes(6))]);
+    assert_eq!(renamed, Ok(vec![("ci".into(), hashes(6).keyed)]));
     let faulty = given_keys(vec![
         Kept(name("gone")),
-        Unnamed(key(2)),
-        Named(name("a"), key(7)),
-        Named(name("a"), key(8)),
-        Named(name("b"), key(7)),
-        Named(name("c"), key(2)),
+        Unnamed(hashes(2)),
+        Named(name("a"), hashes(7)),
+        Named(name("a"), hashes(8)),
+        Named(name("b"), hashes(7)),
+        Named(name("c"), hashes(2)),
     ]);
     let expected = "tenant \"acme\": api_keys[0]: the tenant has no key \"gone\" that could stay: \
                     give its \"key\", too; api_keys[1] is a key of tenant \"other\", too; \
@@ -301,7 +332,7 @@ fn put_plugin(tenant: &str, plugin: &str, byte: u8) -> Change {
 #[test]
 fn each_change_is_planned_on_the_state_that_those_before_it_leave() {
     let spec = |default: Option<&str>| TenantSpec {
-        keys: [(name("key-1"), key(9))].into(),
+        keys: [(name("key-1"), hash(9))].into(),
         default_pipeline: default.map(name),
         ..TenantSpec::default()
     };
@@ -375,6 +406,7 @@ fn unversioned(mut desired: Desired) -> Desired {
     }
     for tenant in desired.tenants.values_mut().map(Arc::make_mut) {
         tenant.key_versions.clear();
+        tenant.since = 0;
         tenant.plugins.values_mut().for_each(|plugin| plugin.version = 0);
     }
     desired
@@ -385,7 +417,7 @@ fn everything_goes_back_but_the_keys_that_a_tenant_has() {
     let (now, then) = (changed(), state());
     let after = back(&now, &then, Scope::Everything);
     let mut expected = then.clone();
-    owned(&mut expected, "acme").spec.keys = [(name("key-1"), key(50))].into();
+    owned(&mut expected, "acme").spec.keys = [(name("key-1"), hash(50))].into();
     assert_eq!(unversioned(after.clone()), unversioned(expected));
     assert_eq!((after.models["digits"].version, after.models["digits"].digest), (9, key(0)));
     assert_eq!(restore(&after, &then, &Scope::Everything, 1).unwrap(), [], "nothing is left to do");
@@ -410,4 +442,83 @@ fn one_tenant_or_one_model_goes_back_alone() {
         let error = restore(&now, &then, &scope, 1).unwrap_err();
         assert_eq!((error.code(), error.to_string().as_str()), (ErrorCode::NotFound, text));
     }
+}
+
+#[test]
+fn the_parts_of_a_tenant_go_back_and_its_terms_stay() {
+    let (mut now, then) = (changed(), state());
+    let spec = TenantSpec { weight: 7, ..now.tenants["acme"].spec.clone() };
+    now.apply(3, &[put_tenant("acme", TenantSpec { default_pipeline: None, ..spec })]).unwrap();
+    let after = back(&now, &then, Scope::PartsOf(name("acme")));
+    let (own, before) = (&after.tenants["acme"], &now.tenants["acme"].spec);
+    assert_eq!((own.spec.weight, &own.spec.keys), (7, &before.keys));
+    assert_eq!(own.spec.models, before.models, "a grant that was taken away stays so");
+    assert_eq!(own.spec.default_pipeline, Some(name("main")));
+    assert_eq!(own.plugins.keys().collect::<Vec<_>>(), [&name("both"), &name("idle")]);
+    assert_eq!(own.pipelines, then.tenants["acme"].pipelines);
+    // A tenant of the same name that was deleted since is another one.
+    let spec = TenantSpec::default();
+    now.apply(4, &[delete_tenant("acme"), put_tenant("acme", spec)]).unwrap();
+    for tenant in ["acme", "other", "none"] {
+        let error = restore(&now, &then, &Scope::PartsOf(name(tenant)), 1).unwrap_err();
+        assert_eq!(error.to_string(), format!("release 1 has no tenant {tenant:?}"));
+    }
+}
+
+fn put_token(token: &str, tenants: &[&str]) -> AskedChange {
+    let tenants = tenants.iter().map(|tenant| name(tenant)).collect();
+    let document = TokenDocument { role: Role::Deploy, tenants, expires_at_ms: None };
+    AskedChange::PutToken { token: name(token), document, hash: hashes(1).keyed }
+}
+
+#[test]
+fn a_token_keeps_its_secret_until_it_is_rotated() {
+    let made = plan_one(&state(), 2, put_token("ci", &["acme"])).unwrap().desired;
+    let put = AskedChange::PutToken {
+        token: name("ci"),
+        document: TokenDocument { role: Role::Read, tenants: [].into(), expires_at_ms: Some(5) },
+        hash: hashes(2).keyed,
+    };
+    let edited = plan_one(&made, 3, put).unwrap().desired;
+    let token = &edited.tokens["ci"];
+    assert_eq!((token.spec.role, token.spec.expires_at_ms), (Role::Read, Some(5)));
+    assert_eq!((token.spec.hash, token.version), (hashes(1).keyed, 2));
+    let rotate = |token| AskedChange::RotateToken { token, hash: hashes(3).keyed };
+    let rotated = plan_one(&edited, 4, rotate(name("ci"))).unwrap().desired;
+    let token = &rotated.tokens["ci"];
+    assert_eq!((token.spec.hash, token.version, token.spec.role), (hashes(3).keyed, 4, Role::Read));
+    let error = plan_one(&rotated, 5, rotate(name("other"))).unwrap_err();
+    assert_eq!((error.code(), error.to_string().as_str()), (ErrorCode::NotFound, "no token \"other\""));
+    // Going back leaves tokens as they are.
+    let after = back(&rotated, &state(), Scope::Everything);
+    assert_eq!(after.tokens, rotated.tokens);
+}
+
+#[test]
+fn a_token_names_tenants_that_exist_and_they_stay_with_it() {
+    let error = plan_one(&state(), 2, put_token("admin", &["none", "acme"])).unwrap_err();
+    let expected = "token \"admin\": \"admin\" is the name of the token that the server is started \
+                    with; tenants: there are no tenants none";
+    assert_eq!(error.to_string(), expected);
+    let mut desired = state();
+    let mut put = |token: &str, tenants: &[&str]| {
+        desired = plan_one(&desired, 2, put_token(token, tenants)).unwrap().desired;
+    };
+    put("ci", &["acme"]);
+    put("both", &["acme", "other"]);
+    let bare = [delete_pipeline("spare"), put_tenant("acme", TenantSpec::default())];
+    let bare = [&bare[..], &[delete_pipeline("main"), delete_plugin("both"), delete_plugin("idle")]];
+    let bare = plan(&desired, 3, &bare.concat(), false).unwrap().desired;
+    let error = plan(&bare, 4, &[delete_tenant("acme")], false).unwrap_err();
+    let expected = "tenant \"acme\" is a tenant of the tokens both, ci: change these first, or delete \
+                    them as well with ?cascade=true";
+    assert_eq!((error.code(), error.to_string().as_str()), (ErrorCode::Conflict, expected));
+    let planned = plan(&desired, 4, &[delete_tenant("acme")], true).unwrap();
+    let kinds: Vec<_> = planned.changes.iter().map(ToString::to_string).collect();
+    assert_eq!(kinds, ["put token both (deploy)", "delete token ci", "delete tenant acme"]);
+    assert_eq!(planned.desired.tokens["both"].spec.tenants, [name("other")].into());
+    // So does a tenant that going back would delete.
+    let error = restore(&desired, &Desired::default(), &Scope::Everything, 1);
+    let error = plan(&desired, 9, &error.unwrap(), false).unwrap_err();
+    assert!(error.to_string().contains("is a tenant of the tokens both, ci"), "{error}");
 }

@@ -15,8 +15,8 @@ use crate::release::tenant::TenantSpec;
 #[derive(Default)]
 pub(crate) struct Users {
     pub(crate) uses: Uses,
-    /// The model that is granted.
-    granted: Option<Name>,
+    /// The thing itself, if others name it: a model that is granted, or a tenant of tokens.
+    named: Option<Name>,
 }
 
 impl Users {
@@ -24,13 +24,13 @@ impl Users {
         let uses = |pipeline: &PipelineSpec| [&pipeline.pre, &pipeline.post].contains(&plugin);
         let own = desired.tenants.get_key_value(tenant);
         let uses = Uses { pipelines: pipelines_where(own, uses), ..Uses::default() };
-        Self { uses, granted: None }
+        Self { uses, named: None }
     }
 
     pub(crate) fn of_pipeline(tenant: &Name, owner: &Tenant, pipeline: &Name) -> Self {
         let is_default = owner.spec.default_pipeline.as_ref() == Some(pipeline);
         let uses = Uses { default_of: is_default.then(|| tenant.clone()), ..Uses::default() };
-        Self { uses, granted: None }
+        Self { uses, named: None }
     }
 
     pub(crate) fn of_model(desired: &Desired, model: &Name) -> Self {
@@ -38,14 +38,20 @@ impl Users {
         let uses = Uses {
             pipelines: pipelines_where(&desired.tenants, |pipeline| pipeline.model == *model),
             granted_to: granted.map(|(name, _)| name.clone()).collect(),
-            default_of: None,
+            ..Uses::default()
         };
-        Self { uses, granted: Some(model.clone()) }
+        Self { uses, named: Some(model.clone()) }
+    }
+
+    pub(crate) fn of_tenant(desired: &Desired, tenant: &Name) -> Self {
+        let tokens = desired.tokens.iter().filter(|(_, own)| own.spec.tenants.contains(tenant));
+        let tokens = tokens.map(|(name, _)| name.clone()).collect();
+        Self { uses: Uses { tokens, ..Uses::default() }, named: Some(tenant.clone()) }
     }
 
     /// The changes after which nothing uses it.
     pub(crate) fn removal(self, desired: &Desired) -> Vec<Change> {
-        let Self { uses, granted } = self;
+        let Self { uses, named } = self;
         let mut specs = BTreeMap::new();
         let mut change = |tenant: &Name, change: &dyn Fn(&mut TenantSpec)| {
             if let Some(own) = desired.tenants.get(tenant) {
@@ -61,7 +67,7 @@ impl Users {
             });
         }
         for tenant in &uses.granted_to {
-            change(tenant, &|spec| spec.models.retain(|model| Some(model) != granted.as_ref()));
+            change(tenant, &|spec| spec.models.retain(|model| Some(model) != named.as_ref()));
         }
         let is_new = |(tenant, spec): &(Name, TenantSpec)| {
             desired.tenants.get(tenant).is_some_and(|own| own.spec != *spec)
@@ -70,7 +76,15 @@ impl Users {
         let specs = specs.map(|(tenant, spec)| Change::PutTenant { tenant, spec });
         let delete = |PipelineOf { tenant, pipeline }| Change::DeletePipeline { tenant, pipeline };
         let pipelines = uses.pipelines.into_iter().map(delete);
-        specs.chain(pipelines).collect()
+        let tokens = uses.tokens.into_iter().filter_map(|token| {
+            let mut spec = desired.tokens.get(&token)?.spec.clone();
+            spec.tenants.retain(|tenant| Some(tenant) != named.as_ref());
+            Some(match spec.tenants.is_empty() {
+                true => Change::DeleteToken { token },
+                false => Change::PutToken { token, spec },
+            })
+        });
+        specs.chain(pipelines).chain(tokens).collect()
     }
 }
 

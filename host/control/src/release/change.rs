@@ -2,13 +2,14 @@
 
 use std::fmt;
 
-use gristmill_core::{Digest, Name};
+use gristmill_core::{Digest, KeyHash, Name};
 use serde::{Deserialize, Serialize};
 
 use crate::fault::Subject;
 use crate::release::model_config::ModelConfig;
 use crate::release::pipeline::PipelineSpec;
 use crate::release::tenant::TenantSpec;
+use crate::release::token::TokenSpec;
 
 /// All of its changes take effect together or not at all.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -69,8 +70,8 @@ pub enum Change {
         tenant: Name,
         /// The key's name.
         key: Name,
-        /// The key's digest.
-        digest: Digest,
+        /// The key's hash. Up to format 5 of the log it is the key's digest.
+        digest: KeyHash,
     },
     /// Delete an API key of a tenant.
     DeleteKey {
@@ -140,6 +141,18 @@ pub enum Change {
         /// The model.
         model: Name,
     },
+    /// Make an admin token, or change it.
+    PutToken {
+        /// The token's name.
+        token: Name,
+        /// Its rights, and the hash of its secret.
+        spec: TokenSpec,
+    },
+    /// Delete an admin token.
+    DeleteToken {
+        /// The token's name.
+        token: Name,
+    },
 }
 
 impl Change {
@@ -164,6 +177,30 @@ impl Change {
             | Self::DeleteModel { model }
             | Self::LoadModel { model }
             | Self::UnloadModel { model } => Subject::Model(model.clone()),
+            Self::PutToken { token, .. } | Self::DeleteToken { token } => {
+                Subject::Token(token.clone())
+            }
+        }
+    }
+
+    /// The tenant that it makes, changes or deletes, or whose part it does.
+    pub(crate) fn tenant(&self) -> Option<&Name> {
+        match self {
+            Self::PutTenant { tenant, .. }
+            | Self::DeleteTenant { tenant }
+            | Self::PutKey { tenant, .. }
+            | Self::DeleteKey { tenant, .. }
+            | Self::PutPlugin { tenant, .. }
+            | Self::DeletePlugin { tenant, .. }
+            | Self::PutPipeline { tenant, .. }
+            | Self::DeletePipeline { tenant, .. } => Some(tenant),
+            Self::PutModel { .. }
+            | Self::PutModelConfig { .. }
+            | Self::DeleteModel { .. }
+            | Self::LoadModel { .. }
+            | Self::UnloadModel { .. }
+            | Self::PutToken { .. }
+            | Self::DeleteToken { .. } => None,
         }
     }
 
@@ -175,14 +212,16 @@ impl Change {
             | Self::DeletePlugin { .. }
             | Self::DeletePipeline { .. }
             | Self::DeleteModel { .. }
-            | Self::UnloadModel { .. } => true,
+            | Self::UnloadModel { .. }
+            | Self::DeleteToken { .. } => true,
             Self::PutTenant { .. }
             | Self::PutKey { .. }
             | Self::PutPlugin { .. }
             | Self::PutPipeline { .. }
             | Self::PutModel { .. }
             | Self::PutModelConfig { .. }
-            | Self::LoadModel { .. } => false,
+            | Self::LoadModel { .. }
+            | Self::PutToken { .. } => false,
         }
     }
 
@@ -218,6 +257,10 @@ impl fmt::Display for Change {
             Self::DeleteModel { model } => write!(f, "delete model {model}"),
             Self::LoadModel { model } => write!(f, "load model {model}"),
             Self::UnloadModel { model } => write!(f, "unload model {model}"),
+            Self::PutToken { token, spec } => {
+                write!(f, "put token {token} ({})", spec.role.as_str())
+            }
+            Self::DeleteToken { token } => write!(f, "delete token {token}"),
         }
     }
 }

@@ -6,9 +6,10 @@
 //! document before it. So a document that was swapped, replaced or written again does not match the
 //! next one.
 //!
-//! In format 5 pipelines have no `samples`, configurations of models no `warm_up`, and tenants no
-//! quota. In format 4, moreover, no release says who made it. In format 3, moreover, the keys of tenants are lists of
-//! digests, without names, and no release changes a key alone. In format 2, moreover, pipelines
+//! In format 5 there are no admin tokens, the hashes of keys are not keyed, tenants have no quota,
+//! pipelines no `samples`, and configurations of models no `warm_up`. In format 4, moreover, no
+//! release says who made it. In format 3, moreover, the keys of tenants are lists of digests,
+//! without names, and no release changes a key alone. In format 2, moreover, pipelines
 //! have neither `instance_reuse` nor `debug`, and the digest covers only the release's bytes.
 //! Format 1 is a bare release without digests and without the field `format`. The chain begins at
 //! the first document of format 2 or later; every later document must be part of it. A document of

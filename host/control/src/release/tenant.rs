@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gristmill_core::{Digest, Name};
+use gristmill_core::{KeyHash, KeyHashes, Name};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -17,10 +17,10 @@ pub const KEYS_MAX: usize = 256;
 pub struct TenantSpec {
     /// Whether anyone may call them without a key.
     pub open: bool,
-    /// Digests of the keys, by their names. Up to format 3 of the log they are a list without
-    /// names: there the first is `key-1`, and so on.
+    /// Hashes of the keys, by their names. Up to format 5 of the log they are digests. Up to format
+    /// 3 they are a list without names: there the first is `key-1`, and so on.
     #[serde(deserialize_with = "keys")]
-    pub keys: BTreeMap<Name, Digest>,
+    pub keys: BTreeMap<Name, KeyHash>,
     /// The pipeline that `/v1/{tenant}/infer` runs. If it is not given: the tenant's only pipeline.
     pub default_pipeline: Option<Name>,
     /// The tenant's share of contended batches, relative to the weights of others; 1 to 1000.
@@ -54,9 +54,9 @@ pub struct TenantDocument {
 pub enum GivenKey {
     /// A key without a name. It keeps the name that it has, or gets the first free one of `key-1`,
     /// `key-2` and so on.
-    Unnamed(Digest),
+    Unnamed(KeyHashes),
     /// A key and its name.
-    Named(Name, Digest),
+    Named(Name, KeyHashes),
     /// The tenant's key of this name, which stays.
     Kept(Name),
 }
@@ -79,12 +79,12 @@ pub(crate) fn numbered_name(number: usize) -> Option<Name> {
     format!("key-{number}").parse().ok()
 }
 
-fn keys<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<Name, Digest>, D::Error> {
+fn keys<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<Name, KeyHash>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Keys {
-        Named(BTreeMap<Name, Digest>),
-        List(Vec<Digest>),
+        Named(BTreeMap<Name, KeyHash>),
+        List(Vec<KeyHash>),
     }
     match Keys::deserialize(deserializer)? {
         Keys::Named(keys) => Ok(keys),
@@ -104,7 +104,8 @@ mod tests {
     fn keys_of_older_logs_have_names_by_their_places() {
         let list = serde_json::json!({ "keys": [digest(9), digest(3)] });
         let spec: TenantSpec = serde_json::from_value(list).unwrap();
-        let expected = [("key-1", 9), ("key-2", 3)].map(|(key, byte)| (name(key), digest(byte)));
+        let expected = [("key-1", 9), ("key-2", 3)]
+            .map(|(key, byte)| (name(key), KeyHash::Plain(digest(byte))));
         assert_eq!(spec.keys, BTreeMap::from(expected));
         let again = serde_json::to_value(&spec).unwrap();
         assert_eq!(serde_json::from_value::<TenantSpec>(again).unwrap(), spec);

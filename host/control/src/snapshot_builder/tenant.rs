@@ -69,7 +69,7 @@ impl TenantBuilder<'_> {
             priority: spec.priority,
             memory_bytes: limits.as_ref().ok().map(|limits| limits.plugin.memory_bytes),
         };
-        let mut faults = wanted.faults(&self.plugins, self.models);
+        let mut faults = wanted.faults(&self.plugins, |name| self.models.get(name));
         let limits = limits.map_err(|found| faults.extend(found)).ok();
         let served = self.models.get(&spec.model).and_then(|model| model.served.as_ref().ok());
         let model = served.map(|served| served.lane.clone());

@@ -78,7 +78,7 @@ fn a_granted_model_that_comes_or_goes_touches_its_tenants() {
 #[test]
 fn a_key_of_two_tenants_opens_neither() {
     let with_keys = |tenant: &str, keys: &[u8]| {
-        let key = |byte: &u8| (name(&format!("key-{byte}")), digest(*byte));
+        let key = |byte: &u8| (name(&format!("key-{byte}")), KeyHash::Plain(digest(*byte)));
         let keys = keys.iter().map(key).collect();
         let spec = TenantSpec { keys, ..TenantSpec::default() };
         Change::PutTenant { tenant: name(tenant), spec }
@@ -86,7 +86,8 @@ fn a_key_of_two_tenants_opens_neither() {
     let serving = serving(&[&[with_keys("acme", &[1, 2]), with_keys("other", &[2, 3])]]);
     let (Serving { snapshot, .. }, faults) = &serving[0];
     assert_eq!(snapshot.keys.len(), 2);
-    assert!(!snapshot.keys.contains_key(&digest(2)));
+    assert!(!snapshot.keys.contains_key(&KeyHash::Plain(digest(2))));
+    assert!(snapshot.has_plain_keys);
     assert_eq!(faults.len(), 1, "{faults:?}");
 }
 

@@ -14,10 +14,12 @@ use gristmill_serve::{
 };
 use gristmill_snapshot::Snapshot;
 use gristmill_transport::{INLINE_BYTES_MAX, Problem, body};
+use http::HeaderMap;
 use tonic::metadata::MetadataMap;
 use tonic::{Extensions, Request, Status};
 
 use super::status::{status_of, timeout};
+use crate::answers::key_of;
 use crate::inference::{Asked, Inference, Ran, RepositoryChange};
 
 /// A call whose caller is known. `plane` makes it once. It travels with the call as one of its
@@ -73,18 +75,43 @@ pub(super) fn client_deadline(metadata: &MetadataMap, arrived: Instant) -> Optio
 }
 
 impl Inference {
-    /// Find the caller with this key in the current snapshot, and count the call if the caller is a
-    /// tenant. `quota` becomes the tenant's quota of requests, if it has one.
+    /// Find the caller with the key in these headers in the current snapshot, and count the call if
+    /// the caller is a tenant. `quota` becomes the tenant's quota of requests, if it has one.
     ///
     /// # Errors
     /// The key is missing, or it is not a key of any tenant, or the tenant's quota is used up.
     pub(super) fn admit(
         &self,
-        key: Option<Key>,
+        headers: &HeaderMap,
         arrived: Instant,
         quota: &mut Option<RequestQuota>,
     ) -> Result<Admitted, Problem> {
         let snapshot = self.snapshot();
+        let key = key_of(headers, self.gate(), &snapshot);
+        self.admit_to(snapshot, key, arrived, quota)
+    }
+
+    /// Find the caller with this key, which was admitted before, in the current snapshot, and count
+    /// the request.
+    ///
+    /// # Errors
+    /// The key is not a key of any tenant any more, or the tenant's quota is used up.
+    pub(super) fn admit_again(
+        &self,
+        key: Option<Key>,
+        arrived: Instant,
+    ) -> Result<Admitted, Problem> {
+        // A message has no headers that could tell what is left of its tenant's quota.
+        self.admit_to(self.snapshot(), key, arrived, &mut None)
+    }
+
+    fn admit_to(
+        &self,
+        snapshot: Arc<Snapshot>,
+        key: Option<Key>,
+        arrived: Instant,
+        quota: &mut Option<RequestQuota>,
+    ) -> Result<Admitted, Problem> {
         let caller = self.gate().caller(&snapshot, key, None)?;
         if let Ok(tenant) = caller.tenant() {
             tenant.count_request(arrived, quota)?;

@@ -19,7 +19,6 @@ use super::call::Admitted;
 use super::inflated::{InflatedCall, Inflater};
 use super::metered::{MeteredAnswer, metered};
 use super::status::status_of;
-use crate::answers::key_of;
 use crate::inference::Inference;
 use crate::rate_limit;
 
@@ -109,7 +108,7 @@ impl GrpcPlane {
         let mut quota = None;
         // The caller is found before any message is read.
         let admitted = match method.needs_caller() {
-            true => self.served.admit(key_of(call.headers()), arrived, &mut quota).map(Some),
+            true => self.served.admit(call.headers(), arrived, &mut quota).map(Some),
             false => Ok(None),
         };
         let admitted = match admitted {

@@ -48,7 +48,9 @@ pub(super) fn status_of(problem: &Problem) -> Status {
         ErrorCode::BodyTooLarge
         | ErrorCode::QueueFull
         | ErrorCode::TenantBusy
-        | ErrorCode::QuotaExceeded => Code::ResourceExhausted,
+        | ErrorCode::QuotaExceeded
+        | ErrorCode::TooManyFailures
+        | ErrorCode::TokenBusy => Code::ResourceExhausted,
         ErrorCode::Overloaded | ErrorCode::Unavailable => Code::Unavailable,
         ErrorCode::PluginFailed
         | ErrorCode::PluginTrapped

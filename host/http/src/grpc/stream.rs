@@ -66,8 +66,7 @@ impl Requester {
         }
         let budget = self.budget.as_ref();
         // Each request sees the models of its own time, and its key must still be valid.
-        // A message has no headers that could tell what is left of its tenant's quota.
-        let admitted = self.inference.admit(self.key, Instant::now(), &mut None);
+        let admitted = self.inference.admit_again(self.key, Instant::now());
         let (inference, auth, own) = (self.inference.clone(), self.auth, self.own);
         let ongoing = self.connection.as_ref().map(Requests::begin);
         let failed = ModelInferResponse {

@@ -217,7 +217,7 @@ pub(crate) fn statistics(
                 Caller::Tenant(own) => {
                     of_model(base, &all.tenants.remove(own.name).unwrap_or_default())
                 }
-                Caller::Operator => of_model(base, &all.total),
+                Caller::Operator(_) => of_model(base, &all.total),
             }
         }
         Target::Pipeline { route, .. } => of_pipeline(base, &route.statistics.get()),

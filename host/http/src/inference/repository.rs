@@ -1,6 +1,6 @@
 //! Loading and unloading models: the protocol's model repository extension.
 
-use gristmill_control::{Change, ReleaseNote, Terms};
+use gristmill_control::{Change, ROOT, ReleaseNote, Terms};
 use gristmill_core::{ErrorCode, Name};
 use gristmill_serve::Caller;
 use gristmill_transport::Problem;
@@ -26,7 +26,7 @@ impl Inference {
         change: RepositoryChange<'_>,
         mut parameters: impl Iterator<Item = &'_ str>,
     ) -> Result<(), Problem> {
-        caller.operates()?;
+        let by = caller.operates()?.map_or(ROOT, Name::as_str);
         let brings = |name: &&str| *name == "config" || name.starts_with("file:");
         if let Some(name) = parameters.find(brings) {
             let detail = format!(
@@ -38,7 +38,7 @@ impl Inference {
         let wrong = |error| Problem::new(ErrorCode::NotFound, format!("model: {error}"));
         let model: Name = model.parse().map_err(wrong)?;
         let control = &self.shared.control;
-        let note = ReleaseNote { by: Some("admin".into()), message: None };
+        let note = ReleaseNote { by: Some(by.into()), message: None };
         let terms = Terms { note, ..Terms::default() };
         match change {
             RepositoryChange::Unload(_) => {

@@ -1,33 +1,49 @@
+use std::time::Duration;
+
+use gristmill_snapshot::Operator;
+
 use super::*;
 use crate::samples::{name, tenant};
 
-const OPEN: [u8; 32] = [1; 32];
-const ACME: [u8; 32] = [2; 32];
-const ADMIN: [u8; 32] = [3; 32];
+const OPEN: &str = "a key that opens nothing";
+const ACME: &str = "the key of acme";
+const OLD: &str = "another key of acme, which an old log has";
+const ADMIN: &str = "the admin token";
+const OPERATOR: &str = "a token of an operator";
+const ENDED: &str = "a token that has ended";
 
-fn key(digest: [u8; 32]) -> Option<Key> {
-    Some(Key { digest: Digest::from_bytes(digest), is_bearer: true })
+fn key(token: &str) -> Option<Key> {
+    Some(gate(None).key(&snapshot(), token))
 }
 
 /// An open tenant "demo", and "acme" with one key.
 fn snapshot() -> Snapshot {
     let mut snapshot = Snapshot::default();
-    let acme = Access::Keys(vec![Digest::from_bytes(ACME)]);
+    let hasher = gate(None).hasher;
+    let keys = [hasher.hash(ACME), credentials::plain_hash(OLD)];
+    let acme = Access::Keys(keys.to_vec());
     snapshot.tenants.insert(name("demo"), Arc::new(tenant(Access::Open)));
     snapshot.tenants.insert(name("acme"), Arc::new(tenant(acme)));
-    snapshot.keys.insert(Digest::from_bytes(ACME), name("acme"));
+    snapshot.keys.extend(keys.map(|key| (key, name("acme"))));
+    snapshot.has_plain_keys = true;
+    let (now, hour) = (SystemTime::now(), Duration::from_secs(3600));
+    for (token, ends) in [(OPERATOR, now + hour), (ENDED, now - hour)] {
+        snapshot.operators.push(Operator { name: name("ops"), hash: hasher.hash(token), ends: Some(ends) });
+    }
     snapshot
 }
 
 fn gate(open_tenant: Option<&str>) -> Gate {
-    Gate { open_tenant: open_tenant.map(name), admin_token: Digest::from_bytes(ADMIN) }
+    let hasher = KeyHasher::new(&[5; 32]);
+    Gate { open_tenant: open_tenant.map(name), admin_token: hasher.hash(ADMIN), hasher }
 }
 
 /// The tenant that the caller acts for, "operator", or the error.
 fn caller(gate: &Gate, key: Option<Key>, tenant: Option<&str>) -> Result<String, AccessError> {
     gate.caller(&snapshot(), key, tenant).map(|caller| match caller {
         Caller::Tenant(own) => own.name.to_string(),
-        Caller::Operator => "operator".into(),
+        Caller::Operator(None) => "operator".into(),
+        Caller::Operator(Some(token)) => format!("operator {token}"),
     })
 }
 
@@ -38,15 +54,29 @@ fn a_key_determines_the_caller() {
     assert_eq!(caller(&gate, key(ACME), Some("acme")), Ok("acme".into()));
     assert_eq!(caller(&gate, key(ADMIN), None), Ok("operator".into()));
     assert_eq!(caller(&gate, key(ADMIN), Some("acme")), Ok("operator".into()));
+    assert_eq!(caller(&gate, key(OLD), None), Ok("acme".into()));
+    assert_eq!(caller(&gate, key(OLD), Some("acme")), Ok("acme".into()));
+    assert_eq!(caller(&gate, key(OPERATOR), None), Ok("operator ops".into()));
+    assert_eq!(caller(&gate, key(ENDED), None), Err(AccessError::UnknownKey));
     assert_eq!(caller(&gate, key(OPEN), None), Err(AccessError::UnknownKey));
     assert_eq!(caller(&gate, None, None), Ok("demo".into()));
+}
+
+#[test]
+fn a_key_is_hashed_a_second_time_only_while_plain_hashes_are_kept() {
+    let gate = gate(None);
+    assert!(gate.key(&snapshot(), ACME).hashes.plain.is_some());
+    let none = Snapshot::default();
+    assert_eq!(gate.key(&none, ACME).hashes.plain, None);
+    let plain = Gate { admin_token: credentials::plain_hash(ADMIN), ..gate };
+    assert!(plain.operator(&none, &plain.key(&none, ADMIN)).is_some());
 }
 
 #[test]
 fn a_call_without_a_key_needs_an_open_tenant() {
     assert_eq!(caller(&gate(None), None, None), Err(AccessError::KeyNeeded));
     assert_eq!(caller(&gate(Some("gone")), None, None), Err(AccessError::NoTenant("gone".into())));
-    let basic = Some(Key { digest: Digest::from_bytes(OPEN), is_bearer: false });
+    let basic = key("");
     assert_eq!(caller(&gate(Some("demo")), basic, None), Err(AccessError::KeyNeeded));
 }
 

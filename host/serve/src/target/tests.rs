@@ -68,7 +68,7 @@ fn no_version(name: &str, asked: &str, serving: u64) -> Found {
 #[test]
 fn a_caller_finds_what_is_granted_to_it_in_the_version_that_serves() {
     let snapshot = snapshot();
-    let (acme, operator) = (acme(&snapshot), Caller::Operator);
+    let (acme, operator) = (acme(&snapshot), Caller::Operator(None));
     let cases = [
         (acme, "ready", "", found("ready", 7)),
         (acme, "ready", "7", found("ready", 7)),
@@ -105,7 +105,7 @@ fn a_caller_sees_its_models_and_then_its_pipelines() {
         caller.models(&snapshot).into_iter().map(ModelOrPipeline::name).collect()
     };
     assert_eq!(names(acme(&snapshot)), ["broken", "ready", "pipeline:first", "pipeline:second"]);
-    assert_eq!(names(Caller::Operator), ["broken", "ready", "secret"]);
+    assert_eq!(names(Caller::Operator(None)), ["broken", "ready", "secret"]);
 }
 
 #[test]

@@ -64,7 +64,7 @@ impl Server {
         let (pool, budget) = (BufferPool::new(16 << 20), ByteBudget::new(64 << 20));
         let shutdown = Shutdown::new();
         let counted = budget.clone();
-        let handler = move |request: Request<Incoming>| {
+        let handler = move |request: Request<Incoming>, _| {
             answer(request, send.clone(), pool.clone(), counted.clone())
         };
         let config = ListenerConfig::default();

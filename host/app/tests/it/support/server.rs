@@ -1,10 +1,13 @@
 //! A server that listens, killed when dropped.
 
+use std::fs;
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
 
 use gristmill_client::Addresses;
+use gristmill_core::Digest;
+use gristmill_transport::credentials::KeyHasher;
 
 use super::client::Client;
 use super::eventually::{eventually, eventually_some};
@@ -102,6 +105,14 @@ impl Server {
     /// Where it keeps its data.
     pub(crate) fn data_dir(&self) -> PathBuf {
         self.setup.data_dir()
+    }
+
+    /// The hexadecimal digits that it keeps in place of a key or a token.
+    pub(crate) fn kept_hash(&self, key: &str) -> String {
+        let secret = fs::read_to_string(self.data_dir().join("hash-key")).unwrap();
+        let secret: Digest = format!("sha256:{}", secret.trim()).parse().unwrap();
+        let hash = KeyHasher::new(secret.as_bytes()).hash(key).to_string();
+        hash.rsplit(':').next().unwrap().to_owned()
     }
 
     /// Ask it to end, as a supervisor does.

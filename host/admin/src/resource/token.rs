@@ -1,0 +1,106 @@
+//! `GET`, `PUT` and `DELETE /admin/v1/tokens/{token}`, and `POST /admin/v1/tokens/{token}/rotate`:
+//! the admin tokens, but for the one that the server was started with.
+//!
+//! The server makes the secret of a token. The answer to the call that makes or replaces it is the
+//! only one that has it.
+
+use std::time::SystemTime;
+
+use async_trait::async_trait;
+use gristmill_control::{AskedChange, Change, ControlError, Published, Subject, TokenDocument};
+use gristmill_transport::Allowed;
+use http::Method;
+use serde::Serialize;
+
+use super::query::none;
+use super::{Resource, document, name};
+use crate::answer::{Answer, Noted, Outcome};
+use crate::permission::Permission;
+use crate::receive::Received;
+use crate::state::State;
+
+pub(crate) struct Token(String);
+
+/// The token whose secret is replaced.
+pub(crate) struct Rotation(String);
+
+/// The answer to a change of a token.
+#[derive(Serialize)]
+struct Put {
+    release: u64,
+    /// Only if it is new.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secret: Option<String>,
+}
+
+impl Token {
+    pub(crate) fn new(token: &str) -> Self {
+        Self(token.into())
+    }
+}
+
+impl Rotation {
+    pub(crate) fn new(token: &str) -> Self {
+        Self(token.into())
+    }
+}
+
+#[async_trait]
+impl Resource for Token {
+    fn allowed(&self) -> Allowed {
+        Allowed::GetPutDelete
+    }
+
+    fn permission(&self, _: &Method) -> Permission<'_> {
+        Permission::Administer
+    }
+
+    async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome {
+        if *method == Method::PUT {
+            let (query, terms) = (received.query, received.terms.clone());
+            let keys = received.document(&state.limits).await?;
+            none(query)?;
+            let token = name("token", &self.0)?;
+            let known = state.control.serving().token(&token).ok().and_then(|known| known.spec.expires_at_ms);
+            let document = TokenDocument::read(keys, SystemTime::now(), known);
+            let document = document.map_err(|faults| ControlError::Invalid(faults.into_texts()))?;
+            let (secret, hash) = state.tokens.new_secret()?;
+            let (published, is_new) =
+                state.control.put_token(&token, document, hash, terms).await?;
+            return put(published, is_new.then_some(secret));
+        }
+        let token = name("token", &self.0)?;
+        if *method == Method::DELETE {
+            let change = Change::DeleteToken { token: token.clone() };
+            let deleted = document::delete(state, change, received).await?;
+            state.control.blobs().forget_token(&token);
+            return Ok(deleted);
+        }
+        document::get(state, &Subject::Token(token), &received)
+    }
+}
+
+#[async_trait]
+impl Resource for Rotation {
+    fn allowed(&self) -> Allowed {
+        Allowed::Post
+    }
+
+    fn permission(&self, _: &Method) -> Permission<'_> {
+        Permission::Administer
+    }
+
+    async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
+        none(received.query)?;
+        let token = name("token", &self.0)?;
+        let (secret, hash) = state.tokens.new_secret()?;
+        let rotate = AskedChange::RotateToken { token, hash };
+        put(state.control.change(rotate, received.terms).await?, Some(secret))
+    }
+}
+
+fn put(published: Published, secret: Option<String>) -> Outcome {
+    let Published { release, tag, .. } = published;
+    let noted = Noted { release: Some(release), digest: None };
+    Ok(Answer::changed(&Put { release, secret }, tag, noted)?.unkept())
+}

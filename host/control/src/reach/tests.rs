@@ -1,0 +1,173 @@
+use gristmill_core::{ClientError, ErrorCode, KeyHash, KeyHashes};
+use serde_json::json;
+
+use super::*;
+use crate::release::change::ReleaseNote;
+use crate::release::tenant::TenantDocument;
+use crate::release::token::{Role, TokenDocument, TokenSpec};
+use crate::testing::{digest, name};
+
+/// That of a token for `acme`.
+fn reach() -> Reach {
+    Reach::Tenants { token: name("ci"), tenants: [name("acme")].into() }
+}
+
+fn put_tenant(tenant: &str, spec: TenantSpec) -> Change {
+    Change::PutTenant { tenant: name(tenant), spec }
+}
+
+fn put_plugin(tenant: &str, byte: u8) -> Change {
+    Change::PutPlugin { tenant: name(tenant), plugin: name("p"), digest: digest(byte) }
+}
+
+fn put_pipeline(tenant: &str, model: &str) -> Change {
+    let spec = json!({ "pre": "p", "model": model, "post": "p" });
+    let spec = serde_json::from_value(spec).unwrap();
+    Change::PutPipeline { tenant: name(tenant), pipeline: name("main"), spec }
+}
+
+/// `acme` is granted `granted`, its pipeline uses `used`; `other` uses `secret`.
+fn state() -> Desired {
+    let mut desired = Desired::default();
+    let models = ["granted", "used", "secret"].map(name);
+    let mut changes =
+        models.map(|model| Change::PutModel { model, digest: digest(1) }).to_vec();
+    let spec = TenantSpec { models: [name("granted")].into(), ..TenantSpec::default() };
+    changes.extend([put_tenant("acme", spec), put_tenant("other", TenantSpec::default())]);
+    changes.extend([put_plugin("acme", 1), put_plugin("other", 2)]);
+    changes.extend([put_pipeline("acme", "used"), put_pipeline("other", "secret")]);
+    desired.apply(5, &changes).unwrap();
+    desired
+}
+
+/// Every kind of change, to the tenant.
+fn asked(tenant: &str) -> Vec<(AskedChange, bool)> {
+    let of = || name(tenant);
+    let key = || name("key");
+    let hash = KeyHash::Plain(digest(9));
+    let hashes = KeyHashes { keyed: hash, plain: None };
+    let model = || name("granted");
+    let document = TenantDocument {
+        open: true,
+        api_keys: Vec::new(),
+        default_pipeline: None,
+        weight: 9,
+        models: [].into(),
+    };
+    let token = TokenDocument { role: Role::Admin, tenants: [].into(), expires_at_ms: None };
+    let spec = TokenSpec { role: Role::Admin, tenants: [].into(), expires_at_ms: None, hash };
+    let known = [
+        (put_plugin(tenant, 1), true),
+        (Change::DeletePlugin { tenant: of(), plugin: name("p") }, true),
+        (put_pipeline(tenant, "used"), true),
+        (Change::DeletePipeline { tenant: of(), pipeline: name("main") }, true),
+        (Change::DeleteKey { tenant: of(), key: key() }, true),
+        (Change::PutKey { tenant: of(), key: key(), digest: hash }, false),
+        (put_tenant(tenant, TenantSpec::default()), false),
+        (Change::DeleteTenant { tenant: of() }, false),
+        (Change::PutModel { model: model(), digest: digest(1) }, false),
+        (Change::PutModelConfig { model: model(), config: Default::default() }, false),
+        (Change::DeleteModel { model: model() }, false),
+        (Change::LoadModel { model: model() }, false),
+        (Change::UnloadModel { model: model() }, false),
+        (Change::PutToken { token: name("x"), spec }, false),
+        (Change::DeleteToken { token: name("ci") }, false),
+    ];
+    let mut asked: Vec<_> = known.map(|(change, may)| (AskedChange::Known(change), may)).into();
+    asked.extend([
+        (AskedChange::PutKey { tenant: of(), key: key(), hashes }, true),
+        (AskedChange::PutTenant { tenant: of(), document }, false),
+        (AskedChange::PutToken { token: name("x"), document: token, hash }, false),
+        (AskedChange::RotateToken { token: name("ci"), hash }, false),
+    ]);
+    asked
+}
+
+#[test]
+fn a_token_changes_plugins_pipelines_and_keys_of_its_tenants_alone() {
+    for (change, may) in asked("acme") {
+        assert_eq!(reach().check_asked(&change).is_ok(), may, "{change:?}");
+    }
+    // It makes no difference whether the other tenant exists.
+    for (change, _) in asked("other").into_iter().chain(asked("none")) {
+        let error = reach().check_asked(&change).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::Forbidden, "{change:?}");
+        assert!(!error.to_string().contains("other"), "{error}");
+        assert!(Reach::Server.check_asked(&change).is_ok());
+    }
+    for scope in [Scope::Everything, Scope::Tenant(name("acme")), Scope::PartsOf(name("other"))] {
+        assert!(reach().check_scope(&scope).is_err(), "{scope:?}");
+        assert!(Reach::Server.check_scope(&scope).is_ok());
+    }
+    assert!(reach().check_scope(&Scope::PartsOf(name("acme"))).is_ok());
+}
+
+#[test]
+fn what_follows_from_a_change_stays_within_the_reach_too() {
+    let check = |change: Change| {
+        let checked = reach().check_planned(&state(), &[change]);
+        checked.map_err(|error| error.to_string())
+    };
+    let own = state().tenants["acme"].spec.clone();
+    let default = TenantSpec { default_pipeline: Some(name("main")), ..own.clone() };
+    assert_eq!(check(put_tenant("acme", default)), Ok(()));
+    for spec in [
+        TenantSpec { weight: 9, ..own.clone() },
+        TenantSpec { open: true, ..own.clone() },
+        TenantSpec { models: [name("secret")].into(), ..own.clone() },
+        TenantSpec { keys: [(name("k"), KeyHash::Plain(digest(1)))].into(), ..own.clone() },
+    ] {
+        assert!(check(put_tenant("acme", spec.clone())).is_err(), "{spec:?}");
+    }
+    for change in [
+        put_tenant("other", state().tenants["other"].spec.clone()),
+        put_tenant("new", TenantSpec::default()),
+        put_plugin("other", 1),
+        Change::DeleteTenant { tenant: name("acme") },
+        Change::DeleteModel { model: name("granted") },
+        Change::DeleteToken { token: name("ci") },
+    ] {
+        assert!(check(change.clone()).is_err(), "{change}");
+    }
+}
+
+#[test]
+fn models_beyond_the_reach_do_not_exist() {
+    let check = |model: &str| {
+        let checked = reach().check_planned(&state(), &[put_pipeline("acme", model)]);
+        checked.map_err(|error| error.to_string())
+    };
+    for (model, has) in [("granted", true), ("used", true), ("secret", false), ("none", false)] {
+        assert_eq!(reach().has_model(&state(), model), has, "{model}");
+        let text = format!("tenant \"acme\", pipeline \"main\": model: no model {model:?}");
+        assert_eq!(check(model), if has { Ok(()) } else { Err(text) });
+        assert!(Reach::Server.has_model(&state(), model));
+    }
+}
+
+#[test]
+fn a_file_is_known_by_the_plugins_that_have_it() {
+    assert!(reach().has_file(&state(), digest(1)) && !reach().has_file(&state(), digest(2)));
+    assert!(Reach::Server.has_file(&state(), digest(3)));
+}
+
+#[test]
+fn of_a_release_only_the_own_part_is_seen() {
+    let release = |number, changes: &[Change]| Release {
+        number,
+        published_at_ms: 1,
+        previous: None,
+        note: ReleaseNote { by: Some("admin".into()), message: Some("for other".into()) },
+        changes: changes.to_vec(),
+    };
+    let part = |number, changes: &[Change]| reach().part_of(release(number, changes), &state());
+    let (own, other) = (put_plugin("acme", 1), put_plugin("other", 2));
+    let seen = part(6, &[other.clone(), own.clone()]).unwrap();
+    assert_eq!((seen.changes, seen.note.message), (vec![own.clone()], None));
+    assert_eq!(seen.note.by.as_deref(), Some("admin"));
+    let seen = part(6, std::slice::from_ref(&own)).unwrap();
+    assert_eq!(seen.note.message.as_deref(), Some("for other"));
+    assert!(part(6, &[other]).is_none());
+    assert!(part(6, &[Change::DeleteToken { token: name("ci") }]).is_none());
+    assert!(part(4, &[own]).is_none(), "that was another tenant of the same name");
+}
