@@ -184,7 +184,8 @@ mod tests {
         desired.apply(1, &[Change::PutToken { token: name.clone(), spec }]).unwrap();
         let caller = |token: Option<&str>, ms| {
             let mut headers = HeaderMap::new();
-            let value = token.map(|token| HeaderValue::try_from(format!("Bearer {token}")).unwrap());
+            let value =
+                token.map(|token| HeaderValue::try_from(format!("Bearer {token}")).unwrap());
             headers.extend(value.map(|value| (AUTHORIZATION, value)));
             tokens.caller(&desired, &headers, UNIX_EPOCH + Duration::from_millis(ms))
         };

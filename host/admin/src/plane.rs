@@ -77,11 +77,7 @@ impl AdminPlane {
     }
 
     /// Answer one request of the client with this address.
-    pub async fn handle(
-        self,
-        request: Request<Incoming>,
-        client: IpAddr,
-    ) -> Response<AdminBody> {
+    pub async fn handle(self, request: Request<Incoming>, client: IpAddr) -> Response<AdminBody> {
         let id = self.request_ids.of(request.headers());
         let has_body = !request.body().is_end_stream();
         let (head, body) = request.into_parts();

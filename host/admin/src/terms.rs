@@ -60,7 +60,10 @@ mod tests {
             terms(&headers, &Caller::root()).map_err(|problem| problem.detail)
         };
         let note = message("für alle".as_bytes()).unwrap().note;
-        assert_eq!((note.by.as_deref(), note.message.as_deref()), (Some("admin"), Some("für alle")));
+        assert_eq!(
+            (note.by.as_deref(), note.message.as_deref()),
+            (Some("admin"), Some("für alle"))
+        );
         assert_eq!(terms(&HeaderMap::new(), &Caller::root()).unwrap().note.message, None);
         assert_eq!(message(b"\xff").unwrap_err(), "Gristmill-Message is not UTF-8");
         let said = message("ä".repeat(1001).as_bytes()).unwrap_err();

@@ -87,9 +87,7 @@ impl Client {
         if let Some(authorization) = &self.authorization {
             request.headers_mut().insert(AUTHORIZATION, authorization.clone());
         }
-        let exchange = async {
-            self.connect().await?.send(request).await
-        };
+        let exchange = async { self.connect().await?.send(request).await };
         let Some(after) = self.answer_timeout else { return exchange.await };
         timeout(after, exchange).await.unwrap_or_else(|_| {
             Err(ClientError::AnswerTimeout { address: self.address.authority().to_owned(), after })

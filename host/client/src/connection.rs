@@ -45,7 +45,11 @@ impl Connection {
     ///
     /// # Errors
     /// As [`Self::open`], and [`ClientError::Tls`].
-    pub(crate) async fn open_tls(address: &str, host: &str, tls: &Tls) -> Result<Self, ClientError> {
+    pub(crate) async fn open_tls(
+        address: &str,
+        host: &str,
+        tls: &Tls,
+    ) -> Result<Self, ClientError> {
         let connecting = async {
             let stream = tls.connect(host, tcp(address).await?).await;
             let failed = |source| ClientError::Tls { address: address.to_owned(), source };

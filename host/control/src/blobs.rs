@@ -273,9 +273,7 @@ impl Blobs {
     /// Drop what waited too long, and what a release names.
     fn drop_old(&self) {
         let is_old = |since: Instant| since.elapsed() > KEPT;
-        self.held
-            .lock()
-            .retain(|key, held| !is_old(held.since) && !self.is_done(key));
+        self.held.lock().retain(|key, held| !is_old(held.since) && !self.is_done(key));
         // A part that is arriving holds its place.
         self.partial
             .lock()

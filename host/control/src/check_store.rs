@@ -131,7 +131,7 @@ async fn check_log(
             Ok(()) => {}
             Err(error) => check.add(true, error),
         }
-        if let Err(error) = hash_key::check(&desired, hash_key) {
+        if let Err(error) = hash_key::check(desired.hash_keys(), hash_key) {
             check.add(true, error);
         }
         named.extend(users(&desired));

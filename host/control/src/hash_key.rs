@@ -5,8 +5,6 @@ use std::collections::BTreeSet;
 
 use gristmill_core::HashKeyId;
 
-use crate::desired::Desired;
-
 /// Why the server cannot check keys and tokens.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -20,12 +18,14 @@ pub struct HashKeyError {
     has: Option<HashKeyId>,
 }
 
-/// Check the secret that the server has against the hashes of `desired`.
+/// Check the secret that the server has against those with which hashes were made.
 ///
 /// # Errors
-/// Some hashes were made with another one.
-pub(crate) fn check(desired: &Desired, has: Option<HashKeyId>) -> Result<(), HashKeyError> {
-    let mut needed = desired.hash_keys();
+/// Some were made with another one.
+pub(crate) fn check(
+    mut needed: BTreeSet<HashKeyId>,
+    has: Option<HashKeyId>,
+) -> Result<(), HashKeyError> {
     needed.retain(|key| Some(*key) != has);
     match needed.is_empty() {
         true => Ok(()),

@@ -31,7 +31,7 @@ pub enum InUse {
         /// Its name.
         name: Name,
         /// Its uses.
-        uses: Uses,
+        uses: Box<Uses>,
     },
 }
 

@@ -202,7 +202,7 @@ fn changes_before(
         && !users.uses.is_empty()
         && let Some((kind, name)) = deleted(change)
     {
-        return Err(InUse::Used { kind, name: name.clone(), uses: users.uses }.into());
+        return Err(InUse::Used { kind, name: name.clone(), uses: users.uses.into() }.into());
     }
     Ok(users.removal(desired))
 }

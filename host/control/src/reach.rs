@@ -96,9 +96,7 @@ impl Reach {
     pub(crate) fn check_scope(&self, scope: &Scope) -> Result<(), ControlError> {
         match (self, scope) {
             (Self::Server, _) => Ok(()),
-            (Self::Tenants { tenants, .. }, Scope::PartsOf(tenant))
-                if tenants.contains(tenant) =>
-            {
+            (Self::Tenants { tenants, .. }, Scope::PartsOf(tenant)) if tenants.contains(tenant) => {
                 Ok(())
             }
             (Self::Tenants { .. }, _) => Err(ControlError::OutOfReach),
@@ -161,16 +159,22 @@ impl Reach {
         }
         let Release { number, published_at_ms, previous, mut note, changes } = release;
         let is_own = |change: &Change| {
-            change.tenant().filter(|tenant| self.has_tenant(tenant.as_str())).is_some_and(|tenant| {
-                desired.tenants.get(tenant).is_some_and(|own| own.since <= number)
-            })
+            change.tenant().filter(|tenant| self.has_tenant(tenant.as_str())).is_some_and(
+                |tenant| desired.tenants.get(tenant).is_some_and(|own| own.since <= number),
+            )
         };
         let all = changes.len();
         let changes: Vec<_> = changes.into_iter().filter(is_own).collect();
         if changes.len() < all {
             note.message = None;
         }
-        (!changes.is_empty()).then(|| Release { number, published_at_ms, previous, note, changes })
+        (!changes.is_empty()).then_some(Release {
+            number,
+            published_at_ms,
+            previous,
+            note,
+            changes,
+        })
     }
 }
 

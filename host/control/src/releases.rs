@@ -101,7 +101,7 @@ impl Releases {
         // No change can come in yet, so the lock may be held while everything is loaded.
         let mut replayed = self.replayed.lock().await;
         *replayed = self.log.replay().await?;
-        hash_key::check(&replayed.desired, hash_key)?;
+        hash_key::check(replayed.desired.hash_keys(), hash_key)?;
         let mut at_hand = AtHand::default();
         at_hand.load(&self.loader, &replayed.desired).await;
         self.serve_log(&replayed, &mut at_hand);

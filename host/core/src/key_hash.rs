@@ -105,7 +105,9 @@ impl FromStr for KeyHash {
 
     fn from_str(text: &str) -> Result<Self, InvalidKeyHash> {
         let digest = |text: &str| text.parse().map_err(|_| InvalidKeyHash);
-        let Some(rest) = text.strip_prefix(KEYED_PREFIX) else { return digest(text).map(Self::Plain) };
+        let Some(rest) = text.strip_prefix(KEYED_PREFIX) else {
+            return digest(text).map(Self::Plain);
+        };
         let (by, hex) = rest.split_once(':').ok_or(InvalidKeyHash)?;
         let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
         if by.len() != 8 || !is_hex(by) {

@@ -73,7 +73,8 @@ impl Inference {
         pool: BufferPool,
         config: InferenceConfig,
     ) -> Self {
-        let InferenceConfig { open_tenant, admin_token, hasher, message_bytes_max, timeout } = config;
+        let InferenceConfig { open_tenant, admin_token, hasher, message_bytes_max, timeout } =
+            config;
         let shared = Shared {
             control,
             shutdown,

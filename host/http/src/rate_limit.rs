@@ -48,7 +48,8 @@ mod tests {
             let full_after = Duration::from_millis(full_after_ms);
             let mut headers = HeaderMap::new();
             add(&mut headers, &RequestQuota { limit, left, full_after });
-            assert_eq!((&headers[POLICY], &headers[RATE_LIMIT]), (&*policy, &*state));
+            assert_eq!(headers[POLICY], policy);
+            assert_eq!(headers[RATE_LIMIT], state);
         }
     }
 }

@@ -147,8 +147,11 @@ mod tests {
         QuotaLimits {
             requests: requests.map(|tokens| RateLimit { tokens, every: SECOND, burst: tokens }),
             rows: None,
-            plugin_cpu: cpu_s
-                .map(|s| RateLimit { tokens: nanos(s), every: minute, burst: nanos(s) }),
+            plugin_cpu: cpu_s.map(|s| RateLimit {
+                tokens: nanos(s),
+                every: minute,
+                burst: nanos(s),
+            }),
         }
     }
 
@@ -178,7 +181,10 @@ mod tests {
         }
         let refused = caller.count_request(now, &mut quota).unwrap_err();
         assert_eq!(refused, QuotaError::Requests { limit, after: SECOND / 2 });
-        assert_eq!((refused.code(), refused.retry_after()), (ErrorCode::QuotaExceeded, Some(SECOND / 2)));
+        assert_eq!(
+            (refused.code(), refused.retry_after()),
+            (ErrorCode::QuotaExceeded, Some(SECOND / 2))
+        );
         assert_eq!(quota, Some(RequestQuota { limit, left: 0, full_after: SECOND }));
         assert_eq!(
             refused.to_string(),

@@ -60,8 +60,13 @@ where
     let connections = TaskTracker::new();
     let mut refusals = LineRate::default();
     let (http1, http2) = (http1::builder(&config), http2::builder(&config));
-    let server =
-        Arc::new(Server { http1, http2, config: config.clone(), shutdown: shutdown.clone(), handler });
+    let server = Arc::new(Server {
+        http1,
+        http2,
+        config: config.clone(),
+        shutdown: shutdown.clone(),
+        handler,
+    });
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,

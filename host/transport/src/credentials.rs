@@ -125,7 +125,9 @@ mod tests {
         };
         assert_eq!(hasher.hash("a key"), KeyHash::Keyed { by: hasher.id(), digest: expected });
         let both = hasher.hashes("a key");
-        assert!(both.include(&KeyHash::Plain(digest("a key"))) && !both.include(&other.hash("a key")));
+        assert!(
+            both.include(&KeyHash::Plain(digest("a key"))) && !both.include(&other.hash("a key"))
+        );
     }
 
     #[test]

@@ -14,8 +14,8 @@ use gristmill_transport::{Allowed, Problem};
 use http::Method;
 use serde_json::json;
 
-use super::{Resource, is_read};
 use super::query::{invalid, none};
+use super::{Resource, is_read};
 use crate::answer::{Answer, Noted, Outcome};
 use crate::permission::Permission;
 use crate::receive::{Received, UploadPart};
@@ -74,7 +74,12 @@ impl Resource for Blob {
                     }
                 };
                 // It goes on if the client leaves, so that the parts before this one are kept.
-                let taking = tokio::spawn(take(blobs.clone(), holder(digest), (digest, offset, is_last), body));
+                let taking = tokio::spawn(take(
+                    blobs.clone(),
+                    holder(digest),
+                    (digest, offset, is_last),
+                    body,
+                ));
                 let taken = taking.await;
                 let taken = taken.unwrap_or_else(|panic| resume_unwind(panic.into_panic()));
                 answer(digest, taken?)

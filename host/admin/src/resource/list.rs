@@ -52,23 +52,27 @@ impl Resource for List {
         let reach = received.caller.reach();
         match self {
             Self::Tenants => page.answer(&serving.desired.tenants, |name, tenant| {
-                reach.has_tenant(name.as_str()).then(|| json!({
-                    "name": name,
-                    "open": tenant.spec.open,
-                    "weight": tenant.spec.weight,
-                    "keys": tenant.spec.keys.len(),
-                    "plugins": tenant.plugins.len(),
-                    "pipelines": tenant.pipelines.len(),
-                }))
+                reach.has_tenant(name.as_str()).then(|| {
+                    json!({
+                        "name": name,
+                        "open": tenant.spec.open,
+                        "weight": tenant.spec.weight,
+                        "keys": tenant.spec.keys.len(),
+                        "plugins": tenant.plugins.len(),
+                        "pipelines": tenant.pipelines.len(),
+                    })
+                })
             }),
             Self::Models => page.answer(&serving.desired.models, |name, model| {
                 let is_seen = reach.has_model(&serving.desired, name.as_str());
-                is_seen.then(|| json!({
-                    "name": name,
-                    "digest": model.digest,
-                    "version": model.version,
-                    "unloaded": model.unloaded,
-                }))
+                is_seen.then(|| {
+                    json!({
+                        "name": name,
+                        "digest": model.digest,
+                        "version": model.version,
+                        "unloaded": model.unloaded,
+                    })
+                })
             }),
             Self::Tokens => page.answer(&serving.desired.tokens, |name, token| {
                 let mut item = token.spec.document();
@@ -93,10 +97,9 @@ impl Resource for List {
             }
             Self::Keys(tenant) => {
                 let own = own(&serving, tenant)?;
-                page.answer(
-                    &own.key_versions,
-                    |name, version| Some(json!({ "name": name, "version": version })),
-                )
+                page.answer(&own.key_versions, |name, version| {
+                    Some(json!({ "name": name, "version": version }))
+                })
             }
         }
     }

@@ -61,7 +61,12 @@ impl Resource for Token {
             let keys = received.document(&state.limits).await?;
             none(query)?;
             let token = name("token", &self.0)?;
-            let known = state.control.serving().token(&token).ok().and_then(|known| known.spec.expires_at_ms);
+            let known = state
+                .control
+                .serving()
+                .token(&token)
+                .ok()
+                .and_then(|known| known.spec.expires_at_ms);
             let document = TokenDocument::read(keys, SystemTime::now(), known);
             let document = document.map_err(|faults| ControlError::Invalid(faults.into_texts()))?;
             let (secret, hash) = state.tokens.new_secret()?;

@@ -102,3 +102,45 @@ fn keys_of_an_older_log_have_names() {
     let statuses = [KEY, NEW_KEY, "the-key-of-acme-3"].map(|key| call(&server, key).status);
     assert_eq!(statuses, [401, 200, 200]);
 }
+
+#[test]
+fn keys_of_format_5_are_plain_hashes_until_they_are_replaced() {
+    let setup = Setup::new();
+    let log = setup.data_dir().join("store/log");
+    fs::create_dir_all(&log).unwrap();
+    let [digest, other] = [KEY, NEW_KEY].map(gristmill_transport::credentials::digest);
+    let previous = gristmill_control::digest_of(b"");
+    let release = json!({
+        "number": 1, "published_at_ms": 5, "previous": previous, "note": { "by": "admin" },
+        "changes": [{
+            "kind": "put_tenant", "tenant": "acme",
+            "spec": { "open": false, "keys": { "ci": digest, "old": other },
+                "default_pipeline": null, "weight": 1, "models": [] },
+        }],
+    });
+    let covered = gristmill_control::digest_of(format!("5\n{release}").as_bytes());
+    let document = format!(r#"{{"format":5,"digest":"{covered}","release":{release}}}"#);
+    fs::write(log.join(format!("{:020}.json", 1)), document + "\n").unwrap();
+    let server = setup.start();
+    server.digits_for("acme");
+    assert_eq!((call(&server, KEY).status, call(&server, NEW_KEY).status), (200, 200));
+    // The same key under its name changes nothing, and under another name it is refused.
+    let put = |name: &str, key: &str| {
+        server.admin.put_json(&path(&format!("tenants/acme/keys/{name}")), &json!({ "key": key }))
+    };
+    let before = server.release();
+    assert_eq!(put("ci", KEY).ok()["release"], before);
+    put("b", KEY).refused(422, "unprocessable", &["it is the tenant's key \"ci\" already"]);
+    let other = json!({ "api_keys": [KEY] });
+    let answer = server.admin.put_json(&path("tenants/other"), &other);
+    answer.refused(422, "unprocessable", &["is a key of tenant \"acme\", too"]);
+    let third = "the-key-of-acme-3";
+    put("old", third).ok();
+    let statuses = [KEY, NEW_KEY, third].map(|key| call(&server, key).status);
+    assert_eq!(statuses, [200, 401, 200]);
+    let last = fs::read_to_string(log.join(format!("{:020}.json", before + 1))).unwrap();
+    assert!(last.contains(&server.kept_hash(third)) && last.starts_with("{\"format\":6"), "{last}");
+    let server = server.kill().start();
+    let statuses = [KEY, NEW_KEY, third].map(|key| call(&server, key).status);
+    assert_eq!(statuses, [200, 401, 200]);
+}

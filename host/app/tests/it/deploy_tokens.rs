@@ -220,7 +220,8 @@ fn a_pipeline_uses_only_models_that_the_tenant_has() {
         put_json(&ci, "tenants/acme/pipelines/p", &document)
     };
     // The model of another tenant is refused as one that does not exist.
-    for (pre, limits) in [("digits", json!({})), ("none", json!({})), ("digits", json!({ "x": 1 }))] {
+    for (pre, limits) in [("digits", json!({})), ("none", json!({})), ("digits", json!({ "x": 1 }))]
+    {
         let said = ["ranker", "nothing"].map(|model| {
             let text = format!("model: no model {model:?}");
             let answer = pipeline(model, pre, limits.clone());
@@ -232,7 +233,8 @@ fn a_pipeline_uses_only_models_that_the_tenant_has() {
     // A pipeline that an operator has put on another model can be changed with it.
     let document = json!({ "pre": "digits", "model": "ranker", "post": "digits" });
     server.pipeline("acme", "theirs", &document);
-    let again = json!({ "pre": "digits", "model": "ranker", "post": "digits", "settings": { "a": 1 } });
+    let again =
+        json!({ "pre": "digits", "model": "ranker", "post": "digits", "settings": { "a": 1 } });
     put_json(&ci, "tenants/acme/pipelines/theirs", &again).ok();
     assert_eq!(ci.get(&path("models/ranker")).status, 200);
     ci.delete(&path("tenants/acme/pipelines/theirs")).ok();
@@ -253,7 +255,8 @@ fn going_back_brings_back_no_terms_that_the_operator_changed() {
     let back = json!({ "to": then, "tenant": "acme" });
     let answer = post(&ci, "rollback", &back);
     answer.refused(422, "unprocessable", &["model: no model \"digits\""]);
-    server.put_json("tenants/acme", &json!({ "api_keys": [KEY], "weight": 5, "models": ["digits"] }));
+    server
+        .put_json("tenants/acme", &json!({ "api_keys": [KEY], "weight": 5, "models": ["digits"] }));
     post(&ci, "rollback", &back).ok();
     assert_eq!(label(&server, KEY).ok()["label"], 4);
     assert_eq!(read(&server, "tenants/acme")["weight"], 5);

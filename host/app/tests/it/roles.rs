@@ -69,9 +69,11 @@ fn filled(route: &str, tenant: &str, model: &str) -> String {
     let digest = format!("sha256:{}", "0".repeat(64));
     let filled = route.replace("{tenant}", tenant).replace("{model}", model);
     let filled = filled.replace("{digest}", &digest).replace("{number}", "1");
-    path(&["token", "key", "plugin", "pipeline"].iter().fold(filled, |filled, part| {
-        filled.replace(&format!("{{{part}}}"), "x")
-    }))
+    path(
+        &["token", "key", "plugin", "pipeline"]
+            .iter()
+            .fold(filled, |filled, part| filled.replace(&format!("{{{part}}}"), "x")),
+    )
 }
 
 /// Call it so that it changes nothing, also if it is allowed: the condition never holds.

@@ -213,7 +213,9 @@ fn requests_under_way_are_answered_at_the_shutdown() {
     let mut stream = authority.connect(server.data.authority(), &["http/1.1"]);
     let head = b"POST /v2/models/identity/infer HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\nno";
     stream.write_all(head).unwrap();
-    server.log_with("release");
+    eventually("a part of its body has arrived", || {
+        server.status()["tenants"]["acme"]["bytes_under_way"] != 0
+    });
     server.signal_terminate();
     server.log_with("finishing requests under way");
     let answer = exchange(&mut stream, b" object", "\r\n");

@@ -47,8 +47,17 @@ fn the_command_line_speaks_tls_to_a_server_that_it_trusts() {
     assert!(is_done && said.contains("acme"), "{said}");
     let file = files::plugin_path("digits");
     let (is_done, said) = gristmill(&[
-        "plugin", "push", text(&file), "--tenant", "acme", "--name", "digits",
-        "--admin", server.admin.address(), "--ca-file", text(&ca),
+        "plugin",
+        "push",
+        text(&file),
+        "--tenant",
+        "acme",
+        "--name",
+        "digits",
+        "--admin",
+        server.admin.address(),
+        "--ca-file",
+        text(&ca),
     ]);
     assert!(is_done && said.contains("acme/digits is "), "{said}");
 }

@@ -35,7 +35,8 @@ fn fault(server: &Server) -> serde_json::Value {
 fn faults_at_the_start_name_the_setting_the_file_and_what_is_wrong() {
     let authority = Authority::new();
     let (pair, other) = (authority.pair(), authority.pair());
-    let encrypted = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
+    let encrypted =
+        "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
     let damaged = pair.certificate.replacen("MII", "!!!", 1);
     let no_certificate = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     let wrong = [
@@ -48,7 +49,8 @@ fn faults_at_the_start_name_the_setting_the_file_and_what_is_wrong() {
         (&String::new(), &pair.key, "tls_certificate", "it has no certificate"),
     ];
     for (certificate, key, setting, why) in wrong {
-        let (certificate, key) = (authority.write("a.crt", certificate), authority.write("a.key", key));
+        let (certificate, key) =
+            (authority.write("a.crt", certificate), authority.write("a.key", key));
         let setup = Setup::new().flag("--tls-certificate", text(&certificate));
         let said = setup.flag("--tls-key", text(&key)).start_refused();
         let file = if setting == "tls_key" { &key } else { &certificate };
@@ -69,8 +71,14 @@ fn all_faults_of_all_planes_are_named_at_once() {
         .flag("--admin-client-ca", text(&empty));
     let said = setup.start_refused();
     let named = [
-        "tls_certificate is", "tls_key is", "admin_tls_certificate is", "admin_tls_key is",
-        "admin_client_ca is", "it has no certificate", "it has no private key", "it cannot be read",
+        "tls_certificate is",
+        "tls_key is",
+        "admin_tls_certificate is",
+        "admin_tls_key is",
+        "admin_client_ca is",
+        "it has no certificate",
+        "it has no private key",
+        "it cannot be read",
     ];
     assert_names(&said, &named);
     assert_eq!(said.lines().count(), 6, "{said}");
@@ -93,7 +101,10 @@ fn an_expired_certificate_and_an_open_key_are_warnings() {
     let setup = setup.flag("--admin-tls-key", text(&valid.key)).trusting(&authority);
     let server = setup.start();
     let log = server.log();
-    assert_names(&log, &["the certificate has expired", "2002-01-01T00:00:00Z", text(&files.certificate)]);
+    assert_names(
+        &log,
+        &["the certificate has expired", "2002-01-01T00:00:00Z", text(&files.certificate)],
+    );
     assert_names(&log, &["everyone on this machine may read or change the key", text(&files.key)]);
     assert!(!log.contains(text(&valid.key)), "{log}");
     assert_eq!(server.status()["tls"]["data"]["not_after"], "2002-01-01T00:00:00Z");
@@ -135,7 +146,10 @@ fn a_faulty_change_is_refused_and_told_and_the_earlier_certificate_stays() {
     authority.write_pair("server", &mixed);
     let told = "the changed files for TLS are refused: the earlier ones continue to serve";
     let log = server.log_with(told);
-    assert_names(&log, &["it is not the key of the certificate", text(&authority.path("server.key"))]);
+    assert_names(
+        &log,
+        &["it is not the key of the certificate", text(&authority.path("server.key"))],
+    );
     assert_names(fault(&server).as_str().unwrap(), &["it is not the key of the certificate"]);
     assert!(!fault(&server).as_str().unwrap().contains('/'), "{}", fault(&server));
     assert_eq!((served(&authority, &server), loaded(&server)), (old, 1));

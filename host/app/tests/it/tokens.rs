@@ -51,7 +51,8 @@ fn texts_in(folder: &Path) -> String {
 fn a_token_is_made_shown_once_edited_rotated_and_deleted() {
     let server = Server::start();
     server.open_tenant("acme");
-    let deploy = json!({ "role": "deploy", "tenants": ["acme"], "expires": "2035-01-02T03:04:05Z" });
+    let deploy =
+        json!({ "role": "deploy", "tenants": ["acme"], "expires": "2035-01-02T03:04:05Z" });
     let secret = make(&server, "ci", &deploy);
     assert!(secret.starts_with("gmt_") && secret.len() == 68, "{secret}");
     assert_eq!(status(&server, &secret), 200);
@@ -292,7 +293,8 @@ fn the_command_line_makes_and_shows_tokens() {
     let server = Server::start();
     server.open_tenant("acme");
     let run = |token: &str, arguments: &[&str]| command(&server.admin, token, arguments);
-    let create = ["token", "create", "ci", "--role", "deploy", "--tenant", "acme", "--expires", "90d"];
+    let create =
+        ["token", "create", "ci", "--role", "deploy", "--tenant", "acme", "--expires", "90d"];
     let made = run(ADMIN_TOKEN, &create);
     let line = made.strip_prefix("token ci ").unwrap();
     let secret = line.strip_suffix(" (shown only this once)\n").unwrap().to_owned();

@@ -25,8 +25,7 @@ impl Control {
     ) -> Result<(Published, bool), ControlError> {
         let put = AskedChange::PutToken { token: token.clone(), document, hash };
         let published = self.change(put, terms).await?;
-        let is_new =
-            self.desired().tokens.get(token).is_some_and(|token| token.spec.hash == hash);
+        let is_new = self.desired().tokens.get(token).is_some_and(|token| token.spec.hash == hash);
         Ok((published, is_new))
     }
 }

@@ -43,9 +43,8 @@ impl Keys<'_> {
     /// The hash under which the key is kept: a key that stays keeps the hash that it has.
     fn kept(&self, name: Option<&Name>, hashes: &KeyHashes) -> KeyHash {
         let mut own = self.own();
-        let known = own.find(|(own, hash)| {
-            name.is_none_or(|name| name == *own) && hashes.include(hash)
-        });
+        let known =
+            own.find(|(own, hash)| name.is_none_or(|name| name == *own) && hashes.include(hash));
         known.map_or(hashes.keyed, |(_, hash)| hash)
     }
 

@@ -296,10 +296,10 @@ fn keys_of_a_document_keep_their_names() {
         Ok(keys.iter().map(|(name, byte)| ((*name).to_owned(), kept(*byte))).collect::<Vec<_>>())
     };
     // The new one comes first, and gets a name that no other key has.
-    let given =
-        given_keys([9, 6, 1, 9].map(|byte| Unnamed(hashes(byte))).to_vec());
+    let given = given_keys([9, 6, 1, 9].map(|byte| Unnamed(hashes(byte))).to_vec());
     assert_eq!(given, keys(&[("key-1", 1), ("key-2", 6), ("key-3", 9)]));
-    let given = given_keys(vec![Kept(name("ci")), Named(name("key-1"), hashes(7)), Unnamed(hashes(5))]);
+    let given =
+        given_keys(vec![Kept(name("ci")), Named(name("key-1"), hashes(7)), Unnamed(hashes(5))]);
     assert_eq!(given, keys(&[("ci", 5), ("key-1", 7)]));
     // Under another name it is another key.
     let renamed = given_keys(vec![Named(name("ci"), hashes(6))]);
@@ -488,7 +488,10 @@ fn a_token_keeps_its_secret_until_it_is_rotated() {
     let token = &rotated.tokens["ci"];
     assert_eq!((token.spec.hash, token.version, token.spec.role), (hashes(3).keyed, 4, Role::Read));
     let error = plan_one(&rotated, 5, rotate(name("other"))).unwrap_err();
-    assert_eq!((error.code(), error.to_string().as_str()), (ErrorCode::NotFound, "no token \"other\""));
+    assert_eq!(
+        (error.code(), error.to_string().as_str()),
+        (ErrorCode::NotFound, "no token \"other\"")
+    );
     // Going back leaves tokens as they are.
     let after = back(&rotated, &state(), Scope::Everything);
     assert_eq!(after.tokens, rotated.tokens);
@@ -507,7 +510,8 @@ fn a_token_names_tenants_that_exist_and_they_stay_with_it() {
     put("ci", &["acme"]);
     put("both", &["acme", "other"]);
     let bare = [delete_pipeline("spare"), put_tenant("acme", TenantSpec::default())];
-    let bare = [&bare[..], &[delete_pipeline("main"), delete_plugin("both"), delete_plugin("idle")]];
+    let bare =
+        [&bare[..], &[delete_pipeline("main"), delete_plugin("both"), delete_plugin("idle")]];
     let bare = plan(&desired, 3, &bare.concat(), false).unwrap().desired;
     let error = plan(&bare, 4, &[delete_tenant("acme")], false).unwrap_err();
     let expected = "tenant \"acme\" is a tenant of the tokens both, ci: change these first, or delete \

@@ -3,6 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::release::change::ReleaseNote;
+use crate::release::quota::QuotaSpec;
 use crate::release::tenant::TenantDocument;
 use crate::release::token::{Role, TokenDocument, TokenSpec};
 use crate::testing::{digest, name};
@@ -30,8 +31,7 @@ fn put_pipeline(tenant: &str, model: &str) -> Change {
 fn state() -> Desired {
     let mut desired = Desired::default();
     let models = ["granted", "used", "secret"].map(name);
-    let mut changes =
-        models.map(|model| Change::PutModel { model, digest: digest(1) }).to_vec();
+    let mut changes = models.map(|model| Change::PutModel { model, digest: digest(1) }).to_vec();
     let spec = TenantSpec { models: [name("granted")].into(), ..TenantSpec::default() };
     changes.extend([put_tenant("acme", spec), put_tenant("other", TenantSpec::default())]);
     changes.extend([put_plugin("acme", 1), put_plugin("other", 2)]);
@@ -53,6 +53,7 @@ fn asked(tenant: &str) -> Vec<(AskedChange, bool)> {
         default_pipeline: None,
         weight: 9,
         models: [].into(),
+        quota: QuotaSpec::default(),
     };
     let token = TokenDocument { role: Role::Admin, tenants: [].into(), expires_at_ms: None };
     let spec = TokenSpec { role: Role::Admin, tenants: [].into(), expires_at_ms: None, hash };

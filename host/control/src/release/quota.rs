@@ -136,9 +136,12 @@ mod tests {
         let plugin_cpu = RateLimit { tokens: nanos, every: MINUTE, burst: nanos };
         let (requests, plugin_cpu) = (Some(requests), Some(plugin_cpu));
         assert_eq!(limits, QuotaLimits { requests, rows: None, plugin_cpu });
-        assert_eq!(serde_json::to_value(&quota).unwrap(), json!({
-            "requests_per_s": 5, "plugin_cpu_s_per_minute": 30,
-        }));
+        assert_eq!(
+            serde_json::to_value(&quota).unwrap(),
+            json!({
+                "requests_per_s": 5, "plugin_cpu_s_per_minute": 30,
+            })
+        );
         assert_eq!(read(Value::Null), (QuotaSpec::default(), vec![]));
         assert_eq!(QuotaSpec::default().limits(), QuotaLimits::default());
     }

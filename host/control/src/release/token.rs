@@ -107,13 +107,18 @@ impl TokenDocument {
         let tenants = document.list("tenants", tenant);
         let given = tenants.as_deref().map_or(0, <[_]>::len);
         match role {
-            Some(Role::Deploy) if tenants.is_none() => drop(document.require("tenants", tenants.as_ref())),
+            Some(Role::Deploy) if tenants.is_none() => {
+                document.require::<()>("tenants", None);
+            }
             Some(Role::Deploy) if !(1..=TENANTS_MAX).contains(&given) => {
                 let text = format!(" has {given} names: must have 1 to {TENANTS_MAX}");
                 document.fault("tenants", text);
             }
             Some(Role::Read | Role::Admin) if given > 0 => {
-                document.fault("tenants", " is given, but only tokens with the role deploy have tenants");
+                document.fault(
+                    "tenants",
+                    " is given, but only tokens with the role deploy have tenants",
+                );
             }
             _ => {}
         }
@@ -182,7 +187,8 @@ mod tests {
     #[test]
     fn a_document_is_read_and_written() {
         let spec = |document: Value| {
-            let spec = read(document.clone()).unwrap().with(KeyHash::Plain(crate::testing::digest(1)));
+            let spec =
+                read(document.clone()).unwrap().with(KeyHash::Plain(crate::testing::digest(1)));
             assert_eq!(spec.document(), document);
             let again: TokenSpec = serde_json::from_value(json!(spec)).unwrap();
             assert_eq!(again, spec);

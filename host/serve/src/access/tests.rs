@@ -28,7 +28,11 @@ fn snapshot() -> Snapshot {
     snapshot.has_plain_keys = true;
     let (now, hour) = (SystemTime::now(), Duration::from_secs(3600));
     for (token, ends) in [(OPERATOR, now + hour), (ENDED, now - hour)] {
-        snapshot.operators.push(Operator { name: name("ops"), hash: hasher.hash(token), ends: Some(ends) });
+        snapshot.operators.push(Operator {
+            name: name("ops"),
+            hash: hasher.hash(token),
+            ends: Some(ends),
+        });
     }
     snapshot
 }

@@ -69,15 +69,14 @@ impl Server {
         };
         let config = ListenerConfig::default();
         let protocol = Protocol::Http1;
-        let serving =
-            serve(Listening {
-                listener,
-                protocol,
-                tls: None,
-                config,
-                shutdown: shutdown.clone(),
-                handler,
-            });
+        let serving = serve(Listening {
+            listener,
+            protocol,
+            tls: None,
+            config,
+            shutdown: shutdown.clone(),
+            handler,
+        });
         Self { address, shutdown, serving: tokio::spawn(serving), seen, budget }
     }
 

@@ -22,13 +22,8 @@ pub(super) struct Current {
 impl Current {
     pub(super) fn new(listener: &'static str, files: TlsFiles, sessions: Sessions) -> Self {
         let sessions = ArcSwap::from_pointee(sessions);
-        let own = Self {
-            listener,
-            files,
-            sessions,
-            loaded: AtomicU64::new(1),
-            fault: Mutex::default(),
-        };
+        let own =
+            Self { listener, files, sessions, loaded: AtomicU64::new(1), fault: Mutex::default() };
         own.warn();
         own
     }

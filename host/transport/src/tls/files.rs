@@ -219,8 +219,7 @@ impl TlsFiles {
         key: &PrivateKeyDer<'static>,
     ) -> Result<(), TlsFault> {
         let signing = provider.key_provider.load_private_key(key.clone_key());
-        let signing =
-            signing.map_err(|error| self.fault(TlsFile::Key, TlsError::BadKey(error)))?;
+        let signing = signing.map_err(|error| self.fault(TlsFile::Key, TlsError::BadKey(error)))?;
         let (file, error) = match CertifiedKey::new(chain.to_vec(), signing).keys_match() {
             Ok(()) | Err(Error::InconsistentKeys(InconsistentKeys::Unknown)) => return Ok(()),
             Err(Error::InconsistentKeys(_)) => (TlsFile::Key, TlsError::OtherKey),

@@ -13,8 +13,6 @@ use tokio::net::TcpStream;
 pub(crate) struct GrpcAnswer {
     /// The headers, with the trailers among them.
     pub(crate) headers: HeaderMap,
-    /// The message with its prefix; empty if the call failed.
-    pub(crate) data: Bytes,
 }
 
 impl GrpcAnswer {
@@ -49,7 +47,7 @@ pub(crate) fn call(address: &str, method: &str, key: Option<&str>, message: &[u8
         driver.abort();
         let mut headers = head.headers;
         headers.extend(body.trailers().cloned().unwrap_or_default());
-        Ok::<_, ClientError>(GrpcAnswer { headers, data: body.to_bytes() })
+        Ok::<_, ClientError>(GrpcAnswer { headers })
     };
     block_on(exchange).unwrap()
 }
