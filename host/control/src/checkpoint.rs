@@ -1,8 +1,8 @@
 //! The checkpoint: the state after the releases that were removed from the log.
 //!
 //! The file is `{"format": 2, "digest": ..., "checkpoint": {...}}`. The digest is the SHA-256 of
-//! the checkpoint's bytes. In format 1 no tenant has a quota. The checkpoint has the digest of the last document that it stands for,
-//! which the first document of the log names, too.
+//! the checkpoint's bytes. In format 1 no tenant has a quota. The checkpoint has the digest of the
+//! last document that it stands for, which the first document of the log names, too.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
