@@ -3,8 +3,8 @@
 //!
 //! `change` has the changes of a release; `tenant`, `quota`, `pipeline`, `limits`,
 //! `instance_reuse` and `model_config` are their contents; `document` reads these from JSON that
-//! people write. `format` turns releases into the bytes of the log and back, `log_end` records where
-//! the log ends, and `gaps` finds missing files. Refuses to know the state that results from
+//! people write. `format` turns releases into the bytes of the log and back, `log_end` records
+//! where the log ends, and `gaps` finds missing files. Refuses to know the state that results from
 //! releases, and what is loaded.
 //!
 //! Invariant: every later version can read a log that an earlier version wrote.
