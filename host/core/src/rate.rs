@@ -29,8 +29,8 @@ pub struct RateLimit {
 pub struct Rate {
     /// Times are kept as nanoseconds since then.
     origin: Instant,
-    /// The nanoseconds in which one token refills, with [`FRACTION_BITS`] after the point; 0 without
-    /// a limit.
+    /// The nanoseconds in which one token refills, with [`FRACTION_BITS`] after the point; 0
+    /// without a limit.
     refill: AtomicU64,
     /// The nanoseconds in which the whole bucket refills.
     window: AtomicU64,

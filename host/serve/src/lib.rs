@@ -1,9 +1,9 @@
 //! The data plane: it decides who may call what, and runs a request through a pipeline or a model.
 //!
 //! In reading order: `access` finds the caller of a request, `quota` counts the request against the
-//! quota of its tenant, `target` finds the model or pipeline to run, `pipeline` runs plugins around a
-//! model, `model` runs a model alone, `submit` passes a request to a lane, `readiness` says whether
-//! the server can serve.
+//! quota of its tenant, `target` finds the model or pipeline to run, `pipeline` runs plugins around
+//! a model, `model` runs a model alone, `submit` passes a request to a lane, `readiness` says
+//! whether the server can serve.
 //!
 //! Refuses to know the store, the backends, the admin API and every protocol. It sees the routes
 //! and models of a snapshot. Its errors are typed; the protocols' edges turn them into answers.

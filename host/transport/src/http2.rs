@@ -1,5 +1,5 @@
-//! One HTTP/2 connection, which carries the calls of gRPC, or requests of clients that chose it with
-//! TLS.
+//! One HTTP/2 connection, which carries the calls of gRPC, or requests of clients that chose it
+//! with TLS.
 
 use std::convert::Infallible;
 use std::error::Error;
