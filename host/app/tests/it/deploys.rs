@@ -240,6 +240,27 @@ fn a_tenants_own_people_deploy_without_its_document() {
 }
 
 #[test]
+fn a_deploy_token_brings_its_tenant_to_the_whole_manifest() {
+    let server = Server::start();
+    let cli = acme(&server);
+    // Only the operators' token may configure models.
+    edit(&cli, "config = { max_batch_size = 32 }\n", "");
+    cli.ok(&["deploy", "--yes"]);
+    let token = json!({ "role": "deploy", "tenants": ["acme"] });
+    let made = server.admin.put_json("/admin/v1/tokens/of-acme", &token).ok();
+    let cli = cli.with("GRISTMILL_ADMIN_TOKEN", made["secret"].as_str().unwrap());
+    assert_eq!(cli.ok(&["deploy", "--yes"]), "nothing to change\n");
+    // Another tenant's release is not among those that the token shows.
+    server.open_tenant("other");
+    edit(&cli, "threshold = 0.5", "threshold = 0.7");
+    cli.write("reader.wasm", files::plugin("hostile"));
+    assert_eq!(cli.ok(&["deploy", "--yes"]), "release 4 serves\n");
+    edit(&cli, "default_pipeline", "weight = 2\ndefault_pipeline");
+    assert_names(&cli.refused(&["deploy", "--yes"]), &["403", "tenant acme"]);
+    assert!(cli.ok(&["status"]).contains("acme    pipeline  main"));
+}
+
+#[test]
 fn all_faults_of_a_manifest_are_named_before_the_server_is_asked() {
     let cli = Cli::new()
         .with("GRISTMILL_ADMIN_URL", "127.0.0.1:1")
