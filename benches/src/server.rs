@@ -46,8 +46,8 @@ impl Server {
         Ok(Self { command, process, data_dir, data_plane, grpc, admin_plane, admin })
     }
 
-    /// End it at once, as `kill -9` does, and start it again on the same data. Returns the time from
-    /// the start until it serves. Its addresses may be others then.
+    /// End it at once, as `kill -9` does, and start it again on the same data. Returns the time
+    /// from the start until it serves. Its addresses may be others then.
     pub fn restart(&mut self) -> Result<Duration> {
         self.process.kill();
         let began = Instant::now();

@@ -57,7 +57,8 @@ pub fn many_nodes() -> Vec<u8> {
     model(&(0..NODES).map(step).collect::<Vec<_>>(), &[], FLOAT)
 }
 
-/// Adds `number` to each of `[rows, 1]` floats: an honest model, whose answers show which one it is.
+/// Adds `number` to each of `[rows, 1]` floats: an honest model, whose answers show which one it
+/// is.
 pub fn add(number: f32) -> Vec<u8> {
     let number = tensor("number", FLOAT, &[1], &number.to_le_bytes());
     model(&[node("Add", &["x", "number"], "y")], &[number], FLOAT)

@@ -72,8 +72,8 @@ pub(crate) fn keep_secret(data_dir: &Path, name: &str, line: &str) -> std::io::R
     File::open(data_dir)?.sync_all()
 }
 
-/// Whether this file is from a process that was killed while it wrote the secret `name`. It has this
-/// name and six letters and digits.
+/// Whether this file is from a process that was killed while it wrote the secret `name`. It has
+/// this name and six letters and digits.
 fn is_leftover(entry: &fs::DirEntry, name: &str) -> bool {
     let file = entry.file_name();
     let suffix = file.to_str().and_then(|file| file.strip_prefix(name));

@@ -81,8 +81,8 @@ impl AdminClient {
         self.call(request.body(document.to_string().into())).await
     }
 
-    /// Sends `PUT` with the JSON document of something that must not exist yet. Returns the answer's
-    /// document.
+    /// Sends `PUT` with the JSON document of something that must not exist yet. Returns the
+    /// answer's document.
     ///
     /// # Errors
     /// As [`Self::get`].

@@ -1,10 +1,9 @@
 //! One client of a gristmill server, for the command line, the tasks, the tests and the benchmarks.
 //!
 //! Owns the address of a plane, HTTP/1.1 to it ([`Client`], [`Connection`]) with or without TLS
-//! ([`Tls`]), the admin API ([`AdminClient`]) with uploads in parts ([`Blob`]), the bytes of a request
-//! with binary tensors
-//! ([`infer_body`]), and a server's process ([`ServerProcess`]) with the lines that announce its
-//! addresses ([`Addresses`]).
+//! ([`Tls`]), the admin API ([`AdminClient`]) with uploads in parts ([`Blob`]), the bytes of a
+//! request with binary tensors ([`infer_body`]), and a server's process ([`ServerProcess`]) with
+//! the lines that announce its addresses ([`Addresses`]).
 //!
 //! Refuses to know what the command line says about a failure: errors keep their sources, and
 //! callers choose the words. Programs that are not asynchronous call through [`block_on`].

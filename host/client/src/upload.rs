@@ -74,9 +74,9 @@ struct Upload<'a, F> {
 }
 
 impl AdminClient {
-    /// Uploads `file`, unless the server has it. After each part, `progress` is told how many of its
-    /// bytes the server has. Returns whether anything was sent. The file is read in place, so the
-    /// call blocks its thread for short times.
+    /// Uploads `file`, unless the server has it. After each part, `progress` is told how many of
+    /// its bytes the server has. Returns whether anything was sent. The file is read in place, so
+    /// the call blocks its thread for short times.
     ///
     /// # Errors
     /// [`UploadError`] after the tries that are worth it.

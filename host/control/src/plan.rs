@@ -2,11 +2,11 @@
 //! changes and the next state. Pure functions.
 //!
 //! These are the rules for new changes. Replaying the log does not apply them, so changes that an
-//! older version accepted stay. `users` finds the users of a thing. `tenant`,
-//! `token` and `pipeline` check documents against the state, and `keys` changes of one key. `given_keys` names the keys of a
-//! tenant's document. `restore` finds the changes that bring back an earlier state. `fit` and
-//! `signature` check loaded things against their users. `needs` lists what must be loaded for a
-//! state.
+//! older version accepted stay. `users` finds the users of a thing. `tenant`, `token` and
+//! `pipeline` check documents against the state, and `keys` changes of one key. `given_keys` names
+//! the keys of a tenant's document. `restore` finds the changes that bring back an earlier state.
+//! `fit` and `signature` check loaded things against their users. `needs` lists what must be loaded
+//! for a state.
 
 pub(crate) mod fit;
 mod given_keys;

@@ -13,7 +13,7 @@ mod tenants;
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
@@ -39,13 +39,4 @@ fn main() -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn read(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).with_context(|| path.display().to_string())
-}
-
-/// The number of the release in the admin API's answer.
-fn release_of(answer: &Value) -> Result<u64> {
-    answer["release"].as_u64().with_context(|| format!("no release in {answer}"))
 }

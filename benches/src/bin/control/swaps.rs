@@ -14,13 +14,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use gristmill_benches::corpus::models;
+use gristmill_benches::files::read;
 use gristmill_benches::load::{Load, Question, Report};
 use gristmill_benches::server::Server;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-
-use crate::{read, release_of};
 
 const PLUGINS: u32 = 1000;
 const MODELS: u32 = 200;
@@ -98,6 +97,11 @@ pub(crate) fn measure(runtime: &Runtime, gristmill: &Path, components: &Path) ->
         "answered": answered,
         "client_had_real_time": had_real_time,
     }))
+}
+
+/// The number of the release in the admin API's answer.
+fn release_of(answer: &Value) -> Result<u64> {
+    answer["release"].as_u64().with_context(|| format!("no release in {answer}"))
 }
 
 /// The guest with another mark in it.

@@ -10,14 +10,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use bytes::Bytes;
 use gristmill_benches::corpus::models;
+use gristmill_benches::files::read;
 use gristmill_benches::load::{Load, Question};
 use gristmill_benches::server::{Server, resident_bytes};
 use gristmill_client::http::Request;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::runtime::Runtime;
-
-use crate::read;
 
 const FEW: usize = 100;
 const MANY: usize = 10_000;

@@ -8,8 +8,8 @@
 //! Runtime is in `ORT_DYLIB_PATH`.
 //!
 //! In reading order: `cases` lists the attacks, `stage` is the server with its tenants, `attack`
-//! one hostile request and `attackers` many of them, `watch` the server's memory and processor time.
-//! `measure` runs a case with all of these.
+//! one hostile request and `attackers` many of them, `watch` the server's memory and processor
+//! time. `measure` runs a case with all of these.
 
 mod attack;
 mod attackers;

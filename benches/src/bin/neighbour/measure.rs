@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use gristmill_benches::corpus::{messages, pictures};
+use gristmill_benches::files::read;
 use gristmill_benches::load::{Load, Question, Report};
 use gristmill_benches::server::resident_bytes;
 use serde_json::{Value, json};
@@ -21,7 +22,7 @@ use tokio::runtime::Runtime;
 use crate::attack::{Addresses, Attack, Turn};
 use crate::attackers::{Outcomes, Plan};
 use crate::cases::{CASES, Case, Kind, PATIENT};
-use crate::stage::{CPU_MS, DEADLINE_MS, Stage, TENANT_BYTES, read};
+use crate::stage::{CPU_MS, DEADLINE_MS, Stage, TENANT_BYTES};
 use crate::watch::{Watch, cpu_at_rest};
 
 const ALONE: Duration = Duration::from_secs(10);

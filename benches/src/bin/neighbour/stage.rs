@@ -4,8 +4,9 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use bytes::Bytes;
+use gristmill_benches::files::read;
 use gristmill_benches::load::Question;
 use gristmill_benches::server::Server;
 use serde_json::{Value, json};
@@ -110,8 +111,4 @@ pub(crate) const OCTETS: &str = "application/octet-stream";
 /// The tenant `evil`, which may run these models directly.
 pub(crate) fn evil(models: &[&str]) -> Value {
     json!({ "api_keys": [KEY], "models": models })
-}
-
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).with_context(|| path.display().to_string())
 }

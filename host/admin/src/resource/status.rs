@@ -1,7 +1,7 @@
 //! `GET /admin/v1/status`: every tenant, plugin, pipeline and model, and the figures of the lanes.
 //!
-//! A caller who reaches a few tenants sees these, and what the models that they use are. The figures
-//! of the server and of the lanes, which all tenants share, are not shown then.
+//! A caller who reaches a few tenants sees these, and what the models that they use are. The
+//! figures of the server and of the lanes, which all tenants share, are not shown then.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;

@@ -305,7 +305,8 @@ fn a_file_of_others_is_neither_seen_nor_taken_by_its_digest() {
         ci.delete(&blob).refused(404, "not_found", &["no blob"]);
         let taken = take(name);
         taken.refused(422, "unprocessable", &["changes[0]: no uploaded file has the digest"]);
-        // It does not help to claim that all parts but the last have arrived, or that there is none.
+        // It does not help to claim that all parts but the last have arrived, or that there is
+        // none.
         let named = ["Upload-Offset is 9, but 0 bytes have arrived"];
         part(&ci, name, 9, true, b"").refused(409, "conflict", &named);
         part(&ci, name, 0, true, b"").refused(422, "unprocessable", &["the file has the digest"]);
