@@ -21,8 +21,9 @@ impl Processor for Marked {
         state: Vec<u8>,
     ) -> Result<Response, Failure> {
         let number = outputs.view::<f32>("y", &[Some(1), Some(1)])?.as_slice()[0];
-        let marks = [&state, &black_box(&MARK).to_vec()].map(|mark| String::from_utf8_lossy(mark));
-        Ok(Response::new("text/plain", format!("{} {} {number}", marks[0], marks[1])))
+        let (pre, post) =
+            (String::from_utf8_lossy(&state), String::from_utf8_lossy(black_box(&MARK)));
+        Ok(Response::new("text/plain", format!("{pre} {post} {number}")))
     }
 }
 
