@@ -75,7 +75,8 @@ impl Rate {
     pub fn set(&self, limit: Option<RateLimit>, now: Instant) {
         let (refill, window) = limit.map_or((0, 0), RateLimit::scaled);
         let before = self.refill.load(Ordering::Relaxed);
-        if (before, self.window.load(Ordering::Relaxed)) == (refill, window) {
+        let is_same = self.window.load(Ordering::Relaxed) == window || refill == 0;
+        if before == refill && is_same {
             return;
         }
         let now = self.nanos(now);
@@ -85,8 +86,11 @@ impl Rate {
             Some(now.saturating_add(taken))
         };
         let _ = self.full_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, amount_kept);
-        self.refill.store(refill, Ordering::Relaxed);
-        self.window.store(window, Ordering::Relaxed);
+        // A reader that sees a refill must see its window, too.
+        if refill > 0 {
+            self.window.store(window, Ordering::Relaxed);
+        }
+        self.refill.store(refill, Ordering::Release);
     }
 
     /// Take so many tokens, if there are as many. None if there is no limit.
@@ -94,7 +98,7 @@ impl Rate {
     /// # Errors
     /// [`Empty`]. Nothing is taken then.
     pub fn take(&self, tokens: u64, now: Instant) -> Result<Option<Left>, Empty> {
-        let refill = self.refill.load(Ordering::Relaxed);
+        let refill = self.refill.load(Ordering::Acquire);
         if refill == 0 {
             return Ok(None);
         }

@@ -10,7 +10,7 @@ use gristmill_snapshot::TenantQuota;
 use tokio::time::timeout_at;
 
 use crate::quota::{QuotaError, held_rows};
-use crate::submit::{retry_after, submit, time_given};
+use crate::submit::{retry_after, rows_of, submit, time_given};
 
 /// A request for a model. It owns all that it needs.
 pub struct ModelWork {
@@ -73,7 +73,7 @@ impl ModelWork {
     pub async fn run(self) -> ModelAnswer {
         let Self { lane, submission, quota, mut receipt } = self;
         let deadline = submission.deadline;
-        let _rows = match held_rows(&quota, &submission) {
+        let _rows = match held_rows(&quota, rows_of(&lane, &submission)) {
             Ok(rows) => rows,
             Err(error) => return ModelAnswer { outcome: Err(error.into()), receipt },
         };

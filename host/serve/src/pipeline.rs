@@ -17,7 +17,7 @@ use tokio::time::timeout_at;
 use tracing::{Instrument, Level, Span, debug_span, error_span};
 
 use crate::quota::{QuotaError, held_rows};
-use crate::submit::{retry_after, submit, time_given};
+use crate::submit::{retry_after, rows_of, submit, time_given};
 
 /// A request for a pipeline. It owns all that it needs.
 pub struct Work {
@@ -272,7 +272,7 @@ impl PipelineRun<'_> {
             arrived: Instant::now(),
             deadline: context.deadline,
         };
-        let rows = held_rows(&route.quota, &submission)?;
+        let rows = held_rows(&route.quota, rows_of(&route.model, &submission))?;
         let submitting = submit(&route.model, submission, receipt);
         let outputs = submitting.instrument(debug_span!("infer")).await?;
         drop(rows);

@@ -6,7 +6,6 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use gristmill_batch::Submission;
 use gristmill_core::{ClientError, Empty, ErrorCode, Left, RateLimit};
 use gristmill_snapshot::{HeldRows, TenantQuota, TooManyRows};
 
@@ -106,15 +105,11 @@ impl NamedTenant<'_> {
     }
 }
 
-/// Count the rows of a request as under way.
+/// Count so many rows of a request as under way.
 ///
 /// # Errors
 /// The tenant has too many rows under way.
-pub(crate) fn held_rows<'a>(
-    quota: &'a TenantQuota,
-    submission: &Submission,
-) -> Result<HeldRows<'a>, QuotaError> {
-    let rows = submission.inputs.first().map_or(0, |input| input.tensor.rows());
+pub(crate) fn held_rows(quota: &TenantQuota, rows: usize) -> Result<HeldRows<'_>, QuotaError> {
     quota.rows.take(rows).map_err(|over| refused(quota, QuotaError::Rows(over)))
 }
 

@@ -18,6 +18,14 @@ pub(crate) fn time_given(receipt: &Receipt, deadline: Deadline) -> Duration {
     deadline.instant().saturating_duration_since(receipt.record().arrived)
 }
 
+/// The rows of a request to a lane. A model without rows runs each request as one.
+pub(crate) fn rows_of(lane: &Lane, submission: &Submission) -> usize {
+    match lane.info().rows_are_dynamic() {
+        true => submission.inputs.first().map_or(0, |input| input.tensor.rows()),
+        false => 1,
+    }
+}
+
 /// Submit a request to a lane, and note its rows, times and provider.
 pub(crate) async fn submit(
     lane: &Lane,
@@ -25,7 +33,7 @@ pub(crate) async fn submit(
     receipt: &mut Receipt,
 ) -> Result<Vec<NamedTensor>, SubmitError> {
     let started = Instant::now();
-    let rows = submission.inputs.first().map_or(0, |input| input.tensor.rows());
+    let rows = rows_of(lane, &submission);
     let submitted = lane.submit(submission).await;
     let waited = started.elapsed();
     let record = receipt.note();

@@ -125,13 +125,18 @@ impl Write for Rewind {
         self.stream.is_write_vectored()
     }
 
-    /// hyper flushes when it has written all that it had.
+    /// hyper flushes when it has written all that it had. With TLS the session can hold some of it
+    /// until the flush has ended.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = ready!(Pin::new(&mut self.stream).poll_flush(context));
         self.shared.unwritten.store(false, Ordering::Relaxed);
-        Pin::new(&mut self.stream).poll_flush(context)
+        Poll::Ready(flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        self.shared.unwritten.store(true, Ordering::Relaxed);
+        let ended = ready!(Pin::new(&mut self.stream).poll_shutdown(context));
+        self.shared.unwritten.store(false, Ordering::Relaxed);
+        Poll::Ready(ended)
     }
 }

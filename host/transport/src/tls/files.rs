@@ -248,6 +248,10 @@ fn noted<T>(read: Result<T, TlsFault>, faults: &mut Vec<TlsFault>) -> Option<T> 
 /// A file's content and metadata, of one and the same file.
 fn read(path: &Path) -> Result<(Vec<u8>, Metadata), TlsError> {
     let read = || {
+        // A pipe would be waited for.
+        if !std::fs::metadata(path)?.is_file() {
+            return Err(io::Error::other("it is not a regular file"));
+        }
         let file = File::open(path)?;
         let metadata = file.metadata()?;
         let mut content = Vec::new();

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use rustls::server::NoServerSessionStorage;
 use rustls::{Error, ServerConfig};
 
 use super::files::{Loaded, TlsError, TlsFault, TlsFile, TlsFiles};
@@ -69,6 +70,11 @@ fn config(loaded: &Loaded, protocols: &[&[u8]]) -> Result<Arc<ServerConfig>, Err
         None => builder.with_no_client_auth(),
     };
     let mut config = builder.with_single_cert(loaded.chain.clone(), loaded.key.clone_key())?;
+    if loaded.client_verifier.is_some() {
+        // A session that is resumed is not asked for its certificate, which may have ended.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+    }
     config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
     Ok(Arc::new(config))
 }
