@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
-use gristmill_control::{Desired, ROOT, Reach, Role};
+use gristmill_control::{Desired, ROOT, Reach, Role, TokenUse};
 use gristmill_core::{ErrorCode, KeyHash, KeyHashes, Name};
 use gristmill_snapshot::same_key;
 use gristmill_transport::Problem;
@@ -24,7 +24,7 @@ const PREFIX: &str = "gmt_";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Caller {
     /// None for the root token.
-    token: Option<Name>,
+    token: Option<TokenUse>,
     pub(crate) role: Role,
     /// Of the role `deploy`.
     pub(crate) tenants: BTreeSet<Name>,
@@ -71,7 +71,7 @@ impl Tokens {
             found = match token.spec.has_ended(now) {
                 true => Err(NoCaller::Ended(name.clone())),
                 false => Ok(Caller {
-                    token: Some(name.clone()),
+                    token: Some(TokenUse { name: name.clone(), version: token.version }),
                     role: token.spec.role,
                     tenants: token.spec.tenants.clone(),
                     expires_at_ms: token.spec.expires_at_ms,
@@ -114,14 +114,19 @@ impl Caller {
 
     /// The name of the token.
     pub(crate) fn name(&self) -> &str {
-        self.token.as_ref().map_or(ROOT, Name::as_str)
+        self.token.as_ref().map_or(ROOT, |token| token.name.as_str())
+    }
+
+    /// The token of the log, as it is now.
+    pub(crate) fn token(&self) -> Option<&TokenUse> {
+        self.token.as_ref()
     }
 
     /// The part of the server that the caller sees, and changes if the role allows changes.
     pub(crate) fn reach(&self) -> Reach {
         match (&self.token, self.role) {
-            (Some(token), Role::Deploy) => {
-                Reach::Tenants { token: token.clone(), tenants: self.tenants.clone() }
+            (Some(TokenUse { name, .. }), Role::Deploy) => {
+                Reach::Tenants { token: name.clone(), tenants: self.tenants.clone() }
             }
             _ => Reach::Server,
         }
@@ -129,7 +134,8 @@ impl Caller {
 
     /// The token whose changes are counted, because its holder is not an operator.
     pub(crate) fn guest(&self) -> Option<&Name> {
-        self.token.as_ref().filter(|_| self.role == Role::Deploy)
+        let token = self.token.as_ref().filter(|_| self.role == Role::Deploy);
+        token.map(|token| &token.name)
     }
 }
 

@@ -31,7 +31,8 @@ pub(crate) fn terms(headers: &HeaderMap, caller: &Caller) -> Result<Terms, Probl
     };
     let note = ReleaseNote { by: Some(caller.name().into()), message };
     let (conditions, reach) = (conditions(headers)?, caller.reach());
-    Ok(Terms { conditions, note, reach, skips_samples: false })
+    let token = caller.token().cloned();
+    Ok(Terms { conditions, note, reach, token, skips_samples: false })
 }
 
 /// Check the text of a message. The error says what it must be.

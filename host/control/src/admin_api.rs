@@ -21,7 +21,7 @@ use gristmill_sandbox::{JobStatus, Sandbox};
 use gristmill_snapshot::SnapshotCell;
 use gristmill_store::{Incoming, Outgoing, Store};
 use serde_json::{Map, Value};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 
 use crate::accounts::Accounts;
 use crate::asked::AskedChange;
@@ -48,7 +48,7 @@ use crate::release::tenant::TenantDocument;
 use crate::release_log::{ReleaseLog, Replayed};
 use crate::releases::{Published, Releases};
 use crate::samples::SampleRunner;
-use crate::samples::run::SampleRuns;
+use crate::samples::run::{LARGE_CHECKS, SampleRuns};
 use crate::terms::Terms;
 use crate::turns::Turns;
 use crate::uploads::Uploads;
@@ -100,7 +100,11 @@ impl Control {
     /// The log cannot be read, has a gap, was changed, or is of a later version.
     pub async fn open(parts: ControlParts) -> Result<Self, ControlError> {
         let ControlParts { store, sandbox, backends, limits, prover, progress, .. } = parts;
-        let samples = SampleRuns { runner: parts.sample_runner, timeout: parts.samples_timeout };
+        let samples = SampleRuns {
+            runner: parts.sample_runner,
+            timeout: parts.samples_timeout,
+            large_checks: Arc::new(Semaphore::new(LARGE_CHECKS)),
+        };
         let tenant_bytes_max = parts.tenant_bytes_max;
         let calls = sandbox.config().concurrent_calls as usize;
         let accounts = Arc::new(Accounts::new(tenant_bytes_max, calls));

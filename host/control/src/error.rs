@@ -70,6 +70,9 @@ pub enum ControlError {
     /// The author of the request may not do this, whether or not what it names exists.
     #[error("the token does not allow this: it is for plugins, pipelines and keys of its tenants")]
     OutOfReach,
+    /// The token of the request was deleted, rotated or changed, or it ended, before the change.
+    #[error("the token of this call was changed or has ended meanwhile: the change is not made")]
+    TokenChanged,
     /// Tokens and keys were hashed with another secret than the server has.
     #[error(transparent)]
     HashKey(#[from] HashKeyError),
@@ -254,7 +257,7 @@ impl ClientError for ControlError {
                 ErrorCode::NotFound
             }
             Self::Invalid(_) | Self::NoFile(_) => ErrorCode::Unprocessable,
-            Self::OutOfReach => ErrorCode::Forbidden,
+            Self::OutOfReach | Self::TokenChanged => ErrorCode::Forbidden,
             Self::Refused(faults) => match faults.first().map(|fault| &fault.subject) {
                 Some(Subject::Plugin { .. }) => ErrorCode::InvalidPlugin,
                 Some(Subject::Model(_)) => ErrorCode::InvalidModel,

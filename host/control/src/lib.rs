@@ -117,4 +117,4 @@ pub use releases::Published;
 pub use samples::compare::{Mismatch, Mismatches};
 pub use samples::failed::FailedSamples;
 pub use samples::{SampleAnswer, SampleFailure, SampleRun, SampleRunner};
-pub use terms::Terms;
+pub use terms::{Terms, TokenUse};

@@ -16,6 +16,7 @@ use crate::fault::Subject;
 use crate::plan::restore::Scope;
 use crate::release::change::{Change, Release};
 use crate::release::tenant::TenantSpec;
+use crate::release::token::{Role, TokenSpec};
 
 /// The part of the server that the author of a request may see and change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,6 +34,25 @@ pub enum Reach {
 }
 
 impl Reach {
+    /// That of the token of this name.
+    pub fn of(token: &Name, spec: &TokenSpec) -> Self {
+        match spec.role {
+            Role::Deploy => Self::Tenants { token: token.clone(), tenants: spec.tenants.clone() },
+            Role::Read | Role::Admin => Self::Server,
+        }
+    }
+
+    /// Whether the thing may be named to the author.
+    pub(crate) fn has_subject(&self, subject: &Subject) -> bool {
+        match subject {
+            Subject::Tenant(tenant)
+            | Subject::Plugin { tenant, .. }
+            | Subject::Pipeline { tenant, .. }
+            | Subject::Key { tenant, .. } => self.has_tenant(tenant.as_str()),
+            Subject::Model(_) | Subject::ModelConfig(_) | Subject::Token(_) => self.is_server(),
+        }
+    }
+
     /// The token, if its reach is a few tenants.
     pub(crate) fn token(&self) -> Option<&Name> {
         match self {

@@ -20,6 +20,7 @@ mod checks;
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use gristmill_core::{Digest, HashKeyId, Name, PipelineLimits};
 use tokio::sync::Mutex;
@@ -176,6 +177,7 @@ impl Releases {
             if !self.serve_log(&replayed, at_hand) {
                 return Ok(Step::Load(replayed.desired.clone(), Vec::new()));
             }
+            request.terms.check_token(&replayed.desired, SystemTime::now())?;
             let serves = replayed.head.number;
             request.check_expected(serves)?;
             let planned = request.plan(&replayed.desired, serves + 1);
@@ -202,14 +204,18 @@ impl Releases {
             }
             self.check_compiled(&replayed.desired, &plan).await?;
             let built = self.build(serves + 1, &plan.desired, at_hand);
-            let faults = refusing(built.faults.clone(), &before.faulty, &subjects(&plan.changes));
+            let mut faults =
+                refusing(built.faults.clone(), &before.faulty, &subjects(&plan.changes));
+            faults.retain(|fault| request.terms.reach.has_subject(&fault.subject));
             if !faults.is_empty() {
                 self.retain(&replayed.desired);
                 return Err(ControlError::Refused(faults));
             }
             let serving = serving_of(built, plan.desired.clone());
             if !request.terms.skips_samples {
-                let unproven = unproven(&before, &serving, proven);
+                let mut unproven = unproven(&before, &serving, proven);
+                // What others have is neither run for this author nor named to it.
+                unproven.retain(|own| request.terms.reach.has_tenant(own.tenant.as_str()));
                 if !unproven.is_empty() {
                     return Ok(Step::RunSamples(unproven));
                 }

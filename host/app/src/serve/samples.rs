@@ -1,5 +1,7 @@
 //! Running the samples of pipelines for the control plane, on the data plane.
 
+use std::time::Instant;
+
 use async_trait::async_trait;
 use gristmill_control::{SampleAnswer, SampleFailure, SampleRun, SampleRunner};
 use gristmill_core::ErrorCode;
@@ -28,6 +30,10 @@ async fn answer(run: SampleRun<'_>) -> Result<SampleAnswer, Problem> {
     let head = head(content_type, &[], request.query.as_deref().unwrap_or_default());
     let head =
         head.map_err(|error| Problem::new(ErrorCode::InvalidRequest, format!("{error:#}")))?;
+    if route.quota.calls.cpu().check(Instant::now()).is_err() {
+        let detail = "the tenant's quota of processor time for plugins is used up";
+        return Err(Problem::new(ErrorCode::QuotaExceeded, detail));
+    }
     let held = route.quota.bytes.hold(0);
     held.try_add(body.len())?;
     let body = held.attach_to(body);

@@ -93,7 +93,10 @@ impl Mismatches {
         let mut place = Vec::with_capacity(names.len());
         let mut found = Some(document);
         for name in &names {
-            let index = name.parse().ok().filter(|_| found.is_some_and(Value::is_array));
+            // As RFC 6901 has them: one place has one pointer.
+            let is_index = name == "0" || name.starts_with(|char| ('1'..='9').contains(&char));
+            let is_item = is_index && found.is_some_and(Value::is_array);
+            let index = name.parse().ok().filter(|_| is_item);
             place.push(index.map_or(Step::Member(name), Step::Item));
             found = found.and_then(|value| match value {
                 Value::Object(members) => members.get(name),

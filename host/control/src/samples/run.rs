@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use gristmill_core::ErrorCode;
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::release::sample::Sample;
@@ -24,11 +25,17 @@ const BUSY_PAUSE: Duration = Duration::from_millis(50);
 /// The largest answer that is compared on a serving thread.
 const QUICK_BYTES_MAX: usize = 64 << 10;
 
+/// The most large answers that are compared side by side.
+pub(crate) const LARGE_CHECKS: usize = 2;
+
 /// Runs the samples of pipelines.
 pub(crate) struct SampleRuns {
     pub(crate) runner: Arc<dyn SampleRunner>,
     /// The time for all samples of a change.
     pub(crate) timeout: Duration,
+    /// Places for comparing large answers, which takes many times their memory. All changes share
+    /// them.
+    pub(crate) large_checks: Arc<Semaphore>,
 }
 
 impl SampleRuns {
@@ -68,7 +75,7 @@ impl SampleRuns {
         loop {
             let run = SampleRun { route, name: &sample.name, request: &sample.request };
             let answer = self.runner.run(run).await;
-            let (mismatches, failure) = check(sample, answer).await;
+            let (mismatches, failure) = check(sample, answer, &self.large_checks).await;
             if mismatches.is_empty() {
                 return None;
             }
@@ -84,14 +91,24 @@ impl SampleRuns {
 }
 
 /// How the answer differs, and why there is no response, if there is none.
-async fn check(sample: &Sample, answer: SampleAnswer) -> (Mismatches, Option<SampleFailure>) {
+async fn check(
+    sample: &Sample,
+    answer: SampleAnswer,
+    places: &Arc<Semaphore>,
+) -> (Mismatches, Option<SampleFailure>) {
     let is_large = |answer: &SampleAnswer| match answer {
         SampleAnswer::Response { body, .. } => body.len() > QUICK_BYTES_MAX,
         SampleAnswer::Failed(_) => false,
     };
     let mismatches = if is_large(&answer) {
         let (sample, answer) = (sample.clone(), answer.clone());
-        let checking = tokio::task::spawn_blocking(move || sample.mismatches(&answer)).await;
+        // The work goes on when the change has ended, and so it keeps its place.
+        let place = places.clone().acquire_owned().await;
+        let checking = tokio::task::spawn_blocking(move || {
+            let _place = place;
+            sample.mismatches(&answer)
+        });
+        let checking = checking.await;
         checking.unwrap_or_else(|panic| resume_unwind(panic.into_panic()))
     } else {
         sample.mismatches(&answer)
@@ -105,6 +122,6 @@ async fn check(sample: &Sample, answer: SampleAnswer) -> (Mismatches, Option<Sam
 
 /// Whether the request was refused because of others.
 fn is_busy(failure: &SampleFailure) -> bool {
-    use ErrorCode::{Overloaded, QueueFull, TenantBusy};
-    matches!(failure.code, QueueFull | TenantBusy | Overloaded)
+    use ErrorCode::{Overloaded, QueueFull, QuotaExceeded, TenantBusy};
+    matches!(failure.code, QueueFull | TenantBusy | QuotaExceeded | Overloaded)
 }

@@ -50,6 +50,17 @@ impl SampleSubject {
         self.spec().map_or(&[], |spec| &spec.samples)
     }
 
+    /// Whether its document, its plugins' files or its model are to be others than before.
+    fn differs_in(&self, before: &Serving, after: &Serving) -> bool {
+        let old = before.desired.tenants.get(&self.tenant);
+        let model = self.spec().map(|spec| &spec.model);
+        let model_in =
+            |state: &Serving| model.and_then(|model| state.desired.models.get(model).cloned());
+        old.is_none_or(|old| {
+            old.pipelines.get(&self.pipeline) != self.spec() || old.plugins != self.own.plugins
+        }) || model_in(before) != model_in(after)
+    }
+
     /// Whether the answers of both come from the same document, plugins and model.
     fn is_same(&self, other: &Self) -> bool {
         (&self.tenant, &self.pipeline) == (&other.tenant, &other.pipeline)
@@ -61,7 +72,8 @@ impl SampleSubject {
 }
 
 /// The pipelines of the state `after` that have samples, and are not the same as in the state
-/// `before` nor as one of `proven`.
+/// `before` nor as one of `proven`. A pipeline that could not serve before, and that the release
+/// does not touch, must not refuse the release: what it needs was loaded for other reasons.
 pub(crate) fn unproven(
     before: &Serving,
     after: &Serving,
@@ -77,7 +89,8 @@ pub(crate) fn unproven(
         for (pipeline, _) in own.pipelines.iter().filter(|(_, spec)| !spec.samples.is_empty()) {
             let Some(subject) = SampleSubject::of(after, tenant, pipeline) else { continue };
             let served = SampleSubject::of(before, tenant, pipeline);
-            if !served.iter().chain(proven).any(|known| known.is_same(&subject)) {
+            let is_touched = served.is_some() || subject.differs_in(before, after);
+            if is_touched && !served.iter().chain(proven).any(|known| known.is_same(&subject)) {
                 unproven.push(subject);
             }
         }

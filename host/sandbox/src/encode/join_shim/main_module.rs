@@ -11,8 +11,9 @@ use wasm_encoder::{
     NameMap, NameSection, TableSection, TableType,
 };
 use wasmparser::{
-    CodeSectionReader, ExportSectionReader, FunctionSectionReader, ImportSectionReader, Name,
-    Parser, Payload, RefType, TableSectionReader, TypeRef,
+    CodeSectionReader, ExportSectionReader, FunctionBody, FunctionSectionReader,
+    ImportSectionReader, Name, Operator, Parser, Payload, RefType, TableInit, TableSectionReader,
+    TypeRef,
 };
 
 use super::parts::{Parts, TABLE};
@@ -68,7 +69,9 @@ impl<'a> MainModule<'a> {
                 }
                 Payload::TableSection(section) => {
                     for own in section {
-                        if table.replace(own.ok()?.ty).is_some() {
+                        let own = own.ok()?;
+                        let is_empty = matches!(own.init, TableInit::RefNull);
+                        if !is_empty || table.replace(own.ty).is_some() {
                             return None;
                         }
                     }
@@ -80,6 +83,7 @@ impl<'a> MainModule<'a> {
                         }
                     }
                 }
+                Payload::CodeSectionEntry(body) if sees_the_table(&body)? => return None,
                 // It would name other places of the code.
                 Payload::CustomSection(section) if section.name().starts_with(".debug") => {
                     return None;
@@ -102,6 +106,27 @@ impl<'a> MainModule<'a> {
     fn kept_before(&self, function: u32) -> u32 {
         function - self.imports.partition_point(|import| import.function < function) as u32
     }
+}
+
+/// Whether a function would notice that the table has more entries, other than by calling them.
+fn sees_the_table(body: &FunctionBody<'_>) -> Option<bool> {
+    let mut operators = body.get_operators_reader().ok()?;
+    while !operators.eof() {
+        let sees = matches!(
+            operators.read().ok()?,
+            Operator::TableSize { .. }
+                | Operator::TableGrow { .. }
+                | Operator::TableGet { .. }
+                | Operator::TableSet { .. }
+                | Operator::TableFill { .. }
+                | Operator::TableCopy { .. }
+                | Operator::TableInit { .. }
+        );
+        if sees {
+            return Some(true);
+        }
+    }
+    Some(false)
 }
 
 /// The type of the table with so many more entries, and the first of these.

@@ -92,6 +92,8 @@ fn other_forms_are_left_as_they_are() {
         "(table 1 funcref) (table 1 funcref)",
         "(table 1 externref)",
         "(table (export \"$imports\") 1 funcref)",
+        "(table 1 funcref (ref.func $run))",
+        "(table 1 funcref) (func (result i32) table.size)",
     ];
     for tables in forms {
         assert!(join_shim(&encoded(&module(tables))).is_none(), "{tables}");
