@@ -7,6 +7,7 @@ use crate::releases::{digest, upload};
 use crate::support::client::{Answer, Client};
 use crate::support::deploy::processor;
 use crate::support::files;
+use crate::support::raw::Raw;
 use crate::support::server::Server;
 use crate::support::setup::Setup;
 use crate::tokens::make;
@@ -358,4 +359,33 @@ fn what_waits_of_one_token_leaves_room_for_others() {
     // A token that is deleted holds nothing.
     server.admin.delete(&path("tokens/ci")).ok();
     put(&tokens[3], 13, 10_000).ok();
+}
+
+#[test]
+fn a_token_that_is_deleted_while_a_file_arrives_changes_nothing() {
+    let (server, token) = start_with(Setup::new());
+    let plugin = files::plugin("digits");
+    let begin = || {
+        let head = format!(
+            "PUT /admin/v1/tenants/acme/plugins/digits HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\
+             expect: 100-continue\r\nauthorization: Bearer {token}\r\ncontent-length: {}\r\n\r\n",
+            plugin.len()
+        );
+        let mut upload = Raw::sent(&server.admin, &head);
+        // The token was checked when the body is asked for.
+        assert!(upload.read_until("\r\n\r\n").starts_with("HTTP/1.1 100 "));
+        upload
+    };
+    let mut narrowed = begin();
+    let other = json!({ "role": "deploy", "tenants": ["other"] });
+    put_json(&server.admin, "tokens/ci", &other).ok();
+    narrowed.send(&plugin);
+    narrowed.answer().refused(403, "forbidden", &["the token", "meanwhile"]);
+    put_json(&server.admin, "tokens/ci", &json!({ "role": "deploy", "tenants": ["acme"] })).ok();
+    let mut deleted = begin();
+    server.admin.delete(&path("tokens/ci")).ok();
+    deleted.send(&plugin);
+    deleted.answer().refused(403, "forbidden", &["the token", "meanwhile"]);
+    let plugins = read(&server, "tenants/acme/plugins");
+    assert_eq!(plugins["items"], json!([]), "{plugins}");
 }
