@@ -35,7 +35,7 @@ pub(crate) fn run(args: &[&str]) -> Result<()> {
     let options = Options::parse(args)?;
     type Benchmark = fn(&Shipped, &Options) -> Result<()>;
     let all: [(&str, Benchmark); 8] = [
-        ("sandbox", |shipped, _| sandbox::run(shipped)),
+        ("sandbox", sandbox::run),
         ("batch", |_, _| batch::run()),
         ("load", |shipped, _| load::run(shipped)),
         ("oip", |shipped, _| oip::run(shipped)),

@@ -70,7 +70,7 @@ const TEST_PLUGINS: [Plugin; 5] = [
     Plugin { folder: "plugins/bench/vocabulary", component: "vocabulary" },
 ];
 
-/// The samples in other languages, which only tests use.
+/// The samples in other languages, which tests and benches use.
 const LANGUAGE_PLUGINS: [Plugin; 6] = [
     Plugin { folder: "plugins/python/digits", component: "digits-python" },
     Plugin { folder: "plugins/python/ranker", component: "ranker-python" },
@@ -131,6 +131,12 @@ pub(crate) fn build_server() -> Result<PathBuf> {
 pub(crate) fn build_components(gristmill: &Path) -> Result<PathBuf> {
     build_plugins(gristmill, &DEMO_PLUGINS)?;
     build_plugins(gristmill, &TEST_PLUGINS)
+}
+
+/// Install missing tools and build the samples in other languages.
+pub(crate) fn build_languages(gristmill: &Path) -> Result<()> {
+    install_languages()?;
+    build_plugins(gristmill, &LANGUAGE_PLUGINS).map(drop)
 }
 
 /// Install missing tools and build the hostile plugins in other languages.

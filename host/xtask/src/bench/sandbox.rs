@@ -3,8 +3,10 @@
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 
+use super::options::Options;
 use super::shipped::Shipped;
 use super::table::{Table, Verdict};
+use crate::setup;
 use crate::shell::{cargo, run as run_command, step, target};
 
 /// Calls of the bench guest, with the time to reach in microseconds.
@@ -27,7 +29,10 @@ const LARGE_RATIO_MAX: f64 = 1.3;
 /// The throughput of many plugins in turn, over that of one.
 const ROTATION_RATIO_MIN: f64 = 0.8;
 
-pub(crate) fn run(shipped: &Shipped) -> Result<()> {
+pub(crate) fn run(shipped: &Shipped, options: &Options) -> Result<()> {
+    if options.build {
+        setup::build_languages(&shipped.gristmill)?;
+    }
     step("measuring calls");
     run_command(
         cargo()
