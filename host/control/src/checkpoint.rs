@@ -67,6 +67,9 @@ struct Read {
 
 impl Checkpoint {
     /// The file.
+    ///
+    /// # Errors
+    /// The file could not be read.
     pub(crate) fn write(&self) -> serde_json::Result<Bytes> {
         let Self { head, desired } = self;
         let written = Written {
@@ -78,6 +81,8 @@ impl Checkpoint {
             tokens: &desired.tokens,
         };
         let checkpoint = serde_json::value::to_raw_value(&written)?;
+        // It takes the place of releases: it must be readable before they are removed.
+        let _: Read = serde_json::from_str(checkpoint.get())?;
         let digest = digest_of(checkpoint.get().as_bytes());
         let envelope = Envelope { format: FORMAT, digest, checkpoint: &checkpoint };
         serde_json::to_vec(&envelope).map(Bytes::from)

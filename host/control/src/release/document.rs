@@ -10,6 +10,10 @@ use std::ops::RangeInclusive;
 use gristmill_core::{Digest, Name};
 use serde_json::{Map, Value};
 
+/// The most levels of lists and objects in a value. The log and its checkpoint have such values
+/// inside of others, and parsers of JSON read 127 levels at most.
+const LEVELS_MAX: usize = 64;
+
 /// The most bytes of a wrong value that an error repeats.
 const VALUE_BYTES_MAX: usize = 60;
 
@@ -67,9 +71,21 @@ pub struct Document {
 }
 
 impl Document {
-    /// A document of these keys.
-    pub fn new(keys: Map<String, Value>) -> Self {
-        Self { at: String::new(), keys, known: Vec::new(), faults: Faults::default() }
+    /// A document of these keys. A value with too many levels is a fault.
+    pub fn new(mut keys: Map<String, Value>) -> Self {
+        let mut faults = Faults::default();
+        keys.retain(|key, value| {
+            let fits = has_levels(value, LEVELS_MAX);
+            if !fits {
+                let shown = cut(key.clone());
+                faults.add(
+                    key,
+                    format!("{shown} has more than {LEVELS_MAX} levels of lists and objects"),
+                );
+            }
+            fits
+        });
+        Self { at: String::new(), keys, known: Vec::new(), faults }
     }
 
     /// The value of a key, if it is given.
@@ -209,7 +225,7 @@ impl Document {
         keys: Map<String, Value>,
         read: impl FnOnce(&mut Self) -> T,
     ) -> T {
-        let mut inner = Self { at, ..Self::new(keys) };
+        let mut inner = Self { at, keys, known: Vec::new(), faults: Faults::default() };
         let value = read(&mut inner);
         inner.finish().0.into_iter().for_each(|(key, text)| self.faults.add(key, text));
         value
@@ -246,6 +262,17 @@ pub(crate) fn named<T: Copy>(value: &Value, known: &[(&str, T)]) -> Option<T> {
 pub(crate) fn one_of<T>(known: &[(&str, T)]) -> String {
     let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
     format!("one of {}", names.join(", "))
+}
+
+/// Whether the value has at most so many levels of lists and objects.
+fn has_levels(value: &Value, most: usize) -> bool {
+    let left = most.checked_sub(1);
+    let fits = |item: &Value| left.is_some_and(|left| has_levels(item, left));
+    match value {
+        Value::Array(items) => left.is_some() && items.iter().all(fits),
+        Value::Object(keys) => left.is_some() && keys.values().all(fits),
+        _ => true,
+    }
 }
 
 /// The value, as it is quoted in a message.

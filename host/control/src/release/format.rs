@@ -132,6 +132,9 @@ impl Head {
     }
 
     /// The document of the next release, and the head of the log with it.
+    ///
+    /// # Errors
+    /// The document could not be read.
     pub(crate) fn write(
         &self,
         published_at_ms: u64,
@@ -142,6 +145,8 @@ impl Head {
         let previous = Some(self.digest);
         let release = Release { number, published_at_ms, previous, note, changes };
         let release = RawValue::from_string(serde_json::to_string_pretty(&release)?)?;
+        // A log that cannot be read starts no server.
+        let _: Release = serde_json::from_str(release.get())?;
         let digest = digest_in(FORMAT, release.get().as_bytes());
         let mut document =
             serde_json::to_vec(&Envelope { format: FORMAT, digest, release: &release })?;

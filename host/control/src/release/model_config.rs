@@ -11,7 +11,8 @@ mod read;
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The providers that can run a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -59,6 +60,7 @@ pub struct ModelConfig {
     /// The queueing of each level, unless `priority_queue_policies` says otherwise.
     pub default_queue_policy: QueuePolicySpec,
     /// The queueing of single levels, by level.
+    #[serde(deserialize_with = "by_level")]
     pub priority_queue_policies: BTreeMap<u32, QueuePolicySpec>,
     /// The most rows waiting; further requests get 429.
     pub max_queue_rows: usize,
@@ -143,6 +145,17 @@ impl Default for ModelConfig {
             warm_up: vec![1],
         }
     }
+}
+
+/// Reads levels as JSON has them, as texts. Inside of a release's changes, which are told apart by
+/// their kind, serde reads no other keys.
+fn by_level<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<u32, QueuePolicySpec>, D::Error> {
+    let policies = BTreeMap::<String, QueuePolicySpec>::deserialize(deserializer)?;
+    let parsed =
+        |(level, policy): (String, _)| Ok((level.parse().map_err(D::Error::custom)?, policy));
+    policies.into_iter().map(parsed).collect()
 }
 
 #[cfg(test)]

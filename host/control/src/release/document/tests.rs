@@ -78,3 +78,20 @@ fn an_unknown_key_is_cut_where_it_is_long() {
     let texts = Document::new(keys).finish().into_texts();
     assert!(texts[0].len() < 200, "{texts:?}");
 }
+
+/// A value with so many levels.
+fn levels(levels: usize) -> Value {
+    (0..levels).fold(json!(1), |inner, level| match level % 2 {
+        0 => json!([inner]),
+        _ => json!({ "in": inner }),
+    })
+}
+
+#[test]
+fn values_have_few_levels() {
+    let mut read = document(json!({ "most": levels(64), "more": levels(65), "plain": 1 }));
+    assert!(read.value("most").is_some() && read.value("plain").is_some());
+    assert_eq!(read.value("more"), None);
+    let said = read.finish().into_texts();
+    assert_eq!(said, ["more has more than 64 levels of lists and objects"]);
+}

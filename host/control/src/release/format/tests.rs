@@ -2,6 +2,7 @@ use bytes::Bytes;
 
 use super::Head;
 use crate::release::change::{Change, ReleaseNote};
+use crate::testing::name;
 
 fn change(tenant: &str) -> Vec<Change> {
     vec![Change::DeleteTenant { tenant: tenant.parse().unwrap() }]
@@ -102,10 +103,33 @@ fn a_log_of_an_older_version_goes_on_with_digests() {
 }
 
 #[test]
+fn what_could_not_be_read_is_not_written() {
+    let deep = (0..125).fold(serde_json::json!(1), |inner, _| serde_json::json!([inner]));
+    let spec =
+        serde_json::json!({ "pre": "p", "model": "m", "post": "p", "settings": { "a": deep } });
+    let spec = serde_json::from_value(spec).unwrap();
+    let (tenant, pipeline) = (name("acme"), name("main"));
+    let changes = vec![Change::PutPipeline { tenant, pipeline, spec }];
+    let refused = Head::default().write(7, note(), changes).err().unwrap().to_string();
+    assert!(refused.contains("recursion limit"), "{refused}");
+}
+
+#[test]
 fn a_document_of_a_newer_format_is_refused_by_name() {
     let newer = [r#"{"format": 7, "releases": []}"#];
     let expected = "its format is 7, and this server reads formats up to 6: upgrade the server";
     refused(&newer, 1, expected);
     refused(&["{\"format\":"], 1, "EOF");
     refused(&["[]"], 1, "expected");
+}
+
+#[test]
+fn a_release_with_levels_is_read_back() {
+    let config =
+        serde_json::json!({ "priority_levels": 2, "priority_queue_policies": { "2": {} } });
+    let config = serde_json::from_value(config).unwrap();
+    let put = Change::PutModelConfig { model: name("m"), config };
+    let text = serde_json::to_string(&put).unwrap();
+    assert_eq!(serde_json::from_str::<Change>(&text).unwrap(), put);
+    assert!(serde_json::from_str::<Change>(&text.replace("\"2\"", "\"x\"")).is_err());
 }
