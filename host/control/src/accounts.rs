@@ -4,7 +4,7 @@
 //! Invariant: while the desired state has a tenant, the tenant has one quota, with the lines of its
 //! plugins, and each of its pipelines one set of counters.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use gristmill_core::{ByteBudget, Name};
@@ -20,7 +20,10 @@ const SLOTS_PER_CORE: usize = 8;
 /// The quotas and counters of all tenants.
 pub(crate) struct Accounts {
     quotas: Mutex<HashMap<Name, Arc<TenantQuota>>>,
-    statistics: Mutex<HashMap<(Name, Name), Arc<PipelineStatistics>>>,
+    statistics: Mutex<HashMap<Name, HashMap<Name, Arc<PipelineStatistics>>>>,
+    /// The tenants that were asked for since the last time that some were forgotten. The changes
+    /// that asked may have been refused.
+    asked: Mutex<BTreeSet<Name>>,
     /// Bytes of each tenant's requests and answers under way.
     tenant_bytes_max: usize,
     /// Plugin calls of all tenants.
@@ -29,8 +32,13 @@ pub(crate) struct Accounts {
 
 impl Accounts {
     pub(crate) fn new(tenant_bytes_max: usize, concurrent_calls: usize) -> Self {
-        let (quotas, statistics) = (Mutex::default(), Mutex::default());
-        Self { quotas, statistics, tenant_bytes_max, concurrent_calls }
+        Self {
+            quotas: Mutex::default(),
+            statistics: Mutex::default(),
+            asked: Mutex::default(),
+            tenant_bytes_max,
+            concurrent_calls,
+        }
     }
 
     /// A quota that belongs to no tenant.
@@ -47,27 +55,36 @@ impl Accounts {
     /// The tenant's quota of the host. Guests are limited by the processor, so a few for each core
     /// keep it busy. More would only let one tenant's runaway plugins displace those of others.
     pub(crate) fn quota(&self, tenant: &Name) -> Arc<TenantQuota> {
+        self.asked.lock().insert(tenant.clone());
         let new = || Arc::new(self.new_quota());
         self.quotas.lock().entry(tenant.clone()).or_insert_with(new).clone()
     }
 
     /// The counters of a tenant's pipeline, which it keeps when its plugins or its model change.
     pub(crate) fn statistics(&self, tenant: &Name, pipeline: &Name) -> Arc<PipelineStatistics> {
-        let key = (tenant.clone(), pipeline.clone());
-        self.statistics.lock().entry(key).or_default().clone()
+        self.asked.lock().insert(tenant.clone());
+        let mut statistics = self.statistics.lock();
+        let own = statistics.entry(tenant.clone()).or_default();
+        own.entry(pipeline.clone()).or_default().clone()
     }
 
-    /// Forget tenants, plugins and pipelines that `desired` does not have.
-    pub(crate) fn retain(&self, desired: &Desired) {
-        self.quotas.lock().retain(|tenant, quota| {
-            let Some(own) = desired.tenants.get(tenant) else { return false };
-            quota.lines.retain(|plugin| own.plugins.contains_key(plugin));
-            true
-        });
-        let has = |tenant: &Name, pipeline: &Name| {
-            let own = desired.tenants.get(tenant);
-            own.is_some_and(|own| own.pipelines.contains_key(pipeline))
-        };
-        self.statistics.lock().retain(|(tenant, pipeline), _| has(tenant, pipeline));
+    /// Of these tenants and of those that were asked for since the last time, forget those that
+    /// `desired` does not have, and the plugins and pipelines that it does not have.
+    pub(crate) fn forget(&self, tenants: &BTreeSet<Name>, desired: &Desired) {
+        let asked = std::mem::take(&mut *self.asked.lock());
+        let (mut quotas, mut statistics) = (self.quotas.lock(), self.statistics.lock());
+        for name in asked.union(tenants) {
+            let Some(own) = desired.tenants.get(name) else {
+                quotas.remove(name);
+                statistics.remove(name);
+                continue;
+            };
+            if let Some(quota) = quotas.get(name) {
+                quota.lines.retain(|plugin| own.plugins.contains_key(plugin));
+            }
+            if let Some(statistics) = statistics.get_mut(name) {
+                statistics.retain(|pipeline, _| own.pipelines.contains_key(pipeline));
+            }
+        }
     }
 }

@@ -13,6 +13,7 @@ mod plugins;
 mod tokens;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use gristmill_backend::Backends;
@@ -37,6 +38,7 @@ use crate::load::models::Models;
 use crate::load::plugins::Plugins;
 use crate::load::progress::Progress;
 use crate::load::prove::ProverConfig;
+use crate::pace::Pace;
 use crate::plan::pipeline::{RefusedPipeline, pipeline_fault};
 use crate::plan::tenant::tenant_refusal;
 use crate::publish::{Publisher, Serving};
@@ -125,6 +127,8 @@ impl Control {
             publisher: Publisher::default(),
             samples,
             turns: Turns::default(),
+            pace: Pace::default(),
+            has_unused_code: AtomicBool::default(),
             replayed: Mutex::new(Replayed::default()),
         });
         releases.start(parts.hash_key).await?;

@@ -2,33 +2,37 @@
 //!
 //! It says what should serve, by names and digests. Refuses to know whether it can be loaded, and
 //! which changes are allowed: `plan` decides that. Replaying the log applies each change that an
-//! earlier version has made.
+//! earlier version has made. `tenant` is what a tenant has, `index` what follows from all tenants.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+mod index;
+mod tenant;
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use gristmill_core::{Digest, HashKeyId, KeyHash, Name};
+use rpds::RedBlackTreeMapSync;
 use serde::{Deserialize, Serialize};
 
+use crate::desired::index::Index;
+pub use crate::desired::tenant::{Plugin, Tenant};
 use crate::error::ControlError;
 use crate::release::change::Change;
 use crate::release::model_config::ModelConfig;
-use crate::release::pipeline::PipelineSpec;
-use crate::release::tenant::TenantSpec;
 use crate::release::token::TokenSpec;
 
 /// Everything that should serve.
 #[derive(Clone, Debug, Default)]
 pub struct Desired {
     /// The tenants by name. A state shares those that a change does not touch with the state before
-    /// it.
-    pub tenants: BTreeMap<Name, Arc<Tenant>>,
+    /// it, and copying a state takes the same time for any number of tenants.
+    pub tenants: RedBlackTreeMapSync<Name, Arc<Tenant>>,
     /// The models by name.
     pub models: BTreeMap<Name, Model>,
     /// The admin tokens by name, without the one that the server was started with.
     pub tokens: Arc<BTreeMap<Name, Token>>,
-    /// The tenants that have a key. It follows from `tenants`.
-    key_owners: Arc<HashMap<KeyHash, BTreeSet<Name>>>,
+    /// It follows from `tenants`, but for what it says of changes.
+    index: Index,
 }
 
 impl PartialEq for Desired {
@@ -37,28 +41,11 @@ impl PartialEq for Desired {
         let mut tenants = self.tenants.values().zip(other.tenants.values());
         self.models == other.models
             && self.tokens == other.tokens
-            && self.tenants.len() == other.tenants.len()
+            && self.tenants.size() == other.tenants.size()
             && names.all(|(one, other)| one == other)
             // States share most tenants.
             && tenants.all(|(one, other)| Arc::ptr_eq(one, other) || one == other)
     }
-}
-
-/// A tenant with all it owns.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tenant {
-    /// Who may call it, and what it may use.
-    pub spec: TenantSpec,
-    /// The release that made it; 0 if a checkpoint of format 1 does not say it.
-    #[serde(default)]
-    pub since: u64,
-    /// The releases that brought its keys, by the keys' names.
-    pub key_versions: BTreeMap<Name, u64>,
-    /// Its plugins by name.
-    pub plugins: BTreeMap<Name, Plugin>,
-    /// Its pipelines by name.
-    pub pipelines: BTreeMap<Name, PipelineSpec>,
 }
 
 /// An admin token.
@@ -68,16 +55,6 @@ pub struct Token {
     /// Its rights, and the hash of its secret.
     pub spec: TokenSpec,
     /// The release that brought its secret.
-    pub version: u64,
-}
-
-/// A plugin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Plugin {
-    /// The digest of its file.
-    pub digest: Digest,
-    /// The release that brought this content.
     pub version: u64,
 }
 
@@ -95,19 +72,6 @@ pub struct Model {
     pub config: ModelConfig,
     /// Whether it was taken out of service.
     pub unloaded: bool,
-}
-
-impl Tenant {
-    /// Take the spec of release `number`. Keys that stay keep their versions.
-    fn put(&mut self, number: u64, spec: TenantSpec) {
-        let version = |(name, hash): (&Name, &KeyHash)| {
-            let stays = self.spec.keys.get(name) == Some(hash);
-            let known = self.key_versions.get(name).copied().filter(|_| stays);
-            (name.clone(), known.unwrap_or(number))
-        };
-        self.key_versions = spec.keys.iter().map(version).collect();
-        self.spec = spec;
-    }
 }
 
 impl Model {
@@ -128,63 +92,37 @@ impl Desired {
         changes.iter().try_for_each(|change| self.apply_one(number, change))
     }
 
-    /// The state with these tenants, models and tokens.
+    /// The state with these tenants, models and tokens. All tenants count as touched.
     pub(crate) fn of(
         tenants: BTreeMap<Name, Arc<Tenant>>,
         models: BTreeMap<Name, Model>,
         tokens: BTreeMap<Name, Token>,
     ) -> Self {
-        let mut key_owners = HashMap::<_, BTreeSet<_>>::new();
+        let mut index = Index::default();
         for (name, tenant) in &tenants {
-            for key in tenant.spec.keys.values() {
-                key_owners.entry(*key).or_default().insert(name.clone());
-            }
+            index.follow(name, None, Some(tenant));
         }
-        Self { tenants, models, tokens: tokens.into(), key_owners: Arc::new(key_owners) }
+        Self { tenants: tenants.into_iter().collect(), models, tokens: tokens.into(), index }
     }
 
     fn apply_one(&mut self, number: u64, change: &Change) -> Result<(), ControlError> {
-        let (Change::PutTenant { tenant, .. }
-        | Change::DeleteTenant { tenant }
-        | Change::PutKey { tenant, .. }
-        | Change::DeleteKey { tenant, .. }) = change
-        else {
-            return self.apply_unkeyed(number, change);
-        };
-        let before = self.keys_of(tenant);
-        self.apply_unkeyed(number, change)?;
-        let after = self.keys_of(tenant);
-        if before != after {
-            let owners = Arc::make_mut(&mut self.key_owners);
-            for key in &before {
-                if let Some(own) = owners.get_mut(key) {
-                    own.remove(tenant);
-                }
-            }
-            for key in after {
-                owners.entry(key).or_default().insert(tenant.clone());
-            }
-            for key in before {
-                if owners.get(&key).is_some_and(BTreeSet::is_empty) {
-                    owners.remove(&key);
-                }
-            }
-        }
+        let Some(tenant) = change.tenant() else { return self.make(number, change) };
+        let before = self.tenants.get(tenant).cloned();
+        self.make(number, change)?;
+        let after = self.tenants.get(tenant);
+        self.index.follow(tenant, before.as_deref(), after.map(|own| &**own));
         Ok(())
     }
 
-    fn keys_of(&self, tenant: &Name) -> Vec<KeyHash> {
-        let own = self.tenants.get(tenant);
-        own.map_or_else(Vec::new, |own| own.spec.keys.values().copied().collect())
-    }
-
-    /// Apply the change to the tenants and models.
-    fn apply_unkeyed(&mut self, number: u64, change: &Change) -> Result<(), ControlError> {
+    /// Change the tenants, the models or the tokens.
+    fn make(&mut self, number: u64, change: &Change) -> Result<(), ControlError> {
         match change {
             Change::PutTenant { tenant, spec } => {
-                let new = || Arc::new(Tenant { since: number, ..Tenant::default() });
-                let owner = self.tenants.entry(tenant.clone()).or_insert_with(new);
-                Arc::make_mut(owner).put(number, spec.clone());
+                let known = self.tenants.get(tenant).map(|own| Tenant::clone(own));
+                let new = || Tenant { since: number, ..Tenant::default() };
+                let mut owner = known.unwrap_or_else(new);
+                owner.put(number, spec.clone());
+                self.tenants.insert_mut(tenant.clone(), owner.into());
             }
             Change::PutKey { tenant, key, digest } => {
                 let owner = self.tenant(tenant)?;
@@ -199,8 +137,9 @@ impl Desired {
                 owner.key_versions.remove(key);
             }
             Change::DeleteTenant { tenant } => {
-                self.tenants
-                    .remove(tenant)
+                let is_removed = self.tenants.remove_mut(tenant);
+                is_removed
+                    .then_some(())
                     .ok_or_else(|| ControlError::not_found("tenant", tenant))?;
             }
             Change::PutPlugin { tenant, plugin, digest } => {
@@ -266,9 +205,48 @@ impl Desired {
         plugins.map(|plugin| plugin.digest).chain(models).collect()
     }
 
+    /// The tenants that have the key with this hash, in the order of their names.
+    pub(crate) fn owners(&self, key: KeyHash) -> impl Iterator<Item = &Name> {
+        self.index.owners(key)
+    }
+
     /// A tenant other than `tenant` that has the key with this hash.
     pub(crate) fn other_owner(&self, tenant: &Name, key: KeyHash) -> Option<&Name> {
-        self.key_owners.get(&key)?.iter().find(|owner| *owner != tenant)
+        self.owners(key).find(|owner| *owner != tenant)
+    }
+
+    /// Whether some keys have hashes that are [`KeyHash::Plain`].
+    pub(crate) fn has_plain_keys(&self) -> bool {
+        self.index.has_plain_keys()
+    }
+
+    /// Whether a plugin has this file.
+    pub(crate) fn has_plugin(&self, file: Digest) -> bool {
+        self.index.has_plugin(file)
+    }
+
+    /// The tenants that have changed since the state was settled, and those that share a key with
+    /// one. All others are those of the state that was settled.
+    pub(crate) fn touched(&self) -> &BTreeSet<Name> {
+        self.index.touched()
+    }
+
+    /// This state is served now: count changes from here.
+    pub(crate) fn settle(&mut self) {
+        self.index.settle();
+    }
+
+    /// Whether it serves the same as `settled`, the state that it was made from by changes.
+    pub(crate) fn is_still(&self, settled: &Self) -> bool {
+        let is_same = |tenant: &Name| match (self.tenants.get(tenant), settled.tenants.get(tenant))
+        {
+            (Some(own), Some(other)) => Arc::ptr_eq(own, other) || own == other,
+            (None, None) => true,
+            _ => false,
+        };
+        self.models == settled.models
+            && self.tokens == settled.tokens
+            && self.touched().iter().all(is_same)
     }
 
     /// The names of the secrets with which hashes of keys and tokens were made.

@@ -20,7 +20,8 @@ pub struct Difference {
     pub after: Option<Value>,
 }
 
-/// All things whose documents differ: models, then each tenant with what it owns.
+/// All things whose documents differ: models, then each tenant with what it owns. `after` was built
+/// from `before`, or is the same.
 ///
 /// # Errors
 /// A document cannot be written as JSON.
@@ -40,6 +41,7 @@ pub(crate) fn differences(
 
 /// The things that may differ.
 fn changed(before: &Serving, after: &Serving) -> Vec<Subject> {
+    let touched = &after.touched;
     let (before, after) = (&before.desired, &after.desired);
     let mut subjects = Vec::new();
     for model in names(Some(&before.models), Some(&after.models)) {
@@ -47,8 +49,8 @@ fn changed(before: &Serving, after: &Serving) -> Vec<Subject> {
             subjects.extend([Subject::Model(model.clone()), Subject::ModelConfig(model)]);
         }
     }
-    for tenant in names(Some(&before.tenants), Some(&after.tenants)) {
-        let (before, after) = (before.tenants.get(&tenant), after.tenants.get(&tenant));
+    for tenant in touched {
+        let (before, after) = (before.tenants.get(tenant), after.tenants.get(tenant));
         if before == after {
             continue;
         }

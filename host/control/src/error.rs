@@ -5,6 +5,7 @@
 
 use std::fmt::Display;
 use std::sync::Arc;
+use std::time::Duration;
 
 use gristmill_core::{ClientError, Digest, ErrorCode, Name};
 use gristmill_store::{CHECKPOINT, LOG_END, StoreError};
@@ -16,6 +17,7 @@ use crate::hash_key::HashKeyError;
 use crate::in_use::InUse;
 use crate::key_conflict::KeyConflict;
 use crate::load::error::LoadError;
+use crate::pace::TooManyReleases;
 use crate::release::gaps::LogGap;
 use crate::release::log_error::{LogEndError, LogError};
 use crate::samples::failed::FailedSamples;
@@ -189,6 +191,9 @@ pub enum ControlError {
     /// A release cannot be written as JSON.
     #[error(transparent)]
     Encode(#[from] serde_json::Error),
+    /// The author's token has made too many releases of late.
+    #[error(transparent)]
+    TooManyReleases(#[from] TooManyReleases),
     /// Other changes were made first, each time. The client can try again.
     #[error("other changes keep replacing plugins or models that this change needs: try again")]
     Overtaken,
@@ -283,7 +288,15 @@ impl ClientError for ControlError {
             | Self::LogEnd(_)
             | Self::HashKey(_)
             | Self::Encode(_) => ErrorCode::Internal,
+            Self::TooManyReleases(_) => ErrorCode::TooManyReleases,
             Self::Overtaken => ErrorCode::Unavailable,
+        }
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::TooManyReleases(refused) => Some(refused.after),
+            _ => None,
         }
     }
 }

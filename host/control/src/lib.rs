@@ -25,9 +25,9 @@
 //! snapshot to snapshot. `current` has the documents and the tags of what serves, `difference`
 //! what a release changes, and `history` the documents of releases. `reach` is the part of the
 //! server that the author of a change may see and change, `turns` lets each such author load one
-//! change at a time, and `hash_key` checks the secret of hashes. A `fault` is a part of a state
-//! that is not served, an `error` the reason why a change was not made. `check_store` reads a
-//! store without changing it, also beside a server.
+//! change at a time, `pace` bounds how many releases it makes, and `hash_key` checks the secret of
+//! hashes. A `fault` is a part of a state that is not served, an `error` the reason why a change
+//! was not made. `check_store` reads a store without changing it, also beside a server.
 //!
 //! Invariants:
 //! - an acknowledged change is in the log, and replaying the log gives the same desired state;
@@ -60,6 +60,7 @@ mod in_use;
 mod key_conflict;
 mod last_keys;
 mod load;
+mod pace;
 mod plan;
 mod publish;
 mod reach;
@@ -96,6 +97,7 @@ pub use key_conflict::KeyConflict;
 pub use load::error::LoadError;
 pub use load::progress::Progress;
 pub use load::prove::{PROVE_JOB, ProverConfig, prove_model};
+pub use pace::TooManyReleases;
 pub use plan::restore::Scope;
 pub use publish::Serving;
 pub use reach::Reach;

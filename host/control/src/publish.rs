@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use arc_swap::ArcSwap;
+use gristmill_core::Name;
 use gristmill_snapshot::{Snapshot, SnapshotCell};
 
 use crate::desired::Desired;
@@ -22,6 +23,24 @@ pub struct Serving {
     pub desired: Arc<Desired>,
     /// The faults of the desired state.
     pub(crate) faulty: BTreeSet<Subject>,
+    /// The tenants that may differ from those of the snapshot before.
+    pub(crate) touched: BTreeSet<Name>,
+}
+
+impl Serving {
+    /// The tenants of which something may differ in `desired`, which was made from the desired
+    /// state by changes: those that were changed, and those that have a fault, because what failed
+    /// may be loaded since. Besides, a change of a model touches its users.
+    pub(crate) fn may_change(&self, desired: &Desired) -> BTreeSet<Name> {
+        let faulty = self.faulty.iter().filter_map(|subject| match subject {
+            Subject::Plugin { tenant, .. }
+            | Subject::Tenant(tenant)
+            | Subject::Pipeline { tenant, .. }
+            | Subject::Key { tenant, .. } => Some(tenant),
+            Subject::Model(_) | Subject::ModelConfig(_) | Subject::Token(_) => None,
+        });
+        desired.touched().iter().chain(faulty).cloned().collect()
+    }
 }
 
 /// The cell in which releases are published.
@@ -56,8 +75,7 @@ impl Publisher {
     pub(crate) fn publish(&self, serving: Serving) {
         let tenants = &serving.snapshot.tenants;
         let before = self.current.load();
-        let is_one_gone =
-            before.snapshot.tenants.keys().any(|tenant| !tenants.contains_key(tenant));
+        let is_one_gone = serving.touched.iter().any(|tenant| !tenants.contains_key(tenant));
         let models = serving.snapshot.models.values();
         for served in models.filter_map(|model| model.served.as_ref().ok()) {
             served.lane.put_in_force();
@@ -66,7 +84,8 @@ impl Publisher {
                 served.lane.retain_tenants(|tenant| tenants.contains_key(tenant));
             }
         }
-        for (name, tenant) in tenants {
+        for name in &serving.touched {
+            let Some(tenant) = tenants.get(name) else { continue };
             let before = before.snapshot.tenants.get(name);
             if !before.is_some_and(|before| Arc::ptr_eq(before, tenant)) {
                 tenant.quota.put_in_force(&tenant.limits, Instant::now());

@@ -18,9 +18,11 @@
 
 mod checks;
 
+use std::collections::BTreeSet;
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Instant, SystemTime};
 
 use gristmill_core::{Digest, HashKeyId, Name, PipelineLimits};
 use tokio::sync::Mutex;
@@ -34,6 +36,7 @@ use crate::fault::refusing;
 use crate::hash_key;
 use crate::load::at_hand::AtHand;
 use crate::load::loader::Loader;
+use crate::pace::Pace;
 use crate::plan::subjects;
 use crate::publish::{Publisher, Serving};
 use crate::release_log::{Append, ReleaseLog, Replayed};
@@ -58,6 +61,9 @@ pub(crate) struct Releases {
     pub(crate) samples: SampleRuns,
     /// At loading plugins.
     pub(crate) turns: Turns,
+    pub(crate) pace: Pace,
+    /// Whether compiled code that no release names may be on disk.
+    pub(crate) has_unused_code: AtomicBool,
     /// Nothing is loaded, compiled or proven and no sample runs while this is held.
     pub(crate) replayed: Mutex<Replayed>,
 }
@@ -104,8 +110,8 @@ impl Releases {
         *replayed = self.log.replay().await?;
         hash_key::check(replayed.desired.hash_keys(), hash_key)?;
         let mut at_hand = AtHand::default();
-        at_hand.load(&self.loader, &replayed.desired).await;
-        self.serve_log(&replayed, &mut at_hand);
+        at_hand.load(&self.loader, &replayed.desired, replayed.desired.touched()).await;
+        self.serve_log(&mut replayed, &mut at_hand);
         self.collect_compiled(&replayed.desired).await;
         self.loader.models.forget_proofs(&replayed.desired);
         drop(replayed);
@@ -149,13 +155,14 @@ impl Releases {
                 Step::Made(published) => return Ok(published),
                 Step::Load(desired, unloaded) => {
                     let _turn = self.turns.turn(reach).await;
-                    ready.at_hand.load(&self.loader, &desired).await;
+                    let tenants = self.publisher.serving().may_change(&desired);
+                    ready.at_hand.load(&self.loader, &desired, &tenants).await;
                     ready.at_hand.prove(&self.loader, unloaded).await;
                 }
                 Step::RunSamples(subjects) => {
                     if let Err(failed) = self.samples.run(&subjects, &mut samples_time).await {
                         drop((subjects, ready));
-                        self.retain(&self.replayed.lock().await.desired);
+                        self.forget(&BTreeSet::new(), &self.replayed.lock().await.desired);
                         return Err(failed.into());
                     }
                     ready.proven.extend(subjects);
@@ -174,7 +181,7 @@ impl Releases {
         loop {
             self.log.read_on(&mut replayed).await?;
             self.log.confirm(&mut replayed).await?;
-            if !self.serve_log(&replayed, at_hand) {
+            if !self.serve_log(&mut replayed, at_hand) {
                 return Ok(Step::Load(replayed.desired.clone(), Vec::new()));
             }
             request.terms.check_token(&replayed.desired, SystemTime::now())?;
@@ -187,11 +194,13 @@ impl Releases {
             }
             let plan = planned?;
             let unproven_models = Self::unproven_models(request, &plan, at_hand)?;
-            if !at_hand.look_up(&self.loader, &plan.desired) || !unproven_models.is_empty() {
+            let before = self.publisher.serving();
+            let tenants = before.may_change(&plan.desired);
+            let is_at_hand = at_hand.look_up(&self.loader, &plan.desired, &tenants);
+            if !is_at_hand || !unproven_models.is_empty() {
                 return Ok(Step::Load(plan.desired, unproven_models));
             }
-            let before = self.publisher.serving();
-            if plan.desired == replayed.desired {
+            if plan.desired.is_still(&replayed.desired) {
                 // There is nothing to append. But a part that failed to load may be loaded now.
                 if !before.faulty.is_empty() && !request.is_dry_run {
                     let built = self.build(serves, &plan.desired, at_hand);
@@ -208,7 +217,7 @@ impl Releases {
                 refusing(built.faults.clone(), &before.faulty, &subjects(&plan.changes));
             faults.retain(|fault| request.terms.reach.has_subject(&fault.subject));
             if !faults.is_empty() {
-                self.retain(&replayed.desired);
+                self.forget(&built.touched, &replayed.desired);
                 return Err(ControlError::Refused(faults));
             }
             let serving = serving_of(built, plan.desired.clone());
@@ -221,17 +230,21 @@ impl Releases {
                 }
             }
             if request.is_dry_run {
-                self.retain(&replayed.desired);
+                self.forget(&serving.touched, &replayed.desired);
                 return self.made(request, &before, &serving);
+            }
+            if let Some(token) = request.terms.reach.token() {
+                self.pace.count(token, Instant::now())?;
             }
             let note = request.terms.note.clone();
             let outcome = self.log.append(&mut replayed, note, plan).await?;
             if let Append::Lost = outcome {
                 continue;
             }
-            self.publisher.publish(serving);
-            self.retain(&replayed.desired);
-            self.collect_compiled(&replayed.desired).await;
+            self.publish(serving, &mut replayed);
+            if self.has_dropped(&before) || self.has_unused_code.load(Ordering::Relaxed) {
+                self.collect_compiled(&replayed.desired).await;
+            }
             let (releases, last) = (self.clone(), replayed.head.number);
             tokio::spawn(async move { releases.log.collect(last).await });
             return match outcome {
@@ -243,20 +256,37 @@ impl Releases {
 
     /// Serve the state of the log, unless it is served already. Returns false if something that it
     /// needs is not at hand.
-    fn serve_log(&self, replayed: &Replayed, at_hand: &mut AtHand) -> bool {
+    fn serve_log(&self, replayed: &mut Replayed, at_hand: &mut AtHand) -> bool {
         let release = replayed.head.number;
-        if self.publisher.serving().snapshot.release == release {
+        let before = self.publisher.serving();
+        if before.snapshot.release == release {
             return true;
         }
-        if !at_hand.look_up(&self.loader, &replayed.desired) {
+        let tenants = before.may_change(&replayed.desired);
+        if !at_hand.look_up(&self.loader, &replayed.desired, &tenants) {
             return false;
         }
         let built = self.build(release, &replayed.desired, at_hand);
         for fault in &built.faults {
             tracing::error!(%fault, "not served");
         }
-        self.publisher.publish(serving_of(built, replayed.desired.clone()));
+        self.publish(serving_of(built, replayed.desired.clone()), replayed);
         true
+    }
+
+    /// Serve the state of the log.
+    fn publish(&self, serving: Serving, replayed: &mut Replayed) {
+        self.publisher.publish(serving);
+        replayed.desired.settle();
+        self.forget(&self.publisher.serving().touched, &replayed.desired);
+    }
+
+    /// Whether the state before had a plugin's file that what serves now does not name.
+    fn has_dropped(&self, before: &Serving) -> bool {
+        let serving = self.publisher.serving();
+        let tenants = serving.touched.iter().filter_map(|name| before.desired.tenants.get(name));
+        let mut plugins = tenants.flat_map(|own| own.plugins.values());
+        plugins.any(|own| !serving.desired.has_plugin(own.digest))
     }
 
     /// Check the conditions of the request. What serves is the state of the log.
@@ -291,19 +321,21 @@ impl Releases {
     }
 
     /// Remove the compiled code of plugins that no state and no upload needs.
-    async fn collect_compiled(&self, desired: &Desired) {
-        self.loader.plugins.collect_compiled(desired, self.log.uploads()).await;
+    pub(crate) async fn collect_compiled(&self, desired: &Desired) {
+        let is_all = self.loader.plugins.collect_compiled(desired, self.log.uploads()).await;
+        self.has_unused_code.store(!is_all, Ordering::Relaxed);
     }
 
-    /// Forget what `desired` does not name. Requests under way keep what they hold.
-    fn retain(&self, desired: &Desired) {
+    /// Forget what `desired` does not name, of these tenants and of those that refused changes
+    /// touched. Requests under way keep what they hold.
+    fn forget(&self, touched: &BTreeSet<Name>, desired: &Desired) {
         self.loader.retain(desired);
-        self.accounts.retain(desired);
+        self.accounts.forget(touched, desired);
     }
 }
 
 fn serving_of(built: Built, desired: Desired) -> Serving {
-    let Built { snapshot, faults } = built;
+    let Built { snapshot, faults, touched } = built;
     let faulty = faults.into_iter().map(|fault| fault.subject).collect();
-    Serving { snapshot: Arc::new(snapshot), desired: Arc::new(desired), faulty }
+    Serving { snapshot: Arc::new(snapshot), desired: Arc::new(desired), faulty, touched }
 }

@@ -82,6 +82,8 @@ error_codes! {
     TooManyFailures "too_many_failures":
         "Too many calls with wrong admin tokens came from this address."
     TokenBusy "token_busy": "The token has as many changes under way as it may."
+    TooManyReleases "too_many_releases":
+        "The token has made as many releases as it may for now."
     QueueFull "queue_full": "The queue of the model is full."
     TenantBusy "tenant_busy":
         "The tenant's requests and answers in flight have reached their limit of bytes."

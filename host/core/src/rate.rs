@@ -16,7 +16,7 @@ const FRACTION_BITS: u32 = 32;
 /// A limit on a rate: at most `tokens` in each `every`, on average, and at most `burst` at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
-    /// How many tokens come in each period; at least 1.
+    /// How many tokens come in each period; at least 1, and at least one in 4 seconds.
     pub tokens: u64,
     /// The period.
     pub every: Duration,

@@ -10,7 +10,6 @@
 //!   and renamed. It is never written again; another file may be renamed over it;
 //! - code is mapped from the open file that was verified, not by its name.
 
-use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::AsRawFd;
@@ -116,13 +115,12 @@ impl ArtifactCache {
         fs::metadata(self.path(digest)).map_or(0, |about| about.len())
     }
 
-    /// Remove the code of all other components.
-    pub(crate) fn retain(&self, keep: &HashSet<Digest>) -> io::Result<()> {
-        let keep: HashSet<_> = keep.iter().map(|digest| file_name(*digest)).collect();
+    /// Remove the code of all components for which `is_needed` is false.
+    pub(crate) fn retain(&self, is_needed: impl Fn(Digest) -> bool) -> io::Result<()> {
         for entry in fs::read_dir(&self.directory)? {
             let path = entry?.path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            if path.extension().is_some_and(|found| found == EXTENSION) && !keep.contains(&name) {
+            let is_code = path.extension().is_some_and(|found| found == EXTENSION);
+            if is_code && !digest_in(&path).is_some_and(&is_needed) {
                 remove(&path);
             }
         }
@@ -216,6 +214,12 @@ fn can_be_mapped(file: &File) -> bool {
 
 fn file_name(digest: Digest) -> String {
     format!("{}.{EXTENSION}", digest.hex())
+}
+
+/// The digest in the name of a file; none if it is no name that [`file_name`] gives.
+fn digest_in(path: &Path) -> Option<Digest> {
+    let digest = format!("sha256:{}", path.file_stem()?.to_str()?).parse().ok()?;
+    (path.file_name()?.to_str()? == file_name(digest)).then_some(digest)
 }
 
 fn temporary_in(directory: &Path) -> io::Result<NamedTempFile> {

@@ -101,14 +101,17 @@ impl Sandbox {
         blocking(move || Ok(digests.into_iter().map(bytes).sum())).await
     }
 
-    /// Remove the compiled code of all other plugins from the disk. Plugins that are loaded keep
-    /// theirs.
+    /// Remove the compiled code of all plugins for which `is_needed` is false from the disk.
+    /// Plugins that are loaded keep theirs.
     ///
     /// # Errors
     /// [`LoadError::Cache`] if the cache's directory cannot be read.
-    pub async fn retain_compiled(self: &Arc<Self>, keep: HashSet<Digest>) -> Result<(), LoadError> {
+    pub async fn retain_compiled(
+        self: &Arc<Self>,
+        is_needed: impl Fn(Digest) -> bool + Send + 'static,
+    ) -> Result<(), LoadError> {
         let sandbox = self.clone();
-        blocking(move || Ok(sandbox.cache.retain(&keep)?)).await
+        blocking(move || Ok(sandbox.cache.retain(is_needed)?)).await
     }
 
     /// The plugins that are being compiled or wait for it.

@@ -1,10 +1,11 @@
 //! The picture as a whole: all tenants and models as of one release.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use gristmill_core::{KeyHash, KeyHashes, Name};
+use rpds::HashTrieMapSync;
 
 use crate::model::ModelState;
 use crate::tenant::Tenant;
@@ -15,9 +16,10 @@ pub struct Snapshot {
     /// The number of the release; 0 before the first.
     pub release: u64,
     /// The tenants by name. The next snapshot shares the tenants that its release does not touch.
-    pub tenants: HashMap<Name, Arc<Tenant>>,
+    /// Copying the map takes the same time for any number of tenants.
+    pub tenants: HashTrieMapSync<Name, Arc<Tenant>>,
     /// The tenant that a key opens, by the key's hash.
-    pub keys: HashMap<KeyHash, Name>,
+    pub keys: HashTrieMapSync<KeyHash, Name>,
     /// Whether the hashes of some keys are [`KeyHash::Plain`].
     pub has_plain_keys: bool,
     /// The admin tokens whose holders are operators.

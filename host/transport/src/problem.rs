@@ -160,7 +160,8 @@ pub fn status_of(code: ErrorCode) -> StatusCode {
         | ErrorCode::TenantBusy
         | ErrorCode::QuotaExceeded
         | ErrorCode::TooManyFailures
-        | ErrorCode::TokenBusy => StatusCode::TOO_MANY_REQUESTS,
+        | ErrorCode::TokenBusy
+        | ErrorCode::TooManyReleases => StatusCode::TOO_MANY_REQUESTS,
         ErrorCode::InsufficientStorage => StatusCode::INSUFFICIENT_STORAGE,
         ErrorCode::PluginTimeout | ErrorCode::DeadlineExceeded => StatusCode::GATEWAY_TIMEOUT,
         ErrorCode::Unavailable | ErrorCode::Overloaded => StatusCode::SERVICE_UNAVAILABLE,

@@ -51,53 +51,59 @@ impl Resource for List {
         let serving = state.control.serving();
         let reach = received.caller.reach();
         match self {
-            Self::Tenants => page.answer(&serving.desired.tenants, |name, tenant| {
-                reach.has_tenant(name.as_str()).then(|| {
-                    json!({
-                        "name": name,
-                        "open": tenant.spec.open,
-                        "weight": tenant.spec.weight,
-                        "keys": tenant.spec.keys.len(),
-                        "plugins": tenant.plugins.len(),
-                        "pipelines": tenant.pipelines.len(),
+            Self::Tenants => {
+                page.answer(serving.desired.tenants.range(page.range()), |name, tenant| {
+                    reach.has_tenant(name.as_str()).then(|| {
+                        json!({
+                            "name": name,
+                            "open": tenant.spec.open,
+                            "weight": tenant.spec.weight,
+                            "keys": tenant.spec.keys.len(),
+                            "plugins": tenant.plugins.len(),
+                            "pipelines": tenant.pipelines.len(),
+                        })
                     })
                 })
-            }),
-            Self::Models => page.answer(&serving.desired.models, |name, model| {
-                let is_seen = reach.has_model(&serving.desired, name.as_str());
-                is_seen.then(|| {
-                    json!({
-                        "name": name,
-                        "digest": model.digest,
-                        "version": model.version,
-                        "unloaded": model.unloaded,
+            }
+            Self::Models => {
+                page.answer(serving.desired.models.range(page.range()), |name, model| {
+                    let is_seen = reach.has_model(&serving.desired, name.as_str());
+                    is_seen.then(|| {
+                        json!({
+                            "name": name,
+                            "digest": model.digest,
+                            "version": model.version,
+                            "unloaded": model.unloaded,
+                        })
                     })
                 })
-            }),
-            Self::Tokens => page.answer(&serving.desired.tokens, |name, token| {
-                let mut item = token.spec.document();
-                item["name"] = name.as_str().into();
-                item["version"] = token.version.into();
-                item["expired"] = token.spec.has_ended(SystemTime::now()).into();
-                Some(item)
-            }),
+            }
+            Self::Tokens => {
+                page.answer(serving.desired.tokens.range(page.range()), |name, token| {
+                    let mut item = token.spec.document();
+                    item["name"] = name.as_str().into();
+                    item["version"] = token.version.into();
+                    item["expired"] = token.spec.has_ended(SystemTime::now()).into();
+                    Some(item)
+                })
+            }
             Self::Plugins(tenant) => {
                 let own = own(&serving, tenant)?;
-                page.answer(&own.plugins, |name, plugin| {
+                page.answer(own.plugins.range(page.range()), |name, plugin| {
                     let Plugin { digest, version } = plugin;
                     Some(json!({ "name": name, "digest": digest, "version": version }))
                 })
             }
             Self::Pipelines(tenant) => {
                 let own = own(&serving, tenant)?;
-                page.answer(&own.pipelines, |name, pipeline| {
+                page.answer(own.pipelines.range(page.range()), |name, pipeline| {
                     let (pre, model, post) = (&pipeline.pre, &pipeline.model, &pipeline.post);
                     Some(json!({ "name": name, "pre": pre, "model": model, "post": post }))
                 })
             }
             Self::Keys(tenant) => {
                 let own = own(&serving, tenant)?;
-                page.answer(&own.key_versions, |name, version| {
+                page.answer(own.key_versions.range(page.range()), |name, version| {
                     Some(json!({ "name": name, "version": version }))
                 })
             }

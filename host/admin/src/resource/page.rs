@@ -1,6 +1,5 @@
 //! The pages of a list: `?limit=` is the most items of one, `?after=` the name before its first.
 
-use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use gristmill_core::{ErrorCode, Name};
@@ -36,15 +35,19 @@ impl Page {
         Ok(Self { limit, after: after.map(name).transpose()? })
     }
 
-    /// The page of `all`, which is sorted by name. `item` describes one of them, unless the caller
-    /// cannot see it.
-    pub(super) fn answer<T>(
+    /// The names of this page and of those after it.
+    pub(super) fn range(&self) -> (Bound<Name>, Bound<Name>) {
+        let from = self.after.clone().map_or(Bound::Unbounded, Bound::Excluded);
+        (from, Bound::Unbounded)
+    }
+
+    /// The page of `rest`, which has the things of [`Self::range`], sorted by name. `item`
+    /// describes one of them, unless the caller cannot see it.
+    pub(super) fn answer<'a, T: 'a>(
         &self,
-        all: &BTreeMap<Name, T>,
+        rest: impl Iterator<Item = (&'a Name, &'a T)>,
         item: impl Fn(&Name, &T) -> Option<Value>,
     ) -> Outcome {
-        let from = self.after.clone().map_or(Bound::Unbounded, Bound::Excluded);
-        let rest = all.range((from, Bound::Unbounded));
         let mut rest = rest.filter_map(|(name, one)| Some((name, item(name, one)?))).peekable();
         let (mut items, mut last) = (Vec::new(), None);
         for (name, item) in rest.by_ref().take(self.limit) {

@@ -389,3 +389,31 @@ fn a_token_that_is_deleted_while_a_file_arrives_changes_nothing() {
     let plugins = read(&server, "tenants/acme/plugins");
     assert_eq!(plugins["items"], json!([]), "{plugins}");
 }
+
+#[test]
+fn a_token_makes_so_many_releases_that_the_history_of_others_stays() {
+    let (server, ci) = start();
+    ci.put(&path("tenants/acme/plugins/digits"), &files::plugin("digits")).ok();
+    let mut made = 0;
+    let refused = loop {
+        let mut pipeline = processor("digits", json!({}));
+        pipeline["settings"] = json!({ "made": made });
+        let answer = put_json(&ci, "tenants/acme/pipelines/main", &pipeline);
+        if answer.status == 429 {
+            break answer;
+        }
+        answer.ok();
+        made += 1;
+        assert!(made < 300, "some more come in each minute");
+    };
+    assert!(made >= 99, "{made}");
+    refused.refused(429, "too_many_releases", &["the token \"ci\" has made 100 releases"]);
+    let seconds: u64 = refused.header("retry-after").parse().unwrap();
+    assert!((1..=60).contains(&seconds), "{seconds}");
+    // Others go on, and so do its own dry runs.
+    let before = server.release();
+    server.put_json("tenants/other", &json!({ "open": true, "weight": 7 }));
+    assert_eq!(server.release(), before + 1);
+    let change = json!({ "kind": "delete_pipeline", "tenant": "acme", "pipeline": "main" });
+    post(&ci, "releases?dry_run=true", &json!({ "changes": [change] })).ok();
+}

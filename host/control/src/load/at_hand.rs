@@ -7,7 +7,7 @@
 //! Invariant: a change loads at most [`MODELS_AT_ONCE`] models and [`PLUGINS_AT_ONCE`] plugins side
 //! by side.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use futures_util::{StreamExt, stream};
@@ -42,10 +42,15 @@ pub(crate) struct AtHand {
 type ModelKey = (Name, Digest, ModelConfig);
 
 impl AtHand {
-    /// Take all that is known about the models and plugins of `desired`. Returns whether all of
-    /// them are at hand then.
-    pub(crate) fn look_up(&mut self, loader: &Loader, desired: &Desired) -> bool {
-        let Needs { models, plugins } = Needs::of(desired);
+    /// Take all that is known about the models of `desired` and the plugins of these tenants.
+    /// Returns whether all of them are at hand then.
+    pub(crate) fn look_up(
+        &mut self,
+        loader: &Loader,
+        desired: &Desired,
+        tenants: &BTreeSet<Name>,
+    ) -> bool {
+        let Needs { models, plugins } = Needs::of(desired, tenants);
         let mut is_whole = true;
         for (name, model) in models {
             if let Some(known) = loader.models.known(name, model) {
@@ -64,9 +69,14 @@ impl AtHand {
         is_whole
     }
 
-    /// Load the models and plugins of `desired` that are not at hand.
-    pub(crate) async fn load(&mut self, loader: &Loader, desired: &Desired) {
-        let needs = Needs::of(desired);
+    /// Load the models of `desired` and the plugins of these tenants that are not at hand.
+    pub(crate) async fn load(
+        &mut self,
+        loader: &Loader,
+        desired: &Desired,
+        tenants: &BTreeSet<Name>,
+    ) {
+        let needs = Needs::of(desired, tenants);
         let progress = &loader.progress;
         progress.begin(needs.names());
         let mut models = Vec::new();
@@ -123,10 +133,9 @@ impl AtHand {
         known.cloned().unwrap_or_else(|| Err(LoadError::NotLoaded.into()))
     }
 
-    /// The plugin of this digest.
-    pub(crate) fn plugin(&self, digest: Digest) -> Loaded<Arc<Plugin>> {
-        let known = self.plugins.get(&digest);
-        known.cloned().unwrap_or_else(|| Err(LoadError::NotLoaded.into()))
+    /// The plugin of this digest. None if it is not at hand.
+    pub(crate) fn plugin(&self, digest: Digest) -> Option<Loaded<Arc<Plugin>>> {
+        self.plugins.get(&digest).cloned()
     }
 }
 

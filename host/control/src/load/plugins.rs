@@ -137,29 +137,29 @@ impl Plugins {
     }
 
     /// Remove the compiled code of plugins that are neither named by `desired`, nor held by a
-    /// snapshot or a change, nor among those `also` kept.
-    pub(crate) async fn collect_compiled(&self, desired: &Desired, also: Vec<Digest>) {
-        let tenants = desired.tenants.values();
-        let mut keep: HashSet<_> =
-            tenants.flat_map(|tenant| tenant.plugins.values()).map(|own| own.digest).collect();
+    /// snapshot or a change, nor among those `also` kept. Returns whether all that is not named is
+    /// removed.
+    pub(crate) async fn collect_compiled(&self, desired: &Desired, also: Vec<Digest>) -> bool {
         let held = |slot: &PluginSlot| slot.loaded.strong_count() + slot.loading.strong_count() > 0;
-        keep.extend(
+        let mut kept: HashSet<_> = also.into_iter().collect();
+        kept.extend(
             self.slots.lock().iter().filter(|(_, slot)| held(slot)).map(|(digest, _)| *digest),
         );
-        keep.extend(also);
-        if let Err(error) = self.sandbox.retain_compiled(keep).await {
+        kept.retain(|digest| !desired.has_plugin(*digest));
+        let is_all = kept.is_empty();
+        let desired = desired.clone();
+        let is_needed = move |digest| desired.has_plugin(digest) || kept.contains(&digest);
+        if let Err(error) = self.sandbox.retain_compiled(is_needed).await {
             tracing::warn!(error = error.in_full(), "unused compiled code cannot be removed");
+            return false;
         }
+        is_all
     }
 
     /// Forget plugins that `desired` does not name. Requests under way keep what they hold.
     pub(crate) fn retain(&self, desired: &Desired) {
-        let named = |digest: &Digest| {
-            let mut tenants = desired.tenants.values();
-            tenants.any(|tenant| tenant.plugins.values().any(|known| known.digest == *digest))
-        };
         self.slots.lock().retain(|digest, slot| {
-            if !named(digest) {
+            if !desired.has_plugin(*digest) {
                 slot.failed = None;
             }
             slot.is_of_use()

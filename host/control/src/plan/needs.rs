@@ -1,12 +1,12 @@
 //! The plugins and models that a desired state needs. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gristmill_core::{Digest, Name};
 
 use crate::desired::{Desired, Model};
 
-/// The plugins and models that a desired state names.
+/// The models that a desired state names, and the plugins of some of its tenants.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Needs<'a> {
     /// The models that are in service.
@@ -16,10 +16,11 @@ pub(crate) struct Needs<'a> {
 }
 
 impl<'a> Needs<'a> {
-    pub(crate) fn of(desired: &'a Desired) -> Self {
+    pub(crate) fn of(desired: &'a Desired, tenants: &BTreeSet<Name>) -> Self {
         let models = desired.models.iter().filter(|(_, model)| !model.unloaded).collect();
         let mut plugins = BTreeMap::new();
-        for plugin in desired.tenants.values().flat_map(|tenant| tenant.plugins.values()) {
+        let tenants = tenants.iter().filter_map(|tenant| desired.tenants.get(tenant));
+        for plugin in tenants.flat_map(|tenant| tenant.plugins.values()) {
             *plugins.entry(plugin.digest).or_default() += 1;
         }
         Self { models, plugins }
@@ -53,7 +54,7 @@ mod tests {
             changes.push(Change::PutPlugin { tenant, plugin, digest: digest(3) });
         }
         desired.apply(1, &changes).unwrap();
-        let needs = Needs::of(&desired);
+        let needs = Needs::of(&desired, desired.touched());
         assert_eq!(needs.plugins, BTreeMap::from([(digest(3), 2)]));
         assert_eq!(needs.models.keys().map(|name| name.as_str()).collect::<Vec<_>>(), ["served"]);
         assert_eq!(needs.names(), 3);

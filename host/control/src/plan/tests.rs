@@ -404,7 +404,9 @@ fn unversioned(mut desired: Desired) -> Desired {
     for model in desired.models.values_mut() {
         (model.version, model.earlier_versions) = (0, Vec::new());
     }
-    for tenant in desired.tenants.values_mut().map(Arc::make_mut) {
+    let names: Vec<_> = desired.tenants.keys().cloned().collect();
+    for name in names {
+        let tenant = owned(&mut desired, name.as_str());
         tenant.key_versions.clear();
         tenant.since = 0;
         tenant.plugins.values_mut().for_each(|plugin| plugin.version = 0);

@@ -74,13 +74,16 @@ impl SampleSubject {
 /// The pipelines of the state `after` that have samples, and are not the same as in the state
 /// `before` nor as one of `proven`. A pipeline that could not serve before, and that the release
 /// does not touch, must not refuse the release: what it needs was loaded for other reasons.
+///
+/// `after` was built from `before`.
 pub(crate) fn unproven(
     before: &Serving,
     after: &Serving,
     proven: &[SampleSubject],
 ) -> Vec<SampleSubject> {
     let mut unproven = Vec::new();
-    for (tenant, own) in &after.desired.tenants {
+    for tenant in &after.touched {
+        let Some(own) = after.desired.tenants.get(tenant) else { continue };
         let new = after.snapshot.tenants.get(tenant);
         let old = before.snapshot.tenants.get(tenant);
         if old.zip(new).is_some_and(|(old, new)| Arc::ptr_eq(old, new)) {

@@ -25,7 +25,7 @@ impl Sources<'_> {
         // each byte of a tenant. Equal desired states name the same models.
         (std::ptr::eq(self.own, other.own) || self.own == other.own)
             && same_plugins(self.plugins, other.plugins)
-            && self.named_models().into_iter().all(|name| {
+            && named_models(self.own).all(|name| {
                 match (self.models.get(name), other.models.get(name)) {
                     (Some(old), Some(new)) => is_same_model(old, new),
                     (None, None) => true,
@@ -33,11 +33,24 @@ impl Sources<'_> {
                 }
             })
     }
+}
 
-    fn named_models(&self) -> BTreeSet<&Name> {
-        let pipelines = self.own.pipelines.values().map(|pipeline| &pipeline.model);
-        self.own.spec.models.iter().chain(pipelines).collect()
-    }
+/// The models that a tenant is granted, and those of its pipelines.
+pub(super) fn named_models(own: &desired::Tenant) -> impl Iterator<Item = &Name> {
+    let pipelines = own.pipelines.values().map(|pipeline| &pipeline.model);
+    own.spec.models.iter().chain(pipelines)
+}
+
+/// The models that are served in another way, or with other reasons why they are not.
+pub(super) fn changed_models<'a>(
+    before: &'a BTreeMap<Name, ModelState>,
+    after: &'a BTreeMap<Name, ModelState>,
+) -> BTreeSet<&'a Name> {
+    let is_same = |name: &Name| match (before.get(name), after.get(name)) {
+        (Some(before), Some(after)) => is_same_model(before, after),
+        _ => false,
+    };
+    before.keys().chain(after.keys()).filter(|name| !is_same(name)).collect()
 }
 
 fn same_plugins(old: &BTreeMap<Name, PluginState>, new: &BTreeMap<Name, PluginState>) -> bool {

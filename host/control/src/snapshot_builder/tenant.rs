@@ -10,14 +10,30 @@ use gristmill_snapshot::{Access, ModelState, Pipeline, PluginState, Route, Tenan
 use crate::accounts::Accounts;
 use crate::desired;
 use crate::load::at_hand::AtHand;
+use crate::load::error::LoadError;
 use crate::plan::fit::Wanted;
 use crate::release::pipeline::PipelineSpec;
 
-/// The tenant's plugins, each loaded or with the reason why it is not.
-pub(super) fn plugins_of(at_hand: &AtHand, own: &desired::Tenant) -> BTreeMap<Name, PluginState> {
+/// The tenant's plugins, each loaded or with the reason why it is not. Those that are not at hand
+/// are as they were in `before`, the tenant of the snapshot before.
+pub(super) fn plugins_of(
+    at_hand: &AtHand,
+    own: &desired::Tenant,
+    before: Option<&Tenant>,
+) -> BTreeMap<Name, PluginState> {
     let state = |(name, own): (&Name, &desired::Plugin)| {
-        let plugin = at_hand.plugin(own.digest).map_err(|error| error.to_string());
-        (name.clone(), PluginState { digest: own.digest, plugin })
+        let digest = own.digest;
+        let known = || before?.plugins.values().find(|known| known.digest == digest).cloned();
+        let state = match at_hand.plugin(digest) {
+            Some(plugin) => {
+                PluginState { digest, plugin: plugin.map_err(|error| error.to_string()) }
+            }
+            None => known().unwrap_or_else(|| PluginState {
+                digest,
+                plugin: Err(LoadError::NotLoaded.to_string()),
+            }),
+        };
+        (name.clone(), state)
     };
     own.plugins.iter().map(state).collect()
 }

@@ -32,9 +32,11 @@ fn serving(releases: &[&[Change]]) -> Vec<(Serving, Vec<Fault>)> {
             limits: &PipelineLimits::default(),
             before: all.last().map_or(&nothing, |(serving, _)| serving),
         };
-        let Built { snapshot, faults } = build(&inputs, number, &desired);
-        let (snapshot, desired) = (Arc::new(snapshot), Arc::new(desired.clone()));
-        all.push((Serving { snapshot, desired, ..Serving::default() }, faults));
+        let Built { snapshot, faults, touched } = build(&inputs, number, &desired);
+        let faulty = faults.iter().map(|fault| fault.subject.clone()).collect();
+        let (snapshot, serves) = (Arc::new(snapshot), Arc::new(desired.clone()));
+        all.push((Serving { snapshot, desired: serves, faulty, touched }, faults));
+        desired.settle();
     }
     all
 }
@@ -75,20 +77,40 @@ fn a_granted_model_that_comes_or_goes_touches_its_tenants() {
     assert_eq!(serving[1].1[0].to_string(), "tenant \"acme\": models: no model \"m\"");
 }
 
+/// The tenant with keys of these hashes.
+fn with_keys(tenant: &str, keys: &[u8]) -> Change {
+    let key = |byte: &u8| (name(&format!("key-{byte}")), KeyHash::Plain(digest(*byte)));
+    let keys = keys.iter().map(key).collect();
+    Change::PutTenant { tenant: name(tenant), spec: TenantSpec { keys, ..TenantSpec::default() } }
+}
+
 #[test]
 fn a_key_of_two_tenants_opens_neither() {
-    let with_keys = |tenant: &str, keys: &[u8]| {
-        let key = |byte: &u8| (name(&format!("key-{byte}")), KeyHash::Plain(digest(*byte)));
-        let keys = keys.iter().map(key).collect();
-        let spec = TenantSpec { keys, ..TenantSpec::default() };
-        Change::PutTenant { tenant: name(tenant), spec }
-    };
     let serving = serving(&[&[with_keys("acme", &[1, 2]), with_keys("other", &[2, 3])]]);
     let (Serving { snapshot, .. }, faults) = &serving[0];
-    assert_eq!(snapshot.keys.len(), 2);
+    assert_eq!(snapshot.keys.size(), 2);
     assert!(!snapshot.keys.contains_key(&KeyHash::Plain(digest(2))));
     assert!(snapshot.has_plain_keys);
     assert_eq!(faults.len(), 1, "{faults:?}");
+}
+
+#[test]
+fn a_key_opens_the_tenant_that_has_it_alone() {
+    let key = KeyHash::Plain(digest(2));
+    let delete = Change::DeleteTenant { tenant: name("acme") };
+    let serving = serving(&[
+        &[with_keys("other", &[2])],
+        &[with_keys("acme", &[2])],
+        &[put_tenant("new", true)],
+        &[delete],
+        &[with_keys("other", &[3])],
+    ]);
+    let opens = |(serving, faults): &(Serving, Vec<Fault>)| {
+        (serving.snapshot.keys.get(&key).map(Name::to_string), faults.len())
+    };
+    let other = || Some("other".to_owned());
+    let expected = [(other(), 0), (None, 1), (None, 1), (other(), 0), (None, 0)];
+    assert!(serving.iter().map(opens).eq(expected));
 }
 
 fn model(served: Result<ServedModel, String>) -> BTreeMap<Name, ModelState> {

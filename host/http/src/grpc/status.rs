@@ -50,7 +50,8 @@ pub(super) fn status_of(problem: &Problem) -> Status {
         | ErrorCode::TenantBusy
         | ErrorCode::QuotaExceeded
         | ErrorCode::TooManyFailures
-        | ErrorCode::TokenBusy => Code::ResourceExhausted,
+        | ErrorCode::TokenBusy
+        | ErrorCode::TooManyReleases => Code::ResourceExhausted,
         ErrorCode::Overloaded | ErrorCode::Unavailable => Code::Unavailable,
         ErrorCode::PluginFailed
         | ErrorCode::PluginTrapped

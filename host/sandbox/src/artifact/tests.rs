@@ -168,7 +168,7 @@ fn other_code_is_removed() {
         fixture.keep(request, &fixture.answer(request, |_| ())).unwrap();
     }
     let cache = fixture.cache();
-    cache.retain(&HashSet::from([one.digest])).unwrap();
+    cache.retain(|digest| digest == one.digest).unwrap();
     assert!(cache.get(&fixture.engine, &one).is_some());
     assert!(cache.get(&fixture.engine, &other).is_none());
 }

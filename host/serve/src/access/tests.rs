@@ -22,9 +22,9 @@ fn snapshot() -> Snapshot {
     let hasher = gate(None).hasher;
     let keys = [hasher.hash(ACME), credentials::plain_hash(OLD)];
     let acme = Access::Keys(keys.to_vec());
-    snapshot.tenants.insert(name("demo"), Arc::new(tenant(Access::Open)));
-    snapshot.tenants.insert(name("acme"), Arc::new(tenant(acme)));
-    snapshot.keys.extend(keys.map(|key| (key, name("acme"))));
+    snapshot.tenants.insert_mut(name("demo"), Arc::new(tenant(Access::Open)));
+    snapshot.tenants.insert_mut(name("acme"), Arc::new(tenant(acme)));
+    snapshot.keys = keys.into_iter().map(|key| (key, name("acme"))).collect();
     snapshot.has_plain_keys = true;
     let (now, hour) = (SystemTime::now(), Duration::from_secs(3600));
     for (token, ends) in [(OPERATOR, now + hour), (ENDED, now - hour)] {

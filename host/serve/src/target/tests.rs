@@ -36,7 +36,7 @@ fn snapshot() -> Snapshot {
     for pipeline in ["second", "first"] {
         acme.pipelines.insert(name(pipeline), Pipeline::Unavailable("no plugin".into()));
     }
-    snapshot.tenants.insert(name("acme"), Arc::new(acme));
+    snapshot.tenants.insert_mut(name("acme"), Arc::new(acme));
     snapshot
 }
 

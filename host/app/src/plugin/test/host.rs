@@ -1,6 +1,5 @@
 //! The parts of a server that a pipeline needs: the sandbox, the model's lane, the limits.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -93,7 +92,8 @@ impl Host {
             None => (pre.clone(), pre_digest),
         };
         // Removes the code of earlier versions.
-        self.sandbox.retain_compiled(HashSet::from([pre_digest, post_digest])).await?;
+        let is_used = move |digest| [pre_digest, post_digest].contains(&digest);
+        self.sandbox.retain_compiled(is_used).await?;
         let (pre_name, post_name) = (name_of(&files.pre, "plugin")?, name_of(post_file, "plugin")?);
         let lacks = |file: &Path, world: &str, what: &str| {
             format!(

@@ -1,0 +1,49 @@
+//! A tenant of the desired state. Pure data.
+
+use std::collections::BTreeMap;
+
+use gristmill_core::{Digest, KeyHash, Name};
+use serde::{Deserialize, Serialize};
+
+use crate::release::pipeline::PipelineSpec;
+use crate::release::tenant::TenantSpec;
+
+/// A tenant with all it owns.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tenant {
+    /// Who may call it, and what it may use.
+    pub spec: TenantSpec,
+    /// The release that made it; 0 if a checkpoint of format 1 does not say it.
+    #[serde(default)]
+    pub since: u64,
+    /// The releases that brought its keys, by the keys' names.
+    pub key_versions: BTreeMap<Name, u64>,
+    /// Its plugins by name.
+    pub plugins: BTreeMap<Name, Plugin>,
+    /// Its pipelines by name.
+    pub pipelines: BTreeMap<Name, PipelineSpec>,
+}
+
+/// A plugin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plugin {
+    /// The digest of its file.
+    pub digest: Digest,
+    /// The release that brought this content.
+    pub version: u64,
+}
+
+impl Tenant {
+    /// Take the spec of release `number`. Keys that stay keep their versions.
+    pub(super) fn put(&mut self, number: u64, spec: TenantSpec) {
+        let version = |(name, hash): (&Name, &KeyHash)| {
+            let stays = self.spec.keys.get(name) == Some(hash);
+            let known = self.key_versions.get(name).copied().filter(|_| stays);
+            (name.clone(), known.unwrap_or(number))
+        };
+        self.key_versions = spec.keys.iter().map(version).collect();
+        self.spec = spec;
+    }
+}
