@@ -13,7 +13,6 @@ mod plugins;
 mod tokens;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use gristmill_backend::Backends;
@@ -128,7 +127,6 @@ impl Control {
             samples,
             turns: Turns::default(),
             pace: Pace::default(),
-            has_unused_code: AtomicBool::default(),
             replayed: Mutex::new(Replayed::default()),
         });
         releases.start(parts.hash_key).await?;

@@ -14,7 +14,7 @@ use gristmill_core::{Digest, HashKeyId, KeyHash, Name};
 use rpds::RedBlackTreeMapSync;
 use serde::{Deserialize, Serialize};
 
-use crate::desired::index::Index;
+use crate::desired::index::{Held, Index};
 pub use crate::desired::tenant::{Plugin, Tenant};
 use crate::error::ControlError;
 use crate::release::change::Change;
@@ -100,17 +100,24 @@ impl Desired {
     ) -> Self {
         let mut index = Index::default();
         for (name, tenant) in &tenants {
-            index.follow(name, None, Some(tenant));
+            index.follow(name, Held::default(), Held::of(Some(tenant)));
         }
         Self { tenants: tenants.into_iter().collect(), models, tokens: tokens.into(), index }
     }
 
     fn apply_one(&mut self, number: u64, change: &Change) -> Result<(), ControlError> {
         let Some(tenant) = change.tenant() else { return self.make(number, change) };
-        let before = self.tenants.get(tenant).cloned();
+        if let Change::PutPipeline { .. } | Change::DeletePipeline { .. } = change {
+            self.make(number, change)?;
+            self.index.touch(tenant);
+            return Ok(());
+        }
+        // Not the tenant itself: a tenant with two holders is copied when it changes.
+        let held = |state: &Self| Held::of(state.tenants.get(tenant).map(|own| &**own));
+        let before = held(self);
         self.make(number, change)?;
-        let after = self.tenants.get(tenant);
-        self.index.follow(tenant, before.as_deref(), after.map(|own| &**own));
+        let after = held(self);
+        self.index.follow(tenant, before, after);
         Ok(())
     }
 
@@ -118,11 +125,11 @@ impl Desired {
     fn make(&mut self, number: u64, change: &Change) -> Result<(), ControlError> {
         match change {
             Change::PutTenant { tenant, spec } => {
-                let known = self.tenants.get(tenant).map(|own| Tenant::clone(own));
-                let new = || Tenant { since: number, ..Tenant::default() };
-                let mut owner = known.unwrap_or_else(new);
-                owner.put(number, spec.clone());
-                self.tenants.insert_mut(tenant.clone(), owner.into());
+                if !self.tenants.contains_key(tenant) {
+                    let new = Tenant { since: number, ..Tenant::default() };
+                    self.tenants.insert_mut(tenant.clone(), new.into());
+                }
+                self.tenant(tenant)?.put(number, spec.clone());
             }
             Change::PutKey { tenant, key, digest } => {
                 let owner = self.tenant(tenant)?;

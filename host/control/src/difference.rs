@@ -1,6 +1,7 @@
 //! The difference between two states, thing by thing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use gristmill_core::Name;
 use serde_json::Value;
@@ -51,7 +52,11 @@ fn changed(before: &Serving, after: &Serving) -> Vec<Subject> {
     }
     for tenant in touched {
         let (before, after) = (before.tenants.get(tenant), after.tenants.get(tenant));
-        if before == after {
+        let is_same = match (before, after) {
+            (Some(before), Some(after)) => Arc::ptr_eq(before, after) || before == after,
+            _ => false,
+        };
+        if is_same {
             continue;
         }
         subjects.push(Subject::Tenant(tenant.clone()));

@@ -1,7 +1,7 @@
 //! How often a token whose reach is a few tenants makes releases.
 //!
-//! Each release that is made pushes an older one out of those that are kept, whoever made it, so
-//! without a bound one tenant could remove the history of all. Knows no clock.
+//! Each release that is made pushes an older one out of those that are kept, whoever made it. A
+//! bound on the pace leaves operators hours to see that a token is misused. Knows no clock.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -13,14 +13,16 @@ use parking_lot::Mutex;
 const BURST: u64 = 100;
 const PER_HOUR: u64 = 60;
 
-/// A release is counted as the milliseconds after which the token may make one more.
+/// A release is counted, after it was made, as the milliseconds after which the token may make one
+/// more.
 const RELEASE: u64 = 3_600_000 / PER_HOUR;
 const LIMIT: RateLimit =
-    RateLimit { tokens: 1000, every: Duration::from_secs(1), burst: BURST * RELEASE };
+    RateLimit { tokens: 1000, every: Duration::from_secs(1), burst: (BURST - 1) * RELEASE };
 
-/// The paces of all tokens that made releases of late.
+/// The paces of all tokens that made releases of late, by name and by the release that brought the
+/// secret.
 #[derive(Default)]
-pub(crate) struct Pace(Mutex<HashMap<Name, Token>>);
+pub(crate) struct Pace(Mutex<HashMap<(Name, u64), Token>>);
 
 /// A token has made too many releases of late.
 #[derive(Debug, thiserror::Error)]
@@ -42,28 +44,36 @@ struct Token {
 }
 
 impl Pace {
-    /// Count a release of this token.
+    /// Check that the token of this name, whose secret this release brought, may make a release.
     ///
     /// # Errors
     /// [`TooManyReleases`]
-    pub(crate) fn count(&self, name: &Name, now: Instant) -> Result<(), TooManyReleases> {
-        let mut tokens = self.0.lock();
-        if !tokens.contains_key(name) {
-            tokens.retain(|_, token| now.duration_since(token.last) < LIMIT.window());
+    pub(crate) fn check(
+        &self,
+        name: &Name,
+        version: u64,
+        now: Instant,
+    ) -> Result<(), TooManyReleases> {
+        let tokens = self.0.lock();
+        match tokens.get(&(name.clone(), version)).map(|known| known.rate.check(now)) {
+            Some(Err(empty)) => Err(TooManyReleases { token: name.clone(), after: empty.after }),
+            _ => Ok(()),
         }
+    }
+
+    /// Count a release of this token.
+    pub(crate) fn count(&self, name: &Name, version: u64, now: Instant) {
+        let mut tokens = self.0.lock();
+        let full_after = LIMIT.window() + Duration::from_millis(RELEASE);
+        tokens.retain(|_, token| now.duration_since(token.last) < full_after);
         let new = || {
             let rate = Rate::default();
             rate.set(Some(LIMIT), now);
             Token { rate, last: now }
         };
-        let token = tokens.entry(name.clone()).or_insert_with(new);
-        match token.rate.take(RELEASE, now) {
-            Ok(_) => {
-                token.last = now;
-                Ok(())
-            }
-            Err(empty) => Err(TooManyReleases { token: name.clone(), after: empty.after }),
-        }
+        let token = tokens.entry((name.clone(), version)).or_insert_with(new);
+        token.rate.spend(RELEASE, now);
+        token.last = now;
     }
 }
 
@@ -75,19 +85,24 @@ mod tests {
     #[test]
     fn a_token_makes_a_burst_of_releases_and_then_one_a_minute() {
         let pace = Pace::default();
-        let (ci, other, began) = (name("ci"), name("other"), Instant::now());
+        let (ci, began) = (name("ci"), Instant::now());
         for _ in 0..BURST {
-            pace.count(&ci, began).unwrap();
+            pace.check(&ci, 1, began).unwrap();
+            pace.count(&ci, 1, began);
         }
         let minute = Duration::from_secs(60);
         for after in [0, 1, 2].map(|minutes| minutes * minute) {
-            let refused = pace.count(&ci, began + after).unwrap_err();
+            let refused = pace.check(&ci, 1, began + after).unwrap_err();
             assert!(refused.after.abs_diff(minute) < Duration::from_millis(1), "{refused:?}");
             assert!(refused.to_string().contains("token \"ci\""), "{refused}");
-            pace.count(&other, began + after).unwrap();
-            pace.count(&ci, began + after + minute + Duration::from_millis(1)).unwrap();
+            // Others, also one that had the same name.
+            pace.check(&name("other"), 1, began + after).unwrap();
+            pace.check(&ci, 2, began + after).unwrap();
+            let later = began + after + minute + Duration::from_millis(1);
+            pace.check(&ci, 1, later).unwrap();
+            pace.count(&ci, 1, later);
         }
-        pace.count(&name("new"), began + 4 * minute + LIMIT.window()).unwrap();
+        pace.count(&name("new"), 1, began + 5 * minute + LIMIT.window());
         assert_eq!(pace.0.lock().len(), 1, "those that are full again are forgotten");
     }
 }

@@ -97,7 +97,7 @@ impl ReleaseLog {
     /// # Errors
     /// The store cannot be read; or the log has a gap, was changed, or lacks its end.
     pub(crate) async fn replay(&self) -> Result<Replayed, ControlError> {
-        let base = read_checkpoint(&self.store).await?;
+        let mut base = read_checkpoint(&self.store).await?;
         let listing = self.store.log().await?;
         for file in &listing.foreign {
             tracing::warn!(
@@ -111,6 +111,7 @@ impl ReleaseLog {
         let Checkpoint { head, desired } = base.clone();
         self.uploads.name(head.number, desired.files());
         let mut replayed = Replayed { head, is_confirmed: true, desired };
+        base.desired.settle();
         *self.base.lock() = Arc::new(base);
         self.read_on(&mut replayed).await?;
         log_end::check(&self.store, &replayed.head).await?;
@@ -222,7 +223,9 @@ impl ReleaseLog {
 
     async fn collect_to(&self, number: u64) -> Result<(), ControlError> {
         let before = self.base();
-        let checkpoint = Arc::new(self.checkpoint_at(number).await?);
+        let mut checkpoint = self.checkpoint_at(number).await?;
+        checkpoint.desired.settle();
+        let checkpoint = Arc::new(checkpoint);
         let written = checkpoint.clone();
         let text = tokio::task::spawn_blocking(move || written.write()).await;
         let text = text.unwrap_or_else(|panic| resume_unwind(panic.into_panic()));

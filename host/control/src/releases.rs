@@ -21,7 +21,6 @@ mod checks;
 use std::collections::BTreeSet;
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime};
 
 use gristmill_core::{Digest, HashKeyId, Name, PipelineLimits};
@@ -43,6 +42,7 @@ use crate::release_log::{Append, ReleaseLog, Replayed};
 use crate::samples::run::SampleRuns;
 use crate::samples::subject::{SampleSubject, unproven};
 use crate::snapshot_builder::{Built, Inputs, build};
+use crate::terms::TokenUse;
 use crate::turns::Turns;
 
 /// The most times that a change is planned. Each time, other changes may have made it necessary to
@@ -62,8 +62,6 @@ pub(crate) struct Releases {
     /// At loading plugins.
     pub(crate) turns: Turns,
     pub(crate) pace: Pace,
-    /// Whether compiled code that no release names may be on disk.
-    pub(crate) has_unused_code: AtomicBool,
     /// Nothing is loaded, compiled or proven and no sample runs while this is held.
     pub(crate) replayed: Mutex<Replayed>,
 }
@@ -111,8 +109,8 @@ impl Releases {
         hash_key::check(replayed.desired.hash_keys(), hash_key)?;
         let mut at_hand = AtHand::default();
         at_hand.load(&self.loader, &replayed.desired, replayed.desired.touched()).await;
-        self.serve_log(&mut replayed, &mut at_hand);
-        self.collect_compiled(&replayed.desired).await;
+        self.serve_log(&mut replayed, &mut at_hand).await;
+        self.loader.plugins.remove_leftovers(&replayed.desired).await;
         self.loader.models.forget_proofs(&replayed.desired);
         drop(replayed);
         self.log.remove_leftovers().await;
@@ -129,9 +127,8 @@ impl Releases {
     ) -> Result<Published, ControlError> {
         let request = Arc::new(request);
         let outcome = self.run_rounds(&request).await;
-        if outcome.is_err() && request.is_list() || request.is_dry_run {
-            // The code of plugins that were compiled for it.
-            self.collect_compiled(&self.publisher.serving().desired).await;
+        if outcome.is_err() || request.is_dry_run {
+            self.forget_unnamed().await;
         }
         outcome
     }
@@ -160,11 +157,7 @@ impl Releases {
                     ready.at_hand.prove(&self.loader, unloaded).await;
                 }
                 Step::RunSamples(subjects) => {
-                    if let Err(failed) = self.samples.run(&subjects, &mut samples_time).await {
-                        drop((subjects, ready));
-                        self.forget(&BTreeSet::new(), &self.replayed.lock().await.desired);
-                        return Err(failed.into());
-                    }
+                    self.samples.run(&subjects, &mut samples_time).await?;
                     ready.proven.extend(subjects);
                 }
             }
@@ -181,12 +174,17 @@ impl Releases {
         loop {
             self.log.read_on(&mut replayed).await?;
             self.log.confirm(&mut replayed).await?;
-            if !self.serve_log(&mut replayed, at_hand) {
+            if !self.serve_log(&mut replayed, at_hand).await {
                 return Ok(Step::Load(replayed.desired.clone(), Vec::new()));
             }
             request.terms.check_token(&replayed.desired, SystemTime::now())?;
             let serves = replayed.head.number;
             request.check_expected(serves)?;
+            let token = request.terms.token.as_ref();
+            let paced = token.filter(|_| !request.terms.reach.is_server() && !request.is_dry_run);
+            if let Some(TokenUse { name, version }) = paced {
+                self.pace.check(name, *version, Instant::now())?;
+            }
             let planned = request.plan(&replayed.desired, serves + 1);
             // What is not there is not found, under all conditions.
             if !matches!(planned, Err(ControlError::NotFound { .. })) {
@@ -217,7 +215,6 @@ impl Releases {
                 refusing(built.faults.clone(), &before.faulty, &subjects(&plan.changes));
             faults.retain(|fault| request.terms.reach.has_subject(&fault.subject));
             if !faults.is_empty() {
-                self.forget(&built.touched, &replayed.desired);
                 return Err(ControlError::Refused(faults));
             }
             let serving = serving_of(built, plan.desired.clone());
@@ -230,21 +227,17 @@ impl Releases {
                 }
             }
             if request.is_dry_run {
-                self.forget(&serving.touched, &replayed.desired);
                 return self.made(request, &before, &serving);
-            }
-            if let Some(token) = request.terms.reach.token() {
-                self.pace.count(token, Instant::now())?;
             }
             let note = request.terms.note.clone();
             let outcome = self.log.append(&mut replayed, note, plan).await?;
             if let Append::Lost = outcome {
                 continue;
             }
-            self.publish(serving, &mut replayed);
-            if self.has_dropped(&before) || self.has_unused_code.load(Ordering::Relaxed) {
-                self.collect_compiled(&replayed.desired).await;
+            if let Some(TokenUse { name, version }) = paced {
+                self.pace.count(name, *version, Instant::now());
             }
+            self.publish(serving, &mut replayed).await;
             let (releases, last) = (self.clone(), replayed.head.number);
             tokio::spawn(async move { releases.log.collect(last).await });
             return match outcome {
@@ -256,7 +249,7 @@ impl Releases {
 
     /// Serve the state of the log, unless it is served already. Returns false if something that it
     /// needs is not at hand.
-    fn serve_log(&self, replayed: &mut Replayed, at_hand: &mut AtHand) -> bool {
+    async fn serve_log(&self, replayed: &mut Replayed, at_hand: &mut AtHand) -> bool {
         let release = replayed.head.number;
         let before = self.publisher.serving();
         if before.snapshot.release == release {
@@ -270,23 +263,21 @@ impl Releases {
         for fault in &built.faults {
             tracing::error!(%fault, "not served");
         }
-        self.publish(serving_of(built, replayed.desired.clone()), replayed);
+        self.publish(serving_of(built, replayed.desired.clone()), replayed).await;
         true
     }
 
-    /// Serve the state of the log.
-    fn publish(&self, serving: Serving, replayed: &mut Replayed) {
+    /// Serve the state of the log, and forget what it does not name.
+    async fn publish(&self, serving: Serving, replayed: &mut Replayed) {
+        let before = self.publisher.serving();
         self.publisher.publish(serving);
         replayed.desired.settle();
-        self.forget(&self.publisher.serving().touched, &replayed.desired);
-    }
-
-    /// Whether the state before had a plugin's file that what serves now does not name.
-    fn has_dropped(&self, before: &Serving) -> bool {
-        let serving = self.publisher.serving();
-        let tenants = serving.touched.iter().filter_map(|name| before.desired.tenants.get(name));
-        let mut plugins = tenants.flat_map(|own| own.plugins.values());
-        plugins.any(|own| !serving.desired.has_plugin(own.digest))
+        let touched = &self.publisher.serving().touched;
+        let had = touched.iter().filter_map(|name| before.desired.tenants.get(name));
+        let had = had.flat_map(|own| own.plugins.values()).map(|own| own.digest);
+        self.loader.plugins.dropped(had.filter(|file| !replayed.desired.has_plugin(*file)));
+        drop(before);
+        self.forget(touched, &replayed.desired).await;
     }
 
     /// Check the conditions of the request. What serves is the state of the log.
@@ -320,17 +311,19 @@ impl Releases {
         build(&inputs, release, desired)
     }
 
-    /// Remove the compiled code of plugins that no state and no upload needs.
-    pub(crate) async fn collect_compiled(&self, desired: &Desired) {
-        let is_all = self.loader.plugins.collect_compiled(desired, self.log.uploads()).await;
-        self.has_unused_code.store(!is_all, Ordering::Relaxed);
+    /// Forget what refused changes and dry runs brought.
+    pub(crate) async fn forget_unnamed(&self) {
+        let replayed = self.replayed.lock().await;
+        self.forget(&BTreeSet::new(), &replayed.desired).await;
     }
 
-    /// Forget what `desired` does not name, of these tenants and of those that refused changes
-    /// touched. Requests under way keep what they hold.
-    fn forget(&self, touched: &BTreeSet<Name>, desired: &Desired) {
-        self.loader.retain(desired);
+    /// Forget what `desired`, the state of the log, does not name: models, plugins with their
+    /// compiled code, and of these tenants and those of refused changes what they had. Requests
+    /// under way keep what they hold.
+    async fn forget(&self, touched: &BTreeSet<Name>, desired: &Desired) {
+        self.loader.models.retain(desired);
         self.accounts.forget(touched, desired);
+        self.loader.plugins.forget(desired, &self.log.uploads()).await;
     }
 }
 

@@ -3,7 +3,8 @@
 //! Everything that a request would have to look up is resolved here. Building is quick, because
 //! everything is loaded before. A tenant that a release does not touch is taken from the snapshot
 //! before (`reuse`), and those that cannot have changed are not even looked at: the time that it
-//! takes does not depend on the number of tenants, unless a model changes.
+//! takes does not depend on the number of tenants, but on that of the users of a model that changes
+//! or that is out of service.
 //!
 //! Invariant: a part that cannot be served is unavailable in the snapshot and listed as a fault,
 //! with the same reason.
@@ -24,7 +25,7 @@ use crate::desired::{self, Desired};
 use crate::fault::{Fault, Subject};
 use crate::load::at_hand::AtHand;
 use crate::publish::Serving;
-use crate::release::token::{Role, TokenSpec};
+use crate::release::token::Role;
 use crate::snapshot_builder::reuse::{Sources, changed_models, named_models};
 use crate::snapshot_builder::tenant::{TenantBuilder, plugins_of};
 
@@ -38,7 +39,7 @@ pub(crate) struct Built {
 
 /// The inputs of a snapshot, besides the desired state.
 pub(crate) struct Inputs<'a> {
-    /// The plugins and models that the desired state names and that `before` does not have.
+    /// The models of the desired state, and the plugins of the tenants that may change.
     pub(crate) at_hand: &'a AtHand,
     pub(crate) accounts: &'a Accounts,
     /// The host's own limits.
@@ -72,7 +73,9 @@ pub(crate) fn build(inputs: &Inputs<'_>, release: u64, desired: &Desired) -> Bui
         });
         faults.extend(faults_of(name, own, &tenant, &models));
         faults.extend(shared_keys(name, own, desired));
-        tenants.insert_mut(name.clone(), tenant);
+        if !known.is_some_and(|known| Arc::ptr_eq(known, &tenant)) {
+            tenants.insert_mut(name.clone(), tenant);
+        }
     }
     let keys = tenants_by_key(before, desired, &touched);
     let has_plain_keys = desired.has_plain_keys();
@@ -163,12 +166,12 @@ fn faults_of(
 /// The admin tokens that may do everything.
 fn operators_of(desired: &Desired) -> Vec<Operator> {
     let ends = |ms| UNIX_EPOCH + Duration::from_millis(ms);
-    let tokens = desired.tokens.iter().map(|(name, token)| (name, &token.spec));
-    let operators = tokens.filter(|(_, token)| token.role == Role::Admin);
-    let operator = |(name, token): (&Name, &TokenSpec)| Operator {
+    let operators = desired.tokens.iter().filter(|(_, token)| token.spec.role == Role::Admin);
+    let operator = |(name, token): (&Name, &desired::Token)| Operator {
         name: name.clone(),
-        hash: token.hash,
-        ends: token.expires_at_ms.map(ends),
+        version: token.version,
+        hash: token.spec.hash,
+        ends: token.spec.expires_at_ms.map(ends),
     };
     operators.map(operator).collect()
 }

@@ -115,6 +115,11 @@ impl ArtifactCache {
         fs::metadata(self.path(digest)).map_or(0, |about| about.len())
     }
 
+    /// Remove the code of this component, if there is some.
+    pub(crate) fn remove(&self, digest: Digest) {
+        remove(&self.path(digest));
+    }
+
     /// Remove the code of all components for which `is_needed` is false.
     pub(crate) fn retain(&self, is_needed: impl Fn(Digest) -> bool) -> io::Result<()> {
         for entry in fs::read_dir(&self.directory)? {

@@ -101,6 +101,23 @@ impl Sandbox {
         blocking(move || Ok(digests.into_iter().map(bytes).sum())).await
     }
 
+    /// Remove the compiled code of these plugins from the disk. Those that are loaded keep theirs.
+    ///
+    /// # Errors
+    /// [`LoadError::Cache`] if the host is about to end.
+    pub async fn remove_compiled(
+        self: &Arc<Self>,
+        digests: HashSet<Digest>,
+    ) -> Result<(), LoadError> {
+        let sandbox = self.clone();
+        let remove = move |digest| sandbox.cache.remove(digest);
+        blocking(move || {
+            digests.into_iter().for_each(remove);
+            Ok(())
+        })
+        .await
+    }
+
     /// Remove the compiled code of all plugins for which `is_needed` is false from the disk.
     /// Plugins that are loaded keep theirs.
     ///

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use gristmill_core::{ByteBudget, ClientError, ErrorCode, KeyHash, KeyHashes, Name};
-use gristmill_snapshot::{Access, Snapshot, Tenant, is_no_key, same_key};
+use gristmill_snapshot::{Access, Operator, Snapshot, Tenant, is_no_key, same_key};
 use gristmill_transport::credentials::{self, KeyHasher};
 
 /// An API key as it came with a request.
@@ -43,8 +43,8 @@ pub enum Caller<'a> {
     /// A tenant.
     Tenant(NamedTenant<'a>),
     /// The holder of an admin token with the role `admin`: sees, loads and unloads every model, but
-    /// runs none. The token's name, if it is not the one that the server was started with.
-    Operator(Option<&'a Name>),
+    /// runs none. The token, if it is not the one that the server was started with.
+    Operator(Option<&'a Operator>),
 }
 
 /// A [`Caller`] that does not borrow from the snapshot in which it was found.
@@ -57,8 +57,8 @@ pub enum OwnedCaller {
         /// The tenant.
         tenant: Arc<Tenant>,
     },
-    /// The holder of an admin token, with the token's name.
-    Operator(Option<Name>),
+    /// The holder of an admin token.
+    Operator(Option<Operator>),
 }
 
 /// The reason why a caller is refused.
@@ -167,7 +167,7 @@ impl Gate {
         for operator in &snapshot.operators {
             let is_valid = || operator.ends.is_none_or(|ends| SystemTime::now() < ends);
             if same_key(&operator.hash, &key.hashes) && is_valid() {
-                found = Some(Caller::Operator(Some(&operator.name)));
+                found = Some(Caller::Operator(Some(operator)));
             }
         }
         found
@@ -186,11 +186,12 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Check that the caller may load and unload models. Returns the name of the caller's token.
+    /// Check that the caller may load and unload models. Returns the caller's token, if
+    /// it is not the one that the server was started with.
     ///
     /// # Errors
     /// The caller is a tenant.
-    pub fn operates(self) -> Result<Option<&'a Name>, AccessError> {
+    pub fn operates(self) -> Result<Option<&'a Operator>, AccessError> {
         match self {
             Self::Operator(token) => Ok(token),
             Self::Tenant(_) => Err(AccessError::OperatorOnly),

@@ -33,6 +33,8 @@ pub struct Snapshot {
 pub struct Operator {
     /// The token's name.
     pub name: Name,
+    /// The release that brought its secret.
+    pub version: u64,
     /// The hash of the token.
     pub hash: KeyHash,
     /// When it ends.

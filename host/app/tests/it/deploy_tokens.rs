@@ -391,7 +391,7 @@ fn a_token_that_is_deleted_while_a_file_arrives_changes_nothing() {
 }
 
 #[test]
-fn a_token_makes_so_many_releases_that_the_history_of_others_stays() {
+fn a_token_that_made_many_releases_has_to_wait() {
     let (server, ci) = start();
     ci.put(&path("tenants/acme/plugins/digits"), &files::plugin("digits")).ok();
     let mut made = 0;

@@ -35,7 +35,7 @@ impl Control {
         self.uploads.end(upload).await;
         if outcome.is_err() {
             // The code of a plugin that was compiled and then refused.
-            self.releases.collect_compiled(&self.desired()).await;
+            self.releases.forget_unnamed().await;
         }
         Ok((digest, outcome.map_err(ControlError::logged)?))
     }

@@ -24,27 +24,23 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Follow a change of a tenant. It did not exist before, or does not exist afterwards, if there
-    /// is none.
-    pub(super) fn follow(&mut self, name: &Name, before: Option<&Tenant>, after: Option<&Tenant>) {
-        let keys = |own: Option<&Tenant>| -> BTreeSet<KeyHash> {
-            own.into_iter().flat_map(|own| own.spec.keys.values()).copied().collect()
-        };
-        let (old, new) = (keys(before), keys(after));
-        for key in old.difference(&new) {
+    /// Follow a change of what a tenant holds.
+    pub(super) fn follow(&mut self, name: &Name, before: Held, after: Held) {
+        for key in before.keys.difference(&after.keys) {
             self.remove_key(name, *key);
         }
-        for key in new.difference(&old) {
+        for key in after.keys.difference(&before.keys) {
             self.add_key(name, *key);
         }
-        let files = |own: Option<&Tenant>| -> Vec<Digest> {
-            own.into_iter().flat_map(|own| own.plugins.values()).map(|own| own.digest).collect()
-        };
-        let (old, new) = (files(before), files(after));
-        if old != new {
-            new.into_iter().for_each(|file| self.add_plugin(file));
-            old.into_iter().for_each(|file| self.remove_plugin(file));
+        if before.files != after.files {
+            after.files.into_iter().for_each(|file| self.add_plugin(file));
+            before.files.into_iter().for_each(|file| self.remove_plugin(file));
         }
+        self.touch(name);
+    }
+
+    /// Note a change of a tenant that leaves its keys and its plugins.
+    pub(super) fn touch(&mut self, name: &Name) {
         self.touched.insert(name.clone());
     }
 
@@ -107,6 +103,23 @@ impl Index {
     }
 }
 
+/// The parts of a tenant that the index has.
+#[derive(Default)]
+pub(super) struct Held {
+    keys: BTreeSet<KeyHash>,
+    /// The file of each plugin.
+    files: Vec<Digest>,
+}
+
+impl Held {
+    /// What the tenant holds; nothing if there is none.
+    pub(super) fn of(tenant: Option<&Tenant>) -> Self {
+        let Some(own) = tenant else { return Self::default() };
+        let keys = own.spec.keys.values().copied().collect();
+        Self { keys, files: own.plugins.values().map(|own| own.digest).collect() }
+    }
+}
+
 fn is_plain(key: KeyHash) -> bool {
     key.hash_key().is_none()
 }
@@ -141,7 +154,7 @@ mod tests {
             let (of, content) = (step % 3, (step * 7 + step / 12) % 4);
             let after = contents[content].map(|(keys, plugins)| tenant(keys, plugins));
             let owner = name(&format!("t{of}"));
-            index.follow(&owner, states[of].as_ref(), after.as_ref());
+            index.follow(&owner, Held::of(states[of].as_ref()), Held::of(after.as_ref()));
             states[of] = after;
             let all =
                 || states.iter().enumerate().filter_map(|(of, own)| Some((of, own.as_ref()?)));
@@ -163,13 +176,14 @@ mod tests {
     #[test]
     fn tenants_that_share_a_key_are_touched_together() {
         let mut index = Index::default();
-        index.follow(&name("a"), None, Some(&tenant(&[1], &[])));
-        index.follow(&name("c"), None, Some(&tenant(&[2], &[])));
+        let held = |key: u8| Held::of(Some(&tenant(&[key], &[])));
+        index.follow(&name("a"), Held::default(), held(1));
+        index.follow(&name("c"), Held::default(), held(2));
         index.settle();
-        index.follow(&name("b"), None, Some(&tenant(&[1], &[])));
+        index.follow(&name("b"), Held::default(), held(1));
         assert_eq!(*index.touched(), [name("a"), name("b")].into());
         index.settle();
-        index.follow(&name("b"), Some(&tenant(&[1], &[])), None);
+        index.follow(&name("b"), held(1), Held::default());
         assert_eq!(*index.touched(), [name("a"), name("b")].into());
     }
 }

@@ -20,6 +20,10 @@ pub(crate) struct Plugins {
     sandbox: Arc<Sandbox>,
     accounts: Arc<Accounts>,
     slots: Mutex<HashMap<Digest, PluginSlot>>,
+    /// The plugins that releases may not name: those that were loaded, or tried, since they were
+    /// looked at last, and those that a release dropped. All others that have compiled code or a
+    /// slot are named.
+    unnamed: Mutex<HashSet<Digest>>,
     /// The limits of a plugin's first instantiation.
     probe_limits: PluginLimits,
 }
@@ -43,7 +47,8 @@ impl Plugins {
         accounts: Arc<Accounts>,
         probe_limits: PluginLimits,
     ) -> Self {
-        Self { store, sandbox, accounts, slots: Mutex::default(), probe_limits }
+        let (slots, unnamed) = (Mutex::default(), Mutex::default());
+        Self { store, sandbox, accounts, slots, unnamed, probe_limits }
     }
 
     /// Plugins that are being compiled, or wait for it.
@@ -76,6 +81,7 @@ impl Plugins {
     /// Load the plugin, once for all callers that ask at the same time. If the caller that loads it
     /// leaves, the next caller tries.
     async fn load_once(&self, digest: Digest, file: Option<&Received>) -> Loaded<Arc<Plugin>> {
+        self.unnamed.lock().insert(digest);
         let loading = {
             let mut slots = self.slots.lock();
             let slot = slots.entry(digest).or_default();
@@ -99,7 +105,9 @@ impl Plugins {
             // A failure is not kept: a later caller tries again.
             Err(_) => {
                 drop(loading);
-                slots.retain(|_, slot| slot.is_of_use());
+                if slots.get(&digest).is_some_and(|slot| !slot.is_of_use()) {
+                    slots.remove(&digest);
+                }
             }
         }
         loaded
@@ -136,34 +144,46 @@ impl Plugins {
         Ok(self.sandbox.compiled_bytes(digests).await?)
     }
 
-    /// Remove the compiled code of plugins that are neither named by `desired`, nor held by a
-    /// snapshot or a change, nor among those `also` kept. Returns whether all that is not named is
-    /// removed.
-    pub(crate) async fn collect_compiled(&self, desired: &Desired, also: Vec<Digest>) -> bool {
-        let held = |slot: &PluginSlot| slot.loaded.strong_count() + slot.loading.strong_count() > 0;
-        let mut kept: HashSet<_> = also.into_iter().collect();
-        kept.extend(
-            self.slots.lock().iter().filter(|(_, slot)| held(slot)).map(|(digest, _)| *digest),
-        );
-        kept.retain(|digest| !desired.has_plugin(*digest));
-        let is_all = kept.is_empty();
-        let desired = desired.clone();
-        let is_needed = move |digest| desired.has_plugin(digest) || kept.contains(&digest);
-        if let Err(error) = self.sandbox.retain_compiled(is_needed).await {
-            tracing::warn!(error = error.in_full(), "unused compiled code cannot be removed");
-            return false;
-        }
-        is_all
+    /// Note that a release dropped these files, so that no plugin may have them.
+    pub(crate) fn dropped(&self, files: impl IntoIterator<Item = Digest>) {
+        self.unnamed.lock().extend(files);
     }
 
-    /// Forget plugins that `desired` does not name. Requests under way keep what they hold.
-    pub(crate) fn retain(&self, desired: &Desired) {
-        self.slots.lock().retain(|digest, slot| {
-            if !desired.has_plugin(*digest) {
-                slot.failed = None;
-            }
-            slot.is_of_use()
-        });
+    /// Forget plugins that `desired` does not name, with their compiled code, unless a snapshot or
+    /// a change holds them or they are among those `also` kept: those are looked at again the next
+    /// time. Requests under way keep what they hold.
+    pub(crate) async fn forget(&self, desired: &Desired, also: &[Digest]) {
+        let unused: HashSet<Digest> = {
+            let (mut unnamed, mut slots) = (self.unnamed.lock(), self.slots.lock());
+            unnamed.retain(|digest| !desired.has_plugin(*digest));
+            let is_unused = |digest: &Digest| {
+                let slot = slots.get_mut(digest);
+                let is_held = slot.is_some_and(|slot| {
+                    slot.failed = None;
+                    slot.is_of_use()
+                });
+                !is_held && !also.contains(digest)
+            };
+            let unused: HashSet<_> = unnamed.extract_if(is_unused).collect();
+            unused.iter().for_each(|digest| drop(slots.remove(digest)));
+            unused
+        };
+        if unused.is_empty() {
+            return;
+        }
+        if let Err(error) = self.sandbox.remove_compiled(unused.clone()).await {
+            tracing::warn!(error = error.in_full(), "unused compiled code cannot be removed");
+            self.unnamed.lock().extend(unused);
+        }
+    }
+
+    /// Remove all compiled code on disk that `desired` does not name.
+    pub(crate) async fn remove_leftovers(&self, desired: &Desired) {
+        let desired = desired.clone();
+        let is_named = move |digest| desired.has_plugin(digest);
+        if let Err(error) = self.sandbox.retain_compiled(is_named).await {
+            tracing::warn!(error = error.in_full(), "unused compiled code cannot be removed");
+        }
     }
 }
 

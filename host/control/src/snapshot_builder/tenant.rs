@@ -14,8 +14,8 @@ use crate::load::error::LoadError;
 use crate::plan::fit::Wanted;
 use crate::release::pipeline::PipelineSpec;
 
-/// The tenant's plugins, each loaded or with the reason why it is not. Those that are not at hand
-/// are as they were in `before`, the tenant of the snapshot before.
+/// The tenant's plugins, each loaded or with the reason why it is not. Those that serve in
+/// `before`, the tenant of the snapshot before, stay the same: what is at hand may be older.
 pub(super) fn plugins_of(
     at_hand: &AtHand,
     own: &desired::Tenant,
@@ -23,19 +23,22 @@ pub(super) fn plugins_of(
 ) -> BTreeMap<Name, PluginState> {
     let state = |(name, own): (&Name, &desired::Plugin)| {
         let digest = own.digest;
-        let known = || before?.plugins.values().find(|known| known.digest == digest).cloned();
-        let state = match at_hand.plugin(digest) {
-            Some(plugin) => {
-                PluginState { digest, plugin: plugin.map_err(|error| error.to_string()) }
-            }
-            None => known().unwrap_or_else(|| PluginState {
-                digest,
-                plugin: Err(LoadError::NotLoaded.to_string()),
-            }),
+        let known = before.into_iter().flat_map(|before| before.plugins.values());
+        let known = known.filter(|known| known.digest == digest).map(|known| &known.plugin);
+        let plugin = match known.clone().find(|known| known.is_ok()) {
+            Some(loaded) => loaded.clone(),
+            None => match at_hand.plugin(digest) {
+                Some(plugin) => plugin.map_err(|error| error.to_string()),
+                None => known.clone().next().cloned().unwrap_or_else(not_loaded),
+            },
         };
-        (name.clone(), state)
+        (name.clone(), PluginState { digest, plugin })
     };
     own.plugins.iter().map(state).collect()
+}
+
+fn not_loaded<T>() -> Result<T, String> {
+    Err(LoadError::NotLoaded.to_string())
 }
 
 /// The inputs of a tenant.

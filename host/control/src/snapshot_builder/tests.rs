@@ -113,6 +113,76 @@ fn a_key_opens_the_tenant_that_has_it_alone() {
     assert!(serving.iter().map(opens).eq(expected));
 }
 
+/// What a snapshot says, but for the parts that cannot be compared.
+fn said(snapshot: &Snapshot) -> impl PartialEq + std::fmt::Debug + use<> {
+    let tenant = |(name, own): (&Name, &Arc<Tenant>)| {
+        let mut pipelines: Vec<_> = own.pipelines.keys().cloned().collect();
+        pipelines.sort();
+        let plugins: Vec<_> = own.plugins.values().map(|own| own.digest).collect();
+        (name.clone(), (own.weight, own.models.clone(), pipelines, plugins))
+    };
+    let tenants: BTreeMap<_, _> = snapshot.tenants.iter().map(tenant).collect();
+    let mut keys: Vec<_> =
+        snapshot.keys.iter().map(|(key, own)| (key.to_string(), own.clone())).collect();
+    keys.sort();
+    (tenants, keys, snapshot.has_plain_keys)
+}
+
+#[test]
+fn a_snapshot_is_the_one_that_is_built_from_nothing() {
+    let mut seed = 7_u32;
+    let mut random = |below: u32| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (seed >> 16) % below
+    };
+    let mut releases: Vec<Vec<Change>> = Vec::new();
+    let mut desired = Desired::default();
+    while releases.len() < 150 {
+        let mut changes = Vec::new();
+        for _ in 0..=random(3) {
+            let tenant = format!("t{}", random(4));
+            let plugin = |number| name(&format!("p{number}"));
+            let change = match random(7) {
+                0 => Change::DeleteTenant { tenant: name(&tenant) },
+                1 => with_keys(&tenant, &[random(3) as u8, random(3) as u8]),
+                2 => {
+                    let models = [name("m")].into();
+                    let spec =
+                        TenantSpec { models, weight: random(3) + 1, ..TenantSpec::default() };
+                    Change::PutTenant { tenant: name(&tenant), spec }
+                }
+                3 => {
+                    let (plugin, file) = (plugin(random(2)), random(3) as u8);
+                    Change::PutPlugin { tenant: name(&tenant), plugin, digest: digest(file) }
+                }
+                4 => put_pipeline(&tenant, random(3)),
+                5 => Change::PutModel { model: name("m"), digest: digest(random(2) as u8) },
+                _ => Change::DeleteModel { model: name("m") },
+            };
+            // Those that cannot be made are left out.
+            let mut next = desired.clone();
+            if next.apply(1, std::slice::from_ref(&change)).is_ok() {
+                desired = next;
+                changes.push(change);
+            }
+        }
+        releases.push(changes);
+    }
+    let parts: Vec<_> = releases.iter().map(Vec::as_slice).collect();
+    for (number, (step, faults)) in serving(&parts).iter().enumerate() {
+        let all = parts[..=number].concat();
+        let whole = &serving(&[&all])[0];
+        assert_eq!(said(&step.snapshot), said(&whole.0.snapshot), "release {number}");
+        let sorted = |faults: &[Fault]| {
+            let mut texts: Vec<_> = faults.iter().map(Fault::to_string).collect();
+            texts.sort();
+            texts
+        };
+        assert_eq!(sorted(faults), sorted(&whole.1), "release {number}");
+        assert_eq!(step.desired.has_plain_keys(), whole.0.desired.has_plain_keys());
+    }
+}
+
 fn model(served: Result<ServedModel, String>) -> BTreeMap<Name, ModelState> {
     let state = ModelState { digest: digest(1), version: 1, earlier_versions: Vec::new(), served };
     BTreeMap::from([(name("m"), state)])

@@ -1,8 +1,9 @@
 //! Loading and unloading models: the protocol's model repository extension.
 
-use gristmill_control::{Change, ROOT, ReleaseNote, Terms};
+use gristmill_control::{Change, ROOT, Reach, ReleaseNote, Terms, TokenUse};
 use gristmill_core::{ErrorCode, Name};
 use gristmill_serve::Caller;
+use gristmill_snapshot::Operator;
 use gristmill_transport::Problem;
 
 use super::Inference;
@@ -26,7 +27,7 @@ impl Inference {
         change: RepositoryChange<'_>,
         mut parameters: impl Iterator<Item = &'_ str>,
     ) -> Result<(), Problem> {
-        let by = caller.operates()?.map_or(ROOT, Name::as_str);
+        let operator = caller.operates()?;
         let brings = |name: &&str| *name == "config" || name.starts_with("file:");
         if let Some(name) = parameters.find(brings) {
             let detail = format!(
@@ -38,8 +39,13 @@ impl Inference {
         let wrong = |error| Problem::new(ErrorCode::NotFound, format!("model: {error}"));
         let model: Name = model.parse().map_err(wrong)?;
         let control = &self.shared.control;
+        let by = operator.map_or(ROOT, |token| token.name.as_str());
         let note = ReleaseNote { by: Some(by.into()), message: None };
-        let terms = Terms { note, ..Terms::default() };
+        let token = operator.map(|Operator { name, version, .. }| TokenUse {
+            name: name.clone(),
+            version: *version,
+        });
+        let terms = Terms { note, token, reach: Reach::Server, ..Terms::default() };
         match change {
             RepositoryChange::Unload(_) => {
                 let change = Change::UnloadModel { model };

@@ -30,6 +30,7 @@ fn snapshot() -> Snapshot {
     for (token, ends) in [(OPERATOR, now + hour), (ENDED, now - hour)] {
         snapshot.operators.push(Operator {
             name: name("ops"),
+            version: 1,
             hash: hasher.hash(token),
             ends: Some(ends),
         });
@@ -47,7 +48,7 @@ fn caller(gate: &Gate, key: Option<Key>, tenant: Option<&str>) -> Result<String,
     gate.caller(&snapshot(), key, tenant).map(|caller| match caller {
         Caller::Tenant(own) => own.name.to_string(),
         Caller::Operator(None) => "operator".into(),
-        Caller::Operator(Some(token)) => format!("operator {token}"),
+        Caller::Operator(Some(token)) => format!("operator {}", token.name),
     })
 }
 
