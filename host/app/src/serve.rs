@@ -21,7 +21,7 @@ use gristmill_admin::{AdminKeys, AdminParts, AdminPlane, UploadLimits};
 use gristmill_backend::{Backends, LibrarySearch};
 use gristmill_child::{ChildRunner, RunnerConfig};
 use gristmill_client::Addresses;
-use gristmill_control::{Control, ControlParts, Progress, ProverConfig};
+use gristmill_control::{Control, ControlParts, Following, Progress, ProverConfig};
 use gristmill_core::{BufferPool, HashKeyId, PipelineLimits};
 use gristmill_http::{DataPlane, GrpcPlane, Inference, InferenceConfig, Loading, grpc_plane};
 use gristmill_sandbox::{Compiler, Sandbox, SandboxConfig};
@@ -38,7 +38,7 @@ use self::limits::{Limits, limits};
 use self::samples::DataPlaneSamples;
 use self::stop::{Signals, end, end_within};
 use self::tls::PlanesTls;
-use crate::config::{self, Config};
+use crate::config::{self, Config, Data, Replicas};
 use crate::process;
 use crate::token::root_token;
 use crate::{child, data_dir, hash_key};
@@ -149,7 +149,7 @@ async fn run_server(
     let as_json = config.logging.log_format == LogFormat::Json;
     let given = config.access.admin_token.as_ref().map(|token| token.0.as_str());
     let token = root_token(given, &config.data.data_dir, as_json)?;
-    let hasher = hash_key::read(&config.data.data_dir)?;
+    let hasher = hash_key::read(&config.data)?;
     let addresses = listeners.addresses()?;
     let Addresses { data, grpc, admin } = &addresses;
     tracing::info!(data, grpc, admin, "listening, loading the state");
@@ -165,7 +165,7 @@ async fn run_server(
     let children = Arc::new(Children::new(&config));
     let hash_key = hasher.as_ref().map(KeyHasher::id);
     let parts = (pool.clone(), progress.clone(), children.clone(), hash_key);
-    let opening = open_control(config.clone(), parts);
+    let opening = open_control(config.clone(), addresses.admin.clone(), parts);
     let opening = tokio::spawn(opening);
     let opened = tokio::select! {
         opened = watched(opening, &progress) => opened.map(Some),
@@ -195,6 +195,7 @@ async fn run_server(
         message_bytes_max: config.requests.message_bytes_max,
         timeout: config.requests.infer_timeout,
     };
+    let leaving = control.clone();
     let inference = Inference::new(control.clone(), shutdown.clone(), pool, rules);
     let data = DataPlane::new(control.cell().clone(), inference.clone());
     let mut grpc = grpc_plane(inference).await;
@@ -211,6 +212,7 @@ async fn run_server(
     announce(config.logging.log_format, &addresses)?;
 
     signals.next().await;
+    leaving.leave().await;
     stop::announce(&mut signals, &shutdown, &mut grpc, config.shutdown.shutdown_delay).await;
     children.stop();
     end_within(config.shutdown.drain_timeout, signals, log.clone());
@@ -331,8 +333,34 @@ impl Children {
 /// The memory for tensors, the progress of the start, the children, and the secret of hashes.
 type OpeningParts = (BufferPool, Progress, Arc<Children>, Option<HashKeyId>);
 
+/// The store, and how its log is followed if it is shared. `address` is that of the admin plane.
+fn open_store(config: &Config, address: String) -> Result<(Store, Option<Following>)> {
+    let Data { data_dir, store, .. } = &config.data;
+    let Some(url) = store else {
+        return Ok((Store::open_local(&data_dir.join("store"))?, None));
+    };
+    let Replicas { replica_name, poll_ms, start_offline, .. } = &config.replicas;
+    let name = match replica_name {
+        Some(name) => name.clone(),
+        None => data_dir::replica_name(data_dir)?,
+    };
+    let copies = data_dir.join("store-copies");
+    let store = Store::open_shared(url, &copies, config.replicas.store_copies_bytes_max)?;
+    tracing::info!(store = %url, replica = name.as_str(), "the store may be shared with others");
+    let following = Following {
+        name,
+        address,
+        version: env!("CARGO_PKG_VERSION"),
+        poll: Duration::from_millis((*poll_ms).into()),
+        wait: config.replicas.replica_wait,
+        start_offline: *start_offline,
+    };
+    Ok((store, Some(following)))
+}
+
 async fn open_control(
     config: Arc<Config>,
+    address: String,
     (pool, progress, children, hash_key): OpeningParts,
 ) -> Result<Control> {
     let data_dir = &config.data.data_dir;
@@ -354,7 +382,7 @@ async fn open_control(
     let mut limits = PipelineLimits::default();
     limits.plugin.memory_bytes = config.plugins.plugin_memory_bytes;
     limits.plugin.instances = config.plugins.plugin_instances as usize;
-    let store = Store::open_local(&data_dir.join("store"))?;
+    let (store, following) = open_store(&config, address)?;
     let tenant_bytes_max = config.requests.tenant_bytes_max;
     let prover = ProverConfig {
         runner: children.provers.clone(),
@@ -377,6 +405,7 @@ async fn open_control(
         sample_runner: Arc::new(DataPlaneSamples),
         samples_timeout: config.uploads.samples_timeout,
         progress,
+        following,
     };
     Ok(Control::open(parts).await?)
 }
