@@ -7,6 +7,7 @@
 mod limits;
 mod samples;
 mod stop;
+mod store;
 mod tls;
 
 use std::convert::Infallible;
@@ -21,11 +22,10 @@ use gristmill_admin::{AdminKeys, AdminParts, AdminPlane, UploadLimits};
 use gristmill_backend::{Backends, LibrarySearch};
 use gristmill_child::{ChildRunner, RunnerConfig};
 use gristmill_client::Addresses;
-use gristmill_control::{Control, ControlParts, Following, Progress, ProverConfig};
+use gristmill_control::{Control, ControlParts, Progress, ProverConfig};
 use gristmill_core::{BufferPool, HashKeyId, PipelineLimits};
 use gristmill_http::{DataPlane, GrpcPlane, Inference, InferenceConfig, Loading, grpc_plane};
 use gristmill_sandbox::{Compiler, Sandbox, SandboxConfig};
-use gristmill_store::Store;
 use gristmill_telemetry::{Log, LogFormat};
 use gristmill_thread::Share;
 use gristmill_transport::credentials::KeyHasher;
@@ -37,8 +37,9 @@ use tokio_util::either::Either;
 use self::limits::{Limits, limits};
 use self::samples::DataPlaneSamples;
 use self::stop::{Signals, end, end_within};
+use self::store::open_store;
 use self::tls::PlanesTls;
-use crate::config::{self, Config, Data, Replicas};
+use crate::config::{self, Config};
 use crate::process;
 use crate::token::root_token;
 use crate::{child, data_dir, hash_key};
@@ -332,31 +333,6 @@ impl Children {
 
 /// The memory for tensors, the progress of the start, the children, and the secret of hashes.
 type OpeningParts = (BufferPool, Progress, Arc<Children>, Option<HashKeyId>);
-
-/// The store, and how its log is followed if it is shared. `address` is that of the admin plane.
-fn open_store(config: &Config, address: String) -> Result<(Store, Option<Following>)> {
-    let Data { data_dir, store, .. } = &config.data;
-    let Some(url) = store else {
-        return Ok((Store::open_local(&data_dir.join("store"))?, None));
-    };
-    let Replicas { replica_name, poll_ms, start_offline, .. } = &config.replicas;
-    let name = match replica_name {
-        Some(name) => name.clone(),
-        None => data_dir::replica_name(data_dir)?,
-    };
-    let copies = data_dir.join("store-copies");
-    let store = Store::open_shared(url, &copies, config.replicas.store_copies_bytes_max)?;
-    tracing::info!(store = %url, replica = name.as_str(), "the store may be shared with others");
-    let following = Following {
-        name,
-        address,
-        version: env!("CARGO_PKG_VERSION"),
-        poll: Duration::from_millis((*poll_ms).into()),
-        wait: config.replicas.replica_wait,
-        start_offline: *start_offline,
-    };
-    Ok((store, Some(following)))
-}
 
 async fn open_control(
     config: Arc<Config>,

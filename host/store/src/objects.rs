@@ -1,6 +1,6 @@
 //! Reading and writing whole objects of the store, and small files of this server.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write};
 
 use bytes::Bytes;
@@ -8,7 +8,7 @@ use object_store::path::Path as Key;
 use object_store::{ObjectStoreExt, PutPayload};
 use tempfile::NamedTempFile;
 
-use crate::{Store, StoreError};
+use crate::{INCOMING, Store, StoreError};
 
 impl Store {
     pub(crate) async fn read(&self, key: &Key) -> Result<Option<Bytes>, StoreError> {
@@ -58,7 +58,10 @@ impl Store {
     ) -> Result<(), StoreError> {
         let directory = self.directory.clone();
         let writing = move || {
-            let mut file = NamedTempFile::new_in(&directory)?;
+            // What a killed process leaves there, the next start removes.
+            let incoming = directory.join(INCOMING);
+            fs::create_dir_all(&incoming)?;
+            let mut file = NamedTempFile::new_in(incoming)?;
             file.write_all(&text)?;
             file.as_file().sync_all()?;
             file.persist(directory.join(name))?;
@@ -74,7 +77,7 @@ impl Store {
             File::open(folder.join(name))?.sync_all()?;
             File::open(&folder)?.sync_all()
         };
-        let synced: std::io::Result<()> =
+        let synced: io::Result<()> =
             tokio::task::spawn_blocking(syncing).await.map_err(StoreError::write)?;
         synced.map_err(StoreError::write)
     }

@@ -56,7 +56,10 @@ pub(super) async fn of(state: &State) -> Option<ReplicasDocument> {
     Some(ReplicasDocument { store, replicas: known.into_iter().map(document).collect() })
 }
 
-/// The document about the servers that a change has waited for.
+/// The document about the servers that a change has waited for. It may be for an author who sees a
+/// few tenants only, so it has nothing else about the servers.
 pub(crate) fn waited(waited: &Waited) -> Value {
-    json!({ "live": waited.live, "behind": waited.behind })
+    let behind = waited.behind.iter();
+    let behind = behind.map(|replica| json!({ "name": replica.name, "release": replica.release }));
+    json!({ "live": waited.live, "behind": behind.collect::<Vec<_>>() })
 }

@@ -112,12 +112,15 @@ fn all_replicas_are_in_the_status_and_one_that_is_gone_is_behind_until_it_is_for
     let behind = &answer["replicas"]["behind"][0];
     assert_eq!((&behind["name"], &behind["release"]), (&json!("two"), &json!(before)));
     assert_eq!(one.release(), before + 1, "the release stands");
+    let back = Cli::of(&one).run(&["rollback", "--to", "1", "--yes", "--wait-all"]);
+    assert_eq!(back.code, Some(0), "{}", back.said);
+    assert_names(&back.said, &["these replicas do not serve the release yet: two (release 1)"]);
     eventually("the other one is known to be gone", || live(&one) == ["one"]);
     let answer = one.admin.put_json("/admin/v1/tenants/acme?wait=all", &weight(3)).ok();
     assert_eq!(answer["replicas"], json!({ "live": 1, "behind": [] }));
     // One that is asked to end takes its lease back.
     let two = setup.start();
-    assert_eq!(two.release(), before + 2);
+    assert_eq!(two.release(), before + 3);
     eventually("the other one is back", || live(&one) == ["one", "two"]);
     two.signal_terminate();
     assert_eq!(two.wait().1.code(), Some(0));

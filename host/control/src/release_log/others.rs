@@ -148,3 +148,6 @@ impl ReleaseLog {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -123,9 +123,9 @@ async fn leases_are_put_again_and_removed() {
 async fn a_store_that_fails_is_unreachable_and_names_no_place() {
     let directory = tempfile::tempdir().unwrap();
     let store = server(directory.path(), "one");
-    // A folder in the place of a document.
-    std::fs::create_dir_all(directory.path().join("shared/log/00000000000000000001.json")).unwrap();
-    let error = store.document(1).await.unwrap_err();
+    // A file in the place of a folder.
+    std::fs::write(directory.path().join("shared/replicas"), "x").unwrap();
+    let error = store.put_lease(&"one".parse().unwrap(), "lease".into()).await.unwrap_err();
     assert!(matches!(error, StoreError::Unreachable(_)), "{error:?}");
     assert_eq!(error.code(), ErrorCode::Unavailable);
     assert!(!error.to_string().contains('/'), "{error}");

@@ -107,8 +107,11 @@ struct Faults {
     is_down: AtomicBool,
     calls: AtomicUsize,
     /// Done when this many calls have come, while the last of them waits.
-    at: Mutex<Option<(usize, Box<dyn FnOnce() + Send>)>>,
+    at: Mutex<Option<Due>>,
 }
+
+/// The number of a call, and what is done when it comes.
+type Due = (usize, Box<dyn FnOnce() + Send>);
 
 /// What becomes of a call.
 #[derive(Clone, Copy)]
