@@ -58,7 +58,10 @@ pub(crate) async fn follow(releases: Weak<Releases>, replicas: Arc<Replicas>) {
     while let Some(releases) = releases.upgrade() {
         let looked = follower.look(&releases).await;
         failures = if looked.is_err() { failures + 1 } else { 0 };
-        follower.replicas.note(&looked);
+        // A single failure says little.
+        if failures != 1 {
+            follower.replicas.note(&looked);
+        }
         if looked.is_ok() {
             follower.keep_up(&releases).await;
         }

@@ -169,13 +169,23 @@ impl ReleaseLog {
     /// The store cannot be read, or a document does not follow the one before it.
     pub(crate) async fn read_on(&self, replayed: &mut Replayed) -> Result<(), ControlError> {
         let (mut head, mut desired) = (replayed.head.clone(), replayed.desired.clone());
+        let mut given_up = head.number;
         loop {
-            if let Some(release) = self.read_next(&mut head, &mut desired).await? {
-                let number = release.number;
-                self.uploads.name(number, release.changes.iter().filter_map(Change::blob));
-                self.progress.replayed(number);
-            } else if !self.goes_on(&mut head, &mut desired).await? {
-                break;
+            match self.read_next(&mut head, &mut desired).await {
+                Ok(Some(release)) => {
+                    let number = release.number;
+                    self.uploads.name(number, release.changes.iter().filter_map(Change::blob));
+                    self.progress.replayed(number);
+                }
+                Ok(None) => {
+                    if !self.goes_on(&mut head, &mut desired).await? {
+                        break;
+                    }
+                }
+                Err(error) => {
+                    (head, desired) = self.beyond(given_up, error).await?;
+                    given_up = head.number;
+                }
             }
         }
         if head != replayed.head {

@@ -68,6 +68,7 @@ fn with_a_tenth_of_all_calls_failing_deploys_succeed_or_fail_cleanly() {
     assert!(made > DEPLOYS / 2, "only {made} of {DEPLOYS} deploys were made");
     assert!(answered.load(Ordering::Relaxed) > 0);
     proxy.fail(0);
+    eventually("it follows", || server.data.get("/readyz").ok().get("store").is_none());
     let last = server.put_json("tenants/other", &weight(77));
     eventually("the other server serves the same", || other.release() == last);
     assert_eq!(weight_of(&other, "other"), 77);
@@ -130,6 +131,7 @@ fn a_server_may_start_with_what_it_served_last() {
     let release = other.open_tenant("new");
     proxy.set_down(false);
     eventually("it follows the log", || server.release() == release);
+    eventually("it is over", || server.data.get("/readyz").ok().get("store").is_none());
     assert_eq!(server.put_json("tenants/other", &weight(3)), release + 1);
 }
 

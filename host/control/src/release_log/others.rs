@@ -53,6 +53,24 @@ impl ReleaseLog {
         gap.map_or(Ok(false), |gap| Err(gap.into()))
     }
 
+    /// Where to read on if a document behind release `number` cannot be used: a checkpoint may stand
+    /// for it. A slow server may have put it in the place of one that was removed.
+    ///
+    /// # Errors
+    /// `error`, if no checkpoint stands for it.
+    pub(super) async fn beyond(
+        &self,
+        number: u64,
+        error: ControlError,
+    ) -> Result<(Head, Desired), ControlError> {
+        self.adopt_checkpoint().await?;
+        let base = self.base.lock().clone();
+        match base.head.number > number {
+            true => Ok((base.head.clone(), base.desired.clone())),
+            false => Err(error),
+        }
+    }
+
     /// Take the newest checkpoint of a shared log, which another server may have written.
     pub(super) async fn adopt_checkpoint(&self) -> Result<(), ControlError> {
         if !self.store.is_shared() {
