@@ -4,9 +4,9 @@
 //! each written with put-if-absent, the one primitive that a local directory and every object store
 //! have. Refuses to know what a release means: a document is bytes.
 //!
-//! A store is a folder that one server has for itself, or is [shared](Store::open_shared) by several
-//! servers, at a `url`. What a shared one does in another way is in `shared`, with the local copies
-//! of its blobs (`cache`) and the `leases` of the servers.
+//! A store is a folder that one server has for itself, or is [shared](Store::open_shared) by
+//! several servers, at a `url`. What a shared one does in another way is in `shared`, with the
+//! local copies of its blobs (`cache`) and the `leases` of the servers.
 //!
 //! Invariants:
 //! - content that [`Store`] acknowledged is on stable storage: files are synced before a call
@@ -18,6 +18,7 @@
 #![deny(missing_docs)]
 
 mod cache;
+mod digest;
 mod error;
 mod faults;
 mod incoming;
@@ -30,6 +31,7 @@ mod shared;
 mod url;
 mod worker;
 
+pub use digest::digest_of;
 pub use error::StoreError;
 pub use faults::Faults;
 pub use incoming::{Incoming, Mark, Received};
@@ -47,13 +49,12 @@ use gristmill_core::Digest;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Key;
 use object_store::{ObjectStore, ObjectStoreExt};
-use sha2::{Digest as _, Sha256};
 
 use crate::cache::Cache;
-use crate::log::LOG;
 use crate::worker::Worker;
 
 const BLOBS: &str = "blobs";
+const LOG: &str = "log";
 
 /// The folder of arriving files.
 const INCOMING: &str = "incoming";
@@ -239,11 +240,6 @@ impl Store {
     pub fn faults(&self) -> &Faults {
         &self.faults
     }
-}
-
-/// The name of `blob`.
-pub fn digest_of(blob: &[u8]) -> Digest {
-    Digest::from_bytes(Sha256::digest(blob).into())
 }
 
 fn blob_key(digest: Digest) -> Key {

@@ -5,9 +5,7 @@ use futures_util::TryStreamExt;
 use object_store::path::Path as Key;
 use object_store::{ObjectStore, PutMode, PutOptions, PutPayload};
 
-use crate::{Store, StoreError};
-
-pub(crate) const LOG: &str = "log";
+use crate::{LOG, Store, StoreError};
 
 /// The file that records the log's end, beside the log's folder.
 pub const LOG_END: &str = "log-end.json";

@@ -20,9 +20,9 @@ use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutPayload, WriteMul
 use crate::cache::Cache;
 use crate::incoming::{PART_BYTES, Received};
 use crate::leftovers::{self, Removed};
-use crate::log::{LOG, document_key, number_in};
+use crate::log::{document_key, number_in};
 use crate::outgoing::Outgoing;
-use crate::{BLOBS, INCOMING, Store, StoreError, blob_key};
+use crate::{BLOBS, INCOMING, LOG, Store, StoreError, blob_key};
 
 /// How long ago a blob must have been sent, if it is to be removed.
 const UNNAMED_AGE: Duration = Duration::from_secs(24 * 3600);

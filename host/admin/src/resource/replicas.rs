@@ -1,4 +1,5 @@
-//! The servers that share the store, in the status and in the answers to changes that wait for them.
+//! The servers that share the store, in the status and in the answers to changes that wait for
+//! them.
 
 use gristmill_control::{KnownReplica, Replica, Waited};
 use serde::Serialize;

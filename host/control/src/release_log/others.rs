@@ -22,7 +22,7 @@ const LOOKS_MAX: usize = 5;
 
 impl ReleaseLog {
     /// Whether a shared log goes on behind `head`, although its next document was not there. If a
-    /// checkpoint stands for what comes next, `head` and `desired` are those of the checkpoint then.
+    /// checkpoint stands for what comes next, `head` and `desired` are the checkpoint's then.
     pub(super) async fn goes_on(
         &self,
         head: &mut Head,
@@ -53,8 +53,8 @@ impl ReleaseLog {
         gap.map_or(Ok(false), |gap| Err(gap.into()))
     }
 
-    /// Where to read on if a document behind release `number` cannot be used: a checkpoint may stand
-    /// for it. A slow server may have put it in the place of one that was removed.
+    /// Where to read on if a document behind release `number` cannot be used: a checkpoint may
+    /// stand for it. A slow server may have put it in the place of one that was removed.
     ///
     /// # Errors
     /// `error`, if no checkpoint stands for it.

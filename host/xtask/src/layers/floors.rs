@@ -37,7 +37,7 @@ const OWNERS: [(&str, &[&str]); 8] = [
     ("reqwest", &["gristmill-store"]),
     // `oip` has the messages with their codec, `http` has the service.
     ("tonic", &["gristmill-oip", "gristmill-http"]),
-    // `transport` for servers, `client` for clients; `store` chooses the provider for object stores.
+    // `transport` for servers, `client` for clients, `store` to choose object stores' provider.
     ("rustls", &["gristmill-transport", "gristmill-client", "gristmill-store"]),
     ("tokio-rustls", &["gristmill-transport", "gristmill-client"]),
 ];
