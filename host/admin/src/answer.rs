@@ -7,7 +7,7 @@ use gristmill_transport::Problem;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, LINK};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::body::AdminBody;
 
@@ -17,6 +17,7 @@ pub(crate) type Outcome = Result<Answer, Problem>;
 /// A JSON document or a file, and the parts of it that the log names.
 pub(crate) struct Answer {
     pub(crate) body: AdminBody,
+    status: StatusCode,
     /// The tag of the thing that was read or put.
     pub(crate) tag: Option<Digest>,
     pub(crate) noted: Noted,
@@ -71,7 +72,8 @@ impl Answer {
 
     fn with(body: AdminBody, media_type: HeaderValue) -> Self {
         let headers = HeaderMap::from_iter([(CONTENT_TYPE, media_type)]);
-        Self { body, tag: None, noted: Noted::default(), headers }
+        let (status, noted) = (StatusCode::OK, Noted::default());
+        Self { body, status, tag: None, noted, headers }
     }
 
     /// The answer to a change that made a release. If the change put a file, `digest` is the
@@ -94,6 +96,21 @@ impl Answer {
         self
     }
 
+    /// The same, after waiting for the servers that `document` is about.
+    pub(crate) fn waited(mut self, document: Value, is_complete: bool) -> Outcome {
+        let failed =
+            |error: serde_json::Error| Problem::new(ErrorCode::Internal, error.to_string());
+        if let Some(whole) = self.body.whole() {
+            let mut own: Map<String, Value> = serde_json::from_slice(whole).map_err(failed)?;
+            own.insert("replicas".into(), document);
+            self.body = Self::of(&own)?.body;
+        }
+        if !is_complete {
+            self.status = StatusCode::ACCEPTED;
+        }
+        Ok(self)
+    }
+
     /// The same, which nothing on the way to the client may keep.
     pub(crate) fn unkept(mut self) -> Self {
         self.headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -103,6 +120,7 @@ impl Answer {
     /// The HTTP response.
     pub(crate) fn into_response(self) -> Response<AdminBody> {
         let mut response = Response::new(self.body);
+        *response.status_mut() = self.status;
         *response.headers_mut() = self.headers;
         add_tag(self.tag, response.headers_mut());
         response

@@ -37,6 +37,16 @@ impl AdminBody {
     }
 }
 
+impl AdminBody {
+    /// The document, unless it is a file.
+    pub(crate) fn whole(&self) -> Option<&Bytes> {
+        match &self.0 {
+            Kind::Whole(bytes) => Some(bytes),
+            Kind::File { .. } => None,
+        }
+    }
+}
+
 impl From<Bytes> for AdminBody {
     fn from(bytes: Bytes) -> Self {
         Self(Kind::Whole(bytes))

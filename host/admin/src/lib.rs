@@ -30,6 +30,7 @@ mod resource;
 mod routes;
 mod state;
 mod terms;
+mod wait;
 
 pub use body::AdminBody;
 pub use plane::{AdminKeys, AdminParts, AdminPlane};

@@ -1,5 +1,6 @@
 //! Answering one request on the admin plane.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -26,6 +27,7 @@ use crate::receive::{Received, drop_some};
 use crate::routes::resource_at;
 use crate::state::{State, UploadLimits};
 use crate::terms::terms;
+use crate::wait;
 
 /// The admin plane's handler; clones share everything.
 #[derive(Clone)]
@@ -154,9 +156,23 @@ impl AdminPlane {
             }
         };
         let conditions = terms.conditions.clone();
-        let (query, headers) = (head.uri.query(), &head.headers);
+        let (query, waits) = match reads {
+            true => (head.uri.query().map(Cow::from), false),
+            false => match wait::taken(head.uri.query()) {
+                Ok(taken) => taken,
+                Err(problem) => {
+                    drop_some(body).await;
+                    return Err(problem);
+                }
+            },
+        };
+        let (query, headers) = (query.as_deref(), &head.headers);
         let received = Received { query, headers, caller, terms, body };
-        let answer = resource.answer(&self.state, &head.method, received).await?;
+        let mut answer = resource.answer(&self.state, &head.method, received).await?;
+        if let Some(release) = answer.noted.release.filter(|_| waits) {
+            let waited = wait::wait(&self.state.control, release).await;
+            answer = answer.waited(waited.document, waited.is_complete)?;
+        }
         let noted = answer.noted.clone();
         let is_known = match answer.tag.filter(|_| reads) {
             Some(tag) => conditions.check_read(head.uri.path(), tag).map_err(ControlError::from)?,

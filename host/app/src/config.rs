@@ -18,11 +18,10 @@ use clap::{Arg, ArgMatches};
 
 pub(crate) use self::fault::{Fault, Faults};
 use self::reader::Reader;
-pub(crate) use self::sections::Tls;
 use self::sections::{
-    Access, ConnectionLimits, Data, Listeners, Logging, Models, Plugins, Requests, Shutdown,
-    Uploads,
+    Access, ConnectionLimits, Listeners, Logging, Models, Plugins, Requests, Shutdown, Uploads,
 };
+pub(crate) use self::sections::{Data, Replicas, Tls};
 pub(crate) use self::setting::Setting;
 
 /// Variables that are not settings, without `GRISTMILL_`: the path of the file, and those of
@@ -42,6 +41,7 @@ const OTHER_VARIABLES: [&str; 8] = [
 #[derive(Debug)]
 pub(crate) struct Config {
     pub(crate) data: Data,
+    pub(crate) replicas: Replicas,
     pub(crate) listeners: Listeners,
     pub(crate) tls: Tls,
     pub(crate) access: Access,
@@ -56,8 +56,9 @@ pub(crate) struct Config {
 
 /// All settings, in the order of their sections.
 pub(crate) fn settings() -> impl Iterator<Item = &'static Setting> {
-    let sections: [&'static [Setting]; 11] = [
+    let sections: [&'static [Setting]; 12] = [
         Data::SETTINGS,
+        Replicas::SETTINGS,
         Listeners::SETTINGS,
         Tls::SETTINGS,
         Access::SETTINGS,
@@ -77,9 +78,14 @@ pub(crate) fn args() -> Vec<Arg> {
     args_of(|_| true)
 }
 
-/// The flags of commands that work on the data directory.
+/// The flags of commands that work on the data directory alone.
 pub(crate) fn data_dir_args() -> Vec<Arg> {
     args_of(|key| key == "data_dir")
+}
+
+/// The flags of commands that work on the store.
+pub(crate) fn data_args() -> Vec<Arg> {
+    args_of(|key| Data::SETTINGS.iter().any(|setting| setting.key == key))
 }
 
 fn args_of(wanted: impl Fn(&str) -> bool) -> Vec<Arg> {
@@ -132,6 +138,7 @@ impl Config {
     fn read(reader: &mut Reader<'_>) -> Self {
         Self {
             data: Data::read(reader),
+            replicas: Replicas::read(reader),
             listeners: Listeners::read(reader),
             tls: Tls::read(reader),
             access: Access::read(reader),
@@ -160,6 +167,9 @@ impl Config {
                 faults.push(Fault::SameAddress { first, second, address });
             }
         }
+        if self.data.store.is_some() && self.data.hash_key_file.is_none() {
+            faults.push(Fault::Missing { missing: "hash_key_file", given: "store" });
+        }
         let Tls { tls_certificate, tls_key, admin_tls_certificate, admin_tls_key, .. } = &self.tls;
         for (certificate, key) in [
             (("tls_certificate", tls_certificate), ("tls_key", tls_key)),
@@ -179,11 +189,11 @@ impl Config {
     }
 }
 
-/// The data directory alone, by the [flags](data_dir_args) of a command that needs nothing else.
-pub(crate) fn data_dir(matches: &ArgMatches) -> Result<PathBuf, Faults> {
+/// Where the state is, by the [flags](data_args) of a command that needs nothing else.
+pub(crate) fn data(matches: &ArgMatches) -> Result<Data, Faults> {
     let mut reader = reader(matches);
-    let Data { data_dir } = Data::read(&mut reader);
-    if reader.faults.is_empty() { Ok(data_dir) } else { Err(Faults(reader.faults)) }
+    let data = Data::read(&mut reader);
+    if reader.faults.is_empty() { Ok(data) } else { Err(Faults(reader.faults)) }
 }
 
 fn reader(matches: &ArgMatches) -> Reader<'_> {
@@ -297,6 +307,22 @@ mod tests {
         let said = faults(&["--admin-client-ca", "a"]);
         let named = "admin_tls_certificate or tls_certificate is missing: admin_client_ca needs it";
         assert!(said.contains(named), "{said}");
+    }
+
+    #[test]
+    fn a_shared_store_needs_a_shared_secret_and_its_url_has_none() {
+        let said = resolve(&["--store", "s3://bucket/mill"], "").unwrap_err().to_string();
+        assert!(said.contains("hash_key_file is missing: store needs it"), "{said}");
+        let given = ["--store", "s3://bucket/mill", "--hash-key-file", "key"];
+        let config = resolve(&given, "start_offline = true\nreplica_name = 'one'").unwrap();
+        assert_eq!(config.data.store.unwrap().to_string(), "s3://bucket/mill");
+        assert!(config.replicas.start_offline);
+        let said = resolve(&["--store", "s3://key:word@bucket/"], "").unwrap_err().to_string();
+        assert!(said.contains("store must have no password") && !said.contains("word@"), "{said}");
+        let said = resolve(&["--store", "/srv/x"], "start_offline = 1").unwrap_err().to_string();
+        for named in ["store is \"/srv/x\": must be the URL", "start_offline"] {
+            assert!(said.contains(named), "{said}");
+        }
     }
 
     #[test]

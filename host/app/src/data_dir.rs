@@ -8,9 +8,13 @@ use std::io::{Read, Seek, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
+use gristmill_core::Name;
 use tempfile::NamedTempFile;
 
 const LOCK: &str = "lock";
+
+/// The file with the name of this server, if the configuration has none.
+const REPLICA_NAME: &str = "replica-name";
 
 /// The lock of a data directory. It must live as long as the server.
 #[derive(Debug)]
@@ -49,6 +53,25 @@ pub(crate) fn lock(data_dir: &Path) -> Result<Held> {
     };
     write(&mut lock).with_context(place)?;
     Ok(Held { _lock: lock })
+}
+
+/// The name of this server among those that share a store. It is made once.
+///
+/// # Errors
+/// The file with it cannot be read or written, or is damaged.
+pub(crate) fn replica_name(data_dir: &Path) -> Result<Name> {
+    let path = data_dir.join(REPLICA_NAME);
+    let place = || path.display().to_string();
+    match fs::read_to_string(&path) {
+        Ok(text) => return text.trim().parse().with_context(place),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error).with_context(place),
+    }
+    let mut bytes = [0; 4];
+    getrandom::fill(&mut bytes).context("cannot read randomness for the name of the server")?;
+    let name = format!("replica-{:08x}", u32::from_le_bytes(bytes));
+    keep_secret(data_dir, REPLICA_NAME, &name).with_context(place)?;
+    Ok(name.parse()?)
 }
 
 /// The process that holds the directory, if one does.

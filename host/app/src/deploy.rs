@@ -106,7 +106,7 @@ fn with_manifest(command: Command) -> Command {
             "Delete plugins, pipelines and keys that the manifest's tenants have and the manifest \
              does not name",
         ))
-        .args([release_flags::force(), release_flags::skip_samples()])
+        .args([release_flags::force(), release_flags::skip_samples(), release_flags::wait_all()])
         .args(admin::arguments())
         .arg(output::argument())
 }

@@ -1,4 +1,6 @@
-//! `gristmill fsck`: checks what a server keeps in its data directory, and changes nothing.
+//! `gristmill fsck`: checks what a server keeps in its store, and changes nothing.
+
+use std::path::Path;
 
 use anyhow::{Result, bail};
 use clap::{ArgMatches, Command};
@@ -12,36 +14,32 @@ use crate::{config, data_dir, hash_key};
 
 pub(crate) fn command() -> Command {
     Command::new("fsck")
-        .about("Check the releases and uploaded files of a data directory; changes nothing")
+        .about("Check the releases and uploaded files of a store; changes nothing")
         .after_help(
-            "Example:\n  \
-             gristmill fsck --data-dir /var/lib/gristmill\n\n\
+            "Examples:\n  \
+             gristmill fsck --data-dir /var/lib/gristmill\n  \
+             gristmill fsck --store s3://bucket/gristmill --hash-key-file hash-key\n\n\
              It reads every release of the log and every file that a release names, and compares \
              them with their digests. Each finding says what can be done. `error` marks what stops \
              a server from starting; with a `warning` it starts. A plugin or model that a warning \
              names does not serve. The exit code is 1 if there are findings.\n\n\
              A server may run meanwhile. Files that no release names are not looked at: a server \
-             removes them when it starts.",
+             removes them when it starts. Files of a store at a URL are fetched, one at a time.",
         )
-        .args(config::data_dir_args())
+        .args(config::data_args())
         .arg(output::argument())
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
-    let data_dir = config::data_dir(matches)?;
-    let folder = data_dir.join("store");
-    if !folder.is_dir() {
-        bail!(
-            "there is no store in {}: name the data directory with --data-dir",
-            data_dir.display()
-        );
-    }
-    if let Some(process) = data_dir::held_by(&data_dir) {
-        eprintln!("a server is running ({process}): its changes during the check may be missed");
-    }
-    let store = Store::open_local(&folder)?;
-    let hash_key = hash_key::read(&data_dir)?.map(|hasher| hasher.id());
-    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    let data = config::data(matches)?;
+    // Copies of files that are fetched: they are not those of a server, which may be damaged.
+    let copies = tempfile::tempdir()?;
+    let store = match &data.store {
+        Some(url) => Store::open_shared(url, copies.path(), 0)?,
+        None => open_local(&data.data_dir)?,
+    };
+    let hash_key = hash_key::read(&data)?.map(|hasher| hasher.id());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut progress = None;
     let found = runtime.block_on(check_store(&store, hash_key, |read, files| {
         let progress =
@@ -59,6 +57,20 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         1 => bail!("1 finding"),
         findings => bail!("{findings} findings"),
     }
+}
+
+fn open_local(data_dir: &Path) -> Result<Store> {
+    let folder = data_dir.join("store");
+    if !folder.is_dir() {
+        bail!(
+            "there is no store in {}: name the data directory with --data-dir",
+            data_dir.display()
+        );
+    }
+    if let Some(process) = data_dir::held_by(data_dir) {
+        eprintln!("a server is running ({process}): its changes during the check may be missed");
+    }
+    Ok(Store::open_local(&folder)?)
 }
 
 fn severity(finding: &Finding) -> &'static str {

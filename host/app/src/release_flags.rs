@@ -4,6 +4,7 @@ use clap::{Arg, ArgAction, ArgMatches};
 
 const FORCE: &str = "force";
 const SKIP_SAMPLES: &str = "skip-samples";
+const WAIT_ALL: &str = "wait-all";
 
 /// `--force`.
 pub(crate) fn force() -> Arg {
@@ -16,13 +17,19 @@ pub(crate) fn skip_samples() -> Arg {
         .help("Make the release although pipelines may not answer their samples as expected then")
 }
 
+/// `--wait-all`.
+pub(crate) fn wait_all() -> Arg {
+    flag(WAIT_ALL).help("Wait until all replicas serve the release, up to replica_wait_s")
+}
+
 fn flag(name: &'static str) -> Arg {
     Arg::new(name).long(name).action(ArgAction::SetTrue)
 }
 
 /// The parameters for the flags that are given, each with `&` behind it.
 pub(crate) fn query(matches: &ArgMatches) -> String {
-    let parameters = [(FORCE, "force=true&"), (SKIP_SAMPLES, "skip_samples=true&")];
+    let parameters =
+        [(FORCE, "force=true&"), (SKIP_SAMPLES, "skip_samples=true&"), (WAIT_ALL, "wait=all&")];
     let is_given = |flag| matches!(matches.try_get_one(flag), Ok(Some(true)));
     parameters.iter().filter(|(flag, _)| is_given(flag)).map(|(_, parameter)| *parameter).collect()
 }
@@ -36,11 +43,13 @@ mod tests {
     #[test]
     fn flags_are_parameters_if_they_are_given() {
         let of = |given: &[&str]| {
-            let command = Command::new("c").no_binary_name(true).args([force(), skip_samples()]);
+            let command =
+                Command::new("c").no_binary_name(true).args([force(), skip_samples(), wait_all()]);
             query(&command.try_get_matches_from(given).unwrap())
         };
         assert_eq!(of(&[]), "");
         assert_eq!(of(&["--skip-samples", "--force"]), "force=true&skip_samples=true&");
+        assert_eq!(of(&["--wait-all", "--force"]), "force=true&wait=all&");
         let none = Command::new("c").no_binary_name(true).arg(skip_samples());
         assert_eq!(query(&none.try_get_matches_from([""; 0]).unwrap()), "");
     }

@@ -7,6 +7,7 @@
 mod limits;
 mod samples;
 mod stop;
+mod store;
 mod tls;
 
 use std::convert::Infallible;
@@ -25,7 +26,6 @@ use gristmill_control::{Control, ControlParts, Progress, ProverConfig};
 use gristmill_core::{BufferPool, HashKeyId, PipelineLimits};
 use gristmill_http::{DataPlane, GrpcPlane, Inference, InferenceConfig, Loading, grpc_plane};
 use gristmill_sandbox::{Compiler, Sandbox, SandboxConfig};
-use gristmill_store::Store;
 use gristmill_telemetry::{Log, LogFormat};
 use gristmill_thread::Share;
 use gristmill_transport::credentials::KeyHasher;
@@ -37,6 +37,7 @@ use tokio_util::either::Either;
 use self::limits::{Limits, limits};
 use self::samples::DataPlaneSamples;
 use self::stop::{Signals, end, end_within};
+use self::store::open_store;
 use self::tls::PlanesTls;
 use crate::config::{self, Config};
 use crate::process;
@@ -149,7 +150,7 @@ async fn run_server(
     let as_json = config.logging.log_format == LogFormat::Json;
     let given = config.access.admin_token.as_ref().map(|token| token.0.as_str());
     let token = root_token(given, &config.data.data_dir, as_json)?;
-    let hasher = hash_key::read(&config.data.data_dir)?;
+    let hasher = hash_key::read(&config.data)?;
     let addresses = listeners.addresses()?;
     let Addresses { data, grpc, admin } = &addresses;
     tracing::info!(data, grpc, admin, "listening, loading the state");
@@ -165,7 +166,7 @@ async fn run_server(
     let children = Arc::new(Children::new(&config));
     let hash_key = hasher.as_ref().map(KeyHasher::id);
     let parts = (pool.clone(), progress.clone(), children.clone(), hash_key);
-    let opening = open_control(config.clone(), parts);
+    let opening = open_control(config.clone(), addresses.admin.clone(), parts);
     let opening = tokio::spawn(opening);
     let opened = tokio::select! {
         opened = watched(opening, &progress) => opened.map(Some),
@@ -195,6 +196,7 @@ async fn run_server(
         message_bytes_max: config.requests.message_bytes_max,
         timeout: config.requests.infer_timeout,
     };
+    let leaving = control.clone();
     let inference = Inference::new(control.clone(), shutdown.clone(), pool, rules);
     let data = DataPlane::new(control.cell().clone(), inference.clone());
     let mut grpc = grpc_plane(inference).await;
@@ -211,6 +213,7 @@ async fn run_server(
     announce(config.logging.log_format, &addresses)?;
 
     signals.next().await;
+    leaving.leave().await;
     stop::announce(&mut signals, &shutdown, &mut grpc, config.shutdown.shutdown_delay).await;
     children.stop();
     end_within(config.shutdown.drain_timeout, signals, log.clone());
@@ -333,6 +336,7 @@ type OpeningParts = (BufferPool, Progress, Arc<Children>, Option<HashKeyId>);
 
 async fn open_control(
     config: Arc<Config>,
+    address: String,
     (pool, progress, children, hash_key): OpeningParts,
 ) -> Result<Control> {
     let data_dir = &config.data.data_dir;
@@ -354,7 +358,7 @@ async fn open_control(
     let mut limits = PipelineLimits::default();
     limits.plugin.memory_bytes = config.plugins.plugin_memory_bytes;
     limits.plugin.instances = config.plugins.plugin_instances as usize;
-    let store = Store::open_local(&data_dir.join("store"))?;
+    let (store, following) = open_store(&config, address)?;
     let tenant_bytes_max = config.requests.tenant_bytes_max;
     let prover = ProverConfig {
         runner: children.provers.clone(),
@@ -377,6 +381,7 @@ async fn open_control(
         sample_runner: Arc::new(DataPlaneSamples),
         samples_timeout: config.uploads.samples_timeout,
         progress,
+        following,
     };
     Ok(Control::open(parts).await?)
 }

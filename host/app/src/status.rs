@@ -36,6 +36,15 @@ const MODELS: [Column; 9] = [
 const PARTS: [Column; 4] =
     [("TENANT", "tenant"), ("KIND", "kind"), ("NAME", "name"), ("STATE", "state")];
 
+const REPLICAS: [Column; 6] = [
+    ("REPLICA", "name"),
+    ("ADDRESS", "address"),
+    ("VERSION", "version"),
+    ("RELEASE", "release"),
+    ("FAULTS", "faults"),
+    ("STATE", "state"),
+];
+
 pub(crate) fn command() -> Command {
     Command::new("status")
         .about("Show what serves on a server, and how it does")
@@ -46,7 +55,8 @@ pub(crate) fn command() -> Command {
              gristmill status --output json | jq .models.digits.statistics\n\n\
              QUEUED are the rows that wait for a model, RUNNING its batches that run. ROWS, \
              BATCHES, MEAN (rows in a batch) and FAILED (requests that failed, expired or were \
-             refused) count since the model was loaded. With --watch, JSON is one line each time.",
+             refused) count since the model was loaded. FAULTS are the parts of a release that a replica \
+             does not serve. With --watch, JSON is one line each time.",
         )
         .arg(
             Arg::new("watch")
@@ -103,12 +113,34 @@ fn page(status: &Value, address: &str) -> String {
     let models = models.map(|(name, model)| model_row(name, model)).collect();
     let tenants = status["tenants"].as_object().into_iter().flatten();
     let parts = tenants.flat_map(|(name, tenant)| parts(name, tenant)).collect();
-    let tables: [(&[Column], Vec<Value>); 3] = [(&JOBS, jobs), (&MODELS, models), (&PARTS, parts)];
+    if let Some(state) = status["store"]["state"].as_str().filter(|state| *state != "followed") {
+        let _ = writeln!(page, "{}", escaped(&store_line(state, &status["store"])));
+    }
+    let replicas = status["replicas"].as_array().into_iter().flatten();
+    let replicas = replicas.map(replica_row).collect();
+    let tables: [(&[Column], Vec<Value>); 4] =
+        [(&REPLICAS, replicas), (&JOBS, jobs), (&MODELS, models), (&PARTS, parts)];
     for (columns, rows) in tables.iter().filter(|(_, rows)| !rows.is_empty()) {
         page.push('\n');
         page += &table(columns, rows);
     }
     page
+}
+
+/// Why releases of other replicas are not seen.
+fn store_line(state: &str, store: &Value) -> String {
+    let since = store["since_s"].as_f64().map(|since| format!(" for {since:.0} s"));
+    let reason = store["reason"].as_str().map(|reason| format!(": {reason}"));
+    format!("the store is {state}{}{}", since.unwrap_or_default(), reason.unwrap_or_default())
+}
+
+fn replica_row(replica: &Value) -> Value {
+    let mut row = replica.clone();
+    if replica["state"] != "live" {
+        let silent = replica["silent_s"].as_f64().unwrap_or_default();
+        row["state"] = format!("silent for {silent:.0} s").into();
+    }
+    row
 }
 
 fn job(job: &Value) -> Value {
@@ -166,6 +198,13 @@ mod tests {
         let status = json!({
             "version": "1.2.3", "release": 12, "backends": ["onnxruntime", "tract"],
             "log": { "dropped_lines": 3 },
+            "store": { "state": "unreachable", "since_s": 12.3, "reason": "no way" },
+            "replicas": [
+                { "name": "one", "address": "http://a:1", "version": "1.2.3", "release": 12,
+                    "faults": 1, "state": "live", "silent_s": 0.0 },
+                { "name": "two", "address": "http://b:1", "version": "1.2.2", "release": 9,
+                    "faults": 0, "state": "silent", "silent_s": 77.7 },
+            ],
             "jobs": [{ "job": "compile", "subject": "acme/p", "state": "running", "waited_s": 9.0,
                 "running_s": 1.25 }],
             "models": {
@@ -183,6 +222,11 @@ mod tests {
         let expected = "\
 127.0.0.1:8081: release 12, gristmill 1.2.3, onnxruntime, tract
 3 lines of the log were dropped
+the store is unreachable for 12 s: no way
+
+REPLICA  ADDRESS     VERSION  RELEASE  FAULTS  STATE
+one      http://a:1  1.2.3    12       1       live
+two      http://b:1  1.2.2    9        0       silent for 78 s
 
 JOB      SUBJECT  STATE    TIME
 compile  acme/p   running  1.2 s

@@ -64,7 +64,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
 
 /// `gristmill token reset`.
 fn reset(matches: &ArgMatches) -> Result<()> {
-    let data_dir = config::data_dir(matches)?;
+    let data_dir = config::data(matches)?.data_dir;
     if !data_dir.is_dir() {
         bail!("there is no data directory {}: name it with --data-dir", data_dir.display());
     }

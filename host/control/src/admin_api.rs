@@ -2,14 +2,15 @@
 //!
 //! Methods for plugins are in `plugins`, those for models in `models`: both load what a change
 //! brings before its release is made (`releases`). `history` has those for whole releases, `tokens`
-//! those for admin tokens. Refuses
-//! to know HTTP.
+//! those for admin tokens, `replicas` those for the servers that share the store. Refuses to know
+//! HTTP.
 //!
 //! Invariant: a change that a method acknowledges is in the log on stable storage, and serves.
 
 pub(crate) mod history;
 pub(crate) mod models;
 mod plugins;
+mod replicas;
 mod tokens;
 
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use gristmill_backend::Backends;
 use gristmill_core::{Digest, HashKeyId, Name, PipelineLimits};
 use gristmill_sandbox::{JobStatus, Sandbox};
 use gristmill_snapshot::SnapshotCell;
-use gristmill_store::{Incoming, Outgoing, Store};
+use gristmill_store::{Incoming, Outgoing, Store, StoreError};
 use serde_json::{Map, Value};
 use tokio::sync::{Mutex, Semaphore};
 
@@ -32,6 +33,7 @@ use crate::conditions::Conditions;
 use crate::desired::Desired;
 use crate::error::ControlError;
 use crate::fault::Subject;
+use crate::follower::follow;
 use crate::load::loader::Loader;
 use crate::load::models::Models;
 use crate::load::plugins::Plugins;
@@ -48,6 +50,7 @@ use crate::release::pipeline::{PipelineDocument, PipelineSpec};
 use crate::release::tenant::TenantDocument;
 use crate::release_log::{ReleaseLog, Replayed};
 use crate::releases::{Published, Releases};
+use crate::replicas::{Following, Replicas};
 use crate::samples::SampleRunner;
 use crate::samples::run::{LARGE_CHECKS, SampleRuns};
 use crate::terms::Terms;
@@ -82,6 +85,8 @@ pub struct ControlParts {
     pub samples_timeout: Duration,
     /// The progress of [`Control::open`].
     pub progress: Progress,
+    /// How the log is followed, if the store is shared.
+    pub following: Option<Following>,
 }
 
 /// The control plane.
@@ -91,6 +96,8 @@ pub struct Control {
     blobs: Arc<Blobs>,
     loader: Arc<Loader>,
     releases: Arc<Releases>,
+    /// The servers that share the store, if it is shared.
+    replicas: Option<Arc<Replicas>>,
 }
 
 impl Control {
@@ -117,8 +124,9 @@ impl Control {
         });
         let uploads = Arc::new(Uploads::new(store.clone()));
         let blobs = Blobs::new(store.clone(), uploads.clone(), parts.waiting_bytes_max);
+        let kept = (parts.keep_releases, parts.hash_key);
         let releases = Arc::new(Releases {
-            log: ReleaseLog::new(store.clone(), uploads.clone(), progress, parts.keep_releases),
+            log: ReleaseLog::new(store.clone(), uploads.clone(), progress, kept),
             loader: loader.clone(),
             accounts,
             limits,
@@ -129,8 +137,17 @@ impl Control {
             pace: Pace::default(),
             replayed: Mutex::new(Replayed::default()),
         });
-        releases.start(parts.hash_key).await?;
-        Ok(Self { store, uploads, blobs, loader, releases })
+        let may_be_offline = parts.following.as_ref().is_some_and(|own| own.start_offline);
+        let is_read = releases.start(may_be_offline).await?;
+        let replicas = parts.following.map(|own| Arc::new(Replicas::new(store.clone(), own)));
+        if let Some(replicas) = &replicas {
+            if !is_read {
+                let source = StoreError::Unreachable("not since the start".into());
+                replicas.note(&Err(source.into()));
+            }
+            tokio::spawn(follow(Arc::downgrade(&releases), replicas.clone()));
+        }
+        Ok(Self { store, uploads, blobs, loader, releases, replicas })
     }
 
     /// The cell that the data plane reads.
@@ -281,11 +298,13 @@ impl Control {
     /// # Errors
     /// The store cannot be written to.
     pub async fn receive(&self) -> Result<Incoming, ControlError> {
+        self.check_reachable()?;
         let incoming = self.store.receive().await;
         incoming.map_err(|error| ControlError::from(error).logged())
     }
 
     async fn run(&self, request: ChangeRequest) -> Result<Published, ControlError> {
+        self.check_reachable()?;
         self.releases.run(request).await.map_err(ControlError::logged)
     }
 }

@@ -127,7 +127,7 @@ async fn check_log(
         }
     }
     if is_whole {
-        match log_end::check(store, &head).await {
+        match log_end::check(store, &head, base).await {
             Ok(()) => {}
             Err(error) => check.add(true, error),
         }

@@ -238,6 +238,16 @@ impl Desired {
         self.index.touched()
     }
 
+    /// This state, which was not made from `before` by changes: all tenants of both count as
+    /// touched.
+    pub(crate) fn in_place_of(mut self, before: &Self) -> Self {
+        let names = before.touched().iter().chain(before.tenants.keys());
+        for name in names.chain(self.tenants.keys()) {
+            self.index.touch(name);
+        }
+        self
+    }
+
     /// This state is served now: count changes from here.
     pub(crate) fn settle(&mut self) {
         self.index.settle();

@@ -243,13 +243,25 @@ impl ControlError {
         Self::Model { name: name.to_string(), source: source.into() }
     }
 
+    /// Whether a shared store cannot be reached.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Unreachable(_)))
+    }
+
     /// Log the sources, if the server itself failed: they name files of this host, and the client
     /// is told the text only. Each change of [`Control`](crate::Control) has logged the error that
     /// it returns. The data plane logs the text again, with the request's id.
     #[must_use]
     pub fn logged(self) -> Self {
-        if matches!(self.code(), ErrorCode::Internal | ErrorCode::InsufficientStorage) {
-            tracing::error!(error = ?self, "change failed");
+        match &self {
+            Self::Store(StoreError::Unreachable(_))
+            | Self::Unconfirmed { source: StoreError::Unreachable(_), .. } => {
+                tracing::warn!(error = ?self, "change failed");
+            }
+            _ if matches!(self.code(), ErrorCode::Internal | ErrorCode::InsufficientStorage) => {
+                tracing::error!(error = ?self, "change failed");
+            }
+            _ => {}
         }
         self
     }

@@ -29,6 +29,9 @@
 //! hashes. A `fault` is a part of a state that is not served, an `error` the reason why a change
 //! was not made. `check_store` reads a store without changing it, also beside a server.
 //!
+//! Several servers may share a store. The `follower` of each serves the releases of the others, and
+//! `replicas` has what they tell one another.
+//!
 //! Invariants:
 //! - an acknowledged change is in the log, and replaying the log gives the same desired state;
 //! - a log that was changed, or has a gap, is refused as a whole;
@@ -54,6 +57,7 @@ mod desired;
 mod difference;
 mod error;
 mod fault;
+mod follower;
 mod hash_key;
 mod history;
 mod in_use;
@@ -67,6 +71,7 @@ mod reach;
 mod release;
 mod release_log;
 mod releases;
+mod replicas;
 mod samples;
 mod snapshot_builder;
 mod terms;
@@ -116,6 +121,7 @@ pub use release::sample::{Sample, SampleRequest};
 pub use release::tenant::{GivenKey, KEYS_MAX, TenantDocument, TenantSpec};
 pub use release::token::{ROOT, Role, TOKENS_MAX, TokenDocument, TokenSpec, rfc3339};
 pub use releases::Published;
+pub use replicas::{Following, KnownReplica, Replica, Trouble, Waited};
 pub use samples::compare::{Mismatch, Mismatches};
 pub use samples::failed::FailedSamples;
 pub use samples::{SampleAnswer, SampleFailure, SampleRun, SampleRunner};

@@ -2,6 +2,9 @@
 //!
 //! Refuses to know loaded plugins and models: its result is the desired state.
 //!
+//! Other servers may append to a shared log, and remove old releases of it: `others` has what that
+//! asks for.
+//!
 //! Invariants:
 //! - a log that has a gap, or that was changed, is refused as a whole;
 //! - if an append fails, the content of the log decides whether the release was made, not the
@@ -9,18 +12,21 @@
 //! - a release is acknowledged only when it is on stable storage;
 //! - a release is removed only when a checkpoint behind it is on stable storage.
 
+mod others;
+
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gristmill_core::Digest;
-use gristmill_store::{Appended, Store, StoreError};
+use gristmill_core::{Digest, HashKeyId};
+use gristmill_store::{Appended, LogListing, Store, StoreError};
 use parking_lot::Mutex;
 use tokio::sync::Mutex as AsyncMutex;
 
 use crate::checkpoint::Checkpoint;
 use crate::desired::Desired;
 use crate::error::ControlError;
+use crate::hash_key;
 use crate::last_keys::LastKeys;
 use crate::load::progress::Progress;
 use crate::plan::Plan;
@@ -39,6 +45,8 @@ pub(crate) struct ReleaseLog {
     progress: Progress,
     /// The releases that are kept at least.
     keep: u64,
+    /// The secret that the server has.
+    hash_key: Option<HashKeyId>,
     /// The state where the log begins.
     base: Mutex<Arc<Checkpoint>>,
     /// Held while releases are removed.
@@ -76,10 +84,35 @@ impl ReleaseLog {
         store: Arc<Store>,
         uploads: Arc<Uploads>,
         progress: Progress,
-        keep: u64,
+        (keep, hash_key): (u64, Option<HashKeyId>),
     ) -> Self {
         let (base, collecting) = (Mutex::default(), AsyncMutex::default());
-        Self { store, uploads, progress, keep, base, collecting }
+        Self { store, uploads, progress, keep, hash_key, base, collecting }
+    }
+
+    /// The last release that this server of a shared log has recorded, and its state. None if it
+    /// has recorded none.
+    ///
+    /// # Errors
+    /// The record cannot be read.
+    pub(crate) async fn last_state(&self) -> Result<Option<Replayed>, ControlError> {
+        let Some(text) = self.store.last_state().await? else { return Ok(None) };
+        let read = Checkpoint::read(&text).map_err(ControlError::Checkpoint)?;
+        hash_key::check(read.desired.hash_keys(), self.hash_key)?;
+        self.uploads.name(read.head.number, read.desired.files());
+        *self.base.lock() = Arc::new(read.clone());
+        let Checkpoint { head, desired } = read;
+        Ok(Some(Replayed { head, is_confirmed: true, desired }))
+    }
+
+    /// Record a release and its state on the local disk.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) async fn note_state(&self, state: Checkpoint) -> Result<(), ControlError> {
+        let text = tokio::task::spawn_blocking(move || state.write()).await;
+        let text = text.unwrap_or_else(|panic| resume_unwind(panic.into_panic()));
+        Ok(self.store.put_last_state(text?).await?)
     }
 
     /// The files that uploads under way need.
@@ -97,16 +130,12 @@ impl ReleaseLog {
     /// # Errors
     /// The store cannot be read; or the log has a gap, was changed, or lacks its end.
     pub(crate) async fn replay(&self) -> Result<Replayed, ControlError> {
-        let mut base = read_checkpoint(&self.store).await?;
-        let listing = self.store.log().await?;
+        let (mut base, listing) = self.begin().await?;
         for file in &listing.foreign {
             tracing::warn!(
                 file,
                 "a file in the release log's folder is not a release: it is ignored"
             );
-        }
-        if let Some(gap) = gap_in(&listing, base.head.number) {
-            return Err(gap.into());
         }
         let Checkpoint { head, desired } = base.clone();
         self.uploads.name(head.number, desired.files());
@@ -114,9 +143,25 @@ impl ReleaseLog {
         base.desired.settle();
         *self.base.lock() = Arc::new(base);
         self.read_on(&mut replayed).await?;
-        log_end::check(&self.store, &replayed.head).await?;
+        log_end::check(&self.store, &replayed.head, self.base()).await?;
+        hash_key::check(replayed.desired.hash_keys(), self.hash_key)?;
         self.confirm(&mut replayed).await?;
         Ok(replayed)
+    }
+
+    /// The checkpoint, and the content of the log behind it.
+    async fn begin(&self) -> Result<(Checkpoint, LogListing), ControlError> {
+        let mut base = read_checkpoint(&self.store).await?;
+        loop {
+            let listing = self.store.log().await?;
+            let Some(gap) = gap_in(&listing, base.head.number) else { return Ok((base, listing)) };
+            // Another server may have removed releases meanwhile, behind a newer checkpoint.
+            let newer = read_checkpoint(&self.store).await?;
+            if newer.head.number <= base.head.number {
+                return Err(gap.into());
+            }
+            base = newer;
+        }
     }
 
     /// Read the log from `replayed` to its end. After an error, `replayed` is as it was before.
@@ -125,12 +170,31 @@ impl ReleaseLog {
     /// The store cannot be read, or a document does not follow the one before it.
     pub(crate) async fn read_on(&self, replayed: &mut Replayed) -> Result<(), ControlError> {
         let (mut head, mut desired) = (replayed.head.clone(), replayed.desired.clone());
-        while let Some(release) = self.read_next(&mut head, &mut desired).await? {
-            let number = release.number;
-            self.uploads.name(number, release.changes.iter().filter_map(Change::blob));
-            self.progress.replayed(number);
+        let mut given_up = head.number;
+        loop {
+            match self.read_next(&mut head, &mut desired).await {
+                Ok(Some(release)) => {
+                    let number = release.number;
+                    self.uploads.name(number, release.changes.iter().filter_map(Change::blob));
+                    self.progress.replayed(number);
+                }
+                Ok(None) => {
+                    if !self.goes_on(&mut head, &mut desired).await? {
+                        break;
+                    }
+                }
+                Err(error) => {
+                    let later;
+                    (head, later) = self.beyond(given_up, error).await?;
+                    desired = later.in_place_of(&desired);
+                    given_up = head.number;
+                }
+            }
         }
         if head != replayed.head {
+            if self.store.is_shared() {
+                hash_key::check(desired.hash_keys(), self.hash_key)?;
+            }
             *replayed = Replayed { head, is_confirmed: false, desired };
         }
         Ok(())
@@ -159,8 +223,12 @@ impl ReleaseLog {
     /// damaged.
     pub(crate) async fn release(&self, number: u64) -> Result<Release, ControlError> {
         self.check_kept(number)?;
-        let document = self.store.document(number).await?;
-        let document = document.ok_or_else(|| ControlError::no_release(number))?;
+        let Some(document) = self.store.document(number).await? else {
+            // Another server may have removed it.
+            self.adopt_checkpoint().await?;
+            self.check_kept(number)?;
+            return Err(ControlError::no_release(number));
+        };
         let read = Head::claimed_by(number, &document).read(&document);
         Ok(read.map_err(|source| ControlError::Log { number, source })?.0)
     }
@@ -170,6 +238,7 @@ impl ReleaseLog {
     /// # Errors
     /// As [`Self::release`], for any release.
     pub(crate) async fn state_to_restore(&self, number: u64) -> Result<Desired, ControlError> {
+        self.adopt_checkpoint().await?;
         self.check_kept(number)?;
         let Checkpoint { mut head, desired: mut then } = self.checkpoint_at(number).await?;
         let mut last = LastKeys::of(&then);
@@ -214,7 +283,14 @@ impl ReleaseLog {
             return;
         }
         let base = last - self.keep;
-        match self.collect_to(base).await {
+        let collecting = async {
+            self.adopt_checkpoint().await?;
+            if self.base() < base {
+                self.collect_to(base).await?;
+            }
+            self.remove_unnamed().await
+        };
+        match collecting.await {
             Ok(()) => tracing::info!(first_kept = base + 1, "removed old releases"),
             // The next release tries again, or the next start removes what is left.
             Err(error) => tracing::warn!(?error, "cannot remove old releases"),
@@ -229,7 +305,7 @@ impl ReleaseLog {
         let written = checkpoint.clone();
         let text = tokio::task::spawn_blocking(move || written.write()).await;
         let text = text.unwrap_or_else(|panic| resume_unwind(panic.into_panic()));
-        self.store.put_checkpoint(text?).await?;
+        self.store.put_checkpoint(number, text?).await?;
         *self.base.lock() = checkpoint.clone();
         for number in before + 1..=number {
             self.store.remove_document(number).await?;
@@ -268,7 +344,8 @@ impl ReleaseLog {
     ) -> Result<Append, ControlError> {
         let (document, head) = replayed.head.write(now_ms(), note, changes.clone())?;
         let number = head.number;
-        match self.store.append(number, document.clone()).await {
+        let appended = self.store.append(number, document.clone()).await;
+        match self.among_others(appended, &head, &document).await? {
             Ok(Appended::Lost) => Ok(Append::Lost),
             Ok(Appended::Yes) => {
                 self.note_published(number, &changes);

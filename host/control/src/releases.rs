@@ -6,7 +6,8 @@
 //! released, the missing parts are loaded, and the change is planned again from the state at that
 //! time. The same goes for the golden samples of the pipelines that it touches: they run against
 //! the built snapshot while the lock is free, and the release is made only if the pipelines are
-//! still the same then. `checks` has further checks of a plan.
+//! still the same then. `checks` has further checks of a plan; `follow` serves the releases that
+//! other servers have made in a shared log.
 //!
 //! Invariants:
 //! - under the lock nothing is compiled, proven or loaded and no sample runs, so that a change
@@ -17,13 +18,14 @@
 //!   serves.
 
 mod checks;
+mod follow;
 
 use std::collections::BTreeSet;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use gristmill_core::{Digest, HashKeyId, Name, PipelineLimits};
+use gristmill_core::{Digest, Name, PipelineLimits};
 use tokio::sync::Mutex;
 
 use crate::accounts::Accounts;
@@ -32,12 +34,12 @@ use crate::desired::{Desired, Model};
 use crate::difference::{Difference, differences};
 use crate::error::ControlError;
 use crate::fault::refusing;
-use crate::hash_key;
 use crate::load::at_hand::AtHand;
 use crate::load::loader::Loader;
 use crate::pace::Pace;
 use crate::plan::subjects;
 use crate::publish::{Publisher, Serving};
+use crate::release::change::Change;
 use crate::release_log::{Append, ReleaseLog, Replayed};
 use crate::samples::run::SampleRuns;
 use crate::samples::subject::{SampleSubject, unproven};
@@ -86,6 +88,8 @@ enum Step {
     Load(Desired, Vec<(Name, Model)>),
     /// The samples of these pipelines have to pass.
     RunSamples(Vec<SampleSubject>),
+    /// These files must stay in the shared store until all have read the release.
+    Refresh(Vec<Digest>),
 }
 
 /// What a change has got ready while the lock was free.
@@ -94,27 +98,38 @@ struct Ready {
     at_hand: AtHand,
     /// The pipelines whose samples passed.
     proven: Vec<SampleSubject>,
+    /// The files that stay in the shared store.
+    fresh: Vec<Digest>,
 }
 
 impl Releases {
     /// Read the whole log, load the resulting state, and serve it. Parts that fail to load are
-    /// unavailable. `hash_key` is the secret that the server has.
+    /// unavailable. If a shared store cannot be reached and `offline` says so, the state that this
+    /// server served last takes the log's place. Returns whether the log was read.
     ///
     /// # Errors
     /// The log cannot be read, is not whole, or has hashes that were made with another secret.
-    pub(crate) async fn start(&self, hash_key: Option<HashKeyId>) -> Result<(), ControlError> {
+    pub(crate) async fn start(&self, offline: bool) -> Result<bool, ControlError> {
         // No change can come in yet, so the lock may be held while everything is loaded.
         let mut replayed = self.replayed.lock().await;
-        *replayed = self.log.replay().await?;
-        hash_key::check(replayed.desired.hash_keys(), hash_key)?;
+        let mut is_read = true;
+        *replayed = match self.log.replay().await {
+            Err(error) if offline && error.is_unreachable() => {
+                is_read = false;
+                self.log.last_state().await?.ok_or(error)?
+            }
+            read => read?,
+        };
         let mut at_hand = AtHand::default();
         at_hand.load(&self.loader, &replayed.desired, replayed.desired.touched()).await;
         self.serve_log(&mut replayed, &mut at_hand).await;
         self.loader.plugins.remove_leftovers(&replayed.desired).await;
         self.loader.models.forget_proofs(&replayed.desired);
         drop(replayed);
-        self.log.remove_leftovers().await;
-        Ok(())
+        if is_read {
+            self.log.remove_leftovers().await;
+        }
+        Ok(is_read)
     }
 
     /// Make the release that is asked for.
@@ -160,6 +175,12 @@ impl Releases {
                     self.samples.run(&subjects, &mut samples_time).await?;
                     ready.proven.extend(subjects);
                 }
+                Step::Refresh(files) => {
+                    for file in files {
+                        self.log.refresh(file).await?;
+                        ready.fresh.push(file);
+                    }
+                }
             }
         }
         Err(ControlError::Overtaken)
@@ -168,7 +189,7 @@ impl Releases {
     async fn step(
         self: &Arc<Self>,
         request: &ChangeRequest,
-        Ready { at_hand, proven }: &mut Ready,
+        Ready { at_hand, proven, fresh }: &mut Ready,
     ) -> Result<Step, ControlError> {
         let mut replayed = self.replayed.lock().await;
         loop {
@@ -228,6 +249,13 @@ impl Releases {
             }
             if request.is_dry_run {
                 return self.made(request, &before, &serving);
+            }
+            if self.log.is_shared() {
+                let mut files: Vec<_> = plan.changes.iter().filter_map(Change::blob).collect();
+                files.retain(|file| !fresh.contains(file));
+                if !files.is_empty() {
+                    return Ok(Step::Refresh(files));
+                }
             }
             let note = request.terms.note.clone();
             let outcome = self.log.append(&mut replayed, note, plan).await?;

@@ -108,6 +108,12 @@ impl Inference {
         self.shared.control.cell().load()
     }
 
+    /// Why releases of other servers are not seen, in a word, if they are not.
+    pub(crate) fn store_trouble(&self) -> Option<&'static str> {
+        let trouble = self.shared.control.trouble()?;
+        Some(if trouble.is_unreachable { "unreachable" } else { "unusable" })
+    }
+
     /// The server's shutdown.
     pub(crate) fn shutdown(&self) -> &Shutdown {
         &self.shared.shutdown

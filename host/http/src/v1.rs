@@ -61,6 +61,10 @@ pub(crate) async fn answer(
             if !unavailable.is_none() {
                 document["unavailable"] = serde_json::to_value(unavailable).unwrap_or(Value::Null);
             }
+            // It serves all the same.
+            if let Some(trouble) = inference.store_trouble() {
+                document["store"] = trouble.into();
+            }
             Ok(answers::json(&document))
         }
         Path::Tenant(name) => {

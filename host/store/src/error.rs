@@ -23,6 +23,12 @@ pub enum StoreError {
     /// Writing failed because the disk is full.
     #[error("the server's disk is full: the change is not made")]
     Full(#[source] Box<dyn Error + Send + Sync>),
+    /// A call to the store that several servers share failed. What it was to do may be done or not.
+    #[error("the store of releases and files cannot be reached: try again")]
+    Unreachable(#[source] Box<dyn Error + Send + Sync>),
+    /// The settings of the shared store, or its credentials, are not what it needs.
+    #[error("the store cannot be used: {0}")]
+    Setup(#[source] Box<dyn Error + Send + Sync>),
     /// The content of the blob with this digest has another digest.
     #[error("{0} is damaged: its content has another digest")]
     Damaged(Digest),
@@ -38,13 +44,20 @@ impl StoreError {
         if says_full(&*source) { Self::Full(source) } else { Self::Write(source) }
     }
 
+    pub(crate) fn unreachable(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Unreachable(source.into())
+    }
+
     /// The code by which clients tell errors apart.
     pub fn code(&self) -> ErrorCode {
         match self {
             Self::Full(_) => ErrorCode::InsufficientStorage,
-            Self::Missing(_) | Self::Read(_) | Self::Write(_) | Self::Damaged(_) => {
-                ErrorCode::Internal
-            }
+            Self::Unreachable(_) => ErrorCode::Unavailable,
+            Self::Missing(_)
+            | Self::Read(_)
+            | Self::Write(_)
+            | Self::Setup(_)
+            | Self::Damaged(_) => ErrorCode::Internal,
         }
     }
 }

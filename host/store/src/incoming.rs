@@ -15,7 +15,7 @@ use crate::StoreError;
 use crate::worker::Worker;
 
 /// The bytes that are gathered before they are handed to the thread that writes.
-const PART_BYTES: usize = 256 << 10;
+pub(crate) const PART_BYTES: usize = 256 << 10;
 
 /// A file that is arriving. It is removed when this is dropped.
 pub struct Incoming {
@@ -174,10 +174,14 @@ impl Received {
     /// # Errors
     /// [`StoreError::Read`] if the storage cannot be read.
     pub async fn read(&self) -> Result<Bytes, StoreError> {
-        let path =
-            self.temporary.file.as_ref().map(|file| file.path().to_owned()).unwrap_or_default();
+        let path = self.path();
         let read = self.temporary.worker.run(move || fs::read(path)).await;
         read.flatten().map(Bytes::from).map_err(StoreError::read)
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.temporary.file.as_ref().map(|file| file.path().to_owned()).unwrap_or_default()
     }
 
     /// Move it to its place, on stable storage. Blocks the thread.

@@ -4,40 +4,53 @@
 //! each written with put-if-absent, the one primitive that a local directory and every object store
 //! have. Refuses to know what a release means: a document is bytes.
 //!
+//! A store is a folder that one server has for itself, or is [shared](Store::open_shared) by
+//! several servers, at a `url`. What a shared one does in another way is in `shared`, with the
+//! local copies of its blobs (`cache`) and the `leases` of the servers.
+//!
 //! Invariants:
 //! - content that [`Store`] acknowledged is on stable storage: files are synced before a call
-//!   returns;
+//!   returns, and object stores do the same;
 //! - a document that exists never changes;
 //! - a blob that is read has the digest by which it was requested.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod cache;
+mod digest;
 mod error;
 mod faults;
 mod incoming;
+mod leases;
 mod leftovers;
+mod log;
+mod objects;
 mod outgoing;
+mod shared;
+mod url;
 mod worker;
 
+pub use digest::digest_of;
 pub use error::StoreError;
 pub use faults::Faults;
 pub use incoming::{Incoming, Mark, Received};
+pub use leases::Lease;
 pub use leftovers::Removed;
+pub use log::{Appended, CHECKPOINT, LOG_END, LogListing};
 pub use outgoing::Outgoing;
+pub use url::{StoreUrl, StoreUrlError};
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::TryStreamExt;
 use gristmill_core::Digest;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Key;
-use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
-use sha2::{Digest as _, Sha256};
+use object_store::{ObjectStore, ObjectStoreExt};
 
+use crate::cache::Cache;
 use crate::worker::Worker;
 
 const BLOBS: &str = "blobs";
@@ -46,36 +59,15 @@ const LOG: &str = "log";
 /// The folder of arriving files.
 const INCOMING: &str = "incoming";
 
-/// The file that records the log's end, beside the log's folder.
-pub const LOG_END: &str = "log-end.json";
-
-/// The file with the state of the releases that are no longer kept, beside the log's folder.
-pub const CHECKPOINT: &str = "checkpoint.json";
-
 /// The store of blobs and the log.
 pub struct Store {
     objects: Arc<dyn ObjectStore>,
+    /// Of this server alone. All of the store is in it, unless the store is shared.
     directory: PathBuf,
     worker: Worker,
+    /// The local copies of blobs, if the store is shared.
+    cache: Option<Cache>,
     faults: Faults,
-}
-
-/// The outcome of appending a document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Appended {
-    /// The log has the document.
-    Yes,
-    /// Another writer was first: read on, apply the change again, and try the next number.
-    Lost,
-}
-
-/// The content of the log's folder.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LogListing {
-    /// The numbers of the documents, in order.
-    pub numbers: Vec<u64>,
-    /// Names of files that are not documents.
-    pub foreign: Vec<String>,
 }
 
 impl Store {
@@ -90,7 +82,33 @@ impl Store {
         let objects = LocalFileSystem::new_with_prefix(directory).map_err(StoreError::read)?;
         let objects = Arc::new(objects.with_fsync(true));
         let worker = Worker::start().map_err(StoreError::write)?;
-        Ok(Self { objects, directory: directory.to_owned(), worker, faults: Faults::default() })
+        let (directory, faults) = (directory.to_owned(), Faults::default());
+        Ok(Self { objects, directory, worker, cache: None, faults })
+    }
+
+    /// The store at `url`, which any number of servers share. Files arrive in the local
+    /// `directory`, which also has copies of blobs, of about `copies_bytes_max` bytes. Only one
+    /// process at a time may use a directory.
+    ///
+    /// # Errors
+    /// [`StoreError::Setup`]; [`StoreError::Write`] or [`StoreError::Full`] if the directory cannot
+    /// be made. Whether the store can be reached is not tried.
+    pub fn open_shared(
+        url: &StoreUrl,
+        directory: &Path,
+        copies_bytes_max: u64,
+    ) -> Result<Self, StoreError> {
+        let copies = directory.join(BLOBS);
+        std::fs::create_dir_all(&copies).map_err(StoreError::write)?;
+        let worker = Worker::start().map_err(StoreError::write)?;
+        let (directory, faults) = (directory.to_owned(), Faults::default());
+        let cache = Some(Cache::new(copies, copies_bytes_max));
+        Ok(Self { objects: url.open()?, directory, worker, cache, faults })
+    }
+
+    /// Whether other servers may write to it.
+    pub fn is_shared(&self) -> bool {
+        self.cache.is_some()
     }
 
     /// Begin to receive a file. [`Store::keep`] makes a blob of it.
@@ -102,11 +120,16 @@ impl Store {
         incoming.map_err(StoreError::write)
     }
 
-    /// Keep a file as a blob. If the blob exists, nothing is written, unless the blob is damaged.
+    /// Keep a file as a blob. If the blob exists, nothing is written, unless the blob is damaged or
+    /// the store is shared.
     ///
     /// # Errors
-    /// [`StoreError::Write`], or [`StoreError::Full`] if the disk is full.
+    /// [`StoreError::Write`], [`StoreError::Full`] if the disk is full, or
+    /// [`StoreError::Unreachable`].
     pub async fn keep(&self, received: Received) -> Result<(), StoreError> {
+        if let Some(cache) = &self.cache {
+            return self.keep_shared(cache, received).await;
+        }
         let digest = received.digest();
         match self.blob(digest).await {
             // The call that wrote the blob may have failed to sync it.
@@ -125,6 +148,9 @@ impl Store {
     /// [`StoreError::Missing`], [`StoreError::Read`], or [`StoreError::Damaged`] if its content has
     /// another digest.
     pub async fn blob(&self, digest: Digest) -> Result<Bytes, StoreError> {
+        if let Some(cache) = &self.cache {
+            return self.blob_shared(cache, digest).await;
+        }
         let missing = || StoreError::Missing(digest);
         let bytes = self.read(&blob_key(digest)).await?.ok_or_else(missing)?;
         let hashed = bytes.clone();
@@ -140,6 +166,9 @@ impl Store {
     /// # Errors
     /// [`StoreError::Missing`] or [`StoreError::Read`]
     pub async fn send(&self, digest: Digest) -> Result<Outgoing, StoreError> {
+        if let Some(cache) = &self.cache {
+            return self.send_shared(cache, digest).await;
+        }
         let path = self.directory.join(BLOBS).join(digest.hex());
         Outgoing::begin(self.worker.clone(), path, digest).await
     }
@@ -149,28 +178,34 @@ impl Store {
     /// # Errors
     /// [`StoreError::Missing`] or [`StoreError::Read`]
     pub async fn blob_bytes(&self, digest: Digest) -> Result<u64, StoreError> {
+        // The copy's length is known without a call.
+        if let Some(cache) = &self.cache
+            && let Ok(copy) = tokio::fs::metadata(cache.path(digest)).await
+        {
+            return Ok(copy.len());
+        }
         match self.objects.head(&blob_key(digest)).await {
             Ok(found) => Ok(found.size),
             Err(object_store::Error::NotFound { .. }) => Err(StoreError::Missing(digest)),
-            Err(error) => Err(StoreError::read(error)),
+            Err(error) => Err(self.unread(error)),
         }
     }
 
-    /// Remove a blob. Returns whether it existed.
+    /// Remove a blob. Returns whether it existed. Those of a shared store stay: another server may
+    /// need them ([`Self::remove_leftovers`]).
     ///
     /// # Errors
     /// [`StoreError::Write`], or [`StoreError::Full`] if the disk is full.
     pub async fn remove_blob(&self, digest: Digest) -> Result<bool, StoreError> {
-        match self.objects.delete(&blob_key(digest)).await {
-            Ok(()) => Ok(true),
-            Err(object_store::Error::NotFound { .. }) => Ok(false),
-            Err(error) => Err(StoreError::write(error)),
+        match self.is_shared() {
+            true => Ok(false),
+            false => self.delete(&blob_key(digest)).await,
         }
     }
 
     /// Remove what killed processes and refused uploads left behind: files that were not written to
-    /// their end, and blobs that `is_named` does not know. Call it only while no upload is under
-    /// way.
+    /// their end, and blobs that `is_named` does not know. Of a shared store, blobs that were sent
+    /// lately stay. Call it only while no upload is under way.
     ///
     /// # Errors
     /// [`StoreError::Read`] or [`StoreError::Write`]: some leftovers may be left.
@@ -178,6 +213,10 @@ impl Store {
         &self,
         is_named: impl Fn(&Digest) -> bool + Send + 'static,
     ) -> Result<Removed, StoreError> {
+        if self.is_shared() {
+            let removed = self.remove_incoming().await?;
+            return Ok(removed.and(self.remove_unnamed(is_named).await?));
+        }
         let directory = self.directory.clone();
         let removing = move || {
             let log = leftovers::remove_staged(&directory.join(LOG))?;
@@ -196,152 +235,15 @@ impl Store {
         removed.map_err(StoreError::write)
     }
 
-    /// The content of the log's folder.
-    ///
-    /// # Errors
-    /// [`StoreError::Read`] if the storage cannot be read.
-    pub async fn log(&self) -> Result<LogListing, StoreError> {
-        let mut listing = LogListing::default();
-        let mut files = self.objects.list(Some(&Key::from(LOG)));
-        while let Some(file) = files.try_next().await.map_err(StoreError::read)? {
-            match number_of(&file.location) {
-                Some(number) => listing.numbers.push(number),
-                None => listing.foreign.push(file.location.to_string()),
-            }
-        }
-        listing.numbers.sort_unstable();
-        listing.foreign.sort_unstable();
-        Ok(listing)
-    }
-
-    /// The log's document `number`. None if it does not exist.
-    ///
-    /// # Errors
-    /// [`StoreError::Read`] if the storage cannot be read.
-    pub async fn document(&self, number: u64) -> Result<Option<Bytes>, StoreError> {
-        self.read(&document_key(number)).await
-    }
-
-    /// Append `document` as `number`, which the caller found to be the next.
-    ///
-    /// # Errors
-    /// [`StoreError::Write`] or [`StoreError::Full`]. Then it is unknown whether the log contains
-    /// the document: read the log again.
-    pub async fn append(&self, number: u64, document: Bytes) -> Result<Appended, StoreError> {
-        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-        let payload = PutPayload::from_bytes(document);
-        match self.objects.put_opts(&document_key(number), payload, options).await {
-            Ok(_) => self.faults.after_append().map(|()| Appended::Yes),
-            Err(object_store::Error::AlreadyExists { .. }) => Ok(Appended::Lost),
-            Err(error) => Err(StoreError::write(error)),
-        }
-    }
-
-    /// Sync the log's document `number`, and the folder's entries of all before it, to stable
-    /// storage.
-    ///
-    /// # Errors
-    /// [`StoreError::Write`], or [`StoreError::Full`] if the disk is full.
-    pub async fn sync_document(&self, number: u64) -> Result<(), StoreError> {
-        self.sync(LOG, document_name(number)).await
-    }
-
-    /// The record of the log's end. None if there is no record.
-    ///
-    /// # Errors
-    /// [`StoreError::Read`] if the storage cannot be read.
-    pub async fn log_end(&self) -> Result<Option<Bytes>, StoreError> {
-        self.read(&Key::from(LOG_END)).await
-    }
-
-    /// Record the log's end.
-    ///
-    /// # Errors
-    /// [`StoreError::Write`], or [`StoreError::Full`] if the disk is full.
-    pub async fn put_log_end(&self, text: Bytes) -> Result<(), StoreError> {
-        self.put(&Key::from(LOG_END), text).await
-    }
-
-    /// The checkpoint. None if there is none.
-    ///
-    /// # Errors
-    /// [`StoreError::Read`] if the storage cannot be read.
-    pub async fn checkpoint(&self) -> Result<Option<Bytes>, StoreError> {
-        self.read(&Key::from(CHECKPOINT)).await
-    }
-
-    /// Replace the checkpoint. It is on stable storage when this returns.
-    ///
-    /// # Errors
-    /// [`StoreError::Write`], or [`StoreError::Full`] if the disk is full.
-    pub async fn put_checkpoint(&self, text: Bytes) -> Result<(), StoreError> {
-        self.put(&Key::from(CHECKPOINT), text).await
-    }
-
-    /// Remove the log's document `number`, which a checkpoint stands for. It need not exist.
-    ///
-    /// # Errors
-    /// [`StoreError::Write`], or [`StoreError::Full`] if the disk is full.
-    pub async fn remove_document(&self, number: u64) -> Result<(), StoreError> {
-        match self.objects.delete(&document_key(number)).await {
-            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(StoreError::write(error)),
-        }
-    }
-
     /// Faults that tests inject.
     #[doc(hidden)]
     pub fn faults(&self) -> &Faults {
         &self.faults
     }
-
-    async fn read(&self, key: &Key) -> Result<Option<Bytes>, StoreError> {
-        match self.objects.get(key).await {
-            Ok(found) => Ok(Some(found.bytes().await.map_err(StoreError::read)?)),
-            Err(object_store::Error::NotFound { .. }) => Ok(None),
-            Err(error) => Err(StoreError::read(error)),
-        }
-    }
-
-    /// Write an object, in place of any earlier one.
-    async fn put(&self, key: &Key, bytes: Bytes) -> Result<(), StoreError> {
-        let put = self.objects.put(key, PutPayload::from_bytes(bytes)).await;
-        put.map(|_| ()).map_err(StoreError::write)
-    }
-
-    /// Sync a file and the folder's entry of it.
-    async fn sync(&self, folder: &str, name: String) -> Result<(), StoreError> {
-        let folder = self.directory.join(folder);
-        let syncing = move || {
-            File::open(folder.join(name))?.sync_all()?;
-            File::open(&folder)?.sync_all()
-        };
-        let synced: std::io::Result<()> =
-            tokio::task::spawn_blocking(syncing).await.map_err(StoreError::write)?;
-        synced.map_err(StoreError::write)
-    }
-}
-
-/// The name of `blob`.
-pub fn digest_of(blob: &[u8]) -> Digest {
-    Digest::from_bytes(Sha256::digest(blob).into())
 }
 
 fn blob_key(digest: Digest) -> Key {
     Key::from(format!("{BLOBS}/{}", digest.hex()))
-}
-
-fn document_key(number: u64) -> Key {
-    Key::from(format!("{LOG}/{}", document_name(number)))
-}
-
-fn document_name(number: u64) -> String {
-    format!("{number:020}.json")
-}
-
-fn number_of(key: &Key) -> Option<u64> {
-    let number = key.filename()?.strip_suffix(".json")?.parse().ok()?;
-    (document_key(number) == *key).then_some(number)
 }
 
 #[cfg(test)]

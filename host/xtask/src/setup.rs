@@ -308,6 +308,11 @@ pub(crate) fn install_clients() -> Result<PathBuf> {
     python_environment("clients-python", "host/app/tests/clients/requirements.txt")
 }
 
+/// A Python with an S3 server. Returns the interpreter's path.
+pub(crate) fn install_s3() -> Result<PathBuf> {
+    python_environment("s3-python", "host/app/tests/s3/requirements.txt")
+}
+
 /// The Python environment `target/<name>` with the packages of the file `requirements`. It is made
 /// again when the file has changed. Returns the interpreter's path.
 pub(crate) fn python_environment(name: &str, requirements: &str) -> Result<PathBuf> {

@@ -25,6 +25,7 @@ pub(crate) fn run() -> Result<()> {
     step("NOTICE");
     notice::check()?;
     setup::install_clients()?;
+    setup::install_s3()?;
     setup::install_perf_analyzer()?;
     step("clippy");
     shell::run(cargo().args([
@@ -86,6 +87,7 @@ fn host_tests(built: &setup::Built) -> Result<Command> {
         .args(["test", "--workspace", "--no-fail-fast"])
         .env("GRISTMILL_TEST_COMPONENTS", &built.components)
         .env("GRISTMILL_TEST_CLIENTS", setup::install_clients()?)
+        .env("GRISTMILL_TEST_S3", setup::install_s3()?)
         .env("GRISTMILL_TEST_PERF_ANALYZER", setup::install_perf_analyzer()?)
         .env("ORT_DYLIB_PATH", &built.onnxruntime);
     Ok(tests)

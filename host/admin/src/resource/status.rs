@@ -18,6 +18,7 @@ use http::Method;
 use serde::{Serialize, Serializer};
 
 use super::Resource;
+use super::replicas::{self, ReplicasDocument};
 use crate::answer::{Answer, Outcome};
 use crate::permission::Permission;
 use crate::receive::Received;
@@ -36,6 +37,10 @@ impl Resource for Status {
     }
 
     async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
+        let replicas = match received.caller.reach().is_server() {
+            true => replicas::of(state).await,
+            false => None,
+        };
         let serving = state.control.serving();
         let (snapshot, desired) = (&serving.snapshot, &serving.desired);
         let reach = received.caller.reach();
@@ -61,6 +66,7 @@ impl Resource for Status {
                 log: LogDocument { dropped_lines: state.log.dropped() },
                 tls: state.tls.iter().map(|(plane, tls)| (*plane, tls.report())).collect(),
                 jobs: jobs.iter().map(JobDocument::of).collect(),
+                replicas,
             }),
             models: models.collect(),
             tenants: tenants.map(|(name, tenant)| (name, TenantDocument::of(tenant))).collect(),
@@ -86,6 +92,9 @@ struct ServerDocument<'a> {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     tls: BTreeMap<&'static str, TlsReport>,
     jobs: Vec<JobDocument<'a>>,
+    /// If the store is shared.
+    #[serde(flatten)]
+    replicas: Option<ReplicasDocument>,
 }
 
 #[derive(Serialize)]

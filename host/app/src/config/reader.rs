@@ -59,13 +59,15 @@ impl Reader<'_> {
     /// The setting's text: of flag or variable, else of the file, else the default.
     fn given<T: Value>(&self, setting: &Setting) -> Result<Option<String>, Fault> {
         let key = setting.key;
-        if let Some(text) = self.matches.get_one::<String>(key) {
+        // A command has the flags of the settings that it needs.
+        if let Ok(Some(text)) = self.matches.try_get_one::<String>(key) {
             return Ok(Some(text.clone()));
         }
         match self.file.get(key) {
             Some(Toml::String(text)) => Ok(Some(text.clone())),
             Some(Toml::Integer(number)) => Ok(Some(number.to_string())),
             Some(Toml::Float(number)) if T::KIND != "text" => Ok(Some(number.to_string())),
+            Some(Toml::Boolean(given)) if T::KIND == bool::KIND => Ok(Some(given.to_string())),
             Some(other) => Err(Fault::Kind { key, expected: T::KIND, found: with_article(other) }),
             None => Ok(setting.default.map(str::to_owned)),
         }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use gristmill_core::Name;
+use gristmill_store::StoreUrl;
 use gristmill_telemetry::LogFormat;
 
 use super::section::section;
@@ -17,7 +18,35 @@ section! {
     /// Where the server keeps its state.
     Data {
         data_dir: PathBuf = "gristmill-data", Any,
-            "Where blobs, the release log and compiled plugins are kept";
+            "Where blobs, the release log and compiled plugins are kept, for one server; with store, \
+             what this server needs besides it";
+        store: StoreUrl = none, Any,
+            "URL of the store of blobs and the release log, which any number of servers share: \
+             s3://, gs:// or az:// with a bucket and a folder, or file:/// and a folder. Credentials \
+             come from the environment (AWS_*, GOOGLE_*, AZURE_*). If unset, it is the folder store \
+             in data_dir, for one server";
+        hash_key_file: PathBuf = none, Any,
+            "File with the secret with which keys and tokens are hashed, 64 hexadecimal digits; if \
+             unset, one is made in data_dir. All servers of a store need the same";
+    }
+}
+
+section! {
+    /// Sharing a store with other servers.
+    Replicas {
+        replica_name: Name = none, Any,
+            "Name of this server among those that share the store, different for each; if unset, \
+             one is made in data_dir";
+        poll_ms: u32 = "1000", 50..=60_000,
+            "Milliseconds between two looks for releases that other servers have made";
+        replica_wait["replica_wait_s"]: Duration = "30", 1..=3600,
+            "Seconds that a change with wait=all waits for all servers to serve it";
+        store_copies_bytes_max: u64 = "10737418240", 0..=1 << 50,
+            "The bytes of the local copies of blobs of the store; those that were used longest ago \
+             make room";
+        start_offline: bool = "false", Any,
+            "Whether a server may start with the state that it served last, if the store cannot be \
+             reached";
     }
 }
 

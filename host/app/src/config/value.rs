@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use gristmill_core::Name;
+use gristmill_store::{StoreUrl, StoreUrlError};
 use gristmill_telemetry::LogFormat;
 
 use super::setting::Setting;
@@ -82,6 +83,26 @@ impl Value for Duration {
 impl Value for PathBuf {
     fn parse(text: &str, _: &Setting) -> Result<Self, Refusal> {
         Ok(text.into())
+    }
+}
+
+impl Value for bool {
+    const KIND: &'static str = "true or false";
+
+    fn parse(text: &str, _: &Setting) -> Result<Self, Refusal> {
+        text.parse().map_err(|_| Refusal::Value("must be true or false".into()))
+    }
+}
+
+impl Value for StoreUrl {
+    fn parse(text: &str, _: &Setting) -> Result<Self, Refusal> {
+        text.parse().map_err(|error| match error {
+            StoreUrlError::Unknown => Refusal::Value(error.to_string()),
+            StoreUrlError::HasSecret => Refusal::Secret(
+                "must have no password, no query and no fragment: credentials come from the \
+                 environment",
+            ),
+        })
     }
 }
 

@@ -32,7 +32,7 @@ pub(crate) fn command() -> Command {
         .arg(flag("name", "NAME").required(true).help("The model's name"))
         .arg(flag("config", "FILE").help("Its configuration, in TOML or JSON"))
         .arg(flag("message", "TEXT").help("Why; the new release keeps it"))
-        .args([release_flags::force(), release_flags::skip_samples()])
+        .args([release_flags::force(), release_flags::skip_samples(), release_flags::wait_all()])
         .args(admin::arguments())
         .arg(output::argument())
 }

@@ -15,6 +15,7 @@ use gristmill_core::{Digest, Name};
 use serde_json::Value;
 
 use super::access::{self, Access, Choice};
+use super::output::escaped;
 use super::trust;
 use crate::contexts::Contexts;
 
@@ -141,9 +142,14 @@ impl Admin {
         }
     }
 
-    /// The document, or an error that says what to do.
+    /// The document, or an error that says what to do. Replicas that a change has waited for in
+    /// vain are a warning: the release is made.
     fn answered(&self, answer: Result<Value, AdminError>) -> Result<Value> {
-        answer.map_err(|error| self.failed(error))
+        let document = answer.map_err(|error| self.failed(error))?;
+        if let Some(warning) = behind(&document) {
+            eprintln!("warning: {}", escaped(&warning));
+        }
+        Ok(document)
     }
 
     /// The error that says what to do.
@@ -224,6 +230,21 @@ impl Admin {
             other => anyhow::Error::new(other).context(address.to_owned()),
         }
     }
+}
+
+/// What is said of the replicas that do not serve the release that was made.
+fn behind(answer: &Value) -> Option<String> {
+    let replicas = &answer["replicas"];
+    if let Some(why) = replicas["unknown"].as_str() {
+        return Some(format!("it is not known which replicas serve the release: {why}"));
+    }
+    let behind = replicas["behind"].as_array().filter(|behind| !behind.is_empty())?;
+    let text = |replica: &Value| {
+        let name = replica["name"].as_str().unwrap_or_default();
+        format!("{name} (release {})", replica["release"])
+    };
+    let names: Vec<_> = behind.iter().map(text).collect();
+    Some(format!("these replicas do not serve the release yet: {}", names.join(", ")))
 }
 
 /// Why a server and the command line do not agree on TLS, with a remedy.

@@ -39,7 +39,7 @@ pub(crate) fn command() -> Command {
         )
         .arg(text("tenant", "The plugin's tenant").required(true))
         .arg(text("name", "The plugin's name [default: the name of the file]"))
-        .arg(release_flags::skip_samples())
+        .args([release_flags::skip_samples(), release_flags::wait_all()])
         .args(admin::arguments())
 }
 

@@ -1,7 +1,7 @@
 //! The parts that the tests share. In reading order:
 //! - `setup` starts a `server`. `process` is its process, `figures` are the kernel's figures of it;
 //! - `client`, `raw`, `h2` and `grpc` send requests to it, `load` many at once, `proxy` stands
-//!   between; `tls` has certificates;
+//!   between; `tls` has certificates; `s3` is an object store whose calls may fail;
 //! - `cli` runs the command line;
 //! - `deploy` puts tenants on it; `files` has the plugins, models and pictures;
 //! - `onnx` makes unusual models with `protobuf`, `guests` and `modules` make unusual plugins, and
@@ -30,6 +30,7 @@ pub(crate) mod onnx;
 pub(crate) mod protobuf;
 pub(crate) mod proxy;
 pub(crate) mod raw;
+pub(crate) mod s3;
 pub(crate) mod server;
 pub(crate) mod setup;
 pub(crate) mod tls;

@@ -52,6 +52,7 @@ async fn open(directory: &Path) -> (Arc<Store>, Arc<Control>) {
         sample_runner: Arc::new(NoSamples),
         samples_timeout: Duration::from_secs(1),
         progress: crate::Progress::default(),
+        following: None,
     };
     (store, Arc::new(Control::open(parts).await.unwrap()))
 }

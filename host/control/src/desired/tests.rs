@@ -129,3 +129,17 @@ fn a_configuration_out_of_its_ranges_is_not_applied() {
     assert!(error.starts_with("max_batch_size is 0"), "{error}");
     assert_eq!(desired, applied(&[&[put_model(1)]]));
 }
+
+#[test]
+fn a_state_in_the_place_of_another_touches_all_tenants_of_both() {
+    let put =
+        |tenant: &str| Change::PutTenant { tenant: name(tenant), spec: TenantSpec::default() };
+    let mut before = applied(&[&[put("a"), put("b"), put("c")]]);
+    before.settle();
+    before.apply(2, &[Change::DeleteTenant { tenant: name("c") }]).unwrap();
+    let mut later = applied(&[&[put("b"), put("d")]]);
+    later.settle();
+    let later = later.in_place_of(&before);
+    assert_eq!(*later.touched(), ["a", "b", "c", "d"].map(name).into());
+    assert!(later.tenants.get("a").is_none());
+}

@@ -96,6 +96,11 @@ impl LoadError {
         Self::Backend { text, source }
     }
 
+    /// Whether the store could not read its file, so that another attempt may succeed.
+    pub(crate) fn is_unread(&self) -> bool {
+        matches!(self, Self::Unreadable { .. } | Self::Damaged(_))
+    }
+
     /// The code for clients. `own` is the code for a fault of the file or of its configuration.
     pub(crate) fn code(&self, own: ErrorCode) -> ErrorCode {
         match self {

@@ -31,11 +31,12 @@ impl LogEnd {
 }
 
 /// Refuse a `log` that does not hold the release that it ended with. A directory without the file
-/// is from an earlier version, or the operator removed the file.
+/// is from an earlier version, or the operator removed the file. A checkpoint stands for the
+/// releases up to `base`.
 ///
 /// # Errors
 /// [`ControlError::LogEnd`], or [`ControlError::Store`] where the store cannot be read.
-pub(crate) async fn check(store: &Store, log: &Head) -> Result<(), ControlError> {
+pub(crate) async fn check(store: &Store, log: &Head, base: u64) -> Result<(), ControlError> {
     let last = log.number;
     let refused = |fault| LogEndError { last, fault };
     let Some(text) = store.log_end().await? else { return Ok(()) };
@@ -43,6 +44,9 @@ pub(crate) async fn check(store: &Store, log: &Head) -> Result<(), ControlError>
         serde_json::from_slice(&text).map_err(|error| refused(LogEndFault::Damaged(error)))?;
     if number > last {
         return Err(refused(LogEndFault::Shorter { last, recorded: number }).into());
+    }
+    if number <= base {
+        return Ok(());
     }
     let document = store.document(number).await?.unwrap_or_default();
     if digest_of(&document) != digest {

@@ -29,15 +29,16 @@ const FLOORS: [(&str, u8); 18] = [
 ];
 
 /// The crates that may name each of these libraries.
-const OWNERS: [(&str, &[&str]); 7] = [
+const OWNERS: [(&str, &[&str]); 8] = [
     ("wasmtime", &["gristmill-sandbox"]),
     ("ort", &["gristmill-backend"]),
     ("tract-onnx", &["gristmill-backend"]),
     ("object_store", &["gristmill-store"]),
+    ("reqwest", &["gristmill-store"]),
     // `oip` has the messages with their codec, `http` has the service.
     ("tonic", &["gristmill-oip", "gristmill-http"]),
-    // `transport` for servers, `client` for clients.
-    ("rustls", &["gristmill-transport", "gristmill-client"]),
+    // `transport` for servers, `client` for clients, `store` to choose object stores' provider.
+    ("rustls", &["gristmill-transport", "gristmill-client", "gristmill-store"]),
     ("tokio-rustls", &["gristmill-transport", "gristmill-client"]),
 ];
 

@@ -1,0 +1,234 @@
+//! An S3 server (moto's), and a proxy in front of it that makes its calls fail.
+//!
+//! The proxy gives each connection one call. A call can be refused, be done but answered with an
+//! error, get no answer, or get one that is cut off.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use tempfile::TempDir;
+
+use super::client::Client;
+use super::setup::Setup;
+
+/// The credentials of the servers. They must not appear anywhere.
+pub(crate) const SECRET: &str = "the-secret-access-key";
+
+/// An S3 server with one bucket, killed when dropped.
+pub(crate) struct S3 {
+    process: Child,
+    address: String,
+    directory: TempDir,
+}
+
+impl S3 {
+    pub(crate) fn start() -> Self {
+        let python = std::env::var_os("GRISTMILL_TEST_S3").map(PathBuf::from);
+        let python = python.expect("GRISTMILL_TEST_S3 is not set: run cargo xtask test");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/s3/server.py");
+        let mut command = Command::new(python);
+        let mut process = command.arg(script).stdout(Stdio::piped()).spawn().unwrap();
+        let mut port = String::new();
+        BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut port).unwrap();
+        let address = format!("127.0.0.1:{}", port.trim());
+        let made = Client::new(&format!("http://{address}"), None).send("PUT", "/mill", &[], None);
+        assert_eq!(made.status, 200, "{made:?}");
+        let directory = tempfile::tempdir().unwrap();
+        let s3 = Self { process, address, directory };
+        fs::write(s3.hash_key(), "0123456789abcdef".repeat(4)).unwrap();
+        s3
+    }
+
+    /// The file with the secret that all servers of the store have.
+    pub(crate) fn hash_key(&self) -> PathBuf {
+        self.directory.path().join("hash-key")
+    }
+
+    /// A server of the store, which reaches it at its own address.
+    pub(crate) fn setup(&self) -> Setup {
+        self.setup_at(&self.address)
+    }
+
+    /// A server of the store, which reaches it through a proxy.
+    pub(crate) fn setup_behind(&self, proxy: &FaultyProxy) -> Setup {
+        self.setup_at(&proxy.address)
+    }
+
+    fn setup_at(&self, address: &str) -> Setup {
+        Setup::new()
+            .flag("--store", "s3://mill/grist")
+            .flag("--hash-key-file", self.hash_key().to_str().unwrap())
+            .variable("AWS_ENDPOINT", &format!("http://{address}"))
+            .variable("AWS_ALLOW_HTTP", "true")
+            .variable("AWS_REGION", "us-east-1")
+            .variable("AWS_ACCESS_KEY_ID", "the-access-key")
+            .variable("AWS_SECRET_ACCESS_KEY", SECRET)
+            .variable("AWS_TIMEOUT", "2 seconds")
+    }
+
+    /// A proxy in front of it, without faults.
+    pub(crate) fn proxy(&self) -> FaultyProxy {
+        FaultyProxy::start(self.address.clone())
+    }
+
+    /// The names of all objects of the store that begin like this.
+    pub(crate) fn objects(&self, prefix: &str) -> Vec<String> {
+        let client = Client::new(&format!("http://{}", self.address), None);
+        let listed = client.get(&format!("/mill?list-type=2&prefix=grist/{prefix}")).text();
+        let keys = listed.split("<Key>").skip(1);
+        keys.map(|rest| rest.split("</Key>").next().unwrap().to_owned()).collect()
+    }
+}
+
+impl Drop for S3 {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A proxy in front of an S3 server.
+pub(crate) struct FaultyProxy {
+    /// Host and port.
+    address: String,
+    faults: Arc<Faults>,
+}
+
+#[derive(Default)]
+struct Faults {
+    /// Of a thousand calls.
+    failing: AtomicU64,
+    is_down: AtomicBool,
+    calls: AtomicUsize,
+    /// Done when this many calls have come, while the last of them waits.
+    at: Mutex<Option<Due>>,
+}
+
+/// The number of a call, and what is done when it comes.
+type Due = (usize, Box<dyn FnOnce() + Send>);
+
+/// What becomes of a call.
+#[derive(Clone, Copy)]
+enum Fate {
+    Pass,
+    Refused,
+    AnswerLost,
+    NoAnswer,
+    CutOff,
+}
+
+impl FaultyProxy {
+    fn start(server: String) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let faults = Arc::new(Faults::default());
+        let own = faults.clone();
+        // It ends with the process of the tests.
+        thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                let (faults, server) = (own.clone(), server.clone());
+                thread::spawn(move || faults.pass(client, &server));
+            }
+        });
+        Self { address, faults }
+    }
+
+    /// Make this many of a thousand calls fail.
+    pub(crate) fn fail(&self, of_a_thousand: u64) {
+        self.faults.failing.store(of_a_thousand, Ordering::Relaxed);
+    }
+
+    /// Whether all calls fail.
+    pub(crate) fn set_down(&self, is_down: bool) {
+        self.faults.is_down.store(is_down, Ordering::Relaxed);
+    }
+
+    /// The calls that have come.
+    pub(crate) fn calls(&self) -> usize {
+        self.faults.calls.load(Ordering::Relaxed)
+    }
+
+    /// Do this when `calls` more calls have come, before the last of them reaches the server.
+    pub(crate) fn after(&self, calls: usize, action: impl FnOnce() + Send + 'static) {
+        *self.faults.at.lock().unwrap() = Some((self.calls() + calls, Box::new(action)));
+    }
+}
+
+impl Faults {
+    fn pass(&self, mut client: TcpStream, server: &str) {
+        let Some(request) = read_request(&mut client) else { return };
+        let call = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        let due = {
+            let mut at = self.at.lock().unwrap();
+            if at.as_ref().is_some_and(|(due, _)| call >= *due) { at.take() } else { None }
+        };
+        if let Some((_, action)) = due {
+            action();
+        }
+        let fate = self.fate(call as u64);
+        let error = b"HTTP/1.1 503 Slow Down\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+        let answer = match fate {
+            Fate::Refused => error.to_vec(),
+            Fate::NoAnswer => {
+                // The client gives up.
+                let _ = client.read(&mut [0]);
+                return;
+            }
+            _ => {
+                let Some(answer) = forwarded(&request, server) else { return };
+                match fate {
+                    Fate::AnswerLost => error.to_vec(),
+                    Fate::CutOff => answer[..answer.len() / 2].to_vec(),
+                    _ => answer,
+                }
+            }
+        };
+        let _ = client.write_all(&answer);
+        let _ = client.shutdown(Shutdown::Both);
+    }
+
+    fn fate(&self, call: u64) -> Fate {
+        if self.is_down.load(Ordering::Relaxed) {
+            return Fate::Refused;
+        }
+        // Looks random, and is the same in each run for the same order of calls.
+        let random = call.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) % 1000;
+        if random >= self.failing.load(Ordering::Relaxed) {
+            return Fate::Pass;
+        }
+        [Fate::Refused, Fate::AnswerLost, Fate::NoAnswer, Fate::CutOff][(random % 4) as usize]
+    }
+}
+
+/// A whole request, which asks to close the connection after its answer.
+fn read_request(client: &mut TcpStream) -> Option<Vec<u8>> {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    let mut reader = BufReader::new(client);
+    while !head.ends_with(b"\r\n\r\n") {
+        reader.read_exact(&mut byte).ok()?;
+        head.push(byte[0]);
+    }
+    let text = String::from_utf8(head).ok()?;
+    let length = text.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
+    });
+    let mut body = vec![0; length.unwrap_or(0)];
+    reader.read_exact(&mut body).ok()?;
+    let (first, rest) = text.split_once("\r\n")?;
+    Some([format!("{first}\r\nconnection: close\r\n{rest}").as_bytes(), &body].concat())
+}
+
+fn forwarded(request: &[u8], server: &str) -> Option<Vec<u8>> {
+    let mut server = TcpStream::connect(server).ok()?;
+    server.write_all(request).ok()?;
+    let mut answer = Vec::new();
+    server.read_to_end(&mut answer).ok()?;
+    Some(answer)
+}

@@ -1,0 +1,141 @@
+//! The task of a server that shares its store: it looks for new releases, serves them, and renews
+//! the server's lease.
+//!
+//! A failure changes nothing that serves. The next look is later after each one, and at another
+//! moment on each server, so that a store that comes back is not met by all of them at once.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use gristmill_store::StoreError;
+use tokio::time::{sleep, timeout};
+
+use crate::error::ControlError;
+use crate::releases::Releases;
+use crate::replicas::{RENEWED, Replicas};
+
+/// The longest time between two looks for new releases while they fail.
+const LOOK_MAX: Duration = Duration::from_secs(5);
+
+/// The time that one look may take.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The first and the longest time between two attempts to load what could not be read.
+const MEND_MIN: Duration = Duration::from_secs(5);
+const MEND_MAX: Duration = Duration::from_secs(300);
+
+/// The time between two records of the state on the local disk.
+const NOTED: Duration = Duration::from_secs(10);
+
+/// The time between two looks for leases of servers that are gone.
+const SWEPT: Duration = Duration::from_secs(60);
+
+/// What the task did last, and when.
+struct Follower {
+    replicas: Arc<Replicas>,
+    /// When the lease was put, with the release and the number of faults.
+    renewed: Option<(Instant, u64, usize)>,
+    mend_at: Instant,
+    mend_after: Duration,
+    noted: Option<(Instant, u64)>,
+    swept: Instant,
+}
+
+/// Follow the log until `releases` is dropped.
+pub(crate) async fn follow(releases: Weak<Releases>, replicas: Arc<Replicas>) {
+    let poll = replicas.following.poll;
+    let now = Instant::now();
+    let mut follower = Follower {
+        replicas,
+        renewed: None,
+        mend_at: now,
+        mend_after: MEND_MIN,
+        noted: None,
+        swept: now,
+    };
+    let mut failures = 0;
+    while let Some(releases) = releases.upgrade() {
+        let looked = follower.look(&releases).await;
+        failures = if looked.is_err() { failures + 1 } else { 0 };
+        // A single failure says little.
+        if failures != 1 {
+            follower.replicas.note(&looked);
+        }
+        if looked.is_ok() {
+            follower.keep_up(&releases).await;
+        }
+        drop(releases);
+        sleep(pause(poll, failures, RandomState::new().hash_one(()))).await;
+    }
+}
+
+/// The time to the next look: three quarters of it to all of it, as `random` says.
+fn pause(poll: Duration, failures: u32, random: u64) -> Duration {
+    let longest = poll.max(LOOK_MAX);
+    let whole = poll.saturating_mul(1 << failures.min(16)).min(longest);
+    whole.mul_f64(0.75 + 0.25 * (random as f64 / u64::MAX as f64))
+}
+
+impl Follower {
+    /// Look for new releases, and serve them. Then say so in the lease.
+    async fn look(&mut self, releases: &Arc<Releases>) -> Result<(), ControlError> {
+        let is_behind = timeout(LOOK_TIMEOUT, releases.is_behind()).await;
+        let late = || StoreError::Unreachable("it did not answer in time".into());
+        if is_behind.map_err(|_| late())?? {
+            releases.follow().await?;
+        }
+        let serving = releases.publisher.serving();
+        let (release, faults) = (serving.snapshot.release, serving.faulty.len());
+        let is_said = self.renewed.is_some_and(|(at, said, faulty)| {
+            (said, faulty) == (release, faults) && at.elapsed() < RENEWED
+        });
+        if !is_said {
+            let renewing = timeout(LOOK_TIMEOUT, self.replicas.renew(&serving)).await;
+            renewing.map_err(|_| late())??;
+            self.renewed = Some((Instant::now(), release, faults));
+        }
+        Ok(())
+    }
+
+    /// What is done now and then while the store can be reached.
+    async fn keep_up(&mut self, releases: &Arc<Releases>) {
+        if self.mend_at <= Instant::now() {
+            self.mend_after = match releases.mend().await {
+                true => (self.mend_after * 2).min(MEND_MAX),
+                false => MEND_MIN,
+            };
+            self.mend_at = Instant::now() + self.mend_after;
+        }
+        if self.swept.elapsed() > SWEPT {
+            self.swept = Instant::now();
+            if let Err(error) = self.replicas.forget_old().await {
+                tracing::debug!(?error, "cannot remove old leases");
+            }
+        }
+        let release = releases.publisher.serving().snapshot.release;
+        let is_due = self.noted.is_none_or(|(at, noted)| noted != release && at.elapsed() > NOTED);
+        if is_due {
+            self.noted = Some((Instant::now(), release));
+            if let Err(error) = releases.note_state().await {
+                tracing::warn!(?error, "the state for a start without the store is not recorded");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_make_the_pauses_longer_up_to_a_bound() {
+        let second = Duration::from_secs(1);
+        let pause = |failures| pause(second, failures, u64::MAX).as_secs();
+        assert_eq!([0, 1, 2, 3, 99].map(pause), [1, 2, 4, 5, 5]);
+        let slow = super::pause(Duration::from_secs(60), 3, u64::MAX);
+        assert_eq!(slow.as_secs(), 60, "a slow poll is not made faster");
+        let shortest = super::pause(second, 0, 0);
+        assert_eq!(shortest, Duration::from_millis(750));
+    }
+}

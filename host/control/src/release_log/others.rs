@@ -1,0 +1,172 @@
+//! The other servers of a shared log: they append releases, and remove old ones behind a newer
+//! checkpoint, at any time.
+//!
+//! Invariants:
+//! - that the next document is missing means the log's end only if no document is behind it;
+//! - a release counts as made only if it is part of the chain: one that a slow server appends in a
+//!   place from which releases were removed is not.
+
+use bytes::Bytes;
+use gristmill_core::Digest;
+use gristmill_store::{Appended, StoreError};
+
+use crate::checkpoint::Checkpoint;
+use crate::desired::Desired;
+use crate::error::ControlError;
+use crate::release::format::Head;
+use crate::release::gaps::LogGap;
+use crate::release_log::{ReleaseLog, read_checkpoint};
+
+/// How often a log that changes meanwhile is looked at.
+const LOOKS_MAX: usize = 5;
+
+impl ReleaseLog {
+    /// Whether a shared log goes on behind `head`, although its next document was not there. If a
+    /// checkpoint stands for what comes next, `head` and `desired` are the checkpoint's then.
+    pub(super) async fn goes_on(
+        &self,
+        head: &mut Head,
+        desired: &mut Desired,
+    ) -> Result<bool, ControlError> {
+        if !self.store.is_shared() {
+            return Ok(false);
+        }
+        let mut gap = None;
+        for _ in 0..LOOKS_MAX {
+            let Some(next) = self.store.next_after(head.number).await? else { return Ok(false) };
+            if next == head.number + 1 && self.store.document(next).await?.is_some() {
+                return Ok(true);
+            }
+            self.adopt_checkpoint().await?;
+            let base = self.base.lock().clone();
+            if base.head.number > head.number {
+                *head = base.head.clone();
+                *desired = base.desired.clone().in_place_of(desired);
+                return Ok(true);
+            }
+            let whole = head.number;
+            gap = Some(LogGap {
+                whole,
+                missing: vec![whole + 1..=next - 1],
+                found: vec![next..=next],
+            });
+        }
+        gap.map_or(Ok(false), |gap| Err(gap.into()))
+    }
+
+    /// Where to read on if a document behind release `number` cannot be used: a checkpoint may
+    /// stand for it. A slow server may have put it in the place of one that was removed.
+    ///
+    /// # Errors
+    /// `error`, if no checkpoint stands for it.
+    pub(super) async fn beyond(
+        &self,
+        number: u64,
+        error: ControlError,
+    ) -> Result<(Head, Desired), ControlError> {
+        self.adopt_checkpoint().await?;
+        let base = self.base.lock().clone();
+        match base.head.number > number {
+            true => Ok((base.head.clone(), base.desired.clone())),
+            false => Err(error),
+        }
+    }
+
+    /// Take the newest checkpoint of a shared log, which another server may have written.
+    pub(super) async fn adopt_checkpoint(&self) -> Result<(), ControlError> {
+        if !self.store.is_shared() {
+            return Ok(());
+        }
+        let newest = read_checkpoint(&self.store).await?;
+        if newest.head.number > self.base() {
+            self.uploads.name(newest.head.number, newest.desired.files());
+            *self.base.lock() = newest.into();
+        }
+        Ok(())
+    }
+
+    /// What became of a release that was appended to a shared log.
+    ///
+    /// # Errors
+    /// [`ControlError::Unconfirmed`]
+    pub(super) async fn among_others(
+        &self,
+        appended: Result<Appended, StoreError>,
+        head: &Head,
+        document: &Bytes,
+    ) -> Result<Result<Appended, StoreError>, ControlError> {
+        if !self.store.is_shared() {
+            return Ok(appended);
+        }
+        let number = head.number;
+        let unknown = |source| ControlError::Unconfirmed { number, source };
+        if !matches!(appended, Ok(Appended::Yes)) {
+            // The call may have been repeated because its answer was lost. So what is there now
+            // decides, not the answer.
+            match (self.store.document(number).await.map_err(unknown)?, appended) {
+                (Some(there), _) if there == document => {}
+                (Some(_), _) | (None, Ok(_)) => return Ok(Ok(Appended::Lost)),
+                // It may still arrive.
+                (None, Err(source)) => return Err(unknown(source)),
+            }
+        }
+        match self.is_part(head).await {
+            Ok(Some(true)) => Ok(Ok(Appended::Yes)),
+            Ok(Some(false)) => Ok(Ok(Appended::Lost)),
+            Ok(None) => Err(unknown(StoreError::Unreachable("the log went far ahead".into()))),
+            Err(ControlError::Store(source)) => Err(unknown(source)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether the release at `head`, whose document is in the log's folder, is part of the log.
+    /// None if that cannot be told any more.
+    async fn is_part(&self, head: &Head) -> Result<Option<bool>, ControlError> {
+        let number = head.number;
+        let Some(next) = self.store.next_after(number).await? else { return Ok(Some(true)) };
+        if next == number + 1
+            && let Some(document) = self.store.document(next).await?
+        {
+            return Ok(Some(Head::claimed_by(next, &document).digest() == head.digest()));
+        }
+        let Checkpoint { head: base, .. } = read_checkpoint(&self.store).await?;
+        Ok((base.number == number).then(|| base.digest() == head.digest()))
+    }
+
+    /// Send a file that a release is about to name to a shared store again, unless it is sure that
+    /// the file stays there.
+    ///
+    /// # Errors
+    /// [`ControlError::NoFile`], or the store cannot be reached.
+    pub(crate) async fn refresh(&self, digest: Digest) -> Result<(), ControlError> {
+        self.store.refresh(digest).await.map_err(|error| match error {
+            StoreError::Missing(digest) => ControlError::NoFile(digest),
+            error => error.into(),
+        })
+    }
+
+    /// Whether a shared log has releases behind this one.
+    ///
+    /// # Errors
+    /// The store cannot be reached.
+    pub(crate) async fn has_after(&self, number: u64) -> Result<bool, ControlError> {
+        Ok(self.store.next_after(number).await?.is_some())
+    }
+
+    /// Whether other servers may append to it.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.store.is_shared()
+    }
+
+    /// Remove the files of a shared store that were sent long ago and that no release names.
+    pub(super) async fn remove_unnamed(&self) -> Result<(), ControlError> {
+        if self.store.is_shared() {
+            let named = self.uploads.named();
+            self.store.remove_unnamed(move |digest| named.contains(digest)).await?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! Serving the releases that other servers have made in a shared log, and loading what could not be
+//! fetched before.
+
+use std::sync::Arc;
+
+use crate::checkpoint::Checkpoint;
+use crate::error::ControlError;
+use crate::load::at_hand::AtHand;
+use crate::plan::needs::Needs;
+use crate::releases::{ROUNDS_MAX, Releases, serving_of};
+
+impl Releases {
+    /// Read the log on, and serve its state. Parts that fail to load are unavailable, as at the
+    /// start.
+    ///
+    /// # Errors
+    /// The log cannot be read, or has hashes that were made with another secret: what served before
+    /// serves on.
+    pub(crate) async fn follow(&self) -> Result<(), ControlError> {
+        let mut at_hand = AtHand::default();
+        for _ in 0..ROUNDS_MAX {
+            let desired = {
+                let mut replayed = self.replayed.lock().await;
+                self.log.read_on(&mut replayed).await?;
+                self.log.confirm(&mut replayed).await?;
+                let before = self.publisher.serving().snapshot.release;
+                if self.serve_log(&mut replayed, &mut at_hand).await {
+                    let release = replayed.head.number;
+                    if before != release {
+                        tracing::info!(release, "serving a release of another server");
+                    }
+                    return Ok(());
+                }
+                replayed.desired.clone()
+            };
+            let tenants = self.publisher.serving().may_change(&desired);
+            at_hand.load(&self.loader, &desired, &tenants).await;
+        }
+        Err(ControlError::Overtaken)
+    }
+
+    /// Try to load the plugins and models whose files could not be read. Returns whether there were
+    /// any.
+    pub(crate) async fn mend(self: &Arc<Self>) -> bool {
+        let serving = self.publisher.serving();
+        if serving.faulty.is_empty() {
+            return false;
+        }
+        let needs = Needs::of(&serving.desired, &serving.may_change(&serving.desired));
+        // Held, so that what was loaded stays so until it is published.
+        let (mut plugins, mut models) = (Vec::new(), Vec::new());
+        for digest in needs.plugins.into_keys() {
+            if let Some(Err(fault)) = self.loader.plugins.known(digest)
+                && fault.is_unread()
+            {
+                plugins.push(self.loader.plugins.get(digest).await);
+            }
+        }
+        for (name, model) in needs.models {
+            if let Some(Err(fault)) = self.loader.models.known(name, model)
+                && fault.is_unread()
+            {
+                models.push(self.loader.models.get(name, model).await);
+            }
+        }
+        let loaded = plugins.iter().filter(|plugin| plugin.is_ok()).count()
+            + models.iter().filter(|model| model.is_ok()).count();
+        if loaded > 0 {
+            let replayed = self.replayed.lock().await;
+            let (release, mut at_hand) = (replayed.head.number, AtHand::default());
+            let is_same = self.publisher.serving().snapshot.release == release;
+            let tenants = self.publisher.serving().may_change(&replayed.desired);
+            if is_same && at_hand.look_up(&self.loader, &replayed.desired, &tenants) {
+                let built = self.build(release, &replayed.desired, &at_hand);
+                self.publisher.publish(serving_of(built, replayed.desired.clone()));
+                tracing::info!(release, loaded, "serving files that could not be read before");
+            }
+        }
+        !plugins.is_empty() || !models.is_empty()
+    }
+
+    /// Record the last release and its state on the local disk, for a start without the store.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) async fn note_state(&self) -> Result<(), ControlError> {
+        let state = {
+            let replayed = self.replayed.lock().await;
+            Checkpoint { head: replayed.head.clone(), desired: replayed.desired.clone() }
+        };
+        self.log.note_state(state).await
+    }
+
+    /// Whether other servers have made releases that this one does not serve.
+    ///
+    /// # Errors
+    /// The store cannot be reached.
+    pub(crate) async fn is_behind(&self) -> Result<bool, ControlError> {
+        let serving = self.publisher.serving().snapshot.release;
+        self.log.has_after(serving).await
+    }
+}

@@ -1,0 +1,174 @@
+//! The log's documents, the record of its end, and its checkpoint.
+
+use bytes::Bytes;
+use futures_util::TryStreamExt;
+use object_store::path::Path as Key;
+use object_store::{ObjectStore, PutMode, PutOptions, PutPayload};
+
+use crate::{LOG, Store, StoreError};
+
+/// The file that records the log's end, beside the log's folder.
+pub const LOG_END: &str = "log-end.json";
+
+/// The file with the state of the releases that are no longer kept, beside the log's folder.
+pub const CHECKPOINT: &str = "checkpoint.json";
+
+/// The file with the state that a server of a shared store served last, beside the local copies.
+const LAST_STATE: &str = "last-state.json";
+
+/// The outcome of appending a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Appended {
+    /// The log has the document.
+    Yes,
+    /// Another writer was first: read on, apply the change again, and try the next number.
+    Lost,
+}
+
+/// The content of the log's folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogListing {
+    /// The numbers of the documents, in order.
+    pub numbers: Vec<u64>,
+    /// Names of files that are not documents.
+    pub foreign: Vec<String>,
+}
+
+impl Store {
+    /// The content of the log's folder.
+    ///
+    /// # Errors
+    /// [`StoreError::Read`] if the storage cannot be read.
+    pub async fn log(&self) -> Result<LogListing, StoreError> {
+        let mut listing = LogListing::default();
+        let mut files = self.objects.list(Some(&Key::from(LOG)));
+        while let Some(file) = files.try_next().await.map_err(|error| self.unread(error))? {
+            match number_in(LOG, &file.location) {
+                Some(number) => listing.numbers.push(number),
+                None => listing.foreign.push(file.location.to_string()),
+            }
+        }
+        listing.numbers.sort_unstable();
+        listing.foreign.sort_unstable();
+        Ok(listing)
+    }
+
+    /// The log's document `number`. None if it does not exist.
+    ///
+    /// # Errors
+    /// [`StoreError::Read`] if the storage cannot be read.
+    pub async fn document(&self, number: u64) -> Result<Option<Bytes>, StoreError> {
+        self.read(&document_key(number)).await
+    }
+
+    /// Append `document` as `number`, which the caller found to be the next.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`] or [`StoreError::Full`]. Then it is unknown whether the log contains
+    /// the document: read the log again.
+    pub async fn append(&self, number: u64, document: Bytes) -> Result<Appended, StoreError> {
+        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+        let payload = PutPayload::from_bytes(document);
+        match self.objects.put_opts(&document_key(number), payload, options).await {
+            Ok(_) => self.faults.after_append().map(|()| Appended::Yes),
+            Err(object_store::Error::AlreadyExists { .. }) => Ok(Appended::Lost),
+            Err(error) => Err(self.unwritten(error)),
+        }
+    }
+
+    /// Sync the log's document `number`, and the folder's entries of all before it, to stable
+    /// storage. A shared store has done that.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`], or [`StoreError::Full`] if the disk is full.
+    pub async fn sync_document(&self, number: u64) -> Result<(), StoreError> {
+        match self.is_shared() {
+            true => Ok(()),
+            false => self.sync(LOG, document_name(number)).await,
+        }
+    }
+
+    /// The record of the log's end. None if there is no record. That of a shared log is local: it
+    /// says what this server has seen.
+    ///
+    /// # Errors
+    /// [`StoreError::Read`] if the storage cannot be read.
+    pub async fn log_end(&self) -> Result<Option<Bytes>, StoreError> {
+        match self.is_shared() {
+            true => self.read_local(LOG_END).await,
+            false => self.read(&Key::from(LOG_END)).await,
+        }
+    }
+
+    /// Record the log's end.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`], or [`StoreError::Full`] if the disk is full.
+    pub async fn put_log_end(&self, text: Bytes) -> Result<(), StoreError> {
+        match self.is_shared() {
+            true => self.put_local(LOG_END, text).await,
+            false => self.put(&Key::from(LOG_END), text).await,
+        }
+    }
+
+    /// The state that this server of a shared store served last. None if there is no record.
+    ///
+    /// # Errors
+    /// [`StoreError::Read`] if the disk cannot be read.
+    pub async fn last_state(&self) -> Result<Option<Bytes>, StoreError> {
+        self.read_local(LAST_STATE).await
+    }
+
+    /// Record the state that this server serves, on the local disk.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`], or [`StoreError::Full`] if the disk is full.
+    pub async fn put_last_state(&self, text: Bytes) -> Result<(), StoreError> {
+        self.put_local(LAST_STATE, text).await
+    }
+
+    /// The checkpoint. None if there is none.
+    ///
+    /// # Errors
+    /// [`StoreError::Read`] if the storage cannot be read.
+    pub async fn checkpoint(&self) -> Result<Option<Bytes>, StoreError> {
+        match self.is_shared() {
+            true => self.checkpoint_shared().await,
+            false => self.read(&Key::from(CHECKPOINT)).await,
+        }
+    }
+
+    /// Replace the checkpoint by the one that stands for the documents up to `number`. It is on
+    /// stable storage when this returns. A newer one of a shared store stays.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`], or [`StoreError::Full`] if the disk is full.
+    pub async fn put_checkpoint(&self, number: u64, text: Bytes) -> Result<(), StoreError> {
+        match self.is_shared() {
+            true => self.put_checkpoint_shared(number, text).await,
+            false => self.put(&Key::from(CHECKPOINT), text).await,
+        }
+    }
+
+    /// Remove the log's document `number`, which a checkpoint stands for. It need not exist.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`], or [`StoreError::Full`] if the disk is full.
+    pub async fn remove_document(&self, number: u64) -> Result<(), StoreError> {
+        self.delete(&document_key(number)).await.map(drop)
+    }
+}
+
+pub(crate) fn document_key(number: u64) -> Key {
+    Key::from(format!("{LOG}/{}", document_name(number)))
+}
+
+fn document_name(number: u64) -> String {
+    format!("{number:020}.json")
+}
+
+/// The number of a document in `folder`.
+pub(crate) fn number_in(folder: &str, key: &Key) -> Option<u64> {
+    let number = key.filename()?.strip_suffix(".json")?.parse().ok()?;
+    (Key::from(format!("{folder}/{}", document_name(number))) == *key).then_some(number)
+}

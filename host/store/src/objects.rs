@@ -1,0 +1,84 @@
+//! Reading and writing whole objects of the store, and small files of this server.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+
+use bytes::Bytes;
+use object_store::path::Path as Key;
+use object_store::{ObjectStoreExt, PutPayload};
+use tempfile::NamedTempFile;
+
+use crate::{INCOMING, Store, StoreError};
+
+impl Store {
+    pub(crate) async fn read(&self, key: &Key) -> Result<Option<Bytes>, StoreError> {
+        match self.objects.get(key).await {
+            Ok(found) => Ok(Some(found.bytes().await.map_err(|error| self.unread(error))?)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.unread(error)),
+        }
+    }
+
+    /// Write an object, in place of any earlier one.
+    pub(crate) async fn put(&self, key: &Key, bytes: Bytes) -> Result<(), StoreError> {
+        let put = self.objects.put(key, PutPayload::from_bytes(bytes)).await;
+        put.map(|_| ()).map_err(|error| self.unwritten(error))
+    }
+
+    /// Remove an object. Returns whether it existed.
+    pub(crate) async fn delete(&self, key: &Key) -> Result<bool, StoreError> {
+        match self.objects.delete(key).await {
+            Ok(()) => Ok(true),
+            Err(object_store::Error::NotFound { .. }) => Ok(false),
+            Err(error) => Err(self.unwritten(error)),
+        }
+    }
+
+    pub(crate) fn unread(&self, error: object_store::Error) -> StoreError {
+        if self.is_shared() { StoreError::unreachable(error) } else { StoreError::read(error) }
+    }
+
+    pub(crate) fn unwritten(&self, error: object_store::Error) -> StoreError {
+        if self.is_shared() { StoreError::unreachable(error) } else { StoreError::write(error) }
+    }
+
+    pub(crate) async fn read_local(&self, name: &str) -> Result<Option<Bytes>, StoreError> {
+        match tokio::fs::read(self.directory.join(name)).await {
+            Ok(read) => Ok(Some(read.into())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(StoreError::read(error)),
+        }
+    }
+
+    /// Write a local file, whole or not at all.
+    pub(crate) async fn put_local(
+        &self,
+        name: &'static str,
+        text: Bytes,
+    ) -> Result<(), StoreError> {
+        let directory = self.directory.clone();
+        let writing = move || {
+            // What a killed process leaves there, the next start removes.
+            let incoming = directory.join(INCOMING);
+            fs::create_dir_all(&incoming)?;
+            let mut file = NamedTempFile::new_in(incoming)?;
+            file.write_all(&text)?;
+            file.as_file().sync_all()?;
+            file.persist(directory.join(name))?;
+            File::open(&directory)?.sync_all()
+        };
+        self.worker.run(writing).await.flatten().map_err(StoreError::write)
+    }
+
+    /// Sync a file and the folder's entry of it.
+    pub(crate) async fn sync(&self, folder: &str, name: String) -> Result<(), StoreError> {
+        let folder = self.directory.join(folder);
+        let syncing = move || {
+            File::open(folder.join(name))?.sync_all()?;
+            File::open(&folder)?.sync_all()
+        };
+        let synced: io::Result<()> =
+            tokio::task::spawn_blocking(syncing).await.map_err(StoreError::write)?;
+        synced.map_err(StoreError::write)
+    }
+}
