@@ -17,24 +17,31 @@ use crate::desired::Desired;
 /// The plugin calls of one tenant that may run at the same time, for each core.
 const SLOTS_PER_CORE: usize = 8;
 
+/// A tenant by its name and the release that made it: a later one of the same name is another one.
+pub(crate) type TenantId = (Name, u64);
+
 /// The quotas and counters of all tenants.
 pub(crate) struct Accounts {
-    quotas: Mutex<HashMap<Name, Arc<TenantQuota>>>,
-    statistics: Mutex<HashMap<Name, HashMap<Name, Arc<PipelineStatistics>>>>,
+    tenants: Mutex<HashMap<TenantId, Own>>,
     /// The tenants that were asked for since the last time that some were forgotten. The changes
     /// that asked may have been refused.
-    asked: Mutex<BTreeSet<Name>>,
+    asked: Mutex<BTreeSet<TenantId>>,
     /// Bytes of each tenant's requests and answers under way.
     tenant_bytes_max: usize,
     /// Plugin calls of all tenants.
     concurrent_calls: usize,
 }
 
+/// What one tenant has.
+struct Own {
+    quota: Arc<TenantQuota>,
+    statistics: HashMap<Name, Arc<PipelineStatistics>>,
+}
+
 impl Accounts {
     pub(crate) fn new(tenant_bytes_max: usize, concurrent_calls: usize) -> Self {
         Self {
-            quotas: Mutex::default(),
-            statistics: Mutex::default(),
+            tenants: Mutex::default(),
             asked: Mutex::default(),
             tenant_bytes_max,
             concurrent_calls,
@@ -54,37 +61,65 @@ impl Accounts {
 
     /// The tenant's quota of the host. Guests are limited by the processor, so a few for each core
     /// keep it busy. More would only let one tenant's runaway plugins displace those of others.
-    pub(crate) fn quota(&self, tenant: &Name) -> Arc<TenantQuota> {
-        self.asked.lock().insert(tenant.clone());
-        let new = || Arc::new(self.new_quota());
-        self.quotas.lock().entry(tenant.clone()).or_insert_with(new).clone()
+    pub(crate) fn quota(&self, tenant: &TenantId) -> Arc<TenantQuota> {
+        self.own(tenant, |own| own.quota.clone())
     }
 
     /// The counters of a tenant's pipeline, which it keeps when its plugins or its model change.
-    pub(crate) fn statistics(&self, tenant: &Name, pipeline: &Name) -> Arc<PipelineStatistics> {
+    pub(crate) fn statistics(&self, tenant: &TenantId, pipeline: &Name) -> Arc<PipelineStatistics> {
+        self.own(tenant, |own| own.statistics.entry(pipeline.clone()).or_default().clone())
+    }
+
+    fn own<T>(&self, tenant: &TenantId, read: impl FnOnce(&mut Own) -> T) -> T {
         self.asked.lock().insert(tenant.clone());
-        let mut statistics = self.statistics.lock();
-        let own = statistics.entry(tenant.clone()).or_default();
-        own.entry(pipeline.clone()).or_default().clone()
+        let new = || Own { quota: Arc::new(self.new_quota()), statistics: HashMap::new() };
+        read(self.tenants.lock().entry(tenant.clone()).or_insert_with(new))
     }
 
     /// Of these tenants and of those that were asked for since the last time, forget those that
     /// `desired` does not have, and the plugins and pipelines that it does not have.
-    pub(crate) fn forget(&self, tenants: &BTreeSet<Name>, desired: &Desired) {
+    pub(crate) fn forget(&self, tenants: &BTreeSet<TenantId>, desired: &Desired) {
         let asked = std::mem::take(&mut *self.asked.lock());
-        let (mut quotas, mut statistics) = (self.quotas.lock(), self.statistics.lock());
-        for name in asked.union(tenants) {
-            let Some(own) = desired.tenants.get(name) else {
-                quotas.remove(name);
-                statistics.remove(name);
-                continue;
-            };
-            if let Some(quota) = quotas.get(name) {
-                quota.lines.retain(|plugin| own.plugins.contains_key(plugin));
-            }
-            if let Some(statistics) = statistics.get_mut(name) {
-                statistics.retain(|pipeline, _| own.pipelines.contains_key(pipeline));
+        let mut all = self.tenants.lock();
+        for id in asked.union(tenants) {
+            let (name, since) = id;
+            match desired.tenants.get(name).filter(|own| own.since == *since) {
+                None => drop(all.remove(id)),
+                Some(own) => {
+                    if let Some(Own { quota, statistics }) = all.get_mut(id) {
+                        quota.lines.retain(|plugin| own.plugins.contains_key(plugin));
+                        statistics.retain(|pipeline, _| own.pipelines.contains_key(pipeline));
+                    }
+                }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::release::change::Change;
+    use crate::release::tenant::TenantSpec;
+    use crate::testing::name;
+
+    #[test]
+    fn a_later_tenant_of_the_same_name_has_nothing_of_the_earlier_one() {
+        let accounts = Accounts::new(1 << 20, 16);
+        let mut desired = Desired::default();
+        let put = Change::PutTenant { tenant: name("acme"), spec: TenantSpec::default() };
+        desired.apply(1, std::slice::from_ref(&put)).unwrap();
+        let (earlier, later) = ((name("acme"), 1), (name("acme"), 3));
+        let quota = accounts.quota(&earlier);
+        accounts.forget(&BTreeSet::new(), &desired);
+        assert!(Arc::ptr_eq(&quota, &accounts.quota(&earlier)));
+        // A change that makes it anew, and is refused at first.
+        accounts.quota(&later);
+        accounts.forget(&BTreeSet::new(), &desired);
+        assert!(Arc::ptr_eq(&quota, &accounts.quota(&earlier)));
+        desired.apply(3, &[Change::DeleteTenant { tenant: name("acme") }, put]).unwrap();
+        assert!(!Arc::ptr_eq(&quota, &accounts.quota(&later)));
+        accounts.forget(&[earlier].into(), &desired);
+        assert_eq!(accounts.tenants.lock().keys().collect::<Vec<_>>(), [&later]);
     }
 }

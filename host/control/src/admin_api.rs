@@ -33,7 +33,7 @@ use crate::conditions::Conditions;
 use crate::desired::Desired;
 use crate::error::ControlError;
 use crate::fault::Subject;
-use crate::follower::follow;
+use crate::follower::{follow, keep_lease};
 use crate::load::loader::Loader;
 use crate::load::models::Models;
 use crate::load::plugins::Plugins;
@@ -146,6 +146,7 @@ impl Control {
                 replicas.note(&Err(source.into()));
             }
             tokio::spawn(follow(Arc::downgrade(&releases), replicas.clone()));
+            tokio::spawn(keep_lease(Arc::downgrade(&releases), replicas.clone()));
         }
         Ok(Self { store, uploads, blobs, loader, releases, replicas })
     }

@@ -1,5 +1,5 @@
-//! The task of a server that shares its store: it looks for new releases, serves them, and renews
-//! the server's lease.
+//! The tasks of a server that shares its store: one looks for new releases and serves them, the
+//! other renews the server's lease.
 //!
 //! A failure changes nothing that serves. The next look is later after each one, and at another
 //! moment on each server, so that a store that comes back is not met by all of them at once.
@@ -21,6 +21,12 @@ const LOOK_MAX: Duration = Duration::from_secs(5);
 /// The time that one look may take.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// The time after which the lease is compared with what serves.
+const LEASE_PAUSE: Duration = Duration::from_millis(250);
+
+/// The looks that fail before a release is served without files that cannot be fetched.
+const PATIENCE: u32 = 3;
+
 /// The first and the longest time between two attempts to load what could not be read.
 const MEND_MIN: Duration = Duration::from_secs(5);
 const MEND_MAX: Duration = Duration::from_secs(300);
@@ -34,8 +40,6 @@ const SWEPT: Duration = Duration::from_secs(60);
 /// What the task did last, and when.
 struct Follower {
     replicas: Arc<Replicas>,
-    /// When the lease was put, with the release and the number of faults.
-    renewed: Option<(Instant, u64, usize)>,
     mend_at: Instant,
     mend_after: Duration,
     noted: Option<(Instant, u64)>,
@@ -46,17 +50,11 @@ struct Follower {
 pub(crate) async fn follow(releases: Weak<Releases>, replicas: Arc<Replicas>) {
     let poll = replicas.following.poll;
     let now = Instant::now();
-    let mut follower = Follower {
-        replicas,
-        renewed: None,
-        mend_at: now,
-        mend_after: MEND_MIN,
-        noted: None,
-        swept: now,
-    };
+    let mut follower =
+        Follower { replicas, mend_at: now, mend_after: MEND_MIN, noted: None, swept: now };
     let mut failures = 0;
     while let Some(releases) = releases.upgrade() {
-        let looked = follower.look(&releases).await;
+        let looked = follower.look(&releases, failures < PATIENCE).await;
         failures = if looked.is_err() { failures + 1 } else { 0 };
         // A single failure says little.
         if failures != 1 {
@@ -70,6 +68,27 @@ pub(crate) async fn follow(releases: Weak<Releases>, replicas: Arc<Replicas>) {
     }
 }
 
+/// Say in the lease what serves, whenever that changes and now and then, until `releases` is
+/// dropped. Not in [`follow`], where one release may take minutes to load.
+pub(crate) async fn keep_lease(releases: Weak<Releases>, replicas: Arc<Replicas>) {
+    // When the lease was put, with the release and the number of faults.
+    let mut renewed: Option<(Instant, u64, usize)> = None;
+    while let Some(releases) = releases.upgrade() {
+        let serving = releases.publisher.serving();
+        drop(releases);
+        let (release, faults) = (serving.snapshot.release, serving.faulty.len());
+        let is_said = renewed.is_some_and(|(at, said, faulty)| {
+            (said, faulty) == (release, faults) && at.elapsed() < RENEWED
+        });
+        // What fails is tried again at once, and `follow` says why.
+        if !is_said && let Ok(Ok(())) = timeout(LOOK_TIMEOUT, replicas.renew(&serving)).await {
+            renewed = Some((Instant::now(), release, faults));
+        }
+        drop(serving);
+        sleep(LEASE_PAUSE).await;
+    }
+}
+
 /// The time to the next look: three quarters of it to all of it, as `random` says.
 fn pause(poll: Duration, failures: u32, random: u64) -> Duration {
     let longest = poll.max(LOOK_MAX);
@@ -78,22 +97,12 @@ fn pause(poll: Duration, failures: u32, random: u64) -> Duration {
 }
 
 impl Follower {
-    /// Look for new releases, and serve them. Then say so in the lease.
-    async fn look(&mut self, releases: &Arc<Releases>) -> Result<(), ControlError> {
+    /// Look for new releases, and serve them.
+    async fn look(&self, releases: &Arc<Releases>, is_patient: bool) -> Result<(), ControlError> {
         let is_behind = timeout(LOOK_TIMEOUT, releases.is_behind()).await;
         let late = || StoreError::Unreachable("it did not answer in time".into());
         if is_behind.map_err(|_| late())?? {
-            releases.follow().await?;
-        }
-        let serving = releases.publisher.serving();
-        let (release, faults) = (serving.snapshot.release, serving.faulty.len());
-        let is_said = self.renewed.is_some_and(|(at, said, faulty)| {
-            (said, faulty) == (release, faults) && at.elapsed() < RENEWED
-        });
-        if !is_said {
-            let renewing = timeout(LOOK_TIMEOUT, self.replicas.renew(&serving)).await;
-            renewing.map_err(|_| late())??;
-            self.renewed = Some((Instant::now(), release, faults));
+            releases.follow(is_patient).await?;
         }
         Ok(())
     }

@@ -143,7 +143,15 @@ impl ReleaseLog {
         base.desired.settle();
         *self.base.lock() = Arc::new(base);
         self.read_on(&mut replayed).await?;
-        log_end::check(&self.store, &replayed.head, self.base()).await?;
+        if let Err(error) = log_end::check(&self.store, &replayed.head, self.base()).await {
+            // Another server may have removed what it looked for, behind a newer checkpoint.
+            let before = self.base();
+            self.adopt_checkpoint().await?;
+            match self.base() > before {
+                true => log_end::check(&self.store, &replayed.head, self.base()).await?,
+                false => return Err(error),
+            }
+        }
         hash_key::check(replayed.desired.hash_keys(), self.hash_key)?;
         self.confirm(&mut replayed).await?;
         Ok(replayed)
@@ -246,6 +254,9 @@ impl ReleaseLog {
         while let Some(release) = self.read_next(&mut head, &mut now).await? {
             release.changes.iter().for_each(|change| last.note(change));
         }
+        // If another server removed releases meanwhile, the log seemed to end where they began.
+        self.adopt_checkpoint().await?;
+        self.check_kept(number)?;
         last.put_into(&mut then, number)?;
         Ok(then)
     }

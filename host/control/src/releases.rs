@@ -28,7 +28,7 @@ use std::time::{Instant, SystemTime};
 use gristmill_core::{Digest, Name, PipelineLimits};
 use tokio::sync::Mutex;
 
-use crate::accounts::Accounts;
+use crate::accounts::{Accounts, TenantId};
 use crate::change_request::ChangeRequest;
 use crate::desired::{Desired, Model};
 use crate::difference::{Difference, differences};
@@ -192,7 +192,7 @@ impl Releases {
         Ready { at_hand, proven, fresh }: &mut Ready,
     ) -> Result<Step, ControlError> {
         let mut replayed = self.replayed.lock().await;
-        loop {
+        for _ in 0..ROUNDS_MAX {
             self.log.read_on(&mut replayed).await?;
             self.log.confirm(&mut replayed).await?;
             if !self.serve_log(&mut replayed, at_hand).await {
@@ -273,6 +273,7 @@ impl Releases {
                 _ => self.made(request, &before, &self.publisher.serving()),
             };
         }
+        Err(ControlError::Overtaken)
     }
 
     /// Serve the state of the log, unless it is served already. Returns false if something that it
@@ -301,11 +302,13 @@ impl Releases {
         self.publisher.publish(serving);
         replayed.desired.settle();
         let touched = &self.publisher.serving().touched;
-        let had = touched.iter().filter_map(|name| before.desired.tenants.get(name));
-        let had = had.flat_map(|own| own.plugins.values()).map(|own| own.digest);
-        self.loader.plugins.dropped(had.filter(|file| !replayed.desired.has_plugin(*file)));
+        let had = touched.iter().filter_map(|name| before.desired.tenants.get_key_value(name));
+        let had: Vec<_> = had.map(|(name, own)| (name.clone(), own.clone())).collect();
         drop(before);
-        self.forget(touched, &replayed.desired).await;
+        let files = had.iter().flat_map(|(_, own)| own.plugins.values()).map(|own| own.digest);
+        self.loader.plugins.dropped(files.filter(|file| !replayed.desired.has_plugin(*file)));
+        let tenants = had.into_iter().map(|(name, own)| (name, own.since)).collect();
+        self.forget(&tenants, &replayed.desired).await;
     }
 
     /// Check the conditions of the request. What serves is the state of the log.
@@ -348,9 +351,9 @@ impl Releases {
     /// Forget what `desired`, the state of the log, does not name: models, plugins with their
     /// compiled code, and of these tenants and those of refused changes what they had. Requests
     /// under way keep what they hold.
-    async fn forget(&self, touched: &BTreeSet<Name>, desired: &Desired) {
+    async fn forget(&self, tenants: &BTreeSet<TenantId>, desired: &Desired) {
         self.loader.models.retain(desired);
-        self.accounts.forget(touched, desired);
+        self.accounts.forget(tenants, desired);
         self.loader.plugins.forget(desired, &self.log.uploads()).await;
     }
 }

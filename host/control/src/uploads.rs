@@ -55,10 +55,14 @@ impl Uploads {
         Self { store, needed: Mutex::default(), removing: tokio::sync::Mutex::default() }
     }
 
-    /// Note that this release names these files. Releases are noted in their order.
+    /// Note that this release names these files. A file keeps the last of its releases: that of a
+    /// checkpoint may be noted after later ones.
     pub(crate) fn name(&self, release: u64, digests: impl IntoIterator<Item = Digest>) {
-        let named = digests.into_iter().map(|digest| (digest, release));
-        self.needed.lock().named.extend(named);
+        let mut needed = self.needed.lock();
+        for digest in digests {
+            let last = needed.named.entry(digest).or_insert(release);
+            *last = release.max(*last);
+        }
     }
 
     /// Note that releases up to `base` are no longer kept. Files that only they named are removed,

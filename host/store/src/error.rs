@@ -45,7 +45,7 @@ impl StoreError {
     }
 
     pub(crate) fn unreachable(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self::Unreachable(source.into())
+        Self::Unreachable(without_secrets(&source.into().to_string()).into())
     }
 
     /// The code by which clients tell errors apart.
@@ -60,6 +60,19 @@ impl StoreError {
             | Self::Damaged(_) => ErrorCode::Internal,
         }
     }
+}
+
+/// The text without queries of URLs, which can be signed, and without the document with which a
+/// store refuses a call, which can repeat credentials. Of that the code is kept.
+fn without_secrets(text: &str) -> String {
+    let (text, document) = match text.find('<') {
+        Some(at) => text.split_at(at),
+        None => (text, ""),
+    };
+    let code = document.split_once("<Code>").and_then(|(_, rest)| rest.split_once("</Code>"));
+    let words = text.split(' ').map(|word| word.split_once('?').map_or(word, |(url, _)| url));
+    let words = words.chain(code.map(|(code, _)| code));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Whether an error, or one of its sources, says that the disk is full.
@@ -78,4 +91,19 @@ fn says_full(error: &(dyn Error + 'static)) -> bool {
         next = error.source();
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_repeats_neither_a_signature_nor_a_stores_document() {
+        let text = "GET https://host/a?sig=secret failed: 400: <Error><Code>ExpiredToken</Code>\
+                    <Token-0>secret</Token-0></Error>";
+        let said = format!("{:?}", StoreError::unreachable(text));
+        assert!(said.contains("https://host/a failed: 400:  ExpiredToken"), "{said}");
+        assert!(!said.contains("secret"), "{said}");
+        assert_eq!(without_secrets("it did not answer"), "it did not answer");
+    }
 }

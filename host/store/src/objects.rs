@@ -10,9 +10,18 @@ use tempfile::NamedTempFile;
 
 use crate::{INCOMING, Store, StoreError};
 
+/// The most bytes of an object that is read whole: a release, a checkpoint or a lease. A checkpoint
+/// with 10,000 tenants has some MiB.
+const OBJECT_BYTES_MAX: u64 = 1 << 30;
+
 impl Store {
     pub(crate) async fn read(&self, key: &Key) -> Result<Option<Bytes>, StoreError> {
         match self.objects.get(key).await {
+            Ok(found) if found.meta.size > OBJECT_BYTES_MAX => {
+                let size = found.meta.size;
+                let text = format!("{key} has {size} bytes, over {OBJECT_BYTES_MAX}");
+                Err(StoreError::read(io::Error::other(text)))
+            }
             Ok(found) => Ok(Some(found.bytes().await.map_err(|error| self.unread(error))?)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(self.unread(error)),

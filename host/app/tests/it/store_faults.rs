@@ -8,11 +8,11 @@ use gristmill_client::http::Request;
 use serde_json::{Value, json};
 
 use crate::support::eventually::eventually;
-use crate::support::files;
 use crate::support::s3::S3;
 use crate::support::server::Server;
 use crate::support::setup::Setup;
 use crate::support::words::assert_names;
+use crate::support::{files, guests};
 
 /// Deploys with failing calls.
 const DEPLOYS: u64 = 30;
@@ -74,6 +74,25 @@ fn with_a_tenth_of_all_calls_failing_deploys_succeed_or_fail_cleanly() {
     assert_eq!(weight_of(&other, "other"), 77);
     assert_eq!(other.status()["models"]["ranker"]["state"], "ready");
     assert_eq!(server.kill().start().release(), last);
+}
+
+#[test]
+fn while_a_file_cannot_be_fetched_the_one_before_serves() {
+    let s3 = S3::start();
+    let proxy = s3.proxy();
+    let server = s3.setup().start();
+    server.digits("acme");
+    let follower = s3.setup_behind(&proxy).start();
+    follower.assert_reads("acme", 4);
+    proxy.refuse(Some("/blobs/"));
+    let plugin = guests::variant(&files::plugin("digits"), 1);
+    let put = server.admin.put("/admin/v1/tenants/acme/plugins/digits", &plugin).ok();
+    eventually("it tries to fetch the file", || proxy.refused() > 0);
+    follower.assert_reads("acme", 5);
+    proxy.refuse(None);
+    eventually("it serves the release", || follower.release() == put["release"]);
+    assert_eq!(follower.status()["tenants"]["acme"]["plugins"]["digits"]["digest"], put["digest"]);
+    follower.assert_reads("acme", 6);
 }
 
 #[test]

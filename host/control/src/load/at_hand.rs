@@ -36,12 +36,19 @@ pub(crate) struct AtHand {
     plugins: HashMap<Digest, Loaded<Arc<Plugin>>>,
     /// Of models that are not in service.
     proofs: HashMap<ModelKey, Loaded<()>>,
+    /// Whether files that the store did not give before are fetched again.
+    retries: bool,
 }
 
 /// A model of a desired state, as far as it decides what serves it.
 type ModelKey = (Name, Digest, ModelConfig);
 
 impl AtHand {
+    /// Nothing yet. `retries`: files that the store did not give before are fetched again.
+    pub(crate) fn retrying(retries: bool) -> Self {
+        Self { retries, ..Self::default() }
+    }
+
     /// Take all that is known about the models of `desired` and the plugins of these tenants.
     /// Returns whether all of them are at hand then.
     pub(crate) fn look_up(
@@ -53,14 +60,16 @@ impl AtHand {
         let Needs { models, plugins } = Needs::of(desired, tenants);
         let mut is_whole = true;
         for (name, model) in models {
-            if let Some(known) = loader.models.known(name, model) {
+            let known = loader.models.known(name, model);
+            if let Some(known) = known.filter(|known| !(self.retries && is_unread(known))) {
                 self.models.insert(key_of(name, model), known);
             } else {
                 is_whole &= self.models.contains_key(&key_of(name, model));
             }
         }
         for digest in plugins.into_keys() {
-            if let Some(known) = loader.plugins.known(digest) {
+            let known = loader.plugins.known(digest);
+            if let Some(known) = known.filter(|known| !(self.retries && is_unread(known))) {
                 self.plugins.insert(digest, known);
             } else {
                 is_whole &= self.plugins.contains_key(&digest);
@@ -111,6 +120,11 @@ impl AtHand {
         self.plugins.extend(plugins);
     }
 
+    /// Whether the store did not give a file.
+    pub(crate) fn lacks_files(&self) -> bool {
+        self.models.values().any(is_unread) || self.plugins.values().any(is_unread)
+    }
+
     /// Prove these models, which are not in service.
     pub(crate) async fn prove(&mut self, loader: &Loader, models: Vec<(Name, Model)>) {
         for (name, model) in models {
@@ -137,6 +151,10 @@ impl AtHand {
     pub(crate) fn plugin(&self, digest: Digest) -> Option<Loaded<Arc<Plugin>>> {
         self.plugins.get(&digest).cloned()
     }
+}
+
+fn is_unread<T>(loaded: &Loaded<T>) -> bool {
+    loaded.as_ref().is_err_and(|fault| fault.is_unread())
 }
 
 fn key_of(name: &Name, model: &Model) -> ModelKey {

@@ -15,6 +15,7 @@ use crate::desired::Desired;
 use crate::error::ControlError;
 use crate::release::format::Head;
 use crate::release::gaps::LogGap;
+use crate::release::log_error::{LogEndError, LogEndFault};
 use crate::release_log::{ReleaseLog, read_checkpoint};
 
 /// How often a log that changes meanwhile is looked at.
@@ -33,7 +34,10 @@ impl ReleaseLog {
         }
         let mut gap = None;
         for _ in 0..LOOKS_MAX {
-            let Some(next) = self.store.next_after(head.number).await? else { return Ok(false) };
+            let Some(next) = self.store.next_after(head.number).await? else {
+                self.check_ends_at(head).await?;
+                return Ok(false);
+            };
             if next == head.number + 1 && self.store.document(next).await?.is_some() {
                 return Ok(true);
             }
@@ -52,6 +56,23 @@ impl ReleaseLog {
             });
         }
         gap.map_or(Ok(false), |gap| Err(gap.into()))
+    }
+
+    /// Check that a shared log that has nothing behind `head` has `head` itself: a release that is
+    /// appended behind a gap would let no server start.
+    ///
+    /// # Errors
+    /// [`ControlError::LogEnd`]
+    async fn check_ends_at(&self, head: &Head) -> Result<(), ControlError> {
+        let number = head.number;
+        if number <= self.base() || self.store.document(number).await?.is_some() {
+            return Ok(());
+        }
+        self.adopt_checkpoint().await?;
+        match number <= self.base() {
+            true => Ok(()),
+            false => Err(LogEndError { last: number, fault: LogEndFault::Replaced(number) }.into()),
+        }
     }
 
     /// Where to read on if a document behind release `number` cannot be used: a checkpoint may

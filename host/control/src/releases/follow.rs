@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use gristmill_store::StoreError;
+
 use crate::checkpoint::Checkpoint;
 use crate::error::ControlError;
 use crate::load::at_hand::AtHand;
@@ -11,13 +13,13 @@ use crate::releases::{ROUNDS_MAX, Releases, serving_of};
 
 impl Releases {
     /// Read the log on, and serve its state. Parts that fail to load are unavailable, as at the
-    /// start.
+    /// start. If other releases keep coming, the next look goes on.
     ///
     /// # Errors
-    /// The log cannot be read, or has hashes that were made with another secret: what served before
-    /// serves on.
-    pub(crate) async fn follow(&self) -> Result<(), ControlError> {
-        let mut at_hand = AtHand::default();
+    /// The log cannot be read, or has hashes that were made with another secret; or the store does
+    /// not give a file, if the caller `is_patient`. What served before serves on.
+    pub(crate) async fn follow(&self, is_patient: bool) -> Result<(), ControlError> {
+        let mut at_hand = AtHand::retrying(is_patient);
         for _ in 0..ROUNDS_MAX {
             let desired = {
                 let mut replayed = self.replayed.lock().await;
@@ -35,8 +37,12 @@ impl Releases {
             };
             let tenants = self.publisher.serving().may_change(&desired);
             at_hand.load(&self.loader, &desired, &tenants).await;
+            if is_patient && at_hand.lacks_files() {
+                let why = "a file of a release cannot be fetched".into();
+                return Err(StoreError::Unreachable(why).into());
+            }
         }
-        Err(ControlError::Overtaken)
+        Ok(())
     }
 
     /// Try to load the plugins and models whose files could not be read. Returns whether there were

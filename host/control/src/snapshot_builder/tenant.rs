@@ -114,7 +114,10 @@ impl TenantBuilder<'_> {
                 priority: spec.priority,
                 limits,
                 quota: self.quota.clone(),
-                statistics: self.accounts.statistics(self.name, name),
+                statistics: {
+                    let id = (self.name.clone(), self.own.since);
+                    self.accounts.statistics(&id, name)
+                },
             }),
             _ => Err(faults),
         }

@@ -41,6 +41,18 @@ impl Fixture {
 }
 
 #[tokio::test]
+async fn a_file_stays_for_the_last_release_that_names_it_whenever_that_was_noted() {
+    let Fixture { uploads, digest, .. } = fixture();
+    uploads.name(20, [digest]);
+    // A checkpoint that another server wrote.
+    uploads.name(10, [digest]);
+    uploads.forget(19, &HashSet::new()).await;
+    assert!(uploads.is_named(digest));
+    uploads.forget(20, &HashSet::new()).await;
+    assert!(!uploads.is_named(digest));
+}
+
+#[tokio::test]
 async fn only_a_file_that_nothing_needs_is_removed() {
     let here = fixture();
     let Fixture { uploads, digest, .. } = &here;

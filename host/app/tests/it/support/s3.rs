@@ -105,6 +105,9 @@ struct Faults {
     /// Of a thousand calls.
     failing: AtomicU64,
     is_down: AtomicBool,
+    /// Calls with this in their paths are refused.
+    refusing: Mutex<Option<&'static str>>,
+    refused: AtomicUsize,
     calls: AtomicUsize,
     /// Done when this many calls have come, while the last of them waits.
     at: Mutex<Option<Due>>,
@@ -149,6 +152,16 @@ impl FaultyProxy {
         self.faults.is_down.store(is_down, Ordering::Relaxed);
     }
 
+    /// Refuse the calls that have this in their paths from now on, or none.
+    pub(crate) fn refuse(&self, path: Option<&'static str>) {
+        *self.faults.refusing.lock().unwrap() = path;
+    }
+
+    /// The calls that were refused for their paths.
+    pub(crate) fn refused(&self) -> usize {
+        self.faults.refused.load(Ordering::Relaxed)
+    }
+
     /// The calls that have come.
     pub(crate) fn calls(&self) -> usize {
         self.faults.calls.load(Ordering::Relaxed)
@@ -171,7 +184,10 @@ impl Faults {
         if let Some((_, action)) = due {
             action();
         }
-        let fate = self.fate(call as u64);
+        let fate = match self.refuses(&request) {
+            true => Fate::Refused,
+            false => self.fate(call as u64),
+        };
         let error = b"HTTP/1.1 503 Slow Down\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
         let answer = match fate {
             Fate::Refused => error.to_vec(),
@@ -191,6 +207,14 @@ impl Faults {
         };
         let _ = client.write_all(&answer);
         let _ = client.shutdown(Shutdown::Both);
+    }
+
+    fn refuses(&self, request: &[u8]) -> bool {
+        let line = request.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let line = String::from_utf8_lossy(line);
+        let refuses = self.refusing.lock().unwrap().is_some_and(|path| line.contains(path));
+        self.refused.fetch_add(usize::from(refuses), Ordering::Relaxed);
+        refuses
     }
 
     fn fate(&self, call: u64) -> Fate {
