@@ -51,6 +51,10 @@ use crate::turns::Turns;
 /// load more, or to run samples again.
 const ROUNDS_MAX: usize = 8;
 
+/// The most times that a release is appended under the lock. Servers that share the log take its
+/// next number from each other; a store that takes nothing must not hold the lock for ever.
+const APPENDS_MAX: usize = 200;
+
 /// Makes releases.
 pub(crate) struct Releases {
     pub(crate) log: ReleaseLog,
@@ -192,7 +196,7 @@ impl Releases {
         Ready { at_hand, proven, fresh }: &mut Ready,
     ) -> Result<Step, ControlError> {
         let mut replayed = self.replayed.lock().await;
-        for _ in 0..ROUNDS_MAX {
+        for _ in 0..APPENDS_MAX {
             self.log.read_on(&mut replayed).await?;
             self.log.confirm(&mut replayed).await?;
             if !self.serve_log(&mut replayed, at_hand).await {

@@ -31,6 +31,8 @@ Tasks:
   test           Every check that CI runs: format, layers, dependencies, NOTICE, clippy, the
                  README's tables, tests
   test --busy    Only the tests, three times, while a busy thread on each core slows them down
+  soak           Kill servers in the middle of 500 deploys, let two replicas race for 1,000
+                 releases, and let a tenth of the calls to a store fail
   layers         Only the check of layers: floors of crates, circles between files, and the width
                  of comments
   deny           Only the check of dependencies: licences, bans and sources, by deny.toml
@@ -68,6 +70,7 @@ fn main() -> Result<()> {
         ["deny", "advisories"] => deny::check_with_advisories(),
         ["notice"] => notice::run(),
         ["test", "--busy"] => test::run_busy(),
+        ["soak"] => test::run_soak(),
         ["conformance"] => conformance::run(),
         ["bench", ref names @ ..] => bench::run(names),
         ["fuzz", ref args @ ..] => fuzz::run(args),

@@ -63,6 +63,22 @@ pub(crate) fn run_busy() -> Result<()> {
     Ok(())
 }
 
+/// Repeat what only many repetitions prove: kills in the middle of deploys, races of replicas, and
+/// calls to the store that fail.
+pub(crate) fn run_soak() -> Result<()> {
+    let built = setup::build_all()?;
+    let mut tests = host_tests(&built)?;
+    tests.env("GRISTMILL_TEST_SOAK", "1").args(["--test", "it", "--"]);
+    step("kills, races and failing stores (about an hour)");
+    tests.args(["a_kill_in_the_middle", "two_replicas_that_race", "store_faults", "durability"]);
+    let tally = run_tests(&mut tests, Printer::Cargo)?;
+    println!("{} passed, {} failed", tally.passed, tally.failed);
+    if !tally.succeeded {
+        bail!("tests failed");
+    }
+    Ok(())
+}
+
 /// Run `work` while this process keeps this many cores busy.
 fn beside_full_load<T>(cores: usize, work: impl FnOnce() -> T) -> T {
     let ended = AtomicBool::new(false);

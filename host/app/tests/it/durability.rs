@@ -1,7 +1,10 @@
 //! Acknowledged changes outlive the process; requests under way outlive the signal.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
+use gristmill_client::http::Request;
 use serde_json::Value;
 
 use crate::support::eventually::eventually;
@@ -9,6 +12,7 @@ use crate::support::files;
 use crate::support::raw::{self, Raw};
 use crate::support::server::Server;
 use crate::support::setup::Setup;
+use crate::support::soak::times;
 
 /// The status without its counters.
 fn state_of(server: &Server) -> Value {
@@ -48,6 +52,46 @@ fn a_kill_right_after_an_upload_loses_nothing() {
         let answer = server.data.post("/v1/acme/infer", &files::digit(3)).text();
         assert_eq!(answer == "harmless", file == "hostile", "round {round}: {answer}");
     }
+}
+
+#[test]
+fn a_kill_in_the_middle_of_deploys_loses_nothing_that_was_acknowledged() {
+    let (mut setup, mut acknowledged) = (Setup::new(), 0);
+    for kill in 0..times(10, 300) {
+        let server = setup.start();
+        let serves = server.release();
+        assert!(serves >= acknowledged, "release {acknowledged} is lost, {serves} serves: {kill}");
+        // The deploys never pause, so each kill meets them at other steps.
+        let (is_over, made) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let deploys = (0..3).map(|number| {
+            let (admin, is_over, made) = (server.admin.clone(), is_over.clone(), made.clone());
+            thread::spawn(move || {
+                let mut last = 0;
+                for weight in (1..=1000).cycle() {
+                    if is_over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let body = serde_json::json!({ "open": true, "weight": weight }).to_string();
+                    let put = Request::put(format!("/admin/v1/tenants/t-{number}"));
+                    let answer = admin.try_send(put.body(body.into()).unwrap());
+                    if let Some(answer) = answer.ok().filter(|answer| answer.status == 200) {
+                        last = answer.ok()["release"].as_u64().unwrap();
+                        made.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+                last
+            })
+        });
+        let deploys: Vec<_> = deploys.collect();
+        eventually("some deploys are made", || made.load(Ordering::Relaxed) > kill % 7);
+        setup = server.kill();
+        is_over.store(true, Ordering::Relaxed);
+        let last = deploys.into_iter().map(|deploys| deploys.join().unwrap()).max();
+        acknowledged = acknowledged.max(last.unwrap());
+    }
+    let server = setup.start();
+    assert!(server.release() >= acknowledged);
+    server.open_tenant("acme");
 }
 
 #[test]

@@ -12,10 +12,8 @@ use crate::support::eventually::{eventually, eventually_some};
 use crate::support::s3::{S3, SECRET};
 use crate::support::server::Server;
 use crate::support::setup::Setup;
+use crate::support::soak::times;
 use crate::support::words::assert_names;
-
-/// The releases that each of two servers makes at the same time. The figure to reach is 500.
-const RACES: usize = 20;
 
 fn named(setup: Setup, name: &str) -> Setup {
     setup.flag("--replica-name", name)
@@ -130,11 +128,12 @@ fn all_replicas_are_in_the_status_and_one_that_is_gone_is_behind_until_it_is_for
 
 #[test]
 fn two_replicas_that_race_lose_no_release() {
+    let races = times(20, 500);
     let s3 = S3::start();
     let (one, two) = pair(&s3);
     let race = |server: &Server, name: &str| -> Vec<u64> {
         let put = |round| server.open_tenant(&format!("{name}-{round}"));
-        (0..RACES).map(put).collect()
+        (0..races).map(put).collect()
     };
     let releases = thread::scope(|scope| {
         let first = scope.spawn(|| race(&one, "one"));
@@ -142,13 +141,13 @@ fn two_replicas_that_race_lose_no_release() {
         [first.join().unwrap(), second].concat()
     });
     let distinct: BTreeSet<_> = releases.iter().copied().collect();
-    assert_eq!(distinct, (1..=2 * RACES as u64).collect(), "{releases:?}");
+    assert_eq!(distinct, (1..=2 * races as u64).collect(), "{releases:?}");
     eventually("both serve the last one", || {
-        [&one, &two].iter().all(|server| server.release() == 2 * RACES as u64)
+        [&one, &two].iter().all(|server| server.release() == 2 * races as u64)
     });
     let state = state_of(&one);
     assert_eq!(state, state_of(&two));
-    assert_eq!(state["tenants"].as_object().unwrap().len(), 2 * RACES);
+    assert_eq!(state["tenants"].as_object().unwrap().len(), 2 * races);
     assert_eq!(state_of(&one.kill().start()), state);
 }
 

@@ -11,14 +11,9 @@ use crate::support::eventually::eventually;
 use crate::support::s3::S3;
 use crate::support::server::Server;
 use crate::support::setup::Setup;
+use crate::support::soak::times;
 use crate::support::words::assert_names;
 use crate::support::{files, guests};
-
-/// Deploys with failing calls.
-const DEPLOYS: u64 = 30;
-
-/// Kills in the middle of deploys. The figure to reach is 200.
-const KILLS: usize = 8;
 
 fn weight(weight: u64) -> Value {
     json!({ "open": true, "weight": weight })
@@ -31,6 +26,7 @@ fn weight_of(server: &Server, tenant: &str) -> u64 {
 
 #[test]
 fn with_a_tenth_of_all_calls_failing_deploys_succeed_or_fail_cleanly() {
+    let deploys = times(30, 300) as u64;
     let s3 = S3::start();
     let proxy = s3.proxy();
     let server = s3.setup_behind(&proxy).start();
@@ -46,7 +42,7 @@ fn with_a_tenth_of_all_calls_failing_deploys_succeed_or_fail_cleanly() {
             }
         });
         let mut made = 0;
-        for round in 1..=DEPLOYS {
+        for round in 1..=deploys {
             let answer = match round % 3 {
                 0 => server.admin.put("/admin/v1/models/ranker", &files::model("ranker")),
                 _ => server.admin.put_json("/admin/v1/tenants/other", &weight(round)),
@@ -65,7 +61,7 @@ fn with_a_tenth_of_all_calls_failing_deploys_succeed_or_fail_cleanly() {
         is_over.store(true, Ordering::Relaxed);
         made
     });
-    assert!(made > DEPLOYS / 2, "only {made} of {DEPLOYS} deploys were made");
+    assert!(made > deploys / 2, "only {made} of {deploys} deploys were made");
     assert!(answered.load(Ordering::Relaxed) > 0);
     proxy.fail(0);
     eventually("it follows", || server.data.get("/readyz").ok().get("store").is_none());
@@ -160,7 +156,7 @@ fn a_kill_in_the_middle_of_a_deploy_loses_nothing() {
     let proxy = s3.proxy();
     let mut setup = s3.setup_behind(&proxy);
     let mut acknowledged = 0;
-    for kill in 0..KILLS {
+    for kill in 0..times(8, 200) {
         let server = setup.start();
         let before = server.release();
         assert!(before >= acknowledged, "release {acknowledged} was lost: {before} serves");
@@ -169,7 +165,7 @@ fn a_kill_in_the_middle_of_a_deploy_loses_nothing() {
         let (victim, killed) = (process.clone(), Arc::new(Mutex::new(None)));
         let (left, is_killed) = (killed.clone(), Arc::new(AtomicBool::new(false)));
         let done = is_killed.clone();
-        proxy.after(1 + kill, move || {
+        proxy.after(1 + kill % 40, move || {
             *left.lock().unwrap() = victim.lock().unwrap().take().map(Server::kill);
             done.store(true, Ordering::Release);
         });

@@ -6,7 +6,7 @@
 //! - `deploy` puts tenants on it; `files` has the plugins, models and pictures;
 //! - `onnx` makes unusual models with `protobuf`, `guests` and `modules` make unusual plugins, and
 //!   `deeds` lists the deeds of the plugin `hostile`;
-//! - `eventually` waits, and `words` checks messages.
+//! - `eventually` waits, `soak` says how often something is repeated, and `words` checks messages.
 
 mod figures;
 mod process;
@@ -33,5 +33,6 @@ pub(crate) mod raw;
 pub(crate) mod s3;
 pub(crate) mod server;
 pub(crate) mod setup;
+pub(crate) mod soak;
 pub(crate) mod tls;
 pub(crate) mod words;
