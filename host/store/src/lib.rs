@@ -48,7 +48,7 @@ use bytes::Bytes;
 use gristmill_core::Digest;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Key;
-use object_store::{ObjectStore, ObjectStoreExt};
+use object_store::ObjectStore;
 
 use crate::cache::Cache;
 use crate::worker::Worker;
@@ -184,11 +184,7 @@ impl Store {
         {
             return Ok(copy.len());
         }
-        match self.objects.head(&blob_key(digest)).await {
-            Ok(found) => Ok(found.size),
-            Err(object_store::Error::NotFound { .. }) => Err(StoreError::Missing(digest)),
-            Err(error) => Err(self.unread(error)),
-        }
+        Ok(self.head(digest).await?.size)
     }
 
     /// Remove a blob. Returns whether it existed. Those of a shared store stay: another server may

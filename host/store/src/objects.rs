@@ -4,20 +4,22 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 
 use bytes::Bytes;
+use gristmill_core::Digest;
 use object_store::path::Path as Key;
 use object_store::{ObjectStoreExt, PutPayload};
 use tempfile::NamedTempFile;
 
 use crate::{INCOMING, Store, StoreError};
 
-/// The most bytes of an object that is read whole: a release, a checkpoint or a lease. A checkpoint
-/// with 10,000 tenants has some MiB.
+/// The most bytes of an object of a shared store that is read whole: a release, a checkpoint or a
+/// lease. A checkpoint with 10,000 tenants has some MiB. Blobs of any length are fetched in parts
+/// there.
 const OBJECT_BYTES_MAX: u64 = 1 << 30;
 
 impl Store {
     pub(crate) async fn read(&self, key: &Key) -> Result<Option<Bytes>, StoreError> {
         match self.objects.get(key).await {
-            Ok(found) if found.meta.size > OBJECT_BYTES_MAX => {
+            Ok(found) if self.is_shared() && found.meta.size > OBJECT_BYTES_MAX => {
                 let size = found.meta.size;
                 let text = format!("{key} has {size} bytes, over {OBJECT_BYTES_MAX}");
                 Err(StoreError::read(io::Error::other(text)))
@@ -40,6 +42,14 @@ impl Store {
             Ok(()) => Ok(true),
             Err(object_store::Error::NotFound { .. }) => Ok(false),
             Err(error) => Err(self.unwritten(error)),
+        }
+    }
+
+    /// Why a blob cannot be read.
+    pub(crate) fn no_blob(&self, digest: Digest, error: object_store::Error) -> StoreError {
+        match error {
+            object_store::Error::NotFound { .. } => StoreError::Missing(digest),
+            error => self.unread(error),
         }
     }
 

@@ -132,7 +132,7 @@ impl Store {
         while at < size {
             let end = size.min(at + TRANSFER_BYTES);
             let part = self.objects.get_range(&key, at..end).await;
-            let mut part = part.map_err(|error| of_blob(digest, error))?;
+            let mut part = part.map_err(|error| self.no_blob(digest, error))?;
             if part.len() as u64 != end - at {
                 return Err(StoreError::Damaged(digest));
             }
@@ -150,7 +150,7 @@ impl Store {
 
     pub(crate) async fn head(&self, digest: Digest) -> Result<ObjectMeta, StoreError> {
         let found = self.objects.head(&blob_key(digest)).await;
-        found.map_err(|error| of_blob(digest, error))
+        found.map_err(|error| self.no_blob(digest, error))
     }
 
     /// Make sure that the blob stays in a shared store until a release that names it is read by
@@ -194,7 +194,7 @@ impl Store {
                 Err(error) => return Err(error),
             }
             let deleted = self.objects.delete(&blob_key(digest)).await;
-            deleted.map_err(|error| of_blob(digest, error))?;
+            deleted.map_err(|error| self.no_blob(digest, error))?;
             tracing::info!(%digest, "removed a file that no release names");
             removed = removed.and(Removed { files: 1, bytes: blob.size });
         }
@@ -273,13 +273,6 @@ async fn send_parts(upload: &mut WriteMultipart, sending: Outgoing) -> Result<()
 
 fn checkpoint_key(number: u64) -> Key {
     Key::from(format!("{CHECKPOINTS}/{number:020}.json"))
-}
-
-fn of_blob(digest: Digest, error: object_store::Error) -> StoreError {
-    match error {
-        object_store::Error::NotFound { .. } => StoreError::Missing(digest),
-        error => StoreError::unreachable(error),
-    }
 }
 
 /// How long ago an object was put, by this machine's clock. Clocks may differ by some minutes.
