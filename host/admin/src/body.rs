@@ -35,9 +35,7 @@ impl AdminBody {
         let parts = parts.map_err(|error| ControlError::from(error).logged().into()).boxed();
         Self(Kind::File { parts, left })
     }
-}
 
-impl AdminBody {
     /// The document, unless it is a file.
     pub(crate) fn whole(&self) -> Option<&Bytes> {
         match &self.0 {

@@ -1,8 +1,8 @@
 //! `?wait=all`: the answer to a change comes when all servers that share the store serve it.
 //!
-//! The release stands whatever comes of the waiting. So the answer is the same as without it, with
-//! `replicas` in its document; its status is 202 if some servers do not serve the release yet, or
-//! if that is not known.
+//! The release stands in any case. So the answer is the same as without waiting, with `replicas` in
+//! its document. Its status is 202 if some servers do not serve the release yet, or if that is not
+//! known.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use crate::resource::waited;
 
 const WAIT: &str = "wait";
 
-/// What came of the waiting, for the answer.
+/// The outcome of the waiting, for the answer.
 pub(crate) struct Outcome {
     pub(crate) document: Value,
     /// Whether all servers serve the release.

@@ -5,7 +5,7 @@
 //! earlier version has made. `tenant` is what a tenant has, `index` what follows from all tenants.
 
 mod index;
-mod tenant;
+pub(crate) mod tenant;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -37,14 +37,11 @@ pub struct Desired {
 
 impl PartialEq for Desired {
     fn eq(&self, other: &Self) -> bool {
-        let mut names = self.tenants.keys().zip(other.tenants.keys());
-        let mut tenants = self.tenants.values().zip(other.tenants.values());
+        let mut tenants = self.tenants.iter();
         self.models == other.models
             && self.tokens == other.tokens
             && self.tenants.size() == other.tenants.size()
-            && names.all(|(one, other)| one == other)
-            // States share most tenants.
-            && tenants.all(|(one, other)| Arc::ptr_eq(one, other) || one == other)
+            && tenants.all(|(name, own)| tenant::is_same(Some(own), other.tenants.get(name)))
     }
 }
 
@@ -255,12 +252,8 @@ impl Desired {
 
     /// Whether it serves the same as `settled`, the state that it was made from by changes.
     pub(crate) fn is_still(&self, settled: &Self) -> bool {
-        let is_same = |tenant: &Name| match (self.tenants.get(tenant), settled.tenants.get(tenant))
-        {
-            (Some(own), Some(other)) => Arc::ptr_eq(own, other) || own == other,
-            (None, None) => true,
-            _ => false,
-        };
+        let is_same =
+            |name: &Name| tenant::is_same(self.tenants.get(name), settled.tenants.get(name));
         self.models == settled.models
             && self.tokens == settled.tokens
             && self.touched().iter().all(is_same)

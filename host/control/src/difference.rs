@@ -1,11 +1,11 @@
 //! The difference between two states, thing by thing.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use gristmill_core::Name;
 use serde_json::Value;
 
+use crate::desired::tenant::is_same;
 use crate::error::ControlError;
 use crate::fault::Subject;
 use crate::publish::Serving;
@@ -52,11 +52,7 @@ fn changed(before: &Serving, after: &Serving) -> Vec<Subject> {
     }
     for tenant in touched {
         let (before, after) = (before.tenants.get(tenant), after.tenants.get(tenant));
-        let is_same = match (before, after) {
-            (Some(before), Some(after)) => Arc::ptr_eq(before, after) || before == after,
-            _ => false,
-        };
-        if is_same {
+        if is_same(before, after) {
             continue;
         }
         subjects.push(Subject::Tenant(tenant.clone()));

@@ -80,7 +80,7 @@ pub(crate) async fn keep_lease(releases: Weak<Releases>, replicas: Arc<Replicas>
         let is_said = renewed.is_some_and(|(at, said, faulty)| {
             (said, faulty) == (release, faults) && at.elapsed() < RENEWED
         });
-        // What fails is tried again at once, and `follow` says why.
+        // A call that failed is made again after the pause. `follow` reports the reason.
         if !is_said && let Ok(Ok(())) = timeout(LOOK_TIMEOUT, replicas.renew(&serving)).await {
             renewed = Some((Instant::now(), release, faults));
         }

@@ -1,7 +1,7 @@
 //! How often a token whose reach is a few tenants makes releases.
 //!
-//! Each release that is made pushes an older one out of those that are kept, whoever made it. A
-//! bound on the pace leaves operators hours to see that a token is misused. Knows no clock.
+//! Each new release pushes an older one, of any author, out of those that are kept. A bound on the
+//! pace leaves operators hours to see that a token is misused. Knows no clock.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -18,6 +18,7 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use bytes::Bytes;
 use gristmill_core::{Digest, HashKeyId};
 use gristmill_store::{Appended, LogListing, Store, StoreError};
 use parking_lot::Mutex;
@@ -110,9 +111,7 @@ impl ReleaseLog {
     /// # Errors
     /// It cannot be written.
     pub(crate) async fn note_state(&self, state: Checkpoint) -> Result<(), ControlError> {
-        let text = tokio::task::spawn_blocking(move || state.write()).await;
-        let text = text.unwrap_or_else(|panic| resume_unwind(panic.into_panic()));
-        Ok(self.store.put_last_state(text?).await?)
+        Ok(self.store.put_last_state(text_of(state.into()).await?).await?)
     }
 
     /// The files that uploads under way need.
@@ -192,9 +191,7 @@ impl ReleaseLog {
                     }
                 }
                 Err(error) => {
-                    let later;
-                    (head, later) = self.beyond(given_up, error).await?;
-                    desired = later.in_place_of(&desired);
+                    self.goes_beyond(given_up, error, (&mut head, &mut desired)).await?;
                     given_up = head.number;
                 }
             }
@@ -313,10 +310,7 @@ impl ReleaseLog {
         let mut checkpoint = self.checkpoint_at(number).await?;
         checkpoint.desired.settle();
         let checkpoint = Arc::new(checkpoint);
-        let written = checkpoint.clone();
-        let text = tokio::task::spawn_blocking(move || written.write()).await;
-        let text = text.unwrap_or_else(|panic| resume_unwind(panic.into_panic()));
-        self.store.put_checkpoint(number, text?).await?;
+        self.store.put_checkpoint(number, text_of(checkpoint.clone()).await?).await?;
         *self.base.lock() = checkpoint.clone();
         for number in before + 1..=number {
             self.store.remove_document(number).await?;
@@ -419,6 +413,12 @@ impl ReleaseLog {
         }
         Ok(())
     }
+}
+
+/// The text of a checkpoint, made off the serving threads: it may have some MiB.
+async fn text_of(checkpoint: Arc<Checkpoint>) -> Result<Bytes, ControlError> {
+    let text = tokio::task::spawn_blocking(move || checkpoint.write()).await;
+    Ok(text.unwrap_or_else(|panic| resume_unwind(panic.into_panic()))?)
 }
 
 /// The checkpoint in the store; that before the first release if there is none.

@@ -66,9 +66,10 @@ pub(crate) fn build(inputs: &Inputs<'_>, release: u64, desired: &Desired) -> Bui
         let plugins = plugins_of(at_hand, own, known.map(|known| &**known));
         let new = Sources { own, plugins: &plugins, models: &models };
         let tenant = untouched(before, name, &new).unwrap_or_else(|| {
-            let quota = accounts.quota(&(name.clone(), own.since));
+            let id = &(name.clone(), own.since);
+            let quota = accounts.quota(id);
             let builder =
-                TenantBuilder { name, own, plugins, models: &models, limits, quota, accounts };
+                TenantBuilder { id, own, plugins, models: &models, limits, quota, accounts };
             Arc::new(builder.build())
         });
         faults.extend(faults_of(name, own, &tenant, &models));

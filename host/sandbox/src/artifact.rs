@@ -221,7 +221,7 @@ fn file_name(digest: Digest) -> String {
     format!("{}.{EXTENSION}", digest.hex())
 }
 
-/// The digest in the name of a file; none if it is no name that [`file_name`] gives.
+/// The digest in the name of a file. None if [`file_name`] does not give such a name.
 fn digest_in(path: &Path) -> Option<Digest> {
     let digest = format!("sha256:{}", path.file_stem()?.to_str()?).parse().ok()?;
     (path.file_name()?.to_str()? == file_name(digest)).then_some(digest)

@@ -46,9 +46,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use gristmill_core::Digest;
+use object_store::ObjectStore;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Key;
-use object_store::ObjectStore;
 
 use crate::cache::Cache;
 use crate::worker::Worker;

@@ -10,7 +10,7 @@ use crate::{LOG, Store, StoreError};
 /// The file that records the log's end, beside the log's folder.
 pub const LOG_END: &str = "log-end.json";
 
-/// The file with the state of the releases that are no longer kept, beside the log's folder.
+/// The file with the state after the releases that were removed. It lies beside the log's folder.
 pub const CHECKPOINT: &str = "checkpoint.json";
 
 /// The file with the state that a server of a shared store served last, beside the local copies.

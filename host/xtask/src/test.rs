@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Result, bail};
 
-use self::tally::{Printer, run_tests};
+use self::tally::{Printer, Tally, run_tests};
 use crate::shell::{self, cargo, step};
 use crate::{deny, docs, layers, notice, setup};
 
@@ -39,11 +39,7 @@ pub(crate) fn run() -> Result<()> {
     let mut tally = languages::run_all()?;
     step("tests");
     tally += run_tests(&mut host_tests(&built)?, Printer::Cargo)?;
-    println!("{} passed, {} failed", tally.passed, tally.failed);
-    if !tally.succeeded {
-        bail!("tests failed");
-    }
-    Ok(())
+    conclude(&tally)
 }
 
 /// Run the tests several times beside a full load: a busy machine could make them fail.
@@ -72,6 +68,14 @@ pub(crate) fn run_soak() -> Result<()> {
     step("kills, races and failing stores (about an hour)");
     tests.args(["a_kill_in_the_middle", "two_replicas_that_race", "store_faults", "durability"]);
     let tally = run_tests(&mut tests, Printer::Cargo)?;
+    conclude(&tally)
+}
+
+/// Say how many tests passed.
+///
+/// # Errors
+/// Some failed.
+fn conclude(tally: &Tally) -> Result<()> {
     println!("{} passed, {} failed", tally.passed, tally.failed);
     if !tally.succeeded {
         bail!("tests failed");

@@ -232,7 +232,7 @@ impl Admin {
     }
 }
 
-/// What is said of the replicas that do not serve the release that was made.
+/// The line about replicas that do not serve the new release. None if all serve it.
 fn behind(answer: &Value) -> Option<String> {
     let replicas = &answer["replicas"];
     if let Some(why) = replicas["unknown"].as_str() {

@@ -58,7 +58,7 @@ fn a_release_serves_everywhere_and_an_answer_may_wait_for_that() {
     let last = one.release();
     eventually("the other one serves it", || two.release() == last);
     two.assert_reads("acme", 3);
-    // What was made with one server is changed with the other.
+    // The second server changes a tenant that the first one made.
     two.ranker("acme");
     let waited = two.admin.put_json("/admin/v1/tenants/other?wait=all", &weight(7)).ok();
     assert_eq!(waited["replicas"], json!({ "live": 2, "behind": [] }));

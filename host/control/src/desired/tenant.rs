@@ -1,6 +1,7 @@
 //! A tenant of the desired state. Pure data.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use gristmill_core::{Digest, KeyHash, Name};
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,15 @@ pub struct Plugin {
     pub digest: Digest,
     /// The release that brought this content.
     pub version: u64,
+}
+
+/// Whether both states have the same tenant, or both have none. States share most tenants, and a
+/// comparison takes time for each byte of a tenant.
+pub(crate) fn is_same(one: Option<&Arc<Tenant>>, other: Option<&Arc<Tenant>>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => Arc::ptr_eq(one, other) || one == other,
+        (one, other) => one.is_none() && other.is_none(),
+    }
 }
 
 impl Tenant {

@@ -41,11 +41,7 @@ impl ReleaseLog {
             if next == head.number + 1 && self.store.document(next).await?.is_some() {
                 return Ok(true);
             }
-            self.adopt_checkpoint().await?;
-            let base = self.base.lock().clone();
-            if base.head.number > head.number {
-                *head = base.head.clone();
-                *desired = base.desired.clone().in_place_of(desired);
+            if self.takes_checkpoint(head.number, head, desired).await? {
                 return Ok(true);
             }
             let whole = head.number;
@@ -75,22 +71,40 @@ impl ReleaseLog {
         }
     }
 
-    /// Where to read on if a document behind release `number` cannot be used: a checkpoint may
-    /// stand for it. A slow server may have put it in the place of one that was removed.
+    /// Read on elsewhere if a document behind release `number` cannot be used: a checkpoint may
+    /// stand for it, and then `head` and `desired` are the checkpoint's. A slow server may have put
+    /// the document in the place of one that was removed.
     ///
     /// # Errors
     /// `error`, if no checkpoint stands for it.
-    pub(super) async fn beyond(
+    pub(super) async fn goes_beyond(
         &self,
         number: u64,
         error: ControlError,
-    ) -> Result<(Head, Desired), ControlError> {
-        self.adopt_checkpoint().await?;
-        let base = self.base.lock().clone();
-        match base.head.number > number {
-            true => Ok((base.head.clone(), base.desired.clone())),
+        (head, desired): (&mut Head, &mut Desired),
+    ) -> Result<(), ControlError> {
+        match self.takes_checkpoint(number, head, desired).await? {
+            true => Ok(()),
             false => Err(error),
         }
+    }
+
+    /// Take the newest checkpoint in place of `head` and `desired`, if it is behind release
+    /// `number`.
+    async fn takes_checkpoint(
+        &self,
+        number: u64,
+        head: &mut Head,
+        desired: &mut Desired,
+    ) -> Result<bool, ControlError> {
+        self.adopt_checkpoint().await?;
+        let base = self.base.lock().clone();
+        let is_behind = base.head.number > number;
+        if is_behind {
+            *head = base.head.clone();
+            *desired = base.desired.clone().in_place_of(desired);
+        }
+        Ok(is_behind)
     }
 
     /// Take the newest checkpoint of a shared log, which another server may have written.
@@ -106,7 +120,7 @@ impl ReleaseLog {
         Ok(())
     }
 
-    /// What became of a release that was appended to a shared log.
+    /// Decide whether a release that was appended to a shared log is part of it.
     ///
     /// # Errors
     /// [`ControlError::Unconfirmed`]

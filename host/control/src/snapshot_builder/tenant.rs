@@ -7,7 +7,7 @@ use gristmill_core::{Name, PipelineLimits};
 use gristmill_sandbox::{LineSource, Plugin, PluginPair};
 use gristmill_snapshot::{Access, ModelState, Pipeline, PluginState, Route, Tenant, TenantQuota};
 
-use crate::accounts::Accounts;
+use crate::accounts::{Accounts, TenantId};
 use crate::desired;
 use crate::load::at_hand::AtHand;
 use crate::load::error::LoadError;
@@ -43,7 +43,7 @@ fn not_loaded<T>() -> Result<T, String> {
 
 /// The inputs of a tenant.
 pub(super) struct TenantBuilder<'a> {
-    pub(super) name: &'a Name,
+    pub(super) id: &'a TenantId,
     pub(super) own: &'a desired::Tenant,
     pub(super) plugins: BTreeMap<Name, PluginState>,
     pub(super) models: &'a BTreeMap<Name, ModelState>,
@@ -96,7 +96,7 @@ impl TenantBuilder<'_> {
         let settings = serde_json::to_string(&spec.settings).unwrap_or_else(|_| "{}".into());
         match (pre, model, post, limits) {
             (Some(pre), Some(model), Some(post), Some(limits)) if faults.is_empty() => Ok(Route {
-                tenant: self.name.clone(),
+                tenant: self.id.0.clone(),
                 pipeline: name.clone(),
                 plugins: PluginPair::new(
                     pre,
@@ -114,10 +114,7 @@ impl TenantBuilder<'_> {
                 priority: spec.priority,
                 limits,
                 quota: self.quota.clone(),
-                statistics: {
-                    let id = (self.name.clone(), self.own.since);
-                    self.accounts.statistics(&id, name)
-                },
+                statistics: self.accounts.statistics(self.id, name),
             }),
             _ => Err(faults),
         }
