@@ -115,6 +115,7 @@ pub use release::log_error::{LogEndError, LogEndFault, LogError};
 pub use release::model_config::{
     GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec,
 };
+pub use release::named_version::{InvalidNamedVersion, NamedVersion};
 pub use release::pipeline::PipelineSpec;
 pub use release::quota::QuotaSpec;
 pub use release::sample::{Sample, SampleRequest};

@@ -15,6 +15,8 @@ use crate::error::ControlError;
 use crate::fault::Subject;
 use crate::plan::restore::Scope;
 use crate::release::change::{Change, Release};
+use crate::release::named_version::NamedVersion;
+use crate::release::pipeline::PipelineSpec;
 use crate::release::tenant::TenantSpec;
 use crate::release::token::{Role, TokenSpec};
 
@@ -145,11 +147,11 @@ impl Reach {
                     return Err(ControlError::OutOfReach);
                 }
                 Change::DeleteTenant { .. } => return Err(ControlError::OutOfReach),
-                Change::PutPipeline { pipeline, spec, .. }
-                    if !uses_model(own, spec.model.as_str()) =>
-                {
+                Change::PutPipeline { pipeline, spec, .. } => {
+                    let is_foreign = |model: &&NamedVersion| !uses_model(own, model.name.as_str());
+                    let Some(model) = spec.models().find(is_foreign) else { continue };
                     let (tenant, pipeline) = (tenant.clone(), pipeline.clone());
-                    let fault = format!("model: no model {:?}", spec.model.as_str());
+                    let fault = format!("model: no model {:?}", model.name.as_str());
                     let subject = Subject::Pipeline { tenant, pipeline };
                     return Err(ControlError::refused(subject, &[fault]));
                 }
@@ -201,7 +203,11 @@ impl Reach {
 /// Whether a tenant has this model: it is granted, or a pipeline uses it.
 fn uses_model(own: &Tenant, model: &str) -> bool {
     own.spec.models.contains(model)
-        || own.pipelines.values().any(|pipeline| pipeline.model.as_str() == model)
+        || own
+            .pipelines
+            .values()
+            .flat_map(PipelineSpec::models)
+            .any(|own| own.name.as_str() == model)
 }
 
 /// Whether nothing but the default pipeline differs.

@@ -2,7 +2,7 @@
 //! models.
 //!
 //! `change` has the changes of a release; `tenant`, `quota`, `token`, `pipeline`, `limits`,
-//! `instance_reuse`, `sample`, `expectation` and `model_config` are their contents; `document`
+//! `named_version`, `instance_reuse`, `sample`, `expectation` and `model_config` are their contents; `document`
 //! reads these from JSON that people write. `format` turns releases into the bytes of the log and
 //! back, `log_end` records where the log ends, and `gaps` finds missing files. Refuses to know the
 //! state that results from releases, and what is loaded.
@@ -19,6 +19,7 @@ pub(crate) mod limits;
 pub(crate) mod log_end;
 pub(crate) mod log_error;
 pub(crate) mod model_config;
+pub(crate) mod named_version;
 pub(crate) mod pipeline;
 pub(crate) mod quota;
 pub(crate) mod sample;

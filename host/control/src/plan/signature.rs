@@ -93,9 +93,10 @@ fn users(before: &Desired, desired: &Desired, model: &Name) -> Vec<String> {
         let content = |tenant: &Tenant, name: &Name| tenant.plugins.get(name).map(|own| own.digest);
         let is_same = |own: &Name, spec: &PipelineSpec| {
             let same = |plugin: &Name| content(old, plugin) == content(tenant, plugin);
-            old.pipelines.get(own) == Some(spec) && same(&spec.pre) && same(&spec.post)
+            old.pipelines.get(own) == Some(spec) && spec.plugins().all(|own| same(&own.name))
         };
-        let pipelines = tenant.pipelines.iter().filter(|(_, spec)| spec.model == *model);
+        let pipelines =
+            tenant.pipelines.iter().filter(|(_, spec)| spec.models().any(|own| own.name == *model));
         let pipelines = pipelines.filter(|(own, spec)| is_same(own, spec));
         users.extend(pipelines.map(|(own, _)| format!("pipeline {name}/{}", own.as_str())));
         if [old, tenant].iter().all(|tenant| tenant.spec.models.contains(model)) {

@@ -21,7 +21,7 @@ pub(crate) struct Users {
 
 impl Users {
     pub(crate) fn of_plugin(desired: &Desired, tenant: &Name, plugin: &Name) -> Self {
-        let uses = |pipeline: &PipelineSpec| [&pipeline.pre, &pipeline.post].contains(&plugin);
+        let uses = |pipeline: &PipelineSpec| pipeline.plugins().any(|own| own.name == *plugin);
         let own = desired.tenants.get_key_value(tenant);
         let uses = Uses { pipelines: pipelines_where(own, uses), ..Uses::default() };
         Self { uses, named: None }
@@ -36,7 +36,9 @@ impl Users {
     pub(crate) fn of_model(desired: &Desired, model: &Name) -> Self {
         let granted = desired.tenants.iter().filter(|(_, own)| own.spec.models.contains(model));
         let uses = Uses {
-            pipelines: pipelines_where(&desired.tenants, |pipeline| pipeline.model == *model),
+            pipelines: pipelines_where(&desired.tenants, |pipeline| {
+                pipeline.models().any(|own| own.name == *model)
+            }),
             granted_to: granted.map(|(name, _)| name.clone()).collect(),
             ..Uses::default()
         };

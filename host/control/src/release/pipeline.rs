@@ -1,12 +1,13 @@
 //! A pipeline in a release, and the document that people write.
 
-use gristmill_core::{Name, PipelineLimits};
+use gristmill_core::PipelineLimits;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::release::document::{Document, Faults};
 use crate::release::instance_reuse::InstanceReuse;
 use crate::release::limits::LimitsSpec;
+use crate::release::named_version::NamedVersion;
 use crate::release::sample::{self, Sample};
 
 /// The most bytes of a pipeline's settings: the log keeps them, and each plugin call gets a copy.
@@ -17,11 +18,11 @@ const SETTINGS_BYTES_MAX: u64 = 64 << 10;
 #[serde(deny_unknown_fields)]
 pub struct PipelineSpec {
     /// The plugin that makes the model's inputs.
-    pub pre: Name,
+    pub pre: NamedVersion,
     /// The model.
-    pub model: Name,
+    pub model: NamedVersion,
     /// The plugin that makes the response.
-    pub post: Name,
+    pub post: NamedVersion,
     /// A JSON object that the plugins can read.
     #[serde(default = "no_settings")]
     pub settings: Map<String, Value>,
@@ -43,15 +44,27 @@ pub struct PipelineSpec {
     pub samples: Vec<Sample>,
 }
 
+impl PipelineSpec {
+    /// The plugins that it names.
+    pub fn plugins(&self) -> impl Iterator<Item = &NamedVersion> {
+        [&self.pre, &self.post].into_iter()
+    }
+
+    /// The models that it names.
+    pub fn models(&self) -> impl Iterator<Item = &NamedVersion> {
+        std::iter::once(&self.model)
+    }
+}
+
 fn no_settings() -> Map<String, Value> {
     Map::new()
 }
 
 /// The readable parts of a pipeline's document, and its faults.
 pub(crate) struct PipelineDocument {
-    pub(crate) pre: Option<Name>,
-    pub(crate) model: Option<Name>,
-    pub(crate) post: Option<Name>,
+    pub(crate) pre: Option<NamedVersion>,
+    pub(crate) model: Option<NamedVersion>,
+    pub(crate) post: Option<NamedVersion>,
     settings: Map<String, Value>,
     pub(crate) limits: LimitsSpec,
     pub(crate) priority: Option<u32>,
@@ -66,7 +79,7 @@ impl PipelineDocument {
     pub(crate) fn read(keys: Map<String, Value>, host: &PipelineLimits) -> Self {
         let mut document = Document::new(keys);
         let mut name = |key| {
-            let name = document.name(key);
+            let name = document.name(key).map(NamedVersion::newest);
             document.require(key, name)
         };
         let (pre, model, post) = (name("pre"), name("model"), name("post"));

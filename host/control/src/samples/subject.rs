@@ -37,8 +37,8 @@ impl SampleSubject {
             pipeline: pipeline.clone(),
             route: route.clone(),
             own: own.clone(),
-            pre: plugin(&spec.pre)?,
-            post: plugin(&spec.post)?,
+            pre: plugin(&spec.pre.name)?,
+            post: plugin(&spec.post.name)?,
         })
     }
 
@@ -53,7 +53,7 @@ impl SampleSubject {
     /// Whether its document, its plugins' files or its model are to be others than before.
     fn differs_in(&self, before: &Serving, after: &Serving) -> bool {
         let old = before.desired.tenants.get(&self.tenant);
-        let model = self.spec().map(|spec| &spec.model);
+        let model = self.spec().map(|spec| &spec.model.name);
         let model_in =
             |state: &Serving| model.and_then(|model| state.desired.models.get(model).cloned());
         old.is_none_or(|old| {

@@ -7,6 +7,7 @@ use gristmill_core::Name;
 use gristmill_snapshot::{ModelState, PluginState};
 
 use crate::desired;
+use crate::release::pipeline::PipelineSpec;
 
 /// The inputs of a tenant of a snapshot.
 pub(super) struct Sources<'a> {
@@ -37,8 +38,8 @@ impl Sources<'_> {
 
 /// The models that a tenant is granted, and those of its pipelines.
 pub(super) fn named_models(own: &desired::Tenant) -> impl Iterator<Item = &Name> {
-    let pipelines = own.pipelines.values().map(|pipeline| &pipeline.model);
-    own.spec.models.iter().chain(pipelines)
+    let pipelines = own.pipelines.values().flat_map(PipelineSpec::models);
+    own.spec.models.iter().chain(pipelines.map(|model| &model.name))
 }
 
 /// The models that are served in another way, or with other reasons why they are not.

@@ -82,17 +82,17 @@ impl TenantBuilder<'_> {
     fn route(&self, name: &Name, spec: &PipelineSpec) -> Result<Route, Vec<String>> {
         let limits = spec.limits.resolve(self.limits);
         let wanted = Wanted {
-            pre: Some(&spec.pre),
-            model: Some(&spec.model),
-            post: Some(&spec.post),
+            pre: Some(&spec.pre.name),
+            model: Some(&spec.model.name),
+            post: Some(&spec.post.name),
             priority: spec.priority,
             memory_bytes: limits.as_ref().ok().map(|limits| limits.plugin.memory_bytes),
         };
         let mut faults = wanted.faults(&self.plugins, |name| self.models.get(name));
         let limits = limits.map_err(|found| faults.extend(found)).ok();
-        let served = self.models.get(&spec.model).and_then(|model| model.served.as_ref().ok());
+        let served = self.models.get(&spec.model.name).and_then(|model| model.served.as_ref().ok());
         let model = served.map(|served| served.lane.clone());
-        let (pre, post) = (self.plugin(&spec.pre), self.plugin(&spec.post));
+        let (pre, post) = (self.plugin(&spec.pre.name), self.plugin(&spec.post.name));
         let settings = serde_json::to_string(&spec.settings).unwrap_or_else(|_| "{}".into());
         match (pre, model, post, limits) {
             (Some(pre), Some(model), Some(post), Some(limits)) if faults.is_empty() => Ok(Route {
@@ -104,10 +104,10 @@ impl TenantBuilder<'_> {
                     &spec.instance_reuse.resolve(),
                     &self.quota.calls,
                 ),
-                pre: self.source(name, &spec.pre, "preprocess"),
+                pre: self.source(name, &spec.pre.name, "preprocess"),
                 model,
-                model_name: spec.model.clone(),
-                post: self.source(name, &spec.post, "postprocess"),
+                model_name: spec.model.name.clone(),
+                post: self.source(name, &spec.post.name, "postprocess"),
                 settings: settings.into(),
                 debug: spec.debug,
                 weight: self.own.spec.weight,

@@ -1,0 +1,83 @@
+//! A plugin or a model as a pipeline names it: `digits`, or one version of it, `digits@16`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use gristmill_core::Name;
+use serde::{Deserialize, Serialize};
+
+/// The name of a plugin or a model, and the version that is meant.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct NamedVersion {
+    /// The name.
+    pub name: Name,
+    /// The release that brought the version. If it is not given: the newest version.
+    pub version: Option<u64>,
+}
+
+/// A text that names no version of anything.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a name, or a name with a version, such as \"digits@16\"")]
+pub struct InvalidNamedVersion(String);
+
+impl NamedVersion {
+    /// The newest version.
+    pub fn newest(name: Name) -> Self {
+        Self { name, version: None }
+    }
+}
+
+impl FromStr for NamedVersion {
+    type Err = InvalidNamedVersion;
+
+    fn from_str(text: &str) -> Result<Self, InvalidNamedVersion> {
+        let invalid = || InvalidNamedVersion(text.chars().take(80).collect());
+        let Some((name, version)) = text.split_once('@') else {
+            return Ok(Self::newest(text.parse().map_err(|_| invalid())?));
+        };
+        // One spelling for each version: the log must not keep "+16" or "016".
+        let number = version.parse().ok().filter(|number: &u64| number.to_string() == version);
+        let number = number.filter(|number| *number > 0).ok_or_else(invalid)?;
+        Ok(Self { name: name.parse().map_err(|_| invalid())?, version: Some(number) })
+    }
+}
+
+impl fmt::Display for NamedVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.version {
+            Some(version) => write!(f, "{}@{version}", self.name),
+            None => self.name.fmt(f),
+        }
+    }
+}
+
+impl TryFrom<String> for NamedVersion {
+    type Error = InvalidNamedVersion;
+
+    fn try_from(text: String) -> Result<Self, InvalidNamedVersion> {
+        text.parse()
+    }
+}
+
+impl From<NamedVersion> for String {
+    fn from(named: NamedVersion) -> Self {
+        named.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_has_one_spelling() {
+        for good in ["digits", "digits@1", "a.b-c@18446744073709551615"] {
+            assert_eq!(good.parse::<NamedVersion>().unwrap().to_string(), good);
+        }
+        for bad in ["", "@1", "digits@", "digits@0", "digits@01", "digits@+1", "a@1@2", "a@x", "A"]
+        {
+            assert!(bad.parse::<NamedVersion>().is_err(), "{bad:?}");
+        }
+    }
+}
