@@ -24,8 +24,8 @@ const INTERVAL: Duration = Duration::from_millis(10);
 /// A request that takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Says what is wrong with an answer.
-pub type Check = Arc<dyn Fn(&Answer) -> Result<()> + Send + Sync>;
+/// Says what is wrong with an answer, or whether its latency is of interest.
+pub type Check = Arc<dyn Fn(&Answer) -> Result<bool> + Send + Sync>;
 
 /// A request, and what its answer must be. Other answers than 200 have failed anyway.
 #[derive(Clone)]
@@ -129,7 +129,7 @@ async fn answer_all(question: Question, mut dues: UnboundedReceiver<Instant>) ->
         tasks.spawn(async move {
             let answered = tokio::time::timeout(PATIENCE, ask(&question, &idle)).await;
             let answered = answered.unwrap_or_else(|_| Err(anyhow!("no answer in {PATIENCE:?}")));
-            answered.map(|_| due.elapsed())
+            answered.map(|(_, counts)| counts.then(|| due.elapsed()))
         });
         while let Some(ended) = tasks.try_join_next() {
             report.add(ended);
@@ -141,8 +141,9 @@ async fn answer_all(question: Question, mut dues: UnboundedReceiver<Instant>) ->
     report
 }
 
-/// Ask once, on a connection that is idle or on a new one.
-async fn ask(question: &Question, idle: &Idle) -> Result<Answer> {
+/// Ask once, on a connection that is idle or on a new one. Returns the answer, and whether its
+/// latency is of interest.
+async fn ask(question: &Question, idle: &Idle) -> Result<(Answer, bool)> {
     let connection = idle.lock().pop();
     let mut connection = match connection {
         Some(connection) => connection,
@@ -153,8 +154,8 @@ async fn ask(question: &Question, idle: &Idle) -> Result<Answer> {
         .body(question.body.clone())?;
     let answer = connection.send(request).await?.ok()?;
     idle.lock().push(connection);
-    (question.check)(&answer)?;
-    Ok(answer)
+    let counts = (question.check)(&answer)?;
+    Ok((answer, counts))
 }
 
 impl Question {
@@ -163,10 +164,10 @@ impl Question {
     /// # Errors
     /// The first request fails.
     pub async fn answered(mut self) -> Result<Self> {
-        let first = ask(&self, &Idle::default()).await.context("the first request")?;
+        let (first, _) = ask(&self, &Idle::default()).await.context("the first request")?;
         self.check = Arc::new(move |answer| {
             ensure!(answer.body == first.body, "another answer");
-            Ok(())
+            Ok(true)
         });
         Ok(self)
     }
@@ -179,9 +180,9 @@ impl Question {
 }
 
 impl Report {
-    fn add(&mut self, ended: Result<Result<Duration>, tokio::task::JoinError>) {
+    fn add(&mut self, ended: Result<Result<Option<Duration>>, tokio::task::JoinError>) {
         match ended {
-            Ok(Ok(latency)) => self.latencies.push(latency),
+            Ok(Ok(latency)) => self.latencies.extend(latency),
             Ok(Err(error)) => *self.failures.entry(format!("{error:#}")).or_default() += 1,
             Err(error) => *self.failures.entry(error.to_string()).or_default() += 1,
         }

@@ -2,6 +2,7 @@
 //! several of them share.
 
 mod blob;
+mod candidate;
 mod changes;
 mod content;
 mod document;
@@ -30,6 +31,7 @@ use gristmill_transport::{Allowed, Problem};
 use http::Method;
 
 pub(crate) use self::blob::Blob;
+pub(crate) use self::candidate::{Candidate, CandidateEnd, End};
 pub(crate) use self::content::Content;
 pub(crate) use self::key::Key;
 pub(crate) use self::list::List;

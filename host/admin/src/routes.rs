@@ -7,8 +7,8 @@ use gristmill_transport::Problem;
 use percent_encoding::percent_decode_str;
 
 use crate::resource::{
-    Blob, Content, Key, List, Model, ModelConfig, OwnToken, Pipeline, Plugin, PluginLogs, Release,
-    Releases, Resource, Rollback, Rotation, Status, Tenant, Token,
+    Blob, Candidate, CandidateEnd, Content, End, Key, List, Model, ModelConfig, OwnToken, Pipeline,
+    Plugin, PluginLogs, Release, Releases, Resource, Rollback, Rotation, Status, Tenant, Token,
 };
 
 /// The prefix of all paths.
@@ -52,6 +52,15 @@ pub(crate) fn resource_at(path: &str) -> Result<Box<dyn Resource>, Problem> {
         }
         ["tenants", tenant, "pipelines"] => Box::new(List::Pipelines(tenant.into())),
         ["tenants", tenant, "pipelines", pipeline] => Box::new(Pipeline::new(tenant, pipeline)),
+        ["tenants", tenant, "pipelines", pipeline, "candidate"] => {
+            Box::new(Candidate::new(tenant, pipeline))
+        }
+        ["tenants", tenant, "pipelines", pipeline, "candidate", "promote"] => {
+            Box::new(CandidateEnd::new(tenant, pipeline, End::Promote))
+        }
+        ["tenants", tenant, "pipelines", pipeline, "candidate", "abort"] => {
+            Box::new(CandidateEnd::new(tenant, pipeline, End::Abort))
+        }
         ["models"] => Box::new(List::Models),
         ["models", model] => Box::new(Model::new(model)),
         ["models", model, "config"] => Box::new(ModelConfig::new(model)),
@@ -81,6 +90,9 @@ mod tests {
             ("/admin/v1/tenants/acme", Ok(Allowed::GetPutDelete)),
             ("/admin/v1/tenants/acme/plugins/p%2Fq", Ok(Allowed::GetPutDelete)),
             ("/admin/v1/tenants/acme/plugins/p/content", Ok(Allowed::Get)),
+            ("/admin/v1/tenants/acme/pipelines/p/candidate", Ok(Allowed::Get)),
+            ("/admin/v1/tenants/acme/pipelines/p/candidate/promote", Ok(Allowed::Post)),
+            ("/admin/v1/tenants/acme/pipelines/p/candidate/abort", Ok(Allowed::Post)),
             ("/admin/v1/tenants/acme/keys/ci", Ok(Allowed::GetPutDelete)),
             ("/admin/v1/tenants", Ok(Allowed::Get)),
             ("/admin/v1/tenants/", Err(ErrorCode::NotFound)),

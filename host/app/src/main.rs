@@ -1,8 +1,9 @@
 //! `gristmill`: one binary to serve, to bring a server to what a manifest says, to make, build and
 //! push plugins and models, to read back what is on a server and how it does, to go back to an
-//! earlier release, to check a store, and for admin tokens.
+//! earlier release, to end the trial of a candidate, to check a store, and for admin tokens.
 
 mod ask;
+mod candidate;
 mod child;
 mod completions;
 mod config;
@@ -62,6 +63,7 @@ fn main() -> ! {
 fn run(name: &str, matches: &ArgMatches) -> anyhow::Result<()> {
     match name {
         "serve" => serve::run(matches),
+        "candidate" => candidate::run(matches),
         "child" => child::run(),
         "completions" => completions::run(matches, command()),
         "context" => context::run(matches),
@@ -136,6 +138,7 @@ fn command() -> Command {
         .subcommand(get::command())
         .subcommand(releases::command())
         .subcommand(rollback::command())
+        .subcommand(candidate::command())
         .subcommand(model::command())
         .subcommand(context::command())
         .subcommand(completions::command())

@@ -11,14 +11,33 @@ use gristmill_core::{ByteBudget, Name};
 use gristmill_sandbox::Account;
 use gristmill_snapshot::{PipelineStatistics, TenantQuota};
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::desired::Desired;
+use crate::release::candidate::CandidateSpec;
 
 /// The plugin calls of one tenant that may run at the same time, for each core.
 const SLOTS_PER_CORE: usize = 8;
 
 /// A tenant by its name and the release that made it: a later one of the same name is another one.
 pub(crate) type TenantId = (Name, u64);
+
+/// The shadows of one tenant that run at the same time, and the share of its memory that they have.
+const SHADOWS_PER_TENANT: usize = 2;
+const SHADOW_BYTES_PART: usize = 8;
+
+/// The shadows of all tenants that run at the same time, for each core.
+const SHADOWS_PER_CORE: usize = 2;
+
+/// A candidate that its evaluation has aborted.
+#[derive(Debug)]
+pub(crate) struct Aborted {
+    pub(crate) tenant: Name,
+    pub(crate) pipeline: Name,
+    pub(crate) candidate: CandidateSpec,
+    pub(crate) reason: String,
+}
 
 /// The quotas and counters of all tenants.
 pub(crate) struct Accounts {
@@ -30,27 +49,48 @@ pub(crate) struct Accounts {
     tenant_bytes_max: usize,
     /// Plugin calls of all tenants.
     concurrent_calls: usize,
+    /// The places of all tenants' shadows.
+    pub(crate) shadows: Arc<Semaphore>,
+    /// Takes the candidates that are aborted.
+    aborted: UnboundedSender<Aborted>,
 }
 
 /// What one tenant has.
 struct Own {
     quota: Arc<TenantQuota>,
     statistics: HashMap<Name, Arc<PipelineStatistics>>,
+    shadows: Option<Shadows>,
+}
+
+/// What the shadows of a tenant may take, apart from the tenant's own requests.
+#[derive(Clone)]
+pub(crate) struct Shadows {
+    pub(crate) quota: Arc<TenantQuota>,
+    /// The places of those that run.
+    pub(crate) places: Arc<Semaphore>,
 }
 
 impl Accounts {
-    pub(crate) fn new(tenant_bytes_max: usize, concurrent_calls: usize) -> Self {
-        Self {
+    /// Also returns the end at which candidates arrive that are aborted.
+    pub(crate) fn new(
+        tenant_bytes_max: usize,
+        concurrent_calls: usize,
+    ) -> (Self, UnboundedReceiver<Aborted>) {
+        let (aborted, arriving) = unbounded_channel();
+        let accounts = Self {
             tenants: Mutex::default(),
             asked: Mutex::default(),
             tenant_bytes_max,
             concurrent_calls,
-        }
+            shadows: Arc::new(Semaphore::new(cores() * SHADOWS_PER_CORE)),
+            aborted,
+        };
+        (accounts, arriving)
     }
 
     /// A quota that belongs to no tenant.
     pub(crate) fn new_quota(&self) -> TenantQuota {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let cores = cores();
         // With any number of cores, the pool has places left for other tenants.
         let pool = self.concurrent_calls;
         let calls = (cores * SLOTS_PER_CORE).min(pool / 2).max(1);
@@ -70,9 +110,39 @@ impl Accounts {
         self.own(tenant, |own| own.statistics.entry(pipeline.clone()).or_default().clone())
     }
 
+    /// What the tenant's shadows share.
+    pub(crate) fn shadows(&self, tenant: &TenantId) -> Shadows {
+        let new = || {
+            let bytes = ByteBudget::new(self.tenant_bytes_max / SHADOW_BYTES_PART);
+            let calls = Account::background(SHADOWS_PER_TENANT, bytes.clone());
+            let quota = TenantQuota::new(calls, bytes);
+            let places = Semaphore::new(SHADOWS_PER_TENANT).into();
+            Shadows { quota: quota.into(), places }
+        };
+        self.own(tenant, |own| own.shadows.get_or_insert_with(new).clone())
+    }
+
+    /// A function that reports the candidate as aborted, with a reason.
+    pub(crate) fn abort(
+        &self,
+        (tenant, _): &TenantId,
+        pipeline: &Name,
+        candidate: &CandidateSpec,
+    ) -> impl Fn(&str) + Send + Sync + 'static {
+        let (tenant, pipeline, candidate) = (tenant.clone(), pipeline.clone(), candidate.clone());
+        let aborted = self.aborted.clone();
+        move |reason| {
+            let (tenant, pipeline) = (tenant.clone(), pipeline.clone());
+            let (candidate, reason) = (candidate.clone(), reason.to_owned());
+            // Without a receiver the server is ending.
+            let _ = aborted.send(Aborted { tenant, pipeline, candidate, reason });
+        }
+    }
+
     fn own<T>(&self, tenant: &TenantId, read: impl FnOnce(&mut Own) -> T) -> T {
         self.asked.lock().insert(tenant.clone());
-        let new = || Own { quota: Arc::new(self.new_quota()), statistics: HashMap::new() };
+        let new =
+            || Own { quota: Arc::new(self.new_quota()), statistics: HashMap::new(), shadows: None };
         read(self.tenants.lock().entry(tenant.clone()).or_insert_with(new))
     }
 
@@ -86,7 +156,7 @@ impl Accounts {
             match desired.tenants.get(name).filter(|own| own.since == *since) {
                 None => drop(all.remove(id)),
                 Some(own) => {
-                    if let Some(Own { quota, statistics }) = all.get_mut(id) {
+                    if let Some(Own { quota, statistics, .. }) = all.get_mut(id) {
                         quota.lines.retain(|plugin| own.plugins.contains_key(plugin));
                         statistics.retain(|pipeline, _| own.pipelines.contains_key(pipeline));
                     }
@@ -94,6 +164,10 @@ impl Accounts {
             }
         }
     }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 #[cfg(test)]
@@ -105,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_later_tenant_of_the_same_name_has_nothing_of_the_earlier_one() {
-        let accounts = Accounts::new(1 << 20, 16);
+        let (accounts, _) = Accounts::new(1 << 20, 16);
         let mut desired = Desired::default();
         let put = Change::PutTenant { tenant: name("acme"), spec: TenantSpec::default() };
         desired.apply(1, std::slice::from_ref(&put)).unwrap();

@@ -28,6 +28,7 @@ use crate::accounts::Accounts;
 use crate::asked::AskedChange;
 use crate::blob_holder::Holder;
 use crate::blobs::Blobs;
+use crate::candidates::take_away;
 use crate::change_request::ChangeRequest;
 use crate::conditions::Conditions;
 use crate::desired::Desired;
@@ -115,7 +116,8 @@ impl Control {
         };
         let tenant_bytes_max = parts.tenant_bytes_max;
         let calls = sandbox.config().concurrent_calls as usize;
-        let accounts = Arc::new(Accounts::new(tenant_bytes_max, calls));
+        let (accounts, aborted) = Accounts::new(tenant_bytes_max, calls);
+        let accounts = Arc::new(accounts);
         let probe_limits = limits.plugin.clone();
         let loader = Arc::new(Loader {
             plugins: Plugins::new(store.clone(), sandbox, accounts.clone(), probe_limits),
@@ -139,6 +141,7 @@ impl Control {
         });
         let may_be_offline = parts.following.as_ref().is_some_and(|own| own.start_offline);
         let is_read = releases.start(may_be_offline).await?;
+        tokio::spawn(take_away(Arc::downgrade(&releases), aborted));
         let replicas = parts.following.map(|own| Arc::new(Replicas::new(store.clone(), own)));
         if let Some(replicas) = &replicas {
             if !is_read {
@@ -232,7 +235,7 @@ impl Control {
             pipeline_fault(&serving, &terms.reach, limits, refused)
         })?;
         let (tenant, pipeline) = (tenant.clone(), pipeline.clone());
-        self.change(Change::PutPipeline { tenant, pipeline, spec }, terms).await
+        self.change(Change::PutPipeline { tenant, pipeline, spec: spec.into() }, terms).await
     }
 
     /// The pipeline that `document` describes. What it names is not looked for.

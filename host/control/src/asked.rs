@@ -3,6 +3,7 @@
 use gristmill_core::{KeyHash, KeyHashes, Name};
 
 use crate::fault::Subject;
+use crate::release::candidate::CandidateSpec;
 use crate::release::change::Change;
 use crate::release::tenant::TenantDocument;
 use crate::release::token::TokenDocument;
@@ -37,6 +38,22 @@ pub enum AskedChange {
         /// The hash of the secret of a new token.
         hash: KeyHash,
     },
+    /// Put a pipeline's candidate in its place.
+    Promote {
+        /// The tenant.
+        tenant: Name,
+        /// The pipeline.
+        pipeline: Name,
+    },
+    /// Take a pipeline's candidate away.
+    Abort {
+        /// The tenant.
+        tenant: Name,
+        /// The pipeline.
+        pipeline: Name,
+        /// If this is given, only a candidate that is equal; if there is none, nothing changes.
+        only: Option<Box<CandidateSpec>>,
+    },
     /// Give an admin token another secret.
     RotateToken {
         /// The token's name.
@@ -60,6 +77,9 @@ impl AskedChange {
             Self::PutTenant { tenant, .. } => Subject::Tenant(tenant.clone()),
             Self::PutKey { tenant, key, .. } => {
                 Subject::Key { tenant: tenant.clone(), key: key.clone() }
+            }
+            Self::Promote { tenant, pipeline } | Self::Abort { tenant, pipeline, .. } => {
+                Subject::Pipeline { tenant: tenant.clone(), pipeline: pipeline.clone() }
             }
             Self::PutToken { token, .. } | Self::RotateToken { token, .. } => {
                 Subject::Token(token.clone())

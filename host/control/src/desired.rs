@@ -158,7 +158,7 @@ impl Desired {
                 removed.ok_or_else(|| ControlError::not_found("plugin", plugin))?;
             }
             Change::PutPipeline { tenant, pipeline, spec } => {
-                self.tenant(tenant)?.pipelines.insert(pipeline.clone(), spec.clone());
+                self.tenant(tenant)?.pipelines.insert(pipeline.clone(), (**spec).clone());
             }
             Change::DeletePipeline { tenant, pipeline } => {
                 let removed = self.tenant(tenant)?.pipelines.remove(pipeline);

@@ -3,11 +3,12 @@
 //!
 //! These are the rules for new changes. Replaying the log does not apply them, so changes that an
 //! older version accepted stay. `users` finds the users of a thing. `tenant`, `token` and
-//! `pipeline` check documents against the state, and `keys` changes of one key. `given_keys` names
-//! the keys of a tenant's document. `restore` finds the changes that bring back an earlier state.
-//! `fit` and `signature` check loaded things against their users. `needs` lists what must be loaded
-//! for a state.
+//! `pipeline` check documents against the state, `keys` changes of one key, and `candidate` ends
+//! the trial of one. `given_keys` names the keys of a tenant's document. `restore` finds the
+//! changes that bring back an earlier state. `fit` and `signature` check loaded things against
+//! their users. `needs` lists what must be loaded for a state.
 
+mod candidate;
 pub(crate) mod fit;
 mod given_keys;
 pub(crate) mod keys;
@@ -111,6 +112,15 @@ impl Plan {
                 let owner = find(&self.desired, tenant)?;
                 let digest = keys::put(&self.desired, (tenant, owner), (key, hashes))?;
                 Change::PutKey { tenant: tenant.clone(), key: key.clone(), digest }
+            }
+            AskedChange::Promote { tenant, pipeline } => {
+                candidate::promote(&self.desired, tenant, pipeline)?
+            }
+            AskedChange::Abort { tenant, pipeline, only } => {
+                match candidate::abort(&self.desired, tenant, pipeline, only.as_deref())? {
+                    Some(change) => change,
+                    None => return Ok(()),
+                }
             }
             AskedChange::PutToken { token, document, hash } => {
                 let spec = token::token_spec(&self.desired, token, document, *hash)?;

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use gristmill_core::Name;
-use gristmill_snapshot::{Snapshot, SnapshotCell};
+use gristmill_snapshot::{Pipeline, Snapshot, SnapshotCell, Takes, Tenant};
 
 use crate::desired::Desired;
 use crate::fault::Subject;
@@ -88,10 +88,25 @@ impl Publisher {
             let Some(tenant) = tenants.get(name) else { continue };
             let before = before.snapshot.tenants.get(name);
             if !before.is_some_and(|before| Arc::ptr_eq(before, tenant)) {
-                tenant.quota.put_in_force(&tenant.limits, Instant::now());
+                put_in_force(tenant);
             }
         }
         self.current.store(Arc::new(serving));
+    }
+}
+
+/// Let the limits of a tenant hold, and those of its shadows.
+fn put_in_force(tenant: &Tenant) {
+    let now = Instant::now();
+    tenant.quota.put_in_force(&tenant.limits, now);
+    let mut ready = tenant.pipelines.values().filter_map(|pipeline| match pipeline {
+        Pipeline::Ready(route) => route.candidate.as_ref()?.as_ref().ok(),
+        Pipeline::Unavailable(_) => None,
+    });
+    // All shadows of a tenant have one quota.
+    let shadow = ready.find(|own| matches!(own.takes, Takes::Shadow { .. }));
+    if let Some(shadow) = shadow {
+        shadow.route.quota.put_in_force(&tenant.limits.for_shadows(), now);
     }
 }
 

@@ -102,7 +102,9 @@ impl Reach {
                 | Change::DeletePipeline { tenant, .. }
                 | Change::DeleteKey { tenant, .. },
             )
-            | AskedChange::PutKey { tenant, .. } => Some(tenant),
+            | AskedChange::PutKey { tenant, .. }
+            | AskedChange::Promote { tenant, .. }
+            | AskedChange::Abort { tenant, .. } => Some(tenant),
             _ => None,
         };
         match tenant.is_some_and(|tenant| tenants.contains(tenant)) {

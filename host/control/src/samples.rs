@@ -1,16 +1,16 @@
 //! Running the golden samples of the pipelines that a release touches, before the release is made.
 //!
 //! `subject` finds these pipelines, `run` runs their samples, `verdict` checks an answer against
-//! its expectation with `compare`, and `failed` is the error if one does not fit. How a request
-//! runs is up to a [`SampleRunner`], because this crate does not know the data plane.
+//! its expectation, and `failed` is the error if one does not fit. How a request runs is up to a
+//! [`SampleRunner`], because this crate does not know the data plane.
 //!
 //! Invariant: a proof belongs to the pipeline's document, its loaded plugins and the lane of its
 //! model. If one of them is another one when the release is made, the samples run again.
 
-pub(crate) mod compare;
 pub(crate) mod failed;
 pub(crate) mod run;
 pub(crate) mod subject;
+pub(crate) mod variant;
 pub(crate) mod verdict;
 
 use std::sync::Arc;

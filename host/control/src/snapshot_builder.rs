@@ -68,8 +68,19 @@ pub(crate) fn build(inputs: &Inputs<'_>, release: u64, desired: &Desired) -> Bui
         let tenant = untouched(before, name, &new).unwrap_or_else(|| {
             let id = &(name.clone(), own.since);
             let quota = accounts.quota(id);
-            let builder =
-                TenantBuilder { id, own, plugins, models: &models, limits, quota, accounts };
+            let known_desired =
+                before.desired.tenants.get(name).filter(|had| had.since == own.since);
+            let builder = TenantBuilder {
+                id,
+                own,
+                plugins,
+                models: &models,
+                limits,
+                quota,
+                accounts,
+                release,
+                before: known_desired.map(|own| &**own).zip(known.map(|known| &**known)),
+            };
             Arc::new(builder.build())
         });
         faults.extend(faults_of(name, own, &tenant, &models));
@@ -152,7 +163,14 @@ fn faults_of(
         }
     }
     for pipeline in own.pipelines.keys() {
-        if let Some(Pipeline::Unavailable(reason)) = tenant.pipelines.get(pipeline) {
+        let reason = match tenant.pipelines.get(pipeline) {
+            Some(Pipeline::Unavailable(reason)) => Some(reason),
+            Some(Pipeline::Ready(route)) => {
+                route.candidate.as_ref().and_then(|candidate| candidate.as_ref().err())
+            }
+            None => None,
+        };
+        if let Some(reason) = reason {
             let subject = Subject::Pipeline { tenant: name.clone(), pipeline: pipeline.clone() };
             faults.push(Fault { subject, reason: reason.clone() });
         }

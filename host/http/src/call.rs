@@ -1,7 +1,7 @@
 //! A request as the edges over HTTP get it.
 
 use gristmill_core::Receipt;
-use gristmill_serve::{NamedTenant, QuotaError, RequestQuota};
+use gristmill_serve::{NamedTenant, QuotaError, RequestQuota, Variant};
 use gristmill_snapshot::Snapshot;
 use http::request::Parts;
 use hyper::body::Incoming;
@@ -18,6 +18,8 @@ pub(crate) struct Call<'a> {
     pub(crate) receipt: &'a mut Receipt,
     /// The quota of requests of its tenant, for the headers of its answer.
     pub(crate) quota: &'a mut Option<RequestQuota>,
+    /// The variant of its pipeline that ran it, for a header of its answer.
+    pub(crate) variant: &'a mut Option<Variant>,
 }
 
 impl Call<'_> {

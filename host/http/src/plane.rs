@@ -20,6 +20,7 @@ use crate::{rate_limit, v1, v2};
 
 const RELEASE: HeaderName = HeaderName::from_static("gristmill-release");
 const PROVIDER: HeaderName = HeaderName::from_static("gristmill-provider");
+const VARIANT: HeaderName = HeaderName::from_static("gristmill-variant");
 
 /// The data plane's handler; clones share everything.
 #[derive(Clone)]
@@ -47,7 +48,7 @@ impl DataPlane {
         let id = self.shared.request_ids.of(&head.headers);
         let snapshot = self.shared.cell.load();
         let path = path_of(head.uri.path());
-        let mut quota = None;
+        let (mut quota, mut variant) = (None, None);
         let is_protocol = matches!(path, Some(Path::V2(_)));
         let call = Call {
             snapshot: &snapshot,
@@ -56,6 +57,7 @@ impl DataPlane {
             id: &id,
             receipt: &mut receipt,
             quota: &mut quota,
+            variant: &mut variant,
         };
         // Boxed, because it is large and this future is moved several times before it is polled.
         let outcome = Box::pin(self.answer(path, call)).await;
@@ -76,6 +78,9 @@ impl DataPlane {
         };
         let is_reusable = is_reusable(&head, &mut body, answer.status()).await;
         add_headers(&mut answer, id, snapshot.release, &record);
+        if let Some(variant) = variant {
+            answer.headers_mut().insert(VARIANT, HeaderValue::from_static(variant.as_str()));
+        }
         if let Some(quota) = &quota {
             rate_limit::add(answer.headers_mut(), quota);
         }

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use gristmill_core::Deadline;
 use gristmill_serve::{
-    PipelineAnswer, Queueing, Work, admitted, find_pipeline, readiness, request_span,
+    Chosen, Part, PipelineAnswer, Queueing, Variant, Work, admitted, choose, find_pipeline,
+    readiness, request_span, run,
 };
 use gristmill_snapshot::Route;
 use gristmill_transport::body::{self, Answer, ReadPlan};
@@ -75,9 +76,12 @@ pub(crate) async fn answer(
         Path::Infer { tenant, pipeline } => {
             let tenant = admitted(snapshot, tenant, key())?;
             call.admitted(Some(tenant))?;
-            let route = find_pipeline(tenant, pipeline)?;
-            let span = request_span(route, call.id);
-            infer(inference, route, call).instrument(span).await
+            let Chosen { route, part } = choose(find_pipeline(tenant, pipeline)?, |name| {
+                Some(head.headers.get(name)?.as_bytes())
+            });
+            *call.variant = part.as_ref().map(|part| part.variant);
+            let span = request_span(&route, call.id, call.variant.map(Variant::as_str));
+            infer(inference, &route, part, call).instrument(span).await
         }
     }
 }
@@ -86,6 +90,7 @@ pub(crate) async fn answer(
 async fn infer(
     inference: &Inference,
     route: &Arc<Route>,
+    part: Option<Part>,
     call: Call<'_>,
 ) -> Result<Answer, Problem> {
     let Call { head, body, receipt, id, .. } = call;
@@ -109,7 +114,7 @@ async fn infer(
         is_trial: false,
         receipt: receipt.take(),
     };
-    let PipelineAnswer { outcome, receipt: returned, lines } = work.run().await;
+    let PipelineAnswer { outcome, receipt: returned, lines } = run(work, part).await;
     *receipt = returned;
     let response = outcome.map_err(|error| problem_of(error, route, &lines))?;
     let answer = answer_from_plugin(response, route.limits.plugin.response_bytes, budget);

@@ -22,6 +22,8 @@ pub struct Account {
     resting: Resting,
     /// Of all calls of the owner together.
     pub(crate) pace: Arc<Pace>,
+    /// Whether all calls run on the threads for long calls.
+    pub(crate) is_background: bool,
     /// The budget that tensors, pictures and linear memory count against.
     pub(crate) bytes: Arc<ByteBudget>,
     /// The CPU time of all calls, in nanoseconds.
@@ -55,9 +57,16 @@ impl Account {
             waiting_places_max: waiting,
             resting: Resting::new(calls),
             pace: Arc::default(),
+            is_background: false,
             bytes,
             cpu: Arc::default(),
         }
+    }
+
+    /// An account of `calls` calls at a time that take no time from the serving threads: they run
+    /// on the threads for long calls. Their memory counts against `bytes`.
+    pub fn background(calls: usize, bytes: Arc<ByteBudget>) -> Self {
+        Self { is_background: true, ..Self::new(calls, calls, bytes) }
     }
 
     /// The rate of the CPU time of all calls, in nanoseconds. Calls are charged as they run, and

@@ -90,7 +90,7 @@ impl LongCalls {
         let mut call = MovableCall { instance, meter: meter.clone(), cpu, long, keep };
         let is_long = || {
             let now = self.started.elapsed();
-            export.is_long(now) || account.pace.is_long(now)
+            account.is_background || export.is_long(now) || account.pace.is_long(now)
         };
         let begins_long = is_long();
         if !begins_long {

@@ -2,8 +2,9 @@
 //!
 //! In reading order: `access` finds the caller of a request, `quota` counts the request against the
 //! quota of its tenant, `target` finds the model or pipeline to run, `pipeline` runs plugins around
-//! a model, `model` runs a model alone, `submit` passes a request to a lane, `readiness` says
-//! whether the server can serve.
+//! a model, `variant` chooses between a pipeline and its candidate, `evaluated` runs a request of
+//! either and counts it, `shadow` runs it once more with the candidate, `model` runs a model alone,
+//! `submit` passes a request to a lane, `readiness` says whether the server can serve.
 //!
 //! Refuses to know the store, the backends, the admin API and every protocol. It sees the routes
 //! and models of a snapshot. Its errors are typed; the protocols' edges turn them into answers.
@@ -19,19 +20,24 @@
 #![deny(missing_docs)]
 
 mod access;
+mod evaluated;
 mod model;
 mod pipeline;
 mod quota;
 mod readiness;
+mod shadow;
 mod submit;
 mod target;
+mod variant;
 
 #[cfg(test)]
 mod samples;
 
 pub use access::{AccessError, Caller, Gate, Key, NamedTenant, OwnedCaller, admitted};
+pub use evaluated::run;
 pub use model::{ModelAnswer, ModelError, ModelWork};
 pub use pipeline::{InferError, PipelineAnswer, Queueing, Work, request_span, source_of};
 pub use quota::{QuotaError, RequestQuota};
 pub use readiness::{NotReady, Unavailable, readiness};
 pub use target::{ModelOrPipeline, NamedModel, NotFound, PIPELINE_VERSION, Target, find_pipeline};
+pub use variant::{Chosen, Part, Variant, choose};

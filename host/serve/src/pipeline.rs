@@ -149,10 +149,10 @@ impl ClientError for InferError {
 }
 
 /// The span of a request's log lines. It has the highest level, so that a filter that passes a line
-/// also passes its request.
-pub fn request_span(route: &Route, id: &str) -> Span {
+/// also passes its request. `variant` is that of a pipeline with a candidate.
+pub fn request_span(route: &Route, id: &str, variant: Option<&'static str>) -> Span {
     let (tenant, pipeline) = (route.tenant.as_str(), route.pipeline.as_str());
-    error_span!("request", request_id = id, tenant, pipeline)
+    error_span!("request", request_id = id, tenant, pipeline, variant)
 }
 
 impl Work {

@@ -15,6 +15,7 @@
 
 mod access;
 mod cell;
+mod evaluation;
 mod in_flight;
 mod model;
 mod picture;
@@ -25,11 +26,15 @@ mod tenant;
 
 pub use access::{Access, is_no_key, same_key};
 pub use cell::SnapshotCell;
+pub use evaluation::{
+    AbortBounds, Comparison, Difference, Evaluation, EvaluationReport, Observed, ShadowTally,
+    VariantTally,
+};
 pub use gristmill_backend::ProviderHealth;
 pub use in_flight::{HeldRows, RowsInFlight, TooManyRows};
 pub use model::{ModelState, ServedModel};
 pub use picture::{Operator, Snapshot};
 pub use quota::{QuotaLimits, TenantQuota};
-pub use route::{Pipeline, Route};
+pub use route::{Candidate, Pipeline, Route, Takes};
 pub use statistics::{PipelineStatistics, StageDurations};
 pub use tenant::{PluginState, Tenant};

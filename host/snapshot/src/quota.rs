@@ -39,6 +39,29 @@ pub struct QuotaLimits {
     pub plugin_cpu: Option<RateLimit>,
 }
 
+/// The most rows of one tenant's shadows under way.
+const SHADOW_ROWS_MAX: usize = 256;
+
+/// The part of a tenant's limits that its shadows have besides.
+const SHADOW_PART: u64 = 10;
+
+impl QuotaLimits {
+    /// The limits of the tenant's shadows.
+    pub fn for_shadows(&self) -> Self {
+        let rows = |rows: usize| (rows / SHADOW_PART as usize).clamp(1, SHADOW_ROWS_MAX);
+        let part = |limit: RateLimit| RateLimit {
+            tokens: (limit.tokens / SHADOW_PART).max(1),
+            burst: (limit.burst / SHADOW_PART).max(1),
+            ..limit
+        };
+        Self {
+            requests: None,
+            rows: Some(self.rows.map_or(SHADOW_ROWS_MAX, rows)),
+            plugin_cpu: self.plugin_cpu.map(part),
+        }
+    }
+}
+
 impl TenantQuota {
     /// A quota of which nothing is used, without [`QuotaLimits`].
     pub fn new(calls: Account, bytes: Arc<ByteBudget>) -> Self {

@@ -1,11 +1,13 @@
-//! A pipeline with everything resolved that a request needs.
+//! A pipeline with everything resolved that a request needs, and its candidate likewise.
 
 use std::sync::Arc;
 
 use gristmill_batch::Lane;
 use gristmill_core::{Name, PipelineLimits};
 use gristmill_sandbox::{LineSource, PluginPair};
+use tokio::sync::Semaphore;
 
+use crate::evaluation::Evaluation;
 use crate::quota::TenantQuota;
 use crate::statistics::PipelineStatistics;
 
@@ -47,4 +49,39 @@ pub struct Route {
     pub quota: Arc<TenantQuota>,
     /// The pipeline's counters, which are the same in every snapshot.
     pub statistics: Arc<PipelineStatistics>,
+    /// The candidate for its place, or why that is not tried.
+    pub candidate: Option<Result<Candidate, String>>,
+    /// How the last candidate fared that is one no longer.
+    pub ended: Option<Arc<Evaluation>>,
+}
+
+/// A candidate with everything resolved that a request needs.
+pub struct Candidate {
+    /// Its own way of a request. Its quota is the tenant's, or that of the tenant's shadows.
+    pub route: Arc<Route>,
+    /// What it gets of the pipeline's requests.
+    pub takes: Takes,
+    /// The share of requests, from 0 to 1.
+    pub share: f64,
+    /// Requests with the same value of this header, in lower case, get the same variant.
+    pub sticky_header: Option<String>,
+    /// How it fares. It is the same in every snapshot, as long as its document is.
+    pub evaluation: Arc<Evaluation>,
+}
+
+/// What a candidate gets of the requests.
+pub enum Takes {
+    /// It answers its share of them.
+    Traffic,
+    /// It runs its share of them once they are answered. Its answers are compared with those that
+    /// clients got, and dropped.
+    Shadow {
+        /// The places of the tenant's shadows that run.
+        own: Arc<Semaphore>,
+        /// The places of all tenants' shadows that run.
+        all: Arc<Semaphore>,
+        /// The largest difference of two numbers that are not whole, as the absolute difference
+        /// and as the share of the number.
+        tolerance: f64,
+    },
 }

@@ -6,8 +6,9 @@
 //! `ORT_DYLIB_PATH`.
 //!
 //! `swaps` replaces plugins and models while requests run, `tenants` makes many tenants of few
-//! plugins and models.
+//! plugins and models, `candidates` gives a pipeline a candidate.
 
+mod candidates;
 mod swaps;
 mod tenants;
 
@@ -20,7 +21,8 @@ use tokio::runtime::Runtime;
 /// A case: measures with the binary `gristmill` and the folder of the components.
 type Case = fn(&Runtime, &Path, &Path) -> Result<Value>;
 
-const CASES: [(&str, Case); 2] = [("swaps", swaps::measure), ("tenants", tenants::measure)];
+const CASES: [(&str, Case); 3] =
+    [("swaps", swaps::measure), ("tenants", tenants::measure), ("candidates", candidates::measure)];
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

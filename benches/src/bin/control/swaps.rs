@@ -127,7 +127,7 @@ fn question(server: &Server, seen: &Seen) -> Question {
             let release = release.parse().with_context(|| format!("release {release:?}"))?;
             let text = String::from_utf8_lossy(&answer.body).into_owned();
             seen.lock().entry(release).or_default().insert(text);
-            Ok(())
+            Ok(true)
         }),
     }
 }

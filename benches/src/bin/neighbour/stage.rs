@@ -91,7 +91,7 @@ impl Stage {
             address: self.server.data_plane.clone(),
             path: "/v1/good/infer/ranker".into(),
             body: Bytes::from(read(Path::new("benches/scenarios/ranker.json"))?),
-            check: Arc::new(|_| Ok(())),
+            check: Arc::new(|_| Ok(true)),
         })
     }
 

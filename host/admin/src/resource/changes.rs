@@ -139,7 +139,7 @@ impl Reader<'_> {
         match self.0.control.read_pipeline(content(document)?) {
             Ok(spec) => {
                 let (tenant, pipeline) = (tenant?, pipeline?);
-                Some(Change::PutPipeline { tenant, pipeline, spec }.into())
+                Some(Change::PutPipeline { tenant, pipeline, spec: spec.into() }.into())
             }
             Err(faults) => {
                 document.faults_of("document", faults);

@@ -39,7 +39,8 @@ async fn answer(run: SampleRun<'_>) -> Result<SampleAnswer, Problem> {
     let body = held.attach_to(body);
     let id = format!("sample-{name}");
     let request = RequestRun { route, id: &id, head: &head, body: &body };
-    let Ran { mut answer, lines, .. } = request.run().instrument(request_span(route, &id)).await;
+    let Ran { mut answer, lines, .. } =
+        request.run().instrument(request_span(route, &id, None)).await;
     if let SampleAnswer::Failed(failure) = &mut answer {
         add_last_words(failure, &lines);
     }

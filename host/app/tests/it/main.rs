@@ -25,6 +25,7 @@ mod bad_requests;
 mod bad_uploads;
 mod batching;
 mod blobs;
+mod candidates;
 mod command_line;
 mod compiled_code;
 mod compiling;

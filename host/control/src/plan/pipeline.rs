@@ -27,14 +27,15 @@ pub(crate) fn pipeline_fault(
     refused: RefusedPipeline<'_>,
 ) -> ControlError {
     let RefusedPipeline { tenant, pipeline, document } = refused;
-    let PipelineDocument { pre, model, post, faults, limits, priority, .. } = document;
+    let PipelineDocument { pre, model, post, faults, limits, priority, candidate, .. } = document;
     let memory_bytes = limits.memory_bytes.unwrap_or(host.plugin.memory_bytes);
+    let memory_bytes = (!faults.has("limits.memory_bytes")).then_some(memory_bytes);
     let wanted = Wanted {
         pre: pre.as_ref().map(|own| &own.name),
         model: model.as_ref().map(|own| &own.name),
         post: post.as_ref().map(|own| &own.name),
         priority,
-        memory_bytes: (!faults.has("limits.memory_bytes")).then_some(memory_bytes),
+        memory_bytes,
     };
     let none = BTreeMap::new();
     let Serving { snapshot, desired, .. } = serving;
@@ -45,6 +46,17 @@ pub(crate) fn pipeline_fault(
         model.filter(|_| reach.has_model(desired, name.as_str()))
     };
     faults.extend(wanted.faults(own, model));
+    if let Some(candidate) = candidate {
+        let wanted = Wanted {
+            pre: candidate.pre.as_ref().map(|own| &own.name),
+            model: candidate.model.as_ref().map(|own| &own.name),
+            post: candidate.post.as_ref().map(|own| &own.name),
+            priority,
+            memory_bytes,
+        };
+        let own = wanted.faults(own, model).into_iter();
+        faults.extend(own.map(|fault| format!("candidate: {fault}")));
+    }
     let (tenant, pipeline) = (tenant.clone(), pipeline.clone());
     ControlError::refused(Subject::Pipeline { tenant, pipeline }, &faults)
 }

@@ -116,7 +116,7 @@ fn put_tenant(now: &Desired, name: &Name, then: &Tenant, changes: &mut Vec<Chang
     for (pipeline, spec) in &then.pipelines {
         if own.pipelines.get(pipeline) != Some(spec) {
             let (tenant, pipeline, spec) = (name.clone(), pipeline.clone(), spec.clone());
-            changes.push(Change::PutPipeline { tenant, pipeline, spec });
+            changes.push(Change::PutPipeline { tenant, pipeline, spec: spec.into() });
         }
     }
     // Pipelines go before the plugins that they use.

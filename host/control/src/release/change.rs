@@ -103,7 +103,7 @@ pub enum Change {
         /// The pipeline.
         pipeline: Name,
         /// Its parts, settings and limits.
-        spec: PipelineSpec,
+        spec: Box<PipelineSpec>,
     },
     /// Delete a pipeline.
     DeletePipeline {

@@ -94,6 +94,11 @@ impl Document {
         self.keys.remove(key).filter(|value| !value.is_null())
     }
 
+    /// Whether a fault was found so far.
+    pub fn has_faults(&self) -> bool {
+        !self.faults.is_empty()
+    }
+
     /// One more fault of the value of a key.
     pub fn fault(&mut self, key: &str, text: impl std::fmt::Display) {
         let key = format!("{}{key}", self.at);

@@ -4,6 +4,7 @@ use gristmill_core::PipelineLimits;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::release::candidate::CandidateSpec;
 use crate::release::document::{Document, Faults};
 use crate::release::instance_reuse::InstanceReuse;
 use crate::release::limits::LimitsSpec;
@@ -39,6 +40,9 @@ pub struct PipelineSpec {
     /// Whether its clients see why a plugin call failed, with the lines of that call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub debug: bool,
+    /// Other plugins, another model or other settings that are tried in its place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidate: Option<Box<CandidateSpec>>,
     /// The requests that it must answer as expected before it serves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<Sample>,
@@ -47,12 +51,30 @@ pub struct PipelineSpec {
 impl PipelineSpec {
     /// The plugins that it names.
     pub fn plugins(&self) -> impl Iterator<Item = &NamedVersion> {
-        [&self.pre, &self.post].into_iter()
+        let own = [&self.pre, &self.post].into_iter();
+        own.chain(self.candidate.iter().flat_map(|own| own.plugins()))
     }
 
     /// The models that it names.
     pub fn models(&self) -> impl Iterator<Item = &NamedVersion> {
-        std::iter::once(&self.model)
+        let candidate = self.candidate.as_ref().and_then(|candidate| candidate.model.as_ref());
+        std::iter::once(&self.model).chain(candidate)
+    }
+
+    /// The pipeline with the candidate in its place, and without a candidate. None if it has none.
+    pub(crate) fn promoted(&self) -> Option<Self> {
+        let mut promoted = self.without_candidate();
+        let CandidateSpec { pre, model, post, settings, .. } = *self.candidate.clone()?;
+        promoted.pre = pre.unwrap_or(promoted.pre);
+        promoted.model = model.unwrap_or(promoted.model);
+        promoted.post = post.unwrap_or(promoted.post);
+        promoted.settings = settings.unwrap_or(promoted.settings);
+        Some(promoted)
+    }
+
+    /// The pipeline without its candidate.
+    pub(crate) fn without_candidate(&self) -> Self {
+        Self { candidate: None, ..self.clone() }
     }
 }
 
@@ -70,6 +92,7 @@ pub(crate) struct PipelineDocument {
     pub(crate) priority: Option<u32>,
     instance_reuse: InstanceReuse,
     debug: bool,
+    pub(crate) candidate: Option<Box<CandidateSpec>>,
     samples: Vec<Sample>,
     pub(crate) faults: Faults,
 }
@@ -88,14 +111,12 @@ impl PipelineDocument {
         let priority = document.whole("priority");
         let instance_reuse = InstanceReuse::read(&mut document);
         let debug = document.flag("debug").unwrap_or_default();
+        let candidate = CandidateSpec::read(&mut document).map(Box::new);
         let samples = sample::read(&mut document);
         let mut faults = document.finish();
-        let settings_len = serde_json::to_vec(&settings).map_or(0, |text| text.len() as u64);
-        if settings_len > SETTINGS_BYTES_MAX {
-            let text = format!(
-                "settings take {settings_len} bytes as JSON: the limit is {SETTINGS_BYTES_MAX}"
-            );
-            faults.add("settings", text);
+        check_settings("settings", &settings, &mut faults);
+        if let Some(settings) = candidate.as_ref().and_then(|own| own.settings.as_ref()) {
+            check_settings("candidate.settings", settings, &mut faults);
         }
         limits.check(host, &mut faults);
         instance_reuse.check(&mut faults);
@@ -108,6 +129,7 @@ impl PipelineDocument {
             priority,
             instance_reuse,
             debug,
+            candidate,
             samples,
             faults,
         }
@@ -119,7 +141,8 @@ impl PipelineDocument {
             Self { pre: Some(pre), model: Some(model), post: Some(post), .. }
                 if self.faults.is_empty() =>
             {
-                let Self { settings, limits, priority, instance_reuse, debug, samples, .. } = self;
+                let Self { settings, limits, priority, instance_reuse, .. } = self;
+                let (debug, candidate, samples) = (self.debug, self.candidate, self.samples);
                 Ok(PipelineSpec {
                     pre,
                     model,
@@ -129,11 +152,20 @@ impl PipelineDocument {
                     priority,
                     instance_reuse,
                     debug,
+                    candidate,
                     samples,
                 })
             }
             faulty => Err(Box::new(faulty)),
         }
+    }
+}
+
+fn check_settings(key: &str, settings: &Map<String, Value>, faults: &mut Faults) {
+    let bytes = serde_json::to_vec(settings).map_or(0, |text| text.len() as u64);
+    if bytes > SETTINGS_BYTES_MAX {
+        let text = format!("{key} take {bytes} bytes as JSON: the limit is {SETTINGS_BYTES_MAX}");
+        faults.add(key, text);
     }
 }
 

@@ -3,11 +3,12 @@
 
 use std::fmt;
 
+use gristmill_compare::Mismatches;
 use gristmill_core::Name;
 
 use crate::fault::Subject;
 use crate::samples::SampleFailure;
-use crate::samples::compare::Mismatches;
+use crate::samples::variant::Variant;
 
 /// The most samples whose differences are kept, and the most differences of each.
 const SAMPLES_MAX: usize = 20;
@@ -21,6 +22,7 @@ const WORDS_BYTES_MAX: usize = 300;
 pub(crate) struct FailedSample {
     pub(crate) tenant: Name,
     pub(crate) pipeline: Name,
+    pub(crate) variant: Variant,
     pub(crate) sample: Name,
     pub(crate) mismatches: Mismatches,
     /// Why there is no response, if there is none.
@@ -78,7 +80,8 @@ impl fmt::Display for FailedSample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (tenant, pipeline) = (self.tenant.clone(), self.pipeline.clone());
         let subject = Subject::Pipeline { tenant, pipeline };
-        write!(f, "{subject}, sample {:?}", self.sample.as_str())?;
+        let variant = if self.variant == Variant::Candidate { ", candidate" } else { "" };
+        write!(f, "{subject}{variant}, sample {:?}", self.sample.as_str())?;
         let mut before = ": ";
         for mismatch in self.mismatches.first.iter().take(MISMATCHES_MAX) {
             write!(f, "{before}{mismatch}")?;
@@ -136,7 +139,8 @@ mod tests {
         let mut mismatches = Mismatches::default();
         (0..differences).for_each(|index| mismatches.add(format!("$[{index}]"), "1", "2"));
         let (tenant, pipeline, sample) = (name("acme"), name("digits"), name(sample));
-        FailedSample { tenant, pipeline, sample, mismatches, failure }
+        let variant = Variant::Stable;
+        FailedSample { tenant, pipeline, variant, sample, mismatches, failure }
     }
 
     #[test]

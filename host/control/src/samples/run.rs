@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
+use gristmill_compare::Mismatches;
 use gristmill_core::ErrorCode;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::release::sample::Sample;
-use crate::samples::compare::Mismatches;
 use crate::samples::failed::{FailedSample, FailedSamples};
 use crate::samples::subject::SampleSubject;
 use crate::samples::{SampleAnswer, SampleFailure, SampleRun, SampleRunner};
@@ -70,7 +70,7 @@ impl SampleRuns {
 
     /// Run a sample. Returns it if it failed.
     async fn run_one(&self, subject: &SampleSubject, sample: &Sample) -> Option<FailedSample> {
-        let SampleSubject { tenant, pipeline, route, .. } = subject;
+        let SampleSubject { tenant, pipeline, variant, route, .. } = subject;
         let began = Instant::now();
         loop {
             let run = SampleRun { route, name: &sample.name, request: &sample.request };
@@ -85,7 +85,8 @@ impl SampleRuns {
             }
             let (tenant, pipeline, sample) =
                 (tenant.clone(), pipeline.clone(), sample.name.clone());
-            return Some(FailedSample { tenant, pipeline, sample, mismatches, failure });
+            let variant = *variant;
+            return Some(FailedSample { tenant, pipeline, variant, sample, mismatches, failure });
         }
     }
 }

@@ -5,18 +5,20 @@ use std::sync::Arc;
 
 use gristmill_core::Name;
 use gristmill_sandbox::Plugin;
-use gristmill_snapshot::{Pipeline, Route};
+use gristmill_snapshot::{Pipeline, Route, Takes};
 
 use crate::desired::Tenant;
 use crate::publish::Serving;
 use crate::release::pipeline::PipelineSpec;
 use crate::release::sample::Sample;
+use crate::samples::variant::Variant;
 
 /// A pipeline that can serve. As long as a change holds it, no other plugin or lane can have the
 /// same address.
 pub(crate) struct SampleSubject {
     pub(crate) tenant: Name,
     pub(crate) pipeline: Name,
+    pub(crate) variant: Variant,
     pub(crate) route: Arc<Route>,
     /// The desired state of its tenant.
     own: Arc<Tenant>,
@@ -25,16 +27,27 @@ pub(crate) struct SampleSubject {
 }
 
 impl SampleSubject {
-    /// A pipeline of a state; none if it cannot serve.
-    fn of(state: &Serving, tenant: &Name, pipeline: &Name) -> Option<Self> {
+    /// A pipeline of a state, or its candidate that answers requests; none if it cannot serve.
+    fn of(state: &Serving, tenant: &Name, pipeline: &Name, variant: Variant) -> Option<Self> {
         let own = state.desired.tenants.get(tenant)?;
         let serving = state.snapshot.tenants.get(tenant)?;
         let spec = own.pipelines.get(pipeline)?;
         let Pipeline::Ready(route) = serving.pipelines.get(pipeline)? else { return None };
+        let promoted = spec.promoted();
+        let (route, spec) = match variant {
+            Variant::Stable => (route, spec),
+            Variant::Candidate => {
+                let candidate = route.candidate.as_ref()?.as_ref().ok()?;
+                // Clients do not get the answers of a shadow.
+                let Takes::Traffic = candidate.takes else { return None };
+                (&candidate.route, promoted.as_ref()?)
+            }
+        };
         let plugin = |name: &Name| serving.plugins.get(name)?.plugin.as_ref().ok().cloned();
         Some(Self {
             tenant: tenant.clone(),
             pipeline: pipeline.clone(),
+            variant,
             route: route.clone(),
             own: own.clone(),
             pre: plugin(&spec.pre.name)?,
@@ -53,17 +66,17 @@ impl SampleSubject {
     /// Whether its document, its plugins' files or its model are to be others than before.
     fn differs_in(&self, before: &Serving, after: &Serving) -> bool {
         let old = before.desired.tenants.get(&self.tenant);
-        let model = self.spec().map(|spec| &spec.model.name);
-        let model_in =
-            |state: &Serving| model.and_then(|model| state.desired.models.get(model).cloned());
+        let mut models = self.spec().into_iter().flat_map(PipelineSpec::models);
+        let model_in = |state: &Serving, model: &Name| state.desired.models.get(model).cloned();
         old.is_none_or(|old| {
             old.pipelines.get(&self.pipeline) != self.spec() || old.plugins != self.own.plugins
-        }) || model_in(before) != model_in(after)
+        }) || models.any(|model| model_in(before, &model.name) != model_in(after, &model.name))
     }
 
     /// Whether the answers of both come from the same document, plugins and model.
     fn is_same(&self, other: &Self) -> bool {
-        (&self.tenant, &self.pipeline) == (&other.tenant, &other.pipeline)
+        (&self.tenant, &self.pipeline, self.variant)
+            == (&other.tenant, &other.pipeline, other.variant)
             && Arc::ptr_eq(&self.pre, &other.pre)
             && Arc::ptr_eq(&self.post, &other.post)
             && Arc::ptr_eq(&self.route.model, &other.route.model)
@@ -90,11 +103,15 @@ pub(crate) fn unproven(
             continue;
         }
         for (pipeline, _) in own.pipelines.iter().filter(|(_, spec)| !spec.samples.is_empty()) {
-            let Some(subject) = SampleSubject::of(after, tenant, pipeline) else { continue };
-            let served = SampleSubject::of(before, tenant, pipeline);
-            let is_touched = served.is_some() || subject.differs_in(before, after);
-            if is_touched && !served.iter().chain(proven).any(|known| known.is_same(&subject)) {
-                unproven.push(subject);
+            for variant in [Variant::Stable, Variant::Candidate] {
+                let Some(subject) = SampleSubject::of(after, tenant, pipeline, variant) else {
+                    continue;
+                };
+                let served = SampleSubject::of(before, tenant, pipeline, variant);
+                let is_touched = served.is_some() || subject.differs_in(before, after);
+                if is_touched && !served.iter().chain(proven).any(|known| known.is_same(&subject)) {
+                    unproven.push(subject);
+                }
             }
         }
     }

@@ -1,11 +1,11 @@
 //! Whether an answer is as expected.
 
+use gristmill_compare::Mismatches;
 use gristmill_store::digest_of;
 use serde_json::Value;
 
 use crate::release::expectation::Expectation;
 use crate::release::sample::Sample;
-use crate::samples::compare::Mismatches;
 use crate::samples::{SampleAnswer, SampleFailure};
 
 /// The most bytes of a sample's answer that is compared as JSON. As a document it takes many times

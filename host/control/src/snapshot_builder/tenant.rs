@@ -5,13 +5,17 @@ use std::sync::Arc;
 
 use gristmill_core::{Name, PipelineLimits};
 use gristmill_sandbox::{LineSource, Plugin, PluginPair};
-use gristmill_snapshot::{Access, ModelState, Pipeline, PluginState, Route, Tenant, TenantQuota};
+use gristmill_snapshot::{
+    Access, Candidate, Evaluation, ModelState, Pipeline, PluginState, Route, Takes, Tenant,
+    TenantQuota,
+};
 
 use crate::accounts::{Accounts, TenantId};
 use crate::desired;
 use crate::load::at_hand::AtHand;
 use crate::load::error::LoadError;
 use crate::plan::fit::Wanted;
+use crate::release::candidate::CandidateSpec;
 use crate::release::pipeline::PipelineSpec;
 
 /// The tenant's plugins, each loaded or with the reason why it is not. Those that serve in
@@ -51,6 +55,10 @@ pub(super) struct TenantBuilder<'a> {
     pub(super) limits: &'a PipelineLimits,
     pub(super) quota: Arc<TenantQuota>,
     pub(super) accounts: &'a Accounts,
+    /// The number of the release.
+    pub(super) release: u64,
+    /// The tenant as it was before, with its desired state.
+    pub(super) before: Option<(&'a desired::Tenant, &'a Tenant)>,
 }
 
 impl TenantBuilder<'_> {
@@ -78,8 +86,77 @@ impl TenantBuilder<'_> {
         }
     }
 
-    /// The pipeline with everything resolved, or unavailable because of all its faults.
+    /// The pipeline with everything resolved, or unavailable because of all its faults. A candidate
+    /// that cannot be tried does not make it unavailable.
     fn route(&self, name: &Name, spec: &PipelineSpec) -> Result<Route, Vec<String>> {
+        let mut route = self.plain_route(name, spec, &self.quota)?;
+        let before = self.candidate_before(name);
+        let is_same = |(known, _): &(&CandidateSpec, _)| spec.candidate.as_deref() == Some(known);
+        let same = before.filter(is_same).map(|(_, own)| &own.evaluation);
+        let candidate = spec.candidate.as_deref();
+        route.candidate = candidate.map(|candidate| self.candidate(name, spec, candidate, same));
+        route.ended = match before {
+            Some((_, own)) if same.is_none() => Some(own.evaluation.clone()),
+            _ => self.route_before(name).and_then(|route| route.ended.clone()),
+        };
+        Ok(route)
+    }
+
+    /// The candidate with everything resolved, or all its faults. `same`: its evaluation, if it was
+    /// tried before.
+    fn candidate(
+        &self,
+        name: &Name,
+        spec: &PipelineSpec,
+        candidate: &CandidateSpec,
+        same: Option<&Arc<Evaluation>>,
+    ) -> Result<Candidate, String> {
+        let promoted = spec.promoted().unwrap_or_else(|| spec.clone());
+        let shadows = candidate.is_shadow().then(|| self.accounts.shadows(self.id));
+        let quota = shadows.as_ref().map_or(&self.quota, |shadows| &shadows.quota);
+        let mut route = self.plain_route(name, &promoted, quota).map_err(|faults| {
+            let faults: Vec<_> = faults.iter().map(|fault| format!("candidate: {fault}")).collect();
+            faults.join("; ")
+        })?;
+        let takes = match shadows {
+            Some(shadows) => {
+                // Behind all requests of clients.
+                route.priority = u32::try_from(route.model.config().levels.len()).ok();
+                let (own, all) = (shadows.places, self.accounts.shadows.clone());
+                Takes::Shadow { own, all, tolerance: candidate.tolerance() }
+            }
+            None => Takes::Traffic,
+        };
+        let evaluation = same.cloned().unwrap_or_else(|| {
+            let abort = self.accounts.abort(self.id, name, candidate);
+            Arc::new(Evaluation::new(candidate.bounds(), self.release, abort))
+        });
+        let (share, sticky_header) = (candidate.share(), candidate.sticky_header.clone());
+        Ok(Candidate { route: Arc::new(route), takes, share, sticky_header, evaluation })
+    }
+
+    /// The pipeline as it was before, if it served.
+    fn route_before(&self, name: &Name) -> Option<&Route> {
+        match self.before?.1.pipelines.get(name)? {
+            Pipeline::Ready(route) => Some(route),
+            Pipeline::Unavailable(_) => None,
+        }
+    }
+
+    /// The candidate that was tried before, and its document.
+    fn candidate_before(&self, name: &Name) -> Option<(&CandidateSpec, &Candidate)> {
+        let spec = self.before?.0.pipelines.get(name)?;
+        let candidate = self.route_before(name)?.candidate.as_ref()?;
+        Some((spec.candidate.as_deref()?, candidate.as_ref().ok()?))
+    }
+
+    /// The pipeline without its candidate. Its requests count against `quota`.
+    fn plain_route(
+        &self,
+        name: &Name,
+        spec: &PipelineSpec,
+        quota: &Arc<TenantQuota>,
+    ) -> Result<Route, Vec<String>> {
         let limits = spec.limits.resolve(self.limits);
         let wanted = Wanted {
             pre: Some(&spec.pre.name),
@@ -98,12 +175,7 @@ impl TenantBuilder<'_> {
             (Some(pre), Some(model), Some(post), Some(limits)) if faults.is_empty() => Ok(Route {
                 tenant: self.id.0.clone(),
                 pipeline: name.clone(),
-                plugins: PluginPair::new(
-                    pre,
-                    post,
-                    &spec.instance_reuse.resolve(),
-                    &self.quota.calls,
-                ),
+                plugins: PluginPair::new(pre, post, &spec.instance_reuse.resolve(), &quota.calls),
                 pre: self.source(name, &spec.pre.name, "preprocess"),
                 model,
                 model_name: spec.model.name.clone(),
@@ -113,8 +185,10 @@ impl TenantBuilder<'_> {
                 weight: self.own.spec.weight,
                 priority: spec.priority,
                 limits,
-                quota: self.quota.clone(),
+                quota: quota.clone(),
                 statistics: self.accounts.statistics(self.id, name),
+                candidate: None,
+                ended: None,
             }),
             _ => Err(faults),
         }

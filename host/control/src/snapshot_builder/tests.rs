@@ -20,7 +20,7 @@ fn put_pipeline(tenant: &str, priority: u32) -> Change {
 
 /// The snapshot after these releases, if nothing can be loaded.
 fn serving(releases: &[&[Change]]) -> Vec<(Serving, Vec<Fault>)> {
-    let accounts = Accounts::new(1 << 20, 16);
+    let (accounts, _) = Accounts::new(1 << 20, 16);
     let mut all: Vec<(Serving, Vec<Fault>)> = Vec::new();
     let mut desired = Desired::default();
     for (number, changes) in (1..).zip(releases) {

@@ -6,11 +6,14 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use gristmill_core::{ByteBudget, Deadline, OverBudget, Receipt};
-use gristmill_oip::grpc::proto::{ModelInferRequest, ModelInferResponse, ModelRepositoryParameter};
+use gristmill_oip::grpc::proto::infer_parameter::ParameterChoice;
+use gristmill_oip::grpc::proto::{
+    InferParameter, ModelInferRequest, ModelInferResponse, ModelRepositoryParameter,
+};
 use gristmill_oip::grpc::{number, output_of, requested_output, tensors, typed_bytes};
 use gristmill_oip::{InferRequest, ParseError, Room};
 use gristmill_serve::{
-    Caller, Key, ModelOrPipeline, NamedModel, OwnedCaller, RequestQuota, Target,
+    Caller, Key, ModelOrPipeline, NamedModel, OwnedCaller, RequestQuota, Target, Variant,
 };
 use gristmill_snapshot::Snapshot;
 use gristmill_transport::{INLINE_BYTES_MAX, Problem, body};
@@ -21,6 +24,9 @@ use tonic::{Extensions, Request, Status};
 use super::status::{status_of, timeout};
 use crate::answers::key_of;
 use crate::inference::{Asked, Inference, Ran, RepositoryChange};
+
+/// The parameter of an answer that names the variant of the pipeline that made it.
+const VARIANT: &str = "gristmill_variant";
 
 /// A call whose caller is known. `plane` makes it once. It travels with the call as one of its
 /// extensions, so that the caller is found once, and all of the call sees one snapshot. Each
@@ -189,14 +195,32 @@ impl Inference {
                 .filter(|us| *us > 0)
                 .map(Duration::from_micros),
         };
-        let mut asked = Asked { caller, target, id: &id, deadline: request.deadline, receipt };
+        // A stream has its headers once, for all of its requests, so a parameter takes their place.
+        let sticky = |name: &str| match parameters.get(name)?.parameter_choice.as_ref()? {
+            ParameterChoice::StringParam(text) => Some(text.as_bytes()),
+            _ => None,
+        };
+        let (deadline, mut variant) = (request.deadline, None);
+        let mut asked = Asked {
+            caller,
+            target,
+            id: &id,
+            deadline,
+            sticky: &sticky,
+            variant: &mut variant,
+            receipt,
+        };
         let Ran { version, outputs } = self.run(&mut asked, &mut parsed).await?;
+        let named = |variant: Variant| {
+            let choice = ParameterChoice::StringParam(variant.as_str().into());
+            (VARIANT.into(), InferParameter { parameter_choice: Some(choice) })
+        };
         let (outputs, raw_output_contents) = outputs.into_iter().map(output_of).unzip();
         Ok(ModelInferResponse {
             model_name,
             model_version: version.to_string(),
             id,
-            parameters: HashMap::new(),
+            parameters: variant.map(named).into_iter().collect(),
             outputs,
             raw_output_contents,
         })

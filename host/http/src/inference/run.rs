@@ -6,10 +6,10 @@ use gristmill_batch::Submission;
 use gristmill_core::{ClientError, Deadline, ErrorCode, Name, NamedTensor, Receipt};
 use gristmill_oip::{InferRequest, Output, OutputData};
 use gristmill_serve::{
-    Caller, ModelAnswer, ModelWork, NamedTenant, PIPELINE_VERSION, PipelineAnswer, Queueing,
-    Target, Work, request_span,
+    Caller, Chosen, ModelAnswer, ModelWork, NamedTenant, PIPELINE_VERSION, PipelineAnswer,
+    Queueing, Target, Variant, Work, choose, request_span, run,
 };
-use gristmill_snapshot::{ModelState, Route, ServedModel};
+use gristmill_snapshot::{ModelState, ServedModel};
 use gristmill_transport::Problem;
 use tracing::Instrument;
 
@@ -25,6 +25,10 @@ pub(crate) struct Asked<'a> {
     /// The request's id, for the log.
     pub(crate) id: &'a str,
     pub(crate) deadline: Deadline,
+    /// Looks up the value by which a pipeline's candidate can choose its requests.
+    pub(crate) sticky: &'a (dyn Fn(&str) -> Option<&'a [u8]> + Sync),
+    /// The variant of the pipeline that runs it, if there are several.
+    pub(crate) variant: &'a mut Option<Variant>,
     /// The times, rows and provider are noted here.
     pub(crate) receipt: &'a mut Receipt,
 }
@@ -61,8 +65,11 @@ impl Inference {
             Target::Pipeline { name, route } => {
                 check_outputs(name.as_str(), [RESPONSE].into_iter(), request)?;
                 let id = self.shared.request_ids.of_text(asked.id);
-                let span = request_span(route, &id);
-                let work = Box::pin(run_pipeline(asked, route, request, id.into()));
+                let chosen = choose(route, asked.sticky);
+                *asked.variant = chosen.part.as_ref().map(|part| part.variant);
+                let variant = asked.variant.map(Variant::as_str);
+                let span = request_span(&chosen.route, &id, variant);
+                let work = Box::pin(run_pipeline(asked, chosen, request, id.into()));
                 work.instrument(span).await
             }
         }
@@ -113,23 +120,23 @@ impl Inference {
 
 async fn run_pipeline(
     asked: &mut Asked<'_>,
-    route: &Arc<Route>,
+    Chosen { route, part }: Chosen,
     request: &InferRequest,
     request_id: Arc<str>,
 ) -> Result<Ran, Problem> {
     let own = Deadline::at(asked.receipt.record().arrived + route.limits.timeout);
     let work = Work {
         route: route.clone(),
-        request: plugin_request(route, request)?,
+        request: plugin_request(&route, request)?,
         request_id,
         deadline: own.min(asked.deadline),
         queueing: Queueing { priority: given_priority(request), timeout: request.timeout },
         is_trial: false,
         receipt: asked.receipt.take(),
     };
-    let PipelineAnswer { outcome, receipt, lines } = work.run().await;
+    let PipelineAnswer { outcome, receipt, lines } = run(work, part).await;
     *asked.receipt = receipt;
-    let response = outcome.map_err(|error| problem_of(error, route, &lines))?;
+    let response = outcome.map_err(|error| problem_of(error, &route, &lines))?;
     Ok(Ran { version: PIPELINE_VERSION, outputs: vec![output_of(response)?] })
 }
 

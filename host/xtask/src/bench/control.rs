@@ -11,11 +11,15 @@ use crate::setup;
 use crate::shell::{json_lines, program, step};
 
 /// The targets: the p99 during releases as a ratio to the p99 without them; the memory of a tenant,
-/// the time of a start, and the time of one more release as a ratio to that with few tenants.
+/// the time of a start, and the time of one more release as a ratio to that with few tenants; the
+/// p99 of a pipeline's own answers beside a candidate and beside a shadow, as a ratio to that
+/// without.
 const SWAP_RATIO_MAX: f64 = 1.2;
 const BYTES_PER_TENANT_MAX: f64 = 10.0 * 1024.0;
 const READY_S_MAX: f64 = 3.0;
 const DEPLOY_RATIO_MAX: f64 = 1.5;
+const CANDIDATE_RATIO_MAX: f64 = 1.05;
+const SHADOW_RATIO_MAX: f64 = 1.2;
 
 pub(crate) fn run(shipped: &Shipped, options: &Options) -> Result<()> {
     let onnxruntime = setup::install_onnxruntime()?;
@@ -31,6 +35,7 @@ pub(crate) fn run(shipped: &Shipped, options: &Options) -> Result<()> {
         match figures["what"].as_str() {
             Some("swaps") => swaps(figures, &mut table)?,
             Some("tenants") => tenants(&figures, &mut table)?,
+            Some("candidates") => candidates(&figures, &mut table)?,
             other => anyhow::bail!("no case {other:?}"),
         }
     }
@@ -82,6 +87,30 @@ fn tenants(figures: &Value, table: &mut Table) -> Result<()> {
     let own = json!({ "p50_ms": figures["p50_ms"], "p99_ms": figures["p99_ms"] });
     let measured = format!("p50 {many:.2} ms: {:.2} x that with 100 tenants", many / few);
     table.row(what("a request"), measured, own);
+    Ok(())
+}
+
+/// The medians of the rounds are compared.
+fn candidates(figures: &Value, table: &mut Table) -> Result<()> {
+    let median = |way: usize| {
+        let rounds = figures["p99_ms"][way].as_array().context("no rounds")?;
+        let mut rounds: Vec<_> = rounds.iter().filter_map(Value::as_f64).collect();
+        rounds.sort_by(f64::total_cmp);
+        rounds.get(rounds.len() / 2).copied().context("no round was answered")
+    };
+    let without = median(0)?;
+    for (way, what, most) in [
+        (1, "a candidate with 10 % of the traffic", CANDIDATE_RATIO_MAX),
+        (2, "a shadow of each request", SHADOW_RATIO_MAX),
+    ] {
+        let p99 = median(way)?;
+        let ratio = p99 / without;
+        let verdict = Verdict::new(format!("at most {most} x without"), ratio <= most);
+        let measured = format!("p99 of the pipeline's own answers {p99:.2} ms: {ratio:.2} x");
+        let mut own = figures.clone();
+        own["ratio"] = json!(ratio);
+        table.row_to_reach(what, measured, own, verdict);
+    }
     Ok(())
 }
 

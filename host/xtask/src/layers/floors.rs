@@ -7,7 +7,8 @@
 use serde_json::Value;
 
 /// Each crate's floor, the same as in host/ARCHITECTURE.md.
-const FLOORS: [(&str, u8); 18] = [
+const FLOORS: [(&str, u8); 19] = [
+    ("gristmill-compare", 0),
     ("gristmill-core", 0),
     ("gristmill-telemetry", 0),
     ("gristmill-thread", 0),

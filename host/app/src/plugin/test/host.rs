@@ -124,6 +124,8 @@ impl Host {
             limits: self.limits.clone(),
             quota,
             statistics: Arc::default(),
+            candidate: None,
+            ended: None,
         }))
     }
 

@@ -13,6 +13,8 @@ use tokio::net::TcpStream;
 pub(crate) struct GrpcAnswer {
     /// The headers, with the trailers among them.
     pub(crate) headers: HeaderMap,
+    /// Its message, with the five bytes before it.
+    pub(crate) body: Bytes,
 }
 
 impl GrpcAnswer {
@@ -47,7 +49,7 @@ pub(crate) fn call(address: &str, method: &str, key: Option<&str>, message: &[u8
         driver.abort();
         let mut headers = head.headers;
         headers.extend(body.trailers().cloned().unwrap_or_default());
-        Ok::<_, ClientError>(GrpcAnswer { headers })
+        Ok::<_, ClientError>(GrpcAnswer { headers, body: body.to_bytes() })
     };
     block_on(exchange).unwrap()
 }

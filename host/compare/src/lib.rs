@@ -6,6 +6,9 @@
 //! Invariant: the work is bounded by the size of the documents. The place of a value is written
 //! only for the differences that are kept, because a plugin's answer may have keys of any length.
 
+#![forbid(unsafe_code)]
+#![deny(missing_docs)]
+
 use std::fmt;
 
 use serde_json::{Map, Number, Value};
@@ -49,8 +52,14 @@ impl Mismatches {
         self.first.is_empty()
     }
 
+    /// Keep only the first ones, so many.
+    pub fn keep(&mut self, most: usize) {
+        self.more += self.first.len().saturating_sub(most);
+        self.first.truncate(most);
+    }
+
     /// Add a difference.
-    pub(crate) fn add(
+    pub fn add(
         &mut self,
         path: impl Into<String>,
         expected: impl Into<String>,
@@ -71,20 +80,14 @@ impl Mismatches {
     }
 
     /// Add the differences between two documents.
-    pub(crate) fn add_json(&mut self, expected: &Value, found: &Value, tolerance: f64) {
+    pub fn add_json(&mut self, expected: &Value, found: &Value, tolerance: f64) {
         let mut comparison = Comparison { tolerance, mismatches: self, place: Vec::new() };
         comparison.values(expected, found);
     }
 
     /// Add the differences between the value at a place of a document and the expected one.
     /// `pointer` is a JSON pointer.
-    pub(crate) fn add_at(
-        &mut self,
-        pointer: &str,
-        expected: &Value,
-        document: &Value,
-        tolerance: f64,
-    ) {
+    pub fn add_at(&mut self, pointer: &str, expected: &Value, document: &Value, tolerance: f64) {
         let names: Vec<String> = pointer
             .split('/')
             .skip(1)

@@ -1,0 +1,247 @@
+//! `GET /admin/v1/tenants/{tenant}/pipelines/{pipeline}/candidate`: how a candidate fares on this
+//! server; and `POST .../candidate/promote` and `.../candidate/abort`, which end it.
+
+use std::time::UNIX_EPOCH;
+
+use async_trait::async_trait;
+use gristmill_control::{AskedChange, CandidateSpec, ControlError, Mismatch};
+use gristmill_core::Name;
+use gristmill_snapshot::{
+    Difference, Evaluation, EvaluationReport, Pipeline, Route, ShadowTally, VariantTally,
+};
+use gristmill_transport::{Allowed, Problem};
+use http::Method;
+use serde::Serialize;
+
+use super::query::{SKIP_SAMPLES, flag, none};
+use super::{Resource, name};
+use crate::answer::{Answer, Outcome};
+use crate::permission::Permission;
+use crate::receive::Received;
+use crate::state::State;
+
+/// The candidate of a pipeline.
+pub(crate) struct Candidate(Of);
+
+/// The end of a candidate.
+pub(crate) struct CandidateEnd {
+    of: Of,
+    end: End,
+}
+
+/// What becomes of a candidate.
+#[derive(Clone, Copy)]
+pub(crate) enum End {
+    /// It takes its pipeline's place.
+    Promote,
+    /// It goes.
+    Abort,
+}
+
+/// A pipeline by its names.
+struct Of {
+    tenant: String,
+    pipeline: String,
+}
+
+#[derive(Serialize)]
+struct CandidateDocument<'a> {
+    tenant: &'a Name,
+    pipeline: &'a Name,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    /// The candidate that is tried, as in the pipeline's document.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document: Option<&'a CandidateSpec>,
+    #[serde(flatten)]
+    counters: Option<Counters>,
+}
+
+/// Of this server, since the release `since_release` or its start.
+#[derive(Serialize)]
+struct Counters {
+    since_release: u64,
+    stable: VariantCounters,
+    candidate: VariantCounters,
+    shadow: ShadowCounters,
+    differences: Vec<DifferenceDocument>,
+}
+
+#[derive(Serialize)]
+struct VariantCounters {
+    requests: u64,
+    failures: u64,
+    mean_ms: f64,
+    max_ms: f64,
+}
+
+#[derive(Serialize)]
+struct ShadowCounters {
+    compared: u64,
+    different: u64,
+    skipped: u64,
+}
+
+#[derive(Serialize)]
+struct DifferenceDocument {
+    at_ms: u64,
+    request_id: String,
+    values: Vec<ValueDocument>,
+    /// Further values that differ.
+    more: usize,
+}
+
+#[derive(Serialize)]
+struct ValueDocument {
+    path: String,
+    stable: String,
+    candidate: String,
+}
+
+impl Of {
+    fn names(&self) -> Result<(Name, Name), Problem> {
+        Ok((name("tenant", &self.tenant)?, name("pipeline", &self.pipeline)?))
+    }
+}
+
+impl Candidate {
+    pub(crate) fn new(tenant: &str, pipeline: &str) -> Self {
+        Self(Of { tenant: tenant.into(), pipeline: pipeline.into() })
+    }
+}
+
+impl CandidateEnd {
+    pub(crate) fn new(tenant: &str, pipeline: &str, end: End) -> Self {
+        Self { of: Of { tenant: tenant.into(), pipeline: pipeline.into() }, end }
+    }
+}
+
+#[async_trait]
+impl Resource for Candidate {
+    fn allowed(&self) -> Allowed {
+        Allowed::Get
+    }
+
+    fn permission(&self, _: &Method) -> Permission<'_> {
+        Permission::SeeTenant(&self.0.tenant)
+    }
+
+    async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
+        none(received.query)?;
+        let (tenant, pipeline) = self.0.names()?;
+        let serving = state.control.serving();
+        let own = serving.desired.tenants.get(&tenant);
+        let own = own.ok_or_else(|| ControlError::not_found("tenant", &tenant))?;
+        let spec = own.pipelines.get(&pipeline);
+        let spec = spec.ok_or_else(|| ControlError::not_found("pipeline", &pipeline))?;
+        let served = serving.snapshot.tenants.get(&tenant);
+        let route = served.and_then(|own| match own.pipelines.get(&pipeline)? {
+            Pipeline::Ready(route) => Some(route),
+            Pipeline::Unavailable(_) => None,
+        });
+        let document = spec.candidate.as_deref();
+        let found = Found::of(document.is_some(), route.map(|route| &**route));
+        let report = found.evaluation.map(Evaluation::report);
+        let aborted = report.as_ref().and_then(|report| report.aborted.as_deref());
+        Answer::of(&CandidateDocument {
+            tenant: &tenant,
+            pipeline: &pipeline,
+            state: if aborted.is_some() { "aborted" } else { found.state },
+            reason: aborted.or(found.reason),
+            document,
+            counters: found.evaluation.zip(report.as_ref()).map(Counters::of),
+        })
+    }
+}
+
+/// What is known of a pipeline's candidate.
+struct Found<'a> {
+    state: &'static str,
+    reason: Option<&'a str>,
+    evaluation: Option<&'a Evaluation>,
+}
+
+impl<'a> Found<'a> {
+    fn of(is_wanted: bool, route: Option<&'a Route>) -> Self {
+        let unavailable = |reason| Self { state: "unavailable", reason, evaluation: None };
+        let Some(route) = route else {
+            return match is_wanted {
+                true => unavailable(Some("the pipeline is not available")),
+                false => Self { state: "none", reason: None, evaluation: None },
+            };
+        };
+        match (&route.candidate, &route.ended) {
+            (Some(Ok(candidate)), _) => {
+                Self { state: "running", reason: None, evaluation: Some(&candidate.evaluation) }
+            }
+            (Some(Err(why)), _) => unavailable(Some(why)),
+            (None, Some(ended)) => {
+                Self { state: "ended", reason: None, evaluation: Some(&**ended) }
+            }
+            (None, None) => Self { state: "none", reason: None, evaluation: None },
+        }
+    }
+}
+
+impl Counters {
+    fn of((evaluation, report): (&Evaluation, &EvaluationReport)) -> Self {
+        let ShadowTally { compared, different, skipped } = report.shadow;
+        Self {
+            since_release: evaluation.since(),
+            stable: VariantCounters::of(report.stable),
+            candidate: VariantCounters::of(report.candidate),
+            shadow: ShadowCounters { compared, different, skipped },
+            differences: report.differences.iter().map(DifferenceDocument::of).collect(),
+        }
+    }
+}
+
+impl VariantCounters {
+    fn of(tally: VariantTally) -> Self {
+        let VariantTally { requests, failures, time, slowest } = tally;
+        let ms = |seconds: f64| (seconds * 1e6).round() / 1e3;
+        let mean = time.as_secs_f64() / requests.max(1) as f64;
+        Self { requests, failures, mean_ms: ms(mean), max_ms: ms(slowest.as_secs_f64()) }
+    }
+}
+
+impl DifferenceDocument {
+    fn of(difference: &Difference) -> Self {
+        let Difference { at, request_id, mismatches } = difference;
+        let value = |Mismatch { path, expected, found }: &Mismatch| ValueDocument {
+            path: path.clone(),
+            stable: expected.clone(),
+            candidate: found.clone(),
+        };
+        let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            at_ms: since.as_millis() as u64,
+            request_id: request_id.to_string(),
+            values: mismatches.first.iter().map(value).collect(),
+            more: mismatches.more,
+        }
+    }
+}
+
+#[async_trait]
+impl Resource for CandidateEnd {
+    fn allowed(&self) -> Allowed {
+        Allowed::Post
+    }
+
+    fn permission(&self, _: &Method) -> Permission<'_> {
+        Permission::ChangeTenant(&self.of.tenant)
+    }
+
+    async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
+        let (tenant, pipeline) = self.of.names()?;
+        let mut terms = received.terms;
+        terms.skips_samples = flag(SKIP_SAMPLES, received.query)?;
+        let end = match self.end {
+            End::Promote => AskedChange::Promote { tenant, pipeline },
+            End::Abort => AskedChange::Abort { tenant, pipeline, only: None },
+        };
+        Answer::released(state.control.change(end, terms).await?, None)
+    }
+}

@@ -1,0 +1,180 @@
+//! Which variant of a pipeline runs a request: the pipeline itself or its candidate; and whether
+//! the candidate runs it besides, as a shadow.
+//!
+//! Invariant: requests with the same value of the candidate's header get the same variant, on every
+//! server and after a restart, as long as the candidate's share is the same. A larger share takes
+//! further values, and gives none back.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use gristmill_core::{ErrorCode, Outcome, Record, Sink};
+use gristmill_sandbox::Response;
+use gristmill_snapshot::{Candidate, Evaluation, Observed, Route, Takes};
+use gristmill_transport::status_of;
+use sha2::{Digest, Sha256};
+
+use crate::pipeline::InferError;
+
+/// A variant of a pipeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variant {
+    /// The pipeline itself.
+    Stable,
+    /// Its candidate.
+    Candidate,
+}
+
+impl Variant {
+    /// Its name in answers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Stable => "stable",
+            Self::Candidate => "candidate",
+        }
+    }
+}
+
+/// The variant that runs a request.
+pub struct Chosen {
+    /// Its way of the request.
+    pub route: Arc<Route>,
+    /// Its part in the evaluation of the candidate, if there is a candidate.
+    pub part: Option<Part>,
+}
+
+/// The part of a request in the evaluation of a candidate.
+pub struct Part {
+    /// The variant that answers.
+    pub variant: Variant,
+    /// The counters.
+    pub(crate) evaluation: Arc<Evaluation>,
+    /// The pipeline whose candidate also runs the request, as a shadow.
+    pub(crate) shadowed: Option<Arc<Route>>,
+}
+
+/// Counts a request in the evaluation of a candidate, when its receipt is closed.
+pub(crate) struct Counted {
+    evaluation: Arc<Evaluation>,
+    variant: Variant,
+    /// Whether the plugin answered with a status of 500 or more.
+    is_error: AtomicBool,
+}
+
+impl Counted {
+    pub(crate) fn new(evaluation: Arc<Evaluation>, variant: Variant) -> Arc<Self> {
+        Arc::new(Self { evaluation, variant, is_error: AtomicBool::new(false) })
+    }
+
+    /// Note the pipeline's own answer.
+    pub(crate) fn note(&self, outcome: &Result<Response, InferError>) {
+        let is_error = outcome.as_ref().is_ok_and(|response| response.status >= 500);
+        self.is_error.store(is_error, Ordering::Relaxed);
+    }
+}
+
+impl Sink for Counted {
+    fn record(&self, record: &Record, took: Duration) {
+        let failed = match record.outcome {
+            // Its client left, or it did not run because of others.
+            Outcome::Abandoned => return,
+            Outcome::Failed(code) if is_busy(code) => return,
+            Outcome::Failed(code) => status_of(code).is_server_error(),
+            Outcome::Answered => self.is_error.load(Ordering::Relaxed),
+        };
+        let observed = Observed { failed, took };
+        match self.variant {
+            Variant::Stable => self.evaluation.note_stable(observed),
+            Variant::Candidate => self.evaluation.note_candidate(observed),
+        }
+    }
+}
+
+/// Whether a request with this code did not run because of other requests.
+pub(crate) fn is_busy(code: ErrorCode) -> bool {
+    use ErrorCode::{Overloaded, QueueFull, QuotaExceeded, TenantBusy};
+    matches!(code, QueueFull | TenantBusy | QuotaExceeded | Overloaded)
+}
+
+/// Choose the variant of the pipeline `route` that runs a request. `header` looks up a header of
+/// the request.
+pub fn choose<'h>(route: &Arc<Route>, header: impl FnOnce(&str) -> Option<&'h [u8]>) -> Chosen {
+    let stable = |part| Chosen { route: route.clone(), part };
+    let Some(Ok(candidate)) = &route.candidate else { return stable(None) };
+    let evaluation = candidate.evaluation.clone();
+    let is_taken = evaluation.is_running() && is_taken(route, candidate, header);
+    match &candidate.takes {
+        Takes::Traffic if is_taken => {
+            let part = Part { variant: Variant::Candidate, evaluation, shadowed: None };
+            Chosen { route: candidate.route.clone(), part: Some(part) }
+        }
+        Takes::Traffic => {
+            stable(Some(Part { variant: Variant::Stable, evaluation, shadowed: None }))
+        }
+        Takes::Shadow { .. } => stable(Some(Part {
+            variant: Variant::Stable,
+            evaluation,
+            shadowed: is_taken.then(|| route.clone()),
+        })),
+    }
+}
+
+/// Whether the candidate gets the request.
+fn is_taken<'h>(
+    route: &Route,
+    candidate: &Candidate,
+    header: impl FnOnce(&str) -> Option<&'h [u8]>,
+) -> bool {
+    let value = candidate.sticky_header.as_deref().and_then(header);
+    let place = match value {
+        Some(value) => place_of(&[route.tenant.as_str(), route.pipeline.as_str()], value),
+        None => candidate.evaluation.next_in_turn(),
+    };
+    place < candidate.share
+}
+
+/// The place of a header's value among all, from 0 to 1: another one for each pipeline, so that not
+/// the same clients get every candidate.
+fn place_of(pipeline: &[&str; 2], value: &[u8]) -> f64 {
+    let mut hash = Sha256::new();
+    for name in pipeline {
+        hash.update(name);
+        hash.update([0]);
+    }
+    hash.update(value);
+    let digest = hash.finalize();
+    let first = digest.iter().take(7).fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
+    // Of 56 bits, the 53 that a number with a point has.
+    (first >> 3) as f64 / (1_u64 << 53) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PIPELINE: [&str; 2] = ["acme", "digits"];
+
+    #[test]
+    fn values_are_spread_evenly_and_each_keeps_its_place() {
+        let place = |user: u32| place_of(&PIPELINE, user.to_string().as_bytes());
+        for share in [0.1, 0.5, 0.9] {
+            let taken = (0..10_000).filter(|user| place(*user) < share).count() as f64;
+            assert!((taken - 10_000.0 * share).abs() < 200.0, "{taken} of {share}");
+        }
+        // A change of the hash would give clients another variant at an update.
+        assert_eq!((place(7) * 1e6) as u32, 609_414);
+    }
+
+    #[test]
+    fn the_places_differ_from_pipeline_to_pipeline() {
+        let other = ["acme", "digits2"];
+        let both = (0..10_000_u32).filter(|user| {
+            let user = user.to_string();
+            [PIPELINE, other].iter().all(|own| place_of(own, user.as_bytes()) < 0.5)
+        });
+        let both = both.count();
+        assert!((2300..2700).contains(&both), "{both} of 10,000 are in both halves");
+        assert_ne!(place_of(&["a", "bc"], b""), place_of(&["ab", "c"], b""));
+    }
+}
