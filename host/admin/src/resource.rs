@@ -3,6 +3,7 @@
 
 mod blob;
 mod candidate;
+mod captured;
 mod changes;
 mod content;
 mod document;
@@ -32,6 +33,7 @@ use http::Method;
 
 pub(crate) use self::blob::Blob;
 pub(crate) use self::candidate::{Candidate, CandidateEnd, End};
+pub(crate) use self::captured::Captured;
 pub(crate) use self::content::Content;
 pub(crate) use self::key::Key;
 pub(crate) use self::list::List;

@@ -7,8 +7,9 @@ use gristmill_transport::Problem;
 use percent_encoding::percent_decode_str;
 
 use crate::resource::{
-    Blob, Candidate, CandidateEnd, Content, End, Key, List, Model, ModelConfig, OwnToken, Pipeline,
-    Plugin, PluginLogs, Release, Releases, Resource, Rollback, Rotation, Status, Tenant, Token,
+    Blob, Candidate, CandidateEnd, Captured, Content, End, Key, List, Model, ModelConfig, OwnToken,
+    Pipeline, Plugin, PluginLogs, Release, Releases, Resource, Rollback, Rotation, Status, Tenant,
+    Token,
 };
 
 /// The prefix of all paths.
@@ -61,6 +62,9 @@ pub(crate) fn resource_at(path: &str) -> Result<Box<dyn Resource>, Problem> {
         ["tenants", tenant, "pipelines", pipeline, "candidate", "abort"] => {
             Box::new(CandidateEnd::new(tenant, pipeline, End::Abort))
         }
+        ["tenants", tenant, "pipelines", pipeline, "captured"] => {
+            Box::new(Captured::new(tenant, pipeline))
+        }
         ["models"] => Box::new(List::Models),
         ["models", model] => Box::new(Model::new(model)),
         ["models", model, "config"] => Box::new(ModelConfig::new(model)),
@@ -93,6 +97,7 @@ mod tests {
             ("/admin/v1/tenants/acme/pipelines/p/candidate", Ok(Allowed::Get)),
             ("/admin/v1/tenants/acme/pipelines/p/candidate/promote", Ok(Allowed::Post)),
             ("/admin/v1/tenants/acme/pipelines/p/candidate/abort", Ok(Allowed::Post)),
+            ("/admin/v1/tenants/acme/pipelines/p/captured", Ok(Allowed::Get)),
             ("/admin/v1/tenants/acme/keys/ci", Ok(Allowed::GetPutDelete)),
             ("/admin/v1/tenants", Ok(Allowed::Get)),
             ("/admin/v1/tenants/", Err(ErrorCode::NotFound)),

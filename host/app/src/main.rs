@@ -27,6 +27,7 @@ mod release_flags;
 mod releases;
 mod request_run;
 mod rollback;
+mod samples;
 mod serve;
 mod status;
 mod token;
@@ -73,6 +74,7 @@ fn run(name: &str, matches: &ArgMatches) -> anyhow::Result<()> {
         "fsck" => fsck::run(matches),
         "releases" => releases::run(matches),
         "rollback" => rollback::run(matches),
+        "samples" => samples::run(matches),
         "reference" => reference::run(matches),
         "status" => status::run(matches),
         "token" => token::run(matches),
@@ -139,6 +141,7 @@ fn command() -> Command {
         .subcommand(releases::command())
         .subcommand(rollback::command())
         .subcommand(candidate::command())
+        .subcommand(samples::command())
         .subcommand(model::command())
         .subcommand(context::command())
         .subcommand(completions::command())

@@ -27,8 +27,10 @@ pub(crate) type TenantId = (Name, u64);
 const SHADOWS_PER_TENANT: usize = 2;
 const SHADOW_BYTES_PART: usize = 8;
 
-/// The shadows of all tenants that run at the same time, for each core.
+/// The shadows of all tenants that run at the same time, for each core, and at most this part of
+/// the pool of plugin calls.
 const SHADOWS_PER_CORE: usize = 2;
+const SHADOW_POOL_PART: usize = 8;
 
 /// A candidate that its evaluation has aborted.
 #[derive(Debug)]
@@ -82,7 +84,10 @@ impl Accounts {
             asked: Mutex::default(),
             tenant_bytes_max,
             concurrent_calls,
-            shadows: Arc::new(Semaphore::new(cores() * SHADOWS_PER_CORE)),
+            // The pool has places left for the requests of clients.
+            shadows: Arc::new(Semaphore::new(
+                (cores() * SHADOWS_PER_CORE).min(concurrent_calls / SHADOW_POOL_PART),
+            )),
             aborted,
         };
         (accounts, arriving)

@@ -1,19 +1,25 @@
-//! Taking away candidates whose evaluation has aborted them, by a release.
+//! Taking away candidates whose evaluation has aborted them, by releases.
 //!
 //! On the server where the bounds were passed, the candidate gets no further request from that
 //! moment on. The release takes it away on all servers that share the log, and keeps it so after a
 //! restart. Its message has the reason.
+//!
+//! Invariant: such releases keep a pace, however many candidates are aborted, so that they do not
+//! push out those of people.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use gristmill_snapshot::Pipeline;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::sleep;
 
 use crate::accounts::Aborted;
 use crate::asked::AskedChange;
-use crate::change_request::ChangeRequest;
+use crate::change_request::{Asked, ChangeRequest};
 use crate::error::ControlError;
+use crate::publish::Serving;
 use crate::release::change::ReleaseNote;
 use crate::releases::Releases;
 use crate::terms::Terms;
@@ -21,40 +27,89 @@ use crate::terms::Terms;
 /// The author of these releases.
 const AUTHOR: &str = "gristmill";
 
-/// The first and the longest time between two attempts to make such a release.
-const PAUSE_MIN: Duration = Duration::from_secs(1);
-const PAUSE_MAX: Duration = Duration::from_secs(60);
+/// The time between two such releases, or two attempts to make one.
+const PAUSE: Duration = Duration::from_secs(30);
+
+/// The most candidates of a release.
+const TOGETHER_MAX: usize = 1000;
+
+/// The candidates that the message of a release names.
+const NAMED_MAX: usize = 3;
 
 /// Take away each candidate that arrives, until `releases` is dropped.
 pub(crate) async fn take_away(releases: Weak<Releases>, mut aborted: UnboundedReceiver<Aborted>) {
-    while let Some(aborted) = aborted.recv().await {
-        let Aborted { tenant, pipeline, reason, .. } = &aborted;
+    let mut waiting = VecDeque::new();
+    loop {
+        if waiting.is_empty() {
+            let Some(first) = aborted.recv().await else { return };
+            waiting.push_back(first);
+        }
+        while let Ok(next) = aborted.try_recv() {
+            waiting.push_back(next);
+        }
+        let Some(releases) = releases.upgrade() else { return };
+        take_waiting_away(&releases, &mut waiting).await;
+        drop(releases);
+        sleep(PAUSE).await;
+    }
+}
+
+/// Make one release without the candidates that wait, or without the first of them if all together
+/// are refused: one that cannot be taken away does not hold up the others.
+async fn take_waiting_away(releases: &Arc<Releases>, waiting: &mut VecDeque<Aborted>) {
+    let serving = releases.publisher.serving();
+    waiting.retain(|aborted| is_still_aborted(&serving, aborted));
+    drop(serving);
+    let together = waiting.len().min(TOGETHER_MAX);
+    let mut all: Vec<_> = waiting.drain(..together).collect();
+    if all.is_empty() {
+        return;
+    }
+    for Aborted { tenant, pipeline, reason, .. } in &all {
         let (tenant, pipeline) = (tenant.as_str(), pipeline.as_str());
         tracing::warn!(tenant, pipeline, reason, "candidate aborted");
-        // Each pipeline has one candidate, and each candidate is aborted once.
-        tokio::spawn(take_one_away(releases.clone(), aborted));
+    }
+    let Err(error) = make_release(releases, &all).await else { return };
+    if all.len() > 1 && make_release(releases, &all[..1]).await.is_ok() {
+        all.remove(0);
+    } else {
+        all.rotate_left(1);
+    }
+    tracing::warn!(%error, candidates = all.len(), "aborted candidates are not taken away yet");
+    waiting.extend(all);
+}
+
+/// Whether the candidate that serves is the aborted one, and not one that was put since.
+fn is_still_aborted(serving: &Serving, aborted: &Aborted) -> bool {
+    let own = serving.snapshot.tenants.get(&aborted.tenant);
+    let pipeline = own.and_then(|own| own.pipelines.get(&aborted.pipeline));
+    match pipeline {
+        Some(Pipeline::Ready(route)) => {
+            route.candidate.as_ref().is_some_and(|own| !own.evaluation.is_running())
+        }
+        // Whether it is the same is decided by its document.
+        Some(Pipeline::Unavailable(_)) => true,
+        None => false,
     }
 }
 
-async fn take_one_away(releases: Weak<Releases>, aborted: Aborted) {
-    let mut pause = PAUSE_MIN;
-    while let Some(releases) = releases.upgrade() {
-        let Err(error) = make_release(&releases, &aborted).await else { return };
-        drop(releases);
-        let (tenant, pipeline) = (aborted.tenant.as_str(), aborted.pipeline.as_str());
-        tracing::warn!(tenant, pipeline, %error, "an aborted candidate is not taken away yet");
-        sleep(pause).await;
-        pause = (pause * 2).min(PAUSE_MAX);
+async fn make_release(releases: &Arc<Releases>, aborted: &[Aborted]) -> Result<(), ControlError> {
+    let named =
+        aborted.iter().take(NAMED_MAX).map(|Aborted { tenant, pipeline, reason, .. }| {
+            format!("candidate of {tenant}/{pipeline} aborted: {reason}")
+        });
+    let mut message = named.collect::<Vec<_>>().join("; ");
+    if aborted.len() > NAMED_MAX {
+        message.push_str(&format!("; and {} more", aborted.len() - NAMED_MAX));
     }
-}
-
-async fn make_release(releases: &Arc<Releases>, aborted: &Aborted) -> Result<(), ControlError> {
-    let Aborted { tenant, pipeline, candidate, reason } = aborted;
-    let message = format!("candidate of {tenant}/{pipeline} aborted: {reason}");
     let note = ReleaseNote { by: Some(AUTHOR.into()), message: Some(message) };
     // What serves instead is what served all the time.
     let terms = Terms { note, skips_samples: true, ..Terms::default() };
-    let (tenant, pipeline) = (tenant.clone(), pipeline.clone());
-    let abort = AskedChange::Abort { tenant, pipeline, only: Some(candidate.clone().into()) };
-    releases.run(ChangeRequest::one(abort, terms)).await.map(drop)
+    let abort = |Aborted { tenant, pipeline, candidate, .. }: &Aborted| AskedChange::Abort {
+        tenant: tenant.clone(),
+        pipeline: pipeline.clone(),
+        only: Some(candidate.clone().into()),
+    };
+    let asked = Asked::List(aborted.iter().map(abort).collect());
+    releases.run(ChangeRequest::of(asked, terms)).await.map(drop)
 }

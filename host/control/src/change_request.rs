@@ -69,6 +69,16 @@ impl ChangeRequest {
         Ok(plan)
     }
 
+    /// Whether it only takes candidates away.
+    pub(crate) fn is_abort(&self) -> bool {
+        let is_abort = |change: &AskedChange| matches!(change, AskedChange::Abort { .. });
+        match &self.asked {
+            Asked::One(change) => is_abort(change),
+            Asked::List(changes) => changes.iter().all(is_abort),
+            Asked::Restore { .. } => false,
+        }
+    }
+
     /// Whether it asks for a list of changes.
     pub(crate) fn is_list(&self) -> bool {
         matches!(self.asked, Asked::List(_))

@@ -42,7 +42,7 @@ impl Serving {
                 json!({ "name": key, "version": version })
             }
             Subject::Plugin { tenant, plugin } => self.plugin_document(tenant, plugin)?,
-            Subject::Pipeline { tenant, pipeline } => {
+            Subject::Pipeline { tenant, pipeline } | Subject::Candidate { tenant, pipeline } => {
                 let spec = self.tenant(tenant)?.pipelines.get(pipeline);
                 let spec = spec.ok_or_else(|| ControlError::not_found("pipeline", pipeline))?;
                 pipeline_document(spec)?

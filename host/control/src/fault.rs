@@ -27,6 +27,13 @@ pub enum Subject {
         /// Its own name.
         pipeline: Name,
     },
+    /// The candidate of a pipeline.
+    Candidate {
+        /// Its tenant.
+        tenant: Name,
+        /// Its pipeline.
+        pipeline: Name,
+    },
     /// The configuration of a model.
     ModelConfig(Name),
     /// An API key.
@@ -60,6 +67,10 @@ impl fmt::Display for Subject {
             Self::Pipeline { tenant, pipeline } => {
                 write!(f, "tenant {:?}, pipeline {:?}", tenant.as_str(), pipeline.as_str())
             }
+            Self::Candidate { tenant, pipeline } => {
+                let (tenant, pipeline) = (tenant.as_str(), pipeline.as_str());
+                write!(f, "tenant {tenant:?}, candidate of pipeline {pipeline:?}")
+            }
             Self::ModelConfig(model) => write!(f, "configuration of model {:?}", model.as_str()),
             Self::Key { tenant, key } => {
                 write!(f, "tenant {:?}, key {:?}", tenant.as_str(), key.as_str())
@@ -76,9 +87,10 @@ impl fmt::Display for Fault {
 }
 
 impl Fault {
-    /// Whether it may follow from another fault: a pipeline fails if its plugins or its model fail.
+    /// Whether it may follow from another fault: a pipeline and its candidate fail if their plugins
+    /// or their models fail.
     fn is_consequence(&self) -> bool {
-        matches!(self.subject, Subject::Pipeline { .. })
+        matches!(self.subject, Subject::Pipeline { .. } | Subject::Candidate { .. })
     }
 }
 

@@ -109,6 +109,7 @@ pub use plan::restore::Scope;
 pub use publish::Serving;
 pub use reach::Reach;
 pub use release::candidate::{AbortSpec, CandidateSpec};
+pub use release::capture::CaptureSpec;
 pub use release::change::{Change, Release, ReleaseNote};
 pub use release::document::{Document, Faults};
 pub use release::expectation::Expectation;

@@ -220,12 +220,17 @@ fn changes_before(
 /// The subjects of the changes, which must not have faults afterwards.
 pub(crate) fn subjects(changes: &[Change]) -> Vec<Subject> {
     let stays = changes.iter().filter(|change| !change.takes_away());
-    let subject = |change: &Change| match change.target() {
-        Subject::Key { tenant, .. } => Subject::Tenant(tenant),
-        Subject::ModelConfig(model) => Subject::Model(model),
-        target => target,
+    let subjects = |change: &Change| match change.target() {
+        Subject::Key { tenant, .. } => vec![Subject::Tenant(tenant)],
+        Subject::ModelConfig(model) => vec![Subject::Model(model)],
+        Subject::Pipeline { tenant, pipeline } => {
+            let (of, own) = (tenant.clone(), pipeline.clone());
+            let candidate = Subject::Candidate { tenant: of, pipeline: own };
+            vec![Subject::Pipeline { tenant, pipeline }, candidate]
+        }
+        target => vec![target],
     };
-    stays.map(subject).collect()
+    stays.flat_map(subjects).collect()
 }
 
 fn find<'a>(desired: &'a Desired, tenant: &Name) -> Result<&'a Tenant, ControlError> {

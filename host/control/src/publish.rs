@@ -36,6 +36,7 @@ impl Serving {
             Subject::Plugin { tenant, .. }
             | Subject::Tenant(tenant)
             | Subject::Pipeline { tenant, .. }
+            | Subject::Candidate { tenant, .. }
             | Subject::Key { tenant, .. } => Some(tenant),
             Subject::Model(_) | Subject::ModelConfig(_) | Subject::Token(_) => None,
         });
@@ -99,14 +100,17 @@ impl Publisher {
 fn put_in_force(tenant: &Tenant) {
     let now = Instant::now();
     tenant.quota.put_in_force(&tenant.limits, now);
-    let mut ready = tenant.pipelines.values().filter_map(|pipeline| match pipeline {
-        Pipeline::Ready(route) => route.candidate.as_ref()?.as_ref().ok(),
+    let mut candidates = tenant.pipelines.values().filter_map(|pipeline| match pipeline {
+        Pipeline::Ready(route) => route.candidate.as_ref(),
         Pipeline::Unavailable(_) => None,
     });
     // All shadows of a tenant have one quota.
-    let shadow = ready.find(|own| matches!(own.takes, Takes::Shadow { .. }));
+    let shadow = candidates.find_map(|own| match own.takes {
+        Takes::Shadow { .. } => own.served.as_ref().ok(),
+        Takes::Traffic => None,
+    });
     if let Some(shadow) = shadow {
-        shadow.route.quota.put_in_force(&tenant.limits.for_shadows(), now);
+        shadow.quota.put_in_force(&tenant.limits.for_shadows(), now);
     }
 }
 

@@ -50,6 +50,7 @@ impl Reach {
             Subject::Tenant(tenant)
             | Subject::Plugin { tenant, .. }
             | Subject::Pipeline { tenant, .. }
+            | Subject::Candidate { tenant, .. }
             | Subject::Key { tenant, .. } => self.has_tenant(tenant.as_str()),
             Subject::Model(_) | Subject::ModelConfig(_) | Subject::Token(_) => self.is_server(),
         }

@@ -2,14 +2,16 @@
 //! models.
 //!
 //! `change` has the changes of a release; `tenant`, `quota`, `token`, `pipeline`, `candidate`,
-//! `limits`, `named_version`, `instance_reuse`, `sample`, `expectation` and `model_config` are
-//! their contents; `document` reads these from JSON that people write. `format` turns releases into
-//! the bytes of the log and back, `log_end` records where the log ends, and `gaps` finds missing
-//! files. Refuses to know the state that results from releases, and what is loaded.
+//! `capture`, `limits`, `named_version`, `instance_reuse`, `sample`, `expectation` and
+//! `model_config` are their contents; `document` reads these from JSON that people write. `format`
+//! turns releases into the bytes of the log and back, `log_end` records where the log ends, and
+//! `gaps` finds missing files. Refuses to know the state that results from releases, and what is
+//! loaded.
 //!
 //! Invariant: every later version can read a log that an earlier version wrote.
 
 pub(crate) mod candidate;
+pub(crate) mod capture;
 pub(crate) mod change;
 pub(crate) mod document;
 pub(crate) mod expectation;

@@ -236,8 +236,9 @@ impl Releases {
             }
             self.check_compiled(&replayed.desired, &plan).await?;
             let built = self.build(serves + 1, &plan.desired, at_hand);
-            let mut faults =
-                refusing(built.faults.clone(), &before.faulty, &subjects(&plan.changes));
+            // A candidate can be taken away from a pipeline that cannot serve.
+            let put = if request.is_abort() { Vec::new() } else { subjects(&plan.changes) };
+            let mut faults = refusing(built.faults.clone(), &before.faulty, &put);
             faults.retain(|fault| request.terms.reach.has_subject(&fault.subject));
             if !faults.is_empty() {
                 return Err(ControlError::Refused(faults));

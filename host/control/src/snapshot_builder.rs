@@ -152,28 +152,29 @@ fn models_of(
 fn faults_of(
     name: &Name,
     own: &desired::Tenant,
-    tenant: &Tenant,
+    own_tenant: &Tenant,
     models: &BTreeMap<Name, ModelState>,
 ) -> Vec<Fault> {
     let mut faults = Vec::new();
-    for (plugin, state) in &tenant.plugins {
+    for (plugin, state) in &own_tenant.plugins {
         if let Err(reason) = &state.plugin {
             let subject = Subject::Plugin { tenant: name.clone(), plugin: plugin.clone() };
             faults.push(Fault { subject, reason: reason.clone() });
         }
     }
     for pipeline in own.pipelines.keys() {
-        let reason = match tenant.pipelines.get(pipeline) {
-            Some(Pipeline::Unavailable(reason)) => Some(reason),
+        let (tenant, of) = (name.clone(), pipeline.clone());
+        let found = match own_tenant.pipelines.get(pipeline) {
+            Some(Pipeline::Unavailable(reason)) => {
+                Some((Subject::Pipeline { tenant, pipeline: of }, reason))
+            }
             Some(Pipeline::Ready(route)) => {
-                route.candidate.as_ref().and_then(|candidate| candidate.as_ref().err())
+                let reason = route.candidate.as_ref().and_then(|own| own.served.as_ref().err());
+                reason.map(|reason| (Subject::Candidate { tenant, pipeline: of }, reason))
             }
             None => None,
         };
-        if let Some(reason) = reason {
-            let subject = Subject::Pipeline { tenant: name.clone(), pipeline: pipeline.clone() };
-            faults.push(Fault { subject, reason: reason.clone() });
-        }
+        faults.extend(found.map(|(subject, reason)| Fault { subject, reason: reason.clone() }));
     }
     for model in own.spec.models.iter().filter(|model| !models.contains_key(*model)) {
         let reason = format!("models: no model {:?}", model.as_str());

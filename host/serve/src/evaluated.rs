@@ -1,4 +1,9 @@
-//! Running a request of a pipeline that may have a candidate.
+//! Running a request of a pipeline that may have a candidate, and may keep requests.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use gristmill_core::ClientError;
 
 use crate::pipeline::{PipelineAnswer, Work};
 use crate::shadow::Shadow;
@@ -6,12 +11,34 @@ use crate::variant::{Counted, Part};
 
 /// Run a request. If the pipeline has a candidate, the request counts in its evaluation when its
 /// receipt is closed; and if the candidate is a shadow, it may run the request once this is
-/// answered.
-pub async fn run(mut work: Work, part: Option<Part>) -> PipelineAnswer {
-    let Some(Part { variant, evaluation, shadowed }) = part else { return work.run().await };
-    let counted = Counted::new(evaluation, variant);
+/// answered. If the pipeline keeps requests, this may be one of them.
+pub async fn run(work: Work, part: Option<Part>) -> PipelineAnswer {
+    let capture = work.route.capture.as_ref();
+    let capturing = capture.and_then(|own| own.begin(&work.request, &work.request_id));
+    let answer = run_counted(work, part).await;
+    if let Some(capturing) = capturing {
+        capturing.answered(answer.outcome.as_ref().map_err(ClientError::code));
+    }
+    answer
+}
+
+async fn run_counted(mut work: Work, part: Option<Part>) -> PipelineAnswer {
+    let Some(Part { variant, evaluation, shadowed, own_model }) = part else {
+        return work.run().await;
+    };
+    let timeout = work.route.limits.timeout;
+    let whole = work.receipt.record().arrived + timeout;
+    let is_hurried = work.deadline.instant() < whole || work.queueing.timeout.is_some();
+    let counted = Arc::new(Counted {
+        own_model,
+        is_hurried,
+        patience: evaluation.bounds().latency.unwrap_or(timeout / 2),
+        is_error: AtomicBool::new(false),
+        evaluation,
+        variant,
+    });
     work.receipt.charge_to(counted.clone());
-    let shadow = shadowed.and_then(|route| Shadow::of(&route, &work));
+    let shadow = shadowed.filter(|_| !is_hurried).and_then(|route| Shadow::of(&route, &work));
     let answer = work.run().await;
     counted.note(&answer.outcome);
     if let Some(shadow) = shadow {

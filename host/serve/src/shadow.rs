@@ -1,11 +1,12 @@
 //! A shadow: the candidate of a pipeline runs a request once the client has its answer. Its own
 //! answer is compared with that of the client, and dropped.
 //!
-//! A shadow has nothing of its client's request to take away: its plugin calls run on the threads
-//! for long calls, in few places, with memory, rows and processor time of their own, and its rows
-//! are queued behind those of clients. If there is no place for it, it does not run.
+//! Its plugin calls run on the threads for long calls, in few places, with memory, rows and
+//! processor time of their own. If there is no place for it, it does not run. Its rows are in the
+//! model's queue like those of the tenant's requests, in the last of several levels.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use gristmill_compare::Mismatches;
@@ -19,14 +20,25 @@ use tracing::Instrument;
 use crate::pipeline::{InferError, PipelineAnswer, Queueing, Work, request_span};
 use crate::variant::{Counted, Variant, is_busy};
 
-/// The largest answer that is compared.
-const ANSWER_BYTES_MAX: usize = 1 << 20;
+/// The largest answer of a client that is kept for the comparison.
+const ANSWER_BYTES_MAX: usize = 256 << 10;
 
-/// The largest answer that is compared on a serving thread.
-const QUICK_BYTES_MAX: usize = 16 << 10;
+/// The largest answers that are compared as JSON. As documents they take up to [`JSON_MEMORY`]
+/// times their bytes.
+const JSON_BYTES_MAX: usize = 64 << 10;
+const JSON_MEMORY: usize = 100;
 
 /// A request that a shadow will run.
 pub(crate) struct Shadow {
+    /// The pipeline that its client asked for.
+    of: Arc<Route>,
+    request: Request,
+    request_id: Arc<str>,
+    held: HeldBytes,
+}
+
+/// A shadow that runs.
+struct Running {
     /// The candidate's way of the request.
     route: Arc<Route>,
     evaluation: Arc<Evaluation>,
@@ -44,49 +56,45 @@ enum Expected {
 }
 
 impl Shadow {
-    /// The shadow of a request to `route`. None if it cannot run now.
-    pub(crate) fn of(route: &Route, work: &Work) -> Option<Self> {
-        let candidate = route.candidate.as_ref()?.as_ref().ok()?;
-        let Takes::Shadow { own, all, tolerance } = &candidate.takes else { return None };
-        let evaluation = candidate.evaluation.clone();
-        let begun = || {
-            let own = own.clone().try_acquire_owned().ok()?;
-            let places = [own, all.clone().try_acquire_owned().ok()?];
-            let quota = &candidate.route.quota;
-            quota.calls.cpu().check(Instant::now()).ok()?;
-            // The request's memory stays with the tenant's own until the shadow has ended.
-            if route.quota.bytes.is_half_used() {
-                return None;
-            }
-            let held = quota.bytes.hold(0);
-            held.try_add(bytes_of(&work.request)).ok()?;
-            Some((places, held))
-        };
-        let Some((_places, held)) = begun() else {
-            evaluation.note_skipped();
+    /// The shadow of a request to `route`. None if there is no memory for it.
+    pub(crate) fn of(route: &Arc<Route>, work: &Work) -> Option<Self> {
+        let candidate = route.candidate.as_ref()?;
+        let own = candidate.served.as_ref().ok()?;
+        // The request's body also stays with the tenant's own memory until the shadow has ended.
+        let held = own.quota.bytes.hold(0);
+        let has_room = !route.quota.bytes.is_half_used();
+        if !has_room || held.try_add(bytes_of(&work.request)).is_err() {
+            candidate.evaluation.note_skipped();
             return None;
-        };
-        Some(Self {
-            route: candidate.route.clone(),
-            evaluation,
-            tolerance: *tolerance,
-            request: work.request.clone(),
-            request_id: work.request_id.clone(),
-            held,
-            _places,
-        })
+        }
+        let (request, request_id) = (work.request.clone(), work.request_id.clone());
+        Some(Self { of: route.clone(), request, request_id, held })
     }
 
-    /// Run the request, whose client gets `outcome`. Returns at once.
+    /// Run the request, whose client gets `outcome`, if there is a place. Returns at once.
     pub(crate) fn start(self, outcome: &Result<Response, InferError>) {
+        let Some(candidate) = &self.of.candidate else { return };
+        let evaluation = candidate.evaluation.clone();
         let expected = match outcome {
             Ok(response) => self.held_copy(response),
             Err(error) if is_busy(error.code()) => None,
             Err(error) => Some(Expected::Failed(error.code())),
         };
-        let Some(expected) = expected else { return self.evaluation.note_skipped() };
-        let span = request_span(&self.route, &self.request_id, Some(Variant::Candidate.as_str()));
-        tokio::spawn(self.run(expected).instrument(span));
+        let begun = expected.and_then(|expected| {
+            let route = candidate.served.as_ref().ok()?.clone();
+            let Takes::Shadow { own, all, tolerance } = &candidate.takes else { return None };
+            let own = own.clone().try_acquire_owned().ok()?;
+            let places = [own, all.clone().try_acquire_owned().ok()?];
+            route.quota.calls.cpu().check(Instant::now()).ok()?;
+            Some((expected, route, *tolerance, places))
+        });
+        let Some((expected, route, tolerance, _places)) = begun else {
+            return evaluation.note_skipped();
+        };
+        let Self { request, request_id, held, .. } = self;
+        let span = request_span(&route, &request_id, Some(Variant::Candidate.as_str()));
+        let running = Running { route, evaluation, tolerance, request, request_id, held, _places };
+        tokio::spawn(running.run(expected).instrument(span));
     }
 
     /// A copy of the answer, for the comparison. None if it is too large.
@@ -99,15 +107,25 @@ impl Shadow {
             body: body.clone(),
         })
     }
+}
 
+impl Running {
     async fn run(self, expected: Expected) {
         let Self { route, evaluation, tolerance, request, request_id, held, _places } = self;
-        let counted = Counted::new(evaluation.clone(), Variant::Candidate);
-        let arrived = Instant::now();
+        let (arrived, timeout) = (Instant::now(), route.limits.timeout);
+        let counted = Arc::new(Counted {
+            evaluation: evaluation.clone(),
+            variant: Variant::Candidate,
+            own_model: false,
+            // It waits behind the requests of clients, so that it is late says nothing about it.
+            is_hurried: true,
+            patience: timeout,
+            is_error: AtomicBool::new(false),
+        });
         let mut receipt = Receipt::open(arrived);
         receipt.charge_to(counted.clone());
         let work = Work {
-            deadline: Deadline::at(arrived + route.limits.timeout),
+            deadline: Deadline::at(arrived + timeout),
             route,
             request,
             request_id: request_id.clone(),
@@ -121,22 +139,12 @@ impl Shadow {
             Ok(response) => receipt.answered(response.body.len()),
             Err(error) => receipt.failed(error.code()),
         };
-        let found = match outcome {
-            Err(error) if is_busy(error.code()) => return evaluation.note_skipped(),
-            Ok(response) if held.try_add(response.body.len()).is_err() => {
-                return evaluation.note_skipped();
-            }
-            found => found,
-        };
-        let is_quick = found.as_ref().map_or(0, |response| response.body.len()) <= QUICK_BYTES_MAX
-            && expected.bytes() <= QUICK_BYTES_MAX;
-        let compared = match is_quick {
-            true => Ok(expected.compare(found, tolerance)),
-            false => tokio::task::spawn_blocking(move || expected.compare(found, tolerance)).await,
-        };
-        match compared {
-            Ok(comparison) => evaluation.note_comparison(&request_id, comparison),
-            Err(error) => tracing::error!(%error, "answers cannot be compared"),
+        let says_nothing = |code| is_busy(code) || code == ErrorCode::DeadlineExceeded;
+        let memory = expected.memory(&outcome);
+        match outcome {
+            Err(error) if says_nothing(error.code()) => evaluation.note_skipped(),
+            Ok(_) if held.try_add(memory).is_err() => evaluation.note_skipped(),
+            found => evaluation.note_comparison(&request_id, expected.compare(found, tolerance)),
         }
         drop((held, _places));
     }
@@ -151,10 +159,15 @@ fn bytes_of(request: &Request) -> usize {
 }
 
 impl Expected {
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Response { body, .. } => body.len(),
-            Self::Failed(_) => 0,
+    /// The memory that the comparison takes besides the expected answer's bytes.
+    fn memory(&self, found: &Result<Response, InferError>) -> usize {
+        match (self, found) {
+            (Self::Response { body, .. }, Ok(found)) => {
+                let found = found.body.len();
+                let is_json = body.len().max(found) <= JSON_BYTES_MAX;
+                found + if is_json { JSON_MEMORY * (body.len() + found) } else { 0 }
+            }
+            _ => 0,
         }
     }
 
@@ -191,13 +204,13 @@ impl Expected {
     }
 }
 
-/// Two documents of JSON are compared value by value, other bodies as they are.
+/// Two short documents of JSON are compared value by value, other bodies as they are.
 fn compare_bodies(expected: &[u8], found: &[u8], tolerance: f64, mismatches: &mut Mismatches) {
     if expected == found {
         return;
     }
     let json = |body: &[u8]| serde_json::from_slice::<Value>(body).ok();
-    let is_short = expected.len().max(found.len()) <= ANSWER_BYTES_MAX;
+    let is_short = expected.len().max(found.len()) <= JSON_BYTES_MAX;
     let both = is_short.then(|| json(expected).zip(json(found))).flatten();
     match both {
         Some((expected, found)) => mismatches.add_json(&expected, &found, tolerance),

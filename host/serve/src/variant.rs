@@ -52,21 +52,26 @@ pub struct Part {
     pub(crate) evaluation: Arc<Evaluation>,
     /// The pipeline whose candidate also runs the request, as a shadow.
     pub(crate) shadowed: Option<Arc<Route>>,
+    /// Whether the candidate that answers has a model of its own.
+    pub(crate) own_model: bool,
 }
 
 /// Counts a request in the evaluation of a candidate, when its receipt is closed.
 pub(crate) struct Counted {
-    evaluation: Arc<Evaluation>,
-    variant: Variant,
+    pub(crate) evaluation: Arc<Evaluation>,
+    pub(crate) variant: Variant,
+    /// Whether the candidate that answers has a model of its own: then it is up to the candidate if
+    /// that has no room.
+    pub(crate) own_model: bool,
+    /// Whether the client gave less time than the pipeline does.
+    pub(crate) is_hurried: bool,
+    /// A client that leaves after so long has not left for its own reasons.
+    pub(crate) patience: Duration,
     /// Whether the plugin answered with a status of 500 or more.
-    is_error: AtomicBool,
+    pub(crate) is_error: AtomicBool,
 }
 
 impl Counted {
-    pub(crate) fn new(evaluation: Arc<Evaluation>, variant: Variant) -> Arc<Self> {
-        Arc::new(Self { evaluation, variant, is_error: AtomicBool::new(false) })
-    }
-
     /// Note the pipeline's own answer.
     pub(crate) fn note(&self, outcome: &Result<Response, InferError>) {
         let is_error = outcome.as_ref().is_ok_and(|response| response.status >= 500);
@@ -77,8 +82,10 @@ impl Counted {
 impl Sink for Counted {
     fn record(&self, record: &Record, took: Duration) {
         let failed = match record.outcome {
-            // Its client left, or it did not run because of others.
-            Outcome::Abandoned => return,
+            Outcome::Abandoned if took < self.patience => return,
+            Outcome::Abandoned => true,
+            Outcome::Failed(ErrorCode::DeadlineExceeded) if self.is_hurried => return,
+            Outcome::Failed(ErrorCode::QueueFull | ErrorCode::Overloaded) if self.own_model => true,
             Outcome::Failed(code) if is_busy(code) => return,
             Outcome::Failed(code) => status_of(code).is_server_error(),
             Outcome::Answered => self.is_error.load(Ordering::Relaxed),
@@ -101,22 +108,20 @@ pub(crate) fn is_busy(code: ErrorCode) -> bool {
 /// the request.
 pub fn choose<'h>(route: &Arc<Route>, header: impl FnOnce(&str) -> Option<&'h [u8]>) -> Chosen {
     let stable = |part| Chosen { route: route.clone(), part };
-    let Some(Ok(candidate)) = &route.candidate else { return stable(None) };
+    let Some(candidate) = &route.candidate else { return stable(None) };
     let evaluation = candidate.evaluation.clone();
-    let is_taken = evaluation.is_running() && is_taken(route, candidate, header);
-    match &candidate.takes {
-        Takes::Traffic if is_taken => {
-            let part = Part { variant: Variant::Candidate, evaluation, shadowed: None };
-            Chosen { route: candidate.route.clone(), part: Some(part) }
+    let served = candidate.served.as_ref().ok().filter(|_| evaluation.is_running());
+    let taken = served.filter(|_| is_taken(route, candidate, header));
+    let part = |variant, shadowed, own_model| Part { variant, evaluation, shadowed, own_model };
+    match (taken, &candidate.takes) {
+        (Some(own), Takes::Traffic) => {
+            let own_model = !Arc::ptr_eq(&own.model, &route.model);
+            Chosen { route: own.clone(), part: Some(part(Variant::Candidate, None, own_model)) }
         }
-        Takes::Traffic => {
-            stable(Some(Part { variant: Variant::Stable, evaluation, shadowed: None }))
+        (Some(_), Takes::Shadow { .. }) => {
+            stable(Some(part(Variant::Stable, Some(route.clone()), false)))
         }
-        Takes::Shadow { .. } => stable(Some(Part {
-            variant: Variant::Stable,
-            evaluation,
-            shadowed: is_taken.then(|| route.clone()),
-        })),
+        (None, _) => stable(Some(part(Variant::Stable, None, false))),
     }
 }
 

@@ -164,16 +164,20 @@ impl Evaluation {
         !self.is_over.load(Ordering::Relaxed)
     }
 
+    /// Its bounds.
+    pub fn bounds(&self) -> &AbortBounds {
+        &self.bounds
+    }
+
     /// The release that brought the candidate.
     pub fn since(&self) -> u64 {
         self.since
     }
 
-    /// The next of evenly spread numbers from 0 to 1. Of any run of them, the share below `x` is
+    /// The next of evenly spread numbers from 0 to 1. Of any series of them, the share below `x` is
     /// `x`, give or take one.
     pub fn next_in_turn(&self) -> f64 {
-        let turn = self.distributed.fetch_add(1, Ordering::Relaxed);
-        unit(turn.wrapping_mul(SPREAD))
+        in_turn(self.distributed.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Count a request that the pipeline itself ran.
@@ -288,9 +292,9 @@ impl Window {
     }
 }
 
-/// The number as a share of all numbers, from 0 to 1.
-fn unit(number: u64) -> f64 {
-    (number >> 11) as f64 / (1_u64 << 53) as f64
+/// The number in the place `turn` of evenly spread ones from 0 to 1.
+pub(crate) fn in_turn(turn: u64) -> f64 {
+    (turn.wrapping_mul(SPREAD) >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@
 #![deny(missing_docs)]
 
 mod access;
+mod capture;
 mod cell;
 mod evaluation;
 mod in_flight;
@@ -25,6 +26,7 @@ mod statistics;
 mod tenant;
 
 pub use access::{Access, is_no_key, same_key};
+pub use capture::{Capture, Captured, CapturedAnswer, Capturing};
 pub use cell::SnapshotCell;
 pub use evaluation::{
     AbortBounds, Comparison, Difference, Evaluation, EvaluationReport, Observed, ShadowTally,

@@ -7,6 +7,7 @@ use gristmill_core::{Name, PipelineLimits};
 use gristmill_sandbox::{LineSource, PluginPair};
 use tokio::sync::Semaphore;
 
+use crate::capture::Capture;
 use crate::evaluation::Evaluation;
 use crate::quota::TenantQuota;
 use crate::statistics::PipelineStatistics;
@@ -49,16 +50,19 @@ pub struct Route {
     pub quota: Arc<TenantQuota>,
     /// The pipeline's counters, which are the same in every snapshot.
     pub statistics: Arc<PipelineStatistics>,
-    /// The candidate for its place, or why that is not tried.
-    pub candidate: Option<Result<Candidate, String>>,
+    /// The requests that are kept, if some shall be.
+    pub capture: Option<Arc<Capture>>,
+    /// The candidate for its place.
+    pub candidate: Option<Candidate>,
     /// How the last candidate fared that is one no longer.
     pub ended: Option<Arc<Evaluation>>,
 }
 
 /// A candidate with everything resolved that a request needs.
 pub struct Candidate {
-    /// Its own way of a request. Its quota is the tenant's, or that of the tenant's shadows.
-    pub route: Arc<Route>,
+    /// Its own way of a request, or why it cannot be tried. Its quota is the tenant's, or that of
+    /// the tenant's shadows.
+    pub served: Result<Arc<Route>, String>,
     /// What it gets of the pipeline's requests.
     pub takes: Takes,
     /// The share of requests, from 0 to 1.

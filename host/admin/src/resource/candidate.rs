@@ -5,7 +5,7 @@ use std::time::UNIX_EPOCH;
 
 use async_trait::async_trait;
 use gristmill_control::{AskedChange, CandidateSpec, ControlError, Mismatch};
-use gristmill_core::Name;
+use gristmill_core::{ErrorCode, Name};
 use gristmill_snapshot::{
     Difference, Evaluation, EvaluationReport, Pipeline, Route, ShadowTally, VariantTally,
 };
@@ -172,10 +172,11 @@ impl<'a> Found<'a> {
             };
         };
         match (&route.candidate, &route.ended) {
-            (Some(Ok(candidate)), _) => {
-                Self { state: "running", reason: None, evaluation: Some(&candidate.evaluation) }
+            (Some(candidate), _) => {
+                let reason = candidate.served.as_ref().err().map(String::as_str);
+                let state = if reason.is_some() { "unavailable" } else { "running" };
+                Self { state, reason, evaluation: Some(&candidate.evaluation) }
             }
-            (Some(Err(why)), _) => unavailable(Some(why)),
             (None, Some(ended)) => {
                 Self { state: "ended", reason: None, evaluation: Some(&**ended) }
             }
@@ -224,6 +225,16 @@ impl DifferenceDocument {
     }
 }
 
+/// Why the candidate that serves was aborted, if it was.
+fn aborted(state: &State, tenant: &Name, pipeline: &Name) -> Option<String> {
+    let serving = state.control.serving();
+    let Pipeline::Ready(route) = serving.snapshot.tenants.get(tenant)?.pipelines.get(pipeline)?
+    else {
+        return None;
+    };
+    route.candidate.as_ref()?.evaluation.report().aborted
+}
+
 #[async_trait]
 impl Resource for CandidateEnd {
     fn allowed(&self) -> Allowed {
@@ -239,8 +250,18 @@ impl Resource for CandidateEnd {
         let mut terms = received.terms;
         terms.skips_samples = flag(SKIP_SAMPLES, received.query)?;
         let end = match self.end {
-            End::Promote => AskedChange::Promote { tenant, pipeline },
-            End::Abort => AskedChange::Abort { tenant, pipeline, only: None },
+            End::Promote => {
+                if let Some(why) = aborted(state, &tenant, &pipeline) {
+                    let detail = format!("the candidate is aborted, and will be taken away: {why}");
+                    return Err(Problem::new(ErrorCode::Conflict, detail));
+                }
+                AskedChange::Promote { tenant, pipeline }
+            }
+            End::Abort => {
+                // What serves instead is what served all the time.
+                terms.skips_samples = true;
+                AskedChange::Abort { tenant, pipeline, only: None }
+            }
         };
         Answer::released(state.control.change(end, terms).await?, None)
     }

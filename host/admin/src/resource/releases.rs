@@ -126,6 +126,9 @@ fn named(subject: &Subject) -> Value {
         Subject::Pipeline { tenant, pipeline } => {
             json!({ "kind": "pipeline", "tenant": tenant, "pipeline": pipeline })
         }
+        Subject::Candidate { tenant, pipeline } => {
+            json!({ "kind": "candidate", "tenant": tenant, "pipeline": pipeline })
+        }
         Subject::Model(model) => json!({ "kind": "model", "model": model }),
         Subject::ModelConfig(model) => json!({ "kind": "model_config", "model": model }),
         Subject::Token(token) => json!({ "kind": "token", "token": token }),

@@ -27,7 +27,8 @@ async fn answer(run: SampleRun<'_>) -> Result<SampleAnswer, Problem> {
     let SampleRun { route, name, request } = run;
     let (body, usual_type) = request.content();
     let content_type = request.content_type.as_deref().or(usual_type);
-    let head = head(content_type, &[], request.query.as_deref().unwrap_or_default());
+    let headers: Vec<_> = request.headers.clone().into_iter().collect();
+    let head = head(content_type, &headers, request.query.as_deref().unwrap_or_default());
     let head =
         head.map_err(|error| Problem::new(ErrorCode::InvalidRequest, format!("{error:#}")))?;
     if route.quota.calls.cpu().check(Instant::now()).is_err() {

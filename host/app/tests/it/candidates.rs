@@ -1,6 +1,7 @@
 //! Candidates of pipelines: a share of the requests, shadows, and how both end.
 
 use std::collections::BTreeMap;
+use std::fs;
 
 use serde_json::{Value, json};
 
@@ -234,6 +235,46 @@ fn a_candidate_that_fails_too_often_is_taken_away_by_itself() {
 }
 
 #[test]
+fn a_client_in_a_hurry_ends_no_candidate() {
+    let abort = json!({ "requests": 2, "failure_percent": 0 });
+    let server = start(both("hostile", json!({ "traffic_percent": 100, "abort": abort })));
+    let release = server.release();
+    for _ in 0..4 {
+        let input = json!({
+            "name": "REQUEST", "datatype": "BYTES", "shape": [1], "data": [""],
+            "parameters": { "query": "do=spin&rounds=1000000000" },
+        });
+        let body = json!({ "inputs": [input], "parameters": { "timeout": 1 } }).to_string();
+        let answer = server.data.post("/v2/models/pipeline:digits/infer", body.as_bytes());
+        assert_eq!(answer.header("gristmill-variant"), "candidate");
+    }
+    assert_eq!((&report(&server)["state"], server.release()), (&json!("running"), release));
+}
+
+#[test]
+fn a_candidate_that_cannot_be_loaded_leaves_its_pipeline_as_it_is() {
+    let server = start(both("other", json!({ "traffic_percent": 100 })));
+    assert_eq!(variant(&server, None), "candidate");
+    let plugin = read(&server, "tenants/acme/plugins/other");
+    let digest = plugin["digest"].as_str().unwrap().strip_prefix("sha256:").unwrap().to_owned();
+    let setup = server.kill();
+    fs::write(setup.data_dir().join("store/blobs").join(digest), "altered").unwrap();
+    let server = setup.start();
+    assert_eq!(variant(&server, None), "stable");
+    let found = report(&server);
+    assert_eq!(found["state"], "unavailable");
+    assert_names(&found["reason"].to_string(), &["candidate: pre: plugin", "other", "digest"]);
+    // What would break the pipeline itself is refused all the same.
+    let wrong = files::plugin("ranker-post");
+    let refused = server.admin.put(&path("tenants/acme/plugins/digits"), &wrong);
+    let named = ["pipeline \"digits\"", "pre: plugin \"digits\" is a"];
+    refused.refused(422, "unprocessable", &named);
+    assert_eq!(variant(&server, None), "stable");
+    end(&server, "abort").ok();
+    assert_eq!(report(&server)["state"], "ended");
+}
+
+#[test]
 fn a_slow_candidate_is_taken_away() {
     let abort = json!({ "requests": 20, "latency_ms": 50 });
     let server = start(both("hostile", json!({ "traffic_percent": 100, "abort": abort })));
@@ -351,6 +392,10 @@ fn a_candidate_with_faults_is_refused_with_all_of_them() {
     // What a candidate uses is in use.
     let refused = server.admin.delete(&path("tenants/acme/plugins/hostile"));
     refused.refused(409, "conflict", &["acme/digits"]);
+    // The pipeline does without its candidate.
+    server.admin.delete(&path("tenants/acme/plugins/hostile?cascade=true")).ok();
+    let left = read(&server, PIPELINE);
+    assert_eq!((&left["candidate"], &left["pre"]), (&Value::Null, &json!("digits")));
 }
 
 #[test]

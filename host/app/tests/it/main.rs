@@ -26,6 +26,7 @@ mod bad_uploads;
 mod batching;
 mod blobs;
 mod candidates;
+mod captured;
 mod command_line;
 mod compiled_code;
 mod compiling;

@@ -51,6 +51,7 @@ const TABLE: &[(&str, &str, &[Role])] = &[
     ("GET", "tenants/{tenant}/pipelines/{pipeline}/candidate", &[Read, Deploy]),
     ("POST", "tenants/{tenant}/pipelines/{pipeline}/candidate/promote", &[Deploy]),
     ("POST", "tenants/{tenant}/pipelines/{pipeline}/candidate/abort", &[Deploy]),
+    ("GET", "tenants/{tenant}/pipelines/{pipeline}/captured", &[Deploy]),
     ("GET", "models", &[Read, Deploy]),
     ("GET", "models/{model}", &[Read, Deploy]),
     ("PUT", "models/{model}", &[]),

@@ -142,6 +142,10 @@ impl CandidateSpec {
                 }
             }
         }
+        if is_shadow && self.abort.latency_ms.is_some() {
+            let text = " is for traffic: a shadow waits behind the requests of clients";
+            document.fault("abort.latency_ms", text);
+        }
         let bounds = [
             ("abort.requests", self.abort.requests.map(u64::from), 1..=1_000_000),
             ("abort.latency_ms", self.abort.latency_ms, 1..=3_600_000),
@@ -194,19 +198,24 @@ impl AbortSpec {
 /// The name of a header, in lower case.
 fn read_header(document: &mut Document) -> Option<String> {
     const KEY: &str = "sticky_header";
-    let name = document.text(KEY)?.to_ascii_lowercase();
-    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    let is_name = (1..=HEADER_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_token);
-    if !is_name {
-        let shown: String = name.chars().take(80).collect();
+    let text = document.text(KEY)?;
+    let Some(name) = header_name(&text) else {
+        let shown: String = text.chars().take(80).collect();
         document.fault(KEY, format_args!(" is {shown:?}: must be the name of a header"));
         return None;
-    }
+    };
     if name == "authorization" {
         document.fault(KEY, " is \"authorization\": a credential is not for this");
         return None;
     }
     Some(name)
+}
+
+/// The name of a header in lower case, if the text is one.
+pub(super) fn header_name(text: &str) -> Option<String> {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    let is_name = (1..=HEADER_BYTES_MAX).contains(&text.len()) && text.bytes().all(is_token);
+    is_name.then(|| text.to_ascii_lowercase())
 }
 
 #[cfg(test)]
@@ -257,6 +266,8 @@ mod tests {
         assert!(fault(both).starts_with("candidate.shadow_percent is given beside"));
         let compared = json!({ "pre": "p", "traffic_percent": 1, "tolerance": 0.1 });
         assert!(fault(compared).starts_with("candidate.tolerance is for a shadow"));
+        let late = json!({ "pre": "p", "shadow_percent": 1, "abort": { "latency_ms": 5 } });
+        assert!(fault(late).starts_with("candidate.abort.latency_ms is for traffic"));
     }
 
     #[test]
@@ -265,7 +276,7 @@ mod tests {
             "pre": "p", "model": "m", "post": "q", "settings": { "a": 1 }, "shadow_percent": 12.5,
             "sticky_header": "x-user", "tolerance": 0.5,
             "abort": {
-                "requests": 7, "failure_percent": 1.0, "latency_ms": 9, "difference_percent": 2.5,
+                "requests": 7, "failure_percent": 1.0, "difference_percent": 2.5,
             },
         });
         let (candidate, faults) = read(full.clone());

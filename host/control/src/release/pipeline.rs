@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::release::candidate::CandidateSpec;
+use crate::release::capture::CaptureSpec;
 use crate::release::document::{Document, Faults};
 use crate::release::instance_reuse::InstanceReuse;
 use crate::release::limits::LimitsSpec;
@@ -43,6 +44,9 @@ pub struct PipelineSpec {
     /// Other plugins, another model or other settings that are tried in its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidate: Option<Box<CandidateSpec>>,
+    /// Which requests are kept, so that people can make samples of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capture: Option<CaptureSpec>,
     /// The requests that it must answer as expected before it serves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<Sample>,
@@ -93,6 +97,7 @@ pub(crate) struct PipelineDocument {
     instance_reuse: InstanceReuse,
     debug: bool,
     pub(crate) candidate: Option<Box<CandidateSpec>>,
+    capture: Option<CaptureSpec>,
     samples: Vec<Sample>,
     pub(crate) faults: Faults,
 }
@@ -112,6 +117,7 @@ impl PipelineDocument {
         let instance_reuse = InstanceReuse::read(&mut document);
         let debug = document.flag("debug").unwrap_or_default();
         let candidate = CandidateSpec::read(&mut document).map(Box::new);
+        let capture = CaptureSpec::read(&mut document);
         let samples = sample::read(&mut document);
         let mut faults = document.finish();
         check_settings("settings", &settings, &mut faults);
@@ -130,6 +136,7 @@ impl PipelineDocument {
             instance_reuse,
             debug,
             candidate,
+            capture,
             samples,
             faults,
         }
@@ -143,6 +150,7 @@ impl PipelineDocument {
             {
                 let Self { settings, limits, priority, instance_reuse, .. } = self;
                 let (debug, candidate, samples) = (self.debug, self.candidate, self.samples);
+                let capture = self.capture;
                 Ok(PipelineSpec {
                     pre,
                     model,
@@ -153,6 +161,7 @@ impl PipelineDocument {
                     instance_reuse,
                     debug,
                     candidate,
+                    capture,
                     samples,
                 })
             }

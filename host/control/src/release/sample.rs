@@ -1,6 +1,6 @@
 //! The golden samples of a pipeline: requests, each with the answer that it must get.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,6 +9,7 @@ use gristmill_core::Name;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::release::candidate::header_name;
 use crate::release::document::Document;
 use crate::release::expectation::Expectation;
 
@@ -18,7 +19,14 @@ const SAMPLES_MAX: usize = 16;
 /// The most bytes of a pipeline's samples as JSON: the log keeps them.
 const SAMPLES_BYTES_MAX: usize = 256 << 10;
 
-/// The longest content type and query.
+/// The most headers of a request.
+const HEADERS_MAX: usize = 64;
+
+/// The headers that a plugin can see, besides those with the prefix.
+const VISIBLE: [&str; 3] = ["accept", "accept-language", "user-agent"];
+const VISIBLE_PREFIX: &str = "x-";
+
+/// The longest content type, query and value of a header.
 const TEXT_BYTES_MAX: usize = 4 << 10;
 
 /// A request and the answer that it must get.
@@ -44,6 +52,9 @@ pub struct SampleRequest {
     /// The query, as it stands in a URL.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
+    /// Headers, by their names in lower case: those that a plugin can see.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
     /// A text. Its usual content type is `text/plain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
@@ -94,6 +105,7 @@ impl SampleRequest {
         let read = Self {
             content_type: document.text("content_type"),
             query: document.text("query"),
+            headers: read_headers(document),
             body: document.text("body"),
             json: document.value("json"),
             base64: document.text("base64"),
@@ -138,6 +150,34 @@ impl SampleRequest {
             _ => (Bytes::new(), None),
         }
     }
+}
+
+/// The headers of a request. Others than those that a plugin can see would do nothing.
+fn read_headers(document: &mut Document) -> BTreeMap<String, String> {
+    const KEY: &str = "headers";
+    let mut headers = BTreeMap::new();
+    let all = document.object(KEY).unwrap_or_default();
+    if all.len() > HEADERS_MAX {
+        document.fault(KEY, format_args!(" has {}: the limit is {HEADERS_MAX}", all.len()));
+        return headers;
+    }
+    for (name, value) in all {
+        let at = format!("{KEY}.{}", name.chars().take(80).collect::<String>());
+        let lower = header_name(&name)
+            .filter(|lower| VISIBLE.contains(&lower.as_str()) || lower.starts_with(VISIBLE_PREFIX));
+        let Some(lower) = lower else {
+            document.fault(&at, " is not a header that a plugin can see");
+            continue;
+        };
+        let is_text = |byte: u8| (0x20..0x7f).contains(&byte);
+        match value.as_str().filter(|value| value.bytes().all(is_text)) {
+            Some(value) if value.len() <= TEXT_BYTES_MAX => {
+                headers.insert(lower, value.to_owned());
+            }
+            _ => document.fault(&at, " cannot be sent in a header"),
+        }
+    }
+    headers
 }
 
 #[cfg(test)]

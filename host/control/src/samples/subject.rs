@@ -37,10 +37,10 @@ impl SampleSubject {
         let (route, spec) = match variant {
             Variant::Stable => (route, spec),
             Variant::Candidate => {
-                let candidate = route.candidate.as_ref()?.as_ref().ok()?;
+                let candidate = route.candidate.as_ref()?;
                 // Clients do not get the answers of a shadow.
                 let Takes::Traffic = candidate.takes else { return None };
-                (&candidate.route, promoted.as_ref()?)
+                (candidate.served.as_ref().ok()?, promoted.as_ref()?)
             }
         };
         let plugin = |name: &Name| serving.plugins.get(name)?.plugin.as_ref().ok().cloned();

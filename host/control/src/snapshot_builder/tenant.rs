@@ -6,8 +6,8 @@ use std::sync::Arc;
 use gristmill_core::{Name, PipelineLimits};
 use gristmill_sandbox::{LineSource, Plugin, PluginPair};
 use gristmill_snapshot::{
-    Access, Candidate, Evaluation, ModelState, Pipeline, PluginState, Route, Takes, Tenant,
-    TenantQuota,
+    Access, Candidate, Capture, Evaluation, ModelState, Pipeline, PluginState, Route, Takes,
+    Tenant, TenantQuota,
 };
 
 use crate::accounts::{Accounts, TenantId};
@@ -16,6 +16,7 @@ use crate::load::at_hand::AtHand;
 use crate::load::error::LoadError;
 use crate::plan::fit::Wanted;
 use crate::release::candidate::CandidateSpec;
+use crate::release::capture::CaptureSpec;
 use crate::release::pipeline::PipelineSpec;
 
 /// The tenant's plugins, each loaded or with the reason why it is not. Those that serve in
@@ -93,6 +94,7 @@ impl TenantBuilder<'_> {
         let before = self.candidate_before(name);
         let is_same = |(known, _): &(&CandidateSpec, _)| spec.candidate.as_deref() == Some(known);
         let same = before.filter(is_same).map(|(_, own)| &own.evaluation);
+        route.capture = spec.capture.as_ref().map(|capture| self.capture(name, capture));
         let candidate = spec.candidate.as_deref();
         route.candidate = candidate.map(|candidate| self.candidate(name, spec, candidate, same));
         route.ended = match before {
@@ -102,26 +104,37 @@ impl TenantBuilder<'_> {
         Ok(route)
     }
 
-    /// The candidate with everything resolved, or all its faults. `same`: its evaluation, if it was
-    /// tried before.
+    /// The requests that are kept. They stay as long as the document says the same.
+    fn capture(&self, name: &Name, spec: &CaptureSpec) -> Arc<Capture> {
+        let before = self.before.and_then(|(own, _)| own.pipelines.get(name)?.capture.as_ref());
+        let same = self.route_before(name).filter(|_| before == Some(spec));
+        same.and_then(|route| route.capture.clone()).unwrap_or_else(|| {
+            let (redacted, budget) = (spec.redact_headers.clone(), self.quota.bytes.clone());
+            Arc::new(Capture::new(spec.share(), spec.most(), redacted, budget))
+        })
+    }
+
+    /// The candidate with everything resolved, or with all its faults. `same`: its evaluation, if
+    /// it was tried before.
     fn candidate(
         &self,
         name: &Name,
         spec: &PipelineSpec,
         candidate: &CandidateSpec,
         same: Option<&Arc<Evaluation>>,
-    ) -> Result<Candidate, String> {
+    ) -> Candidate {
         let promoted = spec.promoted().unwrap_or_else(|| spec.clone());
         let shadows = candidate.is_shadow().then(|| self.accounts.shadows(self.id));
         let quota = shadows.as_ref().map_or(&self.quota, |shadows| &shadows.quota);
-        let mut route = self.plain_route(name, &promoted, quota).map_err(|faults| {
-            let faults: Vec<_> = faults.iter().map(|fault| format!("candidate: {fault}")).collect();
-            faults.join("; ")
-        })?;
+        let mut route = self.plain_route(name, &promoted, quota);
+        if let Ok(route) = &mut route
+            && candidate.is_shadow()
+        {
+            // Behind all requests of clients.
+            route.priority = u32::try_from(route.model.config().levels.len()).ok();
+        }
         let takes = match shadows {
             Some(shadows) => {
-                // Behind all requests of clients.
-                route.priority = u32::try_from(route.model.config().levels.len()).ok();
                 let (own, all) = (shadows.places, self.accounts.shadows.clone());
                 Takes::Shadow { own, all, tolerance: candidate.tolerance() }
             }
@@ -131,8 +144,12 @@ impl TenantBuilder<'_> {
             let abort = self.accounts.abort(self.id, name, candidate);
             Arc::new(Evaluation::new(candidate.bounds(), self.release, abort))
         });
+        let served = route.map(Arc::new).map_err(|faults| {
+            let faults = faults.iter().map(|fault| format!("candidate: {fault}"));
+            faults.collect::<Vec<_>>().join("; ")
+        });
         let (share, sticky_header) = (candidate.share(), candidate.sticky_header.clone());
-        Ok(Candidate { route: Arc::new(route), takes, share, sticky_header, evaluation })
+        Candidate { served, takes, share, sticky_header, evaluation }
     }
 
     /// The pipeline as it was before, if it served.
@@ -147,7 +164,7 @@ impl TenantBuilder<'_> {
     fn candidate_before(&self, name: &Name) -> Option<(&CandidateSpec, &Candidate)> {
         let spec = self.before?.0.pipelines.get(name)?;
         let candidate = self.route_before(name)?.candidate.as_ref()?;
-        Some((spec.candidate.as_deref()?, candidate.as_ref().ok()?))
+        Some((spec.candidate.as_deref()?, candidate))
     }
 
     /// The pipeline without its candidate. Its requests count against `quota`.
@@ -187,6 +204,7 @@ impl TenantBuilder<'_> {
                 limits,
                 quota: quota.clone(),
                 statistics: self.accounts.statistics(self.id, name),
+                capture: None,
                 candidate: None,
                 ended: None,
             }),

@@ -124,6 +124,7 @@ impl Host {
             limits: self.limits.clone(),
             quota,
             statistics: Arc::default(),
+            capture: None,
             candidate: None,
             ended: None,
         }))
