@@ -1,5 +1,5 @@
-"""The parts of plugin calls, in fresh instances and in those that stay: of an empty call, and of
-the two calls of the digits plugin in each language.
+"""The parts of plugin calls, in fresh instances and in those that stay: of an empty call, of the
+two calls of the digits plugin in each language, and of one plugin and a thousand in turn.
 
 Linux's `perf` samples the sandbox benchmark, and each sample is counted to a part by the name of
 its function. Run from the repository root, after `cargo xtask bench sandbox`:
@@ -18,7 +18,7 @@ CALLS = ["call/empty_fresh", "call/empty_warm"] + [
     f"digits/{language}_{mode}"
     for language in ("rust", "c", "js", "python")
     for mode in ("fresh", "warm")
-]
+] + ["rotation/one", "rotation/thousand"]
 
 # The first pattern that is found in "dso function" decides.
 PARTS = [
@@ -66,10 +66,13 @@ def shares(name: str) -> dict[str, float]:
     """The percentages of each part of the benchmark `name`."""
     with tempfile.TemporaryDirectory() as folder:
         data = f"{folder}/perf.data"
-        # The first seconds compile and load the guests.
-        record = ["perf", "record", "-q", "-D", "4000", "-F", "4999", "-e", "cpu-clock", "-o", data]
-        bench = [newest_bench(), "--bench", "--noplot", "--profile-time", "12", name]
-        subprocess.run([*record, "--", *bench], check=True, stdout=subprocess.DEVNULL)
+        command = [newest_bench(), "--bench", "--noplot", "--profile-time", "12", f"^{name}$"]
+        bench = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        # Before that it compiles and loads the guests.
+        next(line for line in bench.stderr if "Profiling" in line)
+        record = ["perf", "record", "-q", "-F", "4999", "-e", "cpu-clock", "-o", data]
+        subprocess.run([*record, "-p", str(bench.pid), "--", "sleep", "9"], check=True)
+        bench.communicate()
         report = ["perf", "report", "-i", data, "--no-children", "-s", "dso,sym"]
         report += ["--percent-limit", "0"]
         lines = subprocess.run(report, check=True, capture_output=True, text=True).stdout
