@@ -22,6 +22,7 @@ mod quota;
 mod route;
 mod statistics;
 mod tenant;
+mod versions;
 
 pub use access::{Access, is_no_key, same_key};
 pub use cell::SnapshotCell;
@@ -33,3 +34,4 @@ pub use quota::{QuotaLimits, TenantQuota};
 pub use route::{Pipeline, Route};
 pub use statistics::{PipelineStatistics, StageDurations};
 pub use tenant::{PluginState, Tenant};
+pub use versions::{KeptVersion, loaded_versions};

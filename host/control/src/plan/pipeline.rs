@@ -30,9 +30,9 @@ pub(crate) fn pipeline_fault(
     let PipelineDocument { pre, model, post, faults, limits, priority, .. } = document;
     let memory_bytes = limits.memory_bytes.unwrap_or(host.plugin.memory_bytes);
     let wanted = Wanted {
-        pre: pre.as_ref().map(|own| &own.name),
-        model: model.as_ref().map(|own| &own.name),
-        post: post.as_ref().map(|own| &own.name),
+        pre: pre.as_ref(),
+        model: model.as_ref(),
+        post: post.as_ref(),
         priority,
         memory_bytes: (!faults.has("limits.memory_bytes")).then_some(memory_bytes),
     };

@@ -6,6 +6,7 @@ use crate::release::change::ReleaseNote;
 use crate::release::quota::QuotaSpec;
 use crate::release::tenant::TenantDocument;
 use crate::release::token::{Role, TokenDocument, TokenSpec};
+use crate::release::version_policy::VersionPolicy;
 use crate::testing::{digest, name};
 
 /// That of a token for `acme`.
@@ -54,6 +55,7 @@ fn asked(tenant: &str) -> Vec<(AskedChange, bool)> {
         weight: 9,
         models: [].into(),
         quota: QuotaSpec::default(),
+        plugin_version_policy: VersionPolicy::default(),
     };
     let token = TokenDocument { role: Role::Admin, tenants: [].into(), expires_at_ms: None };
     let spec = TokenSpec { role: Role::Admin, tenants: [].into(), expires_at_ms: None, hash };

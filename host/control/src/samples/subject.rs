@@ -9,6 +9,7 @@ use gristmill_snapshot::{Pipeline, Route};
 
 use crate::desired::Tenant;
 use crate::publish::Serving;
+use crate::release::named_version::NamedVersion;
 use crate::release::pipeline::PipelineSpec;
 use crate::release::sample::Sample;
 
@@ -31,14 +32,17 @@ impl SampleSubject {
         let serving = state.snapshot.tenants.get(tenant)?;
         let spec = own.pipelines.get(pipeline)?;
         let Pipeline::Ready(route) = serving.pipelines.get(pipeline)? else { return None };
-        let plugin = |name: &Name| serving.plugins.get(name)?.plugin.as_ref().ok().cloned();
+        let plugin = |named: &NamedVersion| {
+            let state = serving.plugins.get(&named.name)?;
+            state.of_version(named.version)?.as_ref().ok().cloned()
+        };
         Some(Self {
             tenant: tenant.clone(),
             pipeline: pipeline.clone(),
             route: route.clone(),
             own: own.clone(),
-            pre: plugin(&spec.pre.name)?,
-            post: plugin(&spec.post.name)?,
+            pre: plugin(&spec.pre)?,
+            post: plugin(&spec.post)?,
         })
     }
 

@@ -55,10 +55,8 @@ pub(super) fn changed_models<'a>(
 }
 
 fn same_plugins(old: &BTreeMap<Name, PluginState>, new: &BTreeMap<Name, PluginState>) -> bool {
-    let is_same = |old: &PluginState, new: &PluginState| match (&old.plugin, &new.plugin) {
-        (Ok(old), Ok(new)) => Arc::ptr_eq(old, new),
-        (Err(old), Err(new)) => old == new,
-        _ => false,
+    let is_same = |old: &PluginState, new: &PluginState| {
+        same_versions(old.versions(), new.versions(), |old, new| Arc::ptr_eq(old, new))
     };
     old.len() == new.len()
         && old.iter().zip(new).all(|((old_name, old), (new_name, new))| {
@@ -67,9 +65,30 @@ fn same_plugins(old: &BTreeMap<Name, PluginState>, new: &BTreeMap<Name, PluginSt
 }
 
 fn is_same_model(old: &ModelState, new: &ModelState) -> bool {
-    match (&old.served, &new.served) {
-        (Ok(old), Ok(new)) => Arc::ptr_eq(&old.lane, &new.lane),
-        (Err(old), Err(new)) => old == new,
-        _ => false,
+    same_versions(old.versions(), new.versions(), |old, new| Arc::ptr_eq(&old.lane, &new.lane))
+}
+
+/// Whether both are the same versions, and each is loaded as the `same` thing, or is not loaded for
+/// equal reasons.
+fn same_versions<'a, T: 'a>(
+    mut old: impl Iterator<Item = (u64, &'a Result<T, String>)>,
+    mut new: impl Iterator<Item = (u64, &'a Result<T, String>)>,
+    same: impl Fn(&T, &T) -> bool,
+) -> bool {
+    loop {
+        match (old.next(), new.next()) {
+            (None, None) => return true,
+            (Some((old_version, old)), Some((new_version, new))) => {
+                let is_same = match (old, new) {
+                    (Ok(old), Ok(new)) => same(old, new),
+                    (Err(old), Err(new)) => old == new,
+                    _ => false,
+                };
+                if old_version != new_version || !is_same {
+                    return false;
+                }
+            }
+            _ => return false,
+        }
     }
 }

@@ -33,7 +33,7 @@ fn serving(releases: &[&[Change]]) -> Vec<(Serving, Vec<Fault>)> {
             before: all.last().map_or(&nothing, |(serving, _)| serving),
         };
         let Built { snapshot, faults, touched } = build(&inputs, number, &desired);
-        let faulty = faults.iter().map(|fault| fault.subject.clone()).collect();
+        let faulty = faults.iter().map(Fault::part).collect();
         let (snapshot, serves) = (Arc::new(snapshot), Arc::new(desired.clone()));
         all.push((Serving { snapshot, desired: serves, faulty, touched }, faults));
         desired.settle();
@@ -184,7 +184,8 @@ fn a_snapshot_is_the_one_that_is_built_from_nothing() {
 }
 
 fn model(served: Result<ServedModel, String>) -> BTreeMap<Name, ModelState> {
-    let state = ModelState { digest: digest(1), version: 1, earlier_versions: Vec::new(), served };
+    let (earlier_versions, kept) = (Vec::new(), BTreeMap::new());
+    let state = ModelState { digest: digest(1), version: 1, earlier_versions, served, kept };
     BTreeMap::from([(name("m"), state)])
 }
 
@@ -211,6 +212,10 @@ fn a_tenant_changes_with_the_lane_of_a_model_that_it_names() {
     assert!(same_with(&failed("x"), &failed("x")) && !same_with(&failed("x"), &failed("y")));
     assert!(!same_with(&failed("x"), &loaded) && !same_with(&loaded, &failed("x")));
     assert!(!same_with(&loaded, &BTreeMap::new()));
+    let mut kept = loaded.clone();
+    let earlier = KeptVersion { digest: digest(2), loaded: Err("x".into()) };
+    kept.get_mut("m").unwrap().kept.insert(0, earlier);
+    assert!(same_with(&kept, &kept.clone()) && !same_with(&loaded, &kept));
     let mut beside = loaded.clone();
     beside.insert(name("unused"), failed("x").remove("m").unwrap());
     assert!(same_with(&loaded, &beside), "a model that it does not name");
@@ -220,7 +225,8 @@ fn a_tenant_changes_with_the_lane_of_a_model_that_it_names() {
 fn a_tenant_changes_with_its_plugins() {
     let desired = desired::Tenant::default();
     let plugins = |byte: u8, why: &str| {
-        let state = PluginState { digest: digest(byte), plugin: Err(why.into()) };
+        let (plugin, kept) = (Err(why.into()), BTreeMap::new());
+        let state = PluginState { digest: digest(byte), version: 1, plugin, kept };
         BTreeMap::from([(name("p"), state)])
     };
     let (old, models) = (plugins(1, "x"), BTreeMap::new());

@@ -9,7 +9,7 @@ use gristmill_serve::{
     Caller, ModelAnswer, ModelWork, NamedTenant, PIPELINE_VERSION, PipelineAnswer, Queueing,
     Target, Work, request_span,
 };
-use gristmill_snapshot::{ModelState, Route, ServedModel};
+use gristmill_snapshot::{Route, ServedModel};
 use gristmill_transport::Problem;
 use tracing::Instrument;
 
@@ -35,10 +35,10 @@ pub(crate) struct Ran {
     pub(crate) outputs: Vec<Output>,
 }
 
-/// A model that is loaded.
+/// A version of a model that is loaded.
 struct Model<'a> {
     name: &'a Name,
-    state: &'a ModelState,
+    version: u64,
     served: &'a ServedModel,
 }
 
@@ -54,8 +54,8 @@ impl Inference {
         request: &mut InferRequest,
     ) -> Result<Ran, Problem> {
         match asked.target {
-            Target::Model { name, state, served } => {
-                let model = Model { name, state, served };
+            Target::Model { name, version, served } => {
+                let model = Model { name, version, served };
                 self.run_model(asked, model, request).await
             }
             Target::Pipeline { name, route } => {
@@ -74,7 +74,7 @@ impl Inference {
         model: Model<'_>,
         request: &mut InferRequest,
     ) -> Result<Ran, Problem> {
-        let Model { name, state, served } = model;
+        let Model { name, version, served } = model;
         let NamedTenant { name: tenant, tenant: own } = asked.caller.tenant()?;
         let inputs = self.inputs(served, asked.caller, request).await?;
         let known = served.lane.info().outputs.iter().map(|info| &*info.name);
@@ -107,7 +107,7 @@ impl Inference {
             shape: tensor.shape().into(),
             data: OutputData::Tensor(tensor),
         });
-        Ok(Ran { version: state.version, outputs: outputs.collect() })
+        Ok(Ran { version, outputs: outputs.collect() })
     }
 }
 
