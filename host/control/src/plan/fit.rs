@@ -102,13 +102,12 @@ impl Wanted<'_> {
     }
 }
 
-/// "\"cnn\" has no version 12: versions 14 and 16 are loaded". A version that failed to load counts:
-/// a pipeline that names it says why.
+/// "\"cnn\" has no version 12: versions 14 and 16 are loaded".
 fn no_version<'a, T: 'a>(
     named: &NamedVersion,
-    versions: impl Iterator<Item = (u64, &'a T)>,
+    versions: impl Iterator<Item = (u64, &'a Result<T, String>)>,
 ) -> String {
     let (name, asked) = (named.name.as_str(), named.version.unwrap_or_default());
-    let loaded = loaded_versions(versions.map(|(version, _)| version));
-    format!("{name:?} has no version {asked}: {loaded}")
+    let loaded = versions.filter(|(_, loaded)| loaded.is_ok()).map(|(version, _)| version);
+    format!("{name:?} has no version {asked}: {}", loaded_versions(loaded))
 }

@@ -405,6 +405,7 @@ fn changed() -> Desired {
 fn unversioned(mut desired: Desired) -> Desired {
     for model in desired.models.values_mut() {
         (model.version, model.earlier_versions) = (0, Vec::new());
+        model.kept.clear();
     }
     let names: Vec<_> = desired.tenants.keys().cloned().collect();
     for name in names {

@@ -113,6 +113,42 @@ fn a_key_opens_the_tenant_that_has_it_alone() {
     assert!(serving.iter().map(opens).eq(expected));
 }
 
+#[test]
+fn a_pipeline_gets_the_version_that_it_names() {
+    let pipeline = |pre: &str, model: &str| {
+        let spec = json!({ "pre": pre, "model": model, "post": "p" });
+        let spec = serde_json::from_value(spec).unwrap();
+        Change::PutPipeline { tenant: name("acme"), pipeline: name("main"), spec }
+    };
+    let put = |byte| {
+        [
+            Change::PutPlugin { tenant: name("acme"), plugin: name("p"), digest: digest(byte) },
+            Change::PutModel { model: name("m"), digest: digest(byte + 10) },
+        ]
+    };
+    let [plugin, model] = put(1);
+    let first = [put_tenant("acme", true), plugin, model, pipeline("p@1", "m@1")];
+    let serving = serving(&[&first, &put(2), &[pipeline("p@7", "m@9")]]);
+    let faults = |release: usize| {
+        let faults = serving[release - 1].1.iter().map(Fault::to_string);
+        faults.collect::<Vec<_>>()
+    };
+    let expected = [
+        "model \"m\": it is not loaded",
+        "model \"m\", version 1: it is not loaded",
+        "tenant \"acme\", plugin \"p\": it is not loaded",
+        "tenant \"acme\", plugin \"p\", version 1: it is not loaded",
+        "tenant \"acme\", pipeline \"main\": pre: plugin \"p@1\": it is not loaded; post: plugin \
+         \"p\": it is not loaded; model \"m@1\": it is not loaded",
+    ];
+    assert_eq!(faults(2), expected);
+    let expected = "tenant \"acme\", pipeline \"main\": pre: plugin \"p\" has no version 7: no \
+                    version is loaded; post: plugin \"p\": it is not loaded; model: model \"m\" \
+                    has no version 9: no version is loaded";
+    assert_eq!(faults(3).last().unwrap(), expected);
+    assert_eq!(faults(3).len(), 3, "version 1 of both is gone");
+}
+
 /// What a snapshot says, but for the parts that cannot be compared.
 fn said(snapshot: &Snapshot) -> impl PartialEq + std::fmt::Debug + use<> {
     let tenant = |(name, own): (&Name, &Arc<Tenant>)| {
