@@ -55,7 +55,8 @@ pub(crate) fn command() -> Command {
              gristmill status --output json | jq .models.digits.statistics\n\n\
              QUEUED are the rows that wait for a model, RUNNING its batches that run. ROWS, \
              BATCHES, MEAN (rows in a batch) and FAILED (requests that failed, expired or were \
-             refused) count since the model was loaded. FAULTS are the parts of a release that a replica \
+             refused) count since the model was loaded. An earlier version that stays loaded has a \
+             row of its own, such as cnn@14. FAULTS are the parts of a release that a replica \
              does not serve. With --watch, JSON is one line each time.",
         )
         .arg(

@@ -334,10 +334,12 @@ impl Releases {
         after: &Serving,
     ) -> Result<Step, ControlError> {
         let release = after.snapshot.release;
-        let (tag, differences) = match request.subject() {
+        let (tag, mut differences) = match request.subject() {
             Some(subject) => (after.tag(&subject)?, Vec::new()),
             None => (None, differences(before, after)?),
         };
+        // A version of a model goes when the last pipeline stops to name it.
+        differences.retain(|own| request.terms.reach.has_subject(&own.subject));
         Ok(Step::Made(Published { release, tag, differences }))
     }
 

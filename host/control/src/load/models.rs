@@ -40,7 +40,7 @@ pub(crate) struct Models {
     lost_runs: Mutex<HashMap<Digest, Arc<AtomicUsize>>>,
 }
 
-/// Everything that loading a model depends on, and its name. Two models, or two versions of one,
+/// Everything that loading a model depends on, and its name. Two models, or two files of one,
 /// never share a lane. `max_batch_size` is part of it, because queued requests are cut to that
 /// size.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
