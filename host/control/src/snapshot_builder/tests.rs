@@ -248,13 +248,43 @@ fn a_tenant_changes_with_the_lane_of_a_model_that_it_names() {
     assert!(same_with(&failed("x"), &failed("x")) && !same_with(&failed("x"), &failed("y")));
     assert!(!same_with(&failed("x"), &loaded) && !same_with(&loaded, &failed("x")));
     assert!(!same_with(&loaded, &BTreeMap::new()));
-    let mut kept = loaded.clone();
-    let earlier = KeptVersion { digest: digest(2), loaded: Err("x".into()) };
-    kept.get_mut("m").unwrap().kept.insert(0, earlier);
-    assert!(same_with(&kept, &kept.clone()) && !same_with(&loaded, &kept));
     let mut beside = loaded.clone();
     beside.insert(name("unused"), failed("x").remove("m").unwrap());
     assert!(same_with(&loaded, &beside), "a model that it does not name");
+}
+
+#[test]
+fn a_tenant_changes_with_the_version_that_it_names_alone() {
+    let mut desired = Desired::default();
+    let spec = json!({ "pre": "p", "model": "m@1", "post": "p" });
+    let (tenant, pipeline) = (name("acme"), name("main"));
+    let spec = serde_json::from_value(spec).unwrap();
+    let put = Change::PutPipeline { tenant, pipeline, spec };
+    desired.apply(1, &[put_tenant("acme", true), put]).unwrap();
+    let (own, plugins) = (&desired.tenants["acme"], &BTreeMap::new());
+    let same = |old: &BTreeMap<Name, ModelState>, new: &BTreeMap<Name, ModelState>| {
+        let sources = |models| Sources { own, plugins, models };
+        sources(old).are_the_same(&sources(new))
+    };
+    let old = model(Err("x".into()));
+    // New content comes, and the version that was the newest one stays.
+    let replaced = |kept: &[(u64, &str)]| {
+        let mut new = model(Err("y".into()));
+        let state = new.get_mut("m").unwrap();
+        state.version = 5;
+        let version = |(version, why): &(u64, &str)| {
+            (*version, KeptVersion { digest: digest(1), loaded: Err((*why).into()) })
+        };
+        state.kept = kept.iter().map(version).collect();
+        new
+    };
+    assert!(same(&old, &replaced(&[(1, "x")])) && same(&old, &replaced(&[(1, "x"), (3, "z")])));
+    assert!(!same(&old, &replaced(&[(1, "z")])) && !same(&old, &replaced(&[])));
+    // What is not there is told with what is.
+    assert!(same(&replaced(&[]), &replaced(&[])) && !same(&replaced(&[]), &replaced(&[(3, "x")])));
+    // The newest version does not depend on earlier ones.
+    let newest = replaced(&[]);
+    assert!(same_with(&newest, &replaced(&[(1, "x")])) && !same_with(&old, &newest));
 }
 
 #[test]
