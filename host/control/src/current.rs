@@ -4,7 +4,10 @@
 //! - a document that is put back as it was read changes nothing;
 //! - no document has a key or a key's digest.
 
+use std::collections::BTreeMap;
+
 use gristmill_core::{Digest, Name};
+use gristmill_snapshot::KeptVersion;
 use gristmill_store::digest_of;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -49,9 +52,13 @@ impl Serving {
             }
             Subject::Model(model) => {
                 let Model { digest, version, unloaded, .. } = self.model(model)?;
-                json!({
+                let mut document = json!({
                     "name": model, "digest": digest, "version": version, "unloaded": unloaded,
-                })
+                });
+                if let Some(state) = self.snapshot.models.get(model) {
+                    add_kept(&mut document, &state.kept);
+                }
+                document
             }
             Subject::ModelConfig(model) => config_document(&self.model(model)?.config)?,
             Subject::Token(token) => {
@@ -131,15 +138,28 @@ impl Serving {
 
     /// A plugin that is not loaded has neither contract nor world.
     fn plugin_document(&self, tenant: &Name, plugin: &Name) -> Result<Value, ControlError> {
-        let Plugin { digest, version } = self.plugin(tenant, plugin)?;
+        let Plugin { digest, version, .. } = self.plugin(tenant, plugin)?;
         let mut document = json!({ "name": plugin, "digest": digest, "version": version });
         let state = self.snapshot.tenants.get(tenant).and_then(|own| own.plugins.get(plugin));
+        if let Some(state) = state {
+            add_kept(&mut document, &state.kept);
+        }
         if let Some(Ok(loaded)) = state.map(|state| &state.plugin) {
             document["contract"] = loaded.contract().into();
             document["world"] = loaded.roles().world().into();
             document["imports"] = loaded.imports().into();
         }
         Ok(document)
+    }
+}
+
+/// Add the earlier versions that stay loaded, if there are any.
+fn add_kept<T>(document: &mut Value, kept: &BTreeMap<u64, KeptVersion<T>>) {
+    for (version, KeptVersion { digest, loaded }) in kept {
+        document["kept_versions"][version.to_string()] = match loaded {
+            Ok(_) => json!({ "digest": digest, "state": "ready" }),
+            Err(why) => json!({ "digest": digest, "state": "failed", "reason": why }),
+        };
     }
 }
 
@@ -158,6 +178,9 @@ pub(crate) fn tenant_document(spec: &TenantSpec) -> Result<Value, ControlError> 
     }
     if !spec.quota.is_empty() {
         document["quota"] = given(&spec.quota)?.into();
+    }
+    if !spec.plugin_version_policy.is_default() {
+        document["plugin_version_policy"] = serde_json::to_value(&spec.plugin_version_policy)?;
     }
     Ok(document)
 }

@@ -21,6 +21,7 @@ use crate::pace::TooManyReleases;
 use crate::release::gaps::LogGap;
 use crate::release::log_error::{LogEndError, LogError};
 use crate::samples::failed::FailedSamples;
+use crate::too_many_versions::TooManyVersions;
 
 /// Why a change was not made, or the log could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -129,6 +130,9 @@ pub enum ControlError {
         /// The pipelines that use it.
         users: Vec<String>,
     },
+    /// A plugin or a model would have too many versions loaded.
+    #[error(transparent)]
+    TooManyVersions(#[from] TooManyVersions),
     /// The tenant's plugins would have too much compiled code on disk.
     #[error(
         "plugin {plugin:?}: the compiled plugins of tenant {tenant:?} would be {wanted} bytes; the \
@@ -232,7 +236,7 @@ impl ControlError {
 
     /// A change that is refused for these faults of its subject.
     pub(crate) fn refused(subject: Subject, faults: &[String]) -> Self {
-        Self::Refused(vec![Fault { subject, reason: faults.join("; ") }])
+        Self::Refused(vec![Fault::of(subject, faults.join("; "))])
     }
 
     pub(crate) fn plugin(name: &Name, source: Arc<LoadError>) -> Self {
@@ -285,6 +289,7 @@ impl ClientError for ControlError {
             | Self::TooManyUsers
             | Self::Key(_)
             | Self::Misfit { .. }
+            | Self::TooManyVersions(_)
             | Self::TooMuchCompiled { .. } => ErrorCode::Conflict,
             Self::Blob(BlobError::OtherDigest { .. }) => ErrorCode::Unprocessable,
             Self::Blob(_) => ErrorCode::Conflict,

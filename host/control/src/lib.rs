@@ -78,6 +78,7 @@ mod snapshot_builder;
 mod terms;
 #[cfg(test)]
 mod testing;
+mod too_many_versions;
 mod turns;
 mod uploads;
 
@@ -125,8 +126,10 @@ pub use release::quota::QuotaSpec;
 pub use release::sample::{Sample, SampleRequest};
 pub use release::tenant::{GivenKey, KEYS_MAX, TenantDocument, TenantSpec};
 pub use release::token::{ROOT, Role, TOKENS_MAX, TokenDocument, TokenSpec, rfc3339};
+pub use release::version_policy::{MODEL_VERSIONS_MAX, PLUGIN_VERSIONS_MAX, VersionPolicy};
 pub use releases::Published;
 pub use replicas::{Following, KnownReplica, Replica, Trouble, Waited};
 pub use samples::failed::FailedSamples;
 pub use samples::{SampleAnswer, SampleFailure, SampleRun, SampleRunner};
 pub use terms::{Terms, TokenUse};
+pub use too_many_versions::TooManyVersions;

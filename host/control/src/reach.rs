@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use gristmill_core::{Digest, Name};
 
 use crate::asked::AskedChange;
-use crate::desired::{Desired, Tenant};
+use crate::desired::{Desired, Plugin, Tenant};
 use crate::error::ControlError;
 use crate::fault::Subject;
 use crate::plan::restore::Scope;
@@ -164,13 +164,14 @@ impl Reach {
         Ok(())
     }
 
-    /// Whether a plugin of one of the tenants has this file.
+    /// Whether a version of a plugin of one of the tenants has this file.
     pub(crate) fn has_file(&self, desired: &Desired, digest: Digest) -> bool {
         match self {
             Self::Server => true,
             Self::Tenants { tenants, .. } => {
                 let own = tenants.iter().filter_map(|tenant| desired.tenants.get(tenant));
-                own.flat_map(|own| own.plugins.values()).any(|plugin| plugin.digest == digest)
+                let plugins = own.flat_map(|own| own.plugins.values());
+                plugins.flat_map(Plugin::versions).any(|(_, file)| file == digest)
             }
         }
     }

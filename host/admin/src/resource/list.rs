@@ -90,7 +90,7 @@ impl Resource for List {
             Self::Plugins(tenant) => {
                 let own = own(&serving, tenant)?;
                 page.answer(own.plugins.range(page.range()), |name, plugin| {
-                    let Plugin { digest, version } = plugin;
+                    let Plugin { digest, version, .. } = plugin;
                     Some(json!({ "name": name, "digest": digest, "version": version }))
                 })
             }

@@ -4,12 +4,14 @@
 //! figures of the server and of the lanes, which all tenants share, are not shown then.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use gristmill_batch::LaneStatistics;
 use gristmill_control::{JobStatus, Reach};
 use gristmill_core::{Digest, Dtype, Name, TensorInfo};
+use gristmill_sandbox::Plugin;
 use gristmill_snapshot::{
     Access, ModelState, Pipeline, PluginState, ProviderHealth, QuotaLimits, ServedModel, Tenant,
 };
@@ -52,7 +54,7 @@ impl Resource for Status {
                     let config = desired.models.get(name).map(|model| &model.config);
                     ModelDocument::of(model, config)
                 }
-                false => ModelDocument::described(model, &reach),
+                false => ModelDocument::of(model, None).described(&reach),
             };
             (name, document)
         });
@@ -140,37 +142,53 @@ struct ModelDocument<'a> {
     /// By tenant, instead of the statistics.
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<BTreeMap<Name, TenantCounts>>,
+    /// The earlier versions that stay loaded.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    kept_versions: BTreeMap<u64, Self>,
 }
 
 impl<'a> ModelDocument<'a> {
     fn of(model: &'a ModelState, config: Option<&'a gristmill_control::ModelConfig>) -> Self {
-        let ModelState { digest, version, served, .. } = model;
+        let kept = model.kept.iter().map(|(version, own)| {
+            (*version, Self::of_version(*version, own.digest, &own.loaded))
+        });
+        Self {
+            config: Some(ConfigDocument { config }),
+            kept_versions: kept.collect(),
+            ..Self::of_version(model.version, model.digest, &model.served)
+        }
+    }
+
+    fn of_version(version: u64, digest: Digest, served: &'a Result<ServedModel, String>) -> Self {
         let reason = match served {
             Ok(served) => served.lane.refusal().map(|why| why.to_string()),
             Err(why) => Some(why.clone()),
         };
         let served = served.as_ref().ok();
         Self {
-            digest: *digest,
-            version: *version,
-            config: Some(ConfigDocument { config }),
+            digest,
+            version,
+            config: None,
             state: if reason.is_none() { "ready" } else { "failed" },
             reason,
             served: served.map(ServedDocument::of),
             statistics: served.map(|served| LaneDocument::of(served.lane.statistics())),
             usage: None,
+            kept_versions: BTreeMap::new(),
         }
     }
 
     /// The same without what shows how others use it, but with the use by the tenants in `reach`.
-    fn described(model: &'a ModelState, reach: &Reach) -> Self {
-        let document = Self::of(model, None);
-        let served = document.served.map(|served| ServedDocument { providers: None, ..served });
-        let usage = document.statistics.map(|statistics| {
+    fn described(self, reach: &Reach) -> Self {
+        let served = self.served.map(|served| ServedDocument { providers: None, ..served });
+        let usage = self.statistics.map(|statistics| {
             let own = statistics.tenants.into_iter();
             own.filter(|(tenant, _)| reach.has_tenant(tenant.as_str())).collect()
         });
-        Self { served, usage, config: None, statistics: None, ..document }
+        let kept_versions = self.kept_versions.into_iter();
+        let kept_versions =
+            kept_versions.map(|(version, own)| (version, own.described(reach))).collect();
+        Self { served, usage, config: None, statistics: None, kept_versions, ..self }
     }
 }
 
@@ -397,6 +415,7 @@ impl<'a> PipelineDocument<'a> {
 #[derive(Serialize)]
 struct PluginDocument<'a> {
     digest: Digest,
+    version: u64,
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
@@ -404,22 +423,32 @@ struct PluginDocument<'a> {
     world: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     imports: Option<&'a [String]>,
+    /// The earlier versions that stay loaded.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    kept_versions: BTreeMap<u64, Self>,
 }
 
 impl<'a> PluginDocument<'a> {
     fn of(state: &'a PluginState) -> Self {
-        let digest = state.digest;
-        match &state.plugin {
-            Ok(plugin) => Self {
-                digest,
-                state: "ready",
-                reason: None,
-                world: Some(plugin.roles().world()),
-                imports: Some(plugin.imports()),
-            },
-            Err(why) => {
-                Self { digest, state: "failed", reason: Some(why), world: None, imports: None }
-            }
+        let kept = state.kept.iter().map(|(version, own)| {
+            (*version, Self::of_version(*version, own.digest, &own.loaded))
+        });
+        Self {
+            kept_versions: kept.collect(),
+            ..Self::of_version(state.version, state.digest, &state.plugin)
+        }
+    }
+
+    fn of_version(version: u64, digest: Digest, plugin: &'a Result<Arc<Plugin>, String>) -> Self {
+        let loaded = plugin.as_ref().ok();
+        Self {
+            digest,
+            version,
+            state: if loaded.is_some() { "ready" } else { "failed" },
+            reason: plugin.as_ref().err().map(String::as_str),
+            world: loaded.map(|plugin| plugin.roles().world()),
+            imports: loaded.map(|plugin| plugin.imports()),
+            kept_versions: BTreeMap::new(),
         }
     }
 }

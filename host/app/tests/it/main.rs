@@ -84,6 +84,7 @@ mod tls_files;
 mod token;
 mod tokens;
 mod uploads;
+mod versions;
 mod warm_up;
 mod wasi;
 mod wasip2;

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use gristmill_batch::Lane;
 use gristmill_core::Name;
 use gristmill_sandbox::Plugin;
-use gristmill_snapshot::{ModelState, PluginState};
+use gristmill_snapshot::{ModelState, PluginState, loaded_versions};
+
+use crate::release::named_version::NamedVersion;
 
 /// The role of a plugin in a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +30,9 @@ impl Role {
 
 /// The names and limits of a pipeline; none if its document could not be read there.
 pub(crate) struct Wanted<'a> {
-    pub(crate) pre: Option<&'a Name>,
-    pub(crate) model: Option<&'a Name>,
-    pub(crate) post: Option<&'a Name>,
+    pub(crate) pre: Option<&'a NamedVersion>,
+    pub(crate) model: Option<&'a NamedVersion>,
+    pub(crate) post: Option<&'a NamedVersion>,
     pub(crate) priority: Option<u32>,
     /// The memory of a plugin's call.
     pub(crate) memory_bytes: Option<usize>,
@@ -44,19 +46,28 @@ impl Wanted<'_> {
         model: impl Fn(&Name) -> Option<&'m ModelState>,
     ) -> Vec<String> {
         let mut faults = Vec::new();
-        for (role, name) in [(Role::Pre, self.pre), (Role::Post, self.post)] {
-            let Some(name) = name else { continue };
-            let (own, key) = (name.as_str(), role.as_str());
-            faults.extend(match plugins.get(name).map(|state| &state.plugin) {
-                None => Some(format!("{key}: the tenant has no plugin {own:?}")),
+        for (role, named) in [(Role::Pre, self.pre), (Role::Post, self.post)] {
+            let Some(named) = named else { continue };
+            let (own, key) = (named.to_string(), role.as_str());
+            let Some(state) = plugins.get(&named.name) else {
+                let name = named.name.as_str();
+                faults.push(format!("{key}: the tenant has no plugin {name:?}"));
+                continue;
+            };
+            faults.extend(match state.of_version(named.version) {
+                None => Some(format!("{key}: plugin {}", no_version(named, state.versions()))),
                 Some(Err(why)) => Some(format!("{key}: plugin {own:?}: {why}")),
-                Some(Ok(plugin)) => self.plugin_fault(role, own, plugin),
+                Some(Ok(plugin)) => self.plugin_fault(role, &own, plugin),
             });
         }
-        if let Some(name) = self.model {
-            let own = name.as_str();
-            faults.extend(match model(name).map(|model| &model.served) {
-                None => Some(format!("model: no model {own:?}")),
+        if let Some(named) = self.model {
+            let own = named.to_string();
+            let Some(state) = model(&named.name) else {
+                faults.push(format!("model: no model {:?}", named.name.as_str()));
+                return faults;
+            };
+            faults.extend(match state.of_version(named.version) {
+                None => Some(format!("model: model {}", no_version(named, state.versions()))),
                 Some(Err(why)) => Some(format!("model {own:?}: {why}")),
                 Some(Ok(served)) => self.priority_fault(&served.lane),
             });
@@ -89,4 +100,14 @@ impl Wanted<'_> {
         (priority == 0 || priority as usize > levels)
             .then(|| format!("priority is {priority}: the model has levels 1 to {levels}"))
     }
+}
+
+/// "\"cnn\" has no version 12: versions 14 and 16 are loaded".
+fn no_version<'a, T: 'a>(
+    named: &NamedVersion,
+    versions: impl Iterator<Item = (u64, &'a Result<T, String>)>,
+) -> String {
+    let (name, asked) = (named.name.as_str(), named.version.unwrap_or_default());
+    let loaded = versions.filter(|(_, loaded)| loaded.is_ok()).map(|(version, _)| version);
+    format!("{name:?} has no version {asked}: {}", loaded_versions(loaded))
 }

@@ -31,9 +31,9 @@ pub(crate) fn pipeline_fault(
     let memory_bytes = limits.memory_bytes.unwrap_or(host.plugin.memory_bytes);
     let memory_bytes = (!faults.has("limits.memory_bytes")).then_some(memory_bytes);
     let wanted = Wanted {
-        pre: pre.as_ref().map(|own| &own.name),
-        model: model.as_ref().map(|own| &own.name),
-        post: post.as_ref().map(|own| &own.name),
+        pre: pre.as_ref(),
+        model: model.as_ref(),
+        post: post.as_ref(),
         priority,
         memory_bytes,
     };
@@ -48,9 +48,9 @@ pub(crate) fn pipeline_fault(
     faults.extend(wanted.faults(own, model));
     if let Some(candidate) = candidate {
         let wanted = Wanted {
-            pre: candidate.pre.as_ref().map(|own| &own.name),
-            model: candidate.model.as_ref().map(|own| &own.name),
-            post: candidate.post.as_ref().map(|own| &own.name),
+            pre: candidate.pre.as_ref(),
+            model: candidate.model.as_ref(),
+            post: candidate.post.as_ref(),
             priority,
             memory_bytes,
         };

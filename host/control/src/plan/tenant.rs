@@ -46,7 +46,8 @@ fn spec_of(
 ) -> TenantSpec {
     let keys = named(desired, tenant, &document.api_keys, faults);
     let TenantDocument { open, default_pipeline, weight, models, quota, .. } = document.clone();
-    TenantSpec { open, keys, default_pipeline, weight, models, quota }
+    let plugin_version_policy = document.plugin_version_policy.clone();
+    TenantSpec { open, keys, default_pipeline, weight, models, quota, plugin_version_policy }
 }
 
 fn refusal(

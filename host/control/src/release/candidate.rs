@@ -85,7 +85,7 @@ impl CandidateSpec {
 
     fn read_keys(document: &mut Document) -> Self {
         let percent = 0.0..=100.0;
-        let mut name = |key| document.name(key).map(NamedVersion::newest);
+        let mut name = |key| document.named_version(key);
         let (pre, model, post) = (name("pre"), name("model"), name("post"));
         let settings = document.object("settings");
         let traffic_percent = document.number("traffic_percent", &percent);

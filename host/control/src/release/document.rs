@@ -10,6 +10,8 @@ use std::ops::RangeInclusive;
 use gristmill_core::{Digest, Name};
 use serde_json::{Map, Value};
 
+use crate::release::named_version::NamedVersion;
+
 /// The most levels of lists and objects in a value. The log and its checkpoint have such values
 /// inside of others, and parsers of JSON read 127 levels at most.
 const LEVELS_MAX: usize = 64;
@@ -156,6 +158,17 @@ impl Document {
     pub fn name(&mut self, key: &'static str) -> Option<Name> {
         match self.text(key)?.parse() {
             Ok(name) => Some(name),
+            Err(error) => {
+                self.fault(key, format_args!(": {error}"));
+                None
+            }
+        }
+    }
+
+    /// A name of a plugin or a model, or one of its versions.
+    pub fn named_version(&mut self, key: &'static str) -> Option<NamedVersion> {
+        match self.text(key)?.parse() {
+            Ok(named) => Some(named),
             Err(error) => {
                 self.fault(key, format_args!(": {error}"));
                 None

@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::release::version_policy::VersionPolicy;
+
 /// The providers that can run a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -91,6 +93,8 @@ pub struct ModelConfig {
     pub memory_pattern: bool,
     /// The batch sizes that each instance runs once on zeros when it is loaded.
     pub warm_up: Vec<usize>,
+    /// The versions that stay loaded beside the newest one.
+    pub version_policy: VersionPolicy,
 }
 
 /// The queueing of a priority level.
@@ -143,6 +147,7 @@ impl Default for ModelConfig {
             memory_arena: true,
             memory_pattern: true,
             warm_up: vec![1],
+            version_policy: VersionPolicy::default(),
         }
     }
 }

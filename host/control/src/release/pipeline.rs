@@ -107,7 +107,7 @@ impl PipelineDocument {
     pub(crate) fn read(keys: Map<String, Value>, host: &PipelineLimits) -> Self {
         let mut document = Document::new(keys);
         let mut name = |key| {
-            let name = document.name(key).map(NamedVersion::newest);
+            let name = document.named_version(key);
             document.require(key, name)
         };
         let (pre, model, post) = (name("pre"), name("model"), name("post"));

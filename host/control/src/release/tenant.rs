@@ -7,6 +7,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::release::quota::QuotaSpec;
+use crate::release::version_policy::VersionPolicy;
 
 /// The most keys of a tenant. Each request's key is compared with all of them.
 pub const KEYS_MAX: usize = 256;
@@ -30,6 +31,9 @@ pub struct TenantSpec {
     /// The limits on its use over time. None has any up to format 5 of the log.
     #[serde(skip_serializing_if = "QuotaSpec::is_empty")]
     pub quota: QuotaSpec,
+    /// The versions of its plugins that stay loaded beside the newest ones.
+    #[serde(skip_serializing_if = "VersionPolicy::is_default")]
+    pub plugin_version_policy: VersionPolicy,
 }
 
 /// A tenant as people put it. The keys that it keeps are known only when its release is made.
@@ -47,6 +51,8 @@ pub struct TenantDocument {
     pub models: BTreeSet<Name>,
     /// As [`TenantSpec::quota`].
     pub quota: QuotaSpec,
+    /// As [`TenantSpec::plugin_version_policy`].
+    pub plugin_version_policy: VersionPolicy,
 }
 
 /// A key in a tenant's document.
@@ -70,6 +76,7 @@ impl Default for TenantSpec {
             weight: 1,
             models: BTreeSet::new(),
             quota: QuotaSpec::default(),
+            plugin_version_policy: VersionPolicy::default(),
         }
     }
 }

@@ -9,6 +9,7 @@ use gristmill_snapshot::{Pipeline, Route, Takes};
 
 use crate::desired::Tenant;
 use crate::publish::Serving;
+use crate::release::named_version::NamedVersion;
 use crate::release::pipeline::PipelineSpec;
 use crate::release::sample::Sample;
 use crate::samples::variant::Variant;
@@ -43,15 +44,18 @@ impl SampleSubject {
                 (candidate.served.as_ref().ok()?, promoted.as_ref()?)
             }
         };
-        let plugin = |name: &Name| serving.plugins.get(name)?.plugin.as_ref().ok().cloned();
+        let plugin = |named: &NamedVersion| {
+            let state = serving.plugins.get(&named.name)?;
+            state.of_version(named.version)?.as_ref().ok().cloned()
+        };
         Some(Self {
             tenant: tenant.clone(),
             pipeline: pipeline.clone(),
             variant,
             route: route.clone(),
             own: own.clone(),
-            pre: plugin(&spec.pre.name)?,
-            post: plugin(&spec.post.name)?,
+            pre: plugin(&spec.pre)?,
+            post: plugin(&spec.post)?,
         })
     }
 

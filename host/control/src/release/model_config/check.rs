@@ -2,6 +2,7 @@
 
 use crate::release::document::Faults;
 use crate::release::model_config::{ModelConfig, ProviderName, QueuePolicySpec};
+use crate::release::version_policy::MODEL_VERSIONS_MAX;
 
 /// The most priority levels.
 const LEVELS_MAX: u32 = 64;
@@ -61,6 +62,7 @@ impl ModelConfig {
         faults.within("threads", self.threads as u64, 1..=256);
         faults.within("inter_op_threads", self.inter_op_threads as u64, 1..=256);
         self.check_providers(faults);
+        self.version_policy.check("version_policy", MODEL_VERSIONS_MAX, faults);
     }
 
     fn check_queue(&self, faults: &mut Faults) {

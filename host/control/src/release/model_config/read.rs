@@ -9,6 +9,7 @@ use crate::release::document::{Document, named, one_of, shown};
 use crate::release::model_config::{
     GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec,
 };
+use crate::release::version_policy::{MODEL_VERSIONS_MAX, VersionPolicy};
 
 /// Their names in documents.
 const PROVIDERS: [(&str, ProviderName); 3] =
@@ -75,6 +76,7 @@ impl ModelConfig {
             memory_arena: read.flag("memory_arena").unwrap_or(default.memory_arena),
             memory_pattern: read.flag("memory_pattern").unwrap_or(default.memory_pattern),
             warm_up: read.list("warm_up", size).unwrap_or(default.warm_up),
+            version_policy: VersionPolicy::read(read, "version_policy", MODEL_VERSIONS_MAX),
         }
     }
 }
