@@ -9,6 +9,7 @@ use gristmill_store::digest_of;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::description::{KeyDescription, ModelDescription, PluginDescription};
 use crate::desired::{Model, Plugin, Tenant, Token};
 use crate::error::ControlError;
 use crate::fault::Subject;
@@ -38,8 +39,8 @@ impl Serving {
             Subject::Tenant(tenant) => tenant_document(&self.tenant(tenant)?.spec)?,
             Subject::Key { tenant, key } => {
                 let version = self.tenant(tenant)?.key_versions.get(key);
-                let version = version.ok_or_else(|| ControlError::not_found("key", key))?;
-                json!({ "name": key, "version": version })
+                let version = *version.ok_or_else(|| ControlError::not_found("key", key))?;
+                serde_json::to_value(KeyDescription { name: key, version })?
             }
             Subject::Plugin { tenant, plugin } => self.plugin_document(tenant, plugin)?,
             Subject::Pipeline { tenant, pipeline } => {
@@ -48,10 +49,8 @@ impl Serving {
                 pipeline_document(spec)?
             }
             Subject::Model(model) => {
-                let Model { digest, version, unloaded, .. } = self.model(model)?;
-                json!({
-                    "name": model, "digest": digest, "version": version, "unloaded": unloaded,
-                })
+                let Model { digest, version, unloaded, .. } = *self.model(model)?;
+                serde_json::to_value(ModelDescription { name: model, digest, version, unloaded })?
             }
             Subject::ModelConfig(model) => config_document(&self.model(model)?.config)?,
             Subject::Token(token) => {
@@ -131,15 +130,17 @@ impl Serving {
 
     /// A plugin that is not loaded has neither contract nor world.
     fn plugin_document(&self, tenant: &Name, plugin: &Name) -> Result<Value, ControlError> {
-        let Plugin { digest, version } = self.plugin(tenant, plugin)?;
-        let mut document = json!({ "name": plugin, "digest": digest, "version": version });
+        let Plugin { digest, version } = *self.plugin(tenant, plugin)?;
         let state = self.snapshot.tenants.get(tenant).and_then(|own| own.plugins.get(plugin));
-        if let Some(Ok(loaded)) = state.map(|state| &state.plugin) {
-            document["contract"] = loaded.contract().into();
-            document["world"] = loaded.roles().world().into();
-            document["imports"] = loaded.imports().into();
-        }
-        Ok(document)
+        let loaded = state.and_then(|state| state.plugin.as_ref().ok());
+        Ok(serde_json::to_value(PluginDescription {
+            name: plugin,
+            digest,
+            version,
+            contract: loaded.map(|loaded| loaded.contract()),
+            world: loaded.map(|loaded| loaded.roles().world()),
+            imports: loaded.map(|loaded| loaded.imports()),
+        })?)
     }
 }
 

@@ -12,6 +12,9 @@ use serde_json::{Map, Value};
 /// The longest text of an error.
 const DETAIL_BYTES_MAX: usize = 8 << 10;
 
+/// The member with all faults of the request's document.
+const ERRORS: &str = "errors";
+
 /// An error as a client sees it.
 #[derive(Clone, Debug)]
 pub struct Problem {
@@ -103,6 +106,11 @@ impl<E: ClientError> From<E> for Problem {
         if let Some(wait) = error.retry_after() {
             let part = u64::from(wait.subsec_nanos() > 0);
             problem.retry_after_s = (wait.as_secs() + part).max(1);
+        }
+        let faults = error.faults();
+        if !faults.is_empty() {
+            let faults = serde_json::to_value(faults).unwrap_or_default();
+            problem.members.insert(ERRORS.into(), faults);
         }
         problem
     }

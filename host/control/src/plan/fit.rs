@@ -7,6 +7,8 @@ use gristmill_core::Name;
 use gristmill_sandbox::Plugin;
 use gristmill_snapshot::{ModelState, PluginState};
 
+use crate::release::document::Faults;
+
 /// The role of a plugin in a pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
@@ -37,35 +39,34 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// All faults of the pipeline, given the tenant's plugins and the host's models.
-    pub(crate) fn faults<'m>(
+    /// Add all faults of the pipeline to `faults`, given the tenant's plugins and the host's models.
+    pub(crate) fn check<'m>(
         &self,
         plugins: &BTreeMap<Name, PluginState>,
         model: impl Fn(&Name) -> Option<&'m ModelState>,
-    ) -> Vec<String> {
-        let mut faults = Vec::new();
+        faults: &mut Faults,
+    ) {
         for (role, name) in [(Role::Pre, self.pre), (Role::Post, self.post)] {
             let Some(name) = name else { continue };
             let (own, key) = (name.as_str(), role.as_str());
-            faults.extend(match plugins.get(name).map(|state| &state.plugin) {
-                None => Some(format!("{key}: the tenant has no plugin {own:?}")),
-                Some(Err(why)) => Some(format!("{key}: plugin {own:?}: {why}")),
-                Some(Ok(plugin)) => self.plugin_fault(role, own, plugin),
-            });
+            match plugins.get(name).map(|state| &state.plugin) {
+                None => faults.add(key, format!("{key}: the tenant has no plugin {own:?}")),
+                Some(Err(why)) => faults.add(key, format!("{key}: plugin {own:?}: {why}")),
+                Some(Ok(plugin)) => self.check_plugin(role, own, plugin, faults),
+            }
         }
         if let Some(name) = self.model {
             let own = name.as_str();
-            faults.extend(match model(name).map(|model| &model.served) {
-                None => Some(format!("model: no model {own:?}")),
-                Some(Err(why)) => Some(format!("model {own:?}: {why}")),
-                Some(Ok(served)) => self.priority_fault(&served.lane),
-            });
+            match model(name).map(|model| &model.served) {
+                None => faults.add("model", format!("model: no model {own:?}")),
+                Some(Err(why)) => faults.add("model", format!("model {own:?}: {why}")),
+                Some(Ok(served)) => self.check_priority(&served.lane, faults),
+            }
         }
-        faults
     }
 
-    /// Why the plugin cannot have this role, or its initial memory.
-    fn plugin_fault(&self, role: Role, name: &str, plugin: &Plugin) -> Option<String> {
+    /// Whether the plugin can have this role, and its initial memory.
+    fn check_plugin(&self, role: Role, name: &str, plugin: &Plugin, faults: &mut Faults) {
         let (roles, key) = (plugin.roles(), role.as_str());
         let has_role = match role {
             Role::Pre => roles.pre,
@@ -73,20 +74,26 @@ impl Wanted<'_> {
         };
         if !has_role {
             let world = roles.world();
-            return Some(format!(
-                "{key}: plugin {name:?} is a {world} and exports no `{key}process`"
-            ));
+            let text = format!("{key}: plugin {name:?} is a {world} and exports no `{key}process`");
+            faults.add(key, text);
+            return;
         }
         let least = plugin.initial_memory_bytes();
-        let most = self.memory_bytes.filter(|most| least > *most as u64)?;
-        Some(format!("limits.memory_bytes is {most}: {key}, plugin {name:?}, begins with {least}"))
+        if let Some(most) = self.memory_bytes.filter(|most| least > *most as u64) {
+            let limit = "limits.memory_bytes";
+            let text = format!("{limit} is {most}: {key}, plugin {name:?}, begins with {least}");
+            faults.add(limit, text);
+        }
     }
 
-    /// Why requests cannot have this priority at the model.
-    fn priority_fault(&self, model: &Lane) -> Option<String> {
+    /// Whether requests can have this priority at the model.
+    fn check_priority(&self, model: &Lane, faults: &mut Faults) {
         let levels = model.config().levels.len();
-        let priority = self.priority?;
-        (priority == 0 || priority as usize > levels)
-            .then(|| format!("priority is {priority}: the model has levels 1 to {levels}"))
+        if let Some(priority) = self.priority
+            && !(1..=levels).contains(&(priority as usize))
+        {
+            let text = format!("priority is {priority}: the model has levels 1 to {levels}");
+            faults.add("priority", text);
+        }
     }
 }

@@ -12,6 +12,7 @@ use crate::desired;
 use crate::load::at_hand::AtHand;
 use crate::load::error::LoadError;
 use crate::plan::fit::Wanted;
+use crate::release::document::Faults;
 use crate::release::pipeline::PipelineSpec;
 
 /// The tenant's plugins, each loaded or with the reason why it is not. Those that serve in
@@ -88,7 +89,9 @@ impl TenantBuilder<'_> {
             priority: spec.priority,
             memory_bytes: limits.as_ref().ok().map(|limits| limits.plugin.memory_bytes),
         };
-        let mut faults = wanted.faults(&self.plugins, |name| self.models.get(name));
+        let mut found = Faults::default();
+        wanted.check(&self.plugins, |name| self.models.get(name), &mut found);
+        let mut faults = found.into_texts();
         let limits = limits.map_err(|found| faults.extend(found)).ok();
         let served = self.models.get(&spec.model).and_then(|model| model.served.as_ref().ok());
         let model = served.map(|served| served.lane.clone());
