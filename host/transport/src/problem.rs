@@ -178,6 +178,8 @@ pub fn status_of(code: ErrorCode) -> StatusCode {
 
 #[cfg(test)]
 mod tests {
+    use gristmill_core::DocumentFault;
+
     use super::*;
 
     #[test]
@@ -191,6 +193,31 @@ mod tests {
         for row in rows {
             assert!((400..=599).contains(&row.status) && row.meaning.ends_with('.'), "{row:?}");
         }
+    }
+
+    #[test]
+    fn the_faults_of_a_document_are_a_member() {
+        #[derive(Debug)]
+        struct Faulty(usize);
+        impl fmt::Display for Faulty {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("no")
+            }
+        }
+        impl std::error::Error for Faulty {}
+        impl ClientError for Faulty {
+            fn code(&self) -> ErrorCode {
+                ErrorCode::Unprocessable
+            }
+            fn faults(&self) -> Vec<DocumentFault> {
+                vec![DocumentFault { pointer: "/a".into(), detail: "a: no".into() }; self.0]
+            }
+        }
+        let body = Problem::from(Faulty(1)).into_response("id").into_body();
+        let document: Value = serde_json::from_slice(&body).unwrap();
+        let expected = serde_json::json!([{ "pointer": "/a", "detail": "a: no" }]);
+        assert_eq!(document["errors"], expected);
+        assert!(Problem::from(Faulty(0)).members.is_empty());
     }
 
     #[test]
