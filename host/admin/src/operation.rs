@@ -308,7 +308,7 @@ impl Operation {
         let own = self.schemas.shown::<T>();
         let replicas = self.schemas.shown::<WaitedDocument>();
         let waited = ObjectBuilder::new().property("replicas", replicas);
-        let schema = AllOfBuilder::new().item(own).item(waited);
+        let schema: RefOr<Schema> = AllOfBuilder::new().item(own).item(waited).into();
         let (whole, partly) = (
             response("The release is made", JSON, schema.clone()),
             response("It is made, but some servers do not serve it yet", JSON, schema),

@@ -7,13 +7,11 @@
 use std::collections::BTreeMap;
 use std::mem;
 
-use serde::Serialize;
 use utoipa::openapi::schema::{
-    AdditionalProperties, AllOfBuilder, Object, ObjectBuilder, OneOfBuilder, Schema, SchemaType,
-    Type,
+    AdditionalProperties, AllOfBuilder, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type,
 };
 use utoipa::openapi::{Ref, RefOr};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::ToSchema;
 
 /// A schema, or a reference to a named one.
 type AnySchema = RefOr<Schema>;
@@ -39,6 +37,11 @@ impl Schemas {
         Ref::from_schema_name(T::name()).into()
     }
 
+    /// The schemas that the type refers to, but not its own.
+    pub(crate) fn parts<T: ToSchema>(&mut self) {
+        T::schemas(&mut self.shown);
+    }
+
     /// Add those of `other`.
     pub(crate) fn extend(&mut self, other: Self) {
         self.shown.extend(other.shown);
@@ -62,7 +65,10 @@ fn all_of<T: ToSchema>() -> Vec<(String, AnySchema)> {
 
 /// The schema as it is for clients who send the document.
 fn closed(schema: AnySchema) -> AnySchema {
-    let RefOr::T(Schema::Object(mut object)) = schema else { return schema };
+    let mut object = match schema {
+        RefOr::T(Schema::Object(object)) => object,
+        other => return other,
+    };
     if !object.properties.is_empty() {
         object.additional_properties = Some(Box::new(AdditionalProperties::FreeForm(false)));
         for (name, property) in &mut object.properties {
@@ -82,7 +88,7 @@ fn or_null(schema: AnySchema) -> AnySchema {
             if let Some(values) = &mut object.enum_values {
                 values.push(serde_json::Value::Null);
             }
-            object.into()
+            RefOr::T(Schema::Object(object))
         }
         RefOr::T(Schema::Array(mut array)) => {
             array.schema_type = type_or_null(array.schema_type);
@@ -106,27 +112,19 @@ fn type_or_null(schema_type: SchemaType) -> SchemaType {
     }
 }
 
-/// Keys of a document that are all there or all missing, among the keys of another one.
-#[derive(Serialize)]
-#[serde(transparent)]
-pub(crate) struct Maybe<T>(pub(crate) Option<T>);
-
-impl<T: ToSchema> PartialSchema for Maybe<T> {
-    fn schema() -> AnySchema {
-        loose(T::schema())
-    }
-}
-
-impl<T: ToSchema> ToSchema for Maybe<T> {
-    fn schemas(schemas: &mut Vec<(String, AnySchema)>) {
-        T::schemas(schemas);
-    }
+/// The schema of a part whose keys stand among those of another document: all of them, or none. The
+/// operation has to add the [parts](Schemas::parts) of the type.
+pub(crate) fn maybe<T: ToSchema>() -> AnySchema {
+    loose(T::schema())
 }
 
 /// The same without required keys.
 fn loose(schema: AnySchema) -> AnySchema {
     match schema {
-        RefOr::T(Schema::Object(object)) => Object { required: Vec::new(), ..object }.into(),
+        RefOr::T(Schema::Object(mut object)) => {
+            object.required.clear();
+            RefOr::T(Schema::Object(object))
+        }
         RefOr::T(Schema::AllOf(all)) => {
             let parts = all.items.into_iter().map(loose);
             parts.fold(AllOfBuilder::new(), AllOfBuilder::item).into()
@@ -176,8 +174,8 @@ mod tests {
 
     #[test]
     fn keys_that_may_all_be_missing_are_not_required() {
-        let schema = serde_json::to_value(Maybe::<Inner>::schema()).unwrap();
-        assert_eq!((&schema["required"], &schema["properties"]["own"]["type"]), (&json!(null), &json!("string")));
-        assert_eq!(serde_json::to_value(Maybe(None::<u8>)).unwrap(), json!(null));
+        let schema = serde_json::to_value(maybe::<Inner>()).unwrap();
+        assert_eq!(schema["required"], json!(null));
+        assert_eq!(schema["properties"]["own"]["type"], json!("string"));
     }
 }

@@ -16,7 +16,7 @@ use crate::answer::{Answer, Noted, Outcome, Released};
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
-use crate::schemas::Maybe;
+use crate::schemas::maybe;
 use crate::state::State;
 
 pub(crate) struct Model(String);
@@ -82,9 +82,9 @@ pub(super) struct Put<'a> {
     release: u64,
     #[schema(value_type = DigestText)]
     digest: Digest,
-    #[schema(inline)]
+    #[schema(schema_with = maybe::<ServedDocument<'_>>)]
     #[serde(flatten)]
-    served: Maybe<ServedDocument<'a>>,
+    served: Option<ServedDocument<'a>>,
     /// Why the model does not serve, if it does not.
     #[schema(value_type = Option<Vec<String>>)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,7 +94,7 @@ pub(super) struct Put<'a> {
 pub(super) fn put(model: PublishedModel) -> Outcome {
     let (release, digest) = (model.published.release, model.digest);
     let warnings = model.served.is_none().then_some(["it is unloaded"]);
-    let served = Maybe(model.served.as_ref().map(ServedDocument::of));
+    let served = model.served.as_ref().map(ServedDocument::of);
     let noted = Noted { release: Some(release), digest: Some(digest) };
     Answer::changed(&Put { release, digest, served, warnings }, model.published.tag, noted)
 }

@@ -17,15 +17,16 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 pub(super) use self::model::ServedDocument;
-use self::model::ModelDocument;
+use self::model::{ConfigDocument, ModelDocument};
 use self::server::{JobDocument, LogDocument, ServerDocument};
 use self::tenant::TenantDocument;
-use super::{Resource, replicas};
+use super::replicas::{self, ReplicasDocument};
+use super::Resource;
 use crate::answer::{Answer, Outcome};
 use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
-use crate::schemas::Maybe;
+use crate::schemas::maybe;
 use crate::state::State;
 
 pub(crate) struct Status;
@@ -65,13 +66,13 @@ impl Resource for Status {
         Answer::of(&StatusDocument {
             version: env!("CARGO_PKG_VERSION"),
             release: snapshot.release,
-            server: Maybe(reach.is_server().then(|| ServerDocument {
+            server: reach.is_server().then(|| ServerDocument {
                 backends: state.control.backends(),
                 log: LogDocument { dropped_lines: state.log.dropped() },
                 tls: state.tls.iter().map(|(plane, tls)| (*plane, tls.report().into())).collect(),
                 jobs: jobs.iter().map(JobDocument::of).collect(),
-                replicas: Maybe(replicas),
-            })),
+                replicas,
+            }),
             models: models.collect(),
             tenants: tenants.map(|(name, tenant)| (name, TenantDocument::of(tenant))).collect(),
         })
@@ -79,9 +80,13 @@ impl Resource for Status {
 }
 
 pub(super) fn operations() -> Vec<Operation> {
+    let mut get = Operation::get("status", "Read what serves, and its figures");
+    get.schemas.parts::<ServerDocument<'_>>();
+    get.schemas.parts::<ReplicasDocument>();
+    get.schemas.parts::<ConfigDocument<'_>>();
+    get.schemas.parts::<ServedDocument<'_>>();
     vec![
-        Operation::get("status", "Read what serves, and its figures")
-            .about("A token of a few tenants sees these, and not the figures of the server.")
+        get.about("A token of a few tenants sees these, and not the figures of the server.")
             .answers::<StatusDocument<'_>>(),
     ]
 }
@@ -94,9 +99,9 @@ struct StatusDocument<'a> {
     version: &'static str,
     /// The number of the release that serves.
     release: u64,
-    #[schema(inline)]
+    #[schema(schema_with = maybe::<ServerDocument<'_>>)]
     #[serde(flatten)]
-    server: Maybe<ServerDocument<'a>>,
+    server: Option<ServerDocument<'a>>,
     /// By name.
     #[schema(value_type = BTreeMap<String, ModelDocument>)]
     models: BTreeMap<&'a Name, ModelDocument<'a>>,

@@ -46,7 +46,6 @@ pub enum GraphOptimizationSpec {
 
 /// The configuration of a model: loading and batching.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-#[schema(default)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelConfig {
     /// The most rows in a batch. A larger request runs in several batches.
@@ -115,7 +114,7 @@ pub struct ModelConfig {
 
 /// The queueing of a priority level.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-#[schema(as = QueuePolicy, default)]
+#[schema(as = QueuePolicy)]
 #[serde(deny_unknown_fields, default)]
 pub struct QueuePolicySpec {
     /// The most requests in the level. 0: only the limits on rows and bytes apply.

@@ -9,7 +9,7 @@ use gristmill_snapshot::{ModelState, ProviderHealth, ServedModel};
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
-use crate::schemas::Maybe;
+use crate::schemas::maybe;
 
 /// A model.
 #[derive(Serialize, ToSchema)]
@@ -19,17 +19,17 @@ pub(super) struct ModelDocument<'a> {
     digest: Digest,
     /// The release that brought the file.
     version: u64,
-    #[schema(inline)]
+    #[schema(schema_with = maybe::<ConfigDocument<'_>>)]
     #[serde(flatten)]
-    config: Maybe<ConfigDocument<'a>>,
+    config: Option<ConfigDocument<'a>>,
     /// `ready` or `failed`.
     state: &'static str,
     /// Why it does not serve.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    #[schema(inline)]
+    #[schema(schema_with = maybe::<ServedDocument<'_>>)]
     #[serde(flatten)]
-    served: Maybe<ServedDocument<'a>>,
+    served: Option<ServedDocument<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     statistics: Option<LaneDocument>,
     /// By tenant, instead of the statistics.
@@ -49,10 +49,10 @@ impl<'a> ModelDocument<'a> {
         Self {
             digest: *digest,
             version: *version,
-            config: Maybe(Some(ConfigDocument { config })),
+            config: Some(ConfigDocument { config }),
             state: if reason.is_none() { "ready" } else { "failed" },
             reason,
-            served: Maybe(served.map(ServedDocument::of)),
+            served: served.map(ServedDocument::of),
             statistics: served.map(|served| LaneDocument::of(served.lane.statistics())),
             usage: None,
         }
@@ -61,18 +61,17 @@ impl<'a> ModelDocument<'a> {
     /// The same without what shows how others use it, but with the use by the tenants in `reach`.
     pub(super) fn described(model: &'a ModelState, reach: &Reach) -> Self {
         let document = Self::of(model, None);
-        let served = document.served.0.map(|served| ServedDocument { providers: None, ..served });
+        let served = document.served.map(|served| ServedDocument { providers: None, ..served });
         let usage = document.statistics.map(|statistics| {
             let own = statistics.tenants.into_iter();
             own.filter(|(tenant, _)| reach.has_tenant(tenant.as_str())).collect()
         });
-        let (served, config) = (Maybe(served), Maybe(None));
-        Self { served, usage, config, statistics: None, ..document }
+        Self { served, usage, config: None, statistics: None, ..document }
     }
 }
 
 #[derive(Serialize, ToSchema)]
-struct ConfigDocument<'a> {
+pub(super) struct ConfigDocument<'a> {
     /// Null if it is not known.
     #[schema(value_type = Option<ModelConfig>)]
     config: Option<&'a ModelConfig>,

@@ -8,7 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::resource::replicas::ReplicasDocument;
-use crate::schemas::Maybe;
+use crate::schemas::maybe;
 
 #[derive(Serialize, ToSchema)]
 pub(super) struct ServerDocument<'a> {
@@ -23,9 +23,9 @@ pub(super) struct ServerDocument<'a> {
     /// Work in child processes: the running jobs and the waiting ones.
     pub(super) jobs: Vec<JobDocument<'a>>,
     /// If the store is shared.
-    #[schema(inline)]
+    #[schema(schema_with = maybe::<ReplicasDocument>)]
     #[serde(flatten)]
-    pub(super) replicas: Maybe<ReplicasDocument>,
+    pub(super) replicas: Option<ReplicasDocument>,
 }
 
 /// The server's log.
