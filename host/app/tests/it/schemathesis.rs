@@ -9,6 +9,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::support::files;
 use crate::support::server::Server;
 use crate::support::setup::ADMIN_TOKEN;
 use crate::support::soak::times;
@@ -30,14 +31,14 @@ fn calls_made_from_the_description_are_answered_as_it_says() {
     let mut server = server();
     let python = std::env::var_os("GRISTMILL_TEST_SCHEMATHESIS").map(PathBuf::from);
     let python = python.expect("GRISTMILL_TEST_SCHEMATHESIS is not set: run cargo xtask test");
-    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schemathesis");
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schemathesis");
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().join("report.json");
     // The same calls in each run of the tests; others each time that they are soaked.
     let soaks = times(0, 1) == 1;
     let (examples, least) = (times(4, 250), times(500, 10_000));
     let mut run = Command::new(python);
-    run.args(["-B", "-m", "schemathesis.cli", "--config-file"]).arg(files.join("schemathesis.toml"));
+    run.args(["-B", "-m", "schemathesis.cli", "--config-file"]).arg(cases.join("schemathesis.toml"));
     run.args(["run", &format!("{}/admin/v1/openapi.json", server.admin.address())]);
     run.args(["--header", &format!("Authorization: Bearer {ADMIN_TOKEN}")]);
     run.args(["--workers", "2", "--no-color", "--continue-on-failure", "--max-failures", "20"]);
@@ -46,7 +47,9 @@ fn calls_made_from_the_description_are_answered_as_it_says() {
     if !soaks {
         run.args(["--generation-deterministic", "--phases", "examples,coverage,fuzzing"]);
     }
-    run.env("SCHEMATHESIS_HOOKS", "hooks").env("PYTHONPATH", &files).current_dir(folder.path());
+    run.env("SCHEMATHESIS_HOOKS", "hooks").env("PYTHONPATH", &cases).current_dir(folder.path());
+    run.env("GRISTMILL_PLUGIN", files::plugin_path("digits"));
+    run.env("GRISTMILL_MODEL", files::model_path("digits"));
     let run = run.output().unwrap();
     let said = String::from_utf8_lossy(&run.stdout);
     let failed = String::from_utf8_lossy(&run.stderr);
