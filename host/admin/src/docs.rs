@@ -199,7 +199,8 @@ fn value(schema: &Value) -> String {
     }
     if schema["properties"].is_object() {
         let keys = object(&schema["properties"]);
-        let keys = keys.map(|(key, schema)| format!("<code>{}</code>: {}", escaped(key), value(schema)));
+        let keys =
+            keys.map(|(key, schema)| format!("<code>{}</code>: {}", escaped(key), value(schema)));
         let _ = write!(said, " with {}", keys.collect::<Vec<_>>().join("; "));
     }
     for (key, words) in [
@@ -287,7 +288,8 @@ mod tests {
     fn texts_are_escaped() {
         assert_eq!(marked("a `<b>` & \"c\""), "a <code>&lt;b&gt;</code> &amp; &quot;c&quot;");
         let schema = json!({ "type": ["string", "null"], "pattern": "<>", "maxLength": 2 });
-        let expected = "string or null, at most characters: <code>2</code>, like <code>&lt;&gt;</code>";
+        let expected =
+            "string or null, at most characters: <code>2</code>, like <code>&lt;&gt;</code>";
         assert_eq!(value(&schema), expected);
         let one = json!({ "oneOf": [{ "type": "null" }, { "$ref": "#/components/schemas/Name" }] });
         assert_eq!(value(&one), "null or <a href=\"#Name\">Name</a>");

@@ -6,9 +6,7 @@ use gristmill_core::ErrorCode;
 use gristmill_transport::status_of;
 use serde_json::Value;
 use utoipa::openapi::path::{PathItem, PathsBuilder};
-use utoipa::openapi::schema::{
-    Array, ComponentsBuilder, ObjectBuilder, Schema, SchemaType, Type,
-};
+use utoipa::openapi::schema::{Array, ComponentsBuilder, ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{
     ContentBuilder, InfoBuilder, OpenApi, OpenApiBuilder, Ref, Response, ResponseBuilder,
@@ -72,10 +70,8 @@ fn described() -> OpenApi {
     for status in statuses {
         components = components.response(problem_name(status), problem_answer(status));
     }
-    let info = InfoBuilder::new()
-        .title("Gristmill admin API")
-        .version("v1")
-        .description(Some(ABOUT));
+    let info =
+        InfoBuilder::new().title("Gristmill admin API").version("v1").description(Some(ABOUT));
     OpenApiBuilder::new()
         .info(info.build())
         .paths(paths.build())

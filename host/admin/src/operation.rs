@@ -3,20 +3,23 @@
 //! Each resource describes its own operations, and `openapi` makes one document of all. The parts
 //! that `plane` gives to all of them stand here: problem documents, conditions, `?wait=all`.
 
+mod naming;
+mod parts;
+
 use gristmill_control::{DigestText, NameText};
 use gristmill_core::ErrorCode;
 use gristmill_transport::status_of;
-use utoipa::openapi::header::HeaderBuilder;
-use utoipa::openapi::path::{OperationBuilder, Parameter, ParameterBuilder, ParameterIn};
+use utoipa::ToSchema;
+use utoipa::openapi::path::{OperationBuilder, Parameter, ParameterIn};
 use utoipa::openapi::request_body::RequestBodyBuilder;
-use utoipa::openapi::schema::{
-    AllOfBuilder, Array, KnownFormat, ObjectBuilder, Schema, SchemaFormat, SchemaType, Type,
-};
+use utoipa::openapi::schema::{AllOfBuilder, Array, ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::{
-    ContentBuilder, Header, HttpMethod, Ref, RefOr, Required, Response, ResponseBuilder,
+    ContentBuilder, HttpMethod, Ref, RefOr, Required, Response, ResponseBuilder,
 };
-use utoipa::{PartialSchema, ToSchema};
 
+use self::naming::{group, id};
+use self::parts::{file, parameter, response, tag_header};
+pub(crate) use self::parts::{integer, problem_name, text, text_header};
 use crate::schemas::Schemas;
 use crate::terms::MESSAGE_CHARS_MAX;
 use crate::wait::WaitedDocument;
@@ -62,25 +65,6 @@ const JSON: &str = "application/json";
 
 /// The form of `If-Match` and `If-None-Match`.
 const TAGS: &str = r#"^(\*|(W/)?"[!#-~]*"([ \t]*,[ \t]*(W/)?"[!#-~]*")*)$"#;
-
-/// The groups of operations, by the segments of their paths. The last segment that is here counts.
-const GROUPS: [(&str, &str); 12] = [
-    ("status", "server"),
-    ("openapi.json", "server"),
-    ("docs", "server"),
-    ("self", "tokens"),
-    ("tokens", "tokens"),
-    ("releases", "releases"),
-    ("rollback", "releases"),
-    ("blobs", "blobs"),
-    ("tenants", "tenants"),
-    ("keys", "keys"),
-    ("plugins", "plugins"),
-    ("pipelines", "pipelines"),
-];
-
-/// The group of paths that have none of these segments.
-const OTHER_GROUP: &str = "models";
 
 /// One operation.
 pub(crate) struct Operation {
@@ -327,97 +311,5 @@ impl Operation {
                 ErrorCode::Unprocessable,
                 ErrorCode::InsufficientStorage,
             ])
-    }
-}
-
-/// The name under which the problems of a status are described.
-pub(crate) fn problem_name(status: u16) -> String {
-    format!("Problem{status}")
-}
-
-/// A text.
-pub(crate) fn text() -> ObjectBuilder {
-    ObjectBuilder::new().schema_type(SchemaType::new(Type::String))
-}
-
-/// A whole number.
-pub(crate) fn integer(least: usize, most: Option<usize>) -> ObjectBuilder {
-    let number = ObjectBuilder::new().schema_type(SchemaType::new(Type::Integer));
-    number.minimum(Some(least)).maximum(most)
-}
-
-/// An answer with this content.
-pub(crate) fn response(
-    description: &str,
-    media_type: &str,
-    schema: impl Into<RefOr<Schema>>,
-) -> Response {
-    let content = ContentBuilder::new().schema(Some(schema)).build();
-    ResponseBuilder::new().description(description).content(media_type, content).build()
-}
-
-/// A header that is a text.
-pub(crate) fn text_header(description: &str) -> Header {
-    HeaderBuilder::new().schema(text()).description(Some(description)).build()
-}
-
-fn tag_header() -> Header {
-    text_header("The tag of this version")
-}
-
-fn file() -> ObjectBuilder {
-    text().format(Some(SchemaFormat::KnownFormat(KnownFormat::Binary)))
-}
-
-fn parameter(
-    name: &str,
-    place: ParameterIn,
-    schema: impl Into<RefOr<Schema>>,
-) -> ParameterBuilder {
-    ParameterBuilder::new()
-        .name(name)
-        .parameter_in(place)
-        .required(Required::False)
-        .schema(Some(schema))
-}
-
-/// `get_tenant_plugins` for `GET tenants/{tenant}/plugins`.
-fn id(method: &HttpMethod, below: &str) -> String {
-    let mut id = match method {
-        HttpMethod::Get => "get",
-        HttpMethod::Put => "put",
-        HttpMethod::Post => "post",
-        HttpMethod::Patch => "patch",
-        _ => "delete",
-    }
-    .to_owned();
-    let mut parts = below.split('/').peekable();
-    while let Some(part) = parts.next() {
-        let is_one = parts.next_if(|next| next.starts_with('{')).is_some();
-        id.push('_');
-        id.push_str(&if is_one { part.trim_end_matches('s') } else { part }.replace('.', "_"));
-    }
-    id
-}
-
-fn group(below: &str) -> &'static str {
-    let parts = below.split('/').rev();
-    let mut groups = parts.filter_map(|part| GROUPS.iter().find(|(segment, _)| *segment == part));
-    groups.next().map_or(OTHER_GROUP, |(_, group)| group)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_operation_has_a_name_and_a_group() {
-        let get = |below: &str| (id(&HttpMethod::Get, below), group(below));
-        assert_eq!(get("status"), ("get_status".into(), "server"));
-        let logs = "tenants/{tenant}/plugins/{plugin}/logs";
-        assert_eq!(get(logs), ("get_tenant_plugin_logs".into(), "plugins"));
-        assert_eq!(get("tenants/{tenant}/keys"), ("get_tenant_keys".into(), "keys"));
-        assert_eq!(get("releases/{number}"), ("get_release".into(), "releases"));
-        assert_eq!(get("models/{model}/config"), ("get_model_config".into(), "models"));
     }
 }

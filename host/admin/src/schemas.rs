@@ -7,11 +7,11 @@
 use std::collections::BTreeMap;
 use std::mem;
 
+use utoipa::ToSchema;
 use utoipa::openapi::schema::{
     AdditionalProperties, AllOfBuilder, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type,
 };
 use utoipa::openapi::{Ref, RefOr};
-use utoipa::ToSchema;
 
 /// A schema, or a reference to a named one.
 type AnySchema = RefOr<Schema>;

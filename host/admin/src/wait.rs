@@ -80,7 +80,8 @@ pub(crate) async fn wait(control: &Control, release: u64) -> Outcome {
     };
     let is_complete = behind.is_empty();
     let behind = behind.into_iter();
-    let behind = behind.map(|replica| BehindDocument { name: replica.name, release: replica.release });
+    let behind =
+        behind.map(|replica| BehindDocument { name: replica.name, release: replica.release });
     let (live, behind) = (Some(live), Some(behind.collect()));
     Outcome { document: WaitedDocument { live, behind, unknown: None }, is_complete }
 }

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use gristmill_control::{DigestText, ModelConfig, NameText, PipelineSpec, TenantDocument, TokenDocument};
+use gristmill_control::{
+    DigestText, ModelConfig, NameText, PipelineSpec, TenantDocument, TokenDocument,
+};
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, OneOfBuilder, Schema};
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
@@ -67,7 +69,9 @@ impl PartialSchema for SentChange {
             change(name, names, content)
         });
         let forms = forms.fold(OneOfBuilder::new(), OneOfBuilder::item);
-        forms.description(Some("A change; `document` is what `PUT` takes for the thing alone")).into()
+        forms
+            .description(Some("A change; `document` is what `PUT` takes for the thing alone"))
+            .into()
     }
 }
 

@@ -13,9 +13,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::change_schema::SentChange;
-use super::query::{
-    CASCADE, DRY_RUN, FORCE, SKIP_SAMPLES, count_in, flags, invalid, parameters,
-};
+use super::query::{CASCADE, DRY_RUN, FORCE, SKIP_SAMPLES, count_in, flags, invalid, parameters};
 use super::{Resource, changes, is_read};
 use crate::answer::{Answer, Noted, Outcome};
 use crate::operation::{Operation, integer};

@@ -22,7 +22,10 @@ fn the_document_is_the_one_that_is_kept() {
             assert_eq!(&served[key][name], kept, "{key}: {name}: run cargo xtask docs");
         }
     }
-    assert!(served == kept, "the document has more than the one that is kept: run cargo xtask docs");
+    assert!(
+        served == kept,
+        "the document has more than the one that is kept: run cargo xtask docs"
+    );
 }
 
 #[test]

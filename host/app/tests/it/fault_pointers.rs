@@ -33,7 +33,12 @@ fn of_a_tenant() {
     let mut found = pointers(&put(&server, "tenants/acme", &document));
     found.sort();
     let expected = [
-        "/api_keys/1", "/a~1b", "/default_pipeline", "/models/1", "/quota/burst", "/quota/bursts",
+        "/api_keys/1",
+        "/a~1b",
+        "/default_pipeline",
+        "/models/1",
+        "/quota/burst",
+        "/quota/bursts",
         "/weight",
     ];
     let mut expected = expected.map(str::to_owned);
@@ -51,7 +56,11 @@ fn of_a_pipeline_also_of_what_it_names() {
     });
     let found = pointers(&put(&server, "tenants/acme/pipelines/p", &document));
     let expected = [
-        "/samples/0/expect/status", "/samples/0/expect/at/a.b~1c", "/limits/cpu_ms", "/pre", "/post",
+        "/samples/0/expect/status",
+        "/samples/0/expect/at/a.b~1c",
+        "/limits/cpu_ms",
+        "/pre",
+        "/post",
         "/model",
     ];
     assert_eq!(found, expected);
@@ -86,8 +95,11 @@ fn of_a_release_of_many_changes() {
         { "kind": "nothing" },
     ])));
     let expected = [
-        "/changes/0/document/open", "/changes/0/document/weight", "/changes/1/tenant",
-        "/changes/2/document/thread", "/changes/3/kind",
+        "/changes/0/document/open",
+        "/changes/0/document/weight",
+        "/changes/1/tenant",
+        "/changes/2/document/thread",
+        "/changes/3/kind",
     ];
     assert_eq!(found, expected);
     // Faults that only the state shows.

@@ -17,7 +17,10 @@ use crate::support::soak::times;
 /// A server with all that tests/schemathesis/schemathesis.toml names.
 fn server() -> Server {
     let server = Server::start();
-    server.put_json("tenants/acme", &json!({ "api_keys": [{ "name": "ci", "key": "the-key-of-acme-1" }] }));
+    server.put_json(
+        "tenants/acme",
+        &json!({ "api_keys": [{ "name": "ci", "key": "the-key-of-acme-1" }] }),
+    );
     server.digits_for("acme");
     server.open_tenant("other");
     server.put_json("tokens/ci", &json!({ "role": "read" }));
@@ -38,7 +41,8 @@ fn calls_made_from_the_description_are_answered_as_it_says() {
     let soaks = times(0, 1) == 1;
     let (examples, least) = (times(4, 250), times(500, 10_000));
     let mut run = Command::new(python);
-    run.args(["-B", "-m", "schemathesis.cli", "--config-file"]).arg(cases.join("schemathesis.toml"));
+    run.args(["-B", "-m", "schemathesis.cli", "--config-file"])
+        .arg(cases.join("schemathesis.toml"));
     run.args(["run", &format!("{}/admin/v1/openapi.json", server.admin.address())]);
     run.args(["--header", &format!("Authorization: Bearer {ADMIN_TOKEN}")]);
     run.args(["--workers", "2", "--no-color", "--continue-on-failure", "--max-failures", "20"]);

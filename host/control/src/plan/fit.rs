@@ -39,7 +39,7 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// Add all faults of the pipeline to `faults`, given the tenant's plugins and the host's models.
+    /// Add all faults of the pipeline, given the tenant's plugins and the host's models.
     pub(crate) fn check<'m>(
         &self,
         plugins: &BTreeMap<Name, PluginState>,

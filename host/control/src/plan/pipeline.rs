@@ -29,8 +29,7 @@ impl PutPipeline<'_> {
     /// document, names of things that do not exist, and things that do not fit it.
     pub(crate) fn faulty(self, document: PipelineDocument) -> ControlError {
         let PipelineDocument { pre, model, post, mut faults, limits, priority, .. } = document;
-        let memory_bytes =
-            (!faults.has("limits.memory_bytes")).then(|| self.memory_bytes(&limits));
+        let memory_bytes = (!faults.has("limits.memory_bytes")).then(|| self.memory_bytes(&limits));
         let (pre, model, post) = (pre.as_ref(), model.as_ref(), post.as_ref());
         self.compare(&Wanted { pre, model, post, priority, memory_bytes }, &mut faults);
         self.error(faults)

@@ -83,8 +83,7 @@ pub(crate) fn tenant_faults(
                 false => format!("it has {own}"),
             };
             let pipeline = pipeline.as_str();
-            let text =
-                format!("default_pipeline: the tenant has no pipeline {pipeline:?}; {has}");
+            let text = format!("default_pipeline: the tenant has no pipeline {pipeline:?}; {has}");
             faults.add("default_pipeline", text);
         }
     }

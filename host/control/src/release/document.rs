@@ -42,7 +42,8 @@ impl Document {
             let fits = has_levels(value, LEVELS_MAX);
             if !fits {
                 let shown = cut(key.clone());
-                let text = format!("{shown} has more than {LEVELS_MAX} levels of lists and objects");
+                let text =
+                    format!("{shown} has more than {LEVELS_MAX} levels of lists and objects");
                 let pointer = pointer::child(String::new(), key);
                 faults.push(Fault { key: key.clone(), pointer, text });
             }

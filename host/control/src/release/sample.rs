@@ -58,7 +58,9 @@ pub struct SampleRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub json: Option<Value>,
     /// Any bytes, in Base64. They have no usual content type.
-    #[schema(pattern = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$")]
+    #[schema(
+        pattern = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base64: Option<String>,
 }
