@@ -12,6 +12,9 @@ use gristmill_store::digest_of;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::description::{
+    KeptDescription, KeyDescription, ModelDescription, PluginDescription,
+};
 use crate::desired::{Model, Plugin, Tenant, Token};
 use crate::error::ControlError;
 use crate::fault::Subject;
@@ -41,8 +44,8 @@ impl Serving {
             Subject::Tenant(tenant) => tenant_document(&self.tenant(tenant)?.spec)?,
             Subject::Key { tenant, key } => {
                 let version = self.tenant(tenant)?.key_versions.get(key);
-                let version = version.ok_or_else(|| ControlError::not_found("key", key))?;
-                json!({ "name": key, "version": version })
+                let version = *version.ok_or_else(|| ControlError::not_found("key", key))?;
+                serde_json::to_value(KeyDescription { name: key, version })?
             }
             Subject::Plugin { tenant, plugin } => self.plugin_document(tenant, plugin)?,
             Subject::Pipeline { tenant, pipeline } | Subject::Candidate { tenant, pipeline } => {
@@ -51,14 +54,17 @@ impl Serving {
                 pipeline_document(spec)?
             }
             Subject::Model(model) => {
-                let Model { digest, version, unloaded, .. } = self.model(model)?;
-                let mut document = json!({
-                    "name": model, "digest": digest, "version": version, "unloaded": unloaded,
-                });
-                if let Some(state) = self.snapshot.models.get(model) {
-                    add_kept(&mut document, &state.kept);
-                }
-                document
+                let Model { digest, version, unloaded, .. } = *self.model(model)?;
+                let state = self.snapshot.models.get(model);
+                let kept_versions = state.map(|state| kept(&state.kept)).unwrap_or_default();
+                let name = model;
+                serde_json::to_value(ModelDescription {
+                    name,
+                    digest,
+                    version,
+                    unloaded,
+                    kept_versions,
+                })?
             }
             Subject::ModelConfig(model) => config_document(&self.model(model)?.config)?,
             Subject::Token(token) => {
@@ -138,29 +144,29 @@ impl Serving {
 
     /// A plugin that is not loaded has neither contract nor world.
     fn plugin_document(&self, tenant: &Name, plugin: &Name) -> Result<Value, ControlError> {
-        let Plugin { digest, version, .. } = self.plugin(tenant, plugin)?;
-        let mut document = json!({ "name": plugin, "digest": digest, "version": version });
+        let Plugin { digest, version, .. } = *self.plugin(tenant, plugin)?;
         let state = self.snapshot.tenants.get(tenant).and_then(|own| own.plugins.get(plugin));
-        if let Some(state) = state {
-            add_kept(&mut document, &state.kept);
-        }
-        if let Some(Ok(loaded)) = state.map(|state| &state.plugin) {
-            document["contract"] = loaded.contract().into();
-            document["world"] = loaded.roles().world().into();
-            document["imports"] = loaded.imports().into();
-        }
-        Ok(document)
+        let loaded = state.and_then(|state| state.plugin.as_ref().ok());
+        Ok(serde_json::to_value(PluginDescription {
+            name: plugin,
+            digest,
+            version,
+            contract: loaded.map(|loaded| loaded.contract()),
+            world: loaded.map(|loaded| loaded.roles().world()),
+            imports: loaded.map(|loaded| loaded.imports()),
+            kept_versions: state.map(|state| kept(&state.kept)).unwrap_or_default(),
+        })?)
     }
 }
 
-/// Add the earlier versions that stay loaded, if there are any.
-fn add_kept<T>(document: &mut Value, kept: &BTreeMap<u64, KeptVersion<T>>) {
-    for (version, KeptVersion { digest, loaded }) in kept {
-        document["kept_versions"][version.to_string()] = match loaded {
-            Ok(_) => json!({ "digest": digest, "state": "ready" }),
-            Err(why) => json!({ "digest": digest, "state": "failed", "reason": why }),
-        };
-    }
+/// The earlier versions that stay loaded.
+fn kept<T>(kept: &BTreeMap<u64, KeptVersion<T>>) -> BTreeMap<u64, KeptDescription<'_>> {
+    let described = kept.iter().map(|(version, KeptVersion { digest, loaded })| {
+        let reason = loaded.as_ref().err().map(String::as_str);
+        let state = if reason.is_some() { "failed" } else { "ready" };
+        (*version, KeptDescription { digest: *digest, state, reason })
+    });
+    described.collect()
 }
 
 /// The document of a tenant.

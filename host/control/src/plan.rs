@@ -35,6 +35,7 @@ use crate::in_use::InUse;
 use crate::plan::tenant::{tenant_faults, tenant_spec};
 use crate::plan::users::Users;
 use crate::release::change::Change;
+use crate::release::document::Faults;
 use crate::release::token::TokenSpec;
 
 /// The most names in the changes of a release that only follow from others.
@@ -92,9 +93,11 @@ pub(crate) fn plan(
     }
     for (tenant, index) in put_tenants {
         let Some(put) = plan.desired.tenants.get(tenant) else { continue };
-        let faults = tenant_faults(&plan.desired, tenant, &put.spec);
+        let mut faults = Faults::default();
+        tenant_faults(&plan.desired, tenant, &put.spec, &mut faults);
         if !faults.is_empty() {
-            let error = ControlError::refused(Subject::Tenant(tenant.clone()), &faults);
+            let subject = Subject::Tenant(tenant.clone());
+            let error = ControlError::Document { subject, faults };
             return Err(Refused { index, error: error.into() });
         }
     }

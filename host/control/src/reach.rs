@@ -156,7 +156,7 @@ impl Reach {
                     let (tenant, pipeline) = (tenant.clone(), pipeline.clone());
                     let fault = format!("model: no model {:?}", model.name.as_str());
                     let subject = Subject::Pipeline { tenant, pipeline };
-                    return Err(ControlError::refused(subject, &[fault]));
+                    return Err(ControlError::document(subject, "model", fault));
                 }
                 _ => {}
             }

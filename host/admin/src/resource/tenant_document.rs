@@ -11,6 +11,7 @@ use gristmill_control::{
 use gristmill_core::{KeyHashes, Name};
 use gristmill_transport::credentials;
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use crate::state::State;
 
@@ -25,6 +26,14 @@ const GRANTS_MAX: usize = 1024;
 
 /// The key of the versions that stay loaded.
 const POLICY: &str = "plugin_version_policy";
+/// An API key in clear text.
+#[derive(ToSchema)]
+#[schema(as = NewKey)]
+pub(super) struct KeyDocument {
+    /// ASCII without control characters and without blanks at its ends.
+    #[schema(min_length = 16, max_length = 512, pattern = "^[!-~]([ -~]*[!-~])?$")]
+    key: String,
+}
 
 /// An item of `api_keys`.
 struct KeyItem {
@@ -112,9 +121,8 @@ pub(super) fn read_key(
     secrets: &impl Secrets,
 ) -> Result<KeyHashes, Faults> {
     let mut document = Document::new(keys);
-    let value = document.value("key");
-    let key = match &value {
-        Some(Value::String(key)) => Some(key),
+    let read = match document.value("key") {
+        Some(Value::String(key)) => Some(KeyDocument { key }),
         Some(_) => {
             document.fault("key", " must be text");
             None
@@ -122,10 +130,10 @@ pub(super) fn read_key(
         None => document.require("key", None),
     };
     let mut faults = document.finish();
-    if let Some(key) = key {
+    if let Some(KeyDocument { key }) = &read {
         check_key("key", key, secrets, &mut faults);
     }
-    key.filter(|_| faults.is_empty()).map(|key| secrets.hashes(key)).ok_or(faults)
+    read.filter(|_| faults.is_empty()).map(|read| secrets.hashes(&read.key)).ok_or(faults)
 }
 
 impl KeyItem {

@@ -7,6 +7,7 @@ use gristmill_core::Name;
 use gristmill_sandbox::Plugin;
 use gristmill_snapshot::{ModelState, PluginState, loaded_versions};
 
+use crate::release::document::Faults;
 use crate::release::named_version::NamedVersion;
 
 /// The role of a plugin in a pipeline.
@@ -39,44 +40,49 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// All faults of the pipeline, given the tenant's plugins and the host's models.
-    pub(crate) fn faults<'m>(
+    /// Add all faults of the pipeline, given the tenant's plugins and the host's models.
+    pub(crate) fn check<'m>(
         &self,
         plugins: &BTreeMap<Name, PluginState>,
         model: impl Fn(&Name) -> Option<&'m ModelState>,
-    ) -> Vec<String> {
-        let mut faults = Vec::new();
+        faults: &mut Faults,
+    ) {
         for (role, named) in [(Role::Pre, self.pre), (Role::Post, self.post)] {
             let Some(named) = named else { continue };
             let (own, key) = (named.to_string(), role.as_str());
             let Some(state) = plugins.get(&named.name) else {
                 let name = named.name.as_str();
-                faults.push(format!("{key}: the tenant has no plugin {name:?}"));
+                faults.add(key, format!("{key}: the tenant has no plugin {name:?}"));
                 continue;
             };
-            faults.extend(match state.of_version(named.version) {
-                None => Some(format!("{key}: plugin {}", no_version(named, state.versions()))),
-                Some(Err(why)) => Some(format!("{key}: plugin {own:?}: {why}")),
-                Some(Ok(plugin)) => self.plugin_fault(role, &own, plugin),
-            });
+            match state.of_version(named.version) {
+                None => {
+                    let text = format!("{key}: plugin {}", no_version(named, state.versions()));
+                    faults.add(key, text);
+                }
+                Some(Err(why)) => faults.add(key, format!("{key}: plugin {own:?}: {why}")),
+                Some(Ok(plugin)) => self.check_plugin(role, &own, plugin, faults),
+            }
         }
         if let Some(named) = self.model {
             let own = named.to_string();
             let Some(state) = model(&named.name) else {
-                faults.push(format!("model: no model {:?}", named.name.as_str()));
-                return faults;
+                faults.add("model", format!("model: no model {:?}", named.name.as_str()));
+                return;
             };
-            faults.extend(match state.of_version(named.version) {
-                None => Some(format!("model: model {}", no_version(named, state.versions()))),
-                Some(Err(why)) => Some(format!("model {own:?}: {why}")),
-                Some(Ok(served)) => self.priority_fault(&served.lane),
-            });
+            match state.of_version(named.version) {
+                None => {
+                    let text = format!("model: model {}", no_version(named, state.versions()));
+                    faults.add("model", text);
+                }
+                Some(Err(why)) => faults.add("model", format!("model {own:?}: {why}")),
+                Some(Ok(served)) => self.check_priority(&served.lane, faults),
+            }
         }
-        faults
     }
 
-    /// Why the plugin cannot have this role, or its initial memory.
-    fn plugin_fault(&self, role: Role, name: &str, plugin: &Plugin) -> Option<String> {
+    /// Whether the plugin can have this role, and its initial memory.
+    fn check_plugin(&self, role: Role, name: &str, plugin: &Plugin, faults: &mut Faults) {
         let (roles, key) = (plugin.roles(), role.as_str());
         let has_role = match role {
             Role::Pre => roles.pre,
@@ -84,21 +90,27 @@ impl Wanted<'_> {
         };
         if !has_role {
             let world = roles.world();
-            return Some(format!(
-                "{key}: plugin {name:?} is a {world} and exports no `{key}process`"
-            ));
+            let text = format!("{key}: plugin {name:?} is a {world} and exports no `{key}process`");
+            faults.add(key, text);
+            return;
         }
         let least = plugin.initial_memory_bytes();
-        let most = self.memory_bytes.filter(|most| least > *most as u64)?;
-        Some(format!("limits.memory_bytes is {most}: {key}, plugin {name:?}, begins with {least}"))
+        if let Some(most) = self.memory_bytes.filter(|most| least > *most as u64) {
+            let limit = "limits.memory_bytes";
+            let text = format!("{limit} is {most}: {key}, plugin {name:?}, begins with {least}");
+            faults.add(limit, text);
+        }
     }
 
-    /// Why requests cannot have this priority at the model.
-    fn priority_fault(&self, model: &Lane) -> Option<String> {
+    /// Whether requests can have this priority at the model.
+    fn check_priority(&self, model: &Lane, faults: &mut Faults) {
         let levels = model.config().levels.len();
-        let priority = self.priority?;
-        (priority == 0 || priority as usize > levels)
-            .then(|| format!("priority is {priority}: the model has levels 1 to {levels}"))
+        if let Some(priority) = self.priority
+            && !(1..=levels).contains(&(priority as usize))
+        {
+            let text = format!("priority is {priority}: the model has levels 1 to {levels}");
+            faults.add("priority", text);
+        }
     }
 }
 

@@ -96,7 +96,7 @@ fn check_model_policy(name: &Name, model: &Model) -> Result<(), ControlError> {
     missing.map_or(Ok(()), |version| {
         let loaded = loaded_versions(model.versions().map(|(version, _)| version));
         let fault = format!("version_policy: version {version} is not there any more: {loaded}");
-        Err(ControlError::refused(Subject::ModelConfig(name.clone()), &[fault]))
+        Err(ControlError::document(Subject::ModelConfig(name.clone()), "version_policy", fault))
     })
 }
 
@@ -115,7 +115,8 @@ fn check_plugin_policy(
         let fault = format!(
             "plugin_version_policy: no plugin of the tenant has a version {version} any more"
         );
-        Err(ControlError::refused(Subject::Tenant(tenant.clone()), &[fault]))
+        let subject = Subject::Tenant(tenant.clone());
+        Err(ControlError::document(subject, "plugin_version_policy", fault))
     })
 }
 

@@ -1,10 +1,14 @@
 //! How a pipeline's plugin instances are used again: the part `instance_reuse` of its document.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use gristmill_sandbox::{Reuse, TenantReuse};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use utoipa::openapi::schema::{OneOfBuilder, Schema};
+use utoipa::openapi::{Ref, RefOr};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::release::document::{Document, Faults};
 
@@ -12,7 +16,7 @@ const MODES: [(&str, ReuseMode); 3] =
     [("none", ReuseMode::None), ("request", ReuseMode::Request), ("tenant", ReuseMode::Tenant)];
 
 /// How plugin instances are used again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ReuseMode {
     /// Each call has a fresh instance.
@@ -24,21 +28,48 @@ pub enum ReuseMode {
     Tenant,
 }
 
-/// The mode, and for [`ReuseMode::Tenant`] its bounds. A bound that is not given is the default.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// The mode, and for the mode `tenant` its bounds. A bound that is not given is the default.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct InstanceReuse {
     /// Which calls share an instance.
+    #[schema(required)]
     pub mode: ReuseMode,
     /// The most calls that one instance serves.
+    #[schema(minimum = 1, maximum = 1_000_000)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_count: Option<u32>,
     /// The time after which an instance that serves no call is dropped.
+    #[schema(minimum = 1, maximum = 3_600_000)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_ms: Option<u64>,
     /// The most instances of one plugin that are kept while they serve no call.
+    #[schema(minimum = 1, maximum = 64)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_idle: Option<u32>,
+}
+
+/// The values that the key takes.
+pub enum InstanceReuseForms {}
+
+impl PartialSchema for InstanceReuseForms {
+    fn schema() -> RefOr<Schema> {
+        let forms = OneOfBuilder::new()
+            .item(Ref::from_schema_name(ReuseMode::name()))
+            .item(Ref::from_schema_name(InstanceReuse::name()));
+        forms.description(Some("A mode, or an object with the mode and its bounds")).into()
+    }
+}
+
+impl ToSchema for InstanceReuseForms {
+    fn name() -> Cow<'static, str> {
+        "InstanceReuseForms".into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((ReuseMode::name().into(), ReuseMode::schema()));
+        schemas.push((InstanceReuse::name().into(), InstanceReuse::schema()));
+    }
 }
 
 impl InstanceReuse {

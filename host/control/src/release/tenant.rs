@@ -1,13 +1,20 @@
 //! A tenant in a release, and the tenant that people write.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use gristmill_core::{KeyHash, KeyHashes, Name};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
+use utoipa::openapi::schema::{
+    AdditionalProperties, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type,
+};
+use utoipa::openapi::{Ref, RefOr};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::release::quota::QuotaSpec;
 use crate::release::version_policy::VersionPolicy;
+use crate::schema::{NameText, text};
 
 /// The most keys of a tenant. Each request's key is compared with all of them.
 pub const KEYS_MAX: usize = 256;
@@ -36,22 +43,31 @@ pub struct TenantSpec {
     pub plugin_version_policy: VersionPolicy,
 }
 
-/// A tenant as people put it. The keys that it keeps are known only when its release is made.
-#[derive(Clone, Debug, PartialEq)]
+/// A tenant as people put it: either open, or with API keys.
+// The keys that it keeps are known only when its release is made.
+#[derive(Clone, Debug, PartialEq, ToSchema)]
+#[schema(as = Tenant)]
 pub struct TenantDocument {
-    /// As [`TenantSpec::open`].
+    /// Whether anyone may call its pipelines without a key.
+    #[schema(value_type = Option<bool>)]
     pub open: bool,
-    /// All of its keys.
+    /// All of its keys. A key that is not listed is deleted.
+    #[schema(value_type = Option<Vec<GivenKey>>, max_items = 256)]
     pub api_keys: Vec<GivenKey>,
-    /// As [`TenantSpec::default_pipeline`].
+    /// The pipeline that `/v1/{tenant}/infer` runs. If it is not given: the tenant's only pipeline.
+    #[schema(value_type = Option<NameText>)]
     pub default_pipeline: Option<Name>,
-    /// As [`TenantSpec::weight`].
+    /// The tenant's share of contended batches, relative to the weights of others.
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000)]
     pub weight: u32,
-    /// As [`TenantSpec::models`].
+    /// The models it may run directly, over the Open Inference Protocol.
+    #[schema(value_type = Option<Vec<NameText>>, max_items = 1024)]
     pub models: BTreeSet<Name>,
-    /// As [`TenantSpec::quota`].
+    /// The limits on its use over time.
+    #[schema(value_type = Option<QuotaSpec>)]
     pub quota: QuotaSpec,
-    /// As [`TenantSpec::plugin_version_policy`].
+    /// The versions of its plugins that stay loaded beside the newest ones.
+    #[schema(value_type = Option<VersionPolicy>)]
     pub plugin_version_policy: VersionPolicy,
 }
 
@@ -65,6 +81,34 @@ pub enum GivenKey {
     Named(Name, KeyHashes),
     /// The tenant's key of this name, which stays.
     Kept(Name),
+}
+
+impl PartialSchema for GivenKey {
+    fn schema() -> RefOr<Schema> {
+        let key = || {
+            let length = text().min_length(Some(16)).max_length(Some(512));
+            length.pattern(Some("^[!-~]([ -~]*[!-~])?$"))
+        };
+        let nullable = key().schema_type(SchemaType::from_iter([Type::String, Type::Null]));
+        let named = ObjectBuilder::new()
+            .property("name", Ref::from_schema_name(NameText::name()))
+            .property("key", nullable)
+            .required("name")
+            .additional_properties(Some(AdditionalProperties::FreeForm(false)))
+            .description(Some("A name and a key; without a key, the one of this name stays"));
+        let forms = OneOfBuilder::new().item(key()).item(named);
+        forms.description(Some("An API key, with or without a name")).into()
+    }
+}
+
+impl ToSchema for GivenKey {
+    fn name() -> Cow<'static, str> {
+        "ApiKey".into()
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((NameText::name().into(), NameText::schema()));
+    }
 }
 
 impl Default for TenantSpec {

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::release::document::{Document, Faults, shown};
 
@@ -16,17 +17,19 @@ pub const MODEL_VERSIONS_MAX: usize = 16;
 pub const PLUGIN_VERSIONS_MAX: usize = 8;
 
 /// The versions that stay loaded. The newest version always does.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum VersionPolicy {
     /// The newest ones.
     Latest {
         /// How many, from 1 on.
+        #[schema(minimum = 1, maximum = 16)]
         num_versions: usize,
     },
     /// These ones.
     Specific {
         /// The releases that brought them.
+        #[schema(value_type = Vec<u64>, max_items = 16)]
         versions: BTreeSet<u64>,
     },
 }

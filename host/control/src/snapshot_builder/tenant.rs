@@ -17,6 +17,7 @@ use crate::load::error::LoadError;
 use crate::plan::fit::Wanted;
 use crate::release::candidate::CandidateSpec;
 use crate::release::capture::CaptureSpec;
+use crate::release::document::Faults;
 use crate::release::named_version::NamedVersion;
 use crate::release::pipeline::PipelineSpec;
 
@@ -198,7 +199,9 @@ impl TenantBuilder<'_> {
             priority: spec.priority,
             memory_bytes: limits.as_ref().ok().map(|limits| limits.plugin.memory_bytes),
         };
-        let mut faults = wanted.faults(&self.plugins, |name| self.models.get(name));
+        let mut found = Faults::default();
+        wanted.check(&self.plugins, |name| self.models.get(name), &mut found);
+        let mut faults = found.into_texts();
         let limits = limits.map_err(|found| faults.extend(found)).ok();
         let model = self.models.get(&spec.model.name);
         let served = model.and_then(|model| model.of_version(spec.model.version)?.as_ref().ok());

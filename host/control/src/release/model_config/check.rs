@@ -17,10 +17,10 @@ const WARM_UP_MAX: usize = 16;
 
 impl ModelConfig {
     /// All of its faults.
-    pub(crate) fn faults(&self) -> Vec<String> {
+    pub(crate) fn faults(&self) -> Faults {
         let mut faults = Faults::default();
         self.check(&mut faults);
-        faults.into_texts()
+        faults
     }
 
     /// Add its faults to `faults`, without faults that only follow from others.
