@@ -5,6 +5,9 @@
 
 use std::error::Error;
 use std::io;
+use std::io::ErrorKind::{
+    FileTooLarge, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
+};
 
 use gristmill_core::{Digest, ErrorCode};
 
@@ -23,6 +26,9 @@ pub enum StoreError {
     /// Writing failed because the disk is full.
     #[error("the server's disk is full: the change is not made")]
     Full(#[source] Box<dyn Error + Send + Sync>),
+    /// Writing failed because the disk is read-only, or the server may not write there.
+    #[error("the server may not write to its disk, or it is read-only: the change is not made")]
+    ReadOnly(#[source] Box<dyn Error + Send + Sync>),
     /// A call to the store that several servers share failed. What it was to do may be done or not.
     #[error("the store of releases and files cannot be reached: try again")]
     Unreachable(#[source] Box<dyn Error + Send + Sync>),
@@ -41,7 +47,11 @@ impl StoreError {
 
     pub(crate) fn write(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         let source = source.into();
-        if says_full(&*source) { Self::Full(source) } else { Self::Write(source) }
+        match kind_of(&*source) {
+            Some(StorageFull | QuotaExceeded | FileTooLarge) => Self::Full(source),
+            Some(ReadOnlyFilesystem | PermissionDenied) => Self::ReadOnly(source),
+            _ => Self::Write(source),
+        }
     }
 
     pub(crate) fn unreachable(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
@@ -51,7 +61,7 @@ impl StoreError {
     /// The code by which clients tell errors apart.
     pub fn code(&self) -> ErrorCode {
         match self {
-            Self::Full(_) => ErrorCode::InsufficientStorage,
+            Self::Full(_) | Self::ReadOnly(_) => ErrorCode::InsufficientStorage,
             Self::Unreachable(_) => ErrorCode::Unavailable,
             Self::Missing(_)
             | Self::Read(_)
@@ -75,22 +85,18 @@ fn without_secrets(text: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Whether an error, or one of its sources, says that the disk is full.
-fn says_full(error: &(dyn Error + 'static)) -> bool {
-    let full = |error: &io::Error| {
-        matches!(
-            error.kind(),
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
-        )
-    };
+/// What the operating system says, in the error or in one of its sources.
+fn kind_of(error: &(dyn Error + 'static)) -> Option<io::ErrorKind> {
     let mut next = Some(error);
     while let Some(error) = next {
-        if error.downcast_ref().is_some_and(full) {
-            return true;
+        if let Some(error) = error.downcast_ref::<io::Error>()
+            && error.kind() != io::ErrorKind::Other
+        {
+            return Some(error.kind());
         }
         next = error.source();
     }
-    false
+    None
 }
 
 #[cfg(test)]

@@ -204,17 +204,23 @@ async fn leftovers_are_removed_and_nothing_else() {
 }
 
 #[test]
-fn errors_name_no_path_and_say_when_the_disk_is_full() {
+fn errors_name_no_path_and_say_when_the_disk_takes_nothing() {
+    use std::io::ErrorKind;
     let refused = |kind| {
         let source = std::io::Error::new(kind, "/srv/secret/place");
         StoreError::write(object_store::Error::Generic { store: "local", source: source.into() })
     };
-    let full = refused(std::io::ErrorKind::StorageFull);
+    let full = refused(ErrorKind::StorageFull);
     assert_eq!(full.code(), ErrorCode::InsufficientStorage);
     assert!(full.to_string().contains("disk is full"), "{full}");
-    let other = refused(std::io::ErrorKind::PermissionDenied);
+    let read_only = [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem].map(refused);
+    for error in &read_only {
+        assert_eq!(error.code(), ErrorCode::InsufficientStorage);
+        assert!(error.to_string().contains("read-only"), "{error}");
+    }
+    let other = refused(ErrorKind::NotADirectory);
     assert_eq!(other.code(), ErrorCode::Internal);
-    for error in [full, other] {
+    for error in read_only.into_iter().chain([full, other]) {
         assert!(!error.to_string().contains("/srv"), "{error}");
     }
 }

@@ -1,5 +1,8 @@
 //! Acknowledged changes outlive the process; requests under way outlive the signal.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -181,4 +184,38 @@ fn a_damaged_model_is_mended_by_uploading_it_again() {
     server.data.post("/v1/acme/infer", b"{}").refused(503, "unavailable", &[]);
     server.model("ranker");
     server.assert_ranks("acme");
+}
+
+#[test]
+fn a_disk_that_takes_no_writes_refuses_changes_and_serving_goes_on() {
+    let server = Setup::new().obeying_permissions().start();
+    server.digits("acme");
+    let before = server.release();
+    let allow = |mode: u32| {
+        for folder in folders(&server.data_dir()) {
+            fs::set_permissions(folder, Permissions::from_mode(mode)).unwrap();
+        }
+    };
+    allow(0o555);
+    for (path, body) in [
+        ("tenants/other", b"{\"open\":true}".to_vec()),
+        ("tenants/acme/plugins/new", files::plugin("ranker-pre")),
+        ("models/new", files::model("ranker")),
+    ] {
+        let refused = server.admin.put(&format!("/admin/v1/{path}"), &body);
+        refused.refused(507, "insufficient_storage", &["read-only", "the change is not made"]);
+        server.assert_reads("acme", 7);
+    }
+    assert_eq!(server.release(), before);
+    allow(0o755);
+    assert_eq!(server.open_tenant("other"), before + 1);
+    server.assert_reads("acme", 7);
+}
+
+/// The folder and all below it.
+fn folders(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let below: Vec<_> = entries.filter(|path| path.is_dir()).collect();
+    let below = below.iter().flat_map(|path| folders(path));
+    std::iter::once(folder.to_owned()).chain(below).collect()
 }

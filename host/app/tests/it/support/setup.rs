@@ -26,6 +26,8 @@ pub(crate) struct Setup {
     /// Whether standard error is a pipe that is not read.
     log_is_unread: bool,
     open_files: Option<usize>,
+    /// Whether it obeys the permissions of files, even as root.
+    obeys_permissions: bool,
     /// How clients of its planes use TLS.
     pub(super) tls: Option<Tls>,
 }
@@ -41,6 +43,7 @@ impl Setup {
             admin_token: Some(ADMIN_TOKEN.into()),
             log_is_unread: false,
             open_files: None,
+            obeys_permissions: false,
             tls: None,
         }
     }
@@ -161,9 +164,22 @@ impl Setup {
         Process { server: ServerProcess::spawn(&mut command).unwrap(), log: self.log_path() }
     }
 
+    /// A server that obeys the permissions of files, even as root.
+    pub(crate) fn obeying_permissions(self) -> Self {
+        Self { obeys_permissions: true, ..self }
+    }
+
     fn command(&self) -> Command {
         let binary = env!("CARGO_BIN_EXE_gristmill");
         let mut command = match self.open_files {
+            None if self.obeys_permissions => {
+                // Only root has these capabilities, and only root can drop them.
+                let drops = r#"[ "$(id -u)" = 0 ] && exec setpriv --bounding-set \
+                    -dac_override,-dac_read_search "$0" "$@"; exec "$0" "$@""#;
+                let mut shell = Command::new("sh");
+                shell.args(["-c", drops, binary]);
+                shell
+            }
             None => Command::new(binary),
             Some(max) => {
                 let mut shell = Command::new("sh");
