@@ -72,7 +72,14 @@ impl Serving {
                 spec.document()
             }
         };
-        let tag = digest_of(&serde_json::to_vec(&document)?);
+        let mut tagged = document.clone();
+        // Which versions stay is up to the pipelines of others, too.
+        if let (Subject::Plugin { .. } | Subject::Model(_), Some(keys)) =
+            (subject, tagged.as_object_mut())
+        {
+            keys.remove("kept_versions");
+        }
+        let tag = digest_of(&serde_json::to_vec(&tagged)?);
         let file = match subject {
             Subject::Plugin { tenant, plugin } => Some(self.plugin(tenant, plugin)?.digest),
             Subject::Model(model) => Some(self.model(model)?.digest),

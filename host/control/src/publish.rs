@@ -12,7 +12,7 @@ use gristmill_core::Name;
 use gristmill_snapshot::{ModelState, Pipeline, Snapshot, SnapshotCell, Takes, Tenant};
 
 use crate::desired::Desired;
-use crate::fault::{Part, Subject};
+use crate::fault::{Fault, Part, Subject};
 
 /// The serving state of one release.
 #[derive(Default)]
@@ -28,6 +28,25 @@ pub struct Serving {
 }
 
 impl Serving {
+    /// Whether the fault takes something away that was served. A thing counts as served; of an
+    /// earlier version it is looked up, because it may have been the newest one, or out of service.
+    pub(crate) fn served(&self, fault: &Fault) -> bool {
+        let Some(version) = fault.version else { return true };
+        let Snapshot { models, tenants, .. } = &*self.snapshot;
+        let is_ok = match &fault.subject {
+            Subject::Model(model) => {
+                let known = models.get(model).and_then(|own| own.of_version(Some(version)));
+                known.map(|served| served.is_ok())
+            }
+            Subject::Plugin { tenant, plugin } => {
+                let own = tenants.get(tenant).and_then(|own| own.plugins.get(plugin));
+                own.and_then(|own| own.of_version(Some(version))).map(|loaded| loaded.is_ok())
+            }
+            _ => Some(true),
+        };
+        is_ok.unwrap_or_default()
+    }
+
     /// The tenants of which something may differ in `desired`, which was made from the desired
     /// state by changes: those that were changed, and those that have a fault, because what failed
     /// may be loaded since. Besides, a change of a model touches its users.

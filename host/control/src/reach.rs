@@ -5,7 +5,7 @@
 //!   pipelines and keys of these, however the request is made;
 //! - what is beyond the reach is refused in the same words whether it exists or not.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gristmill_core::{Digest, Name};
 
@@ -19,6 +19,10 @@ use crate::release::named_version::NamedVersion;
 use crate::release::pipeline::PipelineSpec;
 use crate::release::tenant::TenantSpec;
 use crate::release::token::{Role, TokenSpec};
+
+/// The versions of one model that the pipelines of a tenant may name, if they are put with a deploy
+/// token.
+const PINS_MAX: usize = 2;
 
 /// The part of the server that the author of a request may see and change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -164,6 +168,33 @@ impl Reach {
         Ok(())
     }
 
+    /// Check the versions of models that the pipelines of the tenants name after a release. Each
+    /// stays loaded for them, in the server's memory.
+    ///
+    /// # Errors
+    /// They name more versions of a model than [`PINS_MAX`], and more than before.
+    pub(crate) fn check_pins(&self, before: &Desired, after: &Desired) -> Result<(), ControlError> {
+        let Self::Tenants { tenants, .. } = self else { return Ok(()) };
+        for tenant in tenants {
+            let pins = |state: &Desired| state.tenants.get(tenant).map(|own| pinned(own));
+            let (had, has) = (pins(before).unwrap_or_default(), pins(after).unwrap_or_default());
+            for (model, versions) in has {
+                let known = had.get(&model).map_or(0, BTreeSet::len);
+                if versions.len() > PINS_MAX.max(known) {
+                    let fault = format!(
+                        "pipelines name {} versions of model {:?}: with this token a tenant's may \
+                         name {PINS_MAX}",
+                        versions.len(),
+                        model.as_str()
+                    );
+                    let subject = Subject::Tenant(tenant.clone());
+                    return Err(ControlError::document(subject, "", fault));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Whether a version of a plugin of one of the tenants has this file.
     pub(crate) fn has_file(&self, desired: &Desired, digest: Digest) -> bool {
         match self {
@@ -202,6 +233,17 @@ impl Reach {
             changes,
         })
     }
+}
+
+/// The versions of models that a tenant's pipelines name.
+fn pinned(own: &Tenant) -> BTreeMap<Name, BTreeSet<u64>> {
+    let mut pinned = BTreeMap::<_, BTreeSet<_>>::new();
+    for NamedVersion { name, version } in own.pipelines.values().flat_map(PipelineSpec::models) {
+        if let Some(version) = version {
+            pinned.entry(name.clone()).or_default().insert(*version);
+        }
+    }
+    pinned
 }
 
 /// Whether a tenant has this model: it is granted, or a pipeline uses it.

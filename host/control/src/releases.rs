@@ -239,7 +239,9 @@ impl Releases {
             // A candidate can be taken away from a pipeline that cannot serve.
             let put = if request.is_abort() { Vec::new() } else { subjects(&plan.changes) };
             let mut faults = refusing(built.faults.clone(), &before.faulty, &put);
-            faults.retain(|fault| request.terms.reach.has_subject(&fault.subject));
+            faults.retain(|fault| {
+                before.served(fault) && request.terms.reach.has_subject(&fault.subject)
+            });
             if !faults.is_empty() {
                 return Err(ControlError::Refused(faults));
             }

@@ -308,7 +308,9 @@ fn versions(visible: ModelOrPipeline<'_>, ready_only: bool) -> Vec<ModelIndex> {
         reason: reason.unwrap_or_default().into(),
     };
     let mut reasons: BTreeMap<u64, Option<String>> = BTreeMap::new();
-    if let ModelOrPipeline::Model { state, .. } = visible {
+    if let ModelOrPipeline::Model { state, .. } = visible
+        && !ready_only
+    {
         let superseded = |version: &u64| (*version, Some("superseded".to_owned()));
         reasons.extend(state.earlier_versions.iter().map(superseded));
     }
