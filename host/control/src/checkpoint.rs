@@ -3,7 +3,7 @@
 //! The file is `{"format": 3, "digest": ..., "checkpoint": {...}}`. The digest is the SHA-256 of
 //! the checkpoint's bytes. The checkpoint has the digest of the last document that it stands for,
 //! which the first document of the log names, too. In format 2 only the newest version of a plugin
-//! or a model stays. In format 1, moreover, there are no admin tokens, no tenant says since when it
+//! or a model stays, and pipelines have neither `candidate` nor `capture`. In format 1, moreover, there are no admin tokens, no tenant says since when it
 //! is there or has a quota, pipelines have no `samples`, and configurations of models no `warm_up`.
 
 use std::collections::BTreeMap;
