@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::mem;
 
+use gristmill_control::add_schema;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{
     AdditionalProperties, AllOfBuilder, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type,
@@ -58,8 +59,7 @@ impl Schemas {
 /// The schema of the type, and those that it refers to.
 fn all_of<T: ToSchema>() -> Vec<(String, AnySchema)> {
     let mut all = Vec::new();
-    T::schemas(&mut all);
-    all.push((T::name().into(), T::schema()));
+    add_schema::<T>(&mut all);
     all
 }
 
@@ -136,8 +136,9 @@ fn loose(schema: AnySchema) -> AnySchema {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use utoipa::ToSchema;
 
-    use super::*;
+    use super::{Schemas, maybe};
 
     /// A document.
     #[derive(ToSchema)]

@@ -130,5 +130,5 @@ pub use replicas::{Following, KnownReplica, Replica, Trouble, Waited};
 pub use samples::compare::{Mismatch, Mismatches};
 pub use samples::failed::FailedSamples;
 pub use samples::{SampleAnswer, SampleFailure, SampleRun, SampleRunner};
-pub use schema::{DigestText, ErrorCodeText, NameText};
+pub use schema::{DigestText, ErrorCodeText, NameText, add as add_schema};
 pub use terms::{Terms, TokenUse};

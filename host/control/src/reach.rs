@@ -15,6 +15,7 @@ use crate::error::ControlError;
 use crate::fault::Subject;
 use crate::plan::restore::Scope;
 use crate::release::change::{Change, Release};
+use crate::release::document::Faults;
 use crate::release::tenant::TenantSpec;
 use crate::release::token::{Role, TokenSpec};
 
@@ -149,9 +150,10 @@ impl Reach {
                     if !uses_model(own, spec.model.as_str()) =>
                 {
                     let (tenant, pipeline) = (tenant.clone(), pipeline.clone());
-                    let fault = format!("model: no model {:?}", spec.model.as_str());
                     let subject = Subject::Pipeline { tenant, pipeline };
-                    return Err(ControlError::refused(subject, &[fault]));
+                    let mut faults = Faults::default();
+                    faults.add("model", format!("model: no model {:?}", spec.model.as_str()));
+                    return Err(ControlError::Document { subject, faults });
                 }
                 _ => {}
             }

@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::release::document::{Document, Faults};
-use crate::release::instance_reuse::{InstanceReuse, InstanceReuseForms};
+use crate::release::instance_reuse::InstanceReuse;
+use crate::release::instance_reuse::forms::InstanceReuseForms;
 use crate::release::limits::LimitsSpec;
 use crate::release::sample::{self, Sample};
 use crate::schema::NameText;
