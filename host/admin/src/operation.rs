@@ -199,11 +199,20 @@ impl Operation {
         ])
     }
 
-    /// It takes a file of any media type.
-    pub(crate) fn takes_file(mut self) -> Self {
+    /// It takes a file of any media type, which must not be empty.
+    pub(crate) fn takes_file(self) -> Self {
+        self.takes_bytes_if(Required::True)
+    }
+
+    /// It takes any bytes, of any media type.
+    pub(crate) fn takes_bytes(self) -> Self {
+        self.takes_bytes_if(Required::False)
+    }
+
+    fn takes_bytes_if(mut self, required: Required) -> Self {
         let content = ContentBuilder::new().schema(Some(file())).build();
         let body = RequestBodyBuilder::new().content("application/octet-stream", content);
-        self.built = self.built.request_body(Some(body.required(Some(Required::True)).build()));
+        self.built = self.built.request_body(Some(body.required(Some(required)).build()));
         self.problems(&[ErrorCode::RequestTimeout, ErrorCode::BodyTooLarge])
     }
 

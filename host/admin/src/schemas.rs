@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::mem;
 
+use gristmill_control::add_schema;
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{
     AdditionalProperties, AllOfBuilder, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type,
@@ -58,8 +59,7 @@ impl Schemas {
 /// The schema of the type, and those that it refers to.
 fn all_of<T: ToSchema>() -> Vec<(String, AnySchema)> {
     let mut all = Vec::new();
-    T::schemas(&mut all);
-    all.push((T::name().into(), T::schema()));
+    add_schema::<T>(&mut all);
     all
 }
 
@@ -73,7 +73,7 @@ fn closed(schema: AnySchema) -> AnySchema {
         object.additional_properties = Some(Box::new(AdditionalProperties::FreeForm(false)));
         for (name, property) in &mut object.properties {
             if !object.required.contains(name) {
-                *property = or_null(mem::replace(property, ObjectBuilder::new().into()));
+                *property = or_null(mem::replace(property, null()));
             }
         }
     }
@@ -85,6 +85,8 @@ fn or_null(schema: AnySchema) -> AnySchema {
     match schema {
         RefOr::T(Schema::Object(mut object)) => {
             object.schema_type = type_or_null(object.schema_type);
+            // Such a key has no default: it is not given.
+            object.default.take_if(|default| default.is_null());
             if let Some(values) = &mut object.enum_values {
                 values.push(serde_json::Value::Null);
             }
@@ -94,13 +96,19 @@ fn or_null(schema: AnySchema) -> AnySchema {
             array.schema_type = type_or_null(array.schema_type);
             RefOr::T(Schema::Array(array))
         }
-        // That of an `Option` has it already.
-        RefOr::T(Schema::OneOf(forms)) => RefOr::T(Schema::OneOf(forms)),
-        other => {
-            let null = ObjectBuilder::new().schema_type(SchemaType::new(Type::Null));
-            OneOfBuilder::new().item(null).item(other).into()
+        RefOr::T(Schema::OneOf(mut forms)) => {
+            // That of an `Option` has it already.
+            if !forms.items.contains(&null()) {
+                forms.items.insert(0, null());
+            }
+            RefOr::T(Schema::OneOf(forms))
         }
+        other => OneOfBuilder::new().item(null()).item(other).into(),
     }
+}
+
+fn null() -> AnySchema {
+    ObjectBuilder::new().schema_type(SchemaType::new(Type::Null)).into()
 }
 
 fn type_or_null(schema_type: SchemaType) -> SchemaType {
@@ -136,8 +144,9 @@ fn loose(schema: AnySchema) -> AnySchema {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use utoipa::ToSchema;
 
-    use super::*;
+    use super::{Schemas, maybe};
 
     /// A document.
     #[derive(ToSchema)]

@@ -229,13 +229,14 @@ impl Control {
         }
         let limits = &self.releases.limits;
         let reach = terms.reach.clone();
-        let put = |serving| PutPipeline { tenant, pipeline, serving, reach: &reach, limits };
+        let put =
+            || PutPipeline { tenant, pipeline, serving: self.serving(), reach: &reach, limits };
         let document = PipelineDocument::read(document, limits);
-        let spec = document.into_spec().map_err(|faulty| put(&self.serving()).faulty(*faulty))?;
+        let spec = document.into_spec().map_err(|faulty| put().faulty(*faulty))?;
         let (own, name) = (tenant.clone(), pipeline.clone());
         let change = Change::PutPipeline { tenant: own, pipeline: name, spec: spec.clone().into() };
         let changed = self.change(change, terms).await;
-        changed.map_err(|error| put(&self.serving()).refused(&spec, error))
+        changed.map_err(|error| put().refused(&spec, error))
     }
 
     /// The pipeline that `document` describes. What it names is not looked for.

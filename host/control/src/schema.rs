@@ -20,6 +20,12 @@ pub enum DigestText {}
 /// An [`ErrorCode`].
 pub enum ErrorCodeText {}
 
+/// Add the schema of the type, and those that it refers to.
+pub fn add<T: ToSchema>(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+    T::schemas(schemas);
+    schemas.push((T::name().into(), T::schema()));
+}
+
 /// Any text.
 pub(crate) fn text() -> ObjectBuilder {
     ObjectBuilder::new().schema_type(SchemaType::new(Type::String))

@@ -55,13 +55,13 @@ pub(super) fn operations() -> Vec<Operation> {
             .finds(),
         Operation::put(PATH, "Upload a file before the release that names it")
             .about("It waits for its release for an hour.")
-            .takes_file()
+            .takes_bytes()
             .answers::<BlobDocument>()
             .problems(&refused),
         Operation::patch(PATH, "Upload a part of a file")
             .header("Upload-Offset", integer(0, None), "The bytes before this part")
             .header("Upload-Complete", is_last, "`?1` for the last part, `?0` for others")
-            .takes_file()
+            .takes_bytes()
             .answers::<BlobDocument>()
             .problems(&refused),
         Operation::delete(PATH, "Drop a file that waits for a release")

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use gristmill_control::{
-    DigestText, ModelConfig, NameText, PipelineSpec, TenantDocument, TokenDocument,
+    DigestText, ModelConfig, NameText, PipelineSpec, TenantDocument, TokenDocument, add_schema,
 };
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder, OneOfBuilder, Schema};
 use utoipa::openapi::{Ref, RefOr};
@@ -81,12 +81,12 @@ impl ToSchema for SentChange {
     }
 
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        add::<TenantDocument>(schemas);
-        add::<PipelineSpec>(schemas);
-        add::<ModelConfig>(schemas);
-        add::<KeyDocument>(schemas);
-        add::<NameText>(schemas);
-        add::<DigestText>(schemas);
+        add_schema::<TenantDocument>(schemas);
+        add_schema::<PipelineSpec>(schemas);
+        add_schema::<ModelConfig>(schemas);
+        add_schema::<KeyDocument>(schemas);
+        add_schema::<NameText>(schemas);
+        add_schema::<DigestText>(schemas);
     }
 }
 
@@ -114,12 +114,6 @@ impl ToSchema for ShownChange {
 
     fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
         SentChange::schemas(schemas);
-        add::<TokenDocument>(schemas);
+        add_schema::<TokenDocument>(schemas);
     }
-}
-
-/// Add the schema of the type, and those that it refers to.
-fn add<T: ToSchema>(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-    T::schemas(schemas);
-    schemas.push((T::name().into(), T::schema()));
 }

@@ -1,6 +1,7 @@
 //! Finding the faults of a pipeline document. Pure.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use gristmill_core::{Name, PipelineLimits};
 
@@ -18,7 +19,7 @@ use crate::release::pipeline::{PipelineDocument, PipelineSpec};
 pub(crate) struct PutPipeline<'a> {
     pub(crate) tenant: &'a Name,
     pub(crate) pipeline: &'a Name,
-    pub(crate) serving: &'a Serving,
+    pub(crate) serving: Arc<Serving>,
     /// A model beyond it does not exist.
     pub(crate) reach: &'a Reach,
     /// What the host allows.
@@ -64,7 +65,7 @@ impl PutPipeline<'_> {
 
     fn compare(&self, wanted: &Wanted<'_>, faults: &mut Faults) {
         let none = BTreeMap::new();
-        let Serving { snapshot, desired, .. } = self.serving;
+        let Serving { snapshot, desired, .. } = &*self.serving;
         let own = snapshot.tenants.get(self.tenant).map_or(&none, |tenant| &tenant.plugins);
         let model = |name: &Name| {
             let model = snapshot.models.get(name);

@@ -1,14 +1,13 @@
 //! How a pipeline's plugin instances are used again: the part `instance_reuse` of its document.
 
-use std::borrow::Cow;
+pub(crate) mod forms;
+
 use std::time::Duration;
 
 use gristmill_sandbox::{Reuse, TenantReuse};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use utoipa::openapi::schema::{OneOfBuilder, Schema};
-use utoipa::openapi::{Ref, RefOr};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::ToSchema;
 
 use crate::release::document::{Document, Faults};
 
@@ -47,29 +46,6 @@ pub struct InstanceReuse {
     #[schema(minimum = 1, maximum = 64)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_idle: Option<u32>,
-}
-
-/// The values that the key takes.
-pub enum InstanceReuseForms {}
-
-impl PartialSchema for InstanceReuseForms {
-    fn schema() -> RefOr<Schema> {
-        let forms = OneOfBuilder::new()
-            .item(Ref::from_schema_name(ReuseMode::name()))
-            .item(Ref::from_schema_name(InstanceReuse::name()));
-        forms.description(Some("A mode, or an object with the mode and its bounds")).into()
-    }
-}
-
-impl ToSchema for InstanceReuseForms {
-    fn name() -> Cow<'static, str> {
-        "InstanceReuseForms".into()
-    }
-
-    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        schemas.push((ReuseMode::name().into(), ReuseMode::schema()));
-        schemas.push((InstanceReuse::name().into(), InstanceReuse::schema()));
-    }
 }
 
 impl InstanceReuse {

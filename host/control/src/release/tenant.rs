@@ -1,20 +1,17 @@
 //! A tenant in a release, and the tenant that people write.
 
-use std::borrow::Cow;
+mod given_key;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use gristmill_core::{KeyHash, KeyHashes, Name};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
-use utoipa::openapi::schema::{
-    AdditionalProperties, ObjectBuilder, OneOfBuilder, Schema, SchemaType, Type,
-};
-use utoipa::openapi::{Ref, RefOr};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::ToSchema;
 
 use crate::release::quota::QuotaSpec;
 use crate::release::version_policy::VersionPolicy;
-use crate::schema::{NameText, text};
+use crate::schema::NameText;
 
 /// The most keys of a tenant. Each request's key is compared with all of them.
 pub const KEYS_MAX: usize = 256;
@@ -81,34 +78,6 @@ pub enum GivenKey {
     Named(Name, KeyHashes),
     /// The tenant's key of this name, which stays.
     Kept(Name),
-}
-
-impl PartialSchema for GivenKey {
-    fn schema() -> RefOr<Schema> {
-        let key = || {
-            let length = text().min_length(Some(16)).max_length(Some(512));
-            length.pattern(Some("^[!-~]([ -~]*[!-~])?$"))
-        };
-        let nullable = key().schema_type(SchemaType::from_iter([Type::String, Type::Null]));
-        let named = ObjectBuilder::new()
-            .property("name", Ref::from_schema_name(NameText::name()))
-            .property("key", nullable)
-            .required("name")
-            .additional_properties(Some(AdditionalProperties::FreeForm(false)))
-            .description(Some("A name and a key; without a key, the one of this name stays"));
-        let forms = OneOfBuilder::new().item(key()).item(named);
-        forms.description(Some("An API key, with or without a name")).into()
-    }
-}
-
-impl ToSchema for GivenKey {
-    fn name() -> Cow<'static, str> {
-        "ApiKey".into()
-    }
-
-    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
-        schemas.push((NameText::name().into(), NameText::schema()));
-    }
 }
 
 impl Default for TenantSpec {
