@@ -12,9 +12,7 @@ use gristmill_store::digest_of;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::description::{
-    KeptDescription, KeyDescription, ModelDescription, PluginDescription,
-};
+use crate::description::{KeptDescription, KeyDescription, ModelDescription, PluginDescription};
 use crate::desired::{Model, Plugin, Tenant, Token};
 use crate::error::ControlError;
 use crate::fault::Subject;

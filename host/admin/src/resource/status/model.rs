@@ -44,9 +44,10 @@ pub(super) struct ModelDocument<'a> {
 
 impl<'a> ModelDocument<'a> {
     pub(super) fn of(model: &'a ModelState, config: Option<&'a ModelConfig>) -> Self {
-        let kept = model.kept.iter().map(|(version, own)| {
-            (*version, Self::of_version(*version, own.digest, &own.loaded))
-        });
+        let kept = model
+            .kept
+            .iter()
+            .map(|(version, own)| (*version, Self::of_version(*version, own.digest, &own.loaded)));
         Self {
             config: Some(ConfigDocument { config }),
             kept_versions: kept.collect(),
