@@ -1,25 +1,27 @@
 //! The answer of a resource: a JSON document, or a file.
 
 use bytes::Bytes;
-use gristmill_control::{Current, Outgoing, Published, digest_of};
+use gristmill_control::{Conditions, ControlError, DigestText, Outgoing, Published, digest_of};
 use gristmill_core::{Digest, ErrorCode};
 use gristmill_transport::Problem;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, LINK};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, LINK};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use crate::body::AdminBody;
+use crate::wait::WaitedDocument;
 
 /// The outcome of a request to a resource.
 pub(crate) type Outcome = Result<Answer, Problem>;
 
 /// A JSON document or a file, and the parts of it that the log names.
 pub(crate) struct Answer {
-    pub(crate) body: AdminBody,
+    body: AdminBody,
     status: StatusCode,
     /// The tag of the thing that was read or put.
-    pub(crate) tag: Option<Digest>,
+    tag: Option<Digest>,
     pub(crate) noted: Noted,
     headers: HeaderMap,
 }
@@ -32,11 +34,22 @@ pub(crate) struct Noted {
 }
 
 /// The answer to a change.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(crate) struct Released {
-    pub(crate) release: u64,
+    /// The number of the release that serves now.
+    release: u64,
+    /// The digest of the file, if the change put one.
+    #[schema(value_type = Option<DigestText>)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) digest: Option<Digest>,
+    digest: Option<Digest>,
+}
+
+/// The same after waiting for servers.
+#[derive(Serialize)]
+struct Waited {
+    #[serde(flatten)]
+    document: Map<String, Value>,
+    replicas: WaitedDocument,
 }
 
 impl Answer {
@@ -51,15 +64,22 @@ impl Answer {
         Ok(Self::with(Bytes::from(body).into(), json))
     }
 
-    /// The answer with the document of a thing.
-    pub(crate) fn current(current: &Current) -> Outcome {
-        Ok(Self { tag: Some(current.tag), ..Self::of(&current.document)? })
+    /// The answer with a document that has this tag.
+    pub(crate) fn tagged(document: &impl Serialize, tag: Digest) -> Outcome {
+        Ok(Self { tag: Some(tag), ..Self::of(document)? })
     }
 
-    /// An answer whose tag is the digest of the document's JSON.
-    pub(crate) fn digested(document: &Value) -> Outcome {
-        let tag = digest_of(document.to_string().as_bytes());
-        Ok(Self { tag: Some(tag), ..Self::of(document)? })
+    /// An answer whose tag is the digest of its body.
+    pub(crate) fn digested(document: &impl Serialize) -> Outcome {
+        let answer = Self::of(document)?;
+        let tag = answer.body.whole().map(|whole| digest_of(whole));
+        Ok(Self { tag, ..answer })
+    }
+
+    /// The answer with a page of this media type, whose tag is its digest.
+    pub(crate) fn page(page: &Bytes, media_type: &'static str) -> Self {
+        let answer = Self::with(page.clone().into(), HeaderValue::from_static(media_type));
+        Self { tag: Some(digest_of(page)), ..answer }
     }
 
     /// The answer with an uploaded file.
@@ -91,19 +111,23 @@ impl Answer {
     }
 
     /// The same with the link to the next page.
-    pub(crate) fn linked(mut self, link: HeaderValue) -> Self {
-        self.headers.insert(LINK, link);
+    pub(crate) fn linked(self, link: HeaderValue) -> Self {
+        self.with_header(LINK, link)
+    }
+
+    /// The same with one more header.
+    pub(crate) fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.insert(name, value);
         self
     }
 
     /// The same, after waiting for the servers that `document` is about.
-    pub(crate) fn waited(mut self, document: Value, is_complete: bool) -> Outcome {
+    pub(crate) fn waited(mut self, replicas: WaitedDocument, is_complete: bool) -> Outcome {
         let failed =
             |error: serde_json::Error| Problem::new(ErrorCode::Internal, error.to_string());
         if let Some(whole) = self.body.whole() {
-            let mut own: Map<String, Value> = serde_json::from_slice(whole).map_err(failed)?;
-            own.insert("replicas".into(), document);
-            self.body = Self::of(&own)?.body;
+            let document = serde_json::from_slice(whole).map_err(failed)?;
+            self.body = Self::of(&Waited { document, replicas })?.body;
         }
         if !is_complete {
             self.status = StatusCode::ACCEPTED;
@@ -112,9 +136,8 @@ impl Answer {
     }
 
     /// The same, which nothing on the way to the client may keep.
-    pub(crate) fn unkept(mut self) -> Self {
-        self.headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        self
+    pub(crate) fn unkept(self) -> Self {
+        self.with_header(CACHE_CONTROL, HeaderValue::from_static("no-store"))
     }
 
     /// The HTTP response.
@@ -126,8 +149,23 @@ impl Answer {
         response
     }
 
-    /// The HTTP response for a reader that has this version.
-    pub(crate) fn into_not_modified(self) -> Response<AdminBody> {
+    /// The HTTP response for a reader with these conditions. `path` is the path of the thing.
+    ///
+    /// # Errors
+    /// `If-Match` does not hold.
+    pub(crate) fn for_reader(
+        self,
+        conditions: &Conditions,
+        path: &str,
+    ) -> Result<Response<AdminBody>, Problem> {
+        let is_known = match self.tag {
+            Some(tag) => conditions.check_read(path, tag).map_err(ControlError::from)?,
+            None => false,
+        };
+        Ok(if is_known { self.into_not_modified() } else { self.into_response() })
+    }
+
+    fn into_not_modified(self) -> Response<AdminBody> {
         let mut response = Response::new(Bytes::new().into());
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         add_tag(self.tag, response.headers_mut());

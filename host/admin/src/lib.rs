@@ -7,11 +7,15 @@
 //! `permission` is the table of what the roles may do, `attempts` slows wrong tokens down, and
 //! `busy` bounds the changes of one token.
 //!
+//! `openapi` describes the API: an `operation` is what each resource says of itself, `schemas` are
+//! those of documents. `docs` is the same as a page for people. `public` answers both.
+//!
 //! Refuses to know how a change is made: `control` makes it.
 //!
 //! Invariants:
 //! - no body is read before the request's token was checked;
-//! - no resource is asked before the token was found to have the permission that it needs.
+//! - no resource is asked before the token was found to have the permission that it needs. Only the
+//!   description of the API, which is the same for everyone, needs no token.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -23,15 +27,21 @@ mod body;
 mod busy;
 mod caller;
 mod conditions;
+mod docs;
+mod openapi;
+mod operation;
 mod permission;
 mod plane;
+mod public;
 mod receive;
 mod resource;
 mod routes;
+mod schemas;
 mod state;
 mod terms;
 mod wait;
 
 pub use body::AdminBody;
+pub use openapi::openapi_document;
 pub use plane::{AdminKeys, AdminParts, AdminPlane};
 pub use state::UploadLimits;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use bytes::Bytes;
-use gristmill_control::{Control, ControlError};
+use gristmill_control::Control;
 use gristmill_core::{ErrorCode, KeyHash};
 use gristmill_telemetry::Log;
 use gristmill_transport::credentials::KeyHasher;
@@ -23,16 +23,19 @@ use crate::audit::{AdminCall, Audit};
 use crate::body::AdminBody;
 use crate::busy::Busy;
 use crate::caller::{Caller, NoCaller, Tokens};
+use crate::public::Pages;
 use crate::receive::{Received, drop_some};
 use crate::routes::resource_at;
 use crate::state::{State, UploadLimits};
 use crate::terms::terms;
-use crate::wait;
+use crate::{openapi, wait};
 
 /// The admin plane's handler; clones share everything.
 #[derive(Clone)]
 pub struct AdminPlane {
     state: Arc<State>,
+    /// They need no token.
+    pages: Arc<Pages>,
     request_ids: Arc<RequestIds>,
     audit: Arc<Audit>,
     attempts: Arc<Mutex<Attempts>>,
@@ -68,14 +71,25 @@ struct Answered {
     noted: Noted,
 }
 
+impl Answered {
+    /// The answer, of which the log names nothing.
+    fn plain(response: Response<AdminBody>) -> Self {
+        Self { response, noted: Noted::default() }
+    }
+}
+
 impl AdminPlane {
     /// The handler.
-    pub fn new(parts: AdminParts) -> Self {
+    ///
+    /// # Errors
+    /// The description of the API cannot be written as JSON.
+    pub fn new(parts: AdminParts) -> Result<Self, serde_json::Error> {
         let AdminParts { control, keys: AdminKeys { root, hasher }, limits, log, tls } = parts;
         let tokens = Tokens { root, hasher };
+        let pages = Arc::new(Pages::new(&openapi::document()?)?);
         let state = Arc::new(State { control, tokens, limits, log, tls });
         let (request_ids, audit, attempts) = (Arc::default(), Arc::default(), Arc::default());
-        Self { state, request_ids, audit, attempts, busy: Busy::default() }
+        Ok(Self { state, pages, request_ids, audit, attempts, busy: Busy::default() })
     }
 
     /// Answer one request of the client with this address.
@@ -84,9 +98,10 @@ impl AdminPlane {
         let has_body = !request.body().is_end_stream();
         let (head, body) = request.into_parts();
         let caller = self.caller(&head, client);
-        let outcome = match &caller {
-            Ok(caller) => self.answer(&head, body, caller).await,
-            Err(refused) => Err(refused.clone()),
+        let outcome = match (self.pages.answer(&head), &caller) {
+            (Some(page), _) => page.map(Answered::plain),
+            (None, Ok(caller)) => self.answer(&head, body, caller).await,
+            (None, Err(refused)) => Err(refused.clone()),
         };
         let (status, code, noted) = match &outcome {
             Ok(answered) => (answered.response.status(), None, answered.noted.clone()),
@@ -140,8 +155,7 @@ impl AdminPlane {
         let resource = resource_at(head.uri.path())?;
         let allowed = resource.allowed();
         if let Checked::Options = allowed.check(&head.method)? {
-            let response = allowed.options().map(Bytes::into);
-            return Ok(Answered { response, noted: Noted::default() });
+            return Ok(Answered::plain(allowed.options().map(Bytes::into)));
         }
         let reads = [Method::GET, Method::HEAD].contains(&head.method);
         let permission = resource.permission(&head.method);
@@ -174,12 +188,8 @@ impl AdminPlane {
             answer = answer.waited(waited.document, waited.is_complete)?;
         }
         let noted = answer.noted.clone();
-        let is_known = match answer.tag.filter(|_| reads) {
-            Some(tag) => conditions.check_read(head.uri.path(), tag).map_err(ControlError::from)?,
-            None => false,
-        };
-        let response = match is_known {
-            true => answer.into_not_modified(),
+        let response = match reads {
+            true => answer.for_reader(&conditions, head.uri.path())?,
             false => answer.into_response(),
         };
         Ok(Answered { response, noted })

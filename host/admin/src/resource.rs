@@ -1,9 +1,11 @@
-//! The resources of the admin API, one file each. `document`, `page` and `changes` have what
-//! several of them share.
+//! The resources of the admin API, one file each. Each also describes its operations, for the
+//! API's document. `document`, `page`, `changes` and `change_schema` have what several of them
+//! share.
 
 mod blob;
 mod candidate;
 mod captured;
+mod change_schema;
 mod changes;
 mod content;
 mod document;
@@ -43,14 +45,15 @@ pub(crate) use self::own_token::OwnToken;
 pub(crate) use self::pipeline::Pipeline;
 pub(crate) use self::plugin::Plugin;
 pub(crate) use self::plugin_logs::PluginLogs;
+pub(crate) use self::query::none as no_parameters;
 pub(crate) use self::release::Release;
 pub(crate) use self::releases::Releases;
-pub(crate) use self::replicas::waited;
 pub(crate) use self::rollback::Rollback;
 pub(crate) use self::status::Status;
 pub(crate) use self::tenant::Tenant;
 pub(crate) use self::token::{Rotation, Token};
 use crate::answer::Outcome;
+use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
@@ -66,6 +69,31 @@ pub(crate) trait Resource: Send {
 
     /// Answer a request whose method is allowed, from a caller who has the permission for it.
     async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome;
+}
+
+/// The operations of all resources.
+pub(crate) fn operations() -> Vec<Operation> {
+    let all = [
+        status::operations(),
+        own_token::operations(),
+        token::operations(),
+        releases::operations(),
+        release::operations(),
+        rollback::operations(),
+        blob::operations(),
+        list::operations(),
+        tenant::operations(),
+        key::operations(),
+        plugin::operations(),
+        plugin_logs::operations(),
+        pipeline::operations(),
+        candidate::operations(),
+        captured::operations(),
+        model::operations(),
+        model_config::operations(),
+        content::operations(),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 /// Whether a request with this method changes nothing.

@@ -6,14 +6,12 @@ use gristmill_core::ErrorCode;
 use gristmill_transport::Problem;
 use percent_encoding::percent_decode_str;
 
+use crate::operation::PREFIX;
 use crate::resource::{
     Blob, Candidate, CandidateEnd, Captured, Content, End, Key, List, Model, ModelConfig, OwnToken,
     Pipeline, Plugin, PluginLogs, Release, Releases, Resource, Rollback, Rotation, Status, Tenant,
     Token,
 };
-
-/// The prefix of all paths.
-const PREFIX: &str = "/admin/v1/";
 
 /// The resource at `path`.
 ///

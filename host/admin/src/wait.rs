@@ -6,20 +6,45 @@
 
 use std::borrow::Cow;
 
-use gristmill_control::Control;
-use gristmill_core::ErrorCode;
+use gristmill_control::{Control, NameText};
+use gristmill_core::{ErrorCode, Name};
 use gristmill_transport::Problem;
-use serde_json::{Value, json};
-
-use crate::resource::waited;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 const WAIT: &str = "wait";
 
 /// The outcome of the waiting, for the answer.
 pub(crate) struct Outcome {
-    pub(crate) document: Value,
+    pub(crate) document: WaitedDocument,
     /// Whether all servers serve the release.
     pub(crate) is_complete: bool,
+}
+
+/// The servers that a change has waited for, with `?wait=all`. It may be for an author who sees a
+/// few tenants only, so it has nothing else about the servers.
+#[derive(Default, Serialize, ToSchema)]
+#[schema(as = WaitedReplicas)]
+pub(crate) struct WaitedDocument {
+    /// How many servers live.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    live: Option<usize>,
+    /// Those of them that do not serve the release yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    behind: Option<Vec<BehindDocument>>,
+    /// Why it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unknown: Option<String>,
+}
+
+/// A server that does not serve the release yet.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ReplicaBehind)]
+struct BehindDocument {
+    #[schema(value_type = NameText)]
+    name: Name,
+    /// The release that it serves.
+    release: u64,
 }
 
 /// Take the parameter out of the query of a change. Returns the rest, and whether to wait.
@@ -44,15 +69,21 @@ pub(crate) fn taken(query: Option<&str>) -> Result<(Option<Cow<'_, str>>, bool),
 
 /// Wait until all servers serve the release, but not for ever.
 pub(crate) async fn wait(control: &Control, release: u64) -> Outcome {
-    match control.wait_for_all(release).await {
-        Ok(None) => Outcome { document: json!({ "live": 1, "behind": [] }), is_complete: true },
-        Ok(Some(found)) => {
-            Outcome { document: waited(&found), is_complete: found.behind.is_empty() }
-        }
+    let (live, behind) = match control.wait_for_all(release).await {
+        Ok(None) => (1, Vec::new()),
+        Ok(Some(found)) => (found.live, found.behind),
         Err(error) => {
-            Outcome { document: json!({ "unknown": error.to_string() }), is_complete: false }
+            let unknown = Some(error.to_string());
+            let document = WaitedDocument { unknown, ..WaitedDocument::default() };
+            return Outcome { document, is_complete: false };
         }
-    }
+    };
+    let is_complete = behind.is_empty();
+    let behind = behind.into_iter();
+    let behind =
+        behind.map(|replica| BehindDocument { name: replica.name, release: replica.release });
+    let (live, behind) = (Some(live), Some(behind.collect()));
+    Outcome { document: WaitedDocument { live, behind, unknown: None }, is_complete }
 }
 
 #[cfg(test)]

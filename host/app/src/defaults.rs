@@ -12,7 +12,11 @@ impl Defaults {
     /// The kind as differences name it.
     pub(crate) fn of(kind: &str) -> Self {
         Self(match kind {
-            "tenant" => json!({ "open": false, "weight": 1 }),
+            "tenant" => json!({
+                "open": false,
+                "weight": 1,
+                "plugin_version_policy": { "latest": { "num_versions": 1 } },
+            }),
             "pipeline" => json!({ "instance_reuse": { "mode": "none" }, "debug": false }),
             "model" => json!({ "unloaded": false }),
             // Without defaults more is shown and sent, and nothing else happens.

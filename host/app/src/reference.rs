@@ -1,5 +1,6 @@
-//! `gristmill reference`: the tables of settings, limits and error codes, in Markdown. They come
-//! from the same lists that the server uses. `cargo xtask docs` writes them into the README.
+//! `gristmill reference`: the tables of settings, limits and error codes, in Markdown, and the
+//! description of the admin API, in JSON. They come from the same lists and types that the server
+//! uses. `cargo xtask docs` writes them into the repository.
 
 use std::fmt::Write;
 
@@ -13,13 +14,16 @@ use crate::config::settings;
 
 pub(crate) fn command() -> Command {
     Command::new("reference")
-        .about("Print a table of all settings, limits or error codes, in Markdown")
+        .about(
+            "Print a table of all settings, limits or error codes, in Markdown, or the OpenAPI document \
+             of the admin API",
+        )
         .arg(
             Arg::new("table")
                 .value_name("TABLE")
                 .required(true)
-                .value_parser(["settings", "limits", "errors"])
-                .help("The table to print"),
+                .value_parser(["settings", "limits", "errors", "openapi"])
+                .help("The table to print, or the document"),
         )
 }
 
@@ -29,6 +33,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
         "settings" => settings_table(),
         "limits" => limits(),
         "errors" => errors(),
+        "openapi" => gristmill_admin::openapi_document()?,
         other => bail!("TABLE is {other:?}: there is no such table"),
     };
     print!("{table}");

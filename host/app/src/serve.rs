@@ -208,7 +208,7 @@ async fn run_server(
     let tls = tls.into_iter().filter_map(|(plane, tls)| Some((plane, tls?))).collect();
     let keys = AdminKeys { root, hasher };
     let admin = AdminParts { control, keys, limits: uploads, log: log.clone(), tls };
-    let admin = AdminPlane::new(admin);
+    let admin = AdminPlane::new(admin)?;
     let _ = planes.set(Planes { data, grpc: grpc.clone(), admin });
     announce(config.logging.log_format, &addresses)?;
 

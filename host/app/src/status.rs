@@ -55,7 +55,8 @@ pub(crate) fn command() -> Command {
              gristmill status --output json | jq .models.digits.statistics\n\n\
              QUEUED are the rows that wait for a model, RUNNING its batches that run. ROWS, \
              BATCHES, MEAN (rows in a batch) and FAILED (requests that failed, expired or were \
-             refused) count since the model was loaded. FAULTS are the parts of a release that a replica \
+             refused) count since the model was loaded. An earlier version that stays loaded has a \
+             row of its own, such as cnn@14. FAULTS are the parts of a release that a replica \
              does not serve. With --watch, JSON is one line each time.",
         )
         .arg(
@@ -110,7 +111,8 @@ fn page(status: &Value, address: &str) -> String {
     }
     let jobs = status["jobs"].as_array().into_iter().flatten().map(job).collect();
     let models = status["models"].as_object().into_iter().flatten();
-    let models = models.map(|(name, model)| model_row(name, model)).collect();
+    let models = models.flat_map(|(name, model)| versions(name, model));
+    let models = models.map(|(name, model)| model_row(&name, model)).collect();
     let tenants = status["tenants"].as_object().into_iter().flatten();
     let parts = tenants.flat_map(|(name, tenant)| parts(name, tenant)).collect();
     if let Some(state) = status["store"]["state"].as_str().filter(|state| *state != "followed") {
@@ -151,6 +153,13 @@ fn job(job: &Value) -> Value {
     row
 }
 
+/// The newest version under its name, and the earlier ones that stay loaded: `cnn`, `cnn@14`.
+fn versions<'a>(name: &str, own: &'a Value) -> Vec<(String, &'a Value)> {
+    let kept = own["kept_versions"].as_object().into_iter().flatten();
+    let kept = kept.map(|(version, own)| (format!("{name}@{version}"), own));
+    std::iter::once((name.to_owned(), own)).chain(kept).collect()
+}
+
 fn model_row(name: &str, model: &Value) -> Value {
     let lane = &model["statistics"];
     let count = |key: &str| lane[key].as_u64().unwrap_or_default();
@@ -172,7 +181,8 @@ fn model_row(name: &str, model: &Value) -> Value {
 fn parts(name: &str, tenant: &Value) -> Vec<Value> {
     let mut rows = Vec::new();
     for (kind, all) in [("plugin", &tenant["plugins"]), ("pipeline", &tenant["pipelines"])] {
-        for (part, own) in all.as_object().into_iter().flatten() {
+        let all = all.as_object().into_iter().flatten();
+        for (part, own) in all.flat_map(|(part, own)| versions(part, own)) {
             let mut state = state_and_reason(own);
             if kind == "pipeline" && tenant["default_pipeline"] == part.as_str() {
                 state += ", default";
@@ -209,7 +219,8 @@ mod tests {
                 "running_s": 1.25 }],
             "models": {
                 "cnn": { "state": "ready", "provider": "cpu", "statistics": { "queued_rows": 2,
-                    "running": 1, "rows": 7, "batches": 2, "fail": 1, "expired": 2, "refused": 3 } },
+                    "running": 1, "rows": 7, "batches": 2, "fail": 1, "expired": 2, "refused": 3 },
+                    "kept_versions": { "9": { "state": "failed", "reason": "no room" } } },
                 "bad": { "state": "failed", "reason": "no room" },
             },
             "tenants": {
@@ -234,6 +245,7 @@ compile  acme/p   running  1.2 s
 MODEL  PROVIDER  QUEUED  RUNNING  ROWS  BATCHES  MEAN  FAILED  STATE
 bad                                                            failed: no room
 cnn    cpu       2       1        7     2        3.5   6       ready
+cnn@9                                                          failed: no room
 
 TENANT  KIND      NAME  STATE
 acme    plugin    p     failed: red \\u{1b}[31m

@@ -41,7 +41,7 @@ use crate::load::plugins::Plugins;
 use crate::load::progress::Progress;
 use crate::load::prove::ProverConfig;
 use crate::pace::Pace;
-use crate::plan::pipeline::{RefusedPipeline, pipeline_fault};
+use crate::plan::pipeline::PutPipeline;
 use crate::plan::tenant::tenant_refusal;
 use crate::publish::{Publisher, Serving};
 use crate::reach::Reach;
@@ -196,7 +196,7 @@ impl Control {
     /// Put a tenant. `faults` are those of its document.
     ///
     /// # Errors
-    /// [`ControlError::Refused`] names all faults of the document and of the tenant; or as for
+    /// [`ControlError::Document`] names all faults of the document and of the tenant; or as for
     /// [`Self::change`].
     pub async fn put_tenant(
         &self,
@@ -206,7 +206,7 @@ impl Control {
         terms: Terms,
     ) -> Result<Published, ControlError> {
         if !faults.is_empty() {
-            return Err(tenant_refusal(&self.desired(), tenant, &document, faults.into_texts()));
+            return Err(tenant_refusal(&self.desired(), tenant, &document, faults));
         }
         let put = AskedChange::PutTenant { tenant: tenant.clone(), document };
         self.run(ChangeRequest::one(put, terms)).await
@@ -228,23 +228,24 @@ impl Control {
             return Err(ControlError::not_found("tenant", tenant));
         }
         let limits = &self.releases.limits;
+        let reach = terms.reach.clone();
+        let put =
+            || PutPipeline { tenant, pipeline, serving: self.serving(), reach: &reach, limits };
         let document = PipelineDocument::read(document, limits);
-        let spec = document.into_spec().map_err(|faulty| {
-            let serving = self.serving();
-            let refused = RefusedPipeline { tenant, pipeline, document: *faulty };
-            pipeline_fault(&serving, &terms.reach, limits, refused)
-        })?;
-        let (tenant, pipeline) = (tenant.clone(), pipeline.clone());
-        self.change(Change::PutPipeline { tenant, pipeline, spec: spec.into() }, terms).await
+        let spec = document.into_spec().map_err(|faulty| put().faulty(*faulty))?;
+        let (own, name) = (tenant.clone(), pipeline.clone());
+        let change = Change::PutPipeline { tenant: own, pipeline: name, spec: spec.clone().into() };
+        let changed = self.change(change, terms).await;
+        changed.map_err(|error| put().refused(&spec, error))
     }
 
     /// The pipeline that `document` describes. What it names is not looked for.
     ///
     /// # Errors
     /// All faults of the document.
-    pub fn read_pipeline(&self, document: Map<String, Value>) -> Result<PipelineSpec, Vec<String>> {
+    pub fn read_pipeline(&self, document: Map<String, Value>) -> Result<PipelineSpec, Faults> {
         let document = PipelineDocument::read(document, &self.releases.limits);
-        document.into_spec().map_err(|faulty| faulty.faults.into_texts())
+        document.into_spec().map_err(|faulty| faulty.faults)
     }
 
     /// Make the deletion `change`. With `cascade`, also delete what uses the thing.

@@ -66,6 +66,7 @@ impl ChangeRequest {
         self.asked.check(reach)?;
         let plan = self.asked.plan(desired, number, self.cascade)?;
         reach.check_planned(desired, &plan.changes)?;
+        reach.check_pins(desired, &plan.desired)?;
         Ok(plan)
     }
 

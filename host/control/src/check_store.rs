@@ -17,6 +17,7 @@ use crate::release::format::Head;
 use crate::release::gaps::gap_in;
 use crate::release::log_end;
 use crate::release::log_error::LogError;
+use crate::release::named_version::NamedVersion;
 use crate::release_log::read_checkpoint;
 
 /// What a check of a store found.
@@ -139,16 +140,31 @@ async fn check_log(
     Ok(named)
 }
 
-/// The files that serve, each with the names of one user.
+/// The files that serve, each with the names of one user. If a file has several, the newest version
+/// comes last.
 fn users(desired: &Desired) -> impl Iterator<Item = (Digest, String)> {
-    let models = desired.models.iter();
-    let models = models.map(|(name, model)| (model.digest, format!("model {:?}", name.as_str())));
+    let models = desired.models.iter().flat_map(|(name, model)| {
+        model.versions().map(move |(version, digest)| {
+            let named = named(name, version, model.version);
+            (digest, format!("model {named:?}"))
+        })
+    });
     let plugins = desired.tenants.iter().flat_map(|(tenant, owned)| {
-        let tenant = tenant.as_str();
-        let text = move |name: &Name| format!("plugin {:?} of tenant {tenant:?}", name.as_str());
-        owned.plugins.iter().map(move |(name, own)| (own.digest, text(name)))
+        let plugins = owned.plugins.iter();
+        plugins.flat_map(move |(name, plugin)| {
+            plugin.versions().map(move |(version, digest)| {
+                let named = named(name, version, plugin.version);
+                (digest, format!("plugin {named:?} of tenant {:?}", tenant.as_str()))
+            })
+        })
     });
     models.chain(plugins)
+}
+
+/// The name as a pipeline has it: without a version if it is the newest one.
+fn named(name: &Name, version: u64, newest: u64) -> String {
+    let version = Some(version).filter(|version| *version != newest);
+    NamedVersion { name: name.clone(), version }.to_string()
 }
 
 fn of_file(user: &str, error: &StoreError) -> String {

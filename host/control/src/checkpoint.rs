@@ -1,10 +1,10 @@
 //! The checkpoint: the state after the releases that were removed from the log.
 //!
-//! The file is `{"format": 2, "digest": ..., "checkpoint": {...}}`. The digest is the SHA-256 of
+//! The file is `{"format": 3, "digest": ..., "checkpoint": {...}}`. The digest is the SHA-256 of
 //! the checkpoint's bytes. The checkpoint has the digest of the last document that it stands for,
-//! which the first document of the log names, too. In format 1 there are no admin tokens, no tenant
-//! says since when it is there or has a quota, pipelines have no `samples`, and configurations of
-//! models no `warm_up`.
+//! which the first document of the log names, too. In format 2 only the newest version of a plugin
+//! or a model stays, and pipelines have neither `candidate` nor `capture`. In format 1, moreover, there are no admin tokens, no tenant says since when it
+//! is there or has a quota, pipelines have no `samples`, and configurations of models no `warm_up`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::release::format::Head;
 use crate::release::log_error::LogError;
 
 /// The format that is written. Those before it are read, too.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// The state after a release, where the log begins.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -118,7 +118,7 @@ mod tests {
     fn checkpoint() -> Checkpoint {
         let tenant = || name("acme");
         let spec = serde_json::json!({ "keys": { "ci": digest(1) }, "weight": 3 });
-        let config = serde_json::json!({ "instances": 2, "priority_levels": 2, "priority_queue_policies": { "2": {} } });
+        let config = serde_json::json!({ "version_policy": { "latest": { "num_versions": 2 } }, "instances": 2, "priority_levels": 2, "priority_queue_policies": { "2": {} } });
         let pipeline = serde_json::json!({ "pre": "p", "model": "m", "post": "p",
             "settings": { "b": 1.5, "a": null }, "limits": { "timeout_ms": 7 } });
         let token = serde_json::json!({ "role": "deploy", "tenants": ["acme"],
@@ -142,6 +142,8 @@ mod tests {
         ];
         let mut desired = Desired::default();
         desired.apply(1, &changes).unwrap();
+        desired.apply(2, &[Change::PutModel { model: name("m"), digest: digest(6) }]).unwrap();
+        assert_eq!(desired.models["m"].kept, [(1, digest(4))].into());
         let written = Head::default().write(5, ReleaseNote::default(), changes.to_vec());
         Checkpoint { head: written.unwrap().1, desired }
     }
@@ -150,9 +152,11 @@ mod tests {
     fn what_was_written_is_read() {
         let checkpoint = checkpoint();
         assert_eq!(Checkpoint::read(&checkpoint.write().unwrap()).unwrap(), checkpoint);
-        let first = String::from_utf8(checkpoint.write().unwrap().into()).unwrap();
-        let first = first.replace("\"format\":2", "\"format\":1");
-        assert_eq!(Checkpoint::read(first.as_bytes()).unwrap(), checkpoint);
+        let written = String::from_utf8(checkpoint.write().unwrap().into()).unwrap();
+        for earlier in ["\"format\":1", "\"format\":2"] {
+            let earlier = written.replace("\"format\":3", earlier);
+            assert_eq!(Checkpoint::read(earlier.as_bytes()).unwrap(), checkpoint);
+        }
         let none = Checkpoint::default();
         assert_eq!(Checkpoint::read(&none.write().unwrap()).unwrap(), none);
     }
@@ -175,8 +179,8 @@ mod tests {
             spoilt[at] ^= 1;
             assert!(Checkpoint::read(&spoilt).is_err(), "byte {at}");
         }
-        let newer = br#"{"format": 3, "state": {}}"#;
+        let newer = br#"{"format": 4, "state": {}}"#;
         let said = Checkpoint::read(newer).unwrap_err().to_string();
-        assert!(said.contains("its format is 3") && said.contains("up to 2"), "{said}");
+        assert!(said.contains("its format is 4") && said.contains("up to 3"), "{said}");
     }
 }

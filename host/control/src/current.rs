@@ -4,11 +4,15 @@
 //! - a document that is put back as it was read changes nothing;
 //! - no document has a key or a key's digest.
 
+use std::collections::BTreeMap;
+
 use gristmill_core::{Digest, Name};
+use gristmill_snapshot::KeptVersion;
 use gristmill_store::digest_of;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::description::{KeptDescription, KeyDescription, ModelDescription, PluginDescription};
 use crate::desired::{Model, Plugin, Tenant, Token};
 use crate::error::ControlError;
 use crate::fault::Subject;
@@ -38,8 +42,8 @@ impl Serving {
             Subject::Tenant(tenant) => tenant_document(&self.tenant(tenant)?.spec)?,
             Subject::Key { tenant, key } => {
                 let version = self.tenant(tenant)?.key_versions.get(key);
-                let version = version.ok_or_else(|| ControlError::not_found("key", key))?;
-                json!({ "name": key, "version": version })
+                let version = *version.ok_or_else(|| ControlError::not_found("key", key))?;
+                serde_json::to_value(KeyDescription { name: key, version })?
             }
             Subject::Plugin { tenant, plugin } => self.plugin_document(tenant, plugin)?,
             Subject::Pipeline { tenant, pipeline } | Subject::Candidate { tenant, pipeline } => {
@@ -48,10 +52,17 @@ impl Serving {
                 pipeline_document(spec)?
             }
             Subject::Model(model) => {
-                let Model { digest, version, unloaded, .. } = self.model(model)?;
-                json!({
-                    "name": model, "digest": digest, "version": version, "unloaded": unloaded,
-                })
+                let Model { digest, version, unloaded, .. } = *self.model(model)?;
+                let state = self.snapshot.models.get(model);
+                let kept_versions = state.map(|state| kept(&state.kept)).unwrap_or_default();
+                let name = model;
+                serde_json::to_value(ModelDescription {
+                    name,
+                    digest,
+                    version,
+                    unloaded,
+                    kept_versions,
+                })?
             }
             Subject::ModelConfig(model) => config_document(&self.model(model)?.config)?,
             Subject::Token(token) => {
@@ -59,7 +70,14 @@ impl Serving {
                 spec.document()
             }
         };
-        let tag = digest_of(&serde_json::to_vec(&document)?);
+        let mut tagged = document.clone();
+        // Which versions stay is up to the pipelines of others, too.
+        if let (Subject::Plugin { .. } | Subject::Model(_), Some(keys)) =
+            (subject, tagged.as_object_mut())
+        {
+            keys.remove("kept_versions");
+        }
+        let tag = digest_of(&serde_json::to_vec(&tagged)?);
         let file = match subject {
             Subject::Plugin { tenant, plugin } => Some(self.plugin(tenant, plugin)?.digest),
             Subject::Model(model) => Some(self.model(model)?.digest),
@@ -131,16 +149,29 @@ impl Serving {
 
     /// A plugin that is not loaded has neither contract nor world.
     fn plugin_document(&self, tenant: &Name, plugin: &Name) -> Result<Value, ControlError> {
-        let Plugin { digest, version } = self.plugin(tenant, plugin)?;
-        let mut document = json!({ "name": plugin, "digest": digest, "version": version });
+        let Plugin { digest, version, .. } = *self.plugin(tenant, plugin)?;
         let state = self.snapshot.tenants.get(tenant).and_then(|own| own.plugins.get(plugin));
-        if let Some(Ok(loaded)) = state.map(|state| &state.plugin) {
-            document["contract"] = loaded.contract().into();
-            document["world"] = loaded.roles().world().into();
-            document["imports"] = loaded.imports().into();
-        }
-        Ok(document)
+        let loaded = state.and_then(|state| state.plugin.as_ref().ok());
+        Ok(serde_json::to_value(PluginDescription {
+            name: plugin,
+            digest,
+            version,
+            contract: loaded.map(|loaded| loaded.contract()),
+            world: loaded.map(|loaded| loaded.roles().world()),
+            imports: loaded.map(|loaded| loaded.imports()),
+            kept_versions: state.map(|state| kept(&state.kept)).unwrap_or_default(),
+        })?)
     }
+}
+
+/// The earlier versions that stay loaded.
+fn kept<T>(kept: &BTreeMap<u64, KeptVersion<T>>) -> BTreeMap<u64, KeptDescription<'_>> {
+    let described = kept.iter().map(|(version, KeptVersion { digest, loaded })| {
+        let reason = loaded.as_ref().err().map(String::as_str);
+        let state = if reason.is_some() { "failed" } else { "ready" };
+        (*version, KeptDescription { digest: *digest, state, reason })
+    });
+    described.collect()
 }
 
 /// The document of a tenant.
@@ -158,6 +189,9 @@ pub(crate) fn tenant_document(spec: &TenantSpec) -> Result<Value, ControlError> 
     }
     if !spec.quota.is_empty() {
         document["quota"] = given(&spec.quota)?.into();
+    }
+    if !spec.plugin_version_policy.is_default() {
+        document["plugin_version_policy"] = serde_json::to_value(&spec.plugin_version_policy)?;
     }
     Ok(document)
 }

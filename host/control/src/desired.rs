@@ -2,10 +2,15 @@
 //!
 //! It says what should serve, by names and digests. Refuses to know whether it can be loaded, and
 //! which changes are allowed: `plan` decides that. Replaying the log applies each change that an
-//! earlier version has made. `tenant` is what a tenant has, `index` what follows from all tenants.
+//! earlier version has made. `tenant` is what a tenant has, `versions` which versions of a plugin
+//! or a model stay, `index` what follows from all tenants.
+//!
+//! Invariant: after a release, a version of a plugin or a model is there only if it is the newest
+//! one, its version policy keeps it, or a pipeline names it.
 
 mod index;
 pub(crate) mod tenant;
+mod versions;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -14,7 +19,7 @@ use gristmill_core::{Digest, HashKeyId, KeyHash, Name};
 use rpds::RedBlackTreeMapSync;
 use serde::{Deserialize, Serialize};
 
-use crate::desired::index::{Held, Index};
+use crate::desired::index::{Held, Index, pins_of};
 pub use crate::desired::tenant::{Plugin, Tenant};
 use crate::error::ControlError;
 use crate::release::change::Change;
@@ -59,12 +64,15 @@ pub struct Token {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
-    /// The digest of its file.
+    /// The digest of the newest version's file.
     pub digest: Digest,
-    /// The release that brought this content.
+    /// The newest version: the release that brought this content.
     pub version: u64,
     /// The releases that brought earlier content, in order.
     pub earlier_versions: Vec<u64>,
+    /// The files of the earlier versions that stay.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub kept: BTreeMap<u64, Digest>,
     /// How it is loaded, and how requests are batched.
     pub config: ModelConfig,
     /// Whether it was taken out of service.
@@ -74,19 +82,84 @@ pub struct Model {
 impl Model {
     /// A model that release `version` brings, with the default configuration.
     pub(crate) fn new(digest: Digest, version: u64) -> Self {
-        let config = ModelConfig::default();
-        Self { digest, version, earlier_versions: Vec::new(), config, unloaded: false }
+        let (config, kept) = (ModelConfig::default(), BTreeMap::new());
+        Self { digest, version, earlier_versions: Vec::new(), kept, config, unloaded: false }
+    }
+
+    /// The versions that stay and their files, the newest last.
+    pub(crate) fn versions(&self) -> impl Iterator<Item = (u64, Digest)> {
+        versions::all(&self.kept, (self.version, self.digest))
+    }
+
+    /// The file of a version. None if the version does not stay.
+    pub(crate) fn file(&self, version: u64) -> Option<Digest> {
+        self.versions().find(|(own, _)| *own == version).map(|(_, file)| file)
+    }
+
+    /// Take new content, which release `number` brings.
+    fn put(&mut self, number: u64, digest: Digest) {
+        if self.digest == digest {
+            return;
+        }
+        if self.version != number {
+            self.earlier_versions.push(self.version);
+            self.kept.insert(self.version, self.digest);
+        }
+        (self.digest, self.version) = (digest, number);
+    }
+
+    /// Take an earlier version back.
+    fn put_version(&mut self, version: u64, digest: Digest) {
+        if version < self.version {
+            self.kept.insert(version, digest);
+            if let Err(place) = self.earlier_versions.binary_search(&version) {
+                self.earlier_versions.insert(place, version);
+            }
+        }
     }
 }
 
 impl Desired {
-    /// Apply the changes of release `number`, in order.
+    /// Apply all changes of release `number`, in order.
+    ///
+    /// # Errors
+    /// As for [`Self::apply_some`].
+    pub fn apply(&mut self, number: u64, changes: &[Change]) -> Result<(), ControlError> {
+        self.apply_some(number, changes)?;
+        self.prune(changes);
+        Ok(())
+    }
+
+    /// Apply some changes of release `number`, in order. After the last ones, [`Self::prune`].
     ///
     /// # Errors
     /// A change names something that is not there, or a configuration is out of its ranges. The
     /// state is then partly changed, so apply changes to a copy.
-    pub fn apply(&mut self, number: u64, changes: &[Change]) -> Result<(), ControlError> {
+    pub(crate) fn apply_some(
+        &mut self,
+        number: u64,
+        changes: &[Change],
+    ) -> Result<(), ControlError> {
         changes.iter().try_for_each(|change| self.apply_one(number, change))
+    }
+
+    /// Drop the versions that nothing keeps after a release of these changes.
+    pub(crate) fn prune(&mut self, changes: &[Change]) {
+        let Self { tenants, models, index, .. } = self;
+        for (name, model) in models {
+            let policy = &model.config.version_policy;
+            versions::prune(&mut model.kept, policy, |version| index.is_pinned(name, version));
+        }
+        // The versions of a tenant's plugins depend on nothing but the tenant.
+        let changed: BTreeSet<_> = changes.iter().filter_map(Change::tenant).collect();
+        for name in changed {
+            let Some(own) = tenants.get(name) else { continue };
+            let Some(plugins) = own.pruned() else { continue };
+            let before = Held::of(Some(&**own));
+            let pruned = Tenant { plugins, ..(**own).clone() };
+            index.follow(name, before, Held::of(Some(&pruned)));
+            tenants.insert_mut(name.clone(), pruned.into());
+        }
     }
 
     /// The state with these tenants, models and tokens. All tenants count as touched.
@@ -104,8 +177,17 @@ impl Desired {
 
     fn apply_one(&mut self, number: u64, change: &Change) -> Result<(), ControlError> {
         let Some(tenant) = change.tenant() else { return self.make(number, change) };
-        if let Change::PutPipeline { .. } | Change::DeletePipeline { .. } = change {
+        if let Change::PutPipeline { pipeline, .. } | Change::DeletePipeline { pipeline, .. } =
+            change
+        {
+            let pins = |state: &Self| {
+                let own = state.tenants.get(tenant).and_then(|own| own.pipelines.get(pipeline));
+                own.map(pins_of).unwrap_or_default()
+            };
+            let before = pins(self);
             self.make(number, change)?;
+            let after = pins(self);
+            self.index.follow_pins(before, after);
             self.index.touch(tenant);
             return Ok(());
         }
@@ -148,10 +230,17 @@ impl Desired {
             }
             Change::PutPlugin { tenant, plugin, digest } => {
                 let plugins = &mut self.tenant(tenant)?.plugins;
-                if plugins.get(plugin).is_none_or(|known| known.digest != *digest) {
-                    let new = Plugin { digest: *digest, version: number };
-                    plugins.insert(plugin.clone(), new);
+                match plugins.get_mut(plugin) {
+                    Some(known) => known.put(number, *digest),
+                    None => {
+                        plugins.insert(plugin.clone(), Plugin::new(*digest, number));
+                    }
                 }
+            }
+            Change::PutPluginVersion { tenant, plugin, version, digest } => {
+                let known = self.tenant(tenant)?.plugins.get_mut(plugin);
+                let known = known.ok_or_else(|| ControlError::not_found("plugin", plugin))?;
+                known.put_version(*version, *digest);
             }
             Change::DeletePlugin { tenant, plugin } => {
                 let removed = self.tenant(tenant)?.plugins.remove(plugin);
@@ -165,17 +254,14 @@ impl Desired {
                 removed.ok_or_else(|| ControlError::not_found("pipeline", pipeline))?;
             }
             Change::PutModel { model, digest } => match self.models.get_mut(model) {
-                Some(known) if known.digest == *digest => {}
-                Some(known) => {
-                    if known.version != number {
-                        known.earlier_versions.push(known.version);
-                    }
-                    (known.digest, known.version) = (*digest, number);
-                }
+                Some(known) => known.put(number, *digest),
                 None => {
                     self.models.insert(model.clone(), Model::new(*digest, number));
                 }
             },
+            Change::PutModelVersion { model, version, digest } => {
+                self.model(model)?.put_version(*version, *digest);
+            }
             Change::PutModelConfig { model, config } => {
                 let faults = config.faults();
                 if !faults.is_empty() {
@@ -202,11 +288,12 @@ impl Desired {
         Ok(())
     }
 
-    /// The uploaded files of all plugins and models.
+    /// The uploaded files of all versions of plugins and models.
     pub(crate) fn files(&self) -> HashSet<Digest> {
-        let models = self.models.values().map(|model| model.digest);
+        let models = self.models.values().flat_map(Model::versions);
         let plugins = self.tenants.values().flat_map(|tenant| tenant.plugins.values());
-        plugins.map(|plugin| plugin.digest).chain(models).collect()
+        let files = plugins.flat_map(Plugin::versions).chain(models);
+        files.map(|(_, digest)| digest).collect()
     }
 
     /// The tenants that have the key with this hash, in the order of their names.
@@ -224,7 +311,7 @@ impl Desired {
         self.index.has_plain_keys()
     }
 
-    /// Whether a plugin has this file.
+    /// Whether a version of a plugin has this file.
     pub(crate) fn has_plugin(&self, file: Digest) -> bool {
         self.index.has_plugin(file)
     }

@@ -7,7 +7,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gristmill_core::{ClientError, Digest, ErrorCode, Name};
+use gristmill_core::{ClientError, Digest, DocumentFault, ErrorCode, Name};
 use gristmill_store::{CHECKPOINT, LOG_END, StoreError};
 
 use crate::blob_error::BlobError;
@@ -18,9 +18,11 @@ use crate::in_use::InUse;
 use crate::key_conflict::KeyConflict;
 use crate::load::error::LoadError;
 use crate::pace::TooManyReleases;
+use crate::release::document::Faults;
 use crate::release::gaps::LogGap;
 use crate::release::log_error::{LogEndError, LogError};
 use crate::samples::failed::FailedSamples;
+use crate::too_many_versions::TooManyVersions;
 
 /// Why a change was not made, or the log could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -34,8 +36,16 @@ pub enum ControlError {
         name: String,
     },
     /// All faults of a document.
-    #[error("{}", joined(.0))]
-    Invalid(Vec<String>),
+    #[error("{0}")]
+    Invalid(Faults),
+    /// All faults of the document of a thing, those included that only what exists shows.
+    #[error("{subject}: {faults}")]
+    Document {
+        /// The thing.
+        subject: Subject,
+        /// They are at least one.
+        faults: Faults,
+    },
     /// Parts that would no longer be served, or not at all.
     #[error("{}", joined(.0))]
     Refused(Vec<Fault>),
@@ -129,6 +139,9 @@ pub enum ControlError {
         /// The pipelines that use it.
         users: Vec<String>,
     },
+    /// A plugin or a model would have too many versions loaded.
+    #[error(transparent)]
+    TooManyVersions(#[from] TooManyVersions),
     /// The tenant's plugins would have too much compiled code on disk.
     #[error(
         "plugin {plugin:?}: the compiled plugins of tenant {tenant:?} would be {wanted} bytes; the \
@@ -230,9 +243,11 @@ impl ControlError {
         Self::NotFound { what: "release", name: number.to_string() }
     }
 
-    /// A change that is refused for these faults of its subject.
-    pub(crate) fn refused(subject: Subject, faults: &[String]) -> Self {
-        Self::Refused(vec![Fault { subject, reason: faults.join("; ") }])
+    /// A fault of one key of a document.
+    pub(crate) fn document(subject: Subject, key: &str, text: String) -> Self {
+        let mut faults = Faults::default();
+        faults.add(key, text);
+        Self::Document { subject, faults }
     }
 
     pub(crate) fn plugin(name: &Name, source: Arc<LoadError>) -> Self {
@@ -273,7 +288,7 @@ impl ClientError for ControlError {
             Self::NotFound { .. } | Self::NotThen { .. } | Self::NotKept { .. } => {
                 ErrorCode::NotFound
             }
-            Self::Invalid(_) | Self::NoFile(_) => ErrorCode::Unprocessable,
+            Self::Invalid(_) | Self::Document { .. } | Self::NoFile(_) => ErrorCode::Unprocessable,
             Self::OutOfReach | Self::TokenChanged => ErrorCode::Forbidden,
             Self::Refused(faults) => match faults.first().map(|fault| &fault.subject) {
                 Some(Subject::Plugin { .. }) => ErrorCode::InvalidPlugin,
@@ -285,6 +300,7 @@ impl ClientError for ControlError {
             | Self::TooManyUsers
             | Self::Key(_)
             | Self::Misfit { .. }
+            | Self::TooManyVersions(_)
             | Self::TooMuchCompiled { .. } => ErrorCode::Conflict,
             Self::Blob(BlobError::OtherDigest { .. }) => ErrorCode::Unprocessable,
             Self::Blob(_) => ErrorCode::Conflict,
@@ -309,6 +325,22 @@ impl ClientError for ControlError {
         match self {
             Self::TooManyReleases(refused) => Some(refused.after),
             _ => None,
+        }
+    }
+
+    fn faults(&self) -> Vec<DocumentFault> {
+        match self {
+            Self::Invalid(faults) | Self::Document { faults, .. } => faults.placed(""),
+            Self::At { index, source } => {
+                let at = format!("/changes/{index}");
+                match &**source {
+                    Self::Invalid(faults) | Self::Document { faults, .. } => {
+                        faults.placed(&format!("{at}/document"))
+                    }
+                    other => vec![DocumentFault { pointer: at, detail: other.to_string() }],
+                }
+            }
+            _ => Vec::new(),
         }
     }
 }

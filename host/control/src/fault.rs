@@ -50,8 +50,10 @@ pub enum Subject {
 /// A part of the desired state that is not served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The part.
+    /// The thing.
     pub subject: Subject,
+    /// The earlier version of it that is not served, if it is not the thing itself.
+    pub version: Option<u64>,
     /// Why it is not served, in words for the client.
     pub reason: String,
 }
@@ -82,11 +84,28 @@ impl fmt::Display for Subject {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.subject, self.reason)
+        self.subject.fmt(f)?;
+        if let Some(version) = self.version {
+            write!(f, ", version {version}")?;
+        }
+        write!(f, ": {}", self.reason)
     }
 }
 
+/// A part of the desired state: a thing, or an earlier version of it.
+pub(crate) type Part = (Subject, Option<u64>);
+
 impl Fault {
+    /// A fault of a thing.
+    pub(crate) fn of(subject: Subject, reason: String) -> Self {
+        Self { subject, version: None, reason }
+    }
+
+    /// The part that is not served.
+    pub(crate) fn part(&self) -> Part {
+        (self.subject.clone(), self.version)
+    }
+
     /// Whether it may follow from another fault: a pipeline and its candidate fail if their plugins
     /// or their models fail.
     fn is_consequence(&self) -> bool {
@@ -94,15 +113,16 @@ impl Fault {
     }
 }
 
-/// The faults for which a change is refused: those of subjects without a fault before, and those of
-/// the change's own subjects. Faults that only follow from others are left out.
+/// The faults for which a change is refused: those of parts without a fault before, and those of
+/// the change's own subjects, but for their earlier versions. Faults that only follow from others
+/// are left out.
 pub(crate) fn refusing(
     faults: Vec<Fault>,
-    known: &BTreeSet<Subject>,
+    known: &BTreeSet<Part>,
     changed: &[Subject],
 ) -> Vec<Fault> {
-    let is_new =
-        |fault: &Fault| !known.contains(&fault.subject) || changed.contains(&fault.subject);
+    let is_own = |fault: &Fault| fault.version.is_none() && changed.contains(&fault.subject);
+    let is_new = |fault: &Fault| !known.contains(&fault.part()) || is_own(fault);
     let mut new: Vec<_> = faults.into_iter().filter(is_new).collect();
     if new.iter().any(|fault| !fault.is_consequence()) {
         new.retain(|fault| !fault.is_consequence());
@@ -115,17 +135,17 @@ mod tests {
     use super::*;
 
     fn model(name: &str) -> Fault {
-        Fault { subject: Subject::Model(name.parse().unwrap()), reason: "broken".into() }
+        Fault::of(Subject::Model(name.parse().unwrap()), "broken".into())
     }
 
     fn pipeline(name: &str, reason: &str) -> Fault {
         let (tenant, pipeline) = ("acme".parse().unwrap(), name.parse().unwrap());
-        Fault { subject: Subject::Pipeline { tenant, pipeline }, reason: reason.into() }
+        Fault::of(Subject::Pipeline { tenant, pipeline }, reason.into())
     }
 
     #[test]
     fn a_known_fault_refuses_nothing_although_its_reason_is_another() {
-        let known = [pipeline("a", "missing file 1").subject].into();
+        let known = [pipeline("a", "missing file 1").part()].into();
         assert_eq!(refusing(vec![pipeline("a", "missing file 2")], &known, &[]), []);
         let both = vec![pipeline("a", "x"), pipeline("b", "y"), pipeline("c", "z")];
         assert_eq!(refusing(both, &known, &[]), [pipeline("b", "y"), pipeline("c", "z")]);
@@ -134,8 +154,18 @@ mod tests {
     #[test]
     fn what_a_change_is_about_must_be_whole() {
         let own = [pipeline("a", "x").subject];
-        let known = own.clone().into();
+        let known = [pipeline("a", "x").part()].into();
         assert_eq!(refusing(vec![pipeline("a", "x")], &known, &own), [pipeline("a", "x")]);
+    }
+
+    #[test]
+    fn an_earlier_version_that_fails_already_refuses_no_new_one() {
+        let earlier = Fault { version: Some(14), ..model("m") };
+        assert_eq!(earlier.to_string(), "model \"m\", version 14: broken");
+        let (known, own) = ([earlier.part()].into(), [model("m").subject]);
+        assert_eq!(refusing(vec![earlier.clone()], &known, &own), []);
+        assert_eq!(refusing(vec![model("m"), earlier.clone()], &known, &own), [model("m")]);
+        assert_eq!(refusing(vec![earlier.clone()], &BTreeSet::new(), &own), [earlier]);
     }
 
     #[test]

@@ -5,11 +5,41 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use humantime::format_rfc3339_millis;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
 
 use crate::current::{config_document, pipeline_document, tenant_document};
 use crate::error::ControlError;
-use crate::release::change::{Change, Release};
+use crate::release::change::{Change, Release, ReleaseNote};
+
+/// What is shown of every release.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ReleaseHeading {
+    /// Its number in the log, from 1 on.
+    pub number: u64,
+    /// When it was made.
+    #[schema(format = DateTime)]
+    pub published_at: String,
+    /// The name of the token that it was made with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// What its author said about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// A release in a list.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct ReleaseSummary {
+    /// What is shown of every release.
+    #[serde(flatten)]
+    pub heading: ReleaseHeading,
+    /// The first of its changes, a line of text each.
+    pub changes: Vec<String>,
+    /// How many changes it has.
+    pub changes_total: usize,
+}
 
 /// The document of a release. Its changes have the form in which they can be asked for, but for
 /// keys and the secrets of tokens, which are left out.
@@ -17,33 +47,27 @@ use crate::release::change::{Change, Release};
 /// # Errors
 /// It cannot be written as JSON.
 pub(crate) fn release_document(release: &Release) -> Result<Value, ControlError> {
-    let mut document = heading(release);
+    let mut document = serde_json::to_value(heading(release))?;
     let changes = release.changes.iter().map(change_document);
     document["changes"] = changes.collect::<Result<Vec<_>, _>>()?.into();
     Ok(document)
 }
 
-/// The document without the contents of the changes: each is a line of text, up to `most` of them.
-pub(crate) fn release_summary(release: &Release, most: usize) -> Value {
-    let mut document = heading(release);
+/// The document without the contents of the changes, and with `most` of them.
+pub(crate) fn release_summary(release: &Release, most: usize) -> ReleaseSummary {
     let changes = release.changes.iter().take(most).map(ToString::to_string);
-    document["changes"] = changes.collect::<Vec<_>>().into();
-    document["changes_total"] = release.changes.len().into();
-    document
+    ReleaseSummary {
+        heading: heading(release),
+        changes: changes.collect(),
+        changes_total: release.changes.len(),
+    }
 }
 
-fn heading(release: &Release) -> Value {
+fn heading(release: &Release) -> ReleaseHeading {
     let published_at = UNIX_EPOCH + Duration::from_millis(release.published_at_ms);
-    let mut document = json!({
-        "number": release.number,
-        "published_at": format_rfc3339_millis(published_at).to_string(),
-    });
-    for (key, text) in [("by", &release.note.by), ("message", &release.note.message)] {
-        if let Some(text) = text {
-            document[key] = text.as_str().into();
-        }
-    }
-    document
+    let ReleaseNote { by, message } = release.note.clone();
+    let published_at = format_rfc3339_millis(published_at).to_string();
+    ReleaseHeading { number: release.number, published_at, by, message }
 }
 
 fn change_document(change: &Change) -> Result<Value, ControlError> {

@@ -21,13 +21,14 @@
 //!
 //! `admin_api` is the way in; a `change_request` has the changes and their `terms`, such as its
 //! `conditions`; `releases` takes these steps under a lock. `uploads` keeps the files, `blobs`
-//! those that no release names yet, and `accounts` the quotas and counters of tenants from
-//! snapshot to snapshot. `current` has the documents and the tags of what serves, `difference`
-//! what a release changes, and `history` the documents of releases. `reach` is the part of the
-//! server that the author of a change may see and change, `turns` lets each such author load one
-//! change at a time, `pace` bounds how many releases it makes, and `hash_key` checks the secret of
-//! hashes. A `fault` is a part of a state that is not served, an `error` the reason why a change
-//! was not made. `check_store` reads a store without changing it, also beside a server.
+//! those that no release names yet, and `accounts` the quotas and counters of tenants from snapshot
+//! to snapshot. `current` has the documents and the tags of what serves, `description` the types of
+//! some of them, `schema` parts of the schemas of documents, `difference` what a release changes,
+//! and `history` the documents of releases. `reach` is the part of the server that the author of a
+//! change may see and change, `turns` lets each such author load one change at a time, `pace`
+//! bounds how many releases it makes, and `hash_key` checks the secret of hashes. A `fault` is a
+//! part of a state that is not served, an `error` the reason why a change was not made.
+//! `check_store` reads a store without changing it, also beside a server.
 //!
 //! Several servers may share a store. The `follower` of each serves the releases of the others, and
 //! `replicas` has what they tell one another.
@@ -54,6 +55,7 @@ mod check_store;
 mod checkpoint;
 mod conditions;
 mod current;
+mod description;
 mod desired;
 mod difference;
 mod error;
@@ -74,10 +76,12 @@ mod release_log;
 mod releases;
 mod replicas;
 mod samples;
+mod schema;
 mod snapshot_builder;
 mod terms;
 #[cfg(test)]
 mod testing;
+mod too_many_versions;
 mod turns;
 mod uploads;
 
@@ -91,6 +95,7 @@ pub use blobs::{BeginPart, BlobState, Blobs, Part};
 pub use check_store::{Finding, StoreCheck, check_store};
 pub use conditions::{Conditions, Tag, Tags, Unmet};
 pub use current::Current;
+pub use description::{KeyDescription, ModelDescription, PluginDescription};
 pub use desired::{Desired, Model, Plugin, Tenant, Token};
 pub use difference::Difference;
 pub use error::ControlError;
@@ -99,6 +104,7 @@ pub use gristmill_compare::{Mismatch, Mismatches};
 pub use gristmill_sandbox::JobStatus;
 pub use gristmill_store::{Incoming, Outgoing, Received, digest_of};
 pub use hash_key::HashKeyError;
+pub use history::{ReleaseHeading, ReleaseSummary};
 pub use in_use::{InUse, PipelineOf, Uses};
 pub use key_conflict::KeyConflict;
 pub use load::error::LoadError;
@@ -125,8 +131,11 @@ pub use release::quota::QuotaSpec;
 pub use release::sample::{Sample, SampleRequest};
 pub use release::tenant::{GivenKey, KEYS_MAX, TenantDocument, TenantSpec};
 pub use release::token::{ROOT, Role, TOKENS_MAX, TokenDocument, TokenSpec, rfc3339};
+pub use release::version_policy::{MODEL_VERSIONS_MAX, PLUGIN_VERSIONS_MAX, VersionPolicy};
 pub use releases::Published;
 pub use replicas::{Following, KnownReplica, Replica, Trouble, Waited};
 pub use samples::failed::FailedSamples;
 pub use samples::{SampleAnswer, SampleFailure, SampleRun, SampleRunner};
+pub use schema::{DigestText, ErrorCodeText, NameText, NamedVersionText, add as add_schema};
 pub use terms::{Terms, TokenUse};
+pub use too_many_versions::TooManyVersions;

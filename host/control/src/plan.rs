@@ -3,10 +3,11 @@
 //!
 //! These are the rules for new changes. Replaying the log does not apply them, so changes that an
 //! older version accepted stay. `users` finds the users of a thing. `tenant`, `token` and
-//! `pipeline` check documents against the state, `keys` changes of one key, and `candidate` ends
-//! the trial of one. `given_keys` names the keys of a tenant's document. `restore` finds the
-//! changes that bring back an earlier state. `fit` and `signature` check loaded things against
-//! their users. `needs` lists what must be loaded for a state.
+//! `pipeline` check documents against the state, `keys` changes of one key, `versions`
+//! those of the versions that stay, and `candidate` ends the trial of one. `given_keys` names the
+//! keys of a tenant's document. `restore` finds the changes that bring back an earlier state. `fit`
+//! and `signature` check loaded things against their users. `needs` lists what must be loaded for a
+//! state.
 
 mod candidate;
 pub(crate) mod fit;
@@ -20,6 +21,7 @@ pub(crate) mod signature;
 pub(crate) mod tenant;
 mod token;
 mod users;
+mod versions;
 
 use std::collections::BTreeMap;
 
@@ -33,6 +35,7 @@ use crate::in_use::InUse;
 use crate::plan::tenant::{tenant_faults, tenant_spec};
 use crate::plan::users::Users;
 use crate::release::change::Change;
+use crate::release::document::Faults;
 use crate::release::token::TokenSpec;
 
 /// The most names in the changes of a release that only follow from others.
@@ -83,11 +86,18 @@ pub(crate) fn plan(
             put_tenants.insert(tenant, index);
         }
     }
+    plan.desired.prune(&plan.changes);
+    for (index, change) in asked.iter().enumerate() {
+        let checked = versions::check(desired, &plan.desired, change);
+        checked.map_err(|error| Refused { index, error: error.into() })?;
+    }
     for (tenant, index) in put_tenants {
         let Some(put) = plan.desired.tenants.get(tenant) else { continue };
-        let faults = tenant_faults(&plan.desired, tenant, &put.spec);
+        let mut faults = Faults::default();
+        tenant_faults(&plan.desired, tenant, &put.spec, &mut faults);
         if !faults.is_empty() {
-            let error = ControlError::refused(Subject::Tenant(tenant.clone()), &faults);
+            let subject = Subject::Tenant(tenant.clone());
+            let error = ControlError::Document { subject, faults };
             return Err(Refused { index, error: error.into() });
         }
     }
@@ -139,7 +149,7 @@ impl Plan {
             return Err(ControlError::TooManyUsers);
         }
         changes.push(change);
-        self.desired.apply(number, &changes)?;
+        self.desired.apply_some(number, &changes)?;
         self.changes.append(&mut changes);
         Ok(())
     }
@@ -201,8 +211,10 @@ fn changes_before(
         Change::PutTenant { .. }
         | Change::PutKey { .. }
         | Change::PutPlugin { .. }
+        | Change::PutPluginVersion { .. }
         | Change::PutPipeline { .. }
         | Change::PutModel { .. }
+        | Change::PutModelVersion { .. }
         | Change::PutModelConfig { .. }
         | Change::LoadModel { .. }
         | Change::UnloadModel { .. }
@@ -217,9 +229,13 @@ fn changes_before(
     Ok(users.removal(desired))
 }
 
-/// The subjects of the changes, which must not have faults afterwards.
+/// The subjects of the changes, which must not have faults afterwards. A version that comes back
+/// leaves its subject as it is.
 pub(crate) fn subjects(changes: &[Change]) -> Vec<Subject> {
-    let stays = changes.iter().filter(|change| !change.takes_away());
+    let is_version = |change: &Change| {
+        matches!(change, Change::PutPluginVersion { .. } | Change::PutModelVersion { .. })
+    };
+    let stays = changes.iter().filter(|change| !change.takes_away() && !is_version(change));
     let subjects = |change: &Change| match change.target() {
         Subject::Key { tenant, .. } => vec![Subject::Tenant(tenant)],
         Subject::ModelConfig(model) => vec![Subject::Model(model)],

@@ -9,10 +9,10 @@ use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use gristmill_core::Name;
-use gristmill_snapshot::{Pipeline, Snapshot, SnapshotCell, Takes, Tenant};
+use gristmill_snapshot::{ModelState, Pipeline, Snapshot, SnapshotCell, Takes, Tenant};
 
 use crate::desired::Desired;
-use crate::fault::Subject;
+use crate::fault::{Fault, Part, Subject};
 
 /// The serving state of one release.
 #[derive(Default)]
@@ -22,17 +22,36 @@ pub struct Serving {
     /// The state that the snapshot was built from.
     pub desired: Arc<Desired>,
     /// The faults of the desired state.
-    pub(crate) faulty: BTreeSet<Subject>,
+    pub(crate) faulty: BTreeSet<Part>,
     /// The tenants that may differ from those of the snapshot before.
     pub(crate) touched: BTreeSet<Name>,
 }
 
 impl Serving {
+    /// Whether the fault takes something away that was served. A thing counts as served; of an
+    /// earlier version it is looked up, because it may have been the newest one, or out of service.
+    pub(crate) fn served(&self, fault: &Fault) -> bool {
+        let Some(version) = fault.version else { return true };
+        let Snapshot { models, tenants, .. } = &*self.snapshot;
+        let is_ok = match &fault.subject {
+            Subject::Model(model) => {
+                let known = models.get(model).and_then(|own| own.of_version(Some(version)));
+                known.map(|served| served.is_ok())
+            }
+            Subject::Plugin { tenant, plugin } => {
+                let own = tenants.get(tenant).and_then(|own| own.plugins.get(plugin));
+                own.and_then(|own| own.of_version(Some(version))).map(|loaded| loaded.is_ok())
+            }
+            _ => Some(true),
+        };
+        is_ok.unwrap_or_default()
+    }
+
     /// The tenants of which something may differ in `desired`, which was made from the desired
     /// state by changes: those that were changed, and those that have a fault, because what failed
     /// may be loaded since. Besides, a change of a model touches its users.
     pub(crate) fn may_change(&self, desired: &Desired) -> BTreeSet<Name> {
-        let faulty = self.faulty.iter().filter_map(|subject| match subject {
+        let faulty = self.faulty.iter().filter_map(|(subject, _)| match subject {
             Subject::Plugin { tenant, .. }
             | Subject::Tenant(tenant)
             | Subject::Pipeline { tenant, .. }
@@ -77,8 +96,8 @@ impl Publisher {
         let tenants = &serving.snapshot.tenants;
         let before = self.current.load();
         let is_one_gone = serving.touched.iter().any(|tenant| !tenants.contains_key(tenant));
-        let models = serving.snapshot.models.values();
-        for served in models.filter_map(|model| model.served.as_ref().ok()) {
+        let versions = serving.snapshot.models.values().flat_map(ModelState::versions);
+        for served in versions.filter_map(|(_, served)| served.as_ref().ok()) {
             served.lane.put_in_force();
             // This takes time for each tenant, under the lock of the queue.
             if is_one_gone {

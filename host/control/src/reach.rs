@@ -5,12 +5,12 @@
 //!   pipelines and keys of these, however the request is made;
 //! - what is beyond the reach is refused in the same words whether it exists or not.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gristmill_core::{Digest, Name};
 
 use crate::asked::AskedChange;
-use crate::desired::{Desired, Tenant};
+use crate::desired::{Desired, Plugin, Tenant};
 use crate::error::ControlError;
 use crate::fault::Subject;
 use crate::plan::restore::Scope;
@@ -19,6 +19,10 @@ use crate::release::named_version::NamedVersion;
 use crate::release::pipeline::PipelineSpec;
 use crate::release::tenant::TenantSpec;
 use crate::release::token::{Role, TokenSpec};
+
+/// The versions of one model that the pipelines of a tenant may name, if they are put with a deploy
+/// token.
+const PINS_MAX: usize = 2;
 
 /// The part of the server that the author of a request may see and change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -156,7 +160,7 @@ impl Reach {
                     let (tenant, pipeline) = (tenant.clone(), pipeline.clone());
                     let fault = format!("model: no model {:?}", model.name.as_str());
                     let subject = Subject::Pipeline { tenant, pipeline };
-                    return Err(ControlError::refused(subject, &[fault]));
+                    return Err(ControlError::document(subject, "model", fault));
                 }
                 _ => {}
             }
@@ -164,13 +168,41 @@ impl Reach {
         Ok(())
     }
 
-    /// Whether a plugin of one of the tenants has this file.
+    /// Check the versions of models that the pipelines of the tenants name after a release. Each
+    /// stays loaded for them, in the server's memory.
+    ///
+    /// # Errors
+    /// They name more versions of a model than [`PINS_MAX`], and more than before.
+    pub(crate) fn check_pins(&self, before: &Desired, after: &Desired) -> Result<(), ControlError> {
+        let Self::Tenants { tenants, .. } = self else { return Ok(()) };
+        for tenant in tenants {
+            let pins = |state: &Desired| state.tenants.get(tenant).map(|own| pinned(own));
+            let (had, has) = (pins(before).unwrap_or_default(), pins(after).unwrap_or_default());
+            for (model, versions) in has {
+                let known = had.get(&model).map_or(0, BTreeSet::len);
+                if versions.len() > PINS_MAX.max(known) {
+                    let fault = format!(
+                        "pipelines name {} versions of model {:?}: with this token a tenant's may \
+                         name {PINS_MAX}",
+                        versions.len(),
+                        model.as_str()
+                    );
+                    let subject = Subject::Tenant(tenant.clone());
+                    return Err(ControlError::document(subject, "", fault));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a version of a plugin of one of the tenants has this file.
     pub(crate) fn has_file(&self, desired: &Desired, digest: Digest) -> bool {
         match self {
             Self::Server => true,
             Self::Tenants { tenants, .. } => {
                 let own = tenants.iter().filter_map(|tenant| desired.tenants.get(tenant));
-                own.flat_map(|own| own.plugins.values()).any(|plugin| plugin.digest == digest)
+                let plugins = own.flat_map(|own| own.plugins.values());
+                plugins.flat_map(Plugin::versions).any(|(_, file)| file == digest)
             }
         }
     }
@@ -201,6 +233,17 @@ impl Reach {
             changes,
         })
     }
+}
+
+/// The versions of models that a tenant's pipelines name.
+fn pinned(own: &Tenant) -> BTreeMap<Name, BTreeSet<u64>> {
+    let mut pinned = BTreeMap::<_, BTreeSet<_>>::new();
+    for NamedVersion { name, version } in own.pipelines.values().flat_map(PipelineSpec::models) {
+        if let Some(version) = version {
+            pinned.entry(name.clone()).or_default().insert(*version);
+        }
+    }
+    pinned
 }
 
 /// Whether a tenant has this model: it is granted, or a pipeline uses it.

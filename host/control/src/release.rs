@@ -2,11 +2,11 @@
 //! models.
 //!
 //! `change` has the changes of a release; `tenant`, `quota`, `token`, `pipeline`, `candidate`,
-//! `capture`, `limits`, `named_version`, `instance_reuse`, `sample`, `expectation` and
-//! `model_config` are their contents; `document` reads these from JSON that people write. `format`
-//! turns releases into the bytes of the log and back, `log_end` records where the log ends, and
-//! `gaps` finds missing files. Refuses to know the state that results from releases, and what is
-//! loaded.
+//! `capture`, `limits`, `named_version`, `instance_reuse`, `sample`, `expectation`, `model_config`
+//! and `version_policy` are their contents; `document` reads these from JSON that people write.
+//! `format` turns releases into the bytes of the log and back, `log_end` records where the log
+//! ends, and `gaps` finds missing files. Refuses to know the state that results from releases, and
+//! what is loaded.
 //!
 //! Invariant: every later version can read a log that an earlier version wrote.
 
@@ -28,3 +28,4 @@ pub(crate) mod quota;
 pub(crate) mod sample;
 pub(crate) mod tenant;
 pub(crate) mod token;
+pub(crate) mod version_policy;

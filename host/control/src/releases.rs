@@ -30,10 +30,10 @@ use tokio::sync::Mutex;
 
 use crate::accounts::{Accounts, TenantId};
 use crate::change_request::ChangeRequest;
-use crate::desired::{Desired, Model};
+use crate::desired::{Desired, Model, Plugin};
 use crate::difference::{Difference, differences};
 use crate::error::ControlError;
-use crate::fault::refusing;
+use crate::fault::{Fault, refusing};
 use crate::load::at_hand::AtHand;
 use crate::load::loader::Loader;
 use crate::pace::Pace;
@@ -239,7 +239,9 @@ impl Releases {
             // A candidate can be taken away from a pipeline that cannot serve.
             let put = if request.is_abort() { Vec::new() } else { subjects(&plan.changes) };
             let mut faults = refusing(built.faults.clone(), &before.faulty, &put);
-            faults.retain(|fault| request.terms.reach.has_subject(&fault.subject));
+            faults.retain(|fault| {
+                before.served(fault) && request.terms.reach.has_subject(&fault.subject)
+            });
             if !faults.is_empty() {
                 return Err(ControlError::Refused(faults));
             }
@@ -310,7 +312,8 @@ impl Releases {
         let had = touched.iter().filter_map(|name| before.desired.tenants.get_key_value(name));
         let had: Vec<_> = had.map(|(name, own)| (name.clone(), own.clone())).collect();
         drop(before);
-        let files = had.iter().flat_map(|(_, own)| own.plugins.values()).map(|own| own.digest);
+        let plugins = had.iter().flat_map(|(_, own)| own.plugins.values());
+        let files = plugins.flat_map(Plugin::versions).map(|(_, file)| file);
         self.loader.plugins.dropped(files.filter(|file| !replayed.desired.has_plugin(*file)));
         let tenants = had.into_iter().map(|(name, own)| (name, own.since)).collect();
         self.forget(&tenants, &replayed.desired).await;
@@ -334,10 +337,12 @@ impl Releases {
         after: &Serving,
     ) -> Result<Step, ControlError> {
         let release = after.snapshot.release;
-        let (tag, differences) = match request.subject() {
+        let (tag, mut differences) = match request.subject() {
             Some(subject) => (after.tag(&subject)?, Vec::new()),
             None => (None, differences(before, after)?),
         };
+        // A version of a model goes when the last pipeline stops to name it.
+        differences.retain(|own| request.terms.reach.has_subject(&own.subject));
         Ok(Step::Made(Published { release, tag, differences }))
     }
 
@@ -365,6 +370,6 @@ impl Releases {
 
 fn serving_of(built: Built, desired: Desired) -> Serving {
     let Built { snapshot, faults, touched } = built;
-    let faulty = faults.into_iter().map(|fault| fault.subject).collect();
+    let faulty = faults.iter().map(Fault::part).collect();
     Serving { snapshot: Arc::new(snapshot), desired: Arc::new(desired), faulty, touched }
 }

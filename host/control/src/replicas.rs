@@ -14,9 +14,11 @@ use gristmill_store::{Lease, Store, StoreError};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::time::{sleep, timeout};
+use utoipa::ToSchema;
 
 use crate::error::ControlError;
 use crate::publish::Serving;
+use crate::schema::NameText;
 
 /// The time after which a lease is put again.
 pub(crate) const RENEWED: Duration = Duration::from_secs(4);
@@ -56,9 +58,10 @@ pub struct Following {
 }
 
 /// What a server says of itself.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Replica {
     /// Its name.
+    #[schema(value_type = NameText)]
     pub name: Name,
     /// Where its admin plane listens.
     pub address: String,

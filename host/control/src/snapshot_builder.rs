@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use gristmill_core::{KeyHash, Name, PipelineLimits};
-use gristmill_snapshot::{ModelState, Operator, Pipeline, Snapshot, Tenant};
+use gristmill_snapshot::{KeptVersion, ModelState, Operator, Pipeline, Snapshot, Tenant};
 use rpds::HashTrieMapSync;
 
 use crate::accounts::Accounts;
@@ -130,22 +130,37 @@ fn models_of(
 ) -> BTreeMap<Name, ModelState> {
     let mut models = BTreeMap::new();
     for (name, model) in &desired.models {
-        let served = at_hand.model(name, model).map_err(|error| error.to_string());
-        if let Err(reason) = &served
-            && !model.unloaded
-        {
-            let subject = Subject::Model(name.clone());
-            faults.push(Fault { subject, reason: reason.clone() });
-        }
+        let load = |digest| at_hand.model(name, model, digest).map_err(|error| error.to_string());
+        let kept = model.kept.iter().map(|(version, digest)| {
+            (*version, KeptVersion { digest: *digest, loaded: load(*digest) })
+        });
         let state = ModelState {
             digest: model.digest,
             version: model.version,
             earlier_versions: model.earlier_versions.clone(),
-            served,
+            served: load(model.digest),
+            kept: kept.collect(),
         };
+        if !model.unloaded {
+            let subject = Subject::Model(name.clone());
+            faults.extend(version_faults(&subject, state.version, state.versions()));
+        }
         models.insert(name.clone(), state);
     }
     models
+}
+
+/// The faults of the versions of a plugin or a model. That of the newest one is the thing's own.
+fn version_faults<'a, T: 'a>(
+    subject: &'a Subject,
+    newest: u64,
+    versions: impl Iterator<Item = (u64, &'a Result<T, String>)> + 'a,
+) -> impl Iterator<Item = Fault> + 'a {
+    versions.filter_map(move |(version, loaded)| {
+        let reason = loaded.as_ref().err()?.clone();
+        let version = Some(version).filter(|version| *version != newest);
+        Some(Fault { subject: subject.clone(), version, reason })
+    })
 }
 
 /// The faults of the tenant: plugins, then pipelines, then granted models.
@@ -157,10 +172,8 @@ fn faults_of(
 ) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (plugin, state) in &own_tenant.plugins {
-        if let Err(reason) = &state.plugin {
-            let subject = Subject::Plugin { tenant: name.clone(), plugin: plugin.clone() };
-            faults.push(Fault { subject, reason: reason.clone() });
-        }
+        let subject = Subject::Plugin { tenant: name.clone(), plugin: plugin.clone() };
+        faults.extend(version_faults(&subject, state.version, state.versions()));
     }
     for pipeline in own.pipelines.keys() {
         let (tenant, of) = (name.clone(), pipeline.clone());
@@ -174,11 +187,11 @@ fn faults_of(
             }
             None => None,
         };
-        faults.extend(found.map(|(subject, reason)| Fault { subject, reason: reason.clone() }));
+        faults.extend(found.map(|(subject, reason)| Fault::of(subject, reason.clone())));
     }
     for model in own.spec.models.iter().filter(|model| !models.contains_key(*model)) {
         let reason = format!("models: no model {:?}", model.as_str());
-        faults.push(Fault { subject: Subject::Tenant(name.clone()), reason });
+        faults.push(Fault::of(Subject::Tenant(name.clone()), reason));
     }
     faults
 }
@@ -206,7 +219,7 @@ fn shared_keys<'a>(
         // One of the owners is without a fault, so that a shared key is one fault.
         let other = desired.owners(*key).take_while(|owner| *owner != name).last()?.as_str();
         let reason = format!("api_keys: one of them is a key of tenant {other:?}, too");
-        Some(Fault { subject: Subject::Tenant(name.clone()), reason })
+        Some(Fault::of(Subject::Tenant(name.clone()), reason))
     })
 }
 

@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::time::Duration;
 
+use serde::Serialize;
+
 /// An error that a client is told: its text is for the client, and its code says what to do.
 pub trait ClientError: Error {
     /// The stable code.
@@ -12,6 +14,21 @@ pub trait ClientError: Error {
     fn retry_after(&self) -> Option<Duration> {
         None
     }
+
+    /// All faults of the request's document, if it has any.
+    fn faults(&self) -> Vec<DocumentFault> {
+        Vec::new()
+    }
+}
+
+/// A fault of a document, and its place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DocumentFault {
+    /// The JSON pointer (RFC 6901) of the faulty value; empty for the whole document. It may name a
+    /// value that is missing.
+    pub pointer: String,
+    /// The text for the client.
+    pub detail: String,
 }
 
 macro_rules! error_codes {

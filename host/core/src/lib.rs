@@ -34,7 +34,7 @@ pub use buffer::{Buffer, BufferMut};
 pub use deadline::Deadline;
 pub use digest::{Digest, InvalidDigest};
 pub use dtype::Dtype;
-pub use error::{ClientError, ErrorCode};
+pub use error::{ClientError, DocumentFault, ErrorCode};
 pub use free_blocks::POISON;
 pub use key_hash::{HashKeyId, InvalidKeyHash, KeyHash, KeyHashes};
 pub use limits::{PipelineLimits, PluginLimits};

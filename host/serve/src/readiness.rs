@@ -12,7 +12,7 @@ use serde::Serialize;
 pub struct Unavailable {
     /// How many pipelines.
     pub pipelines: usize,
-    /// How many models.
+    /// How many models, in one of their versions or in all.
     pub models: usize,
 }
 
@@ -60,10 +60,8 @@ pub fn readiness(snapshot: &Snapshot, is_shutting_down: bool) -> Result<Unavaila
         }
     }
     for model in snapshot.models.values() {
-        match model.served {
-            Ok(_) => serves = true,
-            Err(_) => unavailable.models += 1,
-        }
+        serves |= model.versions().any(|(_, served)| served.is_ok());
+        unavailable.models += usize::from(model.versions().any(|(_, served)| served.is_err()));
     }
     if serves || unavailable.is_none() {
         return Ok(unavailable);
@@ -86,6 +84,7 @@ mod tests {
             version: 1,
             earlier_versions: Vec::new(),
             served: Err("as told".into()),
+            kept: [].into(),
         };
         snapshot.models.insert("digits".parse().unwrap(), failed);
         let why = readiness(&snapshot, false).unwrap_err().to_string();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gristmill_core::{ClientError, ErrorCode, Name};
-use gristmill_snapshot::{ModelState, Pipeline, Route, ServedModel, Snapshot};
+use gristmill_snapshot::{ModelState, Pipeline, Route, ServedModel, Snapshot, loaded_versions};
 
 use crate::access::{Caller, NamedTenant};
 
@@ -20,8 +20,12 @@ pub enum ModelOrPipeline<'a> {
     Model {
         /// Its name.
         name: &'a Name,
-        /// Its versions, and whether it is loaded.
+        /// Its versions, and whether they are loaded.
         state: &'a ModelState,
+        /// The version that is meant.
+        version: u64,
+        /// The lane of this version, or why it is not loaded.
+        served: &'a Result<ServedModel, String>,
     },
     /// A pipeline.
     Pipeline {
@@ -37,7 +41,7 @@ pub enum ModelOrPipeline<'a> {
 pub struct NamedModel<'a> {
     /// The model's name.
     pub name: &'a str,
-    /// Empty if the client names none: then the current version is meant.
+    /// Empty if the client names none: then the newest version is meant.
     pub version: &'a str,
 }
 
@@ -47,9 +51,9 @@ pub enum Target<'a> {
     Model {
         /// Its name.
         name: &'a Name,
-        /// Its versions.
-        state: &'a ModelState,
-        /// Its lane.
+        /// Its version.
+        version: u64,
+        /// The lane of this version.
         served: &'a ServedModel,
     },
     /// A pipeline.
@@ -68,24 +72,24 @@ pub enum NotFound {
     #[error("no model {0:?}, or it is not granted to this caller")]
     Model(String),
     /// An earlier version, which is no longer loaded.
-    #[error("version {asked} of model {name:?} is no longer loaded: version {serving} serves")]
+    #[error("version {asked} of model {name:?} is no longer loaded: {loaded}")]
     Superseded {
         /// The model.
         name: String,
         /// The version that was asked for.
         asked: String,
-        /// The version that serves.
-        serving: u64,
+        /// The versions that are loaded.
+        loaded: String,
     },
     /// A version that the model never had.
-    #[error("model {name:?} has no version {asked:?}: version {serving} serves")]
+    #[error("model {name:?} has no version {asked:?}: {loaded}")]
     Version {
         /// The model.
         name: String,
         /// The version that was asked for.
         asked: String,
-        /// The version that serves.
-        serving: u64,
+        /// The versions that are loaded.
+        loaded: String,
     },
     /// The model is not loaded.
     #[error("model {name:?} is not loaded: {reason}")]
@@ -174,7 +178,7 @@ impl<'a> Caller<'a> {
     /// Every model and pipeline that the caller may see. Models come first, both by name.
     pub fn models(self, snapshot: &'a Snapshot) -> Vec<ModelOrPipeline<'a>> {
         let models = snapshot.models.iter().filter(|(name, _)| self.is_granted(name));
-        let models = models.map(|(name, state)| ModelOrPipeline::Model { name, state });
+        let models = models.map(|(name, state)| ModelOrPipeline::newest(name, state));
         let mut pipelines: Vec<_> = match self {
             Self::Tenant(own) => own.tenant.pipelines.iter().collect(),
             Self::Operator(_) => Vec::new(),
@@ -196,9 +200,7 @@ impl<'a> Caller<'a> {
         model: NamedModel<'_>,
     ) -> Result<ModelOrPipeline<'a>, NotFound> {
         let found = self.visible(snapshot, model.name);
-        let found = found.ok_or_else(|| NotFound::Model(model.name.into()))?;
-        found.check_version(model.version)?;
-        Ok(found)
+        found.ok_or_else(|| NotFound::Model(model.name.into()))?.of_version(model.version)
     }
 
     fn visible(self, snapshot: &'a Snapshot, model: &str) -> Option<ModelOrPipeline<'a>> {
@@ -208,7 +210,7 @@ impl<'a> Caller<'a> {
             return Some(ModelOrPipeline::Pipeline { name, pipeline });
         }
         let (name, state) = snapshot.models.get_key_value(model)?;
-        self.is_granted(name).then_some(ModelOrPipeline::Model { name, state })
+        self.is_granted(name).then(|| ModelOrPipeline::newest(name, state))
     }
 
     fn is_granted(self, model: &Name) -> bool {
@@ -220,6 +222,30 @@ impl<'a> Caller<'a> {
 }
 
 impl<'a> ModelOrPipeline<'a> {
+    /// The newest version of a model.
+    fn newest(name: &'a Name, state: &'a ModelState) -> Self {
+        Self::Model { name, state, version: state.version, served: &state.served }
+    }
+
+    /// All versions that stay loaded, the newest first. A pipeline has one.
+    pub fn versions(self) -> impl Iterator<Item = Self> {
+        let (model, pipeline) = match self {
+            Self::Model { name, state, .. } => (Some((name, state)), None),
+            Self::Pipeline { .. } => (None, Some(self)),
+        };
+        let versions = model.into_iter().flat_map(|(name, state)| {
+            let version = move |(version, served)| Self::Model { name, state, version, served };
+            state.versions().map(version)
+        });
+        versions.chain(pipeline)
+    }
+
+    /// The versions that are loaded, the newest first.
+    pub fn loaded_versions(self) -> impl Iterator<Item = u64> {
+        let is_loaded = |version: &Self| version.served().is_ok();
+        self.versions().filter(is_loaded).map(Self::version)
+    }
+
     /// The name by which clients call it.
     pub fn name(self) -> String {
         match self {
@@ -228,10 +254,10 @@ impl<'a> ModelOrPipeline<'a> {
         }
     }
 
-    /// The version that serves.
+    /// The version that is meant.
     pub fn version(self) -> u64 {
         match self {
-            Self::Model { state, .. } => state.version,
+            Self::Model { version, .. } => version,
             Self::Pipeline { .. } => PIPELINE_VERSION,
         }
     }
@@ -242,8 +268,8 @@ impl<'a> ModelOrPipeline<'a> {
     /// It is not loaded.
     pub fn served(self) -> Result<Target<'a>, NotFound> {
         let why = match self {
-            Self::Model { name, state } => match &state.served {
-                Ok(served) => return Ok(Target::Model { name, state, served }),
+            Self::Model { name, version, served, .. } => match served {
+                Ok(served) => return Ok(Target::Model { name, version, served }),
                 Err(why) => why,
             },
             Self::Pipeline { name, pipeline } => match pipeline {
@@ -251,22 +277,35 @@ impl<'a> ModelOrPipeline<'a> {
                 Pipeline::Unavailable(why) => why,
             },
         };
-        Err(NotFound::NotLoaded { name: self.name(), reason: why.clone() })
+        let name = match self {
+            Self::Model { name, state, version, .. } if version != state.version => {
+                format!("{name}@{version}")
+            }
+            _ => self.name(),
+        };
+        Err(NotFound::NotLoaded { name, reason: why.clone() })
     }
 
-    fn check_version(self, asked: &str) -> Result<(), NotFound> {
-        let serving = self.version();
-        if asked.is_empty() || asked == serving.to_string() {
-            return Ok(());
+    /// The version that a client asks for.
+    fn of_version(self, asked: &str) -> Result<Self, NotFound> {
+        if asked.is_empty() {
+            return Ok(self);
+        }
+        // One spelling for each version: not "+7" or "07".
+        let number = asked.parse().ok().filter(|number: &u64| number.to_string() == asked);
+        let has = |found: &Self| number == Some(found.version());
+        if let Some(found) = self.versions().find(has) {
+            return Ok(found);
         }
         let (name, asked) = (self.name(), asked.to_owned());
-        let earlier = match self {
-            Self::Model { state, .. } => &state.earlier_versions[..],
-            Self::Pipeline { .. } => &[],
-        };
-        match earlier.iter().any(|earlier| asked == earlier.to_string()) {
-            true => Err(NotFound::Superseded { name, asked, serving }),
-            false => Err(NotFound::Version { name, asked, serving }),
+        let loaded = loaded_versions(self.loaded_versions());
+        match (self, number) {
+            (Self::Model { state, .. }, Some(number))
+                if state.earlier_versions.contains(&number) =>
+            {
+                Err(NotFound::Superseded { name, asked, loaded })
+            }
+            _ => Err(NotFound::Version { name, asked, loaded }),
         }
     }
 }

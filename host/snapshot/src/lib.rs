@@ -24,6 +24,7 @@ mod quota;
 mod route;
 mod statistics;
 mod tenant;
+mod versions;
 
 pub use access::{Access, is_no_key, same_key};
 pub use capture::{Capture, Captured, CapturedAnswer, Capturing};
@@ -40,3 +41,4 @@ pub use quota::{QuotaLimits, TenantQuota};
 pub use route::{Candidate, Pipeline, Route, Takes};
 pub use statistics::{PipelineStatistics, StageDurations};
 pub use tenant::{PluginState, Tenant};
+pub use versions::{KeptVersion, loaded_versions};

@@ -1,22 +1,27 @@
-//! A model and the lane that serves it.
+//! A model and the lanes that serve its versions.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gristmill_backend::ProviderHealth;
 use gristmill_batch::Lane;
 use gristmill_core::Digest;
 
+use crate::versions::KeptVersion;
+
 /// A model and whether it is loaded.
 #[derive(Clone)]
 pub struct ModelState {
-    /// The digest of its file.
+    /// The digest of the newest version's file.
     pub digest: Digest,
-    /// The release that brought this content.
+    /// The newest version: the release that brought this content.
     pub version: u64,
     /// The releases that brought earlier content, in order.
     pub earlier_versions: Vec<u64>,
-    /// The lane that serves it, or why it is not served.
+    /// The lane that serves the newest version, or why it is not served.
     pub served: Result<ServedModel, String>,
+    /// The earlier versions that stay loaded, each with its own lane.
+    pub kept: BTreeMap<u64, KeptVersion<ServedModel>>,
 }
 
 /// A model's lane, and the providers that run its batches.
@@ -28,4 +33,21 @@ pub struct ServedModel {
     pub providers: Arc<[ProviderHealth]>,
     /// Warnings for the operator who put the model.
     pub warnings: Arc<[String]>,
+}
+
+impl ModelState {
+    /// The versions that stay loaded, the newest first: the lane that serves each, or why it is not
+    /// served.
+    pub fn versions(&self) -> impl Iterator<Item = (u64, &Result<ServedModel, String>)> {
+        let kept = self.kept.iter().rev().map(|(version, kept)| (*version, &kept.loaded));
+        std::iter::once((self.version, &self.served)).chain(kept)
+    }
+
+    /// A version, or the newest one. None if it does not stay loaded.
+    pub fn of_version(&self, version: Option<u64>) -> Option<&Result<ServedModel, String>> {
+        match version {
+            None => Some(&self.served),
+            Some(asked) => self.versions().find(|(own, _)| *own == asked).map(|(_, served)| served),
+        }
+    }
 }

@@ -9,6 +9,7 @@ use gristmill_sandbox::Plugin;
 use crate::access::Access;
 use crate::quota::{QuotaLimits, TenantQuota};
 use crate::route::Pipeline;
+use crate::versions::KeptVersion;
 
 /// One tenant.
 pub struct Tenant {
@@ -33,8 +34,28 @@ pub struct Tenant {
 /// A plugin and whether it is loaded.
 #[derive(Clone)]
 pub struct PluginState {
-    /// The digest of its file.
+    /// The digest of the newest version's file.
     pub digest: Digest,
-    /// The plugin, or why it is not loaded.
+    /// The newest version: the release that brought this content.
+    pub version: u64,
+    /// The newest version, or why it is not loaded.
     pub plugin: Result<Arc<Plugin>, String>,
+    /// The earlier versions that stay loaded.
+    pub kept: BTreeMap<u64, KeptVersion<Arc<Plugin>>>,
+}
+
+impl PluginState {
+    /// The versions that stay loaded, the newest first: each plugin, or why it is not loaded.
+    pub fn versions(&self) -> impl Iterator<Item = (u64, &Result<Arc<Plugin>, String>)> {
+        let kept = self.kept.iter().rev().map(|(version, kept)| (*version, &kept.loaded));
+        std::iter::once((self.version, &self.plugin)).chain(kept)
+    }
+
+    /// A version, or the newest one. None if it does not stay loaded.
+    pub fn of_version(&self, version: Option<u64>) -> Option<&Result<Arc<Plugin>, String>> {
+        match version {
+            None => Some(&self.plugin),
+            Some(asked) => self.versions().find(|(own, _)| *own == asked).map(|(_, plugin)| plugin),
+        }
+    }
 }

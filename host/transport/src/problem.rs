@@ -12,6 +12,9 @@ use serde_json::{Map, Value};
 /// The longest text of an error.
 const DETAIL_BYTES_MAX: usize = 8 << 10;
 
+/// The member with all faults of the request's document.
+const ERRORS: &str = "errors";
+
 /// An error as a client sees it.
 #[derive(Clone, Debug)]
 pub struct Problem {
@@ -104,6 +107,11 @@ impl<E: ClientError> From<E> for Problem {
             let part = u64::from(wait.subsec_nanos() > 0);
             problem.retry_after_s = (wait.as_secs() + part).max(1);
         }
+        let faults = error.faults();
+        if !faults.is_empty() {
+            let faults = serde_json::to_value(faults).unwrap_or_default();
+            problem.members.insert(ERRORS.into(), faults);
+        }
         problem
     }
 }
@@ -170,6 +178,8 @@ pub fn status_of(code: ErrorCode) -> StatusCode {
 
 #[cfg(test)]
 mod tests {
+    use gristmill_core::DocumentFault;
+
     use super::*;
 
     #[test]
@@ -183,6 +193,31 @@ mod tests {
         for row in rows {
             assert!((400..=599).contains(&row.status) && row.meaning.ends_with('.'), "{row:?}");
         }
+    }
+
+    #[test]
+    fn the_faults_of_a_document_are_a_member() {
+        #[derive(Debug)]
+        struct Faulty(usize);
+        impl fmt::Display for Faulty {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("no")
+            }
+        }
+        impl std::error::Error for Faulty {}
+        impl ClientError for Faulty {
+            fn code(&self) -> ErrorCode {
+                ErrorCode::Unprocessable
+            }
+            fn faults(&self) -> Vec<DocumentFault> {
+                vec![DocumentFault { pointer: "/a".into(), detail: "a: no".into() }; self.0]
+            }
+        }
+        let body = Problem::from(Faulty(1)).into_response("id").into_body();
+        let document: Value = serde_json::from_slice(&body).unwrap();
+        let expected = serde_json::json!([{ "pointer": "/a", "detail": "a: no" }]);
+        assert_eq!(document["errors"], expected);
+        assert!(Problem::from(Faulty(0)).members.is_empty());
     }
 
     #[test]

@@ -24,7 +24,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
-use serde::Serialize;
 
 use self::current::Current;
 pub use self::files::{TlsError, TlsFault, TlsFile, TlsFiles};
@@ -49,7 +48,7 @@ pub enum TlsOpenError {
 }
 
 /// The state of a listener's TLS.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct TlsReport {
     /// When the certificate that serves ends, as RFC 3339 has it.
     pub not_after: Option<String>,

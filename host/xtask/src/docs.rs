@@ -1,7 +1,8 @@
-//! `cargo xtask docs`: the README's tables, as the server itself prints them.
+//! `cargo xtask docs`: the README's tables and the description of the admin API, as the server
+//! itself prints them.
 //!
 //! A table stands between `<!-- begin NAME -->` and `<!-- end NAME -->`. `cargo xtask test` fails
-//! if a table differs from the output of `gristmill reference NAME`.
+//! if a table, or the file of the description, differs from the output of `gristmill reference`.
 
 use std::fs;
 use std::path::Path;
@@ -14,30 +15,44 @@ use crate::shell::{output, program, root};
 const README: &str = "README.md";
 const TABLES: [&str; 3] = ["settings", "limits", "errors"];
 
-/// Build the server and write its tables.
+/// The description of the admin API.
+const OPENAPI: &str = "host/admin/openapi.json";
+
+/// Build the server and write what it prints.
 pub(crate) fn run() -> Result<()> {
     let gristmill = setup::build_server()?;
-    let (before, after) = rendered(&gristmill)?;
-    if before == after {
-        println!("{README} is up to date");
-        return Ok(());
+    for (file, before, after) in files(&gristmill)? {
+        if before == after {
+            println!("{file} is up to date");
+        } else {
+            fs::write(root().join(file), after)?;
+            println!("{file} is written anew");
+        }
     }
-    fs::write(root().join(README), after)?;
-    println!("{README} is written anew");
     Ok(())
 }
 
-/// Fail if a table differs from the server's output.
+/// Fail if a file differs from the server's output.
 pub(crate) fn check(gristmill: &Path) -> Result<()> {
-    let (before, after) = rendered(gristmill)?;
-    let differs = before.lines().zip(after.lines()).find(|(before, after)| before != after);
-    match differs {
-        None if before == after => Ok(()),
-        None => bail!("{README}: a table has other lines: run cargo xtask docs"),
-        Some((before, after)) => {
-            bail!("{README} says\n  {before}\nand should say\n  {after}\nrun cargo xtask docs")
+    for (file, before, after) in files(gristmill)? {
+        let differs = before.lines().zip(after.lines()).find(|(before, after)| before != after);
+        match differs {
+            None if before == after => {}
+            None => bail!("{file} has other lines: run cargo xtask docs"),
+            Some((before, after)) => {
+                bail!("{file} says\n  {before}\nand should say\n  {after}\nrun cargo xtask docs")
+            }
         }
     }
+    Ok(())
+}
+
+/// Each file with its text now, and as it should be.
+fn files(gristmill: &Path) -> Result<[(&'static str, String, String); 2]> {
+    let (readme, rendered) = rendered(gristmill)?;
+    let kept = fs::read_to_string(root().join(OPENAPI)).unwrap_or_default();
+    let described = output(program(gristmill).args(["reference", "openapi"]))?;
+    Ok([(README, readme, rendered), (OPENAPI, kept, described)])
 }
 
 /// The README now, and with the current tables.

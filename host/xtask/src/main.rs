@@ -32,14 +32,16 @@ Tasks:
                  README's tables, tests
   test --busy    Only the tests, three times, while a busy thread on each core slows them down
   soak           Kill servers in the middle of 500 deploys, let two replicas race for 1,000
-                 releases, and let a tenth of the calls to a store fail
+                 releases, let a tenth of the calls to a store fail, and try the admin API with
+                 10,000 calls that are made from its description
   layers         Only the check of layers: floors of crates, circles between files, and the width
                  of comments
   deny           Only the check of dependencies: licences, bans and sources, by deny.toml
   deny advisories
                  The same, and known faults of dependencies, from a database on GitHub
   notice         Write NOTICE: the packages in the server's binary, and their licences
-  docs           Write the README's tables of settings, limits and error codes
+  docs           Write the README's tables of settings, limits and error codes, and the OpenAPI
+                 document of the admin API
   bench [NAME]... [--no-build] [--binaries FOLDER]
                  Measure, and print a table. Rows with a target end in `reached` or `missed`.
                  NAME is one of sandbox, batch, load, oip, neighbour, control, compare, gpu.

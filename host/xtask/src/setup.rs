@@ -313,6 +313,12 @@ pub(crate) fn install_s3() -> Result<PathBuf> {
     python_environment("s3-python", "host/app/tests/s3/requirements.txt")
 }
 
+/// A Python with schemathesis, which makes calls from the description of an API. Returns the
+/// interpreter's path.
+pub(crate) fn install_schemathesis() -> Result<PathBuf> {
+    python_environment("schemathesis-python", "host/app/tests/schemathesis/requirements.txt")
+}
+
 /// The Python environment `target/<name>` with the packages of the file `requirements`. It is made
 /// again when the file has changed. Returns the interpreter's path.
 pub(crate) fn python_environment(name: &str, requirements: &str) -> Result<PathBuf> {

@@ -26,6 +26,7 @@ pub(crate) fn run() -> Result<()> {
     notice::check()?;
     setup::install_clients()?;
     setup::install_s3()?;
+    setup::install_schemathesis()?;
     setup::install_perf_analyzer()?;
     step("clippy");
     shell::run(cargo().args([
@@ -59,14 +60,15 @@ pub(crate) fn run_busy() -> Result<()> {
     Ok(())
 }
 
-/// Repeat what only many repetitions prove: kills in the middle of deploys, races of replicas, and
-/// calls to the store that fail.
+/// Repeat what only many repetitions prove: kills in the middle of deploys, races of replicas,
+/// calls to the store that fail, and calls that are made from the description of the admin API.
 pub(crate) fn run_soak() -> Result<()> {
     let built = setup::build_all()?;
     let mut tests = host_tests(&built)?;
     tests.env("GRISTMILL_TEST_SOAK", "1").args(["--test", "it", "--"]);
-    step("kills, races and failing stores (about an hour)");
+    step("kills, races, failing stores and calls from the API's description (about an hour)");
     tests.args(["a_kill_in_the_middle", "two_replicas_that_race", "store_faults", "durability"]);
+    tests.arg("schemathesis");
     let tally = run_tests(&mut tests, Printer::Cargo)?;
     conclude(&tally)
 }
@@ -108,6 +110,7 @@ fn host_tests(built: &setup::Built) -> Result<Command> {
         .env("GRISTMILL_TEST_COMPONENTS", &built.components)
         .env("GRISTMILL_TEST_CLIENTS", setup::install_clients()?)
         .env("GRISTMILL_TEST_S3", setup::install_s3()?)
+        .env("GRISTMILL_TEST_SCHEMATHESIS", setup::install_schemathesis()?)
         .env("GRISTMILL_TEST_PERF_ANALYZER", setup::install_perf_analyzer()?)
         .env("ORT_DYLIB_PATH", &built.onnxruntime);
     Ok(tests)

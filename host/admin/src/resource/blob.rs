@@ -8,20 +8,67 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use gristmill_control::{BeginPart, BlobState, Blobs, ControlError, Holder};
-use gristmill_core::Digest;
+use gristmill_control::{BeginPart, BlobState, Blobs, ControlError, DigestText, Holder};
+use gristmill_core::{Digest, ErrorCode};
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::query::{invalid, none};
 use super::{Resource, is_read};
 use crate::answer::{Answer, Noted, Outcome};
+use crate::operation::{Operation, integer, text};
 use crate::permission::Permission;
 use crate::receive::{Received, UploadPart};
 use crate::state::State;
 
 pub(crate) struct Blob(String);
+
+/// An uploaded file, or the parts of it that have arrived.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Blob)]
+struct BlobDocument {
+    #[schema(value_type = DigestText)]
+    digest: Digest,
+    /// The bytes that have arrived.
+    bytes: u64,
+    /// Whether it is the whole file.
+    complete: bool,
+}
+
+/// A file that is dropped.
+#[derive(Serialize, ToSchema)]
+#[schema(as = DroppedBlob)]
+struct DroppedDocument {
+    #[schema(value_type = DigestText)]
+    digest: Digest,
+}
+
+pub(super) fn operations() -> Vec<Operation> {
+    const PATH: &str = "blobs/{digest}";
+    let refused = [ErrorCode::Conflict, ErrorCode::Unprocessable, ErrorCode::InsufficientStorage];
+    let is_last = text().enum_values(Some(["?0", "?1"]));
+    vec![
+        Operation::get(PATH, "Look how much of a file has arrived")
+            .answers::<BlobDocument>()
+            .finds(),
+        Operation::put(PATH, "Upload a file before the release that names it")
+            .about("It waits for its release for an hour.")
+            .takes_bytes()
+            .answers::<BlobDocument>()
+            .problems(&refused),
+        Operation::patch(PATH, "Upload a part of a file")
+            .header("Upload-Offset", integer(0, None), "The bytes before this part")
+            .header("Upload-Complete", is_last, "`?1` for the last part, `?0` for others")
+            .takes_bytes()
+            .answers::<BlobDocument>()
+            .problems(&refused),
+        Operation::delete(PATH, "Drop a file that waits for a release")
+            .answers::<DroppedDocument>()
+            .finds(),
+    ]
+}
 
 impl Blob {
     pub(crate) fn new(digest: &str) -> Self {
@@ -87,7 +134,7 @@ impl Resource for Blob {
             Method::DELETE => {
                 let digest = digest?;
                 match blobs.forget(&holder(digest), digest) {
-                    true => Answer::of(&json!({ "digest": digest })),
+                    true => Answer::of(&DroppedDocument { digest }),
                     false => Err(not_waiting(digest)),
                 }
             }
@@ -135,7 +182,7 @@ async fn take(
 
 fn answer(digest: Digest, state: BlobState) -> Outcome {
     let BlobState { bytes, is_complete } = state;
-    let document = json!({ "digest": digest, "bytes": bytes, "complete": is_complete });
+    let document = BlobDocument { digest, bytes, complete: is_complete };
     let noted = Noted { release: None, digest: Some(digest) };
     Answer::changed(&document, None, noted)
 }

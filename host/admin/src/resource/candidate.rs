@@ -4,7 +4,7 @@
 use std::time::UNIX_EPOCH;
 
 use async_trait::async_trait;
-use gristmill_control::{AskedChange, CandidateSpec, ControlError, Mismatch};
+use gristmill_control::{AskedChange, CandidateSpec, ControlError, Mismatch, NameText};
 use gristmill_core::{ErrorCode, Name};
 use gristmill_snapshot::{
     Difference, Evaluation, EvaluationReport, Pipeline, Route, ShadowTally, VariantTally,
@@ -12,12 +12,15 @@ use gristmill_snapshot::{
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::query::{SKIP_SAMPLES, flag, none};
 use super::{Resource, name};
-use crate::answer::{Answer, Outcome};
+use crate::answer::{Answer, Outcome, Released};
+use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
+use crate::schemas::maybe;
 use crate::state::State;
 
 /// The candidate of a pipeline.
@@ -44,22 +47,29 @@ struct Of {
     pipeline: String,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = CandidateReport)]
 struct CandidateDocument<'a> {
+    #[schema(value_type = NameText)]
     tenant: &'a Name,
+    #[schema(value_type = NameText)]
     pipeline: &'a Name,
+    /// `running`, `aborted`, `unavailable`, `ended` or `none`.
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
     /// The candidate that is tried, as in the pipeline's document.
+    #[schema(value_type = Option<CandidateSpec>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     document: Option<&'a CandidateSpec>,
+    #[schema(schema_with = maybe::<Counters>)]
     #[serde(flatten)]
     counters: Option<Counters>,
 }
 
 /// Of this server, since the release `since_release` or its start.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = CandidateCounters)]
 struct Counters {
     since_release: u64,
     stable: VariantCounters,
@@ -68,7 +78,7 @@ struct Counters {
     differences: Vec<DifferenceDocument>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct VariantCounters {
     requests: u64,
     failures: u64,
@@ -76,14 +86,15 @@ struct VariantCounters {
     max_ms: f64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 struct ShadowCounters {
     compared: u64,
     different: u64,
     skipped: u64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = AnswerDifference)]
 struct DifferenceDocument {
     at_ms: u64,
     request_id: String,
@@ -92,7 +103,8 @@ struct DifferenceDocument {
     more: usize,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = DifferentValue)]
 struct ValueDocument {
     path: String,
     stable: String,
@@ -115,6 +127,19 @@ impl CandidateEnd {
     pub(crate) fn new(tenant: &str, pipeline: &str, end: End) -> Self {
         Self { of: Of { tenant: tenant.into(), pipeline: pipeline.into() }, end }
     }
+}
+
+pub(super) fn operations() -> Vec<Operation> {
+    const PATH: &str = "tenants/{tenant}/pipelines/{pipeline}/candidate";
+    let mut get = Operation::get(PATH, "Read how the candidate of a pipeline fares on this server");
+    get.schemas.parts::<Counters>();
+    let promote = Operation::post(&format!("{PATH}/promote"), "Put a candidate in its place");
+    let abort = Operation::post(&format!("{PATH}/abort"), "Take a candidate away");
+    vec![
+        get.answers::<CandidateDocument<'_>>().finds(),
+        promote.flag(SKIP_SAMPLES).changes::<Released>(),
+        abort.changes::<Released>(),
+    ]
 }
 
 #[async_trait]

@@ -16,10 +16,12 @@ use gristmill_transport::{Allowed, Problem};
 use http::Method;
 use serde::Serialize;
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use super::query::none;
 use super::{Resource, name};
 use crate::answer::{Answer, Outcome};
+use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
@@ -29,12 +31,14 @@ pub(crate) struct Captured {
     pipeline: String,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = CapturedRequests)]
 struct CapturedDocument {
     items: Vec<CapturedItem>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = CapturedRequest)]
 struct CapturedItem {
     at_ms: u64,
     request_id: String,
@@ -45,6 +49,12 @@ impl Captured {
     pub(crate) fn new(tenant: &str, pipeline: &str) -> Self {
         Self { tenant: tenant.into(), pipeline: pipeline.into() }
     }
+}
+
+pub(super) fn operations() -> Vec<Operation> {
+    let path = "tenants/{tenant}/pipelines/{pipeline}/captured";
+    let get = Operation::get(path, "Read the requests that a pipeline has kept on this server");
+    vec![get.answers::<CapturedDocument>().finds()]
 }
 
 #[async_trait]

@@ -13,7 +13,7 @@ const CHANGES_MAX: usize = 1000;
 
 /// The kinds of changes, by the names that documents give them.
 #[derive(Clone, Copy)]
-enum Kind {
+pub(super) enum Kind {
     PutTenant,
     DeleteTenant,
     PutKey,
@@ -29,7 +29,7 @@ enum Kind {
     UnloadModel,
 }
 
-const KINDS: [(&str, Kind); 13] = [
+pub(super) const KINDS: [(&str, Kind); 13] = [
     ("put_tenant", Kind::PutTenant),
     ("delete_tenant", Kind::DeleteTenant),
     ("put_key", Kind::PutKey),
@@ -77,7 +77,7 @@ impl Reader<'_> {
                 match read? {
                     Ok(hashes) => return Some(AskedChange::PutKey { tenant, key, hashes }),
                     Err(faults) => {
-                        document.faults_of("document", faults.into_texts());
+                        document.faults_of("document", faults);
                         return None;
                     }
                 }
@@ -91,7 +91,7 @@ impl Reader<'_> {
                         return None;
                     }
                     Err(error) => {
-                        document.faults_of("document", [error.to_string()]);
+                        document.fault("document", format_args!(": {error}"));
                         return None;
                     }
                 }
@@ -129,7 +129,7 @@ impl Reader<'_> {
         let (tenant, keys) = (name(document, "tenant"), content(document));
         let (read, faults) = tenant_document::read(keys?, self.0);
         let is_whole = faults.is_empty();
-        document.faults_of("document", faults.into_texts());
+        document.faults_of("document", faults);
         let tenant = tenant.filter(|_| is_whole)?;
         Some(AskedChange::PutTenant { tenant, document: read })
     }

@@ -10,6 +10,7 @@ use http::Method;
 use super::query::none;
 use super::{Resource, name};
 use crate::answer::{Answer, Outcome};
+use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
@@ -32,6 +33,20 @@ impl Content {
     }
 }
 
+const WASM: &str = "application/wasm";
+const BYTES: &str = "application/octet-stream";
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::get("tenants/{tenant}/plugins/{plugin}/content", "Download a plugin's file")
+            .reads_file(WASM)
+            .finds(),
+        Operation::get("models/{model}/content", "Download a model's file")
+            .reads_file(BYTES)
+            .finds(),
+    ]
+}
+
 #[async_trait]
 impl Resource for Content {
     fn allowed(&self) -> Allowed {
@@ -49,8 +64,8 @@ impl Resource for Content {
         none(received.query)?;
         let digest = self.digest(&state.control.serving())?;
         let media_type = match self {
-            Self::Plugin { .. } => "application/wasm",
-            Self::Model(_) => "application/octet-stream",
+            Self::Plugin { .. } => WASM,
+            Self::Model(_) => BYTES,
         };
         Ok(Answer::file(state.control.send(digest).await?, media_type))
     }

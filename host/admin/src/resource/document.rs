@@ -1,32 +1,53 @@
 //! Reading and deleting the things that have documents, in the ways that all of them share.
 
-use gristmill_control::{Change, Subject};
+use gristmill_control::{Change, Current, Subject};
 
-use super::query::{flag, none};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+use super::query::{CASCADE, flag, none};
 use crate::answer::{Answer, Outcome};
 use crate::receive::Received;
 use crate::state::State;
 
+/// The document of an uploaded file, with its length.
+#[derive(Serialize)]
+struct FileDocument {
+    #[serde(flatten)]
+    document: Value,
+    #[serde(flatten)]
+    length: FileLength,
+}
+
+/// The length of an uploaded file.
+#[derive(Serialize, ToSchema)]
+pub(super) struct FileLength {
+    /// The bytes of its file, if the store has it.
+    #[schema(required)]
+    bytes: Option<u64>,
+}
+
 /// Answer with the document of a thing, in the form in which it can be put again.
 pub(super) fn get(state: &State, subject: &Subject, received: &Received<'_>) -> Outcome {
     none(received.query)?;
-    Answer::current(&state.control.serving().current(subject)?)
+    let Current { document, tag, .. } = state.control.serving().current(subject)?;
+    Answer::tagged(&document, tag)
 }
 
 /// Answer with what is known of an uploaded file.
 pub(super) async fn get_file(state: &State, subject: &Subject, received: &Received<'_>) -> Outcome {
     none(received.query)?;
-    let mut current = state.control.serving().current(subject)?;
+    let Current { document, tag, file } = state.control.serving().current(subject)?;
+    let Some(digest) = file else { return Answer::tagged(&document, tag) };
     // The length follows from the digest, which the tag covers.
-    if let Some(digest) = current.file {
-        current.document["bytes"] = state.control.file_bytes(digest).await.into();
-    }
-    Answer::current(&current)
+    let length = FileLength { bytes: state.control.file_bytes(digest).await };
+    Answer::tagged(&FileDocument { document, length }, tag)
 }
 
 /// Make `change`, which deletes something. With `?cascade=true`, its users are deleted, too.
 pub(super) async fn delete(state: &State, change: Change, received: Received<'_>) -> Outcome {
-    let cascade = flag("cascade", received.query)?;
+    let cascade = flag(CASCADE, received.query)?;
     let published = state.control.delete(change, cascade, received.terms).await?;
     Answer::released(published, None)
 }

@@ -2,14 +2,16 @@
 //! can be replaced without the others. Reading shows its name and its version, never the key.
 
 use async_trait::async_trait;
-use gristmill_control::{AskedChange, Change, ControlError, Subject};
+use gristmill_control::{AskedChange, Change, ControlError, KeyDescription, Subject};
 use gristmill_core::Name;
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 
-use super::tenant_document::read_key;
+use super::query::CASCADE;
+use super::tenant_document::{KeyDocument, read_key};
 use super::{Resource, document, is_read, name};
-use crate::answer::{Answer, Outcome};
+use crate::answer::{Answer, Outcome, Released};
+use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
@@ -27,6 +29,17 @@ impl Key {
     fn names(&self) -> Result<(Name, Name), Problem> {
         Ok((name("tenant", &self.tenant)?, name("key", &self.key)?))
     }
+}
+
+pub(super) fn operations() -> Vec<Operation> {
+    const PATH: &str = "tenants/{tenant}/keys/{key}";
+    vec![
+        Operation::get(PATH, "Describe an API key").reads::<KeyDescription<'_>>().finds(),
+        Operation::put(PATH, "Add an API key, or replace it")
+            .takes::<KeyDocument>()
+            .changes::<Released>(),
+        Operation::delete(PATH, "Delete an API key").flag(CASCADE).changes::<Released>(),
+    ]
 }
 
 #[async_trait]
@@ -48,7 +61,7 @@ impl Resource for Key {
             let keys = received.document(&state.limits).await?;
             let (tenant, key) = self.names()?;
             let hashes = read_key(keys, state);
-            let hashes = hashes.map_err(|faults| ControlError::Invalid(faults.into_texts()))?;
+            let hashes = hashes.map_err(ControlError::Invalid)?;
             let change = AskedChange::PutKey { tenant, key, hashes };
             let published = state.control.change(change, terms).await?;
             return Answer::released(published, None);

@@ -1,17 +1,21 @@
 //! `GET` of the lists: `/admin/v1/tenants`, `/admin/v1/models`, `/admin/v1/tokens`, and a tenant's
 //! `plugins`, `pipelines` and `keys`. An item is a summary, so that a page is small.
 
+use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use async_trait::async_trait;
-use gristmill_control::{Plugin, Serving, Tenant};
+use gristmill_control::{DigestText, KeyDescription, NameText, Role, Serving, Tenant, rfc3339};
+use gristmill_core::{Digest, Name};
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 
-use super::page::Page;
+use super::page::{LIMIT_MAX, Page};
 use super::{Resource, name};
 use crate::answer::Outcome;
+use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
@@ -24,6 +28,95 @@ pub(crate) enum List {
     Pipelines(String),
     Keys(String),
     Tokens,
+}
+
+/// A tenant in a list.
+#[derive(Serialize, ToSchema)]
+struct TenantItem<'a> {
+    #[schema(value_type = NameText)]
+    name: &'a Name,
+    open: bool,
+    weight: u32,
+    /// How many keys it has.
+    keys: usize,
+    /// How many plugins it has.
+    plugins: usize,
+    /// How many pipelines it has.
+    pipelines: usize,
+}
+
+/// A model in a list.
+#[derive(Serialize, ToSchema)]
+struct ModelItem<'a> {
+    #[schema(value_type = NameText)]
+    name: &'a Name,
+    #[schema(value_type = DigestText)]
+    digest: Digest,
+    /// The release that brought the file.
+    version: u64,
+    /// Whether it is taken out of service.
+    unloaded: bool,
+}
+
+/// A plugin in a list.
+#[derive(Serialize, ToSchema)]
+struct PluginItem<'a> {
+    #[schema(value_type = NameText)]
+    name: &'a Name,
+    #[schema(value_type = DigestText)]
+    digest: Digest,
+    /// The release that brought the file.
+    version: u64,
+}
+
+/// A pipeline in a list.
+#[derive(Serialize, ToSchema)]
+struct PipelineItem<'a> {
+    #[schema(value_type = NameText)]
+    name: &'a Name,
+    #[schema(value_type = NameText)]
+    pre: &'a Name,
+    #[schema(value_type = NameText)]
+    model: &'a Name,
+    #[schema(value_type = NameText)]
+    post: &'a Name,
+}
+
+/// An admin token in a list.
+#[derive(Serialize, ToSchema)]
+struct TokenItem<'a> {
+    #[schema(value_type = NameText)]
+    name: &'a Name,
+    /// The release that brought the secret.
+    version: u64,
+    role: Role,
+    /// Of a token with the role `deploy`.
+    #[schema(value_type = Option<Vec<NameText>>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenants: Option<&'a BTreeSet<Name>>,
+    /// When it ends, if it ends.
+    #[schema(format = DateTime)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires: Option<String>,
+    /// Whether it has ended.
+    expired: bool,
+}
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::get("tenants", "List the tenants").lists::<TenantItem<'_>>(LIMIT_MAX),
+        Operation::get("models", "List the models").lists::<ModelItem<'_>>(LIMIT_MAX),
+        Operation::get("tokens", "List the admin tokens").lists::<TokenItem<'_>>(LIMIT_MAX),
+        Operation::get("tenants/{tenant}/plugins", "List the plugins of a tenant")
+            .lists::<PluginItem<'_>>(LIMIT_MAX)
+            .finds(),
+        Operation::get("tenants/{tenant}/pipelines", "List the pipelines of a tenant")
+            .lists::<PipelineItem<'_>>(LIMIT_MAX)
+            .finds(),
+        Operation::get("tenants/{tenant}/keys", "List the API keys of a tenant")
+            .lists::<KeyDescription<'_>>(LIMIT_MAX)
+            .finds(),
+    ]
 }
 
 fn own<'a>(serving: &'a Serving, tenant: &str) -> Result<&'a Tenant, Problem> {
@@ -53,58 +146,57 @@ impl Resource for List {
         match self {
             Self::Tenants => {
                 page.answer(serving.desired.tenants.range(page.range()), |name, tenant| {
-                    reach.has_tenant(name.as_str()).then(|| {
-                        json!({
-                            "name": name,
-                            "open": tenant.spec.open,
-                            "weight": tenant.spec.weight,
-                            "keys": tenant.spec.keys.len(),
-                            "plugins": tenant.plugins.len(),
-                            "pipelines": tenant.pipelines.len(),
-                        })
+                    reach.has_tenant(name.as_str()).then(|| TenantItem {
+                        name,
+                        open: tenant.spec.open,
+                        weight: tenant.spec.weight,
+                        keys: tenant.spec.keys.len(),
+                        plugins: tenant.plugins.len(),
+                        pipelines: tenant.pipelines.len(),
                     })
                 })
             }
             Self::Models => {
                 page.answer(serving.desired.models.range(page.range()), |name, model| {
                     let is_seen = reach.has_model(&serving.desired, name.as_str());
-                    is_seen.then(|| {
-                        json!({
-                            "name": name,
-                            "digest": model.digest,
-                            "version": model.version,
-                            "unloaded": model.unloaded,
-                        })
+                    is_seen.then(|| ModelItem {
+                        name,
+                        digest: model.digest,
+                        version: model.version,
+                        unloaded: model.unloaded,
                     })
                 })
             }
             Self::Tokens => {
                 page.answer(serving.desired.tokens.range(page.range()), |name, token| {
-                    let mut item = token.spec.document();
-                    item["name"] = name.as_str().into();
-                    item["version"] = token.version.into();
-                    item["expired"] = token.spec.has_ended(SystemTime::now()).into();
-                    Some(item)
+                    let spec = &token.spec;
+                    Some(TokenItem {
+                        name,
+                        version: token.version,
+                        role: spec.role,
+                        tenants: (spec.role == Role::Deploy).then_some(&spec.tenants),
+                        expires: spec.expires_at_ms.map(rfc3339),
+                        expired: spec.has_ended(SystemTime::now()),
+                    })
                 })
             }
             Self::Plugins(tenant) => {
                 let own = own(&serving, tenant)?;
                 page.answer(own.plugins.range(page.range()), |name, plugin| {
-                    let Plugin { digest, version } = plugin;
-                    Some(json!({ "name": name, "digest": digest, "version": version }))
+                    Some(PluginItem { name, digest: plugin.digest, version: plugin.version })
                 })
             }
             Self::Pipelines(tenant) => {
                 let own = own(&serving, tenant)?;
                 page.answer(own.pipelines.range(page.range()), |name, pipeline| {
                     let (pre, model, post) = (&pipeline.pre, &pipeline.model, &pipeline.post);
-                    Some(json!({ "name": name, "pre": pre, "model": model, "post": post }))
+                    Some(PipelineItem { name, pre, model, post })
                 })
             }
             Self::Keys(tenant) => {
                 let own = own(&serving, tenant)?;
                 page.answer(own.key_versions.range(page.range()), |name, version| {
-                    Some(json!({ "name": name, "version": version }))
+                    Some(KeyDescription { name, version: *version })
                 })
             }
         }

@@ -1,18 +1,22 @@
 //! `GET`, `PUT` and `DELETE /admin/v1/models/{model}`.
 
 use async_trait::async_trait;
-use gristmill_control::{Change, PublishedModel, Subject};
+use gristmill_control::{Change, DigestText, ModelDescription, PublishedModel, Subject};
 use gristmill_core::Digest;
 use gristmill_transport::Allowed;
 use http::Method;
 use serde::Serialize;
+use utoipa::ToSchema;
 
-use super::query::{SKIP_SAMPLES, flags};
+use super::document::FileLength;
+use super::query::{CASCADE, FORCE, SKIP_SAMPLES, flags};
 use super::status::ServedDocument;
 use super::{Resource, document, is_read, name};
-use crate::answer::{Answer, Noted, Outcome};
+use crate::answer::{Answer, Noted, Outcome, Released};
+use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
+use crate::schemas::maybe;
 use crate::state::State;
 
 pub(crate) struct Model(String);
@@ -21,6 +25,22 @@ impl Model {
     pub(crate) fn new(model: &str) -> Self {
         Self(model.into())
     }
+}
+
+pub(super) fn operations() -> Vec<Operation> {
+    const PATH: &str = "models/{model}";
+    vec![
+        Operation::get(PATH, "Describe a model")
+            .reads_both::<ModelDescription<'_>, FileLength>()
+            .finds(),
+        Operation::put(PATH, "Make a model, or replace its file")
+            .about("The configuration stays, or is the default for a new model.")
+            .takes_file()
+            .flag(FORCE)
+            .flag(SKIP_SAMPLES)
+            .changes::<Put<'_>>(),
+        Operation::delete(PATH, "Delete a model").flag(CASCADE).changes::<Released>(),
+    ]
 }
 
 #[async_trait]
@@ -48,20 +68,25 @@ impl Resource for Model {
         let subject = model.as_ref().ok().cloned().map(Subject::Model);
         let file = received.upload(state, subject).await?;
         let model = model?;
-        let [force, skips_samples] = flags(["force", SKIP_SAMPLES], query)?;
+        let [force, skips_samples] = flags([FORCE, SKIP_SAMPLES], query)?;
         terms.skips_samples = skips_samples;
         put(state.control.put_model(&model, file, force, terms).await?)
     }
 }
 
 /// The answer after a model was put or configured.
-#[derive(Serialize)]
-struct Put<'a> {
+#[derive(Serialize, ToSchema)]
+#[schema(as = ModelReleased)]
+pub(super) struct Put<'a> {
+    /// The number of the release that serves now.
     release: u64,
+    #[schema(value_type = DigestText)]
     digest: Digest,
+    #[schema(schema_with = maybe::<ServedDocument<'_>>)]
     #[serde(flatten)]
     served: Option<ServedDocument<'a>>,
     /// Why the model does not serve, if it does not.
+    #[schema(value_type = Option<Vec<String>>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     warnings: Option<[&'static str; 1]>,
 }

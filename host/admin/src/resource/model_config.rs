@@ -5,10 +5,11 @@ use gristmill_control::Subject;
 use gristmill_transport::Allowed;
 use http::Method;
 
-use super::model::put;
+use super::model::{Put, put};
 use super::query::{SKIP_SAMPLES, flag};
 use super::{Resource, document, is_read, name};
 use crate::answer::Outcome;
+use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
@@ -19,6 +20,20 @@ impl ModelConfig {
     pub(crate) fn new(model: &str) -> Self {
         Self(model.into())
     }
+}
+
+pub(super) fn operations() -> Vec<Operation> {
+    const PATH: &str = "models/{model}/config";
+    vec![
+        Operation::get(PATH, "Read the configuration of a model")
+            .reads::<gristmill_control::ModelConfig>()
+            .finds(),
+        Operation::put(PATH, "Replace the configuration of a model")
+            .about("A key that is not given has its default.")
+            .takes::<gristmill_control::ModelConfig>()
+            .flag(SKIP_SAMPLES)
+            .changes::<Put<'_>>(),
+    ]
 }
 
 #[async_trait]

@@ -1,19 +1,45 @@
 //! `GET /admin/v1/self`: the token of the call itself, its role, and when it ends.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
-use gristmill_control::{Role, rfc3339};
+use gristmill_control::{NameText, Role, rfc3339};
+use gristmill_core::Name;
 use gristmill_transport::Allowed;
 use http::Method;
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::Resource;
 use super::query::none;
 use crate::answer::{Answer, Outcome};
+use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
 
 pub(crate) struct OwnToken;
+
+/// The token of a call.
+#[derive(Serialize, ToSchema)]
+#[schema(as = OwnToken)]
+struct OwnDocument<'a> {
+    #[schema(value_type = NameText)]
+    name: &'a str,
+    role: Role,
+    /// Of a token with the role `deploy`.
+    #[schema(value_type = Option<Vec<NameText>>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenants: Option<&'a BTreeSet<Name>>,
+    /// When it ends, if it ends.
+    #[schema(format = DateTime)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires: Option<String>,
+}
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![Operation::get("self", "Read the token of the call itself").reads::<OwnDocument<'_>>()]
+}
 
 #[async_trait]
 impl Resource for OwnToken {
@@ -28,13 +54,11 @@ impl Resource for OwnToken {
     async fn answer(&self, _: &State, _: &Method, received: Received<'_>) -> Outcome {
         none(received.query)?;
         let caller = received.caller;
-        let mut document = json!({ "name": caller.name(), "role": caller.role });
-        if caller.role == Role::Deploy {
-            document["tenants"] = json!(caller.tenants);
-        }
-        if let Some(end) = caller.expires_at_ms {
-            document["expires"] = rfc3339(end).into();
-        }
-        Answer::digested(&document)
+        Answer::digested(&OwnDocument {
+            name: caller.name(),
+            role: caller.role,
+            tenants: (caller.role == Role::Deploy).then_some(&caller.tenants),
+            expires: caller.expires_at_ms.map(rfc3339),
+        })
     }
 }

@@ -6,14 +6,22 @@ use gristmill_core::{ErrorCode, Name};
 use gristmill_transport::Problem;
 use http::HeaderValue;
 use percent_encoding::percent_decode_str;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::query::{count_in, invalid, parameters};
 use crate::answer::{Answer, Outcome};
 
 /// The most items of a page, by default and at all.
 const LIMIT: usize = 100;
-const LIMIT_MAX: usize = 1000;
+pub(super) const LIMIT_MAX: usize = 1000;
+
+/// A page of a list.
+#[derive(Serialize)]
+struct PageDocument<'a, I> {
+    items: Vec<I>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<&'a Name>,
+}
 
 /// The page that is asked for.
 #[derive(Debug, PartialEq)]
@@ -43,10 +51,10 @@ impl Page {
 
     /// The page of `rest`, which has the things of [`Self::range`], sorted by name. `item`
     /// describes one of them, unless the caller cannot see it.
-    pub(super) fn answer<'a, T: 'a>(
+    pub(super) fn answer<'a, T: 'a, I: Serialize>(
         &self,
         rest: impl Iterator<Item = (&'a Name, &'a T)>,
-        item: impl Fn(&Name, &T) -> Option<Value>,
+        item: impl Fn(&'a Name, &'a T) -> Option<I>,
     ) -> Outcome {
         let mut rest = rest.filter_map(|(name, one)| Some((name, item(name, one)?))).peekable();
         let (mut items, mut last) = (Vec::new(), None);
@@ -55,11 +63,7 @@ impl Page {
             last = Some(name);
         }
         let next = last.filter(|_| rest.peek().is_some());
-        let mut document = json!({ "items": items });
-        if let Some(next) = next {
-            document["next"] = next.as_str().into();
-        }
-        let answer = Answer::digested(&document)?;
+        let answer = Answer::digested(&PageDocument { items, next })?;
         let Some(next) = next else { return Ok(answer) };
         // Relative to the list's own path, which may be another one before a proxy.
         let link = format!("<?limit={}&after={next}>; rel=\"next\"", self.limit);

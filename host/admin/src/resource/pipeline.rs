@@ -1,14 +1,15 @@
 //! `GET`, `PUT` and `DELETE /admin/v1/tenants/{tenant}/pipelines/{pipeline}`.
 
 use async_trait::async_trait;
-use gristmill_control::{Change, Subject};
+use gristmill_control::{Change, PipelineSpec, Subject};
 use gristmill_core::Name;
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 
-use super::query::{SKIP_SAMPLES, flag};
+use super::query::{CASCADE, SKIP_SAMPLES, flag};
 use super::{Resource, document, is_read, name};
-use crate::answer::{Answer, Outcome};
+use crate::answer::{Answer, Outcome, Released};
+use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
@@ -26,6 +27,18 @@ impl Pipeline {
     fn names(&self) -> Result<(Name, Name), Problem> {
         Ok((name("tenant", &self.tenant)?, name("pipeline", &self.pipeline)?))
     }
+}
+
+pub(super) fn operations() -> Vec<Operation> {
+    const PATH: &str = "tenants/{tenant}/pipelines/{pipeline}";
+    vec![
+        Operation::get(PATH, "Read a pipeline").reads::<PipelineSpec>().finds(),
+        Operation::put(PATH, "Make a pipeline, or change it")
+            .takes::<PipelineSpec>()
+            .flag(SKIP_SAMPLES)
+            .changes::<Released>(),
+        Operation::delete(PATH, "Delete a pipeline").flag(CASCADE).changes::<Released>(),
+    ]
 }
 
 #[async_trait]

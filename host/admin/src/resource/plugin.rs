@@ -1,14 +1,16 @@
 //! `GET`, `PUT` and `DELETE /admin/v1/tenants/{tenant}/plugins/{plugin}`.
 
 use async_trait::async_trait;
-use gristmill_control::{Change, Subject};
+use gristmill_control::{Change, PluginDescription, Subject};
 use gristmill_core::Name;
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
 
-use super::query::{SKIP_SAMPLES, flag};
+use super::document::FileLength;
+use super::query::{CASCADE, SKIP_SAMPLES, flag};
 use super::{Resource, document, is_read, name};
-use crate::answer::{Answer, Outcome};
+use crate::answer::{Answer, Outcome, Released};
+use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
@@ -30,6 +32,20 @@ impl Plugin {
     fn names(&self) -> Result<(Name, Name), Problem> {
         Ok((name("tenant", &self.tenant)?, name("plugin", &self.plugin)?))
     }
+}
+
+pub(super) fn operations() -> Vec<Operation> {
+    const PATH: &str = "tenants/{tenant}/plugins/{plugin}";
+    vec![
+        Operation::get(PATH, "Describe a plugin")
+            .reads_both::<PluginDescription<'_>, FileLength>()
+            .finds(),
+        Operation::put(PATH, "Make a plugin, or replace its file")
+            .takes_file()
+            .flag(SKIP_SAMPLES)
+            .changes::<Released>(),
+        Operation::delete(PATH, "Delete a plugin").flag(CASCADE).changes::<Released>(),
+    ]
 }
 
 #[async_trait]

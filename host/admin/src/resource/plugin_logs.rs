@@ -2,15 +2,19 @@
 //! at the end. `?limit=` is the most lines of an answer.
 
 use async_trait::async_trait;
-use gristmill_control::ControlError;
+use gristmill_control::{ControlError, NameText};
+use gristmill_core::Name;
 use gristmill_sandbox::{KEPT_LINES_MAX, Line};
 use gristmill_transport::Allowed;
 use http::Method;
 use serde::Serialize;
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
 
 use super::query::count;
 use super::{Resource, name};
 use crate::answer::{Answer, Outcome};
+use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
@@ -20,15 +24,69 @@ pub(crate) struct PluginLogs {
     plugin: String,
 }
 
-#[derive(Serialize)]
-struct LogsDocument {
-    lines: Vec<Line>,
+/// The last lines of a plugin, the newest at the end.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PluginLogs)]
+struct LogsDocument<'a> {
+    lines: Vec<LineDocument<'a>>,
+}
+
+/// A line that a plugin logged, or that the host says about one of its calls.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PluginLine)]
+struct LineDocument<'a> {
+    /// When it was logged.
+    #[schema(format = DateTime)]
+    time: &'a str,
+    /// Such as `info`.
+    level: String,
+    /// The id of the request.
+    request_id: &'a str,
+    /// The request's pipeline.
+    #[schema(value_type = NameText)]
+    pipeline: &'a Name,
+    #[schema(value_type = NameText)]
+    plugin: &'a Name,
+    /// `preprocess` or `postprocess`.
+    call: &'static str,
+    /// The text, as the plugin gave it. It may have any characters.
+    message: &'a str,
+    /// The plugin's own fields.
+    #[schema(value_type = Option<Object>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fields: Option<&'a RawValue>,
+}
+
+impl<'a> LineDocument<'a> {
+    fn of(line: &'a Line) -> Self {
+        Self {
+            time: &line.time,
+            level: line.level.as_str().to_lowercase(),
+            request_id: &line.request_id,
+            pipeline: &line.pipeline,
+            plugin: &line.plugin,
+            call: line.call,
+            message: &line.message,
+            fields: line.fields.as_deref(),
+        }
+    }
 }
 
 impl PluginLogs {
     pub(crate) fn new(tenant: &str, plugin: &str) -> Self {
         Self { tenant: tenant.into(), plugin: plugin.into() }
     }
+}
+
+pub(super) fn operations() -> Vec<Operation> {
+    let path = "tenants/{tenant}/plugins/{plugin}/logs";
+    let most = Some(KEPT_LINES_MAX);
+    vec![
+        Operation::get(path, "Read the last lines of a plugin")
+            .number("limit", most, "The most lines of the answer")
+            .answers::<LogsDocument<'_>>()
+            .finds(),
+    ]
 }
 
 #[async_trait]
@@ -50,6 +108,7 @@ impl Resource for PluginLogs {
         if !own.plugins.contains_key(&plugin) {
             return Err(ControlError::not_found("plugin", &plugin).into());
         }
-        Answer::of(&LogsDocument { lines: own.quota.lines.last(&plugin, most) })
+        let lines = own.quota.lines.last(&plugin, most);
+        Answer::of(&LogsDocument { lines: lines.iter().map(LineDocument::of).collect() })
     }
 }

@@ -3,33 +3,47 @@
 use gristmill_core::ErrorCode;
 use gristmill_transport::Problem;
 
-/// The flag of each change that may touch a pipeline: the release is made without running samples.
-pub(super) const SKIP_SAMPLES: &str = "skip_samples";
+use crate::operation::Flag;
+
+/// The flag of each change that may touch a pipeline.
+pub(super) const SKIP_SAMPLES: Flag =
+    Flag("skip_samples", "Make the release without running the samples of pipelines");
+
+/// The flag of a deletion.
+pub(super) const CASCADE: Flag = Flag("cascade", "Delete what uses the thing, too");
+
+/// The flag of a change of a model.
+pub(super) const FORCE: Flag = Flag("force", "Replace a model also if its users do not fit it");
+
+/// The flag of a whole release.
+pub(super) const DRY_RUN: Flag =
+    Flag("dry_run", "Check everything and answer the differences, but make no release");
 
 /// Check that there is no parameter.
 ///
 /// # Errors
 /// The query has one.
-pub(super) fn none(query: Option<&str>) -> Result<(), Problem> {
+pub(crate) fn none(query: Option<&str>) -> Result<(), Problem> {
     parameters([], query).map(|[]| ())
 }
 
-/// The value of the flag `name`. The resource knows no other parameter.
+/// The value of the flag. The resource knows no other parameter.
 ///
 /// # Errors
 /// The query has another parameter, or the value is not `true` or `false`.
-pub(super) fn flag(name: &str, query: Option<&str>) -> Result<bool, Problem> {
-    flags([name], query).map(|[value]| value)
+pub(super) fn flag(flag: Flag, query: Option<&str>) -> Result<bool, Problem> {
+    flags([flag], query).map(|[value]| value)
 }
 
-/// The values of the flags `names`. The resource knows no other parameters.
+/// The values of the flags. The resource knows no other parameters.
 ///
 /// # Errors
 /// The query has another parameter, or a value is not `true` or `false`.
 pub(super) fn flags<const N: usize>(
-    names: [&str; N],
+    flags: [Flag; N],
     query: Option<&str>,
 ) -> Result<[bool; N], Problem> {
+    let names = flags.map(|Flag(name, _)| name);
     let values = parameters(names, query)?;
     let mut flags = [false; N];
     for ((name, value), flag) in names.into_iter().zip(values).zip(&mut flags) {
@@ -95,16 +109,16 @@ pub(super) fn invalid(detail: String) -> Problem {
 
 #[cfg(test)]
 mod tests {
-    use super::{count, flag, none, parameters};
+    use super::{FORCE, count, flag, none, parameters};
 
     #[test]
     fn only_the_known_flag_is_taken() {
-        assert!(flag("force", Some("force=true")).unwrap());
-        assert!(!flag("force", Some("&force=false")).unwrap() && !flag("force", None).unwrap());
+        assert!(flag(FORCE, Some("force=true")).unwrap());
+        assert!(!flag(FORCE, Some("&force=false")).unwrap() && !flag(FORCE, None).unwrap());
         for (query, named) in
             [("force", "\"\""), ("force=1", "\"1\""), ("cascade=true", "known is force")]
         {
-            let detail = flag("force", Some(query)).unwrap_err().detail;
+            let detail = flag(FORCE, Some(query)).unwrap_err().detail;
             assert!(detail.contains(named), "{query}: {detail}");
         }
     }

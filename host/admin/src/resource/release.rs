@@ -1,12 +1,16 @@
 //! `GET /admin/v1/releases/{number}`: one release with its changes.
 
 use async_trait::async_trait;
+use gristmill_control::ReleaseHeading;
 use gristmill_transport::Allowed;
 use http::Method;
+use utoipa::openapi::schema::{AllOfBuilder, Array, ObjectBuilder};
 
 use super::Resource;
+use super::change_schema::ShownChange;
 use super::query::{invalid, none};
 use crate::answer::{Answer, Outcome};
+use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
@@ -17,6 +21,15 @@ impl Release {
     pub(crate) fn new(number: &str) -> Self {
         Self(number.into())
     }
+}
+
+pub(super) fn operations() -> Vec<Operation> {
+    let mut get = Operation::get("releases/{number}", "Read a release with its changes");
+    let (heading, change) =
+        (get.schemas.shown::<ReleaseHeading>(), get.schemas.shown::<ShownChange>());
+    let changes = ObjectBuilder::new().property("changes", Array::new(change)).required("changes");
+    let document = AllOfBuilder::new().item(heading).item(changes);
+    vec![get.reads_with(document).finds()]
 }
 
 #[async_trait]

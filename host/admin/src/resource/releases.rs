@@ -1,15 +1,22 @@
 //! `GET` and `POST /admin/v1/releases`: the releases of the past, and a release of many changes.
 
 use async_trait::async_trait;
-use gristmill_control::{ControlError, Document, NewRelease, Published, Subject, Terms};
-use gristmill_core::ErrorCode;
+use gristmill_control::{
+    AskedChange, ControlError, Difference, Document, NameText, NewRelease, Published,
+    ReleaseSummary, Subject, Terms,
+};
+use gristmill_core::{ErrorCode, Name};
 use gristmill_transport::{Allowed, Problem};
 use http::{HeaderValue, Method};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
-use super::query::{SKIP_SAMPLES, count_in, flags, invalid, parameters};
+use super::change_schema::SentChange;
+use super::query::{CASCADE, DRY_RUN, FORCE, SKIP_SAMPLES, count_in, flags, invalid, parameters};
 use super::{Resource, changes, is_read};
 use crate::answer::{Answer, Noted, Outcome};
+use crate::operation::{Operation, integer};
 use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
@@ -20,6 +27,91 @@ const LIMIT: usize = 20;
 const LIMIT_MAX: usize = 100;
 
 pub(crate) struct Releases;
+
+/// A release of many changes: all of them or none.
+#[derive(ToSchema)]
+#[schema(as = NewRelease)]
+struct AskedRelease {
+    /// They are made in this order.
+    #[schema(value_type = Vec<SentChange>, min_items = 1, max_items = 1000)]
+    changes: Vec<AskedChange>,
+    /// The release that must serve now.
+    expected_release: Option<u64>,
+    /// Why, for the history of releases.
+    #[schema(max_length = 1000)]
+    message: Option<String>,
+}
+
+/// A page of releases, the last ones first.
+#[derive(Serialize)]
+struct PageDocument {
+    items: Vec<ReleaseSummary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<u64>,
+}
+
+/// The answer to a release of many changes, and to going back.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ReleaseMade)]
+pub(super) struct Made {
+    /// The number of the release that serves now, or would serve.
+    release: u64,
+    /// Whether it was only tried.
+    dry_run: bool,
+    differences: Vec<DifferenceDocument>,
+}
+
+/// A thing that a release makes, changes or deletes.
+#[derive(Default, Serialize, ToSchema)]
+#[schema(as = Difference)]
+struct DifferenceDocument {
+    /// The kind of thing: `tenant`, `key`, `plugin`, `pipeline`, `model`, `model_config` or
+    /// `token`.
+    kind: &'static str,
+    #[schema(value_type = Option<NameText>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenant: Option<Name>,
+    #[schema(value_type = Option<NameText>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<Name>,
+    #[schema(value_type = Option<NameText>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plugin: Option<Name>,
+    #[schema(value_type = Option<NameText>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pipeline: Option<Name>,
+    #[schema(value_type = Option<NameText>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<Name>,
+    #[schema(value_type = Option<NameText>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<Name>,
+    /// Its document before, or null if it did not exist.
+    #[schema(value_type = Option<Object>, required)]
+    before: Option<Value>,
+    /// Its document afterwards, or null if it does not exist then.
+    #[schema(value_type = Option<Object>, required)]
+    after: Option<Value>,
+}
+
+pub(super) fn operations() -> Vec<Operation> {
+    let mut list = Operation::get("releases", "List the releases, the last ones first");
+    let item = list.schemas.shown::<ReleaseSummary>();
+    vec![
+        list.number("limit", Some(LIMIT_MAX), "The most items of a page")
+            .number("before", None, "The number of the release after the page")
+            .pages(item, integer(1, None)),
+        Operation::post("releases", "Make a release of many changes: all of them or none")
+            .about("Files are uploaded before, to `blobs`.")
+            .takes::<AskedRelease>()
+            .flag(CASCADE)
+            .flag(FORCE)
+            .flag(DRY_RUN)
+            .flag(SKIP_SAMPLES)
+            .releases::<Made>()
+            .finds(),
+    ]
+}
 
 #[async_trait]
 impl Resource for Releases {
@@ -50,32 +142,41 @@ async fn list(state: &State, received: &Received<'_>) -> Outcome {
     let before = before.map(|text| number(text).ok_or_else(|| wrong(text))).transpose()?;
     let reach = received.caller.reach();
     let (items, next) = state.control.past_releases(before, limit, &reach).await?;
-    let mut document = json!({ "items": items });
-    let Some(next) = next else { return Answer::digested(&document) };
-    document["next"] = next.into();
+    let answer = Answer::digested(&PageDocument { items, next })?;
+    let Some(next) = next else { return Ok(answer) };
     let link = format!("<?limit={limit}&before={next}>; rel=\"next\"");
     let link = HeaderValue::try_from(link);
     let link = link.map_err(|error| Problem::new(ErrorCode::Internal, error.to_string()))?;
-    Ok(Answer::digested(&document)?.linked(link))
+    Ok(answer.linked(link))
 }
 
 async fn post(state: &State, received: Received<'_>) -> Outcome {
     let (query, mut terms) = (received.query, received.terms.clone());
     let keys = received.document(&state.limits).await?;
-    let names = ["cascade", "force", "dry_run", SKIP_SAMPLES];
-    let [cascade, force, is_dry_run, skips_samples] = flags(names, query)?;
+    let [cascade, force, is_dry_run, skips_samples] =
+        flags([CASCADE, FORCE, DRY_RUN, SKIP_SAMPLES], query)?;
     terms.skips_samples = skips_samples;
     no_conditions(&terms)?;
-    let mut document = Document::new(keys);
-    let changes = changes::read(&mut document, state);
-    let expected_release = document.whole("expected_release");
-    read_message(&mut document, &mut terms);
-    let faults = document.finish();
-    let Some(changes) = changes.filter(|_| faults.is_empty()) else {
-        return Err(ControlError::Invalid(faults.into_texts()).into());
-    };
+    let AskedRelease { changes, expected_release, message } = AskedRelease::read(keys, state)?;
+    terms.note.message = message.or(terms.note.message);
     let new = NewRelease { changes, expected_release, cascade, force, is_dry_run };
-    made(&state.control.release(new, terms).await?, is_dry_run)
+    made(state.control.release(new, terms).await?, is_dry_run)
+}
+
+impl AskedRelease {
+    /// # Errors
+    /// All faults of the document.
+    fn read(keys: Map<String, Value>, state: &State) -> Result<Self, ControlError> {
+        let mut document = Document::new(keys);
+        let changes = changes::read(&mut document, state);
+        let expected_release = document.whole("expected_release");
+        let message = read_message(&mut document);
+        let faults = document.finish();
+        match changes.filter(|_| faults.is_empty()) {
+            Some(changes) => Ok(Self { changes, expected_release, message }),
+            None => Err(ControlError::Invalid(faults)),
+        }
+    }
 }
 
 /// Refuse conditions on one thing: a whole release has `expected_release` in place of them.
@@ -89,48 +190,54 @@ pub(super) fn no_conditions(terms: &Terms) -> Result<(), Problem> {
 }
 
 /// Read the key `message`. It stands before the header.
-pub(super) fn read_message(document: &mut Document, terms: &mut Terms) {
-    let Some(message) = document.text("message") else { return };
+pub(super) fn read_message(document: &mut Document) -> Option<String> {
+    let message = document.text("message")?;
     match check_message(&message) {
-        Ok(()) => terms.note.message = Some(message),
-        Err(why) => document.fault("message", format_args!(" {why}")),
+        Ok(()) => Some(message),
+        Err(why) => {
+            document.fault("message", format_args!(" {why}"));
+            None
+        }
     }
 }
 
 /// The answer to a release of many changes.
-pub(super) fn made(published: &Published, is_dry_run: bool) -> Outcome {
-    let differences = published.differences.iter().map(|difference| {
-        let mut document = named(&difference.subject);
-        document["before"] = difference.before.clone().into();
-        document["after"] = difference.after.clone().into();
-        document
-    });
-    let release = published.release;
-    let document = json!({
-        "release": release,
-        "dry_run": is_dry_run,
-        "differences": differences.collect::<Vec<_>>(),
-    });
+pub(super) fn made(published: Published, is_dry_run: bool) -> Outcome {
+    let Published { release, differences, .. } = published;
+    let differences = differences.into_iter().map(DifferenceDocument::of).collect();
     let noted = Noted { release: (!is_dry_run).then_some(release), digest: None };
-    Answer::changed(&document, None, noted)
+    Answer::changed(&Made { release, dry_run: is_dry_run, differences }, None, noted)
 }
 
-/// The kind and the names of a thing.
-fn named(subject: &Subject) -> Value {
-    match subject {
-        Subject::Tenant(tenant) => json!({ "kind": "tenant", "tenant": tenant }),
-        Subject::Key { tenant, key } => json!({ "kind": "key", "tenant": tenant, "key": key }),
-        Subject::Plugin { tenant, plugin } => {
-            json!({ "kind": "plugin", "tenant": tenant, "plugin": plugin })
+impl DifferenceDocument {
+    fn of(difference: Difference) -> Self {
+        let Difference { subject, before, after } = difference;
+        let kind = match subject {
+            Subject::Tenant(_) => "tenant",
+            Subject::Key { .. } => "key",
+            Subject::Plugin { .. } => "plugin",
+            Subject::Pipeline { .. } => "pipeline",
+            Subject::Candidate { .. } => "candidate",
+            Subject::Model(_) => "model",
+            Subject::ModelConfig(_) => "model_config",
+            Subject::Token(_) => "token",
+        };
+        let document = Self { kind, before, after, ..Self::default() };
+        match subject {
+            Subject::Tenant(tenant) => Self { tenant: Some(tenant), ..document },
+            Subject::Key { tenant, key } => {
+                Self { tenant: Some(tenant), key: Some(key), ..document }
+            }
+            Subject::Plugin { tenant, plugin } => {
+                Self { tenant: Some(tenant), plugin: Some(plugin), ..document }
+            }
+            Subject::Pipeline { tenant, pipeline } | Subject::Candidate { tenant, pipeline } => {
+                Self { tenant: Some(tenant), pipeline: Some(pipeline), ..document }
+            }
+            Subject::Model(model) | Subject::ModelConfig(model) => {
+                Self { model: Some(model), ..document }
+            }
+            Subject::Token(token) => Self { token: Some(token), ..document },
         }
-        Subject::Pipeline { tenant, pipeline } => {
-            json!({ "kind": "pipeline", "tenant": tenant, "pipeline": pipeline })
-        }
-        Subject::Candidate { tenant, pipeline } => {
-            json!({ "kind": "candidate", "tenant": tenant, "pipeline": pipeline })
-        }
-        Subject::Model(model) => json!({ "kind": "model", "model": model }),
-        Subject::ModelConfig(model) => json!({ "kind": "model_config", "model": model }),
-        Subject::Token(token) => json!({ "kind": "token", "token": token }),
     }
 }

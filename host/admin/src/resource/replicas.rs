@@ -1,33 +1,40 @@
-//! The servers that share the store, in the status and in the answers to changes that wait for
-//! them.
+//! The servers that share the store, in the status.
 
-use gristmill_control::{KnownReplica, Replica, Waited};
+use gristmill_control::{KnownReplica, Replica};
 use serde::Serialize;
-use serde_json::{Value, json};
+use utoipa::ToSchema;
 
 use crate::state::State;
 
 /// The part of the status about the shared store.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
 pub(super) struct ReplicasDocument {
     store: StoreDocument,
     replicas: Vec<ReplicaDocument>,
 }
 
-#[derive(Serialize)]
+/// The shared store.
+#[derive(Serialize, ToSchema)]
+#[schema(as = StoreStatus)]
 struct StoreDocument {
+    /// `followed`, `unreachable` or `unusable`.
     state: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// For how long it is not followed.
     #[serde(skip_serializing_if = "Option::is_none")]
     since_s: Option<f64>,
 }
 
-#[derive(Serialize)]
+/// A server that shares the store.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ReplicaStatus)]
 struct ReplicaDocument {
     #[serde(flatten)]
     replica: Replica,
+    /// `live` or `silent`.
     state: &'static str,
+    /// How much older its lease is than the newest one.
     silent_s: f64,
 }
 
@@ -55,12 +62,4 @@ pub(super) async fn of(state: &State) -> Option<ReplicasDocument> {
         replica: known.replica,
     };
     Some(ReplicasDocument { store, replicas: known.into_iter().map(document).collect() })
-}
-
-/// The document about the servers that a change has waited for. It may be for an author who sees a
-/// few tenants only, so it has nothing else about the servers.
-pub(crate) fn waited(waited: &Waited) -> Value {
-    let behind = waited.behind.iter();
-    let behind = behind.map(|replica| json!({ "name": replica.name, "release": replica.release }));
-    json!({ "live": waited.live, "behind": behind.collect::<Vec<_>>() })
 }

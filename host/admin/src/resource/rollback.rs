@@ -1,19 +1,80 @@
 //! `POST /admin/v1/rollback`: back to the state after an earlier release, as a new release.
 
 use async_trait::async_trait;
-use gristmill_control::{ControlError, Document, Rollback as Back, Scope};
+use gristmill_control::{ControlError, Document, NameText, Rollback as Back, Scope};
+use gristmill_core::Name;
 use gristmill_transport::Allowed;
 use http::Method;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use super::Resource;
-use super::query::{SKIP_SAMPLES, flags};
-use super::releases::{made, no_conditions, read_message};
+use super::query::{DRY_RUN, FORCE, SKIP_SAMPLES, flags};
+use super::releases::{Made, made, no_conditions, read_message};
 use crate::answer::Outcome;
+use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
 
 pub(crate) struct Rollback;
+
+/// Going back to the state after an earlier release: all of it, or that of one tenant or model.
+#[derive(ToSchema)]
+#[schema(as = Rollback)]
+struct AskedRollback {
+    /// The number of that release.
+    #[schema(minimum = 1)]
+    to: u64,
+    /// Only this tenant goes back.
+    #[schema(value_type = Option<NameText>)]
+    tenant: Option<Name>,
+    /// Only this model goes back. It is not given beside `tenant`.
+    #[schema(value_type = Option<NameText>)]
+    model: Option<Name>,
+    /// The release that must serve now.
+    expected_release: Option<u64>,
+    /// Why, for the history of releases.
+    #[schema(max_length = 1000)]
+    message: Option<String>,
+}
+
+impl AskedRollback {
+    /// # Errors
+    /// All faults of the document.
+    fn read(keys: Map<String, Value>) -> Result<Self, ControlError> {
+        let mut document = Document::new(keys);
+        let to: Option<u64> = document.whole("to");
+        let to = document.require("to", to);
+        let (tenant, model) = (document.name("tenant"), document.name("model"));
+        if tenant.is_some() && model.is_some() {
+            document.fault("model", " is given beside tenant: give one of them, or neither");
+        }
+        let expected_release = document.whole("expected_release");
+        let message = read_message(&mut document);
+        if to == Some(0) {
+            document.fault("to", " is 0: must be the number of a release, from 1 on");
+        }
+        let faults = document.finish();
+        match to.filter(|_| faults.is_empty()) {
+            Some(to) => Ok(Self { to, tenant, model, expected_release, message }),
+            None => Err(ControlError::Invalid(faults)),
+        }
+    }
+}
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::post("rollback", "Go back to the state after an earlier release")
+            .about("It is a new release. API keys and tokens stay as they are.")
+            .takes::<AskedRollback>()
+            .flag(FORCE)
+            .flag(DRY_RUN)
+            .flag(SKIP_SAMPLES)
+            .releases::<Made>()
+            .finds(),
+    ]
+}
 
 #[async_trait]
 impl Resource for Rollback {
@@ -28,33 +89,19 @@ impl Resource for Rollback {
     async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
         let (query, mut terms) = (received.query, received.terms.clone());
         let keys = received.document(&state.limits).await?;
-        let names = ["force", "dry_run", SKIP_SAMPLES];
-        let [force, is_dry_run, skips_samples] = flags(names, query)?;
+        let [force, is_dry_run, skips_samples] = flags([FORCE, DRY_RUN, SKIP_SAMPLES], query)?;
         terms.skips_samples = skips_samples;
         no_conditions(&terms)?;
-        let mut document = Document::new(keys);
-        let to: Option<u64> = document.whole("to");
-        let to = document.require("to", to);
-        let scope = match (document.name("tenant"), document.name("model")) {
-            (None, None) => Scope::Everything,
-            (Some(tenant), None) if terms.reach.is_server() => Scope::Tenant(tenant),
-            (Some(tenant), None) => Scope::PartsOf(tenant),
+        let AskedRollback { to, tenant, model, expected_release, message } =
+            AskedRollback::read(keys)?;
+        terms.note.message = message.or(terms.note.message);
+        let scope = match (tenant, model) {
+            (Some(tenant), _) if terms.reach.is_server() => Scope::Tenant(tenant),
+            (Some(tenant), _) => Scope::PartsOf(tenant),
             (None, Some(model)) => Scope::Model(model),
-            (Some(_), Some(_)) => {
-                document.fault("model", " is given beside tenant: give one of them, or neither");
-                Scope::Everything
-            }
-        };
-        let expected_release = document.whole("expected_release");
-        read_message(&mut document, &mut terms);
-        if to == Some(0) {
-            document.fault("to", " is 0: must be the number of a release, from 1 on");
-        }
-        let faults = document.finish();
-        let Some(to) = to.filter(|_| faults.is_empty()) else {
-            return Err(ControlError::Invalid(faults.into_texts()).into());
+            (None, None) => Scope::Everything,
         };
         let back = Back { to, scope, expected_release, force, is_dry_run };
-        made(&state.control.roll_back(back, terms).await?, is_dry_run)
+        made(state.control.roll_back(back, terms).await?, is_dry_run)
     }
 }

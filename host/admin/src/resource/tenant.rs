@@ -1,12 +1,14 @@
 //! `GET`, `PUT` and `DELETE /admin/v1/tenants/{tenant}`.
 
 use async_trait::async_trait;
-use gristmill_control::{Change, Subject};
+use gristmill_control::{Change, Subject, TenantDocument};
 use gristmill_transport::Allowed;
 use http::Method;
 
+use super::query::CASCADE;
 use super::{Resource, document, is_read, name, tenant_document};
-use crate::answer::{Answer, Outcome};
+use crate::answer::{Answer, Outcome, Released};
+use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
@@ -17,6 +19,18 @@ impl Tenant {
     pub(crate) fn new(tenant: &str) -> Self {
         Self(tenant.into())
     }
+}
+
+pub(super) fn operations() -> Vec<Operation> {
+    const PATH: &str = "tenants/{tenant}";
+    vec![
+        Operation::get(PATH, "Read a tenant").reads::<TenantDocument>().finds(),
+        Operation::put(PATH, "Make a tenant, or change it")
+            .about("Its plugins and pipelines stay.")
+            .takes::<TenantDocument>()
+            .changes::<Released>(),
+        Operation::delete(PATH, "Delete a tenant").flag(CASCADE).changes::<Released>(),
+    ]
 }
 
 #[async_trait]

@@ -4,10 +4,14 @@
 //! object: one with `name` and `key` is a key with its name, one with `name` alone is the key that
 //! the tenant has under this name. No error repeats a key.
 
-use gristmill_control::{Document, Faults, GivenKey, KEYS_MAX, QuotaSpec, TenantDocument};
+use gristmill_control::{
+    Document, Faults, GivenKey, KEYS_MAX, PLUGIN_VERSIONS_MAX, QuotaSpec, TenantDocument,
+    VersionPolicy,
+};
 use gristmill_core::{KeyHashes, Name};
 use gristmill_transport::credentials;
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use crate::state::State;
 
@@ -19,6 +23,17 @@ const KEY_LEN_MAX: usize = 512;
 
 /// The most models that are granted to a tenant.
 const GRANTS_MAX: usize = 1024;
+
+/// The key of the versions that stay loaded.
+const POLICY: &str = "plugin_version_policy";
+/// An API key in clear text.
+#[derive(ToSchema)]
+#[schema(as = NewKey)]
+pub(super) struct KeyDocument {
+    /// ASCII without control characters and without blanks at its ends.
+    #[schema(min_length = 16, max_length = 512, pattern = "^[!-~]([ -~]*[!-~])?$")]
+    key: String,
+}
 
 /// An item of `api_keys`.
 struct KeyItem {
@@ -54,8 +69,10 @@ pub(super) fn read(keys: Map<String, Value>, secrets: &impl Secrets) -> (TenantD
     let weight = document.whole("weight").unwrap_or(1);
     let models = document.list("models", model).unwrap_or_default();
     let quota = document.nested("quota", QuotaSpec::read);
+    let policy = VersionPolicy::read(&mut document, POLICY, PLUGIN_VERSIONS_MAX);
     let mut faults = document.finish();
     quota.check(&mut faults);
+    policy.check(POLICY, PLUGIN_VERSIONS_MAX, &mut faults);
     faults.within("weight", u64::from(weight), 1..=WEIGHT_MAX);
     if models.len() > GRANTS_MAX {
         let text = format!("models has {} names: the limit is {GRANTS_MAX}", models.len());
@@ -82,7 +99,17 @@ pub(super) fn read(keys: Map<String, Value>, secrets: &impl Secrets) -> (TenantD
         false => api_keys.into_iter().filter_map(|item| item.given(secrets)).collect(),
     };
     let models = models.into_iter().collect();
-    (TenantDocument { open, api_keys, default_pipeline, weight, models, quota }, faults)
+    let plugin_version_policy = policy;
+    let document = TenantDocument {
+        open,
+        api_keys,
+        default_pipeline,
+        weight,
+        models,
+        quota,
+        plugin_version_policy,
+    };
+    (document, faults)
 }
 
 /// Read the document of one key. Returns the key's hashes.
@@ -94,9 +121,8 @@ pub(super) fn read_key(
     secrets: &impl Secrets,
 ) -> Result<KeyHashes, Faults> {
     let mut document = Document::new(keys);
-    let value = document.value("key");
-    let key = match &value {
-        Some(Value::String(key)) => Some(key),
+    let read = match document.value("key") {
+        Some(Value::String(key)) => Some(KeyDocument { key }),
         Some(_) => {
             document.fault("key", " must be text");
             None
@@ -104,10 +130,10 @@ pub(super) fn read_key(
         None => document.require("key", None),
     };
     let mut faults = document.finish();
-    if let Some(key) = key {
+    if let Some(KeyDocument { key }) = &read {
         check_key("key", key, secrets, &mut faults);
     }
-    key.filter(|_| faults.is_empty()).map(|key| secrets.hashes(key)).ok_or(faults)
+    read.filter(|_| faults.is_empty()).map(|read| secrets.hashes(&read.key)).ok_or(faults)
 }
 
 impl KeyItem {

@@ -11,10 +11,12 @@ use gristmill_control::{AskedChange, Change, ControlError, Published, Subject, T
 use gristmill_transport::Allowed;
 use http::Method;
 use serde::Serialize;
+use utoipa::ToSchema;
 
-use super::query::none;
+use super::query::{CASCADE, none};
 use super::{Resource, document, name};
-use crate::answer::{Answer, Noted, Outcome};
+use crate::answer::{Answer, Noted, Outcome, Released};
+use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
@@ -25,10 +27,12 @@ pub(crate) struct Token(String);
 pub(crate) struct Rotation(String);
 
 /// The answer to a change of a token.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = TokenReleased)]
 struct Put {
+    /// The number of the release that serves now.
     release: u64,
-    /// Only if it is new.
+    /// The secret, if it is new. No other answer has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     secret: Option<String>,
 }
@@ -43,6 +47,20 @@ impl Rotation {
     pub(crate) fn new(token: &str) -> Self {
         Self(token.into())
     }
+}
+
+pub(super) fn operations() -> Vec<Operation> {
+    const PATH: &str = "tokens/{token}";
+    vec![
+        Operation::get(PATH, "Read an admin token").reads::<TokenDocument>().finds(),
+        Operation::put(PATH, "Make an admin token, or change its rights")
+            .about("The answer has the secret of a new token, and a known one keeps its own.")
+            .takes::<TokenDocument>()
+            .changes::<Put>(),
+        Operation::delete(PATH, "Delete an admin token").flag(CASCADE).changes::<Released>(),
+        Operation::post("tokens/{token}/rotate", "Give an admin token another secret")
+            .changes::<Put>(),
+    ]
 }
 
 #[async_trait]
@@ -68,7 +86,7 @@ impl Resource for Token {
                 .ok()
                 .and_then(|known| known.spec.expires_at_ms);
             let document = TokenDocument::read(keys, SystemTime::now(), known);
-            let document = document.map_err(|faults| ControlError::Invalid(faults.into_texts()))?;
+            let document = document.map_err(ControlError::Invalid)?;
             let (secret, hash) = state.tokens.new_secret()?;
             let (published, is_new) =
                 state.control.put_token(&token, document, hash, terms).await?;

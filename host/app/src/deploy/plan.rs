@@ -181,10 +181,13 @@ impl Planner<'_> {
         for pipeline in now.pipelines.keys().filter(|own| !tenant.pipelines.contains_key(*own)) {
             self.unnamed("pipeline", name, pipeline);
         }
-        // Plugins that the manifest's pipelines use are named, too.
+        // Plugins that the manifest's pipelines use are named, too, in any version.
         let used = |plugin: &Name| {
             let uses = |keys: &Map<String, Value>| {
-                ["pre", "post"].iter().any(|part| keys.get(*part) == Some(&plugin.as_str().into()))
+                ["pre", "post"].iter().any(|part| {
+                    let named = keys.get(*part).and_then(Value::as_str).unwrap_or_default();
+                    named.split('@').next() == Some(plugin.as_str())
+                })
             };
             tenant.pipelines.values().any(|pipeline| uses(&pipeline.keys))
         };

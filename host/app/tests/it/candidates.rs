@@ -145,7 +145,7 @@ fn over_the_open_inference_protocol_a_candidate_gets_its_share_too() {
         let message = message.message(5, input).bytes(7, &raw).into_bytes();
         let answer = grpc::call(&server.grpc, "ModelInfer", None, &message);
         assert_eq!(answer.status(), 0, "{answer:?}");
-        let body = String::from_utf8_lossy(&answer.body).into_owned();
+        let body = String::from_utf8_lossy(&answer.message).into_owned();
         assert!(body.contains("gristmill_variant"), "{body}");
         ["candidate", "stable"].into_iter().find(|name| body.contains(name)).unwrap().to_owned()
     };

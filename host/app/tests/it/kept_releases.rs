@@ -12,7 +12,7 @@ use crate::support::files;
 use crate::support::server::Server;
 use crate::support::setup::Setup;
 
-fn setup() -> Setup {
+pub(crate) fn setup() -> Setup {
     Setup::new().flag("--keep-releases", "3")
 }
 
@@ -26,7 +26,7 @@ fn kept(setup: &Setup) -> Vec<u64> {
     numbers
 }
 
-fn is_stored(setup: &Setup, file: &[u8]) -> bool {
+pub(crate) fn is_stored(setup: &Setup, file: &[u8]) -> bool {
     setup.data_dir().join("store/blobs").join(&digest(file)[7..]).exists()
 }
 
@@ -39,7 +39,7 @@ fn checkpoint(setup: &Setup) -> u64 {
 
 /// Make releases that change nothing that matters, until the oldest one that is kept has a number
 /// from `first` on and no more are about to be removed.
-fn push_out(server: &Server, first: u64) {
+pub(crate) fn push_out(server: &Server, first: u64) {
     eventually("old releases are removed", || {
         let before = checkpoint(server.setup());
         let is_removing = kept(server.setup())[0] != before + 1;
@@ -185,7 +185,7 @@ fn a_damaged_checkpoint_is_named_with_a_cure() {
             &["checkpoint.json", "digest does not"],
         ),
         (Some(whole[..whole.len() / 2].into()), &["checkpoint.json", "put the file back"]),
-        (Some(whole.replace("\"format\":2", "\"format\":9")), &["its format is 9", "upgrade"]),
+        (Some(whole.replace("\"format\":3", "\"format\":9")), &["its format is 9", "upgrade"]),
         (None, &[&missing]),
     ];
     for (text, named) in cases {

@@ -7,7 +7,7 @@ use crate::admin_api::Control;
 use crate::asked::AskedChange;
 use crate::change_request::{Asked, ChangeRequest};
 use crate::error::ControlError;
-use crate::history::{release_document, release_summary};
+use crate::history::{ReleaseSummary, release_document, release_summary};
 use crate::plan::restore::Scope;
 use crate::reach::Reach;
 use crate::release::change::Release;
@@ -144,7 +144,7 @@ impl Control {
         before: Option<u64>,
         limit: usize,
         reach: &Reach,
-    ) -> Result<(Vec<Value>, Option<u64>), ControlError> {
+    ) -> Result<(Vec<ReleaseSummary>, Option<u64>), ControlError> {
         let end = self.serving().snapshot.release.saturating_add(1);
         let end = before.map_or(end, |before| before.min(end));
         let mut documents = Vec::new();

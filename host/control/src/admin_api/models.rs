@@ -126,7 +126,7 @@ impl Control {
             None => Model::new(digest, 0),
         };
         if model.unloaded {
-            let proven = self.loader.models.prove(&model).await;
+            let proven = self.loader.models.prove(model.digest, &model.config).await;
             proven.map_err(|error| ControlError::model(name, error))?;
         }
         self.loaded(name, &model).await
@@ -140,7 +140,7 @@ impl Control {
         if model.unloaded {
             return Ok(None);
         }
-        let served = self.loader.models.get(name, model).await;
+        let served = self.loader.models.get(name, model.digest, &model.config).await;
         served.map(Some).map_err(|error| ControlError::model(name, error))
     }
 }

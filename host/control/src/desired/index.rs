@@ -4,11 +4,17 @@
 //! release take longer the more tenants there are.
 
 use std::collections::BTreeSet;
+use std::hash::Hash;
 
 use gristmill_core::{Digest, KeyHash, Name};
 use rpds::HashTrieMapSync;
 
-use crate::desired::tenant::Tenant;
+use crate::desired::tenant::{Plugin, Tenant};
+use crate::release::named_version::NamedVersion;
+use crate::release::pipeline::PipelineSpec;
+
+/// A model, and the version of it that a pipeline names.
+pub(super) type Pin = (Name, u64);
 
 /// Copies share what is the same in both.
 #[derive(Clone, Debug, Default)]
@@ -17,8 +23,10 @@ pub(super) struct Index {
     key_owners: HashTrieMapSync<KeyHash, BTreeSet<Name>>,
     /// The number of keys whose hash is [`KeyHash::Plain`].
     plain_keys: usize,
-    /// The number of plugins that have a file.
+    /// The number of versions of plugins that have a file.
     plugins: HashTrieMapSync<Digest, usize>,
+    /// The number of times that pipelines name a version of a model.
+    pins: HashTrieMapSync<Pin, usize>,
     /// The tenants that have changed since [`Index::settle`], and those that share a key with one.
     touched: BTreeSet<Name>,
 }
@@ -33,10 +41,19 @@ impl Index {
             self.add_key(name, *key);
         }
         if before.files != after.files {
-            after.files.into_iter().for_each(|file| self.add_plugin(file));
-            before.files.into_iter().for_each(|file| self.remove_plugin(file));
+            after.files.into_iter().for_each(|file| add(&mut self.plugins, file));
+            before.files.into_iter().for_each(|file| remove(&mut self.plugins, &file));
         }
+        self.follow_pins(before.pins, after.pins);
         self.touch(name);
+    }
+
+    /// Follow a change of the versions of models that pipelines name.
+    pub(super) fn follow_pins(&mut self, before: Vec<Pin>, after: Vec<Pin>) {
+        if before != after {
+            after.into_iter().for_each(|pin| add(&mut self.pins, pin));
+            before.into_iter().for_each(|pin| remove(&mut self.pins, &pin));
+        }
     }
 
     /// Note a change of a tenant that leaves its keys and its plugins.
@@ -66,20 +83,6 @@ impl Index {
         }
     }
 
-    fn add_plugin(&mut self, file: Digest) {
-        let before = self.plugins.get(&file).copied().unwrap_or_default();
-        self.plugins.insert_mut(file, before + 1);
-    }
-
-    fn remove_plugin(&mut self, file: Digest) {
-        match self.plugins.get(&file).copied().unwrap_or_default() {
-            0 | 1 => {
-                self.plugins.remove_mut(&file);
-            }
-            more => self.plugins.insert_mut(file, more - 1),
-        }
-    }
-
     /// The tenants that have the key with this hash, in the order of their names.
     pub(super) fn owners(&self, key: KeyHash) -> impl Iterator<Item = &Name> {
         self.key_owners.get(&key).into_iter().flatten()
@@ -91,6 +94,12 @@ impl Index {
 
     pub(super) fn has_plugin(&self, file: Digest) -> bool {
         self.plugins.contains_key(&file)
+    }
+
+    /// Whether a pipeline names this version of the model.
+    pub(super) fn is_pinned(&self, model: &Name, version: u64) -> bool {
+        // Copying a name takes little, and most models have no earlier versions.
+        self.pins.contains_key(&(model.clone(), version))
     }
 
     pub(super) fn touched(&self) -> &BTreeSet<Name> {
@@ -107,8 +116,10 @@ impl Index {
 #[derive(Default)]
 pub(super) struct Held {
     keys: BTreeSet<KeyHash>,
-    /// The file of each plugin.
+    /// The file of each version of each plugin.
     files: Vec<Digest>,
+    /// The versions of models that its pipelines name.
+    pins: Vec<Pin>,
 }
 
 impl Held {
@@ -116,7 +127,29 @@ impl Held {
     pub(super) fn of(tenant: Option<&Tenant>) -> Self {
         let Some(own) = tenant else { return Self::default() };
         let keys = own.spec.keys.values().copied().collect();
-        Self { keys, files: own.plugins.values().map(|own| own.digest).collect() }
+        let files = own.plugins.values().flat_map(Plugin::versions).map(|(_, file)| file);
+        let pins = own.pipelines.values().flat_map(pins_of);
+        Self { keys, files: files.collect(), pins: pins.collect() }
+    }
+}
+
+/// The versions of models that a pipeline names.
+pub(super) fn pins_of(pipeline: &PipelineSpec) -> Vec<Pin> {
+    let pin = |own: &NamedVersion| Some((own.name.clone(), own.version?));
+    pipeline.models().filter_map(pin).collect()
+}
+
+fn add<K: Eq + Hash>(counts: &mut HashTrieMapSync<K, usize>, key: K) {
+    let before = counts.get(&key).copied().unwrap_or_default();
+    counts.insert_mut(key, before + 1);
+}
+
+fn remove<K: Eq + Hash + Clone>(counts: &mut HashTrieMapSync<K, usize>, key: &K) {
+    match counts.get(key).copied().unwrap_or_default() {
+        0 | 1 => {
+            counts.remove_mut(key);
+        }
+        more => counts.insert_mut(key.clone(), more - 1),
     }
 }
 
@@ -127,9 +160,10 @@ fn is_plain(key: KeyHash) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::desired::tenant::Plugin;
     use crate::testing::{digest, name};
 
+    /// The first plugin has an earlier version, with the file of the last one. Of each plugin there
+    /// is a pipeline, which names that version of the model `m`.
     fn tenant(keys: &[u8], plugins: &[u8]) -> Tenant {
         let mut tenant = Tenant::default();
         for key in keys {
@@ -137,8 +171,14 @@ mod tests {
             tenant.spec.keys.insert(name(&format!("k{key}")), hash);
         }
         for (number, file) in plugins.iter().enumerate() {
-            let plugin = Plugin { digest: digest(*file), version: 1 };
+            let mut plugin = Plugin::new(digest(*file), 7);
+            if let Some(last) = plugins.last().filter(|_| number == 0) {
+                plugin.kept.insert(3, digest(*last));
+            }
             tenant.plugins.insert(name(&format!("p{number}")), plugin);
+            let spec = serde_json::json!({ "pre": "p", "model": format!("m@{file}"), "post": "p" });
+            let spec = serde_json::from_value(spec).unwrap();
+            tenant.pipelines.insert(name(&format!("p{number}")), spec);
         }
         tenant
     }
@@ -166,8 +206,15 @@ mod tests {
                     .map(|(of, _)| name(&format!("t{of}")))
                     .collect();
                 assert!(index.owners(key).eq(&owners), "key {byte} after {step}");
-                let has = |own: &Tenant| own.plugins.values().any(|own| own.digest == digest(byte));
+                let has = |own: &Tenant| {
+                    let mut files = own.plugins.values().flat_map(Plugin::versions);
+                    files.any(|(_, file)| file == digest(byte))
+                };
                 assert_eq!(index.has_plugin(digest(byte)), all().any(|(_, own)| has(own)));
+                let model = NamedVersion { name: name("m"), version: Some(byte.into()) };
+                let has = |own: &Tenant| own.pipelines.values().any(|own| own.model == model);
+                let is_pinned = index.is_pinned(&name("m"), byte.into());
+                assert_eq!(is_pinned, all().any(|(_, own)| has(own)), "m@{byte} after {step}");
             }
             assert_eq!(index.has_plain_keys(), all().any(|(_, own)| !own.spec.keys.is_empty()));
         }

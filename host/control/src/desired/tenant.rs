@@ -1,11 +1,12 @@
 //! A tenant of the desired state. Pure data.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use gristmill_core::{Digest, KeyHash, Name};
 use serde::{Deserialize, Serialize};
 
+use crate::desired::versions;
 use crate::release::pipeline::PipelineSpec;
 use crate::release::tenant::TenantSpec;
 
@@ -27,13 +28,54 @@ pub struct Tenant {
 }
 
 /// A plugin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plugin {
-    /// The digest of its file.
+    /// The digest of the newest version's file.
     pub digest: Digest,
-    /// The release that brought this content.
+    /// The newest version: the release that brought this content.
     pub version: u64,
+    /// The files of the earlier versions that stay.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub kept: BTreeMap<u64, Digest>,
+}
+
+impl Plugin {
+    /// A plugin that release `version` brings.
+    pub(crate) fn new(digest: Digest, version: u64) -> Self {
+        Self { digest, version, kept: BTreeMap::new() }
+    }
+
+    /// The versions that stay and their files, the newest last.
+    pub(crate) fn versions(&self) -> impl Iterator<Item = (u64, Digest)> {
+        versions::all(&self.kept, (self.version, self.digest))
+    }
+
+    /// The file of a version, or of the newest one. None if the version does not stay.
+    pub(crate) fn file(&self, version: Option<u64>) -> Option<Digest> {
+        match version {
+            None => Some(self.digest),
+            Some(asked) => self.versions().find(|(own, _)| *own == asked).map(|(_, file)| file),
+        }
+    }
+
+    /// Take new content, which release `number` brings.
+    pub(super) fn put(&mut self, number: u64, digest: Digest) {
+        if self.digest == digest {
+            return;
+        }
+        if self.version != number {
+            self.kept.insert(self.version, self.digest);
+        }
+        (self.digest, self.version) = (digest, number);
+    }
+
+    /// Take an earlier version back.
+    pub(super) fn put_version(&mut self, version: u64, digest: Digest) {
+        if version < self.version {
+            self.kept.insert(version, digest);
+        }
+    }
 }
 
 /// Whether both states have the same tenant, or both have none. States share most tenants, and a
@@ -55,5 +97,20 @@ impl Tenant {
         };
         self.key_versions = spec.keys.iter().map(version).collect();
         self.spec = spec;
+    }
+
+    /// Its plugins without the versions that nothing keeps. None if all are kept.
+    pub(super) fn pruned(&self) -> Option<BTreeMap<Name, Plugin>> {
+        if self.plugins.values().all(|plugin| plugin.kept.is_empty()) {
+            return None;
+        }
+        let named = self.pipelines.values().flat_map(PipelineSpec::plugins);
+        let pins: HashSet<_> = named.filter_map(|own| Some((&own.name, own.version?))).collect();
+        let mut plugins = self.plugins.clone();
+        for (name, plugin) in &mut plugins {
+            let is_pinned = |version| pins.contains(&(name, version));
+            versions::prune(&mut plugin.kept, &self.spec.plugin_version_policy, is_pinned);
+        }
+        (plugins != self.plugins).then_some(plugins)
     }
 }

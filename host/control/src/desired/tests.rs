@@ -104,6 +104,29 @@ fn a_version_is_the_release_that_brought_the_key_or_the_file() {
 }
 
 #[test]
+fn a_version_that_nothing_keeps_goes_when_its_release_ends() {
+    let put = |byte| Change::PutPlugin {
+        tenant: name("acme"),
+        plugin: name("p"),
+        digest: Digest::from_bytes([byte; 32]),
+    };
+    let put_tenant = Change::PutTenant { tenant: name("acme"), spec: TenantSpec::default() };
+    let mut desired = applied(&[&[put_tenant, put(1), put_model(1)]]);
+    let changes = [put(2), put_model(2)];
+    desired.apply_some(2, &changes).unwrap();
+    let kept = |desired: &Desired| {
+        let versions = |kept: &std::collections::BTreeMap<u64, Digest>| kept.keys().copied().sum();
+        let plugin: u64 = versions(&desired.tenants["acme"].plugins["p"].kept);
+        let model: u64 = versions(&desired.models["m"].kept);
+        (plugin, model)
+    };
+    let has = |desired: &Desired, byte| desired.has_plugin(Digest::from_bytes([byte; 32]));
+    assert!(kept(&desired) == (1, 1) && has(&desired, 1) && has(&desired, 2));
+    desired.prune(&changes);
+    assert!(kept(&desired) == (0, 0) && !has(&desired, 1) && has(&desired, 2));
+}
+
+#[test]
 fn what_is_not_there_is_neither_changed_nor_deleted() {
     let (tenant, plugin) = (name("acme"), name("p"));
     let digest = Digest::from_bytes([1; 32]);
@@ -112,6 +135,7 @@ fn what_is_not_there_is_neither_changed_nor_deleted() {
         Change::PutPlugin { tenant: tenant.clone(), plugin: plugin.clone(), digest },
         Change::DeletePlugin { tenant, plugin },
         Change::PutModelConfig { model: name("m"), config: ModelConfig::default() },
+        Change::PutModelVersion { model: name("m"), version: 1, digest },
         Change::DeleteModel { model: name("m") },
         Change::LoadModel { model: name("m") },
         Change::UnloadModel { model: name("m") },

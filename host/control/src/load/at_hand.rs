@@ -40,7 +40,7 @@ pub(crate) struct AtHand {
     retries: bool,
 }
 
-/// A model of a desired state, as far as it decides what serves it.
+/// A version of a model of a desired state, as far as it decides what serves it.
 type ModelKey = (Name, Digest, ModelConfig);
 
 impl AtHand {
@@ -59,12 +59,13 @@ impl AtHand {
     ) -> bool {
         let Needs { models, plugins } = Needs::of(desired, tenants);
         let mut is_whole = true;
-        for (name, model) in models {
-            let known = loader.models.known(name, model);
+        for ((name, digest), config) in models {
+            let key = (name.clone(), digest, config.clone());
+            let known = loader.models.known(name, digest, config);
             if let Some(known) = known.filter(|known| !(self.retries && is_unread(known))) {
-                self.models.insert(key_of(name, model), known);
+                self.models.insert(key, known);
             } else {
-                is_whole &= self.models.contains_key(&key_of(name, model));
+                is_whole &= self.models.contains_key(&key);
             }
         }
         for digest in plugins.into_keys() {
@@ -89,10 +90,11 @@ impl AtHand {
         let progress = &loader.progress;
         progress.begin(needs.names());
         let mut models = Vec::new();
-        for (name, model) in needs.models {
-            match self.models.contains_key(&key_of(name, model)) {
+        for ((name, digest), config) in needs.models {
+            let key = (name.clone(), digest, config.clone());
+            match self.models.contains_key(&key) {
                 true => progress.loaded(1),
-                false => models.push((name.clone(), model.clone())),
+                false => models.push(key),
             }
         }
         let mut plugins = Vec::new();
@@ -102,10 +104,11 @@ impl AtHand {
                 false => plugins.push((digest, names)),
             }
         }
-        let models = stream::iter(models).map(|(name, model)| async move {
-            let served = loader.models.get(&name, &model).await;
+        let models = stream::iter(models).map(|key: ModelKey| async move {
+            let (name, digest, config) = &key;
+            let served = loader.models.get(name, *digest, config).await;
             progress.loaded(1);
-            (key_of(&name, &model), served)
+            (key, served)
         });
         let plugins = stream::iter(plugins).map(|(digest, names)| async move {
             let plugin = loader.plugins.get(digest).await;
@@ -128,22 +131,24 @@ impl AtHand {
     /// Prove these models, which are not in service.
     pub(crate) async fn prove(&mut self, loader: &Loader, models: Vec<(Name, Model)>) {
         for (name, model) in models {
-            let proof = loader.models.prove(&model).await;
-            self.proofs.insert(key_of(&name, &model), proof);
+            let Model { digest, config, .. } = model;
+            let proof = loader.models.prove(digest, &config).await;
+            self.proofs.insert((name, digest, config), proof);
         }
     }
 
     /// Whether the model was proven. None if nothing has tried it.
     pub(crate) fn proof(&self, name: &Name, model: &Model) -> Option<Loaded<()>> {
-        self.proofs.get(&key_of(name, model)).cloned()
+        let key = (name.clone(), model.digest, model.config.clone());
+        self.proofs.get(&key).cloned()
     }
 
-    /// This model with its lane.
-    pub(crate) fn model(&self, name: &Name, model: &Model) -> Loaded<ServedModel> {
+    /// The version of this model that has this file, with its lane.
+    pub(crate) fn model(&self, name: &Name, model: &Model, file: Digest) -> Loaded<ServedModel> {
         if model.unloaded {
             return Err(LoadError::Unloaded.into());
         }
-        let known = self.models.get(&key_of(name, model));
+        let known = self.models.get(&(name.clone(), file, model.config.clone()));
         known.cloned().unwrap_or_else(|| Err(LoadError::NotLoaded.into()))
     }
 
@@ -155,8 +160,4 @@ impl AtHand {
 
 fn is_unread<T>(loaded: &Loaded<T>) -> bool {
     loaded.as_ref().is_err_and(|fault| fault.is_unread())
-}
-
-fn key_of(name: &Name, model: &Model) -> ModelKey {
-    (name.clone(), model.digest, model.config.clone())
 }

@@ -40,7 +40,7 @@ pub(crate) struct Models {
     lost_runs: Mutex<HashMap<Digest, Arc<AtomicUsize>>>,
 }
 
-/// Everything that loading a model depends on, and its name. Two models, or two versions of one,
+/// Everything that loading a model depends on, and its name. Two models, or two files of one,
 /// never share a lane. `max_batch_size` is part of it, because queued requests are cut to that
 /// size.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -64,17 +64,28 @@ impl Models {
 
     /// The model with its lane, or the reason why it is not loaded. None if neither is known. Never
     /// waits.
-    pub(crate) fn known(&self, name: &Name, model: &Model) -> Option<Loaded<ServedModel>> {
-        let slot = self.slots.lock().get(&key_of(name, model))?.clone();
-        slot.served(&model.config.lane()).map(Ok).or_else(|| slot.failed(None).map(Err))
+    pub(crate) fn known(
+        &self,
+        name: &Name,
+        digest: Digest,
+        config: &ModelConfig,
+    ) -> Option<Loaded<ServedModel>> {
+        let slot = self.slots.lock().get(&key_of(name, digest, config))?.clone();
+        slot.served(&config.lane()).map(Ok).or_else(|| slot.failed(None).map(Err))
     }
 
     /// The model with its lane, which serves while the caller holds it. All callers that ask at the
     /// same time share one attempt to load it.
-    pub(crate) async fn get(&self, name: &Name, model: &Model) -> Loaded<ServedModel> {
+    pub(crate) async fn get(
+        &self,
+        name: &Name,
+        digest: Digest,
+        config: &ModelConfig,
+    ) -> Loaded<ServedModel> {
         let asked_at = Instant::now();
-        let settings = model.config.lane();
-        let slot = self.slots.lock().entry(key_of(name, model)).or_default().clone();
+        let settings = config.lane();
+        let key = key_of(name, digest, config);
+        let slot = self.slots.lock().entry(key).or_default().clone();
         if let Some(served) = slot.served(&settings) {
             return Ok(served);
         }
@@ -85,7 +96,7 @@ impl Models {
         if let Some(fault) = slot.failed(Some(asked_at)) {
             return Err(fault);
         }
-        let outcome = self.load(name, model, turn.clone()).await.map_err(Arc::new);
+        let outcome = self.load(name, digest, config, turn.clone()).await.map_err(Arc::new);
         slot.note(settings, &outcome);
         drop(turn);
         outcome
@@ -95,16 +106,16 @@ impl Models {
     async fn load(
         &self,
         name: &Name,
-        model: &Model,
+        digest: Digest,
+        config: &ModelConfig,
         turn: Arc<OwnedMutexGuard<()>>,
     ) -> Result<ServedModel, LoadError> {
-        let Model { digest, config, .. } = model;
-        let lost_runs = self.lost_runs.lock().entry(*digest).or_default().clone();
+        let lost_runs = self.lost_runs.lock().entry(digest).or_default().clone();
         let lost = lost_runs.load(Ordering::Relaxed);
         if lost > LOST_RUNS_MAX {
             return Err(LoadError::LostRuns(Refusal::LostRuns(lost)));
         }
-        let (onnx, proof) = self.proven(model).await?;
+        let (onnx, proof) = self.proven(digest, config).await?;
         let options = self.options(config, &proof);
         let (backends, asked) = (self.backends.clone(), options.clone());
         let loading = tokio::task::spawn_blocking(move || {
@@ -117,7 +128,7 @@ impl Models {
         for warning in &warnings {
             tracing::warn!(model = name.as_str(), "{warning}");
         }
-        let replace = self.replace(*digest, options, loaded.providers.clone());
+        let replace = self.replace(digest, options, loaded.providers.clone());
         let upkeep = Upkeep { replace: Some(replace), lost_runs };
         let mut lane = config.lane();
         lane.leads = loaded.may_lead();
@@ -129,9 +140,13 @@ impl Models {
     }
 
     /// Have a child load the model and run it once. Returns the file and the child's answer.
-    async fn proven(&self, model: &Model) -> Result<(Bytes, ProofReport), LoadError> {
-        let onnx = read_blob(&self.store, model.digest).await?;
-        let proof = self.prover.prove(model.digest, onnx.clone(), &model.config).await?;
+    async fn proven(
+        &self,
+        digest: Digest,
+        config: &ModelConfig,
+    ) -> Result<(Bytes, ProofReport), LoadError> {
+        let onnx = read_blob(&self.store, digest).await?;
+        let proof = self.prover.prove(digest, onnx.clone(), config).await?;
         Ok((onnx, proof))
     }
 
@@ -139,8 +154,8 @@ impl Models {
     ///
     /// # Errors
     /// The child could not, or it could not be asked.
-    pub(crate) async fn prove(&self, model: &Model) -> Loaded<()> {
-        self.proven(model).await.map(drop).map_err(Arc::new)
+    pub(crate) async fn prove(&self, digest: Digest, config: &ModelConfig) -> Loaded<()> {
+        self.proven(digest, config).await.map(drop).map_err(Arc::new)
     }
 
     /// A library's text without the library's folder.
@@ -177,11 +192,13 @@ impl Models {
         Box::new(move || Ok(make()?))
     }
 
-    /// Forget models that `desired` does not name.
+    /// Forget versions of models that `desired` does not name.
     pub(crate) fn retain(&self, desired: &Desired) {
         let named = |key: &LoadKey| {
-            let model = desired.models.get(&key.name);
-            model.is_some_and(|model| key_of(&key.name, model) == *key)
+            desired.models.get(&key.name).is_some_and(|model| {
+                let is_one = |(_, digest)| digest == key.digest;
+                model.versions().any(is_one) && key_of(&key.name, key.digest, &model.config) == *key
+            })
         };
         let in_use = |slot: &Arc<Slot>| Arc::strong_count(slot) > 1 || slot.is_served();
         self.slots.lock().retain(|key, slot| named(key) || in_use(slot));
@@ -190,7 +207,8 @@ impl Models {
 
     /// Forget the proofs of models that `desired` does not name.
     pub(crate) fn forget_proofs(&self, desired: &Desired) {
-        self.prover.forget(|digest| desired.models.values().any(|model| model.digest == *digest));
+        let versions = || desired.models.values().flat_map(Model::versions);
+        self.prover.forget(|digest| versions().any(|(_, file)| file == *digest));
     }
 
     /// The backends that can serve, best first.
@@ -204,10 +222,9 @@ impl Models {
     }
 }
 
-fn key_of(name: &Name, model: &Model) -> LoadKey {
-    let Model { digest, config, .. } = model;
+fn key_of(name: &Name, digest: Digest, config: &ModelConfig) -> LoadKey {
     let (options, max_batch_size) = (config.load_options(), config.max_batch_size);
-    LoadKey { name: name.clone(), digest: *digest, options, max_batch_size }
+    LoadKey { name: name.clone(), digest, options, max_batch_size }
 }
 
 /// Warnings for the operator who uploaded the model.

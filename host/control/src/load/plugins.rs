@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use crate::accounts::Accounts;
-use crate::desired::Desired;
+use crate::desired::{self, Desired};
 use crate::load::blob::{read_blob, read_upload};
 use crate::load::error::{LoadError, Loaded};
 
@@ -132,15 +132,16 @@ impl Plugins {
         Ok(plugin)
     }
 
-    /// The bytes of the compiled code that the tenant's plugins have on disk.
+    /// The bytes of the compiled code that all versions of the tenant's plugins have on disk.
     pub(crate) async fn compiled_bytes(
         &self,
         desired: &Desired,
         tenant: &Name,
     ) -> Result<u64, LoadError> {
         let plugins = desired.tenants.get(tenant).map(|tenant| tenant.plugins.values());
+        let versions = plugins.into_iter().flatten().flat_map(desired::Plugin::versions);
         // A file that has two names is compiled once.
-        let digests = plugins.into_iter().flatten().map(|own| own.digest).collect();
+        let digests = versions.map(|(_, digest)| digest).collect();
         Ok(self.sandbox.compiled_bytes(digests).await?)
     }
 

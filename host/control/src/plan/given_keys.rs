@@ -6,6 +6,7 @@ use gristmill_core::{KeyHash, KeyHashes, Name};
 
 use crate::desired::Desired;
 use crate::plan::keys::other_owner;
+use crate::release::document::Faults;
 use crate::release::tenant::{GivenKey, numbered_name};
 
 /// The keys of one document.
@@ -21,12 +22,14 @@ pub(super) fn named(
     desired: &Desired,
     tenant: &Name,
     given: &[GivenKey],
-    faults: &mut Vec<String>,
+    faults: &mut Faults,
 ) -> BTreeMap<Name, KeyHash> {
     let mut keys = Keys { desired, tenant, named: BTreeMap::new(), unnamed: Vec::new() };
     for (index, key) in given.iter().enumerate() {
         if let Err(fault) = keys.take(key) {
-            faults.push(format!("api_keys[{index}]{fault}"));
+            let key = format!("api_keys[{index}]");
+            let text = format!("{key}{fault}");
+            faults.add(key, text);
         }
     }
     keys.name_others();

@@ -4,26 +4,33 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gristmill_core::{Digest, Name};
 
-use crate::desired::{Desired, Model};
+use crate::desired::{Desired, Plugin};
+use crate::release::model_config::ModelConfig;
 
-/// The models that a desired state names, and the plugins of some of its tenants.
+/// The models that a desired state names, and the plugins of some of its tenants: all versions that
+/// stay.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Needs<'a> {
-    /// The models that are in service.
-    pub(crate) models: BTreeMap<&'a Name, &'a Model>,
-    /// The plugins, each with the number of names that it has.
+    /// The files of the models that are in service, each with the model's configuration.
+    pub(crate) models: BTreeMap<(&'a Name, Digest), &'a ModelConfig>,
+    /// The files of the plugins, each with the number of names that it has.
     pub(crate) plugins: BTreeMap<Digest, usize>,
 }
 
 impl<'a> Needs<'a> {
     pub(crate) fn of(desired: &'a Desired, tenants: &BTreeSet<Name>) -> Self {
-        let models = desired.models.iter().filter(|(_, model)| !model.unloaded).collect();
+        let models = desired.models.iter().filter(|(_, model)| !model.unloaded);
+        let models = models.flat_map(|(name, model)| {
+            model.versions().map(move |(_, digest)| ((name, digest), &model.config))
+        });
         let mut plugins = BTreeMap::new();
         let tenants = tenants.iter().filter_map(|tenant| desired.tenants.get(tenant));
-        for plugin in tenants.flat_map(|tenant| tenant.plugins.values()) {
-            *plugins.entry(plugin.digest).or_default() += 1;
+        let versions =
+            tenants.flat_map(|tenant| tenant.plugins.values()).flat_map(Plugin::versions);
+        for (_, digest) in versions {
+            *plugins.entry(digest).or_default() += 1;
         }
-        Self { models, plugins }
+        Self { models: models.collect(), plugins }
     }
 
     /// The most names that a message lists.
@@ -56,7 +63,29 @@ mod tests {
         desired.apply(1, &changes).unwrap();
         let needs = Needs::of(&desired, desired.touched());
         assert_eq!(needs.plugins, BTreeMap::from([(digest(3), 2)]));
-        assert_eq!(needs.models.keys().map(|name| name.as_str()).collect::<Vec<_>>(), ["served"]);
+        assert_eq!(needs.models.keys().collect::<Vec<_>>(), [&(&name("served"), digest(1))]);
         assert_eq!(needs.names(), 3);
+    }
+
+    #[test]
+    fn every_version_that_stays_is_needed() {
+        let name = || "m".parse::<Name>().unwrap();
+        let digest = |byte| Digest::from_bytes([byte; 32]);
+        let policy = serde_json::json!({ "version_policy": { "latest": { "num_versions": 2 } } });
+        let config = serde_json::from_value(policy).unwrap();
+        let put = |byte| Change::PutModel { model: name(), digest: digest(byte) };
+        let mut desired = Desired::default();
+        let first = [put(1), Change::PutModelConfig { model: name(), config }];
+        desired.apply(1, &first).unwrap();
+        let mut files_after = |number: u64, byte: u8| {
+            desired.apply(number, &[put(byte)]).unwrap();
+            let needs = Needs::of(&desired, desired.touched());
+            needs.models.into_keys().map(|(_, digest)| digest).collect::<Vec<_>>()
+        };
+        assert_eq!(files_after(2, 2), [digest(1), digest(2)]);
+        // Content that comes back is loaded once for both versions.
+        assert_eq!(files_after(3, 1), [digest(1), digest(2)]);
+        assert_eq!(files_after(4, 2), [digest(1), digest(2)]);
+        assert_eq!(files_after(5, 3), [digest(2), digest(3)]);
     }
 }

@@ -1,6 +1,7 @@
 //! Finding the faults of a pipeline document. Pure.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use gristmill_core::{Name, PipelineLimits};
 
@@ -9,54 +10,87 @@ use crate::fault::Subject;
 use crate::plan::fit::Wanted;
 use crate::publish::Serving;
 use crate::reach::Reach;
-use crate::release::pipeline::PipelineDocument;
+use crate::release::candidate::CandidateSpec;
+use crate::release::document::Faults;
+use crate::release::limits::LimitsSpec;
+use crate::release::pipeline::{PipelineDocument, PipelineSpec};
 
-/// A pipeline whose document is refused.
-pub(crate) struct RefusedPipeline<'a> {
+/// A pipeline that is put, and what it is compared with.
+pub(crate) struct PutPipeline<'a> {
     pub(crate) tenant: &'a Name,
     pub(crate) pipeline: &'a Name,
-    pub(crate) document: PipelineDocument,
+    pub(crate) serving: Arc<Serving>,
+    /// A model beyond it does not exist.
+    pub(crate) reach: &'a Reach,
+    /// What the host allows.
+    pub(crate) limits: &'a PipelineLimits,
 }
 
-/// All faults of a pipeline: those of its document, names of things that do not exist, and things
-/// that do not fit it. A model beyond the author's `reach` does not exist.
-pub(crate) fn pipeline_fault(
-    serving: &Serving,
-    reach: &Reach,
-    host: &PipelineLimits,
-    refused: RefusedPipeline<'_>,
-) -> ControlError {
-    let RefusedPipeline { tenant, pipeline, document } = refused;
-    let PipelineDocument { pre, model, post, faults, limits, priority, candidate, .. } = document;
-    let memory_bytes = limits.memory_bytes.unwrap_or(host.plugin.memory_bytes);
-    let memory_bytes = (!faults.has("limits.memory_bytes")).then_some(memory_bytes);
-    let wanted = Wanted {
-        pre: pre.as_ref().map(|own| &own.name),
-        model: model.as_ref().map(|own| &own.name),
-        post: post.as_ref().map(|own| &own.name),
-        priority,
-        memory_bytes,
-    };
-    let none = BTreeMap::new();
-    let Serving { snapshot, desired, .. } = serving;
-    let own = snapshot.tenants.get(tenant).map_or(&none, |tenant| &tenant.plugins);
-    let mut faults = faults.into_texts();
-    let model = |name: &Name| {
-        let model = snapshot.models.get(name);
-        model.filter(|_| reach.has_model(desired, name.as_str()))
-    };
-    faults.extend(wanted.faults(own, model));
-    if let Some(candidate) = candidate {
-        let wanted = Wanted {
-            pre: candidate.pre.as_ref().map(|own| &own.name),
-            model: candidate.model.as_ref().map(|own| &own.name),
-            post: candidate.post.as_ref().map(|own| &own.name),
-            priority,
-            memory_bytes,
-        };
-        let own = wanted.faults(own, model).into_iter();
-        faults.extend(own.map(|fault| format!("candidate: {fault}")));
+impl PutPipeline<'_> {
+    /// The error for a document with faults. It has all faults of the pipeline: those of its
+    /// document, names of things that do not exist, and things that do not fit it.
+    pub(crate) fn faulty(self, document: PipelineDocument) -> ControlError {
+        let PipelineDocument { pre, model, post, mut faults, limits, .. } = document;
+        let (priority, candidate) = (document.priority, document.candidate);
+        let memory_bytes = (!faults.has("limits.memory_bytes")).then(|| self.memory_bytes(&limits));
+        let (pre, model, post) = (pre.as_ref(), model.as_ref(), post.as_ref());
+        self.compare(&Wanted { pre, model, post, priority, memory_bytes }, &mut faults);
+        self.compare_candidate(candidate.as_deref(), priority, memory_bytes, &mut faults);
+        self.error(faults)
     }
-    let (tenant, pipeline) = (tenant.clone(), pipeline.clone());
-    ControlError::refused(Subject::Pipeline { tenant, pipeline }, &faults)
+
+    /// The same error with the places of the faults, if the change was refused because the pipeline
+    /// would not serve.
+    pub(crate) fn refused(self, spec: &PipelineSpec, error: ControlError) -> ControlError {
+        if !matches!(error, ControlError::Refused(_)) {
+            return error;
+        }
+        let wanted = Wanted {
+            pre: Some(&spec.pre),
+            model: Some(&spec.model),
+            post: Some(&spec.post),
+            priority: spec.priority,
+            memory_bytes: Some(self.memory_bytes(&spec.limits)),
+        };
+        let mut faults = Faults::default();
+        self.compare(&wanted, &mut faults);
+        let candidate = spec.candidate.as_deref();
+        self.compare_candidate(candidate, wanted.priority, wanted.memory_bytes, &mut faults);
+        if faults.is_empty() { error } else { self.error(faults) }
+    }
+
+    fn memory_bytes(&self, limits: &LimitsSpec) -> usize {
+        limits.memory_bytes.unwrap_or(self.limits.plugin.memory_bytes)
+    }
+
+    fn compare(&self, wanted: &Wanted<'_>, faults: &mut Faults) {
+        let none = BTreeMap::new();
+        let Serving { snapshot, desired, .. } = &*self.serving;
+        let own = snapshot.tenants.get(self.tenant).map_or(&none, |tenant| &tenant.plugins);
+        let model = |name: &Name| {
+            let model = snapshot.models.get(name);
+            model.filter(|_| self.reach.has_model(desired, name.as_str()))
+        };
+        wanted.check(own, model, faults);
+    }
+
+    /// Compare what the candidate names itself.
+    fn compare_candidate(
+        &self,
+        candidate: Option<&CandidateSpec>,
+        priority: Option<u32>,
+        memory_bytes: Option<usize>,
+        faults: &mut Faults,
+    ) {
+        let Some(CandidateSpec { pre, model, post, .. }) = candidate else { return };
+        let (pre, model, post) = (pre.as_ref(), model.as_ref(), post.as_ref());
+        let mut own = Faults::default();
+        self.compare(&Wanted { pre, model, post, priority, memory_bytes }, &mut own);
+        faults.add_all("candidate", own);
+    }
+
+    fn error(&self, faults: Faults) -> ControlError {
+        let (tenant, pipeline) = (self.tenant.clone(), self.pipeline.clone());
+        ControlError::Document { subject: Subject::Pipeline { tenant, pipeline }, faults }
+    }
 }

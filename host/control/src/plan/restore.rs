@@ -3,12 +3,19 @@
 //! API keys do not come back: a key that was deleted because others know it stays deleted. Only a
 //! tenant without any key, which nobody could call, gets those of the earlier state, in which
 //! tenants have the keys that they had last (`last_keys`). Admin tokens stay as they are.
+//!
+//! Content that comes back gets a new version. A pipeline or a version policy that names an earlier
+//! version gets this one, under its own number, beside the newest one.
+
+use std::collections::BTreeSet;
 
 use gristmill_core::Name;
 
-use crate::desired::{Desired, Model, Tenant};
+use crate::desired::{Desired, Model, Plugin, Tenant};
 use crate::error::ControlError;
 use crate::release::change::Change;
+use crate::release::named_version::NamedVersion;
+use crate::release::pipeline::PipelineSpec;
 use crate::release::tenant::TenantSpec;
 
 /// The part of the state that is brought back.
@@ -45,6 +52,7 @@ pub(crate) fn restore(
         }
         Scope::Tenant(name) => {
             let tenant = then.tenants.get(name).ok_or_else(|| not_then("tenant", name))?;
+            put_model_versions(now, then, [&**tenant], &mut changes);
             put_tenant(now, name, tenant, &mut changes);
         }
         Scope::PartsOf(name) => {
@@ -61,6 +69,8 @@ pub(crate) fn restore(
             for (name, model) in &then.models {
                 put_model(now, name, model, &mut changes);
             }
+            let tenants = then.tenants.values().map(|tenant| &**tenant);
+            put_model_versions(now, then, tenants, &mut changes);
             for (name, tenant) in &then.tenants {
                 put_tenant(now, name, tenant, &mut changes);
             }
@@ -83,6 +93,12 @@ fn put_model(now: &Desired, name: &Name, then: &Model, changes: &mut Vec<Change>
     if own.is_none_or(|own| own.digest != digest) {
         changes.push(Change::PutModel { model: model.clone(), digest });
     }
+    for version in config.version_policy.named() {
+        let has = |model: &Model| model.file(version);
+        if let (None, Some(digest)) = (own.and_then(has), has(then)) {
+            changes.push(Change::PutModelVersion { model: model.clone(), version, digest });
+        }
+    }
     if own.map_or_else(Default::default, |own| own.config.clone()) != config {
         changes.push(Change::PutModelConfig { model: model.clone(), config });
     }
@@ -91,6 +107,51 @@ fn put_model(now: &Desired, name: &Name, then: &Model, changes: &mut Vec<Change>
             true => Change::UnloadModel { model },
             false => Change::LoadModel { model },
         });
+    }
+}
+
+/// Bring back the versions of models that the pipelines of these tenants name. If a model is gone,
+/// or the version was not there, the pipelines have a fault.
+fn put_model_versions<'a>(
+    now: &Desired,
+    then: &Desired,
+    tenants: impl IntoIterator<Item = &'a Tenant>,
+    changes: &mut Vec<Change>,
+) {
+    let pipelines = tenants.into_iter().flat_map(|tenant| tenant.pipelines.values());
+    let named: BTreeSet<_> = pipelines.flat_map(PipelineSpec::models).collect();
+    for NamedVersion { name, version } in named {
+        let Some(version) = version else { continue };
+        let find = |state: &Desired| state.models.get(name)?.file(*version);
+        let (None, Some(digest)) = (find(now), find(then)) else { continue };
+        let puts =
+            |change: &Change| matches!(change, Change::PutModel { model, .. } if model == name);
+        if !now.models.contains_key(name) && !changes.iter().any(puts) {
+            continue;
+        }
+        let (model, version) = (name.clone(), *version);
+        let change = Change::PutModelVersion { model, version, digest };
+        // The policy of the model may name it, too.
+        if !changes.contains(&change) {
+            changes.push(change);
+        }
+    }
+}
+
+/// Bring back the versions of a tenant's plugins that its pipelines or its policy name.
+fn put_plugin_versions(now: &Tenant, name: &Name, then: &Tenant, changes: &mut Vec<Change>) {
+    for (plugin, old) in &then.plugins {
+        let named = then.pipelines.values().flat_map(PipelineSpec::plugins);
+        let named = named.filter(|own| own.name == *plugin).filter_map(|own| own.version);
+        let named: BTreeSet<_> = named.chain(then.spec.plugin_version_policy.named()).collect();
+        for version in named {
+            let has = |own: &Plugin| own.file(Some(version));
+            let (None, Some(digest)) = (now.plugins.get(plugin).and_then(has), has(old)) else {
+                continue;
+            };
+            let (tenant, plugin) = (name.clone(), plugin.clone());
+            changes.push(Change::PutPluginVersion { tenant, plugin, version, digest });
+        }
     }
 }
 
@@ -113,6 +174,7 @@ fn put_tenant(now: &Desired, name: &Name, then: &Tenant, changes: &mut Vec<Chang
             changes.push(Change::PutPlugin { tenant, plugin, digest });
         }
     }
+    put_plugin_versions(own, name, then, changes);
     for (pipeline, spec) in &then.pipelines {
         if own.pipelines.get(pipeline) != Some(spec) {
             let (tenant, pipeline, spec) = (name.clone(), pipeline.clone(), spec.clone());

@@ -5,12 +5,13 @@ use gristmill_snapshot::{ServedModel, Snapshot};
 
 use crate::desired::{Desired, Tenant};
 use crate::error::ControlError;
+use crate::release::named_version::NamedVersion;
 use crate::release::pipeline::PipelineSpec;
 
 /// Refuse a `new` version of the model that its users could not use. It is compared with the
-/// version that serves now. If none serves, every version fits. Its users are those that are the
-/// same in the state `before` and in `desired`: a user that changes together with the model may fit
-/// only the new version.
+/// version that serves now. If none serves, every version fits. Its users are those that name no
+/// version, and that are the same in the state `before` and in `desired`: a user that changes
+/// together with the model may fit only the new version.
 ///
 /// # Errors
 /// [`ControlError::Misfit`] with every reason and every user.
@@ -84,19 +85,21 @@ fn changed(
     Some(format!("{what} {name:?} has shape {new}, it had {old}"))
 }
 
-/// The users of the model that are the same in both states, as text.
+/// The users of the newest version that are the same in both states, as text.
 fn users(before: &Desired, desired: &Desired, model: &Name) -> Vec<String> {
     let mut users = Vec::new();
     for (name, tenant) in &desired.tenants {
         let Some(old) = before.tenants.get(name) else { continue };
         let name = name.as_str();
-        let content = |tenant: &Tenant, name: &Name| tenant.plugins.get(name).map(|own| own.digest);
-        let is_same = |own: &Name, spec: &PipelineSpec| {
-            let same = |plugin: &Name| content(old, plugin) == content(tenant, plugin);
-            old.pipelines.get(own) == Some(spec) && spec.plugins().all(|own| same(&own.name))
+        let content = |tenant: &Tenant, plugin: &NamedVersion| {
+            tenant.plugins.get(&plugin.name)?.file(plugin.version)
         };
-        let pipelines =
-            tenant.pipelines.iter().filter(|(_, spec)| spec.models().any(|own| own.name == *model));
+        let is_same = |own: &Name, spec: &PipelineSpec| {
+            let same = |plugin: &NamedVersion| content(old, plugin) == content(tenant, plugin);
+            old.pipelines.get(own) == Some(spec) && spec.plugins().all(same)
+        };
+        let newest = |own: &NamedVersion| own.name == *model && own.version.is_none();
+        let pipelines = tenant.pipelines.iter().filter(|(_, spec)| spec.models().any(newest));
         let pipelines = pipelines.filter(|(own, spec)| is_same(own, spec));
         users.extend(pipelines.map(|(own, _)| format!("pipeline {name}/{}", own.as_str())));
         if [old, tenant].iter().all(|tenant| tenant.spec.models.contains(model)) {

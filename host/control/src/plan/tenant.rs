@@ -7,6 +7,7 @@ use crate::error::ControlError;
 use crate::fault::Subject;
 use crate::plan::given_keys::named;
 use crate::plan::names::list;
+use crate::release::document::Faults;
 use crate::release::tenant::{TenantDocument, TenantSpec};
 
 /// The tenant that `document` describes.
@@ -18,7 +19,7 @@ pub(crate) fn tenant_spec(
     tenant: &Name,
     document: &TenantDocument,
 ) -> Result<TenantSpec, ControlError> {
-    let mut faults = Vec::new();
+    let mut faults = Faults::default();
     let spec = spec_of(desired, tenant, document, &mut faults);
     match faults.is_empty() {
         true => Ok(spec),
@@ -31,7 +32,7 @@ pub(crate) fn tenant_refusal(
     desired: &Desired,
     tenant: &Name,
     document: &TenantDocument,
-    mut faults: Vec<String>,
+    mut faults: Faults,
 ) -> ControlError {
     let spec = spec_of(desired, tenant, document, &mut faults);
     refusal(desired, tenant, &spec, faults)
@@ -42,30 +43,36 @@ fn spec_of(
     desired: &Desired,
     tenant: &Name,
     document: &TenantDocument,
-    faults: &mut Vec<String>,
+    faults: &mut Faults,
 ) -> TenantSpec {
     let keys = named(desired, tenant, &document.api_keys, faults);
     let TenantDocument { open, default_pipeline, weight, models, quota, .. } = document.clone();
-    TenantSpec { open, keys, default_pipeline, weight, models, quota }
+    let plugin_version_policy = document.plugin_version_policy.clone();
+    TenantSpec { open, keys, default_pipeline, weight, models, quota, plugin_version_policy }
 }
 
 fn refusal(
     desired: &Desired,
     tenant: &Name,
     spec: &TenantSpec,
-    mut faults: Vec<String>,
+    mut faults: Faults,
 ) -> ControlError {
-    faults.extend(tenant_faults(desired, tenant, spec));
-    ControlError::refused(Subject::Tenant(tenant.clone()), &faults)
+    tenant_faults(desired, tenant, spec, &mut faults);
+    ControlError::Document { subject: Subject::Tenant(tenant.clone()), faults }
 }
 
-/// The conflicts of this tenant with `desired`.
-pub(crate) fn tenant_faults(desired: &Desired, tenant: &Name, spec: &TenantSpec) -> Vec<String> {
-    let mut faults = Vec::new();
+/// Add the conflicts of this tenant with `desired` to `faults`.
+pub(crate) fn tenant_faults(
+    desired: &Desired,
+    tenant: &Name,
+    spec: &TenantSpec,
+    faults: &mut Faults,
+) {
     for (key, hash) in &spec.keys {
         if let Some(other) = desired.other_owner(tenant, *hash) {
             let (key, other) = (key.as_str(), other.as_str());
-            faults.push(format!("api_keys: {key:?} is a key of tenant {other:?}, too"));
+            let text = format!("api_keys: {key:?} is a key of tenant {other:?}, too");
+            faults.add("api_keys", text);
         }
     }
     if let Some(pipeline) = &spec.default_pipeline {
@@ -77,12 +84,11 @@ pub(crate) fn tenant_faults(desired: &Desired, tenant: &Name, spec: &TenantSpec)
                 false => format!("it has {own}"),
             };
             let pipeline = pipeline.as_str();
-            faults
-                .push(format!("default_pipeline: the tenant has no pipeline {pipeline:?}; {has}"));
+            let text = format!("default_pipeline: the tenant has no pipeline {pipeline:?}; {has}");
+            faults.add("default_pipeline", text);
         }
     }
     for model in spec.models.iter().filter(|model| !desired.models.contains_key(*model)) {
-        faults.push(format!("models: no model {:?}", model.as_str()));
+        faults.add("models", format!("models: no model {:?}", model.as_str()));
     }
-    faults
 }

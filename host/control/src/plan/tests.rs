@@ -14,6 +14,7 @@ use crate::release::change::Change;
 use crate::release::quota::QuotaSpec;
 use crate::release::tenant::{GivenKey, TenantDocument, TenantSpec};
 use crate::release::token::{Role, TokenDocument};
+use crate::release::version_policy::VersionPolicy;
 
 fn name(text: &str) -> Name {
     text.parse().unwrap()
@@ -281,6 +282,7 @@ fn given_keys(api_keys: Vec<GivenKey>) -> Result<Vec<(String, KeyHash)>, String>
         weight: 1,
         models: [].into(),
         quota: QuotaSpec::default(),
+        plugin_version_policy: VersionPolicy::default(),
     };
     let spec = tenant_spec(&desired, &name("acme"), &document);
     let spec = spec.map_err(|error| error.to_string())?;
@@ -403,6 +405,7 @@ fn changed() -> Desired {
 fn unversioned(mut desired: Desired) -> Desired {
     for model in desired.models.values_mut() {
         (model.version, model.earlier_versions) = (0, Vec::new());
+        model.kept.clear();
     }
     let names: Vec<_> = desired.tenants.keys().cloned().collect();
     for name in names {

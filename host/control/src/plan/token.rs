@@ -6,6 +6,7 @@ use crate::desired::Desired;
 use crate::error::ControlError;
 use crate::fault::Subject;
 use crate::plan::names::list;
+use crate::release::document::Faults;
 use crate::release::token::{ROOT, TOKENS_MAX, TokenDocument, TokenSpec};
 
 /// The token that `document` describes. A known token keeps its secret; `hash` is that of a new
@@ -20,20 +21,21 @@ pub(super) fn token_spec(
     hash: KeyHash,
 ) -> Result<TokenSpec, ControlError> {
     let known = desired.tokens.get(token);
-    let mut faults = Vec::new();
+    let mut faults = Faults::default();
     if token.as_str() == ROOT {
-        faults.push(format!("{ROOT:?} is the name of the token that the server is started with"));
+        let text = format!("{ROOT:?} is the name of the token that the server is started with");
+        faults.add("", text);
     }
     let missing: Vec<_> =
         document.tenants.iter().filter(|tenant| !desired.tenants.contains_key(*tenant)).collect();
     if !missing.is_empty() {
-        faults.push(format!("tenants: there are no tenants {}", list(missing)));
+        faults.add("tenants", format!("tenants: there are no tenants {}", list(missing)));
     }
     if known.is_none() && desired.tokens.len() >= TOKENS_MAX {
-        faults.push(format!("there are {TOKENS_MAX} tokens, the limit: delete one first"));
+        faults.add("", format!("there are {TOKENS_MAX} tokens, the limit: delete one first"));
     }
     match faults.is_empty() {
         true => Ok(document.clone().with(known.map_or(hash, |known| known.spec.hash))),
-        false => Err(ControlError::refused(Subject::Token(token.clone()), &faults)),
+        false => Err(ControlError::Document { subject: Subject::Token(token.clone()), faults }),
     }
 }

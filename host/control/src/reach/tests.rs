@@ -6,6 +6,7 @@ use crate::release::change::ReleaseNote;
 use crate::release::quota::QuotaSpec;
 use crate::release::tenant::TenantDocument;
 use crate::release::token::{Role, TokenDocument, TokenSpec};
+use crate::release::version_policy::VersionPolicy;
 use crate::testing::{digest, name};
 
 /// That of a token for `acme`.
@@ -19,6 +20,15 @@ fn put_tenant(tenant: &str, spec: TenantSpec) -> Change {
 
 fn put_plugin(tenant: &str, byte: u8) -> Change {
     Change::PutPlugin { tenant: name(tenant), plugin: name("p"), digest: digest(byte) }
+}
+
+fn put_plugin_version(tenant: &str) -> Change {
+    let (tenant, plugin) = (name(tenant), name("p"));
+    Change::PutPluginVersion { tenant, plugin, version: 3, digest: digest(9) }
+}
+
+fn put_model_version() -> Change {
+    Change::PutModelVersion { model: name("granted"), version: 3, digest: digest(9) }
 }
 
 fn put_pipeline(tenant: &str, model: &str) -> Change {
@@ -54,6 +64,7 @@ fn asked(tenant: &str) -> Vec<(AskedChange, bool)> {
         weight: 9,
         models: [].into(),
         quota: QuotaSpec::default(),
+        plugin_version_policy: VersionPolicy::default(),
     };
     let token = TokenDocument { role: Role::Admin, tenants: [].into(), expires_at_ms: None };
     let spec = TokenSpec { role: Role::Admin, tenants: [].into(), expires_at_ms: None, hash };
@@ -66,7 +77,9 @@ fn asked(tenant: &str) -> Vec<(AskedChange, bool)> {
         (Change::PutKey { tenant: of(), key: key(), digest: hash }, false),
         (put_tenant(tenant, TenantSpec::default()), false),
         (Change::DeleteTenant { tenant: of() }, false),
+        (put_plugin_version(tenant), false),
         (Change::PutModel { model: model(), digest: digest(1) }, false),
+        (put_model_version(), false),
         (Change::PutModelConfig { model: model(), config: Default::default() }, false),
         (Change::DeleteModel { model: model() }, false),
         (Change::LoadModel { model: model() }, false),
@@ -112,8 +125,11 @@ fn what_follows_from_a_change_stays_within_the_reach_too() {
     let own = state().tenants["acme"].spec.clone();
     let default = TenantSpec { default_pipeline: Some(name("main")), ..own.clone() };
     assert_eq!(check(put_tenant("acme", default)), Ok(()));
+    assert_eq!(check(put_plugin_version("acme")), Ok(()), "going back makes it");
+    let plugin_version_policy = VersionPolicy::Latest { num_versions: 2 };
     for spec in [
         TenantSpec { weight: 9, ..own.clone() },
+        TenantSpec { plugin_version_policy, ..own.clone() },
         TenantSpec { open: true, ..own.clone() },
         TenantSpec { models: [name("secret")].into(), ..own.clone() },
         TenantSpec { keys: [(name("k"), KeyHash::Plain(digest(1)))].into(), ..own.clone() },
@@ -124,6 +140,8 @@ fn what_follows_from_a_change_stays_within_the_reach_too() {
         put_tenant("other", state().tenants["other"].spec.clone()),
         put_tenant("new", TenantSpec::default()),
         put_plugin("other", 1),
+        put_plugin_version("other"),
+        put_model_version(),
         Change::DeleteTenant { tenant: name("acme") },
         Change::DeleteModel { model: name("granted") },
         Change::DeleteToken { token: name("ci") },
@@ -150,6 +168,13 @@ fn models_beyond_the_reach_do_not_exist() {
 fn a_file_is_known_by_the_plugins_that_have_it() {
     assert!(reach().has_file(&state(), digest(1)) && !reach().has_file(&state(), digest(2)));
     assert!(Reach::Server.has_file(&state(), digest(3)));
+    // So is that of an earlier version that stays.
+    let mut pinned = state();
+    let spec = json!({ "pre": "p@3", "model": "used", "post": "p" });
+    let spec = serde_json::from_value(spec).unwrap();
+    let put = Change::PutPipeline { tenant: name("acme"), pipeline: name("main"), spec };
+    pinned.apply(6, &[put_plugin_version("acme"), put]).unwrap();
+    assert!(reach().has_file(&pinned, digest(9)) && !reach().has_file(&state(), digest(9)));
 }
 
 #[test]

@@ -8,9 +8,11 @@ use std::time::Duration;
 use gristmill_snapshot::AbortBounds;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use crate::release::document::Document;
 use crate::release::named_version::NamedVersion;
+use crate::schema::NamedVersionText;
 
 /// The requests of a window, if the document names none.
 const REQUESTS: u32 = 100;
@@ -25,53 +27,68 @@ const TOLERANCE: f64 = 1e-4;
 const HEADER_BYTES_MAX: usize = 64;
 
 /// A candidate.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Candidate)]
 #[serde(deny_unknown_fields)]
 pub struct CandidateSpec {
     /// Another plugin for the model's inputs.
+    #[schema(value_type = Option<NamedVersionText>)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre: Option<NamedVersion>,
     /// Another model.
+    #[schema(value_type = Option<NamedVersionText>)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<NamedVersion>,
     /// Another plugin for the response.
+    #[schema(value_type = Option<NamedVersionText>)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub post: Option<NamedVersion>,
     /// Other settings, in place of all settings of the pipeline.
+    #[schema(value_type = Option<Object>)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<Map<String, Value>>,
     /// The share of the requests that it answers.
+    #[schema(minimum = 0, maximum = 100)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traffic_percent: Option<f64>,
     /// The share of the requests that it runs as a shadow.
+    #[schema(minimum = 0, maximum = 100)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shadow_percent: Option<f64>,
     /// Requests with the same value of this header get the same variant.
+    #[schema(max_length = 64, pattern = "^[0-9A-Za-z!#$%&'*+.^_`|~-]+$")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sticky_header: Option<String>,
     /// For a shadow: the largest difference of two numbers that are not whole, as the absolute
     /// difference and as the share of the number.
+    #[schema(minimum = 0, maximum = 1_000_000_000)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
     /// The bounds beyond which it is taken away.
+    #[schema(value_type = Option<AbortSpec>)]
     #[serde(default, skip_serializing_if = "AbortSpec::is_empty")]
     pub abort: AbortSpec,
 }
 
 /// The bounds of a candidate. One that is not given, but for `failure_percent`, does not exist.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = AbortBounds)]
 #[serde(deny_unknown_fields, default)]
 pub struct AbortSpec {
     /// The candidate's requests in a window.
+    #[schema(minimum = 1, maximum = 1_000_000)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<u32>,
     /// The failures in a window.
+    #[schema(minimum = 0, maximum = 100)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failure_percent: Option<f64>,
     /// The time within which 95 % of a window's requests are answered.
+    #[schema(minimum = 1, maximum = 3_600_000)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_ms: Option<u64>,
     /// The differences in a window.
+    #[schema(minimum = 0, maximum = 100)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub difference_percent: Option<f64>,
 }
@@ -85,7 +102,7 @@ impl CandidateSpec {
 
     fn read_keys(document: &mut Document) -> Self {
         let percent = 0.0..=100.0;
-        let mut name = |key| document.name(key).map(NamedVersion::newest);
+        let mut name = |key| document.named_version(key);
         let (pre, model, post) = (name("pre"), name("model"), name("post"));
         let settings = document.object("settings");
         let traffic_percent = document.number("traffic_percent", &percent);

@@ -1,6 +1,7 @@
 //! Which requests of a pipeline are kept for samples: the part `capture` of its document.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::release::candidate::header_name;
 use crate::release::document::Document;
@@ -13,15 +14,19 @@ const REQUESTS_MAX: u32 = 16;
 const HEADERS_MAX: usize = 16;
 
 /// Which requests are kept.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Capture)]
 #[serde(deny_unknown_fields)]
 pub struct CaptureSpec {
     /// The share of the requests.
+    #[schema(minimum = 0, maximum = 100)]
     pub percent: f64,
     /// How many are kept: the last ones.
+    #[schema(minimum = 1, maximum = 16)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_requests: Option<u32>,
     /// The headers whose values are not kept, in lower case.
+    #[schema(value_type = Option<Vec<String>>, max_items = 16)]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redact_headers: Vec<String>,
 }

@@ -89,6 +89,17 @@ pub enum Change {
         /// The digest of its file.
         digest: Digest,
     },
+    /// Bring back an earlier version of a plugin, beside the newest one. Only going back makes it.
+    PutPluginVersion {
+        /// The tenant.
+        tenant: Name,
+        /// The plugin.
+        plugin: Name,
+        /// The release that brought the version.
+        version: u64,
+        /// The digest of its file.
+        digest: Digest,
+    },
     /// Delete a plugin.
     DeletePlugin {
         /// The tenant.
@@ -116,6 +127,15 @@ pub enum Change {
     PutModel {
         /// The model.
         model: Name,
+        /// The digest of its file.
+        digest: Digest,
+    },
+    /// Bring back an earlier version of a model, beside the newest one. Only going back makes it.
+    PutModelVersion {
+        /// The model.
+        model: Name,
+        /// The release that brought the version.
+        version: u64,
         /// The digest of its file.
         digest: Digest,
     },
@@ -165,7 +185,9 @@ impl Change {
             Self::PutKey { tenant, key, .. } | Self::DeleteKey { tenant, key } => {
                 Subject::Key { tenant: tenant.clone(), key: key.clone() }
             }
-            Self::PutPlugin { tenant, plugin, .. } | Self::DeletePlugin { tenant, plugin } => {
+            Self::PutPlugin { tenant, plugin, .. }
+            | Self::PutPluginVersion { tenant, plugin, .. }
+            | Self::DeletePlugin { tenant, plugin } => {
                 Subject::Plugin { tenant: tenant.clone(), plugin: plugin.clone() }
             }
             Self::PutPipeline { tenant, pipeline, .. }
@@ -174,6 +196,7 @@ impl Change {
             }
             Self::PutModelConfig { model, .. } => Subject::ModelConfig(model.clone()),
             Self::PutModel { model, .. }
+            | Self::PutModelVersion { model, .. }
             | Self::DeleteModel { model }
             | Self::LoadModel { model }
             | Self::UnloadModel { model } => Subject::Model(model.clone()),
@@ -191,10 +214,12 @@ impl Change {
             | Self::PutKey { tenant, .. }
             | Self::DeleteKey { tenant, .. }
             | Self::PutPlugin { tenant, .. }
+            | Self::PutPluginVersion { tenant, .. }
             | Self::DeletePlugin { tenant, .. }
             | Self::PutPipeline { tenant, .. }
             | Self::DeletePipeline { tenant, .. } => Some(tenant),
             Self::PutModel { .. }
+            | Self::PutModelVersion { .. }
             | Self::PutModelConfig { .. }
             | Self::DeleteModel { .. }
             | Self::LoadModel { .. }
@@ -217,8 +242,10 @@ impl Change {
             Self::PutTenant { .. }
             | Self::PutKey { .. }
             | Self::PutPlugin { .. }
+            | Self::PutPluginVersion { .. }
             | Self::PutPipeline { .. }
             | Self::PutModel { .. }
+            | Self::PutModelVersion { .. }
             | Self::PutModelConfig { .. }
             | Self::LoadModel { .. }
             | Self::PutToken { .. } => false,
@@ -228,7 +255,10 @@ impl Change {
     /// The uploaded file that it names.
     pub(crate) fn blob(&self) -> Option<Digest> {
         match self {
-            Self::PutPlugin { digest, .. } | Self::PutModel { digest, .. } => Some(*digest),
+            Self::PutPlugin { digest, .. }
+            | Self::PutPluginVersion { digest, .. }
+            | Self::PutModel { digest, .. }
+            | Self::PutModelVersion { digest, .. } => Some(*digest),
             _ => None,
         }
     }
@@ -245,6 +275,9 @@ impl fmt::Display for Change {
             Self::PutPlugin { tenant, plugin, digest } => {
                 write!(f, "put plugin {tenant}/{plugin} {digest}")
             }
+            Self::PutPluginVersion { tenant, plugin, version, digest } => {
+                write!(f, "put plugin {tenant}/{plugin}@{version} {digest}")
+            }
             Self::DeletePlugin { tenant, plugin } => write!(f, "delete plugin {tenant}/{plugin}"),
             Self::PutPipeline { tenant, pipeline, .. } => {
                 write!(f, "put pipeline {tenant}/{pipeline}")
@@ -253,6 +286,9 @@ impl fmt::Display for Change {
                 write!(f, "delete pipeline {tenant}/{pipeline}")
             }
             Self::PutModel { model, digest } => write!(f, "put model {model} {digest}"),
+            Self::PutModelVersion { model, version, digest } => {
+                write!(f, "put model {model}@{version} {digest}")
+            }
             Self::PutModelConfig { model, .. } => write!(f, "put config of model {model}"),
             Self::DeleteModel { model } => write!(f, "delete model {model}"),
             Self::LoadModel { model } => write!(f, "load model {model}"),

@@ -3,12 +3,20 @@
 //! A reader asks a [`Document`] for each key it knows. A key that is missing or `null` is not
 //! given. A value of the wrong kind is a fault, and so is each key that the reader does not ask
 //! for. Checks of values use [`Faults`], which knows the keys that are faulty already, so that no
-//! fault is reported that only follows from another.
+//! fault is reported that only follows from another. `pointer` has the places of faults.
 
+mod faults;
+mod pointer;
+
+use std::fmt;
 use std::ops::RangeInclusive;
 
 use gristmill_core::{Digest, Name};
 use serde_json::{Map, Value};
+
+pub use self::faults::Faults;
+use self::faults::{FAULTS_MAX, Fault};
+use crate::release::named_version::NamedVersion;
 
 /// The most levels of lists and objects in a value. The log and its checkpoint have such values
 /// inside of others, and parsers of JSON read 127 levels at most.
@@ -16,49 +24,6 @@ const LEVELS_MAX: usize = 64;
 
 /// The most bytes of a wrong value that an error repeats.
 const VALUE_BYTES_MAX: usize = 60;
-
-/// The most faults that are kept. More would not help a reader.
-const FAULTS_MAX: usize = 100;
-
-/// The faults of a document.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Faults(Vec<(String, String)>);
-
-impl Faults {
-    /// Add a fault of `key`. `text` must name the key.
-    pub fn add(&mut self, key: impl Into<String>, text: impl Into<String>) {
-        if self.0.len() < FAULTS_MAX {
-            self.0.push((key.into(), text.into()));
-        }
-    }
-
-    /// Whether the key, or a key in its value, has a fault.
-    pub fn has(&self, key: &str) -> bool {
-        let of = |fault: &str| {
-            let rest = fault.strip_prefix(key);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-        };
-        self.0.iter().any(|(fault, _)| of(fault))
-    }
-
-    /// Check that a value is in its range.
-    pub fn within(&mut self, key: &str, value: u64, range: RangeInclusive<u64>) {
-        if !range.contains(&value) {
-            let (min, max) = range.into_inner();
-            self.add(key, format!("{key} is {value}: must be {min} to {max}"));
-        }
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Their texts, in the order in which they were found.
-    pub fn into_texts(self) -> Vec<String> {
-        self.0.into_iter().map(|(_, text)| text).collect()
-    }
-}
 
 /// A JSON object that is being read.
 #[derive(Debug)]
@@ -78,10 +43,10 @@ impl Document {
             let fits = has_levels(value, LEVELS_MAX);
             if !fits {
                 let shown = cut(key.clone());
-                faults.add(
-                    key,
-                    format!("{shown} has more than {LEVELS_MAX} levels of lists and objects"),
-                );
+                let text =
+                    format!("{shown} has more than {LEVELS_MAX} levels of lists and objects");
+                let pointer = pointer::child(String::new(), key);
+                faults.push(Fault { key: key.clone(), pointer, text });
             }
             fits
         });
@@ -100,9 +65,18 @@ impl Document {
     }
 
     /// One more fault of the value of a key.
-    pub fn fault(&mut self, key: &str, text: impl std::fmt::Display) {
+    pub fn fault(&mut self, key: &str, text: impl fmt::Display) {
         let key = format!("{}{key}", self.at);
         self.faults.add(key.clone(), format!("{key}{text}"));
+    }
+
+    /// One more fault of the member `name`, which can be any text, of the object that is the value
+    /// of a key. `text` names both.
+    pub(crate) fn member_fault(&mut self, key: &str, name: &str, text: impl fmt::Display) {
+        let text = format!("{}{text}", self.at);
+        let key = format!("{}{key}", self.at);
+        let pointer = pointer::child(pointer::of_key(&key), name);
+        self.faults.push(Fault { key, pointer, text });
     }
 
     fn read<T>(
@@ -163,6 +137,17 @@ impl Document {
         }
     }
 
+    /// A name of a plugin or a model, or one of its versions.
+    pub fn named_version(&mut self, key: &'static str) -> Option<NamedVersion> {
+        match self.text(key)?.parse() {
+            Ok(named) => Some(named),
+            Err(error) => {
+                self.fault(key, format_args!(": {error}"));
+                None
+            }
+        }
+    }
+
     /// A list. `read` reads an item; its error says what the item must be.
     pub fn list<T>(
         &mut self,
@@ -209,10 +194,14 @@ impl Document {
         digest
     }
 
-    /// Add the faults of the value of a key, which was read by other means.
-    pub fn faults_of(&mut self, key: &str, faults: impl IntoIterator<Item = String>) {
-        for text in faults {
-            self.fault(key, format_args!(": {text}"));
+    /// Add the faults of the value of a key, which was read as a document of its own.
+    pub fn faults_of(&mut self, key: &str, faults: Faults) {
+        let key = format!("{}{key}", self.at);
+        let at = pointer::of_key(&key);
+        for fault in faults.into_list() {
+            let pointer = format!("{at}{}", fault.pointer);
+            let text = format!("{key}: {}", fault.text);
+            self.faults.push(Fault { key: key.clone(), pointer, text });
         }
     }
 
@@ -232,7 +221,7 @@ impl Document {
     ) -> T {
         let mut inner = Self { at, keys, known: Vec::new(), faults: Faults::default() };
         let value = read(&mut inner);
-        inner.finish().0.into_iter().for_each(|(key, text)| self.faults.add(key, text));
+        inner.finish().into_list().into_iter().for_each(|fault| self.faults.push(fault));
         value
     }
 
@@ -247,11 +236,13 @@ impl Document {
     /// All faults, including a fault for each key that the reader did not ask for.
     pub fn finish(mut self) -> Faults {
         let known = self.known.join(", ");
-        for key in self.keys.keys().take(FAULTS_MAX) {
-            let (place, key) = (self.at.trim_end_matches('.'), cut(format!("{key:?}")));
-            let place = if place.is_empty() { String::new() } else { format!("{place}: ") };
-            let text = format!("{place}unknown key {key}; known are {known}");
-            self.faults.add(format!("{}{key}", self.at), text);
+        let place = self.at.trim_end_matches('.');
+        for name in self.keys.keys().take(FAULTS_MAX) {
+            let shown = cut(format!("{name:?}"));
+            let of = if place.is_empty() { String::new() } else { format!("{place}: ") };
+            let text = format!("{of}unknown key {shown}; known are {known}");
+            let pointer = pointer::child(pointer::of_key(place), name);
+            self.faults.push(Fault { key: format!("{}{shown}", self.at), pointer, text });
         }
         self.faults
     }

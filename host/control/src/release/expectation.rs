@@ -8,16 +8,19 @@ use std::ops::RangeInclusive;
 use gristmill_core::{Digest, ErrorCode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use crate::release::document::{Document, shown};
+use crate::schema::{DigestText, ErrorCodeText};
 
 const TOLERANCES: RangeInclusive<f64> = 0.0..=1.0;
 
 /// The expected answer. At most one of `json`, `text` and `body_sha256` is given.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Expectation {
     /// The HTTP status.
+    #[schema(minimum = 200, maximum = 599)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// The content type.
@@ -30,16 +33,20 @@ pub struct Expectation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// The digest of the body.
+    #[schema(value_type = Option<DigestText>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body_sha256: Option<Digest>,
     /// Single values of a JSON body, by their JSON pointers (RFC 6901).
+    #[schema(value_type = Option<Object>)]
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub at: Map<String, Value>,
     /// How far a number that is not whole may be from the expected x: by `tolerance` + `tolerance`
     /// * |x|.
+    #[schema(minimum = 0, maximum = 1)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
     /// The code of a failure.
+    #[schema(value_type = Option<ErrorCodeText>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// The failure's text.
@@ -71,8 +78,11 @@ impl Expectation {
             document.fault("status", format_args!(" is {status}: must be 200 to 599"));
         }
         for pointer in self.at.keys().filter(|pointer| !is_pointer(pointer)) {
-            let text = ": must be a JSON pointer: empty, or / before each name, such as /top/0";
-            document.fault(&format!("at[{}]", shown(&pointer.as_str().into())), text);
+            let shown = shown(&pointer.as_str().into());
+            let text = format_args!(
+                "at[{shown}]: must be a JSON pointer: empty, or / before each name, such as /top/0"
+            );
+            document.member_fault("at", pointer, text);
         }
         let bodies = [self.json.is_some(), self.text.is_some(), self.body_sha256.is_some()];
         let bodies = bodies.into_iter().filter(|given| *given).count();

@@ -1,10 +1,13 @@
 //! How a pipeline's plugin instances are used again: the part `instance_reuse` of its document.
 
+pub(crate) mod forms;
+
 use std::time::Duration;
 
 use gristmill_sandbox::{Reuse, TenantReuse};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use crate::release::document::{Document, Faults};
 
@@ -12,7 +15,7 @@ const MODES: [(&str, ReuseMode); 3] =
     [("none", ReuseMode::None), ("request", ReuseMode::Request), ("tenant", ReuseMode::Tenant)];
 
 /// How plugin instances are used again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ReuseMode {
     /// Each call has a fresh instance.
@@ -24,19 +27,23 @@ pub enum ReuseMode {
     Tenant,
 }
 
-/// The mode, and for [`ReuseMode::Tenant`] its bounds. A bound that is not given is the default.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// The mode, and for the mode `tenant` its bounds. A bound that is not given is the default.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct InstanceReuse {
     /// Which calls share an instance.
+    #[schema(required)]
     pub mode: ReuseMode,
     /// The most calls that one instance serves.
+    #[schema(minimum = 1, maximum = 1_000_000)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_count: Option<u32>,
     /// The time after which an instance that serves no call is dropped.
+    #[schema(minimum = 1, maximum = 3_600_000)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_ms: Option<u64>,
     /// The most instances of one plugin that are kept while they serve no call.
+    #[schema(minimum = 1, maximum = 64)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_idle: Option<u32>,
 }

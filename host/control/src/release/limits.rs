@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use gristmill_core::PipelineLimits;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::release::document::{Document, Faults};
 
@@ -15,20 +16,27 @@ const MEMORY_BYTES_MIN: u64 = 1 << 20;
 const CPU_MS_MIN: u64 = 5;
 
 /// The limits of a pipeline's requests. A limit that is not given is the host's default.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Limits)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsSpec {
     /// From the request's arrival to its answer.
+    #[schema(minimum = 1, maximum = 600_000)]
     pub timeout_ms: Option<u64>,
     /// The request's body.
+    #[schema(minimum = 1, maximum = 1_073_741_824)]
     pub body_bytes: Option<usize>,
     /// CPU time of each plugin call.
+    #[schema(minimum = 5, maximum = 60_000)]
     pub cpu_ms: Option<u64>,
-    /// Linear memory of each plugin call.
+    /// Linear memory of each plugin call; at most the server's setting `plugin_memory_bytes`.
+    #[schema(minimum = 1_048_576)]
     pub memory_bytes: Option<usize>,
     /// The response's body, and the state between the two calls.
+    #[schema(minimum = 1)]
     pub response_bytes: Option<usize>,
     /// The bytes that each plugin call may log.
+    #[schema(maximum = 16_777_216)]
     pub log_bytes: Option<usize>,
 }
 

@@ -13,10 +13,16 @@ use std::collections::BTreeMap;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
+use utoipa::ToSchema;
+
+use crate::release::version_policy::VersionPolicy;
 
 /// The providers that can run a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = Provider)]
 pub enum ProviderName {
     /// ONNX Runtime on an NVIDIA GPU.
     Cuda,
@@ -27,8 +33,9 @@ pub enum ProviderName {
 }
 
 /// The degree to which ONNX Runtime may rewrite a graph.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = GraphOptimization)]
 pub enum GraphOptimizationSpec {
     /// Not at all.
     Disable,
@@ -42,46 +49,61 @@ pub enum GraphOptimizationSpec {
 }
 
 /// The configuration of a model: loading and batching.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelConfig {
     /// The most rows in a batch. A larger request runs in several batches.
+    #[schema(minimum = 1, maximum = 65_536)]
     pub max_batch_size: usize,
     /// Preferred sizes. A batch gets the largest of them that the queue fills.
     pub preferred_batch_sizes: Vec<usize>,
     /// How long a request may wait for others while an instance is idle.
+    #[schema(maximum = 60_000_000)]
     pub max_queue_delay_us: u64,
     /// Priority levels, 1 being served first.
+    #[schema(minimum = 1, maximum = 64)]
     pub priority_levels: u32,
     /// The level of requests that name no level. 0 means the middle level.
+    #[schema(maximum = 64)]
     pub default_priority_level: u32,
     /// After this time in a level a request moves up by one level.
+    #[schema(minimum = 1, maximum = 3_600_000)]
     pub priority_ageing_ms: u64,
     /// The queueing of each level, unless `priority_queue_policies` says otherwise.
     pub default_queue_policy: QueuePolicySpec,
     /// The queueing of single levels, by level.
+    #[schema(value_type = BTreeMap<String, QueuePolicySpec>)]
     #[serde(deserialize_with = "by_level")]
     pub priority_queue_policies: BTreeMap<u32, QueuePolicySpec>,
     /// The most rows waiting; further requests get 429.
+    #[schema(minimum = 1, maximum = 10_000_000)]
     pub max_queue_rows: usize,
     /// The most bytes of inputs waiting.
+    #[schema(minimum = 1, maximum = 1_099_511_627_776_u64)]
     pub max_queue_bytes: usize,
     /// The most rows of one tenant waiting. If it is not given: half of all.
+    #[schema(minimum = 1, maximum = 10_000_000)]
     pub max_tenant_queue_rows: Option<usize>,
     /// The most bytes of one tenant waiting. If it is not given: half of all.
+    #[schema(minimum = 1, maximum = 1_099_511_627_776_u64)]
     pub max_tenant_queue_bytes: Option<usize>,
     /// The time from the last deadline of a run's requests until the run is told to end.
+    #[schema(maximum = 3_600_000)]
     pub run_grace_ms: u64,
     /// Instances, each run by one thread at a time.
+    #[schema(minimum = 1, maximum = 64)]
     pub instances: usize,
     /// Threads that one run may use inside an operator.
+    #[schema(minimum = 1, maximum = 256)]
     pub threads: usize,
     /// Threads that run independent operators side by side. With 1 they run one after the other.
+    #[schema(minimum = 1, maximum = 256)]
     pub inter_op_threads: usize,
     /// The providers in order of preference. The first one that can load the model serves; the
     /// others stand by. An empty list means the best available provider.
     pub providers: Vec<ProviderName>,
     /// Options by provider, with ONNX Runtime's names, for example `device_id`.
+    #[schema(value_type = BTreeMap<String, BTreeMap<String, String>>)]
     pub provider_options: BTreeMap<ProviderName, BTreeMap<String, String>>,
     /// The degree to which the graph may be rewritten.
     pub graph_optimization: GraphOptimizationSpec,
@@ -90,16 +112,22 @@ pub struct ModelConfig {
     /// Whether ONNX Runtime plans memory ahead for shapes it has seen.
     pub memory_pattern: bool,
     /// The batch sizes that each instance runs once on zeros when it is loaded.
+    #[schema(max_items = 16)]
     pub warm_up: Vec<usize>,
+    /// The versions that stay loaded beside the newest one.
+    pub version_policy: VersionPolicy,
 }
 
 /// The queueing of a priority level.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[schema(as = QueuePolicy)]
 #[serde(deny_unknown_fields, default)]
 pub struct QueuePolicySpec {
     /// The most requests in the level. 0: only the limits on rows and bytes apply.
+    #[schema(maximum = 10_000_000)]
     pub max_queue_size: usize,
     /// The longest time in the queue; 0 means until the deadline.
+    #[schema(maximum = 3_600_000_000_u64)]
     pub default_timeout_us: u64,
     /// The action for a request that was queued longer.
     pub timeout_action: TimeoutActionSpec,
@@ -108,8 +136,9 @@ pub struct QueuePolicySpec {
 }
 
 /// The action for a request that was queued too long.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = TimeoutAction)]
 pub enum TimeoutActionSpec {
     /// It fails.
     #[default]
@@ -143,6 +172,7 @@ impl Default for ModelConfig {
             memory_arena: true,
             memory_pattern: true,
             warm_up: vec![1],
+            version_policy: VersionPolicy::default(),
         }
     }
 }

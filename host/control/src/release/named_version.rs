@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use gristmill_core::Name;
+use gristmill_core::{InvalidName, Name};
 use serde::{Deserialize, Serialize};
 
 /// The name of a plugin or a model, and the version that is meant.
@@ -18,8 +18,16 @@ pub struct NamedVersion {
 
 /// A text that names no version of anything.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a name, or a name with a version, such as \"digits@16\"")]
-pub struct InvalidNamedVersion(String);
+pub enum InvalidNamedVersion {
+    /// It is not a name.
+    #[error(transparent)]
+    Name(#[from] InvalidName),
+    /// The text after the `@` is not a version.
+    #[error(
+        "{0:?} names no version: give the number of the release that brought it, as in \"digits@16\""
+    )]
+    Version(String),
+}
 
 impl NamedVersion {
     /// The newest version.
@@ -32,14 +40,14 @@ impl FromStr for NamedVersion {
     type Err = InvalidNamedVersion;
 
     fn from_str(text: &str) -> Result<Self, InvalidNamedVersion> {
-        let invalid = || InvalidNamedVersion(text.chars().take(80).collect());
         let Some((name, version)) = text.split_once('@') else {
-            return Ok(Self::newest(text.parse().map_err(|_| invalid())?));
+            return Ok(Self::newest(text.parse()?));
         };
         // One spelling for each version: the log must not keep "+16" or "016".
         let number = version.parse().ok().filter(|number: &u64| number.to_string() == version);
+        let invalid = || InvalidNamedVersion::Version(text.chars().take(80).collect());
         let number = number.filter(|number| *number > 0).ok_or_else(invalid)?;
-        Ok(Self { name: name.parse().map_err(|_| invalid())?, version: Some(number) })
+        Ok(Self { name: name.parse()?, version: Some(number) })
     }
 }
 

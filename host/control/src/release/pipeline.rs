@@ -3,32 +3,41 @@
 use gristmill_core::PipelineLimits;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use utoipa::ToSchema;
 
 use crate::release::candidate::CandidateSpec;
 use crate::release::capture::CaptureSpec;
 use crate::release::document::{Document, Faults};
 use crate::release::instance_reuse::InstanceReuse;
+use crate::release::instance_reuse::forms::InstanceReuseForms;
 use crate::release::limits::LimitsSpec;
 use crate::release::named_version::NamedVersion;
 use crate::release::sample::{self, Sample};
+use crate::schema::NamedVersionText;
 
 /// The most bytes of a pipeline's settings: the log keeps them, and each plugin call gets a copy.
 const SETTINGS_BYTES_MAX: u64 = 64 << 10;
 
 /// A pipeline.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Pipeline)]
 #[serde(deny_unknown_fields)]
 pub struct PipelineSpec {
     /// The plugin that makes the model's inputs.
+    #[schema(value_type = NamedVersionText)]
     pub pre: NamedVersion,
     /// The model.
+    #[schema(value_type = NamedVersionText)]
     pub model: NamedVersion,
     /// The plugin that makes the response.
+    #[schema(value_type = NamedVersionText)]
     pub post: NamedVersion,
     /// A JSON object that the plugins can read.
+    #[schema(value_type = Option<Object>)]
     #[serde(default = "no_settings")]
     pub settings: Map<String, Value>,
     /// The limits of its requests.
+    #[schema(value_type = Option<LimitsSpec>)]
     #[serde(default)]
     pub limits: LimitsSpec,
     /// The model's priority level for its requests; 1 is served first. If it is not given: the
@@ -36,18 +45,22 @@ pub struct PipelineSpec {
     #[serde(default)]
     pub priority: Option<u32>,
     /// How its plugins' instances are used again.
+    #[schema(value_type = Option<InstanceReuseForms>)]
     #[serde(default)]
     pub instance_reuse: InstanceReuse,
     /// Whether its clients see why a plugin call failed, with the lines of that call.
+    #[schema(value_type = Option<bool>)]
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub debug: bool,
     /// Other plugins, another model or other settings that are tried in its place.
+    #[schema(value_type = Option<CandidateSpec>)]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidate: Option<Box<CandidateSpec>>,
     /// Which requests are kept, so that people can make samples of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capture: Option<CaptureSpec>,
     /// The requests that it must answer as expected before it serves.
+    #[schema(value_type = Option<Vec<Sample>>, max_items = 16)]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<Sample>,
 }
@@ -107,7 +120,7 @@ impl PipelineDocument {
     pub(crate) fn read(keys: Map<String, Value>, host: &PipelineLimits) -> Self {
         let mut document = Document::new(keys);
         let mut name = |key| {
-            let name = document.name(key).map(NamedVersion::newest);
+            let name = document.named_version(key);
             document.require(key, name)
         };
         let (pre, model, post) = (name("pre"), name("model"), name("post"));

@@ -5,6 +5,7 @@ use std::time::Duration;
 use gristmill_core::RateLimit;
 use gristmill_snapshot::QuotaLimits;
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::release::document::{Document, Faults};
 
@@ -18,19 +19,24 @@ const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// The limits on a tenant's use of the host over time. One that is not given does not exist.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[schema(as = Quota)]
 #[serde(deny_unknown_fields, default)]
 pub struct QuotaSpec {
     /// Requests in a second, on average.
+    #[schema(minimum = 1, maximum = 1_000_000)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_s: Option<u32>,
     /// Requests at once. If it is not given: as many as in a second.
+    #[schema(minimum = 1, maximum = 1_000_000)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub burst: Option<u32>,
     /// Rows in the queues and the runs of models.
+    #[schema(minimum = 1, maximum = 1_000_000)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows_in_flight: Option<u32>,
     /// Seconds of processor time of its plugins' calls in a minute, on average.
+    #[schema(minimum = 1, maximum = 60_000)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plugin_cpu_s_per_minute: Option<u32>,
 }

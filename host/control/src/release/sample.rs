@@ -8,10 +8,12 @@ use bytes::Bytes;
 use gristmill_core::Name;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use crate::release::candidate::header_name;
 use crate::release::document::Document;
 use crate::release::expectation::Expectation;
+use crate::schema::NameText;
 
 /// The most samples of a pipeline.
 const SAMPLES_MAX: usize = 16;
@@ -30,29 +32,35 @@ const VISIBLE_PREFIX: &str = "x-";
 const TEXT_BYTES_MAX: usize = 4 << 10;
 
 /// A request and the answer that it must get.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sample {
     /// Its name, which is that of no other sample of the pipeline.
+    #[schema(value_type = NameText)]
     pub name: Name,
     /// The request.
+    #[schema(value_type = Option<SampleRequest>)]
     pub request: SampleRequest,
     /// The expected answer.
+    #[schema(value_type = Option<Expectation>)]
     pub expect: Expectation,
 }
 
 /// The request of a sample. At most one of `body`, `json` and `base64` is given; without them its
 /// body is empty.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SampleRequest {
     /// The content type, if it is not the usual one.
+    #[schema(max_length = 4096, pattern = "^[ -~]*$")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
     /// The query, as it stands in a URL.
+    #[schema(max_length = 4096, pattern = "^[!$-;=?-~]*$")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
     /// Headers, by their names in lower case: those that a plugin can see.
+    #[schema(value_type = Option<BTreeMap<String, String>>)]
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
     /// A text. Its usual content type is `text/plain`.
@@ -62,6 +70,9 @@ pub struct SampleRequest {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub json: Option<Value>,
     /// Any bytes, in Base64. They have no usual content type.
+    #[schema(
+        pattern = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base64: Option<String>,
 }

@@ -1,12 +1,17 @@
 //! A tenant in a release, and the tenant that people write.
 
+mod given_key;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use gristmill_core::{KeyHash, KeyHashes, Name};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
+use utoipa::ToSchema;
 
 use crate::release::quota::QuotaSpec;
+use crate::release::version_policy::VersionPolicy;
+use crate::schema::NameText;
 
 /// The most keys of a tenant. Each request's key is compared with all of them.
 pub const KEYS_MAX: usize = 256;
@@ -30,23 +35,37 @@ pub struct TenantSpec {
     /// The limits on its use over time. None has any up to format 5 of the log.
     #[serde(skip_serializing_if = "QuotaSpec::is_empty")]
     pub quota: QuotaSpec,
+    /// The versions of its plugins that stay loaded beside the newest ones.
+    #[serde(skip_serializing_if = "VersionPolicy::is_default")]
+    pub plugin_version_policy: VersionPolicy,
 }
 
-/// A tenant as people put it. The keys that it keeps are known only when its release is made.
-#[derive(Clone, Debug, PartialEq)]
+/// A tenant as people put it: either open, or with API keys.
+// The keys that it keeps are known only when its release is made.
+#[derive(Clone, Debug, PartialEq, ToSchema)]
+#[schema(as = Tenant)]
 pub struct TenantDocument {
-    /// As [`TenantSpec::open`].
+    /// Whether anyone may call its pipelines without a key.
+    #[schema(value_type = Option<bool>)]
     pub open: bool,
-    /// All of its keys.
+    /// All of its keys. A key that is not listed is deleted.
+    #[schema(value_type = Option<Vec<GivenKey>>, max_items = 256)]
     pub api_keys: Vec<GivenKey>,
-    /// As [`TenantSpec::default_pipeline`].
+    /// The pipeline that `/v1/{tenant}/infer` runs. If it is not given: the tenant's only pipeline.
+    #[schema(value_type = Option<NameText>)]
     pub default_pipeline: Option<Name>,
-    /// As [`TenantSpec::weight`].
+    /// The tenant's share of contended batches, relative to the weights of others.
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000)]
     pub weight: u32,
-    /// As [`TenantSpec::models`].
+    /// The models it may run directly, over the Open Inference Protocol.
+    #[schema(value_type = Option<Vec<NameText>>, max_items = 1024)]
     pub models: BTreeSet<Name>,
-    /// As [`TenantSpec::quota`].
+    /// The limits on its use over time.
+    #[schema(value_type = Option<QuotaSpec>)]
     pub quota: QuotaSpec,
+    /// The versions of its plugins that stay loaded beside the newest ones.
+    #[schema(value_type = Option<VersionPolicy>)]
+    pub plugin_version_policy: VersionPolicy,
 }
 
 /// A key in a tenant's document.
@@ -70,6 +89,7 @@ impl Default for TenantSpec {
             weight: 1,
             models: BTreeSet::new(),
             quota: QuotaSpec::default(),
+            plugin_version_policy: VersionPolicy::default(),
         }
     }
 }

@@ -7,8 +7,10 @@ use gristmill_core::{KeyHash, Name};
 use humantime::{format_rfc3339_millis, format_rfc3339_seconds, parse_rfc3339};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
 
 use crate::release::document::{Document, Faults};
+use crate::schema::NameText;
 
 /// The name of the token that the server is started with. It is not in the log.
 pub const ROOT: &str = "admin";
@@ -23,7 +25,7 @@ const TENANTS_MAX: usize = 256;
 const EXPIRES_WITHIN: Duration = Duration::from_secs(10 * 366 * 24 * 3600);
 
 /// The rights of a token's holder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Reads everything but the tokens, and changes nothing.
@@ -55,13 +57,16 @@ pub struct TokenSpec {
 }
 
 /// A token as people put it. Its secret is made by the server.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, ToSchema)]
+#[schema(as = Token)]
 pub struct TokenDocument {
-    /// As [`TokenSpec::role`].
+    /// What its holder may do.
     pub role: Role,
-    /// As [`TokenSpec::tenants`].
+    /// The tenants of a token with the role `deploy`, at least one; others have none.
+    #[schema(value_type = Option<Vec<NameText>>, max_items = 256)]
     pub tenants: BTreeSet<Name>,
-    /// As [`TokenSpec::expires_at_ms`].
+    /// When it ends: a time in UTC, such as `2027-01-01T00:00:00Z`, within ten years.
+    #[schema(rename = "expires", value_type = Option<String>, format = DateTime)]
     pub expires_at_ms: Option<u64>,
 }
 

@@ -23,7 +23,8 @@ impl Releases {
         });
         let serving = self.publisher.serving();
         for name in put {
-            let new = plan.desired.models.get(name).map(|model| at_hand.model(name, model));
+            let new = plan.desired.models.get(name);
+            let new = new.map(|model| at_hand.model(name, model, model.digest));
             if let Some(Ok(new)) = new {
                 check_users(&serving.snapshot, name, &new, [&serving.desired, &plan.desired])?;
             }
@@ -41,7 +42,9 @@ impl Releases {
         // The last plugin of each tenant: they are counted together.
         let mut put = BTreeMap::new();
         for change in &plan.changes {
-            if let Change::PutPlugin { tenant, plugin, .. } = change {
+            if let Change::PutPlugin { tenant, plugin, .. }
+            | Change::PutPluginVersion { tenant, plugin, .. } = change
+            {
                 put.insert(tenant, plugin);
             }
         }

@@ -62,11 +62,11 @@ impl Releases {
                 plugins.push(self.loader.plugins.get(digest).await);
             }
         }
-        for (name, model) in needs.models {
-            if let Some(Err(fault)) = self.loader.models.known(name, model)
+        for ((name, digest), config) in needs.models {
+            if let Some(Err(fault)) = self.loader.models.known(name, digest, config)
                 && fault.is_unread()
             {
-                models.push(self.loader.models.get(name, model).await);
+                models.push(self.loader.models.get(name, digest, config).await);
             }
         }
         let loaded = plugins.iter().filter(|plugin| plugin.is_ok()).count()

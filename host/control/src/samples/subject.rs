@@ -9,6 +9,7 @@ use gristmill_snapshot::{Pipeline, Route, Takes};
 
 use crate::desired::Tenant;
 use crate::publish::Serving;
+use crate::release::named_version::NamedVersion;
 use crate::release::pipeline::PipelineSpec;
 use crate::release::sample::Sample;
 use crate::samples::variant::Variant;
@@ -43,15 +44,18 @@ impl SampleSubject {
                 (candidate.served.as_ref().ok()?, promoted.as_ref()?)
             }
         };
-        let plugin = |name: &Name| serving.plugins.get(name)?.plugin.as_ref().ok().cloned();
+        let plugin = |named: &NamedVersion| {
+            let state = serving.plugins.get(&named.name)?;
+            state.of_version(named.version)?.as_ref().ok().cloned()
+        };
         Some(Self {
             tenant: tenant.clone(),
             pipeline: pipeline.clone(),
             variant,
             route: route.clone(),
             own: own.clone(),
-            pre: plugin(&spec.pre.name)?,
-            post: plugin(&spec.post.name)?,
+            pre: plugin(&spec.pre)?,
+            post: plugin(&spec.post)?,
         })
     }
 
@@ -66,11 +70,20 @@ impl SampleSubject {
     /// Whether its document, its plugins' files or its model are to be others than before.
     fn differs_in(&self, before: &Serving, after: &Serving) -> bool {
         let old = before.desired.tenants.get(&self.tenant);
-        let mut models = self.spec().into_iter().flat_map(PipelineSpec::models);
-        let model_in = |state: &Serving, model: &Name| state.desired.models.get(model).cloned();
-        old.is_none_or(|old| {
-            old.pipelines.get(&self.pipeline) != self.spec() || old.plugins != self.own.plugins
-        }) || models.any(|model| model_in(before, &model.name) != model_in(after, &model.name))
+        let (Some(old), Some(spec)) = (old, self.spec()) else { return true };
+        if old.pipelines.get(&self.pipeline) != Some(spec) {
+            return true;
+        }
+        let plugin_in = |own: &Tenant, NamedVersion { name, version }: &NamedVersion| {
+            own.plugins.get(name).and_then(|plugin| plugin.file(*version))
+        };
+        let model_in = |state: &Serving, NamedVersion { name, version }: &NamedVersion| {
+            let model = state.desired.models.get(name)?;
+            let file = model.file(version.unwrap_or(model.version));
+            Some((file, model.config.clone(), model.unloaded))
+        };
+        spec.plugins().any(|named| plugin_in(old, named) != plugin_in(&self.own, named))
+            || spec.models().any(|named| model_in(before, named) != model_in(after, named))
     }
 
     /// Whether the answers of both come from the same document, plugins and model.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use gristmill_core::Name;
-use gristmill_snapshot::{ModelState, PluginState};
+use gristmill_snapshot::{ModelState, PluginState, ServedModel};
 
 use crate::desired;
 use crate::release::pipeline::PipelineSpec;
@@ -19,19 +19,22 @@ pub(super) struct Sources<'a> {
 
 impl Sources<'_> {
     /// Whether both make the same tenant: the desired state, the loaded plugins and the lanes of
-    /// its models are the same. For a plugin or model that is not loaded, the reasons must be
-    /// equal.
+    /// the versions of models that its pipelines name are the same. For a plugin or model that is
+    /// not loaded, the reasons must be equal.
     pub(super) fn are_the_same(&self, other: &Sources<'_>) -> bool {
         // States share the tenants that a change does not touch, and a comparison costs time for
         // each byte of a tenant. Equal desired states name the same models.
         (std::ptr::eq(self.own, other.own) || self.own == other.own)
             && same_plugins(self.plugins, other.plugins)
-            && named_models(self.own).all(|name| {
-                match (self.models.get(name), other.models.get(name)) {
-                    (Some(old), Some(new)) => is_same_model(old, new),
-                    (None, None) => true,
-                    _ => false,
-                }
+            && self
+                .own
+                .spec
+                .models
+                .iter()
+                .all(|name| self.models.contains_key(name) == other.models.contains_key(name))
+            && self.own.pipelines.values().flat_map(PipelineSpec::models).all(|named| {
+                let [old, new] = [self, other].map(|own| own.models.get(&named.name));
+                is_same_version(old, new, named.version)
             })
     }
 }
@@ -55,10 +58,8 @@ pub(super) fn changed_models<'a>(
 }
 
 fn same_plugins(old: &BTreeMap<Name, PluginState>, new: &BTreeMap<Name, PluginState>) -> bool {
-    let is_same = |old: &PluginState, new: &PluginState| match (&old.plugin, &new.plugin) {
-        (Ok(old), Ok(new)) => Arc::ptr_eq(old, new),
-        (Err(old), Err(new)) => old == new,
-        _ => false,
+    let is_same = |old: &PluginState, new: &PluginState| {
+        same_versions(old.versions(), new.versions(), |old, new| Arc::ptr_eq(old, new))
     };
     old.len() == new.len()
         && old.iter().zip(new).all(|((old_name, old), (new_name, new))| {
@@ -66,10 +67,55 @@ fn same_plugins(old: &BTreeMap<Name, PluginState>, new: &BTreeMap<Name, PluginSt
         })
 }
 
+fn is_same_version(
+    old: Option<&ModelState>,
+    new: Option<&ModelState>,
+    version: Option<u64>,
+) -> bool {
+    let (Some(old), Some(new)) = (old, new) else { return old.is_none() && new.is_none() };
+    match (old.of_version(version), new.of_version(version)) {
+        (Some(old), Some(new)) => is_loaded_alike(old, new, is_same_lane),
+        // The fault of the pipeline names the versions that are there.
+        _ => is_same_model(old, new),
+    }
+}
+
 fn is_same_model(old: &ModelState, new: &ModelState) -> bool {
-    match (&old.served, &new.served) {
-        (Ok(old), Ok(new)) => Arc::ptr_eq(&old.lane, &new.lane),
+    same_versions(old.versions(), new.versions(), is_same_lane)
+}
+
+fn is_same_lane(old: &ServedModel, new: &ServedModel) -> bool {
+    Arc::ptr_eq(&old.lane, &new.lane)
+}
+
+/// Whether both are loaded as the `same` thing, or are not loaded for equal reasons.
+fn is_loaded_alike<T>(
+    old: &Result<T, String>,
+    new: &Result<T, String>,
+    same: impl Fn(&T, &T) -> bool,
+) -> bool {
+    match (old, new) {
+        (Ok(old), Ok(new)) => same(old, new),
         (Err(old), Err(new)) => old == new,
         _ => false,
+    }
+}
+
+/// Whether both are the same versions, and each is the same in both.
+fn same_versions<'a, T: 'a>(
+    mut old: impl Iterator<Item = (u64, &'a Result<T, String>)>,
+    mut new: impl Iterator<Item = (u64, &'a Result<T, String>)>,
+    same: impl Fn(&T, &T) -> bool,
+) -> bool {
+    loop {
+        match (old.next(), new.next()) {
+            (None, None) => return true,
+            (Some((old_version, old)), Some((new_version, new))) => {
+                if old_version != new_version || !is_loaded_alike(old, new, &same) {
+                    return false;
+                }
+            }
+            _ => return false,
+        }
     }
 }

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use gristmill_core::{Name, PipelineLimits};
+use gristmill_core::{Digest, Name, PipelineLimits};
 use gristmill_sandbox::{LineSource, Plugin, PluginPair};
 use gristmill_snapshot::{
-    Access, Candidate, Capture, Evaluation, ModelState, Pipeline, PluginState, Route, Takes,
-    Tenant, TenantQuota,
+    Access, Candidate, Capture, Evaluation, KeptVersion, ModelState, Pipeline, PluginState, Route,
+    Takes, Tenant, TenantQuota,
 };
 
 use crate::accounts::{Accounts, TenantId};
@@ -17,29 +17,46 @@ use crate::load::error::LoadError;
 use crate::plan::fit::Wanted;
 use crate::release::candidate::CandidateSpec;
 use crate::release::capture::CaptureSpec;
+use crate::release::document::Faults;
+use crate::release::named_version::NamedVersion;
 use crate::release::pipeline::PipelineSpec;
 
-/// The tenant's plugins, each loaded or with the reason why it is not. Those that serve in
+/// The tenant's plugins, each version loaded or with the reason why it is not. Those that serve in
 /// `before`, the tenant of the snapshot before, stay the same: what is at hand may be older.
 pub(super) fn plugins_of(
     at_hand: &AtHand,
     own: &desired::Tenant,
     before: Option<&Tenant>,
 ) -> BTreeMap<Name, PluginState> {
-    let state = |(name, own): (&Name, &desired::Plugin)| {
-        let digest = own.digest;
+    let load = |digest: Digest| {
         let known = before.into_iter().flat_map(|before| before.plugins.values());
-        let known = known.filter(|known| known.digest == digest).map(|known| &known.plugin);
-        let plugin = match known.clone().find(|known| known.is_ok()) {
+        let known = known.flat_map(files_of).filter(|(file, _)| *file == digest);
+        let known = known.map(|(_, known)| known);
+        match known.clone().find(|known| known.is_ok()) {
             Some(loaded) => loaded.clone(),
             None => match at_hand.plugin(digest) {
                 Some(plugin) => plugin.map_err(|error| error.to_string()),
                 None => known.clone().next().cloned().unwrap_or_else(not_loaded),
             },
-        };
-        (name.clone(), PluginState { digest, plugin })
+        }
+    };
+    let state = |(name, own): (&Name, &desired::Plugin)| {
+        let desired::Plugin { digest, version, kept } = own;
+        let kept = kept.iter().map(|(version, digest)| {
+            (*version, KeptVersion { digest: *digest, loaded: load(*digest) })
+        });
+        let (digest, version) = (*digest, *version);
+        (name.clone(), PluginState { digest, version, plugin: load(digest), kept: kept.collect() })
     };
     own.plugins.iter().map(state).collect()
+}
+
+/// The files of all versions of a plugin, each loaded or with the reason why it is not.
+fn files_of(
+    state: &PluginState,
+) -> impl Iterator<Item = (Digest, &Result<Arc<Plugin>, String>)> + Clone {
+    let kept = state.kept.values().map(|kept| (kept.digest, &kept.loaded));
+    std::iter::once((state.digest, &state.plugin)).chain(kept)
 }
 
 fn not_loaded<T>() -> Result<T, String> {
@@ -176,17 +193,20 @@ impl TenantBuilder<'_> {
     ) -> Result<Route, Vec<String>> {
         let limits = spec.limits.resolve(self.limits);
         let wanted = Wanted {
-            pre: Some(&spec.pre.name),
-            model: Some(&spec.model.name),
-            post: Some(&spec.post.name),
+            pre: Some(&spec.pre),
+            model: Some(&spec.model),
+            post: Some(&spec.post),
             priority: spec.priority,
             memory_bytes: limits.as_ref().ok().map(|limits| limits.plugin.memory_bytes),
         };
-        let mut faults = wanted.faults(&self.plugins, |name| self.models.get(name));
+        let mut found = Faults::default();
+        wanted.check(&self.plugins, |name| self.models.get(name), &mut found);
+        let mut faults = found.into_texts();
         let limits = limits.map_err(|found| faults.extend(found)).ok();
-        let served = self.models.get(&spec.model.name).and_then(|model| model.served.as_ref().ok());
+        let model = self.models.get(&spec.model.name);
+        let served = model.and_then(|model| model.of_version(spec.model.version)?.as_ref().ok());
         let model = served.map(|served| served.lane.clone());
-        let (pre, post) = (self.plugin(&spec.pre.name), self.plugin(&spec.post.name));
+        let (pre, post) = (self.plugin(&spec.pre), self.plugin(&spec.post));
         let settings = serde_json::to_string(&spec.settings).unwrap_or_else(|_| "{}".into());
         match (pre, model, post, limits) {
             (Some(pre), Some(model), Some(post), Some(limits)) if faults.is_empty() => Ok(Route {
@@ -218,7 +238,7 @@ impl TenantBuilder<'_> {
         Arc::new(LineSource { plugin, pipeline, call, kept })
     }
 
-    fn plugin(&self, name: &Name) -> Option<Arc<Plugin>> {
-        self.plugins.get(name)?.plugin.as_ref().ok().cloned()
+    fn plugin(&self, named: &NamedVersion) -> Option<Arc<Plugin>> {
+        self.plugins.get(&named.name)?.of_version(named.version)?.as_ref().ok().cloned()
     }
 }

@@ -33,7 +33,7 @@ fn serving(releases: &[&[Change]]) -> Vec<(Serving, Vec<Fault>)> {
             before: all.last().map_or(&nothing, |(serving, _)| serving),
         };
         let Built { snapshot, faults, touched } = build(&inputs, number, &desired);
-        let faulty = faults.iter().map(|fault| fault.subject.clone()).collect();
+        let faulty = faults.iter().map(Fault::part).collect();
         let (snapshot, serves) = (Arc::new(snapshot), Arc::new(desired.clone()));
         all.push((Serving { snapshot, desired: serves, faulty, touched }, faults));
         desired.settle();
@@ -113,6 +113,42 @@ fn a_key_opens_the_tenant_that_has_it_alone() {
     assert!(serving.iter().map(opens).eq(expected));
 }
 
+#[test]
+fn a_pipeline_gets_the_version_that_it_names() {
+    let pipeline = |pre: &str, model: &str| {
+        let spec = json!({ "pre": pre, "model": model, "post": "p" });
+        let spec = serde_json::from_value(spec).unwrap();
+        Change::PutPipeline { tenant: name("acme"), pipeline: name("main"), spec }
+    };
+    let put = |byte| {
+        [
+            Change::PutPlugin { tenant: name("acme"), plugin: name("p"), digest: digest(byte) },
+            Change::PutModel { model: name("m"), digest: digest(byte + 10) },
+        ]
+    };
+    let [plugin, model] = put(1);
+    let first = [put_tenant("acme", true), plugin, model, pipeline("p@1", "m@1")];
+    let serving = serving(&[&first, &put(2), &[pipeline("p@7", "m@9")]]);
+    let faults = |release: usize| {
+        let faults = serving[release - 1].1.iter().map(Fault::to_string);
+        faults.collect::<Vec<_>>()
+    };
+    let expected = [
+        "model \"m\": it is not loaded",
+        "model \"m\", version 1: it is not loaded",
+        "tenant \"acme\", plugin \"p\": it is not loaded",
+        "tenant \"acme\", plugin \"p\", version 1: it is not loaded",
+        "tenant \"acme\", pipeline \"main\": pre: plugin \"p@1\": it is not loaded; post: plugin \
+         \"p\": it is not loaded; model \"m@1\": it is not loaded",
+    ];
+    assert_eq!(faults(2), expected);
+    let expected = "tenant \"acme\", pipeline \"main\": pre: plugin \"p\" has no version 7: no \
+                    version is loaded; post: plugin \"p\": it is not loaded; model: model \"m\" \
+                    has no version 9: no version is loaded";
+    assert_eq!(faults(3).last().unwrap(), expected);
+    assert_eq!(faults(3).len(), 3, "version 1 of both is gone");
+}
+
 /// What a snapshot says, but for the parts that cannot be compared.
 fn said(snapshot: &Snapshot) -> impl PartialEq + std::fmt::Debug + use<> {
     let tenant = |(name, own): (&Name, &Arc<Tenant>)| {
@@ -184,7 +220,8 @@ fn a_snapshot_is_the_one_that_is_built_from_nothing() {
 }
 
 fn model(served: Result<ServedModel, String>) -> BTreeMap<Name, ModelState> {
-    let state = ModelState { digest: digest(1), version: 1, earlier_versions: Vec::new(), served };
+    let (earlier_versions, kept) = (Vec::new(), BTreeMap::new());
+    let state = ModelState { digest: digest(1), version: 1, earlier_versions, served, kept };
     BTreeMap::from([(name("m"), state)])
 }
 
@@ -217,10 +254,45 @@ fn a_tenant_changes_with_the_lane_of_a_model_that_it_names() {
 }
 
 #[test]
+fn a_tenant_changes_with_the_version_that_it_names_alone() {
+    let mut desired = Desired::default();
+    let spec = json!({ "pre": "p", "model": "m@1", "post": "p" });
+    let (tenant, pipeline) = (name("acme"), name("main"));
+    let spec = serde_json::from_value(spec).unwrap();
+    let put = Change::PutPipeline { tenant, pipeline, spec };
+    desired.apply(1, &[put_tenant("acme", true), put]).unwrap();
+    let (own, plugins) = (&desired.tenants["acme"], &BTreeMap::new());
+    let same = |old: &BTreeMap<Name, ModelState>, new: &BTreeMap<Name, ModelState>| {
+        let sources = |models| Sources { own, plugins, models };
+        sources(old).are_the_same(&sources(new))
+    };
+    let old = model(Err("x".into()));
+    // New content comes, and the version that was the newest one stays.
+    let replaced = |kept: &[(u64, &str)]| {
+        let mut new = model(Err("y".into()));
+        let state = new.get_mut("m").unwrap();
+        state.version = 5;
+        let version = |(version, why): &(u64, &str)| {
+            (*version, KeptVersion { digest: digest(1), loaded: Err((*why).into()) })
+        };
+        state.kept = kept.iter().map(version).collect();
+        new
+    };
+    assert!(same(&old, &replaced(&[(1, "x")])) && same(&old, &replaced(&[(1, "x"), (3, "z")])));
+    assert!(!same(&old, &replaced(&[(1, "z")])) && !same(&old, &replaced(&[])));
+    // What is not there is told with what is.
+    assert!(same(&replaced(&[]), &replaced(&[])) && !same(&replaced(&[]), &replaced(&[(3, "x")])));
+    // The newest version does not depend on earlier ones.
+    let newest = replaced(&[]);
+    assert!(same_with(&newest, &replaced(&[(1, "x")])) && !same_with(&old, &newest));
+}
+
+#[test]
 fn a_tenant_changes_with_its_plugins() {
     let desired = desired::Tenant::default();
     let plugins = |byte: u8, why: &str| {
-        let state = PluginState { digest: digest(byte), plugin: Err(why.into()) };
+        let (plugin, kept) = (Err(why.into()), BTreeMap::new());
+        let state = PluginState { digest: digest(byte), version: 1, plugin, kept };
         BTreeMap::from([(name("p"), state)])
     };
     let (old, models) = (plugins(1, "x"), BTreeMap::new());

@@ -1,5 +1,6 @@
 //! Descriptions of the server and its models: metadata, configuration, statistics, the index.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use gristmill_batch::{Counters, LaneConfig, QueuePolicy, TimeoutAction, Times};
@@ -36,7 +37,7 @@ pub(crate) fn server() -> proto::ServerMetadataResponse {
     }
 }
 
-/// A model's inputs and outputs. The rows are the first dimension of their shapes.
+/// A model's inputs and outputs, and its versions that are loaded. The rows are the first dimension of their shapes.
 pub(crate) fn metadata(
     visible: ModelOrPipeline<'_>,
     target: &Target<'_>,
@@ -53,9 +54,11 @@ pub(crate) fn metadata(
         }
         Target::Pipeline { .. } => (vec![texts(REQUEST)], vec![texts(RESPONSE)]),
     };
+    let mut versions: Vec<_> = visible.loaded_versions().collect();
+    versions.sort_unstable();
     proto::ModelMetadataResponse {
         name: visible.name(),
-        versions: vec![visible.version().to_string()],
+        versions: versions.iter().map(u64::to_string).collect(),
         platform: platform(target).into(),
         inputs,
         outputs,
@@ -187,12 +190,12 @@ fn queue_policy(policy: &QueuePolicy) -> proto::ModelQueuePolicy {
     }
 }
 
-/// The statistics of every model that the caller may see.
+/// The statistics of every loaded version of every model that the caller may see.
 pub(crate) fn all_statistics(
     caller: Caller<'_>,
     snapshot: &Snapshot,
 ) -> proto::ModelStatisticsResponse {
-    let visible = caller.models(snapshot).into_iter();
+    let visible = caller.models(snapshot).into_iter().flat_map(ModelOrPipeline::versions);
     let served = visible.filter_map(|model| Some((model, model.served().ok()?)));
     let all = served.map(|(model, target)| statistics(caller, model, &target));
     proto::ModelStatisticsResponse { model_stats: all.collect() }
@@ -294,13 +297,9 @@ pub(crate) fn index(
     proto::RepositoryIndexResponse { models: listed.collect() }
 }
 
-/// The versions of a model, the newest first. Earlier versions are listed, but not loaded. With
-/// `ready_only`, the newest version if it is loaded.
+/// The versions of a model, the newest first. Earlier versions that do not stay loaded are listed,
+/// too. With `ready_only`, those that are loaded.
 fn versions(visible: ModelOrPipeline<'_>, ready_only: bool) -> Vec<ModelIndex> {
-    let served = visible.served();
-    if ready_only && served.is_err() {
-        return Vec::new();
-    }
     let name = visible.name();
     let entry = |version: u64, reason: Option<&str>| ModelIndex {
         name: name.clone(),
@@ -308,13 +307,15 @@ fn versions(visible: ModelOrPipeline<'_>, ready_only: bool) -> Vec<ModelIndex> {
         state: if reason.is_none() { "READY" } else { "UNAVAILABLE" }.into(),
         reason: reason.unwrap_or_default().into(),
     };
-    let why = served.err().map(|error| error.to_string());
-    let mut entries = vec![entry(visible.version(), why.as_deref())];
+    let mut reasons: BTreeMap<u64, Option<String>> = BTreeMap::new();
     if let ModelOrPipeline::Model { state, .. } = visible
         && !ready_only
     {
-        let earlier = state.earlier_versions.iter().rev();
-        entries.extend(earlier.map(|version| entry(*version, Some("superseded"))));
+        let superseded = |version: &u64| (*version, Some("superseded".to_owned()));
+        reasons.extend(state.earlier_versions.iter().map(superseded));
     }
-    entries
+    let why = |version: ModelOrPipeline<'_>| version.served().err().map(|error| error.to_string());
+    reasons.extend(visible.versions().map(|version| (version.version(), why(version))));
+    let listed = reasons.iter().rev().filter(|(_, reason)| !ready_only || reason.is_none());
+    listed.map(|(version, reason)| entry(*version, reason.as_deref())).collect()
 }

@@ -9,7 +9,7 @@ use gristmill_serve::{
     Caller, Chosen, ModelAnswer, ModelWork, NamedTenant, PIPELINE_VERSION, PipelineAnswer,
     Queueing, Target, Variant, Work, choose, request_span, run,
 };
-use gristmill_snapshot::{ModelState, ServedModel};
+use gristmill_snapshot::ServedModel;
 use gristmill_transport::Problem;
 use tracing::Instrument;
 
@@ -39,10 +39,10 @@ pub(crate) struct Ran {
     pub(crate) outputs: Vec<Output>,
 }
 
-/// A model that is loaded.
+/// A version of a model that is loaded.
 struct Model<'a> {
     name: &'a Name,
-    state: &'a ModelState,
+    version: u64,
     served: &'a ServedModel,
 }
 
@@ -58,8 +58,8 @@ impl Inference {
         request: &mut InferRequest,
     ) -> Result<Ran, Problem> {
         match asked.target {
-            Target::Model { name, state, served } => {
-                let model = Model { name, state, served };
+            Target::Model { name, version, served } => {
+                let model = Model { name, version, served };
                 self.run_model(asked, model, request).await
             }
             Target::Pipeline { name, route } => {
@@ -81,7 +81,7 @@ impl Inference {
         model: Model<'_>,
         request: &mut InferRequest,
     ) -> Result<Ran, Problem> {
-        let Model { name, state, served } = model;
+        let Model { name, version, served } = model;
         let NamedTenant { name: tenant, tenant: own } = asked.caller.tenant()?;
         let inputs = self.inputs(served, asked.caller, request).await?;
         let known = served.lane.info().outputs.iter().map(|info| &*info.name);
@@ -114,7 +114,7 @@ impl Inference {
             shape: tensor.shape().into(),
             data: OutputData::Tensor(tensor),
         });
-        Ok(Ran { version: state.version, outputs: outputs.collect() })
+        Ok(Ran { version, outputs: outputs.collect() })
     }
 }
 

@@ -1,6 +1,6 @@
 use gristmill_batch::{Lane, LaneConfig, LaneParts};
 use gristmill_core::{BufferPool, Digest, ModelInfo};
-use gristmill_snapshot::{Access, Tenant};
+use gristmill_snapshot::{Access, KeptVersion, Tenant};
 
 use super::*;
 use crate::samples::{name, tenant};
@@ -17,22 +17,26 @@ fn lane() -> Arc<Lane> {
     Arc::new(Lane::new(parts).unwrap())
 }
 
-/// A model in version 7, which was version 3 before.
+/// A model in version 7, which was version 3 and then 5 before. Version 5 stays, but is not loaded.
 fn model(served: Result<ServedModel, String>) -> ModelState {
     let digest = Digest::from_bytes([0; 32]);
-    ModelState { digest, version: 7, earlier_versions: vec![3], served }
+    let kept = [(5, KeptVersion { digest, loaded: Err("no such file".into()) })].into();
+    ModelState { digest, version: 7, earlier_versions: vec![3, 5], served, kept }
 }
 
-/// The models "ready", "broken" and "secret". The tenant "acme" may see the first two. It has the
-/// pipelines "first" and "second", which are not available.
+/// The models "ready", "broken", "multiple" (in versions 5 and 7) and "secret". The tenant "acme"
+/// may see all but the last. It has the pipelines "first" and "second", which are not available.
 fn snapshot() -> Snapshot {
     let served = || ServedModel { lane: lane(), providers: Arc::new([]), warnings: Arc::new([]) };
     let mut snapshot = Snapshot::default();
     snapshot.models.insert(name("ready"), model(Ok(served())));
     snapshot.models.insert(name("secret"), model(Ok(served())));
     snapshot.models.insert(name("broken"), model(Err("no such file".into())));
+    let mut multiple = model(Ok(served()));
+    multiple.kept.get_mut(&5).unwrap().loaded = Ok(served());
+    snapshot.models.insert(name("multiple"), multiple);
     let mut acme = tenant(Access::Open);
-    acme.models.extend(["ready", "broken"].map(name));
+    acme.models.extend(["ready", "broken", "multiple"].map(name));
     for pipeline in ["second", "first"] {
         acme.pipelines.insert(name(pipeline), Pipeline::Unavailable("no plugin".into()));
     }
@@ -57,12 +61,12 @@ fn unknown(name: &str) -> Found {
     Err(NotFound::Model(name.into()))
 }
 
-fn superseded(name: &str, asked: &str, serving: u64) -> Found {
-    Err(NotFound::Superseded { name: name.into(), asked: asked.into(), serving })
+fn superseded(name: &str, asked: &str, loaded: &str) -> Found {
+    Err(NotFound::Superseded { name: name.into(), asked: asked.into(), loaded: loaded.into() })
 }
 
-fn no_version(name: &str, asked: &str, serving: u64) -> Found {
-    Err(NotFound::Version { name: name.into(), asked: asked.into(), serving })
+fn no_version(name: &str, asked: &str, loaded: &str) -> Found {
+    Err(NotFound::Version { name: name.into(), asked: asked.into(), loaded: loaded.into() })
 }
 
 #[test]
@@ -72,10 +76,14 @@ fn a_caller_finds_what_is_granted_to_it_in_the_version_that_serves() {
     let cases = [
         (acme, "ready", "", found("ready", 7)),
         (acme, "ready", "7", found("ready", 7)),
-        (acme, "ready", "3", superseded("ready", "3", 7)),
-        (acme, "ready", "8", no_version("ready", "8", 7)),
-        (acme, "ready", "07", no_version("ready", "07", 7)),
+        (acme, "ready", "5", found("ready", 5)),
+        (acme, "ready", "3", superseded("ready", "3", "version 7 is loaded")),
+        (acme, "ready", "8", no_version("ready", "8", "version 7 is loaded")),
+        (acme, "ready", "07", no_version("ready", "07", "version 7 is loaded")),
         (acme, "broken", "", found("broken", 7)),
+        (acme, "broken", "3", superseded("broken", "3", "no version is loaded")),
+        (acme, "multiple", "5", found("multiple", 5)),
+        (acme, "multiple", "8", no_version("multiple", "8", "versions 5 and 7 are loaded")),
         // A model that is not granted is refused like one that does not exist.
         (acme, "secret", "", unknown("secret")),
         (acme, "secret", "3", unknown("secret")),
@@ -83,12 +91,12 @@ fn a_caller_finds_what_is_granted_to_it_in_the_version_that_serves() {
         (acme, "no name", "", unknown("no name")),
         (acme, "pipeline:first", "", found("pipeline:first", 1)),
         (acme, "pipeline:first", "1", found("pipeline:first", 1)),
-        (acme, "pipeline:first", "7", no_version("pipeline:first", "7", 1)),
+        (acme, "pipeline:first", "7", no_version("pipeline:first", "7", "no version is loaded")),
         (acme, "pipeline:third", "", unknown("pipeline:third")),
         (acme, "pipeline:ready", "", unknown("pipeline:ready")),
         (acme, "first", "", unknown("first")),
         (operator, "secret", "", found("secret", 7)),
-        (operator, "secret", "3", superseded("secret", "3", 7)),
+        (operator, "secret", "3", superseded("secret", "3", "version 7 is loaded")),
         (operator, "pipeline:first", "", unknown("pipeline:first")),
     ];
     for (caller, name, version, expected) in cases {
@@ -104,8 +112,9 @@ fn a_caller_sees_its_models_and_then_its_pipelines() {
     let names = |caller: Caller<'_>| -> Vec<_> {
         caller.models(&snapshot).into_iter().map(ModelOrPipeline::name).collect()
     };
-    assert_eq!(names(acme(&snapshot)), ["broken", "ready", "pipeline:first", "pipeline:second"]);
-    assert_eq!(names(Caller::Operator(None)), ["broken", "ready", "secret"]);
+    let own = ["broken", "multiple", "ready", "pipeline:first", "pipeline:second"];
+    assert_eq!(names(acme(&snapshot)), own);
+    assert_eq!(names(Caller::Operator(None)), ["broken", "multiple", "ready", "secret"]);
 }
 
 #[test]
@@ -115,16 +124,19 @@ fn a_target_is_found_only_if_it_is_loaded() {
         Err(NotFound::NotLoaded { name: name.into(), reason: reason.into() })
     };
     let cases = [
-        ("ready", Ok("ready")),
-        ("broken", not_loaded("broken", "no such file")),
-        ("pipeline:first", not_loaded("pipeline:first", "no plugin")),
+        ("ready", "", Ok(("ready", 7))),
+        ("ready", "5", not_loaded("ready@5", "no such file")),
+        ("multiple", "5", Ok(("multiple", 5))),
+        ("broken", "", not_loaded("broken", "no such file")),
+        ("pipeline:first", "", not_loaded("pipeline:first", "no plugin")),
     ];
-    for (name, expected) in cases {
-        let found = acme(&snapshot).find(&snapshot, NamedModel { name, version: "" });
+    for (name, version, expected) in cases {
+        let found = acme(&snapshot).find(&snapshot, NamedModel { name, version });
         let served = found.and_then(ModelOrPipeline::served).map(|target| match target {
-            Target::Model { name, .. } | Target::Pipeline { name, .. } => name.as_str(),
+            Target::Model { name, version, .. } => (name.as_str(), version),
+            Target::Pipeline { name, .. } => (name.as_str(), PIPELINE_VERSION),
         });
-        assert_eq!(served, expected, "{name:?}");
+        assert_eq!(served, expected, "{name:?} in version {version:?}");
     }
 }
 

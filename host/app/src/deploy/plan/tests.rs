@@ -206,7 +206,7 @@ fn things_of_a_tenant_that_are_not_named_are_pruned_users_first() {
     }
     let mut manifest = manifest();
     let mut uses = pipeline(0.5);
-    uses["post"] = "used".into();
+    uses["post"] = "used@7".into();
     let own = manifest.tenants.get_mut("acme").unwrap();
     own.pipelines = BTreeMap::from([(name("main"), document(uses))]);
     let plan = planned(&manifest, &current, false);

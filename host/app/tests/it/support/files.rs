@@ -58,8 +58,13 @@ pub(crate) fn onnxruntime() -> PathBuf {
     path
 }
 
+/// A model of the repository.
+pub(crate) fn model_path(name: &str) -> PathBuf {
+    root().join(format!("models/{name}/{name}.onnx"))
+}
+
 pub(crate) fn model(name: &str) -> Vec<u8> {
-    read(&root().join(format!("models/{name}/{name}.onnx")))
+    read(&model_path(name))
 }
 
 /// A picture in models/digits/samples.

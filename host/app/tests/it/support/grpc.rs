@@ -13,8 +13,8 @@ use tokio::net::TcpStream;
 pub(crate) struct GrpcAnswer {
     /// The headers, with the trailers among them.
     pub(crate) headers: HeaderMap,
-    /// Its message, with the five bytes before it.
-    pub(crate) body: Bytes,
+    /// The message, without its length; empty if there is none.
+    pub(crate) message: Bytes,
 }
 
 impl GrpcAnswer {
@@ -49,7 +49,9 @@ pub(crate) fn call(address: &str, method: &str, key: Option<&str>, message: &[u8
         driver.abort();
         let mut headers = head.headers;
         headers.extend(body.trailers().cloned().unwrap_or_default());
-        Ok::<_, ClientError>(GrpcAnswer { headers, body: body.to_bytes() })
+        let framed = body.to_bytes();
+        let message = framed.slice(framed.len().min(5)..);
+        Ok::<_, ClientError>(GrpcAnswer { headers, message })
     };
     block_on(exchange).unwrap()
 }

@@ -73,6 +73,39 @@ fn all_that_does_not_is_said_at_once() {
 }
 
 #[test]
+fn each_fault_has_a_place() {
+    let mut read = document(json!({
+        "deep": { "list": [{ "a/b": 1, "number": "x" }], "any": {} }, "own": { "wrong": 1 },
+        "longer": levels(65),
+    }));
+    read.nested("deep", |deep| {
+        deep.objects("list", |item| item.whole::<u8>("number"));
+        deep.object("any");
+        deep.member_fault("any", "x.y~", "any: no");
+    });
+    read.object("own");
+    let mut own = Faults::default();
+    own.add("", "all of it is wrong");
+    own.add("wrong[2].part", "wrong[2].part is wrong");
+    read.faults_of("own", own);
+    read.require::<u8>("missing", None);
+    let faults = read.finish().placed("/at");
+    let places: Vec<_> = faults.iter().map(|fault| fault.pointer.as_str()).collect();
+    let expected = [
+        "/at/longer",
+        "/at/deep/list/0/number",
+        "/at/deep/list/0/a~1b",
+        "/at/deep/any/x.y~0",
+        "/at/own",
+        "/at/own/wrong/2/part",
+        "/at/missing",
+    ];
+    assert_eq!(places, expected, "{faults:#?}");
+    assert_eq!(faults[3].detail, "deep.any: no");
+    assert_eq!(faults[5].detail, "own: wrong[2].part is wrong");
+}
+
+#[test]
 fn an_unknown_key_is_cut_where_it_is_long() {
     let keys = Map::from_iter([("k".repeat(5000), Value::Null)]);
     let texts = Document::new(keys).finish().into_texts();

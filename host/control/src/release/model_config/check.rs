@@ -2,6 +2,7 @@
 
 use crate::release::document::Faults;
 use crate::release::model_config::{ModelConfig, ProviderName, QueuePolicySpec};
+use crate::release::version_policy::MODEL_VERSIONS_MAX;
 
 /// The most priority levels.
 const LEVELS_MAX: u32 = 64;
@@ -16,10 +17,10 @@ const WARM_UP_MAX: usize = 16;
 
 impl ModelConfig {
     /// All of its faults.
-    pub(crate) fn faults(&self) -> Vec<String> {
+    pub(crate) fn faults(&self) -> Faults {
         let mut faults = Faults::default();
         self.check(&mut faults);
-        faults.into_texts()
+        faults
     }
 
     /// Add its faults to `faults`, without faults that only follow from others.
@@ -61,6 +62,7 @@ impl ModelConfig {
         faults.within("threads", self.threads as u64, 1..=256);
         faults.within("inter_op_threads", self.inter_op_threads as u64, 1..=256);
         self.check_providers(faults);
+        self.version_policy.check("version_policy", MODEL_VERSIONS_MAX, faults);
     }
 
     fn check_queue(&self, faults: &mut Faults) {

@@ -9,6 +9,7 @@ use crate::release::document::{Document, named, one_of, shown};
 use crate::release::model_config::{
     GraphOptimizationSpec, ModelConfig, ProviderName, QueuePolicySpec, TimeoutActionSpec,
 };
+use crate::release::version_policy::{MODEL_VERSIONS_MAX, VersionPolicy};
 
 /// Their names in documents.
 const PROVIDERS: [(&str, ProviderName); 3] =
@@ -35,7 +36,7 @@ impl ModelConfig {
         let read = Self::read_from(&mut document);
         let mut faults = document.finish();
         read.check(&mut faults);
-        if faults.is_empty() { Ok(read) } else { Err(ControlError::Invalid(faults.into_texts())) }
+        if faults.is_empty() { Ok(read) } else { Err(ControlError::Invalid(faults)) }
     }
 
     fn read_from(read: &mut Document) -> Self {
@@ -75,6 +76,7 @@ impl ModelConfig {
             memory_arena: read.flag("memory_arena").unwrap_or(default.memory_arena),
             memory_pattern: read.flag("memory_pattern").unwrap_or(default.memory_pattern),
             warm_up: read.list("warm_up", size).unwrap_or(default.warm_up),
+            version_policy: VersionPolicy::read(read, "version_policy", MODEL_VERSIONS_MAX),
         }
     }
 }
@@ -94,9 +96,9 @@ impl QueuePolicySpec {
 fn read_policies(read: &mut Document) -> BTreeMap<u32, QueuePolicySpec> {
     let key = "priority_queue_policies";
     let mut policies = BTreeMap::new();
-    for (level, policy) in read.object(key).unwrap_or_default() {
-        let at = format!("{key}.{}", shown(&Value::String(level.clone())).trim_matches('"'));
-        match (level.parse(), policy) {
+    for (name, policy) in read.object(key).unwrap_or_default() {
+        let at = format!("{key}.{}", shown(&Value::String(name.clone())).trim_matches('"'));
+        match (name.parse(), policy) {
             (Ok(level), Value::Object(policy)) => {
                 let policy = read.inside(format!("{at}."), policy, QueuePolicySpec::read);
                 policies.insert(level, policy);
@@ -105,7 +107,10 @@ fn read_policies(read: &mut Document) -> BTreeMap<u32, QueuePolicySpec> {
                 let text = format!(" is {}: must be a JSON object", shown(&other));
                 read.fault(&at, text);
             }
-            (Err(_), _) => read.fault(&at, ": a level is a whole number from 1 on"),
+            (Err(_), _) => {
+                let text = format_args!("{at}: a level is a whole number from 1 on");
+                read.member_fault(key, &name, text);
+            }
         }
     }
     policies

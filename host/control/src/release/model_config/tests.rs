@@ -38,7 +38,7 @@ fn a_document_is_read_as_the_log_reads_it() {
         "max_tenant_queue_bytes": 51, "instances": 2, "threads": 3, "inter_op_threads": 4,
         "providers": ["cuda", "cpu"], "provider_options": { "cuda": { "device_id": "1" } },
         "graph_optimization": "basic", "memory_arena": false, "memory_pattern": false,
-        "warm_up": [1, 9],
+        "warm_up": [1, 9], "version_policy": { "specific": { "versions": [3, 16] } },
     });
     let logged: ModelConfig = serde_json::from_value(document.clone()).unwrap();
     let read = ModelConfig::read(keys(document)).unwrap();
@@ -71,7 +71,7 @@ fn every_fault_is_named_at_once() {
         "default_queue_policy": { "max_queue_size": -1, "size": 5, "timeout_action": "wait" },
         "provider_options": { "gpu": {}, "cpu": {}, "cuda": { "device_id": 0 } },
         "graph_optimization": "some", "preferred_batch_sizes": [1, "two", 300],
-        "warm_up": [1, 0, 257, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5],
+        "version_policy": { "all": {} }, "warm_up": [1, 0, 257, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5],
     });
     let expected = [
         "threads is \"two\": must be a whole number from 0 on",
@@ -91,6 +91,7 @@ fn every_fault_is_named_at_once() {
         "warm_up[1] is 0: must be 1 to 256",
         "warm_up[2] is 257: must be 1 to 256",
         "warm_up has 17 sizes: the limit is 16",
+        "version_policy.all is not offered",
         "unknown key \"threds\"",
     ];
     let said = ModelConfig::read(keys(document)).unwrap_err().to_string();
@@ -147,6 +148,9 @@ fn loading_depends_on_nothing_but_its_options() {
     let usual = ModelConfig::default().load_options();
     let queue = json!({ "max_queue_rows": 1000, "run_grace_ms": 1, "priority_levels": 2 });
     assert_eq!(read(queue).load_options(), usual);
+    let versions = read(json!({ "version_policy": { "latest": { "num_versions": 2 } } }));
+    assert_eq!(versions.load_options(), usual);
+    assert_eq!(versions.lane(), ModelConfig::default().lane());
     for own in [
         json!({ "instances": 2 }),
         json!({ "threads": 2 }),

@@ -16,7 +16,7 @@ fn read(value: Value) -> Result<PipelineSpec, Vec<String>> {
 #[test]
 fn a_pipelines_document_is_read_as_the_log_reads_it() {
     let document = json!({
-        "pre": "a", "model": "b", "post": "c", "settings": { "colour": "red" }, "priority": 2,
+        "pre": "a@7", "model": "b@16", "post": "c", "settings": { "colour": "red" }, "priority": 2,
         "limits": {
             "timeout_ms": 1, "body_bytes": 2, "cpu_ms": 30, "memory_bytes": 4 << 20,
             "response_bytes": 5, "log_bytes": 0,
@@ -59,6 +59,20 @@ fn every_fault_of_a_pipeline_is_named() {
     for named in expected {
         assert!(faults.iter().any(|fault| fault.contains(named)), "{named}: {faults:#?}");
     }
+}
+
+#[test]
+fn a_version_that_is_not_one_is_named() {
+    let faults = read(json!({ "pre": "a@", "model": "b@x", "post": "C@7" })).unwrap_err();
+    let expected = [
+        "pre: \"a@\" names no version: give the number of the release that brought it",
+        "model: \"b@x\" names no version",
+        "post: \"C\" is no",
+    ];
+    for (fault, expected) in faults.iter().zip(expected) {
+        assert!(fault.starts_with(expected), "{faults:#?}");
+    }
+    assert_eq!(faults.len(), 3, "{faults:#?}");
 }
 
 #[test]

@@ -1,0 +1,263 @@
+//! A model in the status, and in the answers to changes of it.
+
+use std::collections::BTreeMap;
+
+use gristmill_batch::LaneStatistics;
+use gristmill_control::{DigestText, ModelConfig, Reach};
+use gristmill_core::{Digest, Dtype, Name, TensorInfo};
+use gristmill_snapshot::{ModelState, ProviderHealth, ServedModel};
+use serde::{Serialize, Serializer};
+use utoipa::ToSchema;
+
+use crate::schemas::maybe;
+
+/// A model.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ModelStatus)]
+pub(super) struct ModelDocument<'a> {
+    #[schema(value_type = DigestText)]
+    digest: Digest,
+    /// The release that brought the file.
+    version: u64,
+    #[schema(schema_with = maybe::<ConfigDocument<'_>>)]
+    #[serde(flatten)]
+    config: Option<ConfigDocument<'a>>,
+    /// `ready` or `failed`.
+    state: &'static str,
+    /// Why it does not serve.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[schema(schema_with = maybe::<ServedDocument<'_>>)]
+    #[serde(flatten)]
+    served: Option<ServedDocument<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    statistics: Option<LaneDocument>,
+    /// By tenant, instead of the statistics.
+    #[schema(value_type = Option<BTreeMap<String, TenantCounts>>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<BTreeMap<Name, TenantCounts>>,
+    /// The earlier versions that stay loaded, by their numbers.
+    #[schema(value_type = Option<BTreeMap<String, Object>>)]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    kept_versions: BTreeMap<u64, Self>,
+}
+
+impl<'a> ModelDocument<'a> {
+    pub(super) fn of(model: &'a ModelState, config: Option<&'a ModelConfig>) -> Self {
+        let kept = model
+            .kept
+            .iter()
+            .map(|(version, own)| (*version, Self::of_version(*version, own.digest, &own.loaded)));
+        Self {
+            config: Some(ConfigDocument { config }),
+            kept_versions: kept.collect(),
+            ..Self::of_version(model.version, model.digest, &model.served)
+        }
+    }
+
+    fn of_version(version: u64, digest: Digest, served: &'a Result<ServedModel, String>) -> Self {
+        let reason = match served {
+            Ok(served) => served.lane.refusal().map(|why| why.to_string()),
+            Err(why) => Some(why.clone()),
+        };
+        let served = served.as_ref().ok();
+        Self {
+            digest,
+            version,
+            config: None,
+            state: if reason.is_none() { "ready" } else { "failed" },
+            reason,
+            served: served.map(ServedDocument::of),
+            statistics: served.map(|served| LaneDocument::of(served.lane.statistics())),
+            usage: None,
+            kept_versions: BTreeMap::new(),
+        }
+    }
+
+    /// The same without what shows how others use it, but with the use by the tenants in `reach`.
+    pub(super) fn described(model: &'a ModelState, reach: &Reach) -> Self {
+        Self::of(model, None).without_others(reach)
+    }
+
+    fn without_others(self, reach: &Reach) -> Self {
+        let served = self.served.map(|served| ServedDocument { providers: None, ..served });
+        let usage = self.statistics.map(|statistics| {
+            let own = statistics.tenants.into_iter();
+            own.filter(|(tenant, _)| reach.has_tenant(tenant.as_str())).collect()
+        });
+        let kept_versions = self.kept_versions.into_iter();
+        let kept_versions =
+            kept_versions.map(|(version, own)| (version, own.without_others(reach))).collect();
+        Self { served, usage, config: None, statistics: None, kept_versions, ..self }
+    }
+}
+
+#[derive(Serialize, ToSchema)]
+pub(super) struct ConfigDocument<'a> {
+    /// Null if it is not known.
+    #[schema(value_type = Option<ModelConfig>)]
+    config: Option<&'a ModelConfig>,
+}
+
+/// The provider of a model, and the model's inputs and outputs.
+#[derive(Serialize, ToSchema)]
+pub(in crate::resource) struct ServedDocument<'a> {
+    backend: &'static str,
+    /// The preferred provider.
+    provider: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    providers: Option<Vec<ProviderDocument>>,
+    #[schema(value_type = Vec<String>)]
+    warnings: &'a [String],
+    /// Whether its inputs can have any number of rows.
+    dynamic_rows: bool,
+    inputs: Vec<TensorDocument<'a>>,
+    outputs: Vec<TensorDocument<'a>>,
+}
+
+impl<'a> ServedDocument<'a> {
+    pub(in crate::resource) fn of(served: &'a ServedModel) -> Self {
+        let ServedModel { lane, providers, warnings } = served;
+        let info = lane.info();
+        Self {
+            backend: info.backend,
+            provider: providers.first().map(|provider| provider.name),
+            providers: Some(providers.iter().map(ProviderDocument::of).collect()),
+            warnings,
+            dynamic_rows: info.rows_are_dynamic(),
+            inputs: info.inputs.iter().map(TensorDocument::of).collect(),
+            outputs: info.outputs.iter().map(TensorDocument::of).collect(),
+        }
+    }
+}
+
+/// A provider that can run a model.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ProviderStatus)]
+struct ProviderDocument {
+    name: &'static str,
+    runs: u64,
+    faults: u64,
+    /// `ready` or `failing`.
+    state: &'static str,
+}
+
+impl ProviderDocument {
+    fn of(provider: &ProviderHealth) -> Self {
+        Self {
+            name: provider.name,
+            runs: provider.runs(),
+            faults: provider.faults(),
+            state: if provider.is_open() { "failing" } else { "ready" },
+        }
+    }
+}
+
+/// An input or an output of a model.
+#[derive(Serialize, ToSchema)]
+#[schema(as = TensorDescription)]
+struct TensorDocument<'a> {
+    name: &'a str,
+    /// As the Open Inference Protocol names it, such as `FP32`.
+    #[schema(value_type = String)]
+    #[serde(serialize_with = "datatype")]
+    datatype: Dtype,
+    /// -1 stands for any size.
+    shape: Vec<i64>,
+}
+
+fn datatype<S: Serializer>(dtype: &Dtype, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(dtype.as_str())
+}
+
+impl<'a> TensorDocument<'a> {
+    fn of(info: &'a TensorInfo) -> Self {
+        Self { name: &info.name, datatype: info.dtype, shape: info.signed_dims() }
+    }
+}
+
+/// The figures of a model's lane.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ModelStatistics)]
+struct LaneDocument {
+    success: u64,
+    fail: u64,
+    expired: u64,
+    refused: u64,
+    running: usize,
+    given_up: u64,
+    lost: u64,
+    refused_early: u64,
+    bisections: u64,
+    queued_rows: usize,
+    rows: u64,
+    #[schema(value_type = BTreeMap<String, TenantCounts>)]
+    tenants: BTreeMap<Name, TenantCounts>,
+    batches: u64,
+    /// Batches by their rows.
+    #[schema(value_type = BTreeMap<String, u64>)]
+    batch_sizes: BTreeMap<usize, u64>,
+    /// Batches with rows of several tenants.
+    mixed_batches: u64,
+    /// The rows of each tenant in the last of them.
+    #[schema(value_type = Vec<BTreeMap<String, usize>>)]
+    recent_mixed_batches: Vec<BTreeMap<Name, usize>>,
+    queue_us: u64,
+    compute_input_us: u64,
+    compute_infer_us: u64,
+    compute_output_us: u64,
+    service_time_us: Option<ServiceTime>,
+}
+
+/// A tenant's requests to a model.
+#[derive(Serialize, ToSchema)]
+struct TenantCounts {
+    success: u64,
+    fail: u64,
+    rows: u64,
+}
+
+/// The learned service time of a batch, in microseconds.
+#[derive(Serialize, ToSchema)]
+struct ServiceTime {
+    fixed: f64,
+    per_row: f64,
+}
+
+impl LaneDocument {
+    fn of(statistics: LaneStatistics) -> Self {
+        let total = &statistics.total;
+        let tenants = statistics.tenants.iter().map(|(name, own)| {
+            let counts = TenantCounts { success: own.success, fail: own.fail, rows: own.rows };
+            (name.clone(), counts)
+        });
+        let sizes = total.batches.iter().map(|(rows, batches)| (*rows, batches.count));
+        let recent = statistics.recent_mixed.iter();
+        let recent = recent.map(|batch| batch.rows.clone());
+        Self {
+            success: total.success,
+            fail: total.fail,
+            expired: statistics.expired,
+            refused: statistics.refused,
+            running: statistics.running,
+            given_up: statistics.given_up,
+            lost: statistics.lost,
+            refused_early: statistics.refused_early,
+            bisections: statistics.bisections,
+            queued_rows: statistics.queued_rows,
+            rows: total.rows,
+            tenants: tenants.collect(),
+            batches: total.batch_count(),
+            batch_sizes: sizes.collect(),
+            mixed_batches: statistics.mixed_batches,
+            recent_mixed_batches: recent.collect(),
+            queue_us: total.queue.as_micros() as u64,
+            compute_input_us: total.compute.input.as_micros() as u64,
+            compute_infer_us: total.compute.run.as_micros() as u64,
+            compute_output_us: total.compute.output.as_micros() as u64,
+            service_time_us: statistics
+                .service_time
+                .map(|(fixed, per_row)| ServiceTime { fixed: fixed * 1e6, per_row: per_row * 1e6 }),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The rules for the versions of a plugin or a model that stay loaded. Pure.
+
+use gristmill_core::Name;
+use gristmill_snapshot::loaded_versions;
+
+use crate::asked::AskedChange;
+use crate::desired::{Desired, Model, Plugin};
+use crate::error::ControlError;
+use crate::fault::Subject;
+use crate::release::change::Change;
+use crate::release::named_version::NamedVersion;
+use crate::release::pipeline::PipelineSpec;
+use crate::release::version_policy::{MODEL_VERSIONS_MAX, PLUGIN_VERSIONS_MAX};
+use crate::too_many_versions::TooManyVersions;
+
+/// Check the versions that stay in `after` because of a change of its release.
+///
+/// # Errors
+/// [`TooManyVersions`]; or a policy names a version whose content is not there. What it named in
+/// `before` may have gone since.
+pub(super) fn check(
+    before: &Desired,
+    after: &Desired,
+    change: &AskedChange,
+) -> Result<(), ControlError> {
+    match change {
+        AskedChange::Known(
+            Change::PutPlugin { tenant, plugin, .. }
+            | Change::PutPluginVersion { tenant, plugin, .. },
+        ) => check_plugin(after, tenant, plugin),
+        AskedChange::Known(
+            Change::PutModel { model, .. } | Change::PutModelVersion { model, .. },
+        ) => check_model(after, model),
+        AskedChange::Known(Change::PutModelConfig { model, .. }) => match after.models.get(model) {
+            Some(own) => check_model_policy(model, own),
+            None => Ok(()),
+        },
+        AskedChange::Known(Change::PutTenant { tenant, .. })
+        | AskedChange::PutTenant { tenant, .. } => check_plugin_policy(before, after, tenant),
+        _ => Ok(()),
+    }
+}
+
+fn check_plugin(after: &Desired, tenant: &Name, plugin: &Name) -> Result<(), ControlError> {
+    let Some(own) = after.tenants.get(tenant) else { return Ok(()) };
+    let count = own.plugins.get(plugin).map_or(0, |own| own.kept.len() + 1);
+    if count <= PLUGIN_VERSIONS_MAX {
+        return Ok(());
+    }
+    let pipelines = own.pipelines.iter().map(|(name, spec)| (tenant, name, spec));
+    Err(TooManyVersions {
+        what: "plugin",
+        name: plugin.to_string(),
+        count,
+        limit: PLUGIN_VERSIONS_MAX,
+        policy: "the tenant's plugin_version_policy",
+        pins: pins(pipelines, |spec| spec.plugins().find(|own| is_pin(own, plugin))),
+    }
+    .into())
+}
+
+fn check_model(after: &Desired, model: &Name) -> Result<(), ControlError> {
+    let count = after.models.get(model).map_or(0, |own| own.kept.len() + 1);
+    if count <= MODEL_VERSIONS_MAX {
+        return Ok(());
+    }
+    let pipelines = after.tenants.iter().flat_map(|(tenant, own)| {
+        own.pipelines.iter().map(move |(name, spec)| (tenant, name, spec))
+    });
+    Err(TooManyVersions {
+        what: "model",
+        name: model.to_string(),
+        count,
+        limit: MODEL_VERSIONS_MAX,
+        policy: "its version_policy",
+        pins: pins(pipelines, |spec| spec.models().find(|own| is_pin(own, model))),
+    }
+    .into())
+}
+
+fn is_pin(named: &NamedVersion, name: &Name) -> bool {
+    named.name == *name && named.version.is_some()
+}
+
+/// "acme/main (cnn@14)" for each pipeline that has a pin.
+fn pins<'a>(
+    pipelines: impl Iterator<Item = (&'a Name, &'a Name, &'a PipelineSpec)>,
+    pin: impl Fn(&'a PipelineSpec) -> Option<&'a NamedVersion>,
+) -> Vec<String> {
+    let text = |(tenant, pipeline, spec)| Some(format!("{tenant}/{pipeline} ({})", pin(spec)?));
+    pipelines.filter_map(text).collect()
+}
+
+fn check_model_policy(name: &Name, model: &Model) -> Result<(), ControlError> {
+    let has = |asked: &u64| model.versions().any(|(version, _)| version == *asked);
+    let missing = model.config.version_policy.named().find(|version| !has(version));
+    missing.map_or(Ok(()), |version| {
+        let loaded = loaded_versions(model.versions().map(|(version, _)| version));
+        let fault = format!("version_policy: version {version} is not there any more: {loaded}");
+        Err(ControlError::document(Subject::ModelConfig(name.clone()), "version_policy", fault))
+    })
+}
+
+fn check_plugin_policy(
+    before: &Desired,
+    after: &Desired,
+    tenant: &Name,
+) -> Result<(), ControlError> {
+    let Some(own) = after.tenants.get(tenant) else { return Ok(()) };
+    let known = before.tenants.get(tenant).map(|own| &own.spec.plugin_version_policy);
+    let is_known = |asked: u64| known.is_some_and(|known| known.named().any(|own| own == asked));
+    let versions = || own.plugins.values().flat_map(Plugin::versions).map(|(version, _)| version);
+    let is_missing = |asked: &u64| !is_known(*asked) && !versions().any(|own| own == *asked);
+    let missing = own.spec.plugin_version_policy.named().find(is_missing);
+    missing.map_or(Ok(()), |version| {
+        let fault = format!(
+            "plugin_version_policy: no plugin of the tenant has a version {version} any more"
+        );
+        let subject = Subject::Tenant(tenant.clone());
+        Err(ControlError::document(subject, "plugin_version_policy", fault))
+    })
+}
+
+#[cfg(test)]
+mod tests;
