@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use async_trait::async_trait;
-use gristmill_control::{DigestText, KeyDescription, NameText, Role, Serving, Tenant, rfc3339};
+use gristmill_control::{
+    DigestText, KeyDescription, NameText, NamedVersion, NamedVersionText, Role, Serving, Tenant,
+    rfc3339,
+};
 use gristmill_core::{Digest, Name};
 use gristmill_transport::{Allowed, Problem};
 use http::Method;
@@ -74,12 +77,12 @@ struct PluginItem<'a> {
 struct PipelineItem<'a> {
     #[schema(value_type = NameText)]
     name: &'a Name,
-    #[schema(value_type = NameText)]
-    pre: &'a Name,
-    #[schema(value_type = NameText)]
-    model: &'a Name,
-    #[schema(value_type = NameText)]
-    post: &'a Name,
+    #[schema(value_type = NamedVersionText)]
+    pre: &'a NamedVersion,
+    #[schema(value_type = NamedVersionText)]
+    model: &'a NamedVersion,
+    #[schema(value_type = NamedVersionText)]
+    post: &'a NamedVersion,
 }
 
 /// An admin token in a list.
@@ -159,7 +162,7 @@ impl Resource for List {
             Self::Models => {
                 page.answer(serving.desired.models.range(page.range()), |name, model| {
                     let is_seen = reach.has_model(&serving.desired, name.as_str());
-                    is_seen.then(|| ModelItem {
+                    is_seen.then_some(ModelItem {
                         name,
                         digest: model.digest,
                         version: model.version,

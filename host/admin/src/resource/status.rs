@@ -57,7 +57,7 @@ impl Resource for Status {
                     let config = desired.models.get(name).map(|model| &model.config);
                     ModelDocument::of(model, config)
                 }
-                false => ModelDocument::of(model, None).described(&reach),
+                false => ModelDocument::described(model, &reach),
             };
             (name, document)
         });

@@ -1,5 +1,7 @@
 //! The rules for the versions of a plugin or a model that stay loaded. Pure.
 
+use std::collections::BTreeSet;
+
 use gristmill_core::Name;
 use gristmill_snapshot::loaded_versions;
 
@@ -35,8 +37,8 @@ pub(super) fn check(
             Some(own) => check_model_policy(model, own),
             None => Ok(()),
         },
-        AskedChange::Known(Change::PutTenant { tenant, .. })
-        | AskedChange::PutTenant { tenant, .. } => check_plugin_policy(before, after, tenant),
+        // Going back brings back a policy whose versions may have gone with their plugin.
+        AskedChange::PutTenant { tenant, .. } => check_plugin_policy(before, after, tenant),
         _ => Ok(()),
     }
 }
@@ -54,7 +56,7 @@ fn check_plugin(after: &Desired, tenant: &Name, plugin: &Name) -> Result<(), Con
         count,
         limit: PLUGIN_VERSIONS_MAX,
         policy: "the tenant's plugin_version_policy",
-        pins: pins(pipelines, |spec| spec.plugins().find(|own| is_pin(own, plugin))),
+        pins: pins(pipelines, |spec| spec.plugins().filter(|own| is_pin(own, plugin)).collect()),
     }
     .into())
 }
@@ -73,7 +75,7 @@ fn check_model(after: &Desired, model: &Name) -> Result<(), ControlError> {
         count,
         limit: MODEL_VERSIONS_MAX,
         policy: "its version_policy",
-        pins: pins(pipelines, |spec| spec.models().find(|own| is_pin(own, model))),
+        pins: pins(pipelines, |spec| spec.models().filter(|own| is_pin(own, model)).collect()),
     }
     .into())
 }
@@ -82,12 +84,15 @@ fn is_pin(named: &NamedVersion, name: &Name) -> bool {
     named.name == *name && named.version.is_some()
 }
 
-/// "acme/main (cnn@14)" for each pipeline that has a pin.
+/// "acme/main (cnn@14, cnn@15)" for each pipeline that has pins.
 fn pins<'a>(
     pipelines: impl Iterator<Item = (&'a Name, &'a Name, &'a PipelineSpec)>,
-    pin: impl Fn(&'a PipelineSpec) -> Option<&'a NamedVersion>,
+    pins: impl Fn(&'a PipelineSpec) -> BTreeSet<&'a NamedVersion>,
 ) -> Vec<String> {
-    let text = |(tenant, pipeline, spec)| Some(format!("{tenant}/{pipeline} ({})", pin(spec)?));
+    let text = |(tenant, pipeline, spec)| {
+        let named: Vec<_> = pins(spec).into_iter().map(ToString::to_string).collect();
+        (!named.is_empty()).then(|| format!("{tenant}/{pipeline} ({})", named.join(", ")))
+    };
     pipelines.filter_map(text).collect()
 }
 
