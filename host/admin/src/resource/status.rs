@@ -149,9 +149,10 @@ struct ModelDocument<'a> {
 
 impl<'a> ModelDocument<'a> {
     fn of(model: &'a ModelState, config: Option<&'a gristmill_control::ModelConfig>) -> Self {
-        let kept = model.kept.iter().map(|(version, own)| {
-            (*version, Self::of_version(*version, own.digest, &own.loaded))
-        });
+        let kept = model
+            .kept
+            .iter()
+            .map(|(version, own)| (*version, Self::of_version(*version, own.digest, &own.loaded)));
         Self {
             config: Some(ConfigDocument { config }),
             kept_versions: kept.collect(),
@@ -430,9 +431,10 @@ struct PluginDocument<'a> {
 
 impl<'a> PluginDocument<'a> {
     fn of(state: &'a PluginState) -> Self {
-        let kept = state.kept.iter().map(|(version, own)| {
-            (*version, Self::of_version(*version, own.digest, &own.loaded))
-        });
+        let kept = state
+            .kept
+            .iter()
+            .map(|(version, own)| (*version, Self::of_version(*version, own.digest, &own.loaded)));
         Self {
             kept_versions: kept.collect(),
             ..Self::of_version(state.version, state.digest, &state.plugin)

@@ -112,7 +112,8 @@ fn two_versions_of_a_model_answer_side_by_side() {
     let third = server.put("models/m", &sums(0));
     assert_eq!(ask(&server, None), (32.0, third));
     assert_eq!(ask(&server, Some(second)), (64.0, second));
-    let named = format!("version {one} of model \"m\" is no longer loaded: versions {two} and {third}");
+    let named =
+        format!("version {one} of model \"m\" is no longer loaded: versions {two} and {third}");
     try_ask(&server, &format!("models/m/versions/{one}")).refused_by_protocol(404, &[&named]);
     let three = third.to_string();
     let all = json!([[three, "READY"], [two, "READY"], [one, "UNAVAILABLE"]]);
@@ -121,8 +122,11 @@ fn two_versions_of_a_model_answer_side_by_side() {
     server.put_json("models/m/config", &json!({ "version_policy": latest(1) }));
     let model = &server.status()["models"]["m"];
     assert!(model["statistics"]["rows"] == 1 && model["kept_versions"].is_null(), "{model}");
-    let answer = server.admin.put_json(&path("models/m/config"), &json!({ "version_policy":
-        { "specific": { "versions": [first, third] } } }));
+    let answer = server.admin.put_json(
+        &path("models/m/config"),
+        &json!({ "version_policy":
+        { "specific": { "versions": [first, third] } } }),
+    );
     let named = format!("version {one} is not there any more: version {third} is loaded");
     answer.refused(422, "unprocessable", &["version_policy", &named]);
 }
@@ -203,8 +207,12 @@ fn a_pipeline_keeps_the_versions_that_it_names() {
     assert!(read(&server, "models/digits")["kept_versions"].is_null());
     let kept = || read(&server, "tenants/acme/plugins/digits")["kept_versions"].clone();
     assert_eq!(kept()[plugin.to_string()]["state"], "ready");
-    server.pipeline("acme", "old", &json!({ "pre": format!("digits@{plugin}"), "model": "digits",
-        "post": format!("digits@{plugin}") }));
+    server.pipeline(
+        "acme",
+        "old",
+        &json!({ "pre": format!("digits@{plugin}"), "model": "digits",
+        "post": format!("digits@{plugin}") }),
+    );
     assert_eq!(label(&server, "old"), Some(7));
     server.pipeline("acme", "old", &processor("digits", json!({})));
     server.open_tenant("acme");
@@ -238,8 +246,12 @@ fn going_back_brings_back_a_version_that_a_pipeline_names() {
     let made = back(&server.admin, json!({ "to": before, "tenant": "acme" })).ok();
     assert_eq!(label(&server, "old"), Some(7));
     let release = read(&server, &format!("releases/{}", made["release"]));
-    let kinds: Vec<_> =
-        release["changes"].as_array().unwrap().iter().map(|change| change["kind"].clone()).collect();
+    let kinds: Vec<_> = release["changes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|change| change["kind"].clone())
+        .collect();
     assert_eq!(kinds, ["put_model_version", "put_plugin_version", "put_pipeline"], "{release}");
     let server = server.kill().start();
     assert_eq!((label(&server, "old"), label(&server, "new")), (Some(7), None));
@@ -272,7 +284,11 @@ fn a_bounded_number_of_versions_is_loaded() {
     let policy = |policy: Value| {
         server.admin.put_json(&path("models/m/config"), &json!({ "version_policy": policy }))
     };
-    policy(json!({ "all": {} })).refused(422, "unprocessable", &["version_policy.all is not offered"]);
+    policy(json!({ "all": {} })).refused(
+        422,
+        "unprocessable",
+        &["version_policy.all is not offered"],
+    );
     let named = ["version_policy.latest.num_versions is 17: must be 1 to 16"];
     policy(latest(17)).refused(422, "unprocessable", &named);
     let named = ["plugin_version_policy.latest.num_versions is 9: must be 1 to 8"];

@@ -124,7 +124,8 @@ fn put_model_versions<'a>(
         let Some(version) = version else { continue };
         let find = |state: &Desired| state.models.get(name)?.file(*version);
         let (None, Some(digest)) = (find(now), find(then)) else { continue };
-        let puts = |change: &Change| matches!(change, Change::PutModel { model, .. } if model == name);
+        let puts =
+            |change: &Change| matches!(change, Change::PutModel { model, .. } if model == name);
         if !now.models.contains_key(name) && !changes.iter().any(puts) {
             continue;
         }

@@ -25,7 +25,8 @@ pub(super) fn check(
 ) -> Result<(), ControlError> {
     match change {
         AskedChange::Known(
-            Change::PutPlugin { tenant, plugin, .. } | Change::PutPluginVersion { tenant, plugin, .. },
+            Change::PutPlugin { tenant, plugin, .. }
+            | Change::PutPluginVersion { tenant, plugin, .. },
         ) => check_plugin(after, tenant, plugin),
         AskedChange::Known(
             Change::PutModel { model, .. } | Change::PutModelVersion { model, .. },

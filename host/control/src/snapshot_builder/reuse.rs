@@ -26,9 +26,12 @@ impl Sources<'_> {
         // each byte of a tenant. Equal desired states name the same models.
         (std::ptr::eq(self.own, other.own) || self.own == other.own)
             && same_plugins(self.plugins, other.plugins)
-            && self.own.spec.models.iter().all(|name| {
-                self.models.contains_key(name) == other.models.contains_key(name)
-            })
+            && self
+                .own
+                .spec
+                .models
+                .iter()
+                .all(|name| self.models.contains_key(name) == other.models.contains_key(name))
             && self.own.pipelines.values().flat_map(PipelineSpec::models).all(|named| {
                 let [old, new] = [self, other].map(|own| own.models.get(&named.name));
                 is_same_version(old, new, named.version)

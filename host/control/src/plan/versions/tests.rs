@@ -158,7 +158,10 @@ fn a_bounded_number_of_versions_stays() {
     }
     state.apply(19, &[put_pipeline("newest", "p", "m@18")]).unwrap();
     let (code, text) = refused(&state, 20, put_model(99));
-    assert!(text.starts_with("model \"m\" would have 17 versions loaded; the limit is 16"), "{text}");
+    assert!(
+        text.starts_with("model \"m\" would have 17 versions loaded; the limit is 16"),
+        "{text}"
+    );
     assert!(code == ErrorCode::Conflict && text.contains("acme/p11 (m@8)"), "{text}");
 }
 
@@ -166,20 +169,27 @@ fn a_bounded_number_of_versions_stays() {
 fn going_back_brings_back_what_pipelines_and_policies_name() {
     let states = states(&[
         &[put_tenant(latest(1)), put_model(1), put_plugin(1)],
-        &[put_model(2), put_plugin(2), put_pipeline("old", "p@1", "m@1"), put_pipeline("new", "p", "m")],
+        &[
+            put_model(2),
+            put_plugin(2),
+            put_pipeline("old", "p@1", "m@1"),
+            put_pipeline("new", "p", "m"),
+        ],
         &[put_tenant(specific(&[2])), put_config(specific(&[2]))],
         &[put_model(3), put_plugin(3)],
         &[put_tenant(latest(1)), put_config(latest(1)), delete_pipeline("old")],
     ]);
     assert_eq!(kept(&states[5]), (vec![4], vec![4]));
-    let back = |now: &Desired, to: usize, scope| restore(now, &states[to], &scope, to as u64).unwrap();
+    let back =
+        |now: &Desired, to: usize, scope| restore(now, &states[to], &scope, to as u64).unwrap();
     let made = |now: &Desired, changes: &[Change]| {
         let asked: Vec<_> = changes.iter().cloned().map(AskedChange::Known).collect();
         plan(now, 9, &asked, false).unwrap().desired
     };
     let after = made(&states[5], &back(&states[5], 2, Scope::Everything));
     assert_eq!(kept(&after), (vec![1, 9], vec![1, 9]));
-    let files = |state: &Desired| state.models["m"].versions().map(|(_, file)| file).collect::<Vec<_>>();
+    let files =
+        |state: &Desired| state.models["m"].versions().map(|(_, file)| file).collect::<Vec<_>>();
     assert_eq!(files(&after), files(&states[2]));
     assert_eq!(after.models["m"].earlier_versions, [1, 2, 4]);
     assert_eq!(back(&after, 2, Scope::Everything), [], "nothing is left to do");

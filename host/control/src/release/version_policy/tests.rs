@@ -13,10 +13,9 @@ fn read(policy: Value) -> Result<VersionPolicy, Vec<String>> {
 
 #[test]
 fn a_policy_is_read_as_the_log_reads_it() {
-    for policy in [
-        json!({ "latest": { "num_versions": 16 } }),
-        json!({ "specific": { "versions": [3, 5] } }),
-    ] {
+    for policy in
+        [json!({ "latest": { "num_versions": 16 } }), json!({ "specific": { "versions": [3, 5] } })]
+    {
         let logged: VersionPolicy = serde_json::from_value(policy.clone()).unwrap();
         assert_eq!(serde_json::to_value(&logged).unwrap(), policy);
         assert_eq!(read(policy), Ok(logged));
@@ -29,7 +28,10 @@ fn a_policy_is_read_as_the_log_reads_it() {
 fn every_fault_of_a_policy_is_named() {
     let sixteen: Vec<u64> = (1..18).collect();
     for (policy, expected) in [
-        (json!({ "latest": { "num_versions": 0 } }), &["p.latest.num_versions is 0: must be 1"][..]),
+        (
+            json!({ "latest": { "num_versions": 0 } }),
+            &["p.latest.num_versions is 0: must be 1"][..],
+        ),
         (json!({ "latest": { "num_versions": 17 } }), &["p.latest.num_versions is 17: must be 1"]),
         (json!({ "latest": {} }), &["p.latest.num_versions is missing"]),
         (json!({ "latest": 2 }), &["p.latest is 2: must be a JSON object"]),
