@@ -37,20 +37,24 @@ fn calls_made_from_the_description_are_answered_as_it_says() {
     let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/schemathesis");
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().join("report.json");
-    // The same calls in each run of the tests; others each time that they are soaked.
+    // The same calls in each run of the tests; others each time that they are soaked. One worker:
+    // with several, Python 3.11 fails now and then.
     let soaks = times(0, 1) == 1;
-    let (examples, least) = (times(4, 250), times(500, 10_000));
+    let (examples, least) = (times(4, 150), times(4_000, 10_000));
     let mut run = Command::new(python);
     run.args(["-B", "-m", "schemathesis.cli", "--config-file"])
         .arg(cases.join("schemathesis.toml"));
     run.args(["run", &format!("{}/admin/v1/openapi.json", server.admin.address())]);
     run.args(["--header", &format!("Authorization: Bearer {ADMIN_TOKEN}")]);
-    run.args(["--workers", "2", "--no-color", "--continue-on-failure", "--max-failures", "20"]);
-    run.args(["--max-examples", &examples.to_string(), "--generation-database", "none"]);
+    run.args(["--workers", "1", "--no-color", "--continue-on-failure", "--max-failures", "20"]);
+    run.args(["--max-examples", &examples.to_string()]);
     run.args(["--report", "json", "--report-json-path"]).arg(&report);
-    if !soaks {
-        run.args(["--generation-deterministic", "--phases", "examples,coverage,fuzzing"]);
-    }
+    run.args(match soaks {
+        true => {
+            ["--generation-database", "none", "--phases", "coverage,fuzzing,stateful"].as_slice()
+        }
+        false => &["--generation-deterministic", "--phases", "coverage,fuzzing"],
+    });
     run.env("SCHEMATHESIS_HOOKS", "hooks").env("PYTHONPATH", &cases).current_dir(folder.path());
     run.env("GRISTMILL_PLUGIN", files::plugin_path("digits"));
     run.env("GRISTMILL_MODEL", files::model_path("digits"));

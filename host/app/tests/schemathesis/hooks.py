@@ -57,7 +57,7 @@ def small_change(change):
 
 def is_free(case):
     """Three of four calls. With made-up tags and digests nothing would ever be changed."""
-    made_up = repr((case.path, case.path_parameters, case.query)).encode()
+    made_up = repr((case.path, case.path_parameters, case.query, case.body)).encode()
     return zlib.crc32(made_up) % 4 > 0
 
 
@@ -82,6 +82,8 @@ def map_case(context, case):
     if not isinstance(case.body, dict):
         return case
     body = case.body
+    if free:
+        body = {key: value for key, value in body.items() if key != "expected_release"}
     if case.path.endswith("/config"):
         body = small_config(body)
     if isinstance(body.get("changes"), list):
