@@ -153,7 +153,7 @@ fn damage_model(server: Server, model: &str) -> Server {
     let setup = server.kill();
     let blob = setup.data_dir().join("store/blobs").join(hex);
     assert!(blob.is_file(), "{}", blob.display());
-    std::fs::write(&blob, "spoilt").unwrap();
+    fs::write(&blob, "spoilt").unwrap();
     setup.start()
 }
 
