@@ -25,7 +25,8 @@ impl<'a> Needs<'a> {
         });
         let mut plugins = BTreeMap::new();
         let tenants = tenants.iter().filter_map(|tenant| desired.tenants.get(tenant));
-        let versions = tenants.flat_map(|tenant| tenant.plugins.values()).flat_map(Plugin::versions);
+        let versions =
+            tenants.flat_map(|tenant| tenant.plugins.values()).flat_map(Plugin::versions);
         for (_, digest) in versions {
             *plugins.entry(digest).or_default() += 1;
         }
