@@ -59,7 +59,7 @@ pub(super) fn changed_models<'a>(
 
 fn same_plugins(old: &BTreeMap<Name, PluginState>, new: &BTreeMap<Name, PluginState>) -> bool {
     let is_same = |old: &PluginState, new: &PluginState| {
-        same_versions(old.versions(), new.versions(), |old, new| Arc::ptr_eq(old, new))
+        same_versions(old.versions(), new.versions(), Arc::ptr_eq)
     };
     old.len() == new.len()
         && old.iter().zip(new).all(|((old_name, old), (new_name, new))| {
