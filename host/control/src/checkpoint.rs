@@ -1,10 +1,12 @@
 //! The checkpoint: the state after the releases that were removed from the log.
 //!
 //! The file is `{"format": 3, "digest": ..., "checkpoint": {...}}`. The digest is the SHA-256 of
-//! the checkpoint's bytes. The checkpoint has the digest of the last document that it stands for,
-//! which the first document of the log names, too. In format 2 only the newest version of a plugin
-//! or a model stays, and pipelines have neither `candidate` nor `capture`. In format 1, moreover, there are no admin tokens, no tenant says since when it
-//! is there or has a quota, pipelines have no `samples`, and configurations of models no `warm_up`.
+//! the format's number and of the checkpoint's bytes. The checkpoint has the digest of the last
+//! document that it stands for, which the first document of the log names, too. In format 2 only
+//! the newest version of a plugin or a model stays, pipelines have neither `candidate` nor
+//! `capture`, and the digest covers only the checkpoint's bytes. In format 1, moreover, there are
+//! no admin tokens, no tenant says since when it is there or has a quota, pipelines have no
+//! `samples`, and configurations of models no `warm_up`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,6 +23,9 @@ use crate::release::log_error::LogError;
 
 /// The format that is written. Those before it are read, too.
 const FORMAT: u32 = 3;
+
+/// The first format whose number the digest covers.
+const COVERED_FORMAT: u32 = 3;
 
 /// The state after a release, where the log begins.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -83,7 +88,7 @@ impl Checkpoint {
         let checkpoint = serde_json::value::to_raw_value(&written)?;
         // It takes the place of releases: it must be readable before they are removed.
         let _: Read = serde_json::from_str(checkpoint.get())?;
-        let digest = digest_of(checkpoint.get().as_bytes());
+        let digest = digest_in(FORMAT, checkpoint.get());
         let envelope = Envelope { format: FORMAT, digest, checkpoint: &checkpoint };
         serde_json::to_vec(&envelope).map(Bytes::from)
     }
@@ -98,7 +103,7 @@ impl Checkpoint {
             return Err(LogError::Newer { format, newest: FORMAT });
         }
         let Envelope { digest, checkpoint, .. } = serde_json::from_slice(file)?;
-        if digest_of(checkpoint.get().as_bytes()) != digest {
+        if digest_in(format, checkpoint.get()) != digest {
             return Err(LogError::Changed);
         }
         let read: Read = serde_json::from_str(checkpoint.get())?;
@@ -107,6 +112,14 @@ impl Checkpoint {
         let head = Head::at(number, document, chained);
         Ok(Self { head, desired: Desired::of(tenants, models, tokens) })
     }
+}
+
+/// The digest of a checkpoint in a file of this format.
+fn digest_in(format: u32, checkpoint: &str) -> Digest {
+    if format < COVERED_FORMAT {
+        return digest_of(checkpoint.as_bytes());
+    }
+    digest_of(format!("{format}\n{checkpoint}").as_bytes())
 }
 
 #[cfg(test)]
@@ -118,7 +131,9 @@ mod tests {
     fn checkpoint() -> Checkpoint {
         let tenant = || name("acme");
         let spec = serde_json::json!({ "keys": { "ci": digest(1) }, "weight": 3 });
-        let config = serde_json::json!({ "version_policy": { "latest": { "num_versions": 2 } }, "instances": 2, "priority_levels": 2, "priority_queue_policies": { "2": {} } });
+        let config = serde_json::json!({ "instances": 2, "priority_levels": 2,
+            "priority_queue_policies": { "2": {} },
+            "version_policy": { "latest": { "num_versions": 2 } } });
         let pipeline = serde_json::json!({ "pre": "p", "model": "m", "post": "p",
             "settings": { "b": 1.5, "a": null }, "limits": { "timeout_ms": 7 } });
         let token = serde_json::json!({ "role": "deploy", "tenants": ["acme"],
@@ -152,10 +167,13 @@ mod tests {
     fn what_was_written_is_read() {
         let checkpoint = checkpoint();
         assert_eq!(Checkpoint::read(&checkpoint.write().unwrap()).unwrap(), checkpoint);
-        let written = String::from_utf8(checkpoint.write().unwrap().into()).unwrap();
-        for earlier in ["\"format\":1", "\"format\":2"] {
-            let earlier = written.replace("\"format\":3", earlier);
-            assert_eq!(Checkpoint::read(earlier.as_bytes()).unwrap(), checkpoint);
+        let written = checkpoint.write().unwrap();
+        let Envelope { checkpoint: state, .. } = serde_json::from_slice(&written).unwrap();
+        for format in [1, 2] {
+            let digest = digest_of(state.get().as_bytes());
+            let earlier = Envelope { format, digest, checkpoint: state };
+            let earlier = serde_json::to_vec(&earlier).unwrap();
+            assert_eq!(Checkpoint::read(&earlier).unwrap(), checkpoint);
         }
         let none = Checkpoint::default();
         assert_eq!(Checkpoint::read(&none.write().unwrap()).unwrap(), none);

@@ -35,7 +35,7 @@ async def test_an_earlier_version_is_no_longer_loaded(library: Library) -> None:
     for call in calls:
         message = await library.refused(404, *call)
         assert f"version {earlier} of" in message and "no longer loaded" in message, message
-        assert f"version {version} serves" in message, message
+        assert f"version {version} is loaded" in message, message
     assert not await library.ready(model, earlier)
     assert_same(await library.infer(model, features(1), model_version=version), features(1))
 

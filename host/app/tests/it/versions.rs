@@ -185,9 +185,9 @@ fn a_pipeline_keeps_the_versions_that_it_names() {
     }
     // Other versions are not there, and none is deleted while a pipeline names one.
     let newest = read(&server, "models/digits")["version"].as_u64().unwrap();
-    let wrong = server.admin.put_json(&path("tenants/acme/pipelines/old"), &pinned(9998, 9999));
+    let wrong = server.admin.put_json(&path("tenants/acme/pipelines/other"), &pinned(9998, 9999));
     let named = [
-        "pre: plugin \"digits\" has no version 9998".to_owned(),
+        "pre: plugin \"digits\" has no version 9998: versions".to_owned(),
         format!("model \"digits\" has no version 9999: versions {model} and {newest} are loaded"),
     ];
     wrong.refused(422, "unprocessable", &named.each_ref().map(String::as_str));
