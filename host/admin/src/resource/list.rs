@@ -162,7 +162,7 @@ impl Resource for List {
             Self::Models => {
                 page.answer(serving.desired.models.range(page.range()), |name, model| {
                     let is_seen = reach.has_model(&serving.desired, name.as_str());
-                    is_seen.then(|| ModelItem {
+                    is_seen.then_some(ModelItem {
                         name,
                         digest: model.digest,
                         version: model.version,
