@@ -14,7 +14,7 @@ use utoipa::openapi::{
 
 use crate::operation::{CODES, integer, problem_name, text, text_header};
 use crate::schemas::Schemas;
-use crate::{public, resource};
+use crate::{public, routes};
 
 /// The name of the scheme of tokens.
 const TOKEN: &str = "token";
@@ -47,7 +47,7 @@ fn described() -> OpenApi {
     schemas.shown::<ErrorCodeText>();
     let mut paths = PathsBuilder::new();
     let needs = || SecurityRequirement::new::<_, [&str; 0], &str>(TOKEN, []);
-    for operation in resource::operations() {
+    for operation in routes::operations() {
         let built = operation.built.security(needs());
         paths = paths.path(operation.path, PathItem::new(operation.method, built));
         schemas.extend(operation.schemas);

@@ -53,7 +53,6 @@ pub(crate) use self::status::Status;
 pub(crate) use self::tenant::Tenant;
 pub(crate) use self::token::{Rotation, Token};
 use crate::answer::Outcome;
-use crate::operation::Operation;
 use crate::permission::Permission;
 use crate::receive::Received;
 use crate::state::State;
@@ -69,31 +68,6 @@ pub(crate) trait Resource: Send {
 
     /// Answer a request whose method is allowed, from a caller who has the permission for it.
     async fn answer(&self, state: &State, method: &Method, received: Received<'_>) -> Outcome;
-}
-
-/// The operations of all resources.
-pub(crate) fn operations() -> Vec<Operation> {
-    let all = [
-        status::operations(),
-        own_token::operations(),
-        token::operations(),
-        releases::operations(),
-        release::operations(),
-        rollback::operations(),
-        blob::operations(),
-        list::operations(),
-        tenant::operations(),
-        key::operations(),
-        plugin::operations(),
-        plugin_logs::operations(),
-        pipeline::operations(),
-        candidate::operations(),
-        captured::operations(),
-        model::operations(),
-        model_config::operations(),
-        content::operations(),
-    ];
-    all.into_iter().flatten().collect()
 }
 
 /// Whether a request with this method changes nothing.

@@ -1,4 +1,4 @@
-//! The routes of the admin API: one line for each resource.
+//! The routes of the admin API: one line for each resource, and the list of their operations.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use gristmill_core::ErrorCode;
 use gristmill_transport::Problem;
 use percent_encoding::percent_decode_str;
 
-use crate::operation::PREFIX;
+use crate::operation::{Operation, PREFIX};
 use crate::resource::{
     Blob, Candidate, CandidateEnd, Captured, Content, End, Key, List, Model, ModelConfig, OwnToken,
     Pipeline, Plugin, PluginLogs, Release, Releases, Resource, Rollback, Rotation, Status, Tenant,
@@ -69,6 +69,32 @@ pub(crate) fn resource_at(path: &str) -> Result<Box<dyn Resource>, Problem> {
         ["models", model, "content"] => Box::new(Content::Model(model.into())),
         _ => return Err(nothing()),
     })
+}
+
+/// The operations of all resources.
+pub(crate) fn operations() -> Vec<Operation> {
+    let all = [
+        Status::operations(),
+        OwnToken::operations(),
+        Token::operations(),
+        Releases::operations(),
+        Release::operations(),
+        Rollback::operations(),
+        Blob::operations(),
+        List::operations(),
+        Tenant::operations(),
+        Key::operations(),
+        Plugin::operations(),
+        PluginLogs::operations(),
+        Pipeline::operations(),
+        Candidate::operations(),
+        CandidateEnd::operations(),
+        Captured::operations(),
+        Model::operations(),
+        ModelConfig::operations(),
+        Content::operations(),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 #[cfg(test)]

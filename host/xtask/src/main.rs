@@ -29,7 +29,7 @@ Tasks:
   demo           Build the server and its sample plugins, start it with two tenants, show them
                  share a batch, print commands to paste; Ctrl-C stops it
   test           Every check that CI runs: format, layers, dependencies, NOTICE, clippy, the
-                 README's tables, tests
+                 README's tables and the OpenAPI document, tests
   test --busy    Only the tests, three times, while a busy thread on each core slows them down
   soak           Kill servers in the middle of 500 deploys, let two replicas race for 1,000
                  releases, let a tenth of the calls to a store fail, and try the admin API with

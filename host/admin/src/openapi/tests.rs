@@ -95,12 +95,16 @@ fn ranges_are_those_that_documents_are_checked_against() {
     }
     let config = schemas["ModelConfig"]["properties"].as_object().unwrap();
     let mut bounds = 0;
-    // With more levels, other keys may have more.
-    for (key, schema) in config.iter().filter(|(key, _)| *key != "default_priority_level") {
+    for (key, schema) in config {
         for (bound, beyond) in [("minimum", -1), ("maximum", 1)] {
             let Some(value) = schema[bound].as_i64() else { continue };
             let read = |value: i64| {
-                let document = serde_json::json!({ key.as_str(): value });
+                // Some ranges end where other keys say.
+                let mut document = serde_json::json!({
+                    "max_batch_size": 1, "priority_levels": 64, "max_queue_rows": 10_000_000,
+                    "max_queue_bytes": 1_u64 << 40,
+                });
+                document[key.as_str()] = value.into();
                 let Value::Object(document) = document else { unreachable!() };
                 let read = gristmill_control::ModelConfig::read(document);
                 read.err().map(|error| error.to_string()).unwrap_or_default()

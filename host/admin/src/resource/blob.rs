@@ -45,29 +45,33 @@ struct DroppedDocument {
     digest: Digest,
 }
 
-pub(super) fn operations() -> Vec<Operation> {
-    const PATH: &str = "blobs/{digest}";
-    let refused = [ErrorCode::Conflict, ErrorCode::Unprocessable, ErrorCode::InsufficientStorage];
-    let is_last = text().enum_values(Some(["?0", "?1"]));
-    vec![
-        Operation::get(PATH, "Look how much of a file has arrived")
-            .answers::<BlobDocument>()
-            .finds(),
-        Operation::put(PATH, "Upload a file before the release that names it")
-            .about("It waits for its release for an hour.")
-            .takes_bytes()
-            .answers::<BlobDocument>()
-            .problems(&refused),
-        Operation::patch(PATH, "Upload a part of a file")
-            .header("Upload-Offset", integer(0, None), "The bytes before this part")
-            .header("Upload-Complete", is_last, "`?1` for the last part, `?0` for others")
-            .takes_bytes()
-            .answers::<BlobDocument>()
-            .problems(&refused),
-        Operation::delete(PATH, "Drop a file that waits for a release")
-            .answers::<DroppedDocument>()
-            .finds(),
-    ]
+impl Blob {
+    /// Its operations, for the description of the API.
+    pub(crate) fn operations() -> Vec<Operation> {
+        const PATH: &str = "blobs/{digest}";
+        let refused =
+            [ErrorCode::Conflict, ErrorCode::Unprocessable, ErrorCode::InsufficientStorage];
+        let is_last = text().enum_values(Some(["?0", "?1"]));
+        vec![
+            Operation::get(PATH, "Look how much of a file has arrived")
+                .answers::<BlobDocument>()
+                .finds(),
+            Operation::put(PATH, "Upload a file before the release that names it")
+                .about("It waits for its release for an hour.")
+                .takes_bytes()
+                .answers::<BlobDocument>()
+                .problems(&refused),
+            Operation::patch(PATH, "Upload a part of a file")
+                .header("Upload-Offset", integer(0, None), "The bytes before this part")
+                .header("Upload-Complete", is_last, "`?1` for the last part, `?0` for others")
+                .takes_bytes()
+                .answers::<BlobDocument>()
+                .problems(&refused),
+            Operation::delete(PATH, "Drop a file that waits for a release")
+                .answers::<DroppedDocument>()
+                .finds(),
+        ]
+    }
 }
 
 impl Blob {

@@ -129,17 +129,26 @@ impl CandidateEnd {
     }
 }
 
-pub(super) fn operations() -> Vec<Operation> {
-    const PATH: &str = "tenants/{tenant}/pipelines/{pipeline}/candidate";
-    let mut get = Operation::get(PATH, "Read how the candidate of a pipeline fares on this server");
-    get.schemas.parts::<Counters>();
-    let promote = Operation::post(&format!("{PATH}/promote"), "Put a candidate in its place");
-    let abort = Operation::post(&format!("{PATH}/abort"), "Take a candidate away");
-    vec![
-        get.answers::<CandidateDocument<'_>>().finds(),
-        promote.flag(SKIP_SAMPLES).changes::<Released>(),
-        abort.changes::<Released>(),
-    ]
+/// Below it are the ends of the candidate.
+const PATH: &str = "tenants/{tenant}/pipelines/{pipeline}/candidate";
+
+impl Candidate {
+    /// Its operations, for the description of the API.
+    pub(crate) fn operations() -> Vec<Operation> {
+        let summary = "Read how the candidate of a pipeline fares on this server";
+        let mut get = Operation::get(PATH, summary);
+        get.schemas.parts::<Counters>();
+        vec![get.answers::<CandidateDocument<'_>>().finds()]
+    }
+}
+
+impl CandidateEnd {
+    /// Its operations, for the description of the API.
+    pub(crate) fn operations() -> Vec<Operation> {
+        let promote = Operation::post(&format!("{PATH}/promote"), "Put a candidate in its place");
+        let abort = Operation::post(&format!("{PATH}/abort"), "Take a candidate away");
+        vec![promote.flag(SKIP_SAMPLES).changes::<Released>(), abort.changes::<Released>()]
+    }
 }
 
 #[async_trait]
@@ -273,9 +282,9 @@ impl Resource for CandidateEnd {
     async fn answer(&self, state: &State, _: &Method, received: Received<'_>) -> Outcome {
         let (tenant, pipeline) = self.of.names()?;
         let mut terms = received.terms;
-        terms.skips_samples = flag(SKIP_SAMPLES, received.query)?;
         let end = match self.end {
             End::Promote => {
+                terms.skips_samples = flag(SKIP_SAMPLES, received.query)?;
                 if let Some(why) = aborted(state, &tenant, &pipeline) {
                     let detail = format!("the candidate is aborted, and will be taken away: {why}");
                     return Err(Problem::new(ErrorCode::Conflict, detail));
@@ -283,6 +292,7 @@ impl Resource for CandidateEnd {
                 AskedChange::Promote { tenant, pipeline }
             }
             End::Abort => {
+                none(received.query)?;
                 // What serves instead is what served all the time.
                 terms.skips_samples = true;
                 AskedChange::Abort { tenant, pipeline, only: None }

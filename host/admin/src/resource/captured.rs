@@ -51,10 +51,13 @@ impl Captured {
     }
 }
 
-pub(super) fn operations() -> Vec<Operation> {
-    let path = "tenants/{tenant}/pipelines/{pipeline}/captured";
-    let get = Operation::get(path, "Read the requests that a pipeline has kept on this server");
-    vec![get.answers::<CapturedDocument>().finds()]
+impl Captured {
+    /// Its operations, for the description of the API.
+    pub(crate) fn operations() -> Vec<Operation> {
+        let path = "tenants/{tenant}/pipelines/{pipeline}/captured";
+        let get = Operation::get(path, "Read the requests that a pipeline has kept on this server");
+        vec![get.answers::<CapturedDocument>().finds()]
+    }
 }
 
 #[async_trait]

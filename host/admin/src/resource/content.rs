@@ -36,15 +36,18 @@ impl Content {
 const WASM: &str = "application/wasm";
 const BYTES: &str = "application/octet-stream";
 
-pub(super) fn operations() -> Vec<Operation> {
-    vec![
-        Operation::get("tenants/{tenant}/plugins/{plugin}/content", "Download a plugin's file")
-            .reads_file(WASM)
-            .finds(),
-        Operation::get("models/{model}/content", "Download a model's file")
-            .reads_file(BYTES)
-            .finds(),
-    ]
+impl Content {
+    /// Its operations, for the description of the API.
+    pub(crate) fn operations() -> Vec<Operation> {
+        vec![
+            Operation::get("tenants/{tenant}/plugins/{plugin}/content", "Download a plugin's file")
+                .reads_file(WASM)
+                .finds(),
+            Operation::get("models/{model}/content", "Download a model's file")
+                .reads_file(BYTES)
+                .finds(),
+        ]
+    }
 }
 
 #[async_trait]

@@ -31,15 +31,18 @@ impl Key {
     }
 }
 
-pub(super) fn operations() -> Vec<Operation> {
-    const PATH: &str = "tenants/{tenant}/keys/{key}";
-    vec![
-        Operation::get(PATH, "Describe an API key").reads::<KeyDescription<'_>>().finds(),
-        Operation::put(PATH, "Add an API key, or replace it")
-            .takes::<KeyDocument>()
-            .changes::<Released>(),
-        Operation::delete(PATH, "Delete an API key").flag(CASCADE).changes::<Released>(),
-    ]
+impl Key {
+    /// Its operations, for the description of the API.
+    pub(crate) fn operations() -> Vec<Operation> {
+        const PATH: &str = "tenants/{tenant}/keys/{key}";
+        vec![
+            Operation::get(PATH, "Describe an API key").reads::<KeyDescription<'_>>().finds(),
+            Operation::put(PATH, "Add an API key, or replace it")
+                .takes::<KeyDocument>()
+                .changes::<Released>(),
+            Operation::delete(PATH, "Delete an API key").flag(CASCADE).changes::<Released>(),
+        ]
+    }
 }
 
 #[async_trait]

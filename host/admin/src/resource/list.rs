@@ -105,21 +105,24 @@ struct TokenItem<'a> {
     expired: bool,
 }
 
-pub(super) fn operations() -> Vec<Operation> {
-    vec![
-        Operation::get("tenants", "List the tenants").lists::<TenantItem<'_>>(LIMIT_MAX),
-        Operation::get("models", "List the models").lists::<ModelItem<'_>>(LIMIT_MAX),
-        Operation::get("tokens", "List the admin tokens").lists::<TokenItem<'_>>(LIMIT_MAX),
-        Operation::get("tenants/{tenant}/plugins", "List the plugins of a tenant")
-            .lists::<PluginItem<'_>>(LIMIT_MAX)
-            .finds(),
-        Operation::get("tenants/{tenant}/pipelines", "List the pipelines of a tenant")
-            .lists::<PipelineItem<'_>>(LIMIT_MAX)
-            .finds(),
-        Operation::get("tenants/{tenant}/keys", "List the API keys of a tenant")
-            .lists::<KeyDescription<'_>>(LIMIT_MAX)
-            .finds(),
-    ]
+impl List {
+    /// Its operations, for the description of the API.
+    pub(crate) fn operations() -> Vec<Operation> {
+        vec![
+            Operation::get("tenants", "List the tenants").lists::<TenantItem<'_>>(LIMIT_MAX),
+            Operation::get("models", "List the models").lists::<ModelItem<'_>>(LIMIT_MAX),
+            Operation::get("tokens", "List the admin tokens").lists::<TokenItem<'_>>(LIMIT_MAX),
+            Operation::get("tenants/{tenant}/plugins", "List the plugins of a tenant")
+                .lists::<PluginItem<'_>>(LIMIT_MAX)
+                .finds(),
+            Operation::get("tenants/{tenant}/pipelines", "List the pipelines of a tenant")
+                .lists::<PipelineItem<'_>>(LIMIT_MAX)
+                .finds(),
+            Operation::get("tenants/{tenant}/keys", "List the API keys of a tenant")
+                .lists::<KeyDescription<'_>>(LIMIT_MAX)
+                .finds(),
+        ]
+    }
 }
 
 fn own<'a>(serving: &'a Serving, tenant: &str) -> Result<&'a Tenant, Problem> {

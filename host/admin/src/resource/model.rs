@@ -27,20 +27,23 @@ impl Model {
     }
 }
 
-pub(super) fn operations() -> Vec<Operation> {
-    const PATH: &str = "models/{model}";
-    vec![
-        Operation::get(PATH, "Describe a model")
-            .reads_both::<ModelDescription<'_>, FileLength>()
-            .finds(),
-        Operation::put(PATH, "Make a model, or replace its file")
-            .about("The configuration stays, or is the default for a new model.")
-            .takes_file()
-            .flag(FORCE)
-            .flag(SKIP_SAMPLES)
-            .changes::<Put<'_>>(),
-        Operation::delete(PATH, "Delete a model").flag(CASCADE).changes::<Released>(),
-    ]
+impl Model {
+    /// Its operations, for the description of the API.
+    pub(crate) fn operations() -> Vec<Operation> {
+        const PATH: &str = "models/{model}";
+        vec![
+            Operation::get(PATH, "Describe a model")
+                .reads_both::<ModelDescription<'_>, FileLength>()
+                .finds(),
+            Operation::put(PATH, "Make a model, or replace its file")
+                .about("The configuration stays, or is the default for a new model.")
+                .takes_file()
+                .flag(FORCE)
+                .flag(SKIP_SAMPLES)
+                .changes::<Put<'_>>(),
+            Operation::delete(PATH, "Delete a model").flag(CASCADE).changes::<Released>(),
+        ]
+    }
 }
 
 #[async_trait]

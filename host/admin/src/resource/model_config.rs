@@ -22,18 +22,21 @@ impl ModelConfig {
     }
 }
 
-pub(super) fn operations() -> Vec<Operation> {
-    const PATH: &str = "models/{model}/config";
-    vec![
-        Operation::get(PATH, "Read the configuration of a model")
-            .reads::<gristmill_control::ModelConfig>()
-            .finds(),
-        Operation::put(PATH, "Replace the configuration of a model")
-            .about("A key that is not given has its default.")
-            .takes::<gristmill_control::ModelConfig>()
-            .flag(SKIP_SAMPLES)
-            .changes::<Put<'_>>(),
-    ]
+impl ModelConfig {
+    /// Its operations, for the description of the API.
+    pub(crate) fn operations() -> Vec<Operation> {
+        const PATH: &str = "models/{model}/config";
+        vec![
+            Operation::get(PATH, "Read the configuration of a model")
+                .reads::<gristmill_control::ModelConfig>()
+                .finds(),
+            Operation::put(PATH, "Replace the configuration of a model")
+                .about("A key that is not given has its default.")
+                .takes::<gristmill_control::ModelConfig>()
+                .flag(SKIP_SAMPLES)
+                .changes::<Put<'_>>(),
+        ]
+    }
 }
 
 #[async_trait]

@@ -37,8 +37,11 @@ struct OwnDocument<'a> {
     expires: Option<String>,
 }
 
-pub(super) fn operations() -> Vec<Operation> {
-    vec![Operation::get("self", "Read the token of the call itself").reads::<OwnDocument<'_>>()]
+impl OwnToken {
+    /// Its operations, for the description of the API.
+    pub(crate) fn operations() -> Vec<Operation> {
+        vec![Operation::get("self", "Read the token of the call itself").reads::<OwnDocument<'_>>()]
+    }
 }
 
 #[async_trait]

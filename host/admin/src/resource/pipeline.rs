@@ -29,16 +29,19 @@ impl Pipeline {
     }
 }
 
-pub(super) fn operations() -> Vec<Operation> {
-    const PATH: &str = "tenants/{tenant}/pipelines/{pipeline}";
-    vec![
-        Operation::get(PATH, "Read a pipeline").reads::<PipelineSpec>().finds(),
-        Operation::put(PATH, "Make a pipeline, or change it")
-            .takes::<PipelineSpec>()
-            .flag(SKIP_SAMPLES)
-            .changes::<Released>(),
-        Operation::delete(PATH, "Delete a pipeline").flag(CASCADE).changes::<Released>(),
-    ]
+impl Pipeline {
+    /// Its operations, for the description of the API.
+    pub(crate) fn operations() -> Vec<Operation> {
+        const PATH: &str = "tenants/{tenant}/pipelines/{pipeline}";
+        vec![
+            Operation::get(PATH, "Read a pipeline").reads::<PipelineSpec>().finds(),
+            Operation::put(PATH, "Make a pipeline, or change it")
+                .takes::<PipelineSpec>()
+                .flag(SKIP_SAMPLES)
+                .changes::<Released>(),
+            Operation::delete(PATH, "Delete a pipeline").flag(CASCADE).changes::<Released>(),
+        ]
+    }
 }
 
 #[async_trait]

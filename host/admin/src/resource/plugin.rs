@@ -34,18 +34,21 @@ impl Plugin {
     }
 }
 
-pub(super) fn operations() -> Vec<Operation> {
-    const PATH: &str = "tenants/{tenant}/plugins/{plugin}";
-    vec![
-        Operation::get(PATH, "Describe a plugin")
-            .reads_both::<PluginDescription<'_>, FileLength>()
-            .finds(),
-        Operation::put(PATH, "Make a plugin, or replace its file")
-            .takes_file()
-            .flag(SKIP_SAMPLES)
-            .changes::<Released>(),
-        Operation::delete(PATH, "Delete a plugin").flag(CASCADE).changes::<Released>(),
-    ]
+impl Plugin {
+    /// Its operations, for the description of the API.
+    pub(crate) fn operations() -> Vec<Operation> {
+        const PATH: &str = "tenants/{tenant}/plugins/{plugin}";
+        vec![
+            Operation::get(PATH, "Describe a plugin")
+                .reads_both::<PluginDescription<'_>, FileLength>()
+                .finds(),
+            Operation::put(PATH, "Make a plugin, or replace its file")
+                .takes_file()
+                .flag(SKIP_SAMPLES)
+                .changes::<Released>(),
+            Operation::delete(PATH, "Delete a plugin").flag(CASCADE).changes::<Released>(),
+        ]
+    }
 }
 
 #[async_trait]

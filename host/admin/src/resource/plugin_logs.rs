@@ -78,15 +78,18 @@ impl PluginLogs {
     }
 }
 
-pub(super) fn operations() -> Vec<Operation> {
-    let path = "tenants/{tenant}/plugins/{plugin}/logs";
-    let most = Some(KEPT_LINES_MAX);
-    vec![
-        Operation::get(path, "Read the last lines of a plugin")
-            .number("limit", most, "The most lines of the answer")
-            .answers::<LogsDocument<'_>>()
-            .finds(),
-    ]
+impl PluginLogs {
+    /// Its operations, for the description of the API.
+    pub(crate) fn operations() -> Vec<Operation> {
+        let path = "tenants/{tenant}/plugins/{plugin}/logs";
+        let most = Some(KEPT_LINES_MAX);
+        vec![
+            Operation::get(path, "Read the last lines of a plugin")
+                .number("limit", most, "The most lines of the answer")
+                .answers::<LogsDocument<'_>>()
+                .finds(),
+        ]
+    }
 }
 
 #[async_trait]

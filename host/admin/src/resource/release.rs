@@ -23,13 +23,17 @@ impl Release {
     }
 }
 
-pub(super) fn operations() -> Vec<Operation> {
-    let mut get = Operation::get("releases/{number}", "Read a release with its changes");
-    let (heading, change) =
-        (get.schemas.shown::<ReleaseHeading>(), get.schemas.shown::<ShownChange>());
-    let changes = ObjectBuilder::new().property("changes", Array::new(change)).required("changes");
-    let document = AllOfBuilder::new().item(heading).item(changes);
-    vec![get.reads_with(document).finds()]
+impl Release {
+    /// Its operations, for the description of the API.
+    pub(crate) fn operations() -> Vec<Operation> {
+        let mut get = Operation::get("releases/{number}", "Read a release with its changes");
+        let (heading, change) =
+            (get.schemas.shown::<ReleaseHeading>(), get.schemas.shown::<ShownChange>());
+        let changes =
+            ObjectBuilder::new().property("changes", Array::new(change)).required("changes");
+        let document = AllOfBuilder::new().item(heading).item(changes);
+        vec![get.reads_with(document).finds()]
+    }
 }
 
 #[async_trait]

@@ -94,23 +94,26 @@ struct DifferenceDocument {
     after: Option<Value>,
 }
 
-pub(super) fn operations() -> Vec<Operation> {
-    let mut list = Operation::get("releases", "List the releases, the last ones first");
-    let item = list.schemas.shown::<ReleaseSummary>();
-    vec![
-        list.number("limit", Some(LIMIT_MAX), "The most items of a page")
-            .number("before", None, "The number of the release after the page")
-            .pages(item, integer(1, None)),
-        Operation::post("releases", "Make a release of many changes: all of them or none")
-            .about("Files are uploaded before, to `blobs`.")
-            .takes::<AskedRelease>()
-            .flag(CASCADE)
-            .flag(FORCE)
-            .flag(DRY_RUN)
-            .flag(SKIP_SAMPLES)
-            .releases::<Made>()
-            .finds(),
-    ]
+impl Releases {
+    /// Its operations, for the description of the API.
+    pub(crate) fn operations() -> Vec<Operation> {
+        let mut list = Operation::get("releases", "List the releases, the last ones first");
+        let item = list.schemas.shown::<ReleaseSummary>();
+        vec![
+            list.number("limit", Some(LIMIT_MAX), "The most items of a page")
+                .number("before", None, "The number of the release after the page")
+                .pages(item, integer(1, None)),
+            Operation::post("releases", "Make a release of many changes: all of them or none")
+                .about("Files are uploaded before, to `blobs`.")
+                .takes::<AskedRelease>()
+                .flag(CASCADE)
+                .flag(FORCE)
+                .flag(DRY_RUN)
+                .flag(SKIP_SAMPLES)
+                .releases::<Made>()
+                .finds(),
+        ]
+    }
 }
 
 #[async_trait]

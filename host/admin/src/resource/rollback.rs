@@ -63,17 +63,20 @@ impl AskedRollback {
     }
 }
 
-pub(super) fn operations() -> Vec<Operation> {
-    vec![
-        Operation::post("rollback", "Go back to the state after an earlier release")
-            .about("It is a new release. API keys and tokens stay as they are.")
-            .takes::<AskedRollback>()
-            .flag(FORCE)
-            .flag(DRY_RUN)
-            .flag(SKIP_SAMPLES)
-            .releases::<Made>()
-            .finds(),
-    ]
+impl Rollback {
+    /// Its operations, for the description of the API.
+    pub(crate) fn operations() -> Vec<Operation> {
+        vec![
+            Operation::post("rollback", "Go back to the state after an earlier release")
+                .about("It is a new release. API keys and tokens stay as they are.")
+                .takes::<AskedRollback>()
+                .flag(FORCE)
+                .flag(DRY_RUN)
+                .flag(SKIP_SAMPLES)
+                .releases::<Made>()
+                .finds(),
+        ]
+    }
 }
 
 #[async_trait]

@@ -79,16 +79,19 @@ impl Resource for Status {
     }
 }
 
-pub(super) fn operations() -> Vec<Operation> {
-    let mut get = Operation::get("status", "Read what serves, and its figures");
-    get.schemas.parts::<ServerDocument<'_>>();
-    get.schemas.parts::<ReplicasDocument>();
-    get.schemas.parts::<ConfigDocument<'_>>();
-    get.schemas.parts::<ServedDocument<'_>>();
-    vec![
-        get.about("A token of a few tenants sees these, and not the figures of the server.")
-            .answers::<StatusDocument<'_>>(),
-    ]
+impl Status {
+    /// Its operations, for the description of the API.
+    pub(crate) fn operations() -> Vec<Operation> {
+        let mut get = Operation::get("status", "Read what serves, and its figures");
+        get.schemas.parts::<ServerDocument<'_>>();
+        get.schemas.parts::<ReplicasDocument>();
+        get.schemas.parts::<ConfigDocument<'_>>();
+        get.schemas.parts::<ServedDocument<'_>>();
+        vec![
+            get.about("A token of a few tenants sees these, and not the figures of the server.")
+                .answers::<StatusDocument<'_>>(),
+        ]
+    }
 }
 
 /// Everything that serves.

@@ -21,16 +21,19 @@ impl Tenant {
     }
 }
 
-pub(super) fn operations() -> Vec<Operation> {
-    const PATH: &str = "tenants/{tenant}";
-    vec![
-        Operation::get(PATH, "Read a tenant").reads::<TenantDocument>().finds(),
-        Operation::put(PATH, "Make a tenant, or change it")
-            .about("Its plugins and pipelines stay.")
-            .takes::<TenantDocument>()
-            .changes::<Released>(),
-        Operation::delete(PATH, "Delete a tenant").flag(CASCADE).changes::<Released>(),
-    ]
+impl Tenant {
+    /// Its operations, for the description of the API.
+    pub(crate) fn operations() -> Vec<Operation> {
+        const PATH: &str = "tenants/{tenant}";
+        vec![
+            Operation::get(PATH, "Read a tenant").reads::<TenantDocument>().finds(),
+            Operation::put(PATH, "Make a tenant, or change it")
+                .about("Its plugins and pipelines stay.")
+                .takes::<TenantDocument>()
+                .changes::<Released>(),
+            Operation::delete(PATH, "Delete a tenant").flag(CASCADE).changes::<Released>(),
+        ]
+    }
 }
 
 #[async_trait]

@@ -49,18 +49,21 @@ impl Rotation {
     }
 }
 
-pub(super) fn operations() -> Vec<Operation> {
-    const PATH: &str = "tokens/{token}";
-    vec![
-        Operation::get(PATH, "Read an admin token").reads::<TokenDocument>().finds(),
-        Operation::put(PATH, "Make an admin token, or change its rights")
-            .about("The answer has the secret of a new token, and a known one keeps its own.")
-            .takes::<TokenDocument>()
-            .changes::<Put>(),
-        Operation::delete(PATH, "Delete an admin token").flag(CASCADE).changes::<Released>(),
-        Operation::post("tokens/{token}/rotate", "Give an admin token another secret")
-            .changes::<Put>(),
-    ]
+impl Token {
+    /// Its operations, for the description of the API.
+    pub(crate) fn operations() -> Vec<Operation> {
+        const PATH: &str = "tokens/{token}";
+        vec![
+            Operation::get(PATH, "Read an admin token").reads::<TokenDocument>().finds(),
+            Operation::put(PATH, "Make an admin token, or change its rights")
+                .about("The answer has the secret of a new token, and a known one keeps its own.")
+                .takes::<TokenDocument>()
+                .changes::<Put>(),
+            Operation::delete(PATH, "Delete an admin token").flag(CASCADE).changes::<Released>(),
+            Operation::post("tokens/{token}/rotate", "Give an admin token another secret")
+                .changes::<Put>(),
+        ]
+    }
 }
 
 #[async_trait]
