@@ -8,12 +8,12 @@
 //!
 //! In format 6 only the newest version of a plugin or a model stays: pipelines name no versions,
 //! configurations of models have no `version_policy`, tenants no `plugin_version_policy`, and no
-//! release brings back an earlier version. In format 5, moreover, there are no admin tokens, the hashes of keys are not keyed, tenants have no quota,
-//! pipelines no `samples`, and configurations of models no `warm_up`. In format 4, moreover, no
-//! release says who made it. In format 3, moreover, the keys of tenants are lists of digests,
-//! without names, and no release changes a key alone. In format 2, moreover, pipelines
-//! have neither `instance_reuse` nor `debug`, and the digest covers only the release's bytes.
-//! Format 1 is a bare release without digests and without the field `format`. The chain begins at
+//! release brings back an earlier version. In format 5, moreover, there are no admin tokens, the
+//! hashes of keys are not keyed, tenants have no quota, pipelines no `samples`, and configurations
+//! of models no `warm_up`. In format 4, moreover, no release says who made it. In format 3,
+//! moreover, the keys of tenants are lists of digests, without names, and no release changes a key
+//! alone. In format 2, moreover, pipelines have neither `instance_reuse` nor `debug`, and the
+//! digest covers only the release's bytes. Format 1 is a bare release without digests and without the field `format`. The chain begins at
 //! the first document of format 2 or later; every later document must be part of it. A document of
 //! a later format is refused because of its format number, before anything else in it is read. A
 //! version that adds something to releases that this version cannot read, such as a new kind of

@@ -37,7 +37,8 @@ pub(crate) fn server() -> proto::ServerMetadataResponse {
     }
 }
 
-/// A model's inputs and outputs, and its versions that are loaded. The rows are the first dimension of their shapes.
+/// A model's inputs and outputs, and its versions that are loaded. The rows are the first dimension
+/// of the tensors' shapes.
 pub(crate) fn metadata(
     visible: ModelOrPipeline<'_>,
     target: &Target<'_>,
