@@ -13,11 +13,11 @@
 //! of models no `warm_up`. In format 4, moreover, no release says who made it. In format 3,
 //! moreover, the keys of tenants are lists of digests, without names, and no release changes a key
 //! alone. In format 2, moreover, pipelines have neither `instance_reuse` nor `debug`, and the
-//! digest covers only the release's bytes. Format 1 is a bare release without digests and without the field `format`. The chain begins at
-//! the first document of format 2 or later; every later document must be part of it. A document of
-//! a later format is refused because of its format number, before anything else in it is read. A
-//! version that adds something to releases that this version cannot read, such as a new kind of
-//! change or a new key, must use a new format.
+//! digest covers only the release's bytes. Format 1 is a bare release without digests and without
+//! the field `format`. The chain begins at the first document of format 2 or later; every later
+//! document must be part of it. A document of a later format is refused because of its format
+//! number, before anything else in it is read. A version that adds something to releases that this
+//! version cannot read, such as a new kind of change or a new key, must use a new format.
 
 use bytes::Bytes;
 use gristmill_core::Digest;
