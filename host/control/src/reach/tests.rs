@@ -197,3 +197,27 @@ fn of_a_release_only_the_own_part_is_seen() {
     assert!(part(6, &[Change::DeleteToken { token: name("ci") }]).is_none());
     assert!(part(4, &[own]).is_none(), "that was another tenant of the same name");
 }
+
+#[test]
+fn the_pipelines_of_a_token_name_a_bounded_number_of_versions() {
+    let pins = |versions: &[u64]| {
+        let mut state = state();
+        for version in versions {
+            let spec = json!({ "pre": "p", "model": format!("used@{version}"), "post": "p" });
+            let spec = serde_json::from_value(spec).unwrap();
+            let (tenant, pipeline) = (name("acme"), name(&format!("pin-{version}")));
+            state.apply_some(9, &[Change::PutPipeline { tenant, pipeline, spec }]).unwrap();
+        }
+        state
+    };
+    let check = |before: &[u64], after: &[u64]| {
+        let checked = reach().check_pins(&pins(before), &pins(after));
+        checked.map_err(|error| error.to_string())
+    };
+    assert_eq!(check(&[], &[1, 2]), Ok(()));
+    let said = check(&[1, 2], &[1, 2, 3]).unwrap_err();
+    assert!(said.contains("name 3 versions of model \"used\""), "{said}");
+    // An operator may have put them, and one may go.
+    assert_eq!(check(&[1, 2, 3, 4], &[2, 3, 4]), Ok(()));
+    assert!(Reach::Server.check_pins(&pins(&[]), &pins(&[1, 2, 3])).is_ok());
+}

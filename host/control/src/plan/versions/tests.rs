@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 use crate::plan::plan;
 use crate::plan::restore::{Scope, restore};
-use crate::release::tenant::TenantSpec;
+use crate::release::tenant::{TenantDocument, TenantSpec};
 use crate::release::version_policy::VersionPolicy;
 use crate::testing::{digest, name};
 
@@ -62,8 +62,8 @@ fn states(releases: &[&[Change]]) -> Vec<Desired> {
     states
 }
 
-fn refused(state: &Desired, number: u64, change: Change) -> (ErrorCode, String) {
-    let refused = plan(state, number, &[AskedChange::Known(change)], false).unwrap_err();
+fn refused(state: &Desired, number: u64, change: impl Into<AskedChange>) -> (ErrorCode, String) {
+    let refused = plan(state, number, &[change.into()], false).unwrap_err();
     (refused.error.code(), refused.error.to_string())
 }
 
@@ -115,7 +115,17 @@ fn what_policies_keep_stays() {
     let expected = "configuration of model \"m\": version_policy: version 3 is not there any more: \
                     versions 2 and 5 are loaded";
     assert_eq!((code, &*text), (ErrorCode::Unprocessable, expected));
-    let (_, text) = refused(&states[5], 7, put_tenant(specific(&[2, 3])));
+    let document = TenantDocument {
+        open: true,
+        api_keys: Vec::new(),
+        default_pipeline: None,
+        weight: 1,
+        models: Default::default(),
+        quota: Default::default(),
+        plugin_version_policy: specific(&[2, 3]),
+    };
+    let put = AskedChange::PutTenant { tenant: name("acme"), document };
+    let (_, text) = refused(&states[5], 7, put);
     assert!(text.ends_with("no plugin of the tenant has a version 3 any more"), "{text}");
 }
 

@@ -53,7 +53,7 @@ fn every_fault_of_a_pipeline_is_named() {
         "debug is \"yes\": must be true or false",
         "samples is an object: must be a list",
         "unknown key \"modle\"; known are pre, model, post, settings, limits, priority, \
-         instance_reuse, debug, samples",
+         instance_reuse, debug, candidate, capture, samples",
     ];
     assert_eq!(faults.len(), expected.len(), "{faults:#?}");
     for named in expected {
