@@ -222,7 +222,7 @@ impl Operation {
         self.answers_with(schema)
     }
 
-    /// The same for a schema that is no type's.
+    /// The same for a schema that does not belong to a type.
     pub(crate) fn answers_with(self, schema: impl Into<RefOr<Schema>>) -> Self {
         self.answer(200, response("The answer", JSON, schema))
     }
@@ -233,7 +233,7 @@ impl Operation {
         self.reads_with(schema)
     }
 
-    /// The same for a schema that is no type's.
+    /// The same for a schema that does not belong to a type.
     pub(crate) fn reads_with(self, schema: impl Into<RefOr<Schema>>) -> Self {
         self.reads_as(JSON, schema)
     }

@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use anyhow::{Context, Result, bail};
-use clap::{Arg, ArgMatches, Command};
+use clap::{ArgMatches, Command};
 use serde_json::{Value, json};
 
 use crate::plugin::admin::{self, Admin};
-use crate::plugin::output::{self, Output, escaped};
+use crate::plugin::output::{Output, escaped};
 use crate::release_flags;
 
 pub(crate) fn command() -> Command {
@@ -34,16 +34,7 @@ pub(crate) fn command() -> Command {
         )
         .subcommand_required(true)
         .arg_required_else_help(true);
-    [show, promote, abort].into_iter().fold(command, |command, own| {
-        let pipeline = Arg::new("pipeline").value_name("PIPELINE").required(true);
-        let tenant = Arg::new("tenant").long("tenant").value_name("NAME").required(true);
-        command.subcommand(
-            own.arg(pipeline.help("The pipeline"))
-                .arg(tenant.help("The pipeline's tenant"))
-                .args(admin::arguments())
-                .arg(output::argument()),
-        )
-    })
+    [show, promote, abort].into_iter().fold(command, admin::with_pipeline_command)
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
@@ -56,9 +47,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
 
 /// The path of the pipeline's candidate.
 fn path(matches: &ArgMatches) -> Result<String> {
-    let given = |name: &str| matches.get_one::<String>(name);
-    let tenant = admin::name("--tenant", given("tenant").context("--tenant is missing")?)?;
-    let pipeline = admin::name("PIPELINE", given("pipeline").context("PIPELINE is missing")?)?;
+    let [tenant, pipeline] = admin::pipeline_names(matches)?;
     Ok(format!("tenants/{tenant}/pipelines/{pipeline}/candidate"))
 }
 

@@ -38,16 +38,7 @@ pub(crate) fn command() -> Command {
         .about("List the golden samples of a pipeline, and print real requests to make some of")
         .subcommand_required(true)
         .arg_required_else_help(true);
-    [capture, list].into_iter().fold(command, |command, own| {
-        let pipeline = Arg::new("pipeline").value_name("PIPELINE").required(true);
-        let tenant = Arg::new("tenant").long("tenant").value_name("NAME").required(true);
-        command.subcommand(
-            own.arg(pipeline.help("The pipeline"))
-                .arg(tenant.help("The pipeline's tenant"))
-                .args(admin::arguments())
-                .arg(output::argument()),
-        )
-    })
+    [capture, list].into_iter().fold(command, admin::with_pipeline_command)
 }
 
 pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
@@ -58,16 +49,8 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<()> {
     }
 }
 
-/// The names of the tenant and the pipeline.
-fn names(matches: &ArgMatches) -> Result<[String; 2]> {
-    let given = |name: &str| matches.get_one::<String>(name);
-    let tenant = admin::name("--tenant", given("tenant").context("--tenant is missing")?)?;
-    let pipeline = admin::name("PIPELINE", given("pipeline").context("PIPELINE is missing")?)?;
-    Ok([tenant.to_string(), pipeline.to_string()])
-}
-
 fn capture(matches: &ArgMatches) -> Result<()> {
-    let [tenant, pipeline] = names(matches)?;
+    let [tenant, pipeline] = admin::pipeline_names(matches)?;
     let path = format!("tenants/{tenant}/pipelines/{pipeline}/captured");
     let found = Admin::of(matches)?.get(&path).context("cannot show the requests")?;
     let items = found["items"].as_array().map_or(&[][..], Vec::as_slice);
@@ -84,7 +67,7 @@ fn capture(matches: &ArgMatches) -> Result<()> {
                 );
             }
             for sample in samples {
-                print!("{}", manifest_part(&tenant, &pipeline, sample)?);
+                print!("{}", manifest_part(tenant.as_str(), pipeline.as_str(), sample)?);
             }
         }
     }
@@ -123,7 +106,7 @@ fn has_null(value: &Value) -> bool {
 }
 
 fn list(matches: &ArgMatches) -> Result<()> {
-    let [tenant, pipeline] = names(matches)?;
+    let [tenant, pipeline] = admin::pipeline_names(matches)?;
     let found = Admin::of(matches)?.get(&format!("tenants/{tenant}/pipelines/{pipeline}"));
     let found = found.context("cannot list the samples")?;
     let samples = found["samples"].as_array().map_or(&[][..], Vec::as_slice);

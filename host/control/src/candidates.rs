@@ -103,7 +103,7 @@ async fn make_release(releases: &Arc<Releases>, aborted: &[Aborted]) -> Result<(
         message.push_str(&format!("; and {} more", aborted.len() - NAMED_MAX));
     }
     let note = ReleaseNote { by: Some(AUTHOR.into()), message: Some(message) };
-    // What serves instead is what served all the time.
+    // The pipeline itself has served all the time, so its samples need not run.
     let terms = Terms { note, skips_samples: true, ..Terms::default() };
     let abort = |Aborted { tenant, pipeline, candidate, .. }: &Aborted| AskedChange::Abort {
         tenant: tenant.clone(),

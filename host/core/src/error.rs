@@ -60,6 +60,13 @@ macro_rules! error_codes {
     };
 }
 
+impl ErrorCode {
+    /// Whether a request with this code did not run because of other requests.
+    pub fn is_busy(self) -> bool {
+        matches!(self, Self::QueueFull | Self::TenantBusy | Self::QuotaExceeded | Self::Overloaded)
+    }
+}
+
 error_codes! {
     InvalidRequest "invalid_request": "The request cannot be understood."
     Unsupported "unsupported": "The server does not offer what is asked for."

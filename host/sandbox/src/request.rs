@@ -40,6 +40,25 @@ pub struct Request {
     pub parts: Vec<Part>,
 }
 
+/// The headers that a plugin may see, besides those with [`OWN_PREFIX`].
+const VISIBLE: [&str; 3] = ["accept", "accept-language", "user-agent"];
+const OWN_PREFIX: &str = "x-";
+
+impl Request {
+    /// Whether a plugin may see the header of this name, which is in lower case.
+    pub fn shows_header(name: &str) -> bool {
+        VISIBLE.contains(&name) || name.starts_with(OWN_PREFIX)
+    }
+
+    /// The bytes of its bodies, its headers and its query.
+    pub fn bytes(&self) -> usize {
+        let pairs = self.headers.iter().chain(&self.query);
+        let pairs: usize = pairs.map(|(name, value)| name.len() + value.len()).sum();
+        let parts: usize = self.parts.iter().map(|part| part.body.len()).sum();
+        self.body.len() + parts + pairs
+    }
+}
+
 /// A part of a multipart request.
 #[derive(Clone, Debug)]
 pub struct Part {

@@ -2,8 +2,8 @@
 //! answer is compared with that of the client, and dropped.
 //!
 //! Its plugin calls run on the threads for long calls, in few places, with memory, rows and
-//! processor time of their own. If there is no place for it, it does not run. Its rows are in the
-//! model's queue like those of the tenant's requests, in the last of several levels.
+//! processor time of their own. If no place is free, the shadow does not run. At the model its rows
+//! wait among those of the tenant's requests, in the last level if there are several.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -18,7 +18,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tracing::Instrument;
 
 use crate::pipeline::{InferError, PipelineAnswer, Queueing, Work, request_span};
-use crate::variant::{Counted, Variant, is_busy};
+use crate::variant::{Counted, Variant};
 
 /// The largest answer of a client that is kept for the comparison.
 const ANSWER_BYTES_MAX: usize = 256 << 10;
@@ -63,7 +63,7 @@ impl Shadow {
         // The request's body also stays with the tenant's own memory until the shadow has ended.
         let held = own.quota.bytes.hold(0);
         let has_room = !route.quota.bytes.is_half_used();
-        if !has_room || held.try_add(bytes_of(&work.request)).is_err() {
+        if !has_room || held.try_add(work.request.bytes()).is_err() {
             candidate.evaluation.note_skipped();
             return None;
         }
@@ -77,7 +77,7 @@ impl Shadow {
         let evaluation = candidate.evaluation.clone();
         let expected = match outcome {
             Ok(response) => self.held_copy(response),
-            Err(error) if is_busy(error.code()) => None,
+            Err(error) if error.code().is_busy() => None,
             Err(error) => Some(Expected::Failed(error.code())),
         };
         let begun = expected.and_then(|expected| {
@@ -139,7 +139,7 @@ impl Running {
             Ok(response) => receipt.answered(response.body.len()),
             Err(error) => receipt.failed(error.code()),
         };
-        let says_nothing = |code| is_busy(code) || code == ErrorCode::DeadlineExceeded;
+        let says_nothing = |code: ErrorCode| code.is_busy() || code == ErrorCode::DeadlineExceeded;
         let memory = expected.memory(&outcome);
         match outcome {
             Err(error) if says_nothing(error.code()) => evaluation.note_skipped(),
@@ -148,14 +148,6 @@ impl Running {
         }
         drop((held, _places));
     }
-}
-
-/// The bytes of a request that a shadow keeps.
-fn bytes_of(request: &Request) -> usize {
-    let pairs = request.headers.iter().chain(&request.query);
-    let pairs: usize = pairs.map(|(name, value)| name.len() + value.len()).sum();
-    let parts: usize = request.parts.iter().map(|part| part.body.len()).sum();
-    request.body.len() + parts + pairs
 }
 
 impl Expected {

@@ -86,7 +86,7 @@ impl Sink for Counted {
             Outcome::Abandoned => true,
             Outcome::Failed(ErrorCode::DeadlineExceeded) if self.is_hurried => return,
             Outcome::Failed(ErrorCode::QueueFull | ErrorCode::Overloaded) if self.own_model => true,
-            Outcome::Failed(code) if is_busy(code) => return,
+            Outcome::Failed(code) if code.is_busy() => return,
             Outcome::Failed(code) => status_of(code).is_server_error(),
             Outcome::Answered => self.is_error.load(Ordering::Relaxed),
         };
@@ -96,12 +96,6 @@ impl Sink for Counted {
             Variant::Candidate => self.evaluation.note_candidate(observed),
         }
     }
-}
-
-/// Whether a request with this code did not run because of other requests.
-pub(crate) fn is_busy(code: ErrorCode) -> bool {
-    use ErrorCode::{Overloaded, QueueFull, QuotaExceeded, TenantBusy};
-    matches!(code, QueueFull | TenantBusy | QuotaExceeded | Overloaded)
 }
 
 /// Choose the variant of the pipeline `route` that runs a request. `header` looks up a header of

@@ -95,16 +95,11 @@ impl Capture {
         };
         let headers = request.headers.iter();
         let headers: Vec<_> = headers.map(|(name, own)| (name.clone(), value(name, own))).collect();
+        let mut request = Request { headers, ..request.clone() };
         let held = self.budget.hold(0);
-        let texts = headers.iter().chain(&request.query);
-        let texts: usize = texts.map(|(name, value)| name.len() + value.len()).sum();
-        held.try_add(request.body.len() + texts).ok()?;
-        let request = Request {
-            headers,
-            // The body can be a small part of a large buffer.
-            body: Bytes::copy_from_slice(&request.body),
-            ..request.clone()
-        };
+        held.try_add(request.bytes()).ok()?;
+        // The body can be a small part of a large buffer.
+        request.body = Bytes::copy_from_slice(&request.body);
         Some(Capturing { to: self.clone(), request_id: id.clone(), request, held })
     }
 

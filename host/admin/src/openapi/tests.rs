@@ -11,7 +11,7 @@ use crate::routes::resource_at;
 /// The routes, as the server has them.
 const ROUTES: &str = include_str!("../routes.rs");
 
-/// The paths that are no resources.
+/// The paths that do not belong to a resource.
 const PUBLIC: [&str; 2] = ["/admin/v1/docs", "/admin/v1/openapi.json"];
 
 /// The methods of each path of the document.

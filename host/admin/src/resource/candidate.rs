@@ -293,7 +293,7 @@ impl Resource for CandidateEnd {
             }
             End::Abort => {
                 none(received.query)?;
-                // What serves instead is what served all the time.
+                // The pipeline itself has served all the time, so its samples need not run.
                 terms.skips_samples = true;
                 AskedChange::Abort { tenant, pipeline, only: None }
             }

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
-use clap::{Arg, ArgMatches};
+use clap::{Arg, ArgMatches, Command};
 use gristmill_client::http::StatusCode;
 use gristmill_client::{
     AdminClient, AdminError, Blob, Client, ClientError, Tls, TlsRefusal, UploadError, block_on,
@@ -15,7 +15,7 @@ use gristmill_core::{Digest, Name};
 use serde_json::Value;
 
 use super::access::{self, Access, Choice};
-use super::output::escaped;
+use super::output::{self, escaped};
 use super::trust;
 use crate::contexts::Contexts;
 
@@ -230,6 +230,28 @@ impl Admin {
             other => anyhow::Error::new(other).context(address.to_owned()),
         }
     }
+}
+
+/// `command` with one more command, `own`, which is about a pipeline of a server.
+pub(crate) fn with_pipeline_command(command: Command, own: Command) -> Command {
+    let pipeline = Arg::new("pipeline").value_name("PIPELINE").required(true);
+    let tenant = Arg::new("tenant").long("tenant").value_name("NAME").required(true);
+    command.subcommand(
+        own.arg(pipeline.help("The pipeline"))
+            .arg(tenant.help("The pipeline's tenant"))
+            .args(arguments())
+            .arg(output::argument()),
+    )
+}
+
+/// The tenant and the pipeline that such a command names.
+///
+/// # Errors
+/// One of them is not a name.
+pub(crate) fn pipeline_names(matches: &ArgMatches) -> Result<[Name; 2]> {
+    let given = |name: &str| matches.get_one::<String>(name);
+    let tenant = name("--tenant", given("tenant").context("--tenant is missing")?)?;
+    Ok([tenant, name("PIPELINE", given("pipeline").context("PIPELINE is missing")?)?])
 }
 
 /// The line about replicas that do not serve the new release. None if all serve it.

@@ -264,7 +264,7 @@ fn a_candidate_that_cannot_be_loaded_leaves_its_pipeline_as_it_is() {
     let found = report(&server);
     assert_eq!(found["state"], "unavailable");
     assert_names(&found["reason"].to_string(), &["candidate: pre: plugin", "other", "digest"]);
-    // What would break the pipeline itself is refused all the same.
+    // A plugin that would break the pipeline itself is still refused.
     let wrong = files::plugin("ranker-post");
     let refused = server.admin.put(&path("tenants/acme/plugins/digits"), &wrong);
     let named = ["pipeline \"digits\"", "pre: plugin \"digits\" is a"];
@@ -389,7 +389,7 @@ fn a_candidate_with_faults_is_refused_with_all_of_them() {
     server.put_json(PIPELINE, &sampled);
     let refused = end(&server, "promote");
     refused.refused(422, "sample_failed", &["sample \"text\": status: expected 415, found 200"]);
-    // What a candidate uses is in use.
+    // A plugin that only the candidate names is in use.
     let refused = server.admin.delete(&path("tenants/acme/plugins/hostile"));
     refused.refused(409, "conflict", &["acme/digits"]);
     // The pipeline does without its candidate.

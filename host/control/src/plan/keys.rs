@@ -6,7 +6,6 @@ use crate::desired::{Desired, Tenant};
 use crate::error::ControlError;
 use crate::fault::Subject;
 use crate::key_conflict::KeyConflict;
-use crate::release::document::Faults;
 use crate::release::tenant::KEYS_MAX;
 
 /// The hash under which the key is kept, if it can be put.
@@ -37,9 +36,7 @@ pub(super) fn put(
         }
     };
     let subject = Subject::Key { tenant: tenant.clone(), key: key.clone() };
-    let mut faults = Faults::default();
-    faults.add("key", fault);
-    Err(ControlError::Document { subject, faults })
+    Err(ControlError::document(subject, "key", fault))
 }
 
 /// A tenant other than `tenant` that has this key.

@@ -6,6 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use gristmill_core::Name;
+use gristmill_sandbox::Request;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -23,10 +24,6 @@ const SAMPLES_BYTES_MAX: usize = 256 << 10;
 
 /// The most headers of a request.
 const HEADERS_MAX: usize = 64;
-
-/// The headers that a plugin can see, besides those with the prefix.
-const VISIBLE: [&str; 3] = ["accept", "accept-language", "user-agent"];
-const VISIBLE_PREFIX: &str = "x-";
 
 /// The longest content type, query and value of a header.
 const TEXT_BYTES_MAX: usize = 4 << 10;
@@ -174,8 +171,7 @@ fn read_headers(document: &mut Document) -> BTreeMap<String, String> {
     }
     for (name, value) in all {
         let at = format!("{KEY}.{}", name.chars().take(80).collect::<String>());
-        let lower = header_name(&name)
-            .filter(|lower| VISIBLE.contains(&lower.as_str()) || lower.starts_with(VISIBLE_PREFIX));
+        let lower = header_name(&name).filter(|lower| Request::shows_header(lower));
         let Some(lower) = lower else {
             document.fault(&at, " is not a header that a plugin can see");
             continue;

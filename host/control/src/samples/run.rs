@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use gristmill_compare::Mismatches;
-use gristmill_core::ErrorCode;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -79,7 +78,9 @@ impl SampleRuns {
             if mismatches.is_empty() {
                 return None;
             }
-            if failure.as_ref().is_some_and(is_busy) && began.elapsed() < BUSY_TIME {
+            if failure.as_ref().is_some_and(|failure| failure.code.is_busy())
+                && began.elapsed() < BUSY_TIME
+            {
                 sleep(BUSY_PAUSE).await;
                 continue;
             }
@@ -119,10 +120,4 @@ async fn check(
         SampleAnswer::Response { .. } => None,
     };
     (mismatches, failure)
-}
-
-/// Whether the request was refused because of others.
-fn is_busy(failure: &SampleFailure) -> bool {
-    use ErrorCode::{Overloaded, QueueFull, QuotaExceeded, TenantBusy};
-    matches!(failure.code, QueueFull | TenantBusy | QuotaExceeded | Overloaded)
 }

@@ -280,7 +280,7 @@ fn a_tenant_changes_with_the_version_that_it_names_alone() {
     };
     assert!(same(&old, &replaced(&[(1, "x")])) && same(&old, &replaced(&[(1, "x"), (3, "z")])));
     assert!(!same(&old, &replaced(&[(1, "z")])) && !same(&old, &replaced(&[])));
-    // What is not there is told with what is.
+    // The fault of a version that is not there names those that are, so it depends on them.
     assert!(same(&replaced(&[]), &replaced(&[])) && !same(&replaced(&[]), &replaced(&[(3, "x")])));
     // The newest version does not depend on earlier ones.
     let newest = replaced(&[]);

@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use gristmill_sandbox::Request;
 use gristmill_transport::Problem;
+use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName};
 
 use super::form;
 use crate::inference::{media_type, query};
@@ -34,11 +34,7 @@ pub async fn request_for_plugin(head: &Parts, body: Bytes) -> Result<Request, Pr
 
 /// The headers that a plugin may see.
 fn visible(headers: &HeaderMap) -> Vec<(String, String)> {
-    let allowed = |name: &HeaderName| {
-        let name = name.as_str();
-        matches!(name, "accept" | "accept-language" | "user-agent") || name.starts_with("x-")
-    };
-    let visible = headers.iter().filter(|(name, _)| allowed(name));
+    let visible = headers.iter().filter(|(name, _)| Request::shows_header(name.as_str()));
     visible
         .filter_map(|(name, value)| {
             Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
