@@ -50,7 +50,9 @@ use crate::release::document::Faults;
 use crate::release::pipeline::{PipelineDocument, PipelineSpec};
 use crate::release::tenant::TenantDocument;
 use crate::release_log::{ReleaseLog, Replayed};
-use crate::releases::{Published, Releases};
+use crate::releases::Releases;
+use crate::releases::queue::Queue;
+use crate::releases::step::Published;
 use crate::replicas::{Following, Replicas};
 use crate::samples::SampleRunner;
 use crate::samples::run::{LARGE_CHECKS, SampleRuns};
@@ -137,6 +139,7 @@ impl Control {
             samples,
             turns: Turns::default(),
             pace: Pace::default(),
+            queue: Queue::default(),
             replayed: Mutex::new(Replayed::default()),
         });
         let may_be_offline = parts.following.as_ref().is_some_and(|own| own.start_offline);
@@ -145,7 +148,7 @@ impl Control {
         let replicas = parts.following.map(|own| Arc::new(Replicas::new(store.clone(), own)));
         if let Some(replicas) = &replicas {
             if !is_read {
-                let source = StoreError::Unreachable("not since the start".into());
+                let source = StoreError::unreachable("not since the start");
                 replicas.note(&Err(source.into()));
             }
             tokio::spawn(follow(Arc::downgrade(&releases), replicas.clone()));

@@ -182,7 +182,7 @@ impl Desired {
         {
             let pins = |state: &Self| {
                 let own = state.tenants.get(tenant).and_then(|own| own.pipelines.get(pipeline));
-                own.map(pins_of).unwrap_or_default()
+                own.map(|own| pins_of(own)).unwrap_or_default()
             };
             let before = pins(self);
             self.make(number, change)?;
@@ -247,7 +247,7 @@ impl Desired {
                 removed.ok_or_else(|| ControlError::not_found("plugin", plugin))?;
             }
             Change::PutPipeline { tenant, pipeline, spec } => {
-                self.tenant(tenant)?.pipelines.insert(pipeline.clone(), (**spec).clone());
+                self.tenant(tenant)?.pipelines.insert(pipeline.clone(), spec.clone());
             }
             Change::DeletePipeline { tenant, pipeline } => {
                 let removed = self.tenant(tenant)?.pipelines.remove(pipeline);

@@ -207,6 +207,9 @@ pub enum ControlError {
     /// The author's token has made too many releases of late.
     #[error(transparent)]
     TooManyReleases(#[from] TooManyReleases),
+    /// Several changes failed for the same reason.
+    #[error("{0}")]
+    Common(Arc<ControlError>),
     /// Other changes were made first, each time. The client can try again.
     #[error("other changes keep replacing plugins or models that this change needs: try again")]
     Overtaken,
@@ -260,7 +263,13 @@ impl ControlError {
 
     /// Whether a shared store cannot be reached.
     pub(crate) fn is_unreachable(&self) -> bool {
-        matches!(self, Self::Store(StoreError::Unreachable(_)))
+        match self {
+            Self::Store(error) | Self::Unconfirmed { source: error, .. } => {
+                matches!(error, StoreError::Unreachable(_))
+            }
+            Self::Common(error) => error.is_unreachable(),
+            _ => false,
+        }
     }
 
     /// Log the sources, if the server itself failed: they name files of this host, and the client
@@ -268,15 +277,11 @@ impl ControlError {
     /// it returns. The data plane logs the text again, with the request's id.
     #[must_use]
     pub fn logged(self) -> Self {
-        match &self {
-            Self::Store(StoreError::Unreachable(_))
-            | Self::Unconfirmed { source: StoreError::Unreachable(_), .. } => {
-                tracing::warn!(error = ?self, "change failed");
-            }
-            _ if matches!(self.code(), ErrorCode::Internal | ErrorCode::InsufficientStorage) => {
-                tracing::error!(error = ?self, "change failed");
-            }
-            _ => {}
+        let is_own = matches!(self.code(), ErrorCode::Internal | ErrorCode::InsufficientStorage);
+        if self.is_unreachable() {
+            tracing::warn!(error = ?self, "change failed");
+        } else if is_own {
+            tracing::error!(error = ?self, "change failed");
         }
         self
     }
@@ -306,6 +311,7 @@ impl ClientError for ControlError {
             Self::Blob(_) => ErrorCode::Conflict,
             Self::Unmet(_) | Self::Moved { .. } => ErrorCode::PreconditionFailed,
             Self::At { source, .. } => source.code(),
+            Self::Common(error) => error.code(),
             Self::Plugin { source, .. } => source.code(ErrorCode::InvalidPlugin),
             Self::Model { source, .. } => source.code(ErrorCode::InvalidModel),
             Self::Store(error) => error.code(),
@@ -324,6 +330,7 @@ impl ClientError for ControlError {
     fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::TooManyReleases(refused) => Some(refused.after),
+            Self::Common(error) => error.retry_after(),
             _ => None,
         }
     }

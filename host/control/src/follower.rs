@@ -100,7 +100,7 @@ impl Follower {
     /// Look for new releases, and serve them.
     async fn look(&self, releases: &Arc<Releases>, is_patient: bool) -> Result<(), ControlError> {
         let is_behind = timeout(LOOK_TIMEOUT, releases.is_behind()).await;
-        let late = || StoreError::Unreachable("it did not answer in time".into());
+        let late = || StoreError::unreachable("it did not answer in time");
         if is_behind.map_err(|_| late())?? {
             releases.follow(is_patient).await?;
         }

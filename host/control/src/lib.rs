@@ -132,7 +132,7 @@ pub use release::sample::{Sample, SampleRequest};
 pub use release::tenant::{GivenKey, KEYS_MAX, TenantDocument, TenantSpec};
 pub use release::token::{ROOT, Role, TOKENS_MAX, TokenDocument, TokenSpec, rfc3339};
 pub use release::version_policy::{MODEL_VERSIONS_MAX, PLUGIN_VERSIONS_MAX, VersionPolicy};
-pub use releases::Published;
+pub use releases::step::Published;
 pub use replicas::{Following, KnownReplica, Replica, Trouble, Waited};
 pub use samples::failed::FailedSamples;
 pub use samples::{SampleAnswer, SampleFailure, SampleRun, SampleRunner};

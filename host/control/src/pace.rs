@@ -13,8 +13,7 @@ use parking_lot::Mutex;
 const BURST: u64 = 100;
 const PER_HOUR: u64 = 60;
 
-/// A release is counted, after it was made, as the milliseconds after which the token may make one
-/// more.
+/// A release counts as the milliseconds after which the token may make one more.
 const RELEASE: u64 = 3_600_000 / PER_HOUR;
 const LIMIT: RateLimit =
     RateLimit { tokens: 1000, every: Duration::from_secs(1), burst: (BURST - 1) * RELEASE };
@@ -61,7 +60,7 @@ impl Pace {
         }
     }
 
-    /// Count a release of this token.
+    /// Count a release that this token is to make.
     pub(crate) fn count(&self, name: &Name, version: u64, now: Instant) {
         let mut tokens = self.0.lock();
         let full_after = LIMIT.window() + Duration::from_millis(RELEASE);
@@ -74,6 +73,13 @@ impl Pace {
         let token = tokens.entry((name.clone(), version)).or_insert_with(new);
         token.rate.spend(RELEASE, now);
         token.last = now;
+    }
+
+    /// Take back a release that was counted and not made.
+    pub(crate) fn take_back(&self, name: &Name, version: u64) {
+        if let Some(token) = self.0.lock().get(&(name.clone(), version)) {
+            token.rate.give_back(RELEASE);
+        }
     }
 }
 
@@ -99,7 +105,12 @@ mod tests {
             pace.check(&name("other"), 1, began + after).unwrap();
             pace.check(&ci, 2, began + after).unwrap();
             let later = began + after + minute + Duration::from_millis(1);
-            pace.check(&ci, 1, later).unwrap();
+            for _ in 0..2 {
+                pace.check(&ci, 1, later).unwrap();
+                pace.count(&ci, 1, later);
+                pace.check(&ci, 1, later).unwrap_err();
+                pace.take_back(&ci, 1);
+            }
             pace.count(&ci, 1, later);
         }
         pace.count(&name("new"), 1, began + 5 * minute + LIMIT.window());

@@ -92,7 +92,7 @@ impl Publisher {
 
     /// Serve this from now on. Requests under way keep their snapshot. Only the settings of models'
     /// queues and the quotas of tenants apply to all requests at once.
-    pub(crate) fn publish(&self, serving: Serving) {
+    pub(crate) fn publish(&self, serving: Arc<Serving>) {
         let tenants = &serving.snapshot.tenants;
         let before = self.current.load();
         let is_one_gone = serving.touched.iter().any(|tenant| !tenants.contains_key(tenant));
@@ -111,7 +111,7 @@ impl Publisher {
                 put_in_force(tenant);
             }
         }
-        self.current.store(Arc::new(serving));
+        self.current.store(serving);
     }
 }
 
@@ -144,7 +144,7 @@ mod tests {
         let before = cell.load();
         assert_eq!(before.release, 0);
         let snapshot = Arc::new(Snapshot { release: 7, ..Snapshot::default() });
-        publisher.publish(Serving { snapshot: snapshot.clone(), ..Serving::default() });
+        publisher.publish(Serving { snapshot: snapshot.clone(), ..Serving::default() }.into());
         assert!(Arc::ptr_eq(&cell.load(), &snapshot));
         assert!(Arc::ptr_eq(&publisher.serving().snapshot, &snapshot));
         assert_eq!(before.release, 0, "who holds the one before keeps it");

@@ -16,7 +16,6 @@ use crate::fault::Subject;
 use crate::plan::restore::Scope;
 use crate::release::change::{Change, Release};
 use crate::release::named_version::NamedVersion;
-use crate::release::pipeline::PipelineSpec;
 use crate::release::tenant::TenantSpec;
 use crate::release::token::{Role, TokenSpec};
 
@@ -238,7 +237,7 @@ impl Reach {
 /// The versions of models that a tenant's pipelines name.
 fn pinned(own: &Tenant) -> BTreeMap<Name, BTreeSet<u64>> {
     let mut pinned = BTreeMap::<_, BTreeSet<_>>::new();
-    for NamedVersion { name, version } in own.pipelines.values().flat_map(PipelineSpec::models) {
+    for NamedVersion { name, version } in own.pipelines.values().flat_map(|own| own.models()) {
         if let Some(version) = version {
             pinned.entry(name.clone()).or_default().insert(*version);
         }
@@ -249,11 +248,7 @@ fn pinned(own: &Tenant) -> BTreeMap<Name, BTreeSet<u64>> {
 /// Whether a tenant has this model: it is granted, or a pipeline uses it.
 fn uses_model(own: &Tenant, model: &str) -> bool {
     own.spec.models.contains(model)
-        || own
-            .pipelines
-            .values()
-            .flat_map(PipelineSpec::models)
-            .any(|own| own.name.as_str() == model)
+        || own.pipelines.values().flat_map(|own| own.models()).any(|own| own.name.as_str() == model)
 }
 
 /// Whether nothing but the default pipeline differs.

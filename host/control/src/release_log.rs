@@ -2,25 +2,23 @@
 //!
 //! Refuses to know loaded plugins and models: its result is the desired state.
 //!
-//! Other servers may append to a shared log, and remove old releases of it: `others` has what that
-//! asks for.
+//! `append` adds releases. Other servers may append to a shared log, and remove old releases of it:
+//! `others` has what that asks for.
 //!
 //! Invariants:
 //! - a log that has a gap, or that was changed, is refused as a whole;
-//! - if an append fails, the content of the log decides whether the release was made, not the
-//!   error;
 //! - a release is acknowledged only when it is on stable storage;
 //! - a release is removed only when a checkpoint behind it is on stable storage.
 
+pub(crate) mod append;
 mod others;
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use gristmill_core::{Digest, HashKeyId};
-use gristmill_store::{Appended, LogListing, Store, StoreError};
+use gristmill_store::{LogListing, Store, StoreError};
 use parking_lot::Mutex;
 use tokio::sync::Mutex as AsyncMutex;
 
@@ -30,8 +28,7 @@ use crate::error::ControlError;
 use crate::hash_key;
 use crate::last_keys::LastKeys;
 use crate::load::progress::Progress;
-use crate::plan::Plan;
-use crate::release::change::{Change, Release, ReleaseNote};
+use crate::release::change::{Change, Release};
 use crate::release::format::Head;
 use crate::release::gaps::gap_in;
 use crate::release::log_end;
@@ -60,17 +57,6 @@ pub(crate) struct Replayed {
     /// Whether its last release is known to be on stable storage.
     is_confirmed: bool,
     pub(crate) desired: Desired,
-}
-
-/// The outcome of appending a release.
-pub(crate) enum Append {
-    /// It is on stable storage.
-    Kept,
-    /// Another writer was first.
-    Lost,
-    /// The log has the release, but it may not be on stable storage: it serves, but is not
-    /// acknowledged.
-    Unconfirmed(ControlError),
 }
 
 impl Default for Replayed {
@@ -335,54 +321,6 @@ impl ReleaseLog {
         Ok(())
     }
 
-    /// Append a release of the plan's changes. If the log has it afterwards, `replayed` includes
-    /// it.
-    ///
-    /// # Errors
-    /// [`ControlError::Store`] if the log does not have the release, [`ControlError::Unconfirmed`]
-    /// if that is not known.
-    pub(crate) async fn append(
-        &self,
-        replayed: &mut Replayed,
-        note: ReleaseNote,
-        Plan { changes, desired, .. }: Plan,
-    ) -> Result<Append, ControlError> {
-        let (document, head) = replayed.head.write(now_ms(), note, changes.clone())?;
-        let number = head.number;
-        let appended = self.store.append(number, document.clone()).await;
-        match self.among_others(appended, &head, &document).await? {
-            Ok(Appended::Lost) => Ok(Append::Lost),
-            Ok(Appended::Yes) => {
-                self.note_published(number, &changes);
-                *replayed = Replayed { head, is_confirmed: true, desired };
-                log_end::note(&self.store, &replayed.head).await;
-                Ok(Append::Kept)
-            }
-            Err(source) => match self.store.document(number).await {
-                Ok(None) => Err(source.into()),
-                Ok(Some(there)) if there == document => {
-                    self.note_published(number, &changes);
-                    *replayed = Replayed { head, is_confirmed: false, desired };
-                    Ok(Append::Unconfirmed(ControlError::Unconfirmed { number, source }))
-                }
-                unknown => {
-                    // The next change reads the log again. Files that the release may name stay
-                    // until the next start.
-                    tracing::error!(release = number, there = ?unknown.map(|there| there.is_some()),
-                        "it is not known whether the log has this release");
-                    self.uploads.name(number, changes.iter().filter_map(Change::blob));
-                    Err(ControlError::Unconfirmed { number, source })
-                }
-            },
-        }
-    }
-
-    fn note_published(&self, release: u64, changes: &[Change]) {
-        self.uploads.name(release, changes.iter().filter_map(Change::blob));
-        let texts: Vec<_> = changes.iter().map(ToString::to_string).collect();
-        tracing::info!(release, changes = texts.join(", "), "published");
-    }
-
     /// Remove files that killed processes and refused uploads left in the store.
     pub(crate) async fn remove_leftovers(&self) {
         if let Err(error) = self.remove_old_documents().await {
@@ -430,8 +368,4 @@ pub(crate) async fn read_checkpoint(store: &Store) -> Result<Checkpoint, Control
         Some(file) => Checkpoint::read(&file).map_err(ControlError::Checkpoint),
         None => Ok(Checkpoint::default()),
     }
-}
-
-fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }

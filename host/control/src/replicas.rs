@@ -130,7 +130,7 @@ impl Replicas {
     pub(crate) fn check_reachable(&self) -> Result<(), ControlError> {
         match self.trouble() {
             Some(Trouble { is_unreachable: true, reason, .. }) => {
-                Err(StoreError::Unreachable(reason.into()).into())
+                Err(StoreError::unreachable(reason).into())
             }
             _ => Ok(()),
         }
@@ -215,7 +215,7 @@ impl Replicas {
     /// The store cannot be reached in time.
     pub(crate) async fn all(&self, serving: &Serving) -> Result<Vec<KnownReplica>, ControlError> {
         let reading = timeout(READ_TIMEOUT, self.read_all(serving)).await;
-        reading.map_err(|_| StoreError::Unreachable("it did not answer in time".into()))?
+        reading.map_err(|_| StoreError::unreachable("it did not answer in time"))?
     }
 
     async fn read_all(&self, serving: &Serving) -> Result<Vec<KnownReplica>, ControlError> {

@@ -130,6 +130,13 @@ impl Rate {
         let _ = self.full_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, spent);
     }
 
+    /// Give back tokens that were taken and not used. The bucket never has more than its burst.
+    pub fn give_back(&self, tokens: u64) {
+        let refill = self.refill.load(Ordering::Relaxed);
+        let given = |full_at: u64| Some(full_at.saturating_sub(scaled(tokens, refill)));
+        let _ = self.full_at.fetch_update(Ordering::Relaxed, Ordering::Relaxed, given);
+    }
+
     /// Check that the bucket is not in debt.
     ///
     /// # Errors

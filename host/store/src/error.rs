@@ -8,33 +8,34 @@ use std::io;
 use std::io::ErrorKind::{
     FileTooLarge, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
 };
+use std::sync::Arc;
 
 use gristmill_core::{Digest, ErrorCode};
 
 /// Why the store failed. The texts name no path; the sources do.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
     /// There is no blob with this digest.
     #[error("the server has no file {0}")]
     Missing(Digest),
     /// Reading failed.
     #[error("the server cannot read its storage")]
-    Read(#[source] Box<dyn Error + Send + Sync>),
+    Read(#[source] Arc<dyn Error + Send + Sync>),
     /// Writing failed.
     #[error("the server cannot write to its storage: the change is not made")]
-    Write(#[source] Box<dyn Error + Send + Sync>),
+    Write(#[source] Arc<dyn Error + Send + Sync>),
     /// Writing failed because the disk is full.
     #[error("the server's disk is full: the change is not made")]
-    Full(#[source] Box<dyn Error + Send + Sync>),
+    Full(#[source] Arc<dyn Error + Send + Sync>),
     /// Writing failed because the disk is read-only, or the server may not write there.
     #[error("the server may not write to its disk, or it is read-only: the change is not made")]
-    ReadOnly(#[source] Box<dyn Error + Send + Sync>),
+    ReadOnly(#[source] Arc<dyn Error + Send + Sync>),
     /// A call to the store that several servers share failed. What it was to do may be done or not.
     #[error("the store of releases and files cannot be reached: try again")]
-    Unreachable(#[source] Box<dyn Error + Send + Sync>),
+    Unreachable(#[source] Arc<dyn Error + Send + Sync>),
     /// The settings of the shared store, or its credentials, are not what it needs.
     #[error("the store cannot be used: {0}")]
-    Setup(#[source] Box<dyn Error + Send + Sync>),
+    Setup(#[source] Arc<dyn Error + Send + Sync>),
     /// The content of the blob with this digest has another digest.
     #[error("{0} is damaged: its content has another digest")]
     Damaged(Digest),
@@ -42,11 +43,11 @@ pub enum StoreError {
 
 impl StoreError {
     pub(crate) fn read(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self::Read(source.into())
+        Self::Read(source.into().into())
     }
 
     pub(crate) fn write(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        let source = source.into();
+        let source: Arc<dyn Error + Send + Sync> = source.into().into();
         match kind_of(&*source) {
             Some(StorageFull | QuotaExceeded | FileTooLarge) => Self::Full(source),
             Some(ReadOnlyFilesystem | PermissionDenied) => Self::ReadOnly(source),
@@ -54,8 +55,14 @@ impl StoreError {
         }
     }
 
-    pub(crate) fn unreachable(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self::Unreachable(without_secrets(&source.into().to_string()).into())
+    pub(crate) fn setup(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Setup(source.into().into())
+    }
+
+    /// The shared store failed. Signatures and credentials are left out of the text.
+    pub fn unreachable(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        let text: Box<dyn Error + Send + Sync> = without_secrets(&source.into().to_string()).into();
+        Self::Unreachable(text.into())
     }
 
     /// The code by which clients tell errors apart.

@@ -11,7 +11,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Make the next append fail after its document was written, as if its folder could not be
+    /// Make the next append fail after its documents were written, as if their folder could not be
     /// synced.
     pub fn fail_after_next_append(&self) {
         self.after_append.store(true, Ordering::Relaxed);

@@ -60,12 +60,18 @@ struct Temporary {
     file: Option<NamedTempFile>,
 }
 
+/// Makes temporary files with the permissions of ordinary files. What a killed process leaves of
+/// them, the next start removes.
+pub(crate) fn temporary_file<'a, 'b>() -> tempfile::Builder<'a, 'b> {
+    let mut builder = tempfile::Builder::new();
+    builder.permissions(Permissions::from_mode(0o666));
+    builder
+}
+
 impl Begun {
     fn new(worker: Worker, folder: &Path) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
-        // It has a unique name and the permissions of ordinary files.
-        let mut builder = tempfile::Builder::new();
-        let file = builder.permissions(Permissions::from_mode(0o666)).tempfile_in(folder)?;
+        let file = temporary_file().tempfile_in(folder)?;
         Ok(Self { temporary: Temporary { worker, file: Some(file) }, hash: Sha256::new(), len: 0 })
     }
 

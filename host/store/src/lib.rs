@@ -37,7 +37,7 @@ pub use faults::Faults;
 pub use incoming::{Incoming, Mark, Received};
 pub use leases::Lease;
 pub use leftovers::Removed;
-pub use log::{Appended, CHECKPOINT, LOG_END, LogListing};
+pub use log::{CHECKPOINT, LOG_END, LogListing};
 pub use outgoing::Outgoing;
 pub use url::{StoreUrl, StoreUrlError};
 

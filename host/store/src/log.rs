@@ -1,10 +1,17 @@
 //! The log's documents, the record of its end, and its checkpoint.
 
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
 use bytes::Bytes;
 use futures_util::TryStreamExt;
 use object_store::path::Path as Key;
 use object_store::{ObjectStore, PutMode, PutOptions, PutPayload};
+use tempfile::NamedTempFile;
 
+use crate::incoming::temporary_file;
 use crate::{LOG, Store, StoreError};
 
 /// The file that records the log's end, beside the log's folder.
@@ -16,14 +23,8 @@ pub const CHECKPOINT: &str = "checkpoint.json";
 /// The file with the state that a server of a shared store served last, beside the local copies.
 const LAST_STATE: &str = "last-state.json";
 
-/// The outcome of appending a document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Appended {
-    /// The log has the document.
-    Yes,
-    /// Another writer was first: read on, apply the change again, and try the next number.
-    Lost,
-}
+/// After this time no further document of a call is sent to a shared store.
+const SENDING_TIME: Duration = Duration::from_secs(2);
 
 /// The content of the log's folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,19 +62,75 @@ impl Store {
         self.read(&document_key(number)).await
     }
 
-    /// Append `document` as `number`, which the caller found to be the next.
+    /// Append `documents`, of which the first gets the number `first`, which the caller found to be
+    /// the next. Returns how many of them the log has now, from the first one on. If these are not
+    /// all, another writer was first with the next number, the store is slow, or the next document
+    /// cannot be written: read on, and make the changes again.
     ///
     /// # Errors
-    /// [`StoreError::Write`] or [`StoreError::Full`]. Then it is unknown whether the log contains
-    /// the document: read the log again.
-    pub async fn append(&self, number: u64, document: Bytes) -> Result<Appended, StoreError> {
-        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-        let payload = PutPayload::from_bytes(document);
-        match self.objects.put_opts(&document_key(number), payload, options).await {
-            Ok(_) => self.faults.after_append().map(|()| Appended::Yes),
-            Err(object_store::Error::AlreadyExists { .. }) => Ok(Appended::Lost),
-            Err(error) => Err(self.unwritten(error)),
+    /// [`StoreError::Write`], [`StoreError::Full`], [`StoreError::ReadOnly`] or
+    /// [`StoreError::Unreachable`]. Then it is unknown how many the log has, and whether they are
+    /// on stable storage: read the log again.
+    pub async fn append(&self, first: u64, documents: Vec<Bytes>) -> Result<usize, StoreError> {
+        let appended = match self.is_shared() {
+            true => self.append_shared(first, documents).await?,
+            false => self.append_local(first, documents).await?,
+        };
+        self.faults.after_append().map(|()| appended)
+    }
+
+    async fn append_shared(&self, first: u64, documents: Vec<Bytes>) -> Result<usize, StoreError> {
+        let (mut appended, begun) = (0, Instant::now());
+        for (number, document) in (first..).zip(documents) {
+            if begun.elapsed() > SENDING_TIME {
+                break;
+            }
+            let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+            let payload = PutPayload::from_bytes(document);
+            match self.objects.put_opts(&document_key(number), payload, options).await {
+                Ok(_) => appended += 1,
+                Err(object_store::Error::AlreadyExists { .. }) => break,
+                Err(error) => return Err(self.unwritten(error)),
+            }
         }
+        Ok(appended)
+    }
+
+    /// Each file is on stable storage before it gets its name, so that a log never has a part of a
+    /// document. The names are given in order, and the folder is synced once: a killed process
+    /// leaves no gap. After a power failure there is none if the file system keeps the order of
+    /// names in a folder, as those with a journal do.
+    async fn append_local(&self, first: u64, documents: Vec<Bytes>) -> Result<usize, StoreError> {
+        let directory = self.directory.clone();
+        let appending = move || {
+            let log = directory.join(LOG);
+            if !log.is_dir() {
+                fs::create_dir_all(&log)?;
+                File::open(&directory)?.sync_all()?;
+            }
+            let mut files = Vec::new();
+            for (number, document) in (first..).zip(&documents) {
+                match staged(&log, number, document) {
+                    Ok(file) => files.push(file),
+                    Err(error) if files.is_empty() => return Err(error),
+                    // It may have been too large. Those before it need not suffer from that.
+                    Err(_) => break,
+                }
+            }
+            let mut appended = 0;
+            for (number, file) in (first..).zip(files) {
+                match file.persist_noclobber(log.join(document_name(number))) {
+                    Ok(_) => appended += 1,
+                    Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => break,
+                    Err(error) if appended == 0 => return Err(error.error),
+                    Err(_) => break,
+                }
+            }
+            File::open(&log)?.sync_all()?;
+            Ok(appended)
+        };
+        let appended = tokio::task::spawn_blocking(appending).await.map_err(StoreError::write)?;
+        appended.map_err(StoreError::write)
     }
 
     /// Sync the log's document `number`, and the folder's entries of all before it, to stable
@@ -157,6 +214,16 @@ impl Store {
     pub async fn remove_document(&self, number: u64) -> Result<(), StoreError> {
         self.delete(&document_key(number)).await.map(drop)
     }
+}
+
+/// A document on stable storage that has not got its name. Its temporary name is of the kind that
+/// `object_store` uses, too.
+fn staged(log: &Path, number: u64, document: &[u8]) -> io::Result<NamedTempFile> {
+    let name = format!("{}#1", document_name(number));
+    let mut file = temporary_file().prefix(&name).rand_bytes(0).tempfile_in(log)?;
+    file.write_all(document)?;
+    file.as_file().sync_all()?;
+    Ok(file)
 }
 
 pub(crate) fn document_key(number: u64) -> Key {

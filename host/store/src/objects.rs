@@ -7,8 +7,8 @@ use bytes::Bytes;
 use gristmill_core::Digest;
 use object_store::path::Path as Key;
 use object_store::{ObjectStoreExt, PutPayload};
-use tempfile::NamedTempFile;
 
+use crate::incoming::temporary_file;
 use crate::{INCOMING, Store, StoreError};
 
 /// The most bytes of an object of a shared store that is read whole: a release, a checkpoint or a
@@ -77,10 +77,9 @@ impl Store {
     ) -> Result<(), StoreError> {
         let directory = self.directory.clone();
         let writing = move || {
-            // What a killed process leaves there, the next start removes.
             let incoming = directory.join(INCOMING);
             fs::create_dir_all(&incoming)?;
-            let mut file = NamedTempFile::new_in(incoming)?;
+            let mut file = temporary_file().tempfile_in(incoming)?;
             file.write_all(&text)?;
             file.as_file().sync_all()?;
             file.persist(directory.join(name))?;

@@ -3,7 +3,7 @@ use std::os::unix::fs::MetadataExt;
 use bytes::Bytes;
 use gristmill_core::ErrorCode;
 
-use crate::{Appended, LogListing, Received, Removed, Store, StoreError, digest_of};
+use crate::{LogListing, Received, Removed, Store, StoreError, digest_of};
 
 fn open() -> (tempfile::TempDir, Store) {
     let directory = tempfile::tempdir().unwrap();
@@ -141,13 +141,26 @@ async fn the_logs_end_is_what_was_said_last() {
 }
 
 #[tokio::test]
-async fn an_append_that_fails_may_have_left_its_document() {
+async fn an_append_that_fails_may_have_left_its_documents() {
     let (_directory, store) = open();
     store.faults().fail_after_next_append();
-    assert!(store.append(1, Bytes::from_static(b"{}")).await.is_err());
+    assert!(store.append(1, vec!["{}".into(), "[]".into()]).await.is_err());
     assert_eq!(store.document(1).await.unwrap().unwrap(), "{}");
-    store.sync_document(1).await.unwrap();
-    assert!(store.sync_document(2).await.is_err());
+    assert_eq!(store.document(2).await.unwrap().unwrap(), "[]");
+    store.sync_document(2).await.unwrap();
+    assert!(store.sync_document(3).await.is_err());
+}
+
+#[tokio::test]
+async fn documents_are_appended_up_to_the_first_that_another_writer_has() {
+    let (directory, store) = open();
+    assert_eq!(store.append(3, vec!["theirs".into()]).await.unwrap(), 1);
+    let own = ["a", "b", "c", "d"].map(Bytes::from).to_vec();
+    assert_eq!(store.append(1, own).await.unwrap(), 2);
+    assert_eq!(store.document(2).await.unwrap().unwrap(), "b");
+    assert_eq!(store.document(3).await.unwrap().unwrap(), "theirs");
+    assert_eq!(store.document(4).await.unwrap(), None);
+    assert_eq!(names_in(&directory, "incoming").len(), 0);
 }
 
 #[tokio::test]
@@ -155,10 +168,10 @@ async fn of_two_writers_of_a_number_one_wins() {
     let (directory, one) = open();
     let two = Store::open_local(directory.path()).unwrap();
     let (first, second) = (Bytes::from_static(b"one"), Bytes::from_static(b"two"));
-    let (a, b) = tokio::join!(one.append(1, first), two.append(1, second));
+    let (a, b) = tokio::join!(one.append(1, vec![first]), two.append(1, vec![second]));
     let outcomes = [a.unwrap(), b.unwrap()];
-    assert!(outcomes.contains(&Appended::Yes) && outcomes.contains(&Appended::Lost));
-    let winner = if outcomes[0] == Appended::Yes { "one" } else { "two" };
+    assert!(outcomes.contains(&1) && outcomes.contains(&0));
+    let winner = if outcomes[0] == 1 { "one" } else { "two" };
     assert_eq!(two.document(1).await.unwrap().unwrap(), winner);
     assert_eq!(one.document(2).await.unwrap(), None);
 }
@@ -168,7 +181,7 @@ async fn the_logs_folder_is_listed_in_order_with_what_does_not_belong_there() {
     let (directory, store) = open();
     assert_eq!(store.log().await.unwrap(), LogListing::default());
     for number in [11, 2, 1] {
-        store.append(number, Bytes::from_static(b"{}")).await.unwrap();
+        store.append(number, vec!["{}".into()]).await.unwrap();
     }
     let log = directory.path().join("log");
     for name in ["3.json", "notes.txt", "00000000000000000004.json#1"] {
@@ -184,7 +197,7 @@ async fn leftovers_are_removed_and_nothing_else() {
     let (directory, store) = open();
     assert_eq!(store.remove_leftovers(|_| false).await.unwrap(), Removed::default());
     let (kept, unnamed) = (put(&store, b"grain").await, put(&store, b"chaff").await);
-    store.append(1, Bytes::from_static(b"{}")).await.unwrap();
+    store.append(1, vec!["{}".into()]).await.unwrap();
     let (blobs, log) = (directory.path().join("blobs"), directory.path().join("log"));
     std::fs::write(blobs.join(format!("{}#1", kept.hex())), b"gra").unwrap();
     std::fs::write(log.join("00000000000000000002.json#12"), b"{").unwrap();

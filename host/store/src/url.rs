@@ -76,22 +76,20 @@ impl StoreUrl {
         // The provider of all TLS in this process. It fails if there is one already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let Self(url) = self;
-        let setup = |source: object_store::Error| StoreError::Setup(source.into());
-        let (scheme, folder) =
-            ObjectStoreScheme::parse(url).map_err(|error| StoreError::Setup(error.into()))?;
+        let (scheme, folder) = ObjectStoreScheme::parse(url).map_err(StoreError::setup)?;
         let objects: Arc<dyn ObjectStore> = match scheme {
             ObjectStoreScheme::Local => return open_folder(url),
             ObjectStoreScheme::GoogleCloudStorage => {
                 let builder = GoogleCloudStorageBuilder::from_env().with_retry(retries());
-                Arc::new(builder.with_url(url.as_str()).build().map_err(setup)?)
+                Arc::new(builder.with_url(url.as_str()).build().map_err(StoreError::setup)?)
             }
             ObjectStoreScheme::MicrosoftAzure => {
                 let builder = MicrosoftAzureBuilder::from_env().with_retry(retries());
-                Arc::new(builder.with_url(url.as_str()).build().map_err(setup)?)
+                Arc::new(builder.with_url(url.as_str()).build().map_err(StoreError::setup)?)
             }
             _ => {
                 let builder = AmazonS3Builder::from_env().with_retry(retries());
-                Arc::new(builder.with_url(url.as_str()).build().map_err(setup)?)
+                Arc::new(builder.with_url(url.as_str()).build().map_err(StoreError::setup)?)
             }
         };
         Ok(Arc::new(PrefixStore::new(objects, folder)))
@@ -100,10 +98,8 @@ impl StoreUrl {
 
 fn open_folder(url: &Url) -> Result<Arc<dyn ObjectStore>, StoreError> {
     let folder = url.to_file_path().unwrap_or_else(|()| PathBuf::from(url.path()));
-    let setup = |error: std::io::Error| StoreError::Setup(error.into());
-    std::fs::create_dir_all(&folder).map_err(setup)?;
-    let objects = LocalFileSystem::new_with_prefix(folder);
-    let objects = objects.map_err(|error| StoreError::Setup(error.into()))?;
+    std::fs::create_dir_all(&folder).map_err(StoreError::setup)?;
+    let objects = LocalFileSystem::new_with_prefix(folder).map_err(StoreError::setup)?;
     Ok(Arc::new(objects.with_fsync(true)))
 }
 

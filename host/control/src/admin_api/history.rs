@@ -11,7 +11,7 @@ use crate::history::{ReleaseSummary, release_document, release_summary};
 use crate::plan::restore::Scope;
 use crate::reach::Reach;
 use crate::release::change::Release;
-use crate::releases::Published;
+use crate::releases::step::Published;
 use crate::terms::Terms;
 use crate::uploads::Upload;
 

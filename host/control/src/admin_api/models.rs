@@ -11,7 +11,7 @@ use crate::error::ControlError;
 use crate::load::error::LoadError;
 use crate::release::change::Change;
 use crate::release::model_config::ModelConfig;
-use crate::releases::Published;
+use crate::releases::step::Published;
 use crate::terms::Terms;
 use crate::uploads::Upload;
 

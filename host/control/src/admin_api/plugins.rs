@@ -7,7 +7,7 @@ use crate::admin_api::Control;
 use crate::change_request::ChangeRequest;
 use crate::error::ControlError;
 use crate::release::change::Change;
-use crate::releases::Published;
+use crate::releases::step::Published;
 use crate::terms::Terms;
 use crate::uploads::Upload;
 

@@ -1,6 +1,7 @@
 //! Tests with a store that fails at the end of an append: the release is in the log, but may not
 //! stay there.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -158,4 +159,129 @@ async fn a_change_of_one_tenant_leaves_the_others_as_they_are() {
     assert!(Arc::ptr_eq(&tenant(&before, &other), &tenant(&after, &other)));
     assert!(!Arc::ptr_eq(&tenant(&before, &acme()), &tenant(&after, &acme())));
     assert_eq!((after.snapshot.release, after.desired.tenants[&acme()].plugins.len()), (4, 0));
+}
+
+fn put(tenant: &str) -> Vec<Change> {
+    vec![Change::PutTenant { tenant: tenant.parse().unwrap(), spec: TenantSpec::default() }]
+}
+
+/// Ask for these releases while another change holds the lock. They come in this order.
+async fn together(
+    control: &Arc<Control>,
+    releases: impl IntoIterator<Item = Vec<Change>>,
+) -> Vec<Result<Published, ControlError>> {
+    let lock = control.releases.replayed.lock().await;
+    let mut making = Vec::new();
+    for (waiting, changes) in releases.into_iter().enumerate() {
+        let own = control.clone();
+        making.push(tokio::spawn(async move { release(&own, changes).await }));
+        let arrived = async {
+            while control.releases.queue.len() == waiting {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), arrived).await.unwrap();
+    }
+    drop(lock);
+    let mut made = Vec::new();
+    for one in making {
+        made.push(one.await.unwrap());
+    }
+    made
+}
+
+#[tokio::test]
+async fn changes_that_arrive_together_are_appended_and_published_together() {
+    let directory = tempfile::tempdir().unwrap();
+    let (store, control) = open(directory.path()).await;
+    // One call appends them all: so all of them are unconfirmed.
+    store.faults().fail_after_next_append();
+    let changes = || ["a", "b", "c"].map(put);
+    for (made, release) in together(&control, changes()).await.into_iter().zip(1..) {
+        assert_unconfirmed(&made.unwrap_err(), release);
+    }
+    assert_eq!(control.cell().load().release, 3);
+    assert_eq!(control.cell().load().tenants.size(), 3);
+    assert_eq!(control.serving().touched.len(), 3);
+    // They are there, each in a release of its own.
+    for made in together(&control, changes()).await {
+        assert_eq!(made.unwrap().release, 3);
+    }
+    for (number, tenant) in (1..).zip(["a", "b", "c"]) {
+        let document = store.document(number).await.unwrap().unwrap();
+        let text = String::from_utf8(document.to_vec()).unwrap();
+        assert!(text.contains(&format!("\"tenant\": \"{tenant}\"")), "{text}");
+    }
+    drop(control);
+    let (_, control) = open(directory.path()).await;
+    assert_eq!(control.cell().load().tenants.size(), 3);
+}
+
+#[tokio::test]
+async fn each_of_the_changes_that_arrive_together_is_decided_by_the_state_before_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let (store, control) = open(directory.path()).await;
+    let delete = |tenant: &str| vec![Change::DeleteTenant { tenant: tenant.parse().unwrap() }];
+    let changes = [delete("a"), put("a"), put("a"), delete("a"), delete("a"), put("b")];
+    let made = together(&control, changes).await;
+    let releases: Vec<_> = made.iter().map(|made| made.as_ref().map(|made| made.release)).collect();
+    assert!(matches!(releases[0], Err(ControlError::At { index: 0, .. })), "{:?}", releases[0]);
+    assert_eq!(releases[1].as_ref().unwrap(), &1);
+    assert_eq!(releases[2].as_ref().unwrap(), &1, "it is there already");
+    assert_eq!(releases[3].as_ref().unwrap(), &2);
+    assert!(matches!(releases[4], Err(ControlError::At { .. })), "{:?}", releases[4]);
+    assert_eq!(releases[5].as_ref().unwrap(), &3);
+    assert_eq!(store.log().await.unwrap().numbers, [1, 2, 3]);
+    let snapshot = control.cell().load();
+    assert_eq!((snapshot.release, snapshot.tenants.size()), (3, 1));
+}
+
+#[tokio::test]
+async fn more_changes_than_are_made_together_are_all_made() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_, control) = open(directory.path()).await;
+    let names: Vec<_> = (0..100).map(|index| format!("t{index}")).collect();
+    let made = together(&control, names.iter().map(|name| put(name))).await;
+    let releases: Vec<_> = made.into_iter().map(|made| made.unwrap().release).collect();
+    assert_eq!(releases, (1..=100).collect::<Vec<_>>());
+    assert_eq!(control.cell().load().tenants.size(), 100);
+}
+
+#[tokio::test]
+async fn a_change_that_is_made_already_succeeds_only_when_its_release_is_confirmed() {
+    let directory = tempfile::tempdir().unwrap();
+    let (store, control) = open(directory.path()).await;
+    store.faults().fail_after_next_append();
+    let made = together(&control, [put("a"), put("a")]).await;
+    assert_unconfirmed(made[0].as_ref().unwrap_err(), 1);
+    assert_eq!(made[1].as_ref().unwrap().release, 1);
+    assert!(store.log_end().await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_document_that_cannot_be_written_fails_its_own_change_only() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_, control) = open(directory.path()).await;
+    release(&control, put("a")).await.unwrap();
+    let in_the_way = directory.path().join("store/log/00000000000000000003.json#1");
+    std::fs::create_dir(&in_the_way).unwrap();
+    let made = together(&control, [put("b"), put("c")]).await;
+    assert_eq!(made[0].as_ref().unwrap().release, 2);
+    let error = made[1].as_ref().unwrap_err();
+    assert!(matches!(error, ControlError::Store(_)), "{error}");
+    assert_eq!(control.cell().load().release, 2);
+    std::fs::remove_dir(&in_the_way).unwrap();
+    assert_eq!(release(&control, put("c")).await.unwrap().release, 3);
+}
+
+#[tokio::test]
+async fn documents_of_releases_have_the_permissions_of_ordinary_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_, control) = open(directory.path()).await;
+    release(&control, put("a")).await.unwrap();
+    let ordinary = directory.path().join("ordinary");
+    std::fs::write(&ordinary, "").unwrap();
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode();
+    let document = directory.path().join("store/log/00000000000000000001.json");
+    assert_eq!(mode(&document), mode(&ordinary));
 }

@@ -7,7 +7,7 @@ use crate::admin_api::Control;
 use crate::asked::AskedChange;
 use crate::error::ControlError;
 use crate::release::token::TokenDocument;
-use crate::releases::Published;
+use crate::releases::step::Published;
 use crate::terms::Terms;
 
 impl Control {

@@ -128,7 +128,7 @@ impl Held {
         let Some(own) = tenant else { return Self::default() };
         let keys = own.spec.keys.values().copied().collect();
         let files = own.plugins.values().flat_map(Plugin::versions).map(|(_, file)| file);
-        let pins = own.pipelines.values().flat_map(pins_of);
+        let pins = own.pipelines.values().flat_map(|own| pins_of(own));
         Self { keys, files: files.collect(), pins: pins.collect() }
     }
 }

@@ -24,7 +24,7 @@ pub struct Tenant {
     /// Its plugins by name.
     pub plugins: BTreeMap<Name, Plugin>,
     /// Its pipelines by name.
-    pub pipelines: BTreeMap<Name, PipelineSpec>,
+    pub pipelines: BTreeMap<Name, Box<PipelineSpec>>,
 }
 
 /// A plugin.
@@ -104,7 +104,7 @@ impl Tenant {
         if self.plugins.values().all(|plugin| plugin.kept.is_empty()) {
             return None;
         }
-        let named = self.pipelines.values().flat_map(PipelineSpec::plugins);
+        let named = self.pipelines.values().flat_map(|own| own.plugins());
         let pins: HashSet<_> = named.filter_map(|own| Some((&own.name, own.version?))).collect();
         let mut plugins = self.plugins.clone();
         for (name, plugin) in &mut plugins {

@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn a_text_names_no_path_and_the_source_does() {
         let io = io::Error::other("/srv/secret/place");
-        let source = StoreError::Read(io.into());
+        let source = StoreError::Read(Arc::new(io));
         let error = LoadError::Unreadable { digest: Digest::from_bytes([0; 32]), source };
         assert!(!error.to_string().contains('/'), "{error}");
         assert!(format!("{error:?}").contains("/srv/secret/place"));

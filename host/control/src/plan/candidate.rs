@@ -58,7 +58,7 @@ fn spec_of<'a>(
 ) -> Result<&'a PipelineSpec, ControlError> {
     let own = desired.tenants.get(tenant);
     let own = own.ok_or_else(|| ControlError::not_found("tenant", tenant))?;
-    let known = own.pipelines.get(pipeline);
+    let known = own.pipelines.get(pipeline).map(|own| &**own);
     known.ok_or_else(|| ControlError::not_found("pipeline", pipeline))
 }
 

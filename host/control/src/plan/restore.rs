@@ -15,7 +15,6 @@ use crate::desired::{Desired, Model, Plugin, Tenant};
 use crate::error::ControlError;
 use crate::release::change::Change;
 use crate::release::named_version::NamedVersion;
-use crate::release::pipeline::PipelineSpec;
 use crate::release::tenant::TenantSpec;
 
 /// The part of the state that is brought back.
@@ -119,7 +118,7 @@ fn put_model_versions<'a>(
     changes: &mut Vec<Change>,
 ) {
     let pipelines = tenants.into_iter().flat_map(|tenant| tenant.pipelines.values());
-    let named: BTreeSet<_> = pipelines.flat_map(PipelineSpec::models).collect();
+    let named: BTreeSet<_> = pipelines.flat_map(|own| own.models()).collect();
     for NamedVersion { name, version } in named {
         let Some(version) = version else { continue };
         let find = |state: &Desired| state.models.get(name)?.file(*version);
@@ -141,7 +140,7 @@ fn put_model_versions<'a>(
 /// Bring back the versions of a tenant's plugins that its pipelines or its policy name.
 fn put_plugin_versions(now: &Tenant, name: &Name, then: &Tenant, changes: &mut Vec<Change>) {
     for (plugin, old) in &then.plugins {
-        let named = then.pipelines.values().flat_map(PipelineSpec::plugins);
+        let named = then.pipelines.values().flat_map(|own| own.plugins());
         let named = named.filter(|own| own.name == *plugin).filter_map(|own| own.version);
         let named: BTreeSet<_> = named.chain(then.spec.plugin_version_policy.named()).collect();
         for version in named {
@@ -178,7 +177,7 @@ fn put_tenant(now: &Desired, name: &Name, then: &Tenant, changes: &mut Vec<Chang
     for (pipeline, spec) in &then.pipelines {
         if own.pipelines.get(pipeline) != Some(spec) {
             let (tenant, pipeline, spec) = (name.clone(), pipeline.clone(), spec.clone());
-            changes.push(Change::PutPipeline { tenant, pipeline, spec: spec.into() });
+            changes.push(Change::PutPipeline { tenant, pipeline, spec });
         }
     }
     // Pipelines go before the plugins that they use.

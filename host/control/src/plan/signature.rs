@@ -96,7 +96,7 @@ fn users(before: &Desired, desired: &Desired, model: &Name) -> Vec<String> {
         };
         let is_same = |own: &Name, spec: &PipelineSpec| {
             let same = |plugin: &NamedVersion| content(old, plugin) == content(tenant, plugin);
-            old.pipelines.get(own) == Some(spec) && spec.plugins().all(same)
+            old.pipelines.get(own).is_some_and(|old| **old == *spec) && spec.plugins().all(same)
         };
         let newest = |own: &NamedVersion| own.name == *model && own.version.is_none();
         let pipelines = tenant.pipelines.iter().filter(|(_, spec)| spec.models().any(newest));

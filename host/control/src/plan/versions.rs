@@ -49,7 +49,7 @@ fn check_plugin(after: &Desired, tenant: &Name, plugin: &Name) -> Result<(), Con
     if count <= PLUGIN_VERSIONS_MAX {
         return Ok(());
     }
-    let pipelines = own.pipelines.iter().map(|(name, spec)| (tenant, name, spec));
+    let pipelines = own.pipelines.iter().map(|(name, spec)| (tenant, name, &**spec));
     Err(TooManyVersions {
         what: "plugin",
         name: plugin.to_string(),
@@ -67,7 +67,7 @@ fn check_model(after: &Desired, model: &Name) -> Result<(), ControlError> {
         return Ok(());
     }
     let pipelines = after.tenants.iter().flat_map(|(tenant, own)| {
-        own.pipelines.iter().map(move |(name, spec)| (tenant, name, spec))
+        own.pipelines.iter().map(move |(name, spec)| (tenant, name, &**spec))
     });
     Err(TooManyVersions {
         what: "model",

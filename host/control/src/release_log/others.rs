@@ -6,9 +6,8 @@
 //! - a release counts as made only if it is part of the chain: one that a slow server appends in a
 //!   place from which releases were removed is not.
 
-use bytes::Bytes;
 use gristmill_core::Digest;
-use gristmill_store::{Appended, StoreError};
+use gristmill_store::StoreError;
 
 use crate::checkpoint::Checkpoint;
 use crate::desired::Desired;
@@ -120,43 +119,9 @@ impl ReleaseLog {
         Ok(())
     }
 
-    /// Decide whether a release that was appended to a shared log is part of it.
-    ///
-    /// # Errors
-    /// [`ControlError::Unconfirmed`]
-    pub(super) async fn among_others(
-        &self,
-        appended: Result<Appended, StoreError>,
-        head: &Head,
-        document: &Bytes,
-    ) -> Result<Result<Appended, StoreError>, ControlError> {
-        if !self.store.is_shared() {
-            return Ok(appended);
-        }
-        let number = head.number;
-        let unknown = |source| ControlError::Unconfirmed { number, source };
-        if !matches!(appended, Ok(Appended::Yes)) {
-            // The call may have been repeated because its answer was lost. So what is there now
-            // decides, not the answer.
-            match (self.store.document(number).await.map_err(unknown)?, appended) {
-                (Some(there), _) if there == document => {}
-                (Some(_), _) | (None, Ok(_)) => return Ok(Ok(Appended::Lost)),
-                // It may still arrive.
-                (None, Err(source)) => return Err(unknown(source)),
-            }
-        }
-        match self.is_part(head).await {
-            Ok(Some(true)) => Ok(Ok(Appended::Yes)),
-            Ok(Some(false)) => Ok(Ok(Appended::Lost)),
-            Ok(None) => Err(unknown(StoreError::Unreachable("the log went far ahead".into()))),
-            Err(ControlError::Store(source)) => Err(unknown(source)),
-            Err(error) => Err(error),
-        }
-    }
-
     /// Whether the release at `head`, whose document is in the log's folder, is part of the log.
     /// None if that cannot be told any more.
-    async fn is_part(&self, head: &Head) -> Result<Option<bool>, ControlError> {
+    pub(super) async fn is_part(&self, head: &Head) -> Result<Option<bool>, ControlError> {
         let number = head.number;
         let Some(next) = self.store.next_after(number).await? else { return Ok(Some(true)) };
         if next == number + 1

@@ -11,17 +11,21 @@ use crate::load::at_hand::AtHand;
 use crate::load::error::LoadError;
 use crate::plan::Plan;
 use crate::plan::signature::check_users;
+use crate::publish::Serving;
 use crate::release::change::Change;
 use crate::releases::Releases;
 
 impl Releases {
     /// Refuse models that do not fit their users any more.
-    pub(super) fn check_fit(&self, plan: &Plan, at_hand: &AtHand) -> Result<(), ControlError> {
+    pub(super) fn check_fit(
+        serving: &Serving,
+        plan: &Plan,
+        at_hand: &AtHand,
+    ) -> Result<(), ControlError> {
         let put = plan.changes.iter().filter_map(|change| match change {
             Change::PutModel { model, .. } => Some(model),
             _ => None,
         });
-        let serving = self.publisher.serving();
         for name in put {
             let new = plan.desired.models.get(name);
             let new = new.map(|model| at_hand.model(name, model, model.digest));

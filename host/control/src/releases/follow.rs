@@ -38,8 +38,8 @@ impl Releases {
             let tenants = self.publisher.serving().may_change(&desired);
             at_hand.load(&self.loader, &desired, &tenants).await;
             if is_patient && at_hand.lacks_files() {
-                let why = "a file of a release cannot be fetched".into();
-                return Err(StoreError::Unreachable(why).into());
+                let why = "a file of a release cannot be fetched";
+                return Err(StoreError::unreachable(why).into());
             }
         }
         Ok(())
@@ -74,11 +74,12 @@ impl Releases {
         if loaded > 0 {
             let replayed = self.replayed.lock().await;
             let (release, mut at_hand) = (replayed.head.number, AtHand::default());
-            let is_same = self.publisher.serving().snapshot.release == release;
-            let tenants = self.publisher.serving().may_change(&replayed.desired);
+            let before = self.publisher.serving();
+            let is_same = before.snapshot.release == release;
+            let tenants = before.may_change(&replayed.desired);
             if is_same && at_hand.look_up(&self.loader, &replayed.desired, &tenants) {
-                let built = self.build(release, &replayed.desired, &at_hand);
-                self.publisher.publish(serving_of(built, replayed.desired.clone()));
+                let built = self.build(&before, release, &replayed.desired, &at_hand);
+                self.publisher.publish(serving_of(built, replayed.desired.clone()).into());
                 tracing::info!(release, loaded, "serving files that could not be read before");
             }
         }

@@ -32,7 +32,7 @@ impl SampleSubject {
     fn of(state: &Serving, tenant: &Name, pipeline: &Name, variant: Variant) -> Option<Self> {
         let own = state.desired.tenants.get(tenant)?;
         let serving = state.snapshot.tenants.get(tenant)?;
-        let spec = own.pipelines.get(pipeline)?;
+        let spec = &**own.pipelines.get(pipeline)?;
         let Pipeline::Ready(route) = serving.pipelines.get(pipeline)? else { return None };
         let promoted = spec.promoted();
         let (route, spec) = match variant {
@@ -60,7 +60,7 @@ impl SampleSubject {
     }
 
     fn spec(&self) -> Option<&PipelineSpec> {
-        self.own.pipelines.get(&self.pipeline)
+        self.own.pipelines.get(&self.pipeline).map(|own| &**own)
     }
 
     pub(crate) fn samples(&self) -> &[Sample] {
@@ -71,7 +71,7 @@ impl SampleSubject {
     fn differs_in(&self, before: &Serving, after: &Serving) -> bool {
         let old = before.desired.tenants.get(&self.tenant);
         let (Some(old), Some(spec)) = (old, self.spec()) else { return true };
-        if old.pipelines.get(&self.pipeline) != Some(spec) {
+        if old.pipelines.get(&self.pipeline).is_none_or(|old| **old != *spec) {
             return true;
         }
         let plugin_in = |own: &Tenant, NamedVersion { name, version }: &NamedVersion| {

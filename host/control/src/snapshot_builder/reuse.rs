@@ -7,7 +7,6 @@ use gristmill_core::Name;
 use gristmill_snapshot::{ModelState, PluginState, ServedModel};
 
 use crate::desired;
-use crate::release::pipeline::PipelineSpec;
 
 /// The inputs of a tenant of a snapshot.
 pub(super) struct Sources<'a> {
@@ -32,7 +31,7 @@ impl Sources<'_> {
                 .models
                 .iter()
                 .all(|name| self.models.contains_key(name) == other.models.contains_key(name))
-            && self.own.pipelines.values().flat_map(PipelineSpec::models).all(|named| {
+            && self.own.pipelines.values().flat_map(|own| own.models()).all(|named| {
                 let [old, new] = [self, other].map(|own| own.models.get(&named.name));
                 is_same_version(old, new, named.version)
             })
@@ -41,7 +40,7 @@ impl Sources<'_> {
 
 /// The models that a tenant is granted, and those of its pipelines.
 pub(super) fn named_models(own: &desired::Tenant) -> impl Iterator<Item = &Name> {
-    let pipelines = own.pipelines.values().flat_map(PipelineSpec::models);
+    let pipelines = own.pipelines.values().flat_map(|own| own.models());
     own.spec.models.iter().chain(pipelines.map(|model| &model.name))
 }
 

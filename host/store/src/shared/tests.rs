@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use gristmill_core::{Digest, ErrorCode, Name};
 
-use crate::{Appended, Removed, Store, StoreError, digest_of};
+use crate::{Removed, Store, StoreError, digest_of};
 
 /// A server of the store in `directory`, with a local folder of its own.
 fn server(directory: &Path, name: &str) -> Store {
@@ -88,11 +88,10 @@ async fn the_log_is_one_and_its_end_is_what_each_server_has_seen() {
     let directory = tempfile::tempdir().unwrap();
     let (one, two) = (server(directory.path(), "one"), server(directory.path(), "two"));
     assert_eq!(one.next_after(0).await.unwrap(), None);
-    assert_eq!(one.append(1, "one".into()).await.unwrap(), Appended::Yes);
-    assert_eq!(two.append(1, "two".into()).await.unwrap(), Appended::Lost);
-    for number in [2, 3, 11] {
-        two.append(number, "more".into()).await.unwrap();
-    }
+    assert_eq!(one.append(1, vec!["one".into()]).await.unwrap(), 1);
+    assert_eq!(two.append(1, vec!["two".into(), "lost".into()]).await.unwrap(), 0);
+    assert_eq!(one.append(11, vec!["more".into()]).await.unwrap(), 1);
+    assert_eq!(two.append(2, vec!["more".into(); 2]).await.unwrap(), 2);
     assert_eq!(one.next_after(1).await.unwrap(), Some(2));
     assert_eq!(one.next_after(3).await.unwrap(), Some(11));
     assert_eq!(one.next_after(11).await.unwrap(), None);

@@ -1,15 +1,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use gristmill_core::{ClientError, ErrorCode};
-use gristmill_store::{Appended, Store};
+use gristmill_core::ErrorCode;
+use gristmill_store::Store;
 
 use crate::change_request::ChangeRequest;
-use crate::error::ControlError;
 use crate::load::progress::Progress;
 use crate::release::change::{Change, ReleaseNote};
 use crate::release::tenant::TenantSpec;
-use crate::release_log::{Append, ReleaseLog, Replayed};
+use crate::release_log::append::{Appended, Draft, Others};
+use crate::release_log::{ReleaseLog, Replayed};
 use crate::terms::Terms;
 use crate::testing::name;
 use crate::uploads::Uploads;
@@ -32,16 +32,43 @@ impl Writer {
         Self { log, replayed, store }
     }
 
-    /// Append a release that brings a tenant, without reading on before.
-    async fn append(&mut self, tenant: &str) -> Result<Append, ControlError> {
-        let change = Change::PutTenant { tenant: name(tenant), spec: TenantSpec::default() };
-        let request = ChangeRequest::one(change, Terms::default());
-        let plan = request.plan(&self.replayed.desired, self.replayed.head.number + 1).unwrap();
-        self.log.append(&mut self.replayed, ReleaseNote::default(), plan).await
+    /// Releases that bring a tenant each. The log is not read on before.
+    fn drafts(&self, tenants: &[&str]) -> Vec<Draft> {
+        let (mut head, mut desired) = (self.replayed.head.clone(), self.replayed.desired.clone());
+        let draft = |tenant: &&str| {
+            let change = Change::PutTenant { tenant: name(tenant), spec: TenantSpec::default() };
+            let request = ChangeRequest::one(change, Terms::default());
+            let plan = request.plan(&desired, head.number + 1).unwrap();
+            desired = plan.desired.clone();
+            let draft = Draft::of(&head, ReleaseNote::default(), plan).unwrap();
+            head = draft.head().clone();
+            draft
+        };
+        tenants.iter().map(draft).collect()
+    }
+
+    async fn append(&mut self, drafts: Vec<Draft>) -> Appended {
+        self.log.append(&mut self.replayed, drafts).await.unwrap()
     }
 
     async fn make(&mut self, tenant: &str) {
-        assert!(matches!(self.append(tenant).await, Ok(Append::Kept)), "{tenant}");
+        let appended = self.append(self.drafts(&[tenant])).await;
+        assert!(appended.kept == 1 && appended.unconfirmed.is_none(), "{tenant}");
+    }
+
+    /// Append releases of which another server has the first number.
+    async fn lose(&mut self, tenants: &[&str]) {
+        let appended = self.append(self.drafts(tenants)).await;
+        assert!(appended.kept == 0 && matches!(appended.others, Others::Again), "{tenants:?}");
+    }
+
+    /// Append releases of which the log may have the first ones.
+    async fn append_in_vain(&mut self, tenants: &[&str]) -> usize {
+        let appended = self.append(self.drafts(tenants)).await;
+        assert_eq!(appended.kept, 0);
+        let Others::Failed { source, unknown } = appended.others else { panic!("lost") };
+        assert_eq!(source.code(), ErrorCode::Unavailable);
+        unknown
     }
 
     async fn read_on(&mut self) -> Vec<String> {
@@ -56,7 +83,7 @@ async fn of_two_writers_of_a_number_one_reads_on_and_both_releases_stay() {
     let mut one = Writer::start(directory.path(), "one").await;
     let mut two = Writer::start(directory.path(), "two").await;
     one.make("a").await;
-    assert!(matches!(two.append("b").await, Ok(Append::Lost)));
+    two.lose(&["b"]).await;
     assert_eq!(two.read_on().await, ["a"]);
     two.make("b").await;
     assert_eq!(one.read_on().await, ["a", "b"]);
@@ -74,7 +101,7 @@ async fn a_release_in_the_place_of_one_that_was_removed_is_not_made() {
     one.log.collect(3).await;
     assert_eq!(one.store.log().await.unwrap().numbers, [3], "the checkpoint stands for 1 and 2");
     // Release 3 does not follow it.
-    assert!(matches!(slow.append("lost").await, Ok(Append::Lost)));
+    slow.lose(&["lost"]).await;
     assert_eq!(slow.read_on().await, ["a", "b", "c"]);
     slow.make("d").await;
     assert_eq!(one.read_on().await, ["a", "b", "c", "d"]);
@@ -93,9 +120,7 @@ async fn a_release_far_behind_the_log_is_not_acknowledged_and_not_read() {
     }
     one.log.collect(5).await;
     assert_eq!(one.store.log().await.unwrap().numbers, [5]);
-    let error = slow.append("lost").await.err().unwrap();
-    assert!(matches!(error, ControlError::Unconfirmed { number: 2, .. }), "{error:?}");
-    assert_eq!(error.code(), ErrorCode::Unavailable);
+    assert_eq!(slow.append_in_vain(&["lost"]).await, 1);
     assert_eq!(slow.read_on().await, ["a", "b", "c", "d", "e"]);
     assert_eq!(slow.replayed.head, one.replayed.head);
     assert_eq!(slow.log.base(), 4);
@@ -111,8 +136,45 @@ async fn what_is_in_the_log_decides_not_the_answer_of_the_store() {
     one.make("b").await;
     assert_eq!(one.replayed.head.number, 2);
     // A repeated call finds what the first one has written.
-    let document = one.store.document(2).await.unwrap().unwrap();
-    assert_eq!(one.store.append(2, document.clone()).await.unwrap(), Appended::Lost);
-    let outcome = one.log.among_others(Ok(Appended::Lost), &one.replayed.head, &document).await;
-    assert_eq!(outcome.unwrap().unwrap(), Appended::Yes);
+    let drafts = one.drafts(&["c", "d"]);
+    one.store.append(3, vec![drafts[0].document.clone()]).await.unwrap();
+    let appended = one.append(drafts).await;
+    assert!(appended.kept == 2 && appended.unconfirmed.is_none());
+    assert_eq!(one.replayed.head.number, 4);
+    let mut two = Writer::start(directory.path(), "two").await;
+    assert_eq!(two.read_on().await, ["a", "b", "c", "d"]);
+}
+
+#[tokio::test]
+async fn of_releases_that_are_appended_together_those_before_another_servers_are_made() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut one = Writer::start(directory.path(), "one").await;
+    one.make("a").await;
+    let mut two = Writer::start(directory.path(), "two").await;
+    let mut drafts = one.drafts(&["b", "c", "d"]);
+    // Another server is first with the number of the second one.
+    let first = drafts.remove(0);
+    one.store.append(2, vec![first.document.clone()]).await.unwrap();
+    assert_eq!(two.read_on().await, ["a", "b"]);
+    two.make("theirs").await;
+    drafts.insert(0, first);
+    let appended = one.append(drafts).await;
+    assert!(appended.kept == 1 && matches!(appended.others, Others::Again));
+    assert_eq!(one.read_on().await, ["a", "b", "theirs"]);
+    assert_eq!(one.replayed.head, two.replayed.head);
+}
+
+#[tokio::test]
+async fn some_releases_in_the_place_of_removed_ones_are_not_acknowledged() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut one = Writer::start(directory.path(), "one").await;
+    one.make("a").await;
+    let mut slow = Writer::start(directory.path(), "slow").await;
+    for tenant in ["b", "c", "d"] {
+        one.make(tenant).await;
+    }
+    one.log.collect(4).await;
+    assert_eq!(one.store.log().await.unwrap().numbers, [4], "the checkpoint stands for the others");
+    assert_eq!(slow.append_in_vain(&["lost", "too"]).await, 2);
+    assert_eq!(slow.read_on().await, ["a", "b", "c", "d"]);
 }

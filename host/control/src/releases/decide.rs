@@ -1,0 +1,168 @@
+//! Deciding about one change: why it is refused, what it lacks, or the release that makes it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use gristmill_core::Name;
+
+use crate::change_request::ChangeRequest;
+use crate::desired::Desired;
+use crate::difference::differences;
+use crate::error::ControlError;
+use crate::fault::refusing;
+use crate::plan::subjects;
+use crate::publish::Serving;
+use crate::release::change::Change;
+use crate::release::format::Head;
+use crate::release_log::append::Draft;
+use crate::releases::step::{Published, Ready, Step};
+use crate::releases::{Releases, serving_of};
+use crate::samples::subject::unproven;
+use crate::terms::TokenUse;
+
+/// The state by which a change is decided: that of the log and of the releases that are to be
+/// appended before its own.
+pub(super) struct Basis {
+    pub(super) head: Head,
+    pub(super) desired: Desired,
+    pub(super) serving: Arc<Serving>,
+    /// The tenants that may differ from those that serve.
+    pub(super) touched: BTreeSet<Name>,
+}
+
+impl Basis {
+    /// Move on to a state that may be published in place of those before it. Returns it.
+    pub(super) fn take(&mut self, mut serving: Serving) -> Arc<Serving> {
+        self.touched.append(&mut serving.touched);
+        serving.touched = self.touched.clone();
+        self.serving = Arc::new(serving);
+        self.serving.clone()
+    }
+
+    /// Move on to the state of a release.
+    pub(super) fn take_release(&mut self, head: Head, serving: Serving) -> Arc<Serving> {
+        self.head = head;
+        self.desired = (*serving.desired).clone();
+        self.desired.settle();
+        self.take(serving)
+    }
+}
+
+/// The decision about a change.
+pub(super) enum Decision {
+    /// It is made without a release, or lacks something. Parts that failed to load before may serve
+    /// now.
+    Step(Step, Option<Serving>),
+    /// A release makes it, as the outcome says.
+    Release { draft: Box<Draft>, serving: Serving, outcome: Published },
+}
+
+impl Releases {
+    /// Decide about a change.
+    ///
+    /// # Errors
+    /// It is refused.
+    pub(super) async fn decide(
+        &self,
+        basis: &Basis,
+        request: &ChangeRequest,
+        Ready { at_hand, proven, fresh }: &mut Ready,
+    ) -> Result<Decision, ControlError> {
+        let Basis { head, desired, serving: before, .. } = basis;
+        let step = |step| Ok(Decision::Step(step, None));
+        request.terms.check_token(desired, SystemTime::now())?;
+        request.check_expected(head.number)?;
+        if let Some(TokenUse { name, version }) = paced(request) {
+            self.pace.check(name, *version, Instant::now())?;
+        }
+        let planned = request.plan(desired, head.number + 1);
+        // What is not there is not found, under all conditions.
+        if !matches!(planned, Err(ControlError::NotFound { .. })) {
+            check_conditions(request, before)?;
+        }
+        let plan = planned?;
+        let unproven_models = Self::unproven_models(request, &plan, at_hand)?;
+        let tenants = before.may_change(&plan.desired);
+        let is_at_hand = at_hand.look_up(&self.loader, &plan.desired, &tenants);
+        if !is_at_hand || !unproven_models.is_empty() {
+            return step(Step::Load(plan.desired, unproven_models));
+        }
+        if plan.desired.is_still(desired) {
+            // There is nothing to append. But a part that failed to load may be loaded now.
+            let mended = (!before.faulty.is_empty() && !request.is_dry_run).then(|| {
+                let built = self.build(before, head.number, &plan.desired, at_hand);
+                serving_of(built, plan.desired)
+            });
+            let made = made(request, before, mended.as_ref().unwrap_or(before))?;
+            return Ok(Decision::Step(Step::Made(made), mended));
+        }
+        if !request.force {
+            Self::check_fit(before, &plan, at_hand)?;
+        }
+        self.check_compiled(desired, &plan).await?;
+        let built = self.build(before, head.number + 1, &plan.desired, at_hand);
+        // A candidate can be taken away from a pipeline that cannot serve.
+        let put = if request.is_abort() { Vec::new() } else { subjects(&plan.changes) };
+        let mut faults = refusing(built.faults.clone(), &before.faulty, &put);
+        faults.retain(|fault| {
+            before.served(fault) && request.terms.reach.has_subject(&fault.subject)
+        });
+        if !faults.is_empty() {
+            return Err(ControlError::Refused(faults));
+        }
+        let serving = serving_of(built, plan.desired.clone());
+        if !request.terms.skips_samples {
+            let mut unproven = unproven(before, &serving, proven);
+            // What others have is neither run for this author nor named to it.
+            unproven.retain(|own| request.terms.reach.has_tenant(own.tenant.as_str()));
+            if !unproven.is_empty() {
+                return step(Step::RunSamples(unproven));
+            }
+        }
+        let outcome = made(request, before, &serving)?;
+        if request.is_dry_run {
+            return step(Step::Made(outcome));
+        }
+        if self.log.is_shared() {
+            let mut files: Vec<_> = plan.changes.iter().filter_map(Change::blob).collect();
+            files.retain(|file| !fresh.contains(file));
+            if !files.is_empty() {
+                return step(Step::Refresh(files));
+            }
+        }
+        let draft = Draft::of(head, request.terms.note.clone(), plan)?.into();
+        Ok(Decision::Release { draft, serving, outcome })
+    }
+}
+
+/// The token of a request whose releases have a pace.
+pub(super) fn paced(request: &ChangeRequest) -> Option<&TokenUse> {
+    let token = request.terms.token.as_ref();
+    token.filter(|_| !request.terms.reach.is_server() && !request.is_dry_run)
+}
+
+/// Check the conditions of the request.
+fn check_conditions(request: &ChangeRequest, serving: &Serving) -> Result<(), ControlError> {
+    let conditions = &request.terms.conditions;
+    if let Some(subject) = request.subject().filter(|_| !conditions.are_none()) {
+        conditions.check(&subject, serving.tag(&subject)?)?;
+    }
+    Ok(())
+}
+
+/// The outcome of a request, whose release is `after`.
+fn made(
+    request: &ChangeRequest,
+    before: &Serving,
+    after: &Serving,
+) -> Result<Published, ControlError> {
+    let release = after.snapshot.release;
+    let (tag, mut differences) = match request.subject() {
+        Some(subject) => (after.tag(&subject)?, Vec::new()),
+        None => (None, differences(before, after)?),
+    };
+    // A version of a model goes when the last pipeline stops to name it.
+    differences.retain(|own| request.terms.reach.has_subject(&own.subject));
+    Ok(Published { release, tag, differences })
+}
