@@ -1,6 +1,7 @@
 //! Faults that tests inject, because no disk fails on demand.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::StoreError;
 
@@ -8,6 +9,7 @@ use crate::StoreError;
 #[derive(Debug, Default)]
 pub struct Faults {
     after_append: AtomicBool,
+    no_document: AtomicU64,
 }
 
 impl Faults {
@@ -17,9 +19,21 @@ impl Faults {
         self.after_append.store(true, Ordering::Relaxed);
     }
 
+    /// Let the local log's document `number` be one that the disk does not take. 0 ends that.
+    pub fn refuse_document(&self, number: u64) {
+        self.no_document.store(number, Ordering::Relaxed);
+    }
+
+    pub(crate) fn before_document(&self, number: u64) -> io::Result<()> {
+        match self.no_document.load(Ordering::Relaxed) == number {
+            true => Err(io::Error::other("injected")),
+            false => Ok(()),
+        }
+    }
+
     pub(crate) fn after_append(&self) -> Result<(), StoreError> {
         match self.after_append.swap(false, Ordering::Relaxed) {
-            true => Err(StoreError::write(std::io::Error::other("/srv/secret: injected"))),
+            true => Err(StoreError::write(io::Error::other("/srv/secret: injected"))),
             false => Ok(()),
         }
     }

@@ -67,7 +67,7 @@ pub struct Store {
     worker: Worker,
     /// The local copies of blobs, if the store is shared.
     cache: Option<Cache>,
-    faults: Faults,
+    faults: Arc<Faults>,
 }
 
 impl Store {
@@ -82,7 +82,7 @@ impl Store {
         let objects = LocalFileSystem::new_with_prefix(directory).map_err(StoreError::read)?;
         let objects = Arc::new(objects.with_fsync(true));
         let worker = Worker::start().map_err(StoreError::write)?;
-        let (directory, faults) = (directory.to_owned(), Faults::default());
+        let (directory, faults) = (directory.to_owned(), Arc::default());
         Ok(Self { objects, directory, worker, cache: None, faults })
     }
 
@@ -101,7 +101,7 @@ impl Store {
         let copies = directory.join(BLOBS);
         std::fs::create_dir_all(&copies).map_err(StoreError::write)?;
         let worker = Worker::start().map_err(StoreError::write)?;
-        let (directory, faults) = (directory.to_owned(), Faults::default());
+        let (directory, faults) = (directory.to_owned(), Arc::default());
         let cache = Some(Cache::new(copies, copies_bytes_max));
         Ok(Self { objects: url.open()?, directory, worker, cache, faults })
     }

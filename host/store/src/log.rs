@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -101,7 +102,7 @@ impl Store {
     /// leaves no gap. After a power failure there is none if the file system keeps the order of
     /// names in a folder, as those with a journal do.
     async fn append_local(&self, first: u64, documents: Vec<Bytes>) -> Result<usize, StoreError> {
-        let directory = self.directory.clone();
+        let (directory, faults) = (self.directory.clone(), self.faults.clone());
         let appending = move || {
             let log = directory.join(LOG);
             if !log.is_dir() {
@@ -110,7 +111,8 @@ impl Store {
             }
             let mut files = Vec::new();
             for (number, document) in (first..).zip(&documents) {
-                match staged(&log, number, document) {
+                let staged = faults.before_document(number);
+                match staged.and_then(|()| staged_in(&log, number, document)) {
                     Ok(file) => files.push(file),
                     Err(error) if files.is_empty() => return Err(error),
                     // It may have been too large. Those before it need not suffer from that.
@@ -216,10 +218,14 @@ impl Store {
     }
 }
 
+/// Documents of this process that were staged.
+static STAGED: AtomicU64 = AtomicU64::new(0);
+
 /// A document on stable storage that has not got its name. Its temporary name is of the kind that
 /// `object_store` uses, too.
-fn staged(log: &Path, number: u64, document: &[u8]) -> io::Result<NamedTempFile> {
-    let name = format!("{}#1", document_name(number));
+fn staged_in(log: &Path, number: u64, document: &[u8]) -> io::Result<NamedTempFile> {
+    let staged = STAGED.fetch_add(1, Ordering::Relaxed);
+    let name = format!("{}#{staged}", document_name(number));
     let mut file = temporary_file().prefix(&name).rand_bytes(0).tempfile_in(log)?;
     file.write_all(document)?;
     file.as_file().sync_all()?;

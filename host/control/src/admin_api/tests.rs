@@ -261,16 +261,15 @@ async fn a_change_that_is_made_already_succeeds_only_when_its_release_is_confirm
 #[tokio::test]
 async fn a_document_that_cannot_be_written_fails_its_own_change_only() {
     let directory = tempfile::tempdir().unwrap();
-    let (_, control) = open(directory.path()).await;
+    let (store, control) = open(directory.path()).await;
     release(&control, put("a")).await.unwrap();
-    let in_the_way = directory.path().join("store/log/00000000000000000003.json#1");
-    std::fs::create_dir(&in_the_way).unwrap();
+    store.faults().refuse_document(3);
     let made = together(&control, [put("b"), put("c")]).await;
     assert_eq!(made[0].as_ref().unwrap().release, 2);
     let error = made[1].as_ref().unwrap_err();
     assert!(matches!(error, ControlError::Store(_)), "{error}");
     assert_eq!(control.cell().load().release, 2);
-    std::fs::remove_dir(&in_the_way).unwrap();
+    store.faults().refuse_document(0);
     assert_eq!(release(&control, put("c")).await.unwrap().release, 3);
 }
 
