@@ -3,7 +3,6 @@
 use std::io;
 use std::time::Duration;
 
-use gristmill_thread::Share;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +25,7 @@ pub struct ChildLimits {
 }
 
 impl ChildLimits {
-    /// Bind the calling process to these limits, and give it the share of long work.
+    /// Bind the calling process to these limits.
     pub(crate) fn apply(&self) -> io::Result<()> {
         let bind = |resource, soft: u64, hard: u64| {
             // No limit can be raised over the parent's own limit.
@@ -44,7 +43,6 @@ impl ChildLimits {
         // At the soft limit a signal ends it, which shows the reason. The hard limit ends it in any
         // case.
         let seconds = self.cpu.as_secs().max(1);
-        bind(Resource::Cpu, seconds, seconds + 1)?;
-        Share::Long.apply()
+        bind(Resource::Cpu, seconds, seconds + 1)
     }
 }

@@ -9,11 +9,13 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use gristmill_thread::Share;
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::attend::{Victim, attend};
@@ -133,7 +135,7 @@ impl ChildRunner {
         let begun = Instant::now();
         let child = KillOnDrop(Victim::default());
         let (victim, command) = (child.0.clone(), self.command());
-        let mut attending = tokio::task::spawn_blocking(move || serve(&victim, command, job));
+        let mut attending = start(move || serve(&victim, command, job))?;
         let mut progress = tokio::time::interval_at((begun + PROGRESS).into(), PROGRESS);
         let deadline = tokio::time::sleep_until((begun + limits.wall).into());
         tokio::pin!(deadline);
@@ -161,7 +163,7 @@ impl ChildRunner {
                 }
             }
         };
-        let answer = ended.map_err(io::Error::other)?;
+        let answer = ended.map_err(|_| io::Error::other("the thread of a child panicked"))?;
         match (answer, why) {
             (Err(_), Some(why)) => Err(why),
             // A supervisor that ends the server ends its children, too.
@@ -245,6 +247,22 @@ impl Drop for KillOnDrop {
     fn drop(&mut self) {
         self.0.kill();
     }
+}
+
+/// Run this on a thread with the share of long work. The child that it starts has that share from
+/// its first instruction on. Loading its program takes some milliseconds, in which threads that
+/// serve would wait for it.
+fn start(
+    serve: impl FnOnce() -> Result<Vec<u8>, ChildError> + Send + 'static,
+) -> io::Result<oneshot::Receiver<Result<Vec<u8>, ChildError>>> {
+    let (ended, ends) = oneshot::channel();
+    let attend = move || {
+        let answer = Share::Long.apply().map_err(ChildError::from).and_then(|()| serve());
+        // Nobody waits for a child that was killed.
+        let _ = ended.send(answer);
+    };
+    thread::Builder::new().name("child".into()).spawn(attend)?;
+    Ok(ends)
 }
 
 /// Run one child from its start to its end. Blocking.

@@ -172,7 +172,7 @@ fn a_child_has_a_low_priority_and_nothing_of_the_server() {
     let read = |name: &str| fs::read_to_string(format!("/proc/{child}/{name}")).unwrap();
     // The nineteenth field of the line is its nice value, the seventeenth after its name.
     let nice = || read("stat").rsplit(") ").next().unwrap().split(' ').nth(16).unwrap().to_owned();
-    eventually("it has a low priority", || nice() == "10");
+    assert_eq!(nice(), "10", "from its first instruction on");
     assert_eq!(read("environ"), "MIMALLOC_ARENA_EAGER_COMMIT=0\0");
     assert_eq!(fs::read_link(format!("/proc/{child}/cwd")).unwrap().to_str(), Some("/"));
     let data = server.data_dir().to_string_lossy().into_owned();
