@@ -112,7 +112,7 @@ const RESIDENT_BYTES_MAX: usize = 1 << 30;
 /// A server with the plugin of this language as the tenant `bad`, beside a neighbour.
 fn deployed(language: &str) -> Server {
     // Engines of Python and JavaScript take long to compile in the profile of the tests.
-    let server = Setup::new().flag("--compile-timeout-s", "600").start();
+    let server = Setup::new().flag("--compile-timeout-s", "1800").start();
     server.digits("good");
     server.open_tenant("bad");
     server.plugin("bad", "bad", &format!("hostile-{language}"));

@@ -15,7 +15,7 @@ const TOLERANCE: f64 = 1e-4;
 #[track_caller]
 fn deployed(language: &str) -> Server {
     // Engines of Python and JavaScript take long to compile in the profile of the tests.
-    let server = Setup::new().flag("--compile-timeout-s", "600").start();
+    let server = Setup::new().flag("--compile-timeout-s", "1800").start();
     server.digits("rust");
     server.open_tenant(language);
     server.model("ranker");

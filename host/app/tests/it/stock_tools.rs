@@ -16,7 +16,7 @@ use crate::support::setup::Setup;
 #[track_caller]
 fn serving(component: &str) -> Server {
     // Engines of Python and JavaScript take long to compile in the profile of the tests.
-    let server = Setup::new().flag("--compile-timeout-s", "600").start();
+    let server = Setup::new().flag("--compile-timeout-s", "1800").start();
     server.open_tenant("stock");
     server.model("digits");
     server.plugin("stock", "digits", component);
