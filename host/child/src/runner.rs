@@ -258,7 +258,7 @@ fn start(
     let (ended, ends) = oneshot::channel();
     let attend = move || {
         let answer = Share::Long.apply().map_err(ChildError::from).and_then(|()| serve());
-        // Nobody waits for a child that was killed.
+        // The caller may have left.
         let _ = ended.send(answer);
     };
     thread::Builder::new().name("child".into()).spawn(attend)?;

@@ -1,5 +1,5 @@
-//! Tests with a store that fails at the end of an append: the release is in the log, but may not
-//! stay there.
+//! Tests with changes that wait for the lock together, and with a store that fails at an append:
+//! the release is in the log, but may not stay there, or cannot be written.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -62,8 +62,8 @@ fn acme() -> Name {
     "acme".parse().unwrap()
 }
 
-fn put_acme() -> Vec<Change> {
-    vec![Change::PutTenant { tenant: acme(), spec: TenantSpec::default() }]
+fn put(tenant: &str) -> Vec<Change> {
+    vec![Change::PutTenant { tenant: tenant.parse().unwrap(), spec: TenantSpec::default() }]
 }
 
 async fn release(control: &Control, changes: Vec<Change>) -> Result<Published, ControlError> {
@@ -84,12 +84,12 @@ async fn a_release_whose_append_failed_serves_where_the_log_has_it_and_is_no_suc
     let directory = tempfile::tempdir().unwrap();
     let (store, control) = open(directory.path()).await;
     store.faults().fail_after_next_append();
-    assert_unconfirmed(&release(&control, put_acme()).await.unwrap_err(), 1);
+    assert_unconfirmed(&release(&control, put("acme")).await.unwrap_err(), 1);
     assert_eq!(control.cell().load().release, 1);
     assert!(control.cell().load().tenants.contains_key(&acme()));
     assert_eq!(store.log_end().await.unwrap(), None, "nobody knows that it stays");
     // The same change succeeds only when its release is known to be on stable storage.
-    let again = release(&control, put_acme()).await.unwrap();
+    let again = release(&control, put("acme")).await.unwrap();
     assert_eq!(again.release, 1);
     assert!(store.log_end().await.unwrap().is_some());
 
@@ -97,7 +97,7 @@ async fn a_release_whose_append_failed_serves_where_the_log_has_it_and_is_no_suc
     let other = vec![Change::DeleteTenant { tenant: acme() }];
     assert_unconfirmed(&release(&control, other).await.unwrap_err(), 2);
     // The next release in the log confirms it.
-    assert_eq!(release(&control, put_acme()).await.unwrap().release, 3);
+    assert_eq!(release(&control, put("acme")).await.unwrap().release, 3);
     drop(control);
     let (_, control) = open(directory.path()).await;
     assert_eq!(control.cell().load().release, 3);
@@ -116,7 +116,7 @@ async fn the_file_of_an_upload_whose_append_failed_stays_where_the_log_names_it(
     let plugin = guest();
     let directory = tempfile::tempdir().unwrap();
     let (store, control) = open(directory.path()).await;
-    release(&control, put_acme()).await.unwrap();
+    release(&control, put("acme")).await.unwrap();
     store.faults().fail_after_next_append();
     let name: Name = "guest".parse().unwrap();
     let incoming = control.receive().await.unwrap().write(plugin.clone()).await.unwrap();
@@ -134,11 +134,7 @@ async fn the_file_of_an_upload_whose_append_failed_stays_where_the_log_names_it(
 async fn a_change_of_one_tenant_leaves_the_others_as_they_are() {
     let directory = tempfile::tempdir().unwrap();
     let (_, control) = open(directory.path()).await;
-    let put = |tenant: &str| Change::PutTenant {
-        tenant: tenant.parse().unwrap(),
-        spec: TenantSpec::default(),
-    };
-    release(&control, vec![put("acme"), put("other")]).await.unwrap();
+    release(&control, [put("acme"), put("other")].concat()).await.unwrap();
     let (other, guest_name): (Name, Name) = ("other".parse().unwrap(), "guest".parse().unwrap());
     for tenant in [acme(), other.clone()] {
         let incoming = control.receive().await.unwrap().write(guest()).await.unwrap();
@@ -159,10 +155,6 @@ async fn a_change_of_one_tenant_leaves_the_others_as_they_are() {
     assert!(Arc::ptr_eq(&tenant(&before, &other), &tenant(&after, &other)));
     assert!(!Arc::ptr_eq(&tenant(&before, &acme()), &tenant(&after, &acme())));
     assert_eq!((after.snapshot.release, after.desired.tenants[&acme()].plugins.len()), (4, 0));
-}
-
-fn put(tenant: &str) -> Vec<Change> {
-    vec![Change::PutTenant { tenant: tenant.parse().unwrap(), spec: TenantSpec::default() }]
 }
 
 /// Ask for these releases while another change holds the lock. They come in this order.

@@ -77,7 +77,7 @@ impl Releases {
             self.pace.check(name, *version, Instant::now())?;
         }
         let planned = request.plan(desired, head.number + 1);
-        // What is not there is not found, under all conditions.
+        // If the subject does not exist, the answer is "not found", whatever the conditions are.
         if !matches!(planned, Err(ControlError::NotFound { .. })) {
             check_conditions(request, before)?;
         }
@@ -114,7 +114,7 @@ impl Releases {
         let serving = serving_of(built, plan.desired.clone());
         if !request.terms.skips_samples {
             let mut unproven = unproven(before, &serving, proven);
-            // What others have is neither run for this author nor named to it.
+            // The author neither runs nor sees the samples of tenants beyond its reach.
             unproven.retain(|own| request.terms.reach.has_tenant(own.tenant.as_str()));
             if !unproven.is_empty() {
                 return step(Step::RunSamples(unproven));

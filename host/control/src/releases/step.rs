@@ -31,7 +31,7 @@ pub(super) enum Step {
     Refresh(Vec<Digest>),
 }
 
-/// What a change has got ready while the lock was free.
+/// The parts of a change that were prepared while the lock was free.
 #[derive(Default)]
 pub(super) struct Ready {
     pub(super) at_hand: AtHand,

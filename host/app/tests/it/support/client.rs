@@ -1,12 +1,17 @@
 //! Requests and answers. A connection that breaks fails the test.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use gristmill_client::http::{HeaderMap, Request};
 use gristmill_client::{ClientError, HEADER_LENGTH, InferBody, block_on};
 use serde_json::Value;
 
-use super::eventually::PATIENCE;
 use super::words::assert_names;
+
+/// The longest wait for an answer. The compilation of a Python or JavaScript plugin gets a tenth of
+/// a busy processor.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(900);
 
 /// One of a server's planes, and the token that requests carry. Each request has a connection of
 /// its own: a server may close one whose body it refused unread.
@@ -30,7 +35,7 @@ impl Client {
         // A server that hangs fails the test.
         let inner = gristmill_client::Client::new(address.parse().unwrap());
         let without =
-            Self { inner: inner.with_answer_timeout(PATIENCE), address: address.to_owned() };
+            Self { inner: inner.with_answer_timeout(ANSWER_TIMEOUT), address: address.to_owned() };
         match token {
             Some(token) => without.with_token(token),
             None => without,

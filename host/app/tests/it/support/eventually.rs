@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The longest wait: more than any such condition takes on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(900);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The pause between two looks, which leaves the processor to the server.
 const PAUSE: Duration = Duration::from_millis(2);

@@ -77,6 +77,21 @@ impl Writer {
     }
 }
 
+/// Two writers of one log: the first one has made tenant `a` and then these, and its checkpoint
+/// stands for all releases but the last one. The other one has read the release of `a`.
+async fn with_a_slow_one(directory: &Path, tenants: &[&str]) -> (Writer, Writer) {
+    let mut one = Writer::start(directory, "one").await;
+    one.make("a").await;
+    let slow = Writer::start(directory, "slow").await;
+    for tenant in tenants {
+        one.make(tenant).await;
+    }
+    let last = 1 + tenants.len() as u64;
+    one.log.collect(last).await;
+    assert_eq!(one.store.log().await.unwrap().numbers, [last], "the checkpoint stands for others");
+    (one, slow)
+}
+
 #[tokio::test]
 async fn of_two_writers_of_a_number_one_reads_on_and_both_releases_stay() {
     let directory = tempfile::tempdir().unwrap();
@@ -93,13 +108,7 @@ async fn of_two_writers_of_a_number_one_reads_on_and_both_releases_stay() {
 #[tokio::test]
 async fn a_release_in_the_place_of_one_that_was_removed_is_not_made() {
     let directory = tempfile::tempdir().unwrap();
-    let mut one = Writer::start(directory.path(), "one").await;
-    one.make("a").await;
-    let mut slow = Writer::start(directory.path(), "slow").await;
-    one.make("b").await;
-    one.make("c").await;
-    one.log.collect(3).await;
-    assert_eq!(one.store.log().await.unwrap().numbers, [3], "the checkpoint stands for 1 and 2");
+    let (mut one, mut slow) = with_a_slow_one(directory.path(), &["b", "c"]).await;
     // Release 3 does not follow it.
     slow.lose(&["lost"]).await;
     assert_eq!(slow.read_on().await, ["a", "b", "c"]);
@@ -112,14 +121,7 @@ async fn a_release_in_the_place_of_one_that_was_removed_is_not_made() {
 #[tokio::test]
 async fn a_release_far_behind_the_log_is_not_acknowledged_and_not_read() {
     let directory = tempfile::tempdir().unwrap();
-    let mut one = Writer::start(directory.path(), "one").await;
-    one.make("a").await;
-    let mut slow = Writer::start(directory.path(), "slow").await;
-    for tenant in ["b", "c", "d", "e"] {
-        one.make(tenant).await;
-    }
-    one.log.collect(5).await;
-    assert_eq!(one.store.log().await.unwrap().numbers, [5]);
+    let (one, mut slow) = with_a_slow_one(directory.path(), &["b", "c", "d", "e"]).await;
     assert_eq!(slow.append_in_vain(&["lost"]).await, 1);
     assert_eq!(slow.read_on().await, ["a", "b", "c", "d", "e"]);
     assert_eq!(slow.replayed.head, one.replayed.head);
@@ -167,14 +169,7 @@ async fn of_releases_that_are_appended_together_those_before_another_servers_are
 #[tokio::test]
 async fn some_releases_in_the_place_of_removed_ones_are_not_acknowledged() {
     let directory = tempfile::tempdir().unwrap();
-    let mut one = Writer::start(directory.path(), "one").await;
-    one.make("a").await;
-    let mut slow = Writer::start(directory.path(), "slow").await;
-    for tenant in ["b", "c", "d"] {
-        one.make(tenant).await;
-    }
-    one.log.collect(4).await;
-    assert_eq!(one.store.log().await.unwrap().numbers, [4], "the checkpoint stands for the others");
+    let (_one, mut slow) = with_a_slow_one(directory.path(), &["b", "c", "d"]).await;
     assert_eq!(slow.append_in_vain(&["lost", "too"]).await, 2);
     assert_eq!(slow.read_on().await, ["a", "b", "c", "d"]);
 }
