@@ -12,6 +12,7 @@ use crate::support::s3::S3;
 use crate::support::server::Server;
 use crate::support::setup::Setup;
 use crate::support::soak::times;
+use crate::support::tls::Authority;
 use crate::support::words::assert_names;
 use crate::support::{files, guests};
 
@@ -148,6 +149,53 @@ fn a_server_may_start_with_what_it_served_last() {
     eventually("it follows the log", || server.release() == release);
     eventually("it is over", || server.data.get("/readyz").ok().get("store").is_none());
     assert_eq!(server.put_json("tenants/other", &weight(3)), release + 1);
+}
+
+#[test]
+fn a_store_over_tls_is_used_only_if_its_certificate_is_trusted() {
+    let authority = Authority::new();
+    let s3 = S3::start_with_tls(&authority);
+    let server = s3.setup().start();
+    server.digits("acme");
+    let release = server.release();
+    let server = server.kill().start();
+    assert_eq!(server.release(), release);
+    server.assert_reads_digits("acme");
+    let said = s3.setup_without_authority().start_refused();
+    assert_names(&said, &["the store of releases and files cannot be reached", "certificate"]);
+}
+
+#[test]
+fn a_damaged_release_in_a_shared_store_is_named_by_servers_that_run_and_that_start() {
+    let s3 = S3::start();
+    let server = s3.setup().start();
+    let follower = s3.setup().start();
+    server.digits("acme");
+    let last = server.release();
+    eventually("it follows", || follower.release() == last);
+    let key = s3.objects("log/").into_iter().next_back().unwrap();
+    let whole = s3.get(&key);
+    let at = whole.windows(6).position(|bytes| bytes == b"digits");
+    let at = at.unwrap_or_else(|| panic!("{key}: {}", String::from_utf8_lossy(&whole)));
+    let mut altered = whole.clone();
+    altered[at] = b'x';
+    // A server with no folder of its own yet.
+    s3.put(&key, &altered);
+    let number = last.to_string();
+    let cure = ["put the files of the release log back", "`gristmill fsck`"];
+    let said = s3.setup().start_refused();
+    assert_names(&said, &[&number, "its digest does not match", cure[0], cure[1]]);
+    s3.put(&key, &whole);
+    // The next release is damaged: servers that follow go on with what they have.
+    let next = key.replace(&format!("{last:020}"), &format!("{:020}", last + 1));
+    s3.put(&next, &altered);
+    let is_said = json!({ "status": "ready", "store": "unusable" });
+    eventually("it says so", || follower.data.get("/readyz").ok() == is_said);
+    assert_eq!(follower.release(), last);
+    follower.assert_reads_digits("acme");
+    let refused = follower.admin.put_json("/admin/v1/tenants/other", &weight(1));
+    assert_eq!(refused.status, 500, "{}", refused.text());
+    assert_eq!(follower.status()["store"]["state"], "unusable");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use crate::support::eventually::eventually;
 use crate::support::files;
 use crate::support::server::Server;
 use crate::support::setup::{ADMIN_TOKEN, Setup};
@@ -116,4 +117,24 @@ fn a_client_certificate_is_demanded_on_the_admin_plane_besides_the_token() {
     }
     let failed = server.status()["tls"]["admin"]["handshakes_failed"].as_u64().unwrap();
     assert_eq!(failed, 3);
+}
+
+#[test]
+fn the_authorities_of_client_certificates_are_read_again_when_they_change() {
+    let (authority, next) = (Authority::new(), Authority::new());
+    let [own, other] = [&authority, &next].map(|by| by.write_pair("operator", &by.pair()));
+    let ca = |by: &Authority| std::fs::read_to_string(by.ca()).unwrap();
+    let clients = authority.write("clients.pem", &ca(&authority));
+    let setup = Setup::new().with_tls(&authority).flag("--admin-client-ca", text(&clients));
+    let server = setup.with_own(&authority, &own).start();
+    let trusted = authority.ca();
+    let is_accepted = |own: &gristmill_client::OwnFiles| {
+        let (certificate, key) = (text(&own.certificate), text(&own.key));
+        let own = ["--client-certificate", certificate, "--client-key", key];
+        get_tenants(&server, &[&["--ca-file", text(&trusted)][..], &own].concat()).0
+    };
+    assert_eq!((is_accepted(&own), is_accepted(&other)), (true, false));
+    authority.write("clients.pem", &ca(&next));
+    eventually("the new authority is trusted", || is_accepted(&other));
+    assert!(!is_accepted(&own));
 }

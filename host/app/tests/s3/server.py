@@ -1,10 +1,12 @@
 """An S3 server for tests: moto's, in a process of its own.
 
 It answers one call at a time, because moto looks for an object and writes it in two steps: without
-that two conditional writes could both succeed, as on no real S3. It prints its port.
+that two conditional writes could both succeed, as on no real S3. It prints its port. With two arguments,
+the files of a certificate and of its key, it answers over TLS.
 """
 
 import io
+import sys
 import threading
 
 from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
@@ -31,6 +33,13 @@ class Quiet(WSGIRequestHandler):
         pass
 
 
-server = make_server("127.0.0.1", 0, answer, threaded=True, request_handler=Quiet)
+server = make_server(
+    "127.0.0.1",
+    0,
+    answer,
+    threaded=True,
+    request_handler=Quiet,
+    ssl_context=tuple(sys.argv[1:]) or None,
+)
 print(server.port, flush=True)
 server.serve_forever()

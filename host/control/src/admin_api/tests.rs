@@ -9,13 +9,14 @@ use std::time::Duration;
 use bytes::Bytes;
 use gristmill_backend::{Backends, LibrarySearch};
 use gristmill_child::{ChildRunner, RunnerConfig};
-use gristmill_core::{BufferPool, ClientError, ErrorCode, Name, PipelineLimits};
+use gristmill_core::{BufferPool, ClientError, ErrorCode, KeyHash, Name, PipelineLimits};
 use gristmill_sandbox::{Sandbox, SandboxConfig};
 use gristmill_store::{Store, digest_of};
 
+use crate::testing::{digest, name};
 use crate::{
-    Change, Control, ControlError, ControlParts, NewRelease, ProverConfig, Published, SampleAnswer,
-    SampleRun, SampleRunner, Serving, TenantSpec, Terms,
+    Change, Control, ControlError, ControlParts, NewRelease, ProverConfig, Published, Reach, Role,
+    SampleAnswer, SampleRun, SampleRunner, Serving, TenantSpec, Terms, TokenSpec, TokenUse,
 };
 
 /// No pipeline of these tests has samples.
@@ -67,8 +68,16 @@ fn put(tenant: &str) -> Vec<Change> {
 }
 
 async fn release(control: &Control, changes: Vec<Change>) -> Result<Published, ControlError> {
+    release_by(control, changes, Terms::default()).await
+}
+
+async fn release_by(
+    control: &Control,
+    changes: Vec<Change>,
+    terms: Terms,
+) -> Result<Published, ControlError> {
     let changes = changes.into_iter().map(Into::into).collect();
-    control.release(NewRelease { changes, ..NewRelease::default() }, Terms::default()).await
+    control.release(NewRelease { changes, ..NewRelease::default() }, terms).await
 }
 
 #[track_caller]
@@ -162,11 +171,20 @@ async fn together(
     control: &Arc<Control>,
     releases: impl IntoIterator<Item = Vec<Change>>,
 ) -> Vec<Result<Published, ControlError>> {
+    let by_anyone = |changes| (changes, Terms::default());
+    together_by(control, releases.into_iter().map(by_anyone)).await
+}
+
+/// As [`together`], each on terms of its own.
+async fn together_by(
+    control: &Arc<Control>,
+    releases: impl IntoIterator<Item = (Vec<Change>, Terms)>,
+) -> Vec<Result<Published, ControlError>> {
     let lock = control.releases.replayed.lock().await;
     let mut making = Vec::new();
-    for (waiting, changes) in releases.into_iter().enumerate() {
+    for (waiting, (changes, terms)) in releases.into_iter().enumerate() {
         let own = control.clone();
-        making.push(tokio::spawn(async move { release(&own, changes).await }));
+        making.push(tokio::spawn(async move { release_by(&own, changes, terms).await }));
         let arrived = async {
             while control.releases.queue.len() == waiting {
                 tokio::task::yield_now().await;
@@ -226,6 +244,31 @@ async fn each_of_the_changes_that_arrive_together_is_decided_by_the_state_before
     assert_eq!(store.log().await.unwrap().numbers, [1, 2, 3]);
     let snapshot = control.cell().load();
     assert_eq!((snapshot.release, snapshot.tenants.size()), (3, 1));
+}
+
+#[tokio::test]
+async fn a_token_that_a_change_deletes_makes_none_of_those_that_arrive_with_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let (_, control) = open(directory.path()).await;
+    let token = name("ci");
+    let hash = KeyHash::Plain(digest(1));
+    let spec = TokenSpec { role: Role::Admin, tenants: [].into(), expires_at_ms: None, hash };
+    let reach = Reach::of(&token, &spec);
+    let created = vec![Change::PutToken { token: token.clone(), spec }];
+    let version = release(&control, created).await.unwrap().release;
+    let terms = || Terms {
+        reach: reach.clone(),
+        token: Some(TokenUse { name: token.clone(), version }),
+        ..Terms::default()
+    };
+    let deleted = vec![Change::DeleteToken { token: token.clone() }];
+    let changes = [(put("a"), terms()), (deleted, Terms::default()), (put("b"), terms())];
+    let made = together_by(&control, changes).await;
+    assert_eq!(made[0].as_ref().unwrap().release, 2);
+    assert_eq!(made[1].as_ref().unwrap().release, 3);
+    let error = made[2].as_ref().unwrap_err();
+    assert!(matches!(error, ControlError::TokenChanged), "{error}");
+    assert_eq!(control.cell().load().tenants.size(), 1);
 }
 
 #[tokio::test]

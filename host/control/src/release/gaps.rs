@@ -13,7 +13,8 @@ const NAMED_MAX: usize = 10;
 #[error(
     "the release log has a gap: {} missing, {} there; put the missing files back, or move the files \
      behind the gap out of the log's folder, and {LOG_END} beside it away, to serve the state of \
-     release {whole} (keep a copy of the data directory: files that no release names are removed)",
+     release {whole} (keep a copy of the data directory: files that no release names are removed); \
+     `gristmill fsck` names everything that is damaged",
     Ranges(.missing), Ranges(.found)
 )]
 pub struct LogGap {

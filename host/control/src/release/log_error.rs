@@ -46,7 +46,7 @@ pub enum LogError {
     "{fault}; put the files of the release log back as they were. To serve the state of release \
      {last} instead, as after an older copy of the log was restored, remove the file {LOG_END} \
      beside the log's folder (keep a copy of the data directory: files that no release names are \
-     removed)"
+     removed); `gristmill fsck` names everything that is damaged"
 )]
 pub struct LogEndError {
     /// The last release of the log.

@@ -14,8 +14,9 @@ use std::thread;
 
 use tempfile::TempDir;
 
-use super::client::Client;
+use super::client::{Answer, Client};
 use super::setup::Setup;
+use super::tls::Authority;
 
 /// The credentials of the servers. They must not appear anywhere.
 pub(crate) const SECRET: &str = "the-secret-access-key";
@@ -23,26 +24,53 @@ pub(crate) const SECRET: &str = "the-secret-access-key";
 /// An S3 server with one bucket, killed when dropped.
 pub(crate) struct S3 {
     process: Child,
+    /// Host and port.
     address: String,
+    /// Who signed its certificate, if it has one.
+    authority: Option<PathBuf>,
     directory: TempDir,
 }
 
 impl S3 {
     pub(crate) fn start() -> Self {
+        Self::start_with(None)
+    }
+
+    /// One that answers over TLS. Its certificate is written as `s3.crt` and `s3.key`.
+    pub(crate) fn start_with_tls(authority: &Authority) -> Self {
+        Self::start_with(Some(authority))
+    }
+
+    fn start_with(authority: Option<&Authority>) -> Self {
         let python = std::env::var_os("GRISTMILL_TEST_S3").map(PathBuf::from);
         let python = python.expect("GRISTMILL_TEST_S3 is not set: run cargo xtask test");
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/s3/server.py");
         let mut command = Command::new(python);
-        let mut process = command.arg(script).stdout(Stdio::piped()).spawn().unwrap();
+        command.arg(script);
+        if let Some(authority) = authority {
+            let own = authority.write_pair("s3", &authority.pair());
+            command.args([own.certificate, own.key]);
+        }
+        let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut port = String::new();
         BufReader::new(process.stdout.as_mut().unwrap()).read_line(&mut port).unwrap();
         let address = format!("127.0.0.1:{}", port.trim());
-        let made = Client::new(&format!("http://{address}"), None).send("PUT", "/mill", &[], None);
-        assert_eq!(made.status, 200, "{made:?}");
         let directory = tempfile::tempdir().unwrap();
-        let s3 = Self { process, address, directory };
+        let trusted = authority.map(Authority::ca);
+        let s3 = Self { process, address, authority: trusted, directory };
+        let mut client = Client::new(&s3.url(), None);
+        if let Some(authority) = authority {
+            client = client.with_tls(authority.client(None));
+        }
+        let made = client.send("PUT", "/mill", &[], None);
+        assert_eq!(made.status, 200, "{made:?}");
         fs::write(s3.hash_key(), "0123456789abcdef".repeat(4)).unwrap();
         s3
+    }
+
+    fn url(&self) -> String {
+        let scheme = if self.authority.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.address)
     }
 
     /// The file with the secret that all servers of the store have.
@@ -52,20 +80,29 @@ impl S3 {
 
     /// A server of the store, which reaches it at its own address.
     pub(crate) fn setup(&self) -> Setup {
-        self.setup_at(&self.address)
+        let setup = self.setup_without_authority();
+        match &self.authority {
+            Some(trusted) => setup.variable("SSL_CERT_FILE", trusted.to_str().unwrap()),
+            None => setup.variable("AWS_ALLOW_HTTP", "true"),
+        }
+    }
+
+    /// The same without a reason to trust its certificate.
+    pub(crate) fn setup_without_authority(&self) -> Setup {
+        self.setup_at(&self.url())
     }
 
     /// A server of the store, which reaches it through a proxy.
     pub(crate) fn setup_behind(&self, proxy: &FaultyProxy) -> Setup {
-        self.setup_at(&proxy.address)
+        let setup = self.setup_at(&format!("http://{}", proxy.address));
+        setup.variable("AWS_ALLOW_HTTP", "true")
     }
 
-    fn setup_at(&self, address: &str) -> Setup {
+    fn setup_at(&self, url: &str) -> Setup {
         Setup::new()
             .flag("--store", "s3://mill/grist")
             .flag("--hash-key-file", self.hash_key().to_str().unwrap())
-            .variable("AWS_ENDPOINT", &format!("http://{address}"))
-            .variable("AWS_ALLOW_HTTP", "true")
+            .variable("AWS_ENDPOINT", url)
             .variable("AWS_REGION", "us-east-1")
             .variable("AWS_ACCESS_KEY_ID", "the-access-key")
             .variable("AWS_SECRET_ACCESS_KEY", SECRET)
@@ -77,9 +114,30 @@ impl S3 {
         FaultyProxy::start(self.address.clone())
     }
 
+    /// Put an object, past all servers.
+    pub(crate) fn put(&self, key: &str, content: &[u8]) {
+        assert_eq!(self.call("PUT", key, Some(content)).status, 200);
+    }
+
+    /// The content of an object.
+    pub(crate) fn get(&self, key: &str) -> Vec<u8> {
+        let answer = self.call("GET", key, None);
+        assert_eq!(answer.status, 200, "{key}");
+        answer.body
+    }
+
+    /// A call with credentials, which the server does not check.
+    fn call(&self, method: &str, key: &str, content: Option<&[u8]>) -> Answer {
+        let credential = "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/s3/aws4_request, \
+                          SignedHeaders=host, Signature=00";
+        let headers = [("authorization", credential)];
+        let client = Client::new(&self.url(), None);
+        client.send(method, &format!("/mill/{key}"), &headers, content)
+    }
+
     /// The names of all objects of the store that begin like this.
     pub(crate) fn objects(&self, prefix: &str) -> Vec<String> {
-        let client = Client::new(&format!("http://{}", self.address), None);
+        let client = Client::new(&self.url(), None);
         let listed = client.get(&format!("/mill?list-type=2&prefix=grist/{prefix}")).text();
         let keys = listed.split("<Key>").skip(1);
         keys.map(|rest| rest.split("</Key>").next().unwrap().to_owned()).collect()
