@@ -5,6 +5,7 @@
 //! the drain timeout.
 
 mod limits;
+mod opening;
 mod samples;
 mod stop;
 mod store;
@@ -19,33 +20,34 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::{ArgMatches, Command};
 use gristmill_admin::{AdminKeys, AdminParts, AdminPlane, UploadLimits};
-use gristmill_backend::{Backends, LibrarySearch};
-use gristmill_child::{ChildRunner, RunnerConfig};
 use gristmill_client::Addresses;
-use gristmill_control::{Control, ControlParts, Progress, ProverConfig};
-use gristmill_core::{BufferPool, HashKeyId, PipelineLimits};
+use gristmill_control::{Control, Progress};
+use gristmill_core::BufferPool;
 use gristmill_http::{DataPlane, GrpcPlane, Inference, InferenceConfig, Loading, grpc_plane};
-use gristmill_sandbox::{Compiler, Sandbox, SandboxConfig};
 use gristmill_telemetry::{Log, LogFormat};
 use gristmill_thread::Share;
 use gristmill_transport::credentials::KeyHasher;
 use gristmill_transport::{Listening, Protocol, Shutdown, Tls, serve};
 use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::either::Either;
 
 use self::limits::{Limits, limits};
-use self::samples::DataPlaneSamples;
+use self::opening::{Children, OpeningParts, open_control};
 use self::stop::{Signals, end, end_within};
-use self::store::open_store;
 use self::tls::PlanesTls;
 use crate::config::{self, Config};
 use crate::process;
 use crate::token::root_token;
-use crate::{child, data_dir, hash_key};
+use crate::{data_dir, hash_key};
 
 /// Unused tensor buffers kept for the next request, in bytes.
 const RETAINED_BYTES_MAX: usize = 256 << 20;
+
+/// The fewest threads of the control plane: while one of them reads a large document, another one
+/// renews the server's lease.
+const CONTROL_THREADS_MIN: usize = 2;
 
 /// The interval at which a long start logs its progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(3);
@@ -107,12 +109,27 @@ fn start(config: Config, log: &Log) -> Result<Infallible> {
     }
     let (files, _) = rlimit::Resource::NOFILE.get()?;
     let tls = PlanesTls::open(&config.tls)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = Builder::new_multi_thread().enable_all().build()?;
+    let control = control_runtime()?;
     let files = files.try_into().unwrap_or(usize::MAX);
-    let ended = runtime.block_on(run_server(Arc::new(config), tls, files, log.clone()));
+    let serving = run_server(Arc::new(config), tls, files, log.clone(), control.handle().clone());
+    let ended = runtime.block_on(serving);
     // Work that still runs ends with the process.
-    std::mem::forget(runtime);
+    std::mem::forget((runtime, control));
     ended
+}
+
+/// The threads of the control plane and its API, those for its blocking work among them. Threads
+/// that serve go before them, so that no request waits for an upload, a release or the load of a
+/// model. They have the same priority all the same: a request may wait for a lock that they hold.
+fn control_runtime() -> std::io::Result<Runtime> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    Builder::new_multi_thread()
+        .worker_threads(cores.max(CONTROL_THREADS_MIN))
+        .thread_name("control")
+        .on_thread_start(|| Share::Ordinary.take("releases"))
+        .enable_all()
+        .build()
 }
 
 /// The planes, once the state is loaded.
@@ -128,14 +145,17 @@ struct Listeners {
     grpc: TcpListener,
     admin: TcpListener,
     tls: PlanesTls,
+    /// The threads of the admin plane. The others are served by the runtime of the caller.
+    control_threads: Handle,
 }
 
-/// Serve until a signal, drain, and end the process.
+/// Serve until a signal, drain, and end the process. The calling runtime serves the data plane.
 async fn run_server(
     config: Arc<Config>,
     tls: PlanesTls,
     files: usize,
     log: Log,
+    control_threads: Handle,
 ) -> Result<Infallible> {
     // The order matters: no token is made before the addresses and the directory can be used, and a
     // new token is shown before anything else can fail.
@@ -144,6 +164,7 @@ async fn run_server(
         grpc: bind("grpc_listen", config.listeners.grpc_listen).await?,
         admin: bind("admin_listen", config.listeners.admin_listen).await?,
         tls: tls.clone(),
+        control_threads: control_threads.clone(),
     };
     // The directory is held until the process has ended, because remaining work may still write.
     std::mem::forget(data_dir::lock(&config.data.data_dir)?);
@@ -165,9 +186,15 @@ async fn run_server(
     let pool = BufferPool::new(RETAINED_BYTES_MAX);
     let children = Arc::new(Children::new(&config));
     let hash_key = hasher.as_ref().map(KeyHasher::id);
-    let parts = (pool.clone(), progress.clone(), children.clone(), hash_key);
-    let opening = open_control(config.clone(), addresses.admin.clone(), parts);
-    let opening = tokio::spawn(opening);
+    let parts = OpeningParts {
+        address: addresses.admin.clone(),
+        pool: pool.clone(),
+        progress: progress.clone(),
+        children: children.clone(),
+        hash_key,
+    };
+    let opening = open_control(config.clone(), parts);
+    let opening = control_threads.spawn(opening);
     let opened = tokio::select! {
         opened = watched(opening, &progress) => opened.map(Some),
         () = signals.next() => Ok(None),
@@ -231,7 +258,7 @@ async fn run_server(
 
 impl Listeners {
     fn addresses(&self) -> Result<Addresses> {
-        let Self { data, grpc, admin, tls } = self;
+        let Self { data, grpc, admin, tls, .. } = self;
         let url = |listener: &TcpListener, tls: &Option<Tls>| -> Result<String> {
             let scheme = if tls.is_some() { "https" } else { "http" };
             Ok(format!("{scheme}://{}", listener.local_addr()?))
@@ -253,8 +280,8 @@ impl Listeners {
     ) -> JoinSet<bool> {
         let mut serving = JoinSet::new();
         let (opened, not_yet) = (planes.clone(), loading.clone());
-        let data = move |request, _| match opened.get() {
-            Some(planes) => Either::Left(planes.data.clone().handle(request)),
+        let data = move |request, client| match opened.get() {
+            Some(planes) => Either::Left(planes.data.clone().handle(request, client)),
             None => Either::Right(ready(not_yet.answer(&request))),
         };
         serving.spawn(serve(Listening {
@@ -266,8 +293,8 @@ impl Listeners {
             handler: data,
         }));
         let (opened, not_yet) = (planes.clone(), loading.clone());
-        let grpc = move |call, _| match opened.get() {
-            Some(planes) => Either::Left(planes.grpc.clone().handle(call)),
+        let grpc = move |call, client| match opened.get() {
+            Some(planes) => Either::Left(planes.grpc.clone().handle(call, client)),
             None => Either::Right(ready(not_yet.answer_grpc())),
         };
         serving.spawn(serve(Listening {
@@ -282,14 +309,15 @@ impl Listeners {
             Some(planes) => Either::Left(planes.admin.clone().handle(request, client)),
             None => Either::Right(ready(loading.answer(&request))),
         };
-        serving.spawn(serve(Listening {
+        let admin = serve(Listening {
             listener: self.admin,
             protocol: Protocol::Http1,
             tls: self.tls.admin,
             config: limits.admin,
             shutdown,
             handler: admin,
-        }));
+        });
+        serving.spawn_on(admin, &self.control_threads);
         serving
     }
 }
@@ -302,88 +330,6 @@ async fn watched(mut opening: JoinHandle<Result<Control>>, progress: &Progress) 
             () = tokio::time::sleep(PROGRESS_INTERVAL) => tracing::info!("loading: {progress}"),
         }
     }
-}
-
-/// Runs work that may take any time and any memory in children of this process.
-struct Children {
-    compilers: Arc<ChildRunner>,
-    /// Loads models for the first time, one at a time. They have a separate queue, because
-    /// compiling plugins may take minutes.
-    provers: Arc<ChildRunner>,
-}
-
-impl Children {
-    /// End all jobs, and accept no others.
-    fn stop(&self) {
-        self.compilers.stop();
-        self.provers.stop();
-    }
-
-    fn new(config: &Config) -> Self {
-        let concurrent = config.plugins.compile_concurrency;
-        let compilers = RunnerConfig { concurrent, ..child::runner_config() };
-        let mut provers = RunnerConfig { concurrent: 1, ..compilers.clone() };
-        // A prover loads ONNX Runtime and the libraries that it is linked to.
-        let libraries = "LD_LIBRARY_PATH";
-        let path = std::env::var_os(libraries).map(|path| (libraries.into(), path));
-        provers.environment.extend(path);
-        Self { compilers: ChildRunner::new(compilers), provers: ChildRunner::new(provers) }
-    }
-}
-
-/// The memory for tensors, the progress of the start, the children, and the secret of hashes.
-type OpeningParts = (BufferPool, Progress, Arc<Children>, Option<HashKeyId>);
-
-async fn open_control(
-    config: Arc<Config>,
-    address: String,
-    (pool, progress, children, hash_key): OpeningParts,
-) -> Result<Control> {
-    let data_dir = &config.data.data_dir;
-    let search = LibrarySearch {
-        configured: config.models.onnxruntime_library.clone(),
-        data_directory: Some(data_dir.clone()),
-    };
-    let backends = Backends::open(&search, pool.clone(), config.models.model_run_memory_bytes)?;
-    let plugins = &config.plugins;
-    let limits = child::plugin_limits(plugins.compile_timeout, plugins.compile_memory_bytes);
-    let sandbox = SandboxConfig {
-        concurrent_calls: config.plugins.concurrent_plugin_calls,
-        memory_bytes_max: config.plugins.plugin_memory_bytes,
-        instances_max: config.plugins.plugin_instances,
-        compiler: Compiler::Child { runner: children.compilers.clone(), limits },
-        ..SandboxConfig::new(data_dir.join("compiled"))
-    };
-    let sandbox = Sandbox::new(&sandbox, pool).context("cannot set up the sandbox")?;
-    let mut limits = PipelineLimits::default();
-    limits.plugin.memory_bytes = config.plugins.plugin_memory_bytes;
-    limits.plugin.instances = config.plugins.plugin_instances as usize;
-    let (store, following) = open_store(&config, address)?;
-    let tenant_bytes_max = config.requests.tenant_bytes_max;
-    let prover = ProverConfig {
-        runner: children.provers.clone(),
-        directory: data_dir.join("proofs"),
-        timeout: config.models.model_proof_timeout,
-        memory_bytes: config.models.model_proof_memory_bytes,
-    };
-    let store = store.into();
-    let parts = ControlParts {
-        store,
-        sandbox,
-        backends,
-        limits,
-        tenant_bytes_max,
-        tenant_compiled_bytes_max: plugins.tenant_compiled_bytes_max,
-        keep_releases: config.uploads.keep_releases,
-        waiting_bytes_max: config.uploads.waiting_bytes_max,
-        hash_key,
-        prover,
-        sample_runner: Arc::new(DataPlaneSamples),
-        samples_timeout: config.uploads.samples_timeout,
-        progress,
-        following,
-    };
-    Ok(Control::open(parts).await?)
 }
 
 async fn bind(setting: &str, address: std::net::SocketAddr) -> Result<TcpListener> {

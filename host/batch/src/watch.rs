@@ -21,8 +21,7 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// # Errors
 /// The operating system cannot start a thread.
 pub(crate) fn spawn(shared: &Arc<LaneShared>) -> std::io::Result<()> {
-    let own = shared.clone();
-    sync::spawn(format!("watch-{}", shared.name), move || watch(&own))
+    sync::spawn(format!("watch-{}", shared.name), shared.clone(), watch)
 }
 
 /// Watch until the lane is closed and none of its batches runs.
@@ -71,8 +70,8 @@ fn give_up(shared: &Arc<LaneShared>, state: &mut LockedState<'_>, lost: Lost) {
     if count > LOST_RUNS_MAX {
         return state.refuse_for_lost(Refusal::LostRuns(count));
     }
-    let own = shared.clone();
-    if let Err(error) = sync::spawn(format!("replace-{model}"), move || replace(&own)) {
+    let name = format!("replace-{model}");
+    if let Err(error) = sync::spawn(name, shared.clone(), |own| replace(own)) {
         tracing::error!(model, %error, "cannot start a thread to replace an instance");
     }
 }

@@ -13,15 +13,18 @@ mod repository;
 mod run;
 mod tensors;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gristmill_control::Control;
-use gristmill_core::{BufferPool, Deadline, KeyHash, Name};
+use gristmill_core::{BufferPool, Deadline, ErrorCode, KeyHash, Name};
 use gristmill_serve::Gate;
 use gristmill_snapshot::Snapshot;
-use gristmill_transport::credentials::KeyHasher;
-use gristmill_transport::{Offload, RequestIds, Shutdown};
+use gristmill_transport::credentials::{self, KeyHasher};
+use gristmill_transport::{LineRate, Offload, Problem, RequestIds, Shutdown};
+use http::HeaderMap;
+use parking_lot::Mutex;
 
 pub(crate) use self::decode::Encoded;
 pub(crate) use self::pipeline::{media_type, query};
@@ -61,6 +64,8 @@ struct Shared {
     gate: Gate,
     message_bytes_max: usize,
     timeout: Duration,
+    /// Of lines about wrong keys.
+    wrong_keys: Mutex<LineRate>,
     /// Makes ids for calls over gRPC, which have none.
     request_ids: RequestIds,
 }
@@ -83,6 +88,7 @@ impl Inference {
             gate: Gate { open_tenant, admin_token, hasher },
             message_bytes_max,
             timeout,
+            wrong_keys: Mutex::default(),
             request_ids: RequestIds::default(),
         };
         Self { shared: Arc::new(shared) }
@@ -101,6 +107,20 @@ impl Inference {
     /// The rules for callers.
     pub(crate) fn gate(&self) -> &Gate {
         &self.shared.gate
+    }
+
+    /// Log that a call with a key was not admitted because of `problem`: its client may guess.
+    /// As anyone can do that, there are a few lines in each interval.
+    pub(crate) fn log_wrong_key(&self, problem: &Problem, headers: &HeaderMap, client: IpAddr) {
+        let is_wrong = matches!(problem.code, ErrorCode::Unauthenticated | ErrorCode::Forbidden);
+        let has_key = credentials::bearer(headers).is_some_and(|key| !key.is_empty());
+        if !(is_wrong && has_key) {
+            return;
+        }
+        if let Some(left_out) = self.shared.wrong_keys.lock().take(Instant::now()) {
+            let code = problem.code.as_str();
+            tracing::warn!(%client, code, left_out, "a call with a wrong key");
+        }
     }
 
     /// The current snapshot.

@@ -1,5 +1,6 @@
 //! The data plane over HTTP: one request, from its head to its answer's headers.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -41,8 +42,8 @@ impl DataPlane {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Answer one request.
-    pub async fn handle(self, request: Request<Incoming>) -> Answer {
+    /// Answer one request of the client with this address.
+    pub async fn handle(self, request: Request<Incoming>, client: IpAddr) -> Answer {
         let mut receipt = Receipt::open(Instant::now());
         let (head, mut body) = request.into_parts();
         let id = self.shared.request_ids.of(&head.headers);
@@ -68,6 +69,9 @@ impl DataPlane {
             }
             Err(problem) => {
                 log_internal(&problem, &id);
+                if receipt.record().stages.auth.is_none() {
+                    self.shared.inference.log_wrong_key(&problem, &head.headers, client);
+                }
                 let record = receipt.failed(problem.code);
                 let answer = match is_protocol {
                     true => v2::error_answer(problem),

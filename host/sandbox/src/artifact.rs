@@ -17,6 +17,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use gristmill_core::Digest;
+use rustix::mm::{Advice, madvise};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq;
 use tempfile::NamedTempFile;
@@ -37,6 +38,13 @@ const LOCK: &str = "in-use";
 
 /// The bytes of the checksum, the last ones of a file.
 const CHECKSUM_BYTES: u64 = 32;
+
+/// The smallest page of the processors that this host runs on.
+const PAGE_BYTES: usize = 4096;
+
+/// What is entered into the page table at once: meanwhile no other thread of this process can map
+/// or unmap memory.
+const POPULATE_BYTES: usize = 256 << 10;
 
 pub(crate) struct ArtifactCache {
     directory: PathBuf,
@@ -157,6 +165,7 @@ impl ArtifactCache {
             true => LoadError::OverLimits(error),
             false => wrong(&format!("it cannot be mapped: {error:#}")),
         })?;
+        populate(&component);
         Ok(Cached { component, about })
     }
 
@@ -171,6 +180,24 @@ impl ArtifactCache {
 pub(crate) struct Cached {
     pub(crate) component: Component,
     pub(crate) about: About,
+}
+
+/// Enter the pages of the code into the page table now. Otherwise the first call would do it, page
+/// by page. The pages are in memory already, because the checksum was just computed; from now on
+/// they count as resident in this process.
+#[allow(unsafe_code, reason = "the system call takes a pointer")]
+fn populate(component: &Component) {
+    let image = component.image_range();
+    let mut piece = image.start.map_addr(|address| address & !(PAGE_BYTES - 1)).cast_mut();
+    while piece.cast_const() < image.end {
+        let len = POPULATE_BYTES.min(image.end.addr() - piece.addr());
+        // SAFETY: the advice changes no content, and the component keeps the range mapped.
+        if let Err(error) = unsafe { madvise(piece.cast(), len, Advice::LinuxPopulateRead) } {
+            tracing::debug!(%error, "the pages of a plugin's code are not entered beforehand");
+            return;
+        }
+        piece = piece.wrapping_add(len);
+    }
 }
 
 fn hmac(key: &[u8; 32], message: &mut impl Read, len: u64) -> io::Result<[u8; 32]> {

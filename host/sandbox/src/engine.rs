@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use gristmill_core::BufferPool;
+use gristmill_thread::Share;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use wasmtime::component::Linker;
@@ -238,6 +239,7 @@ fn tick(engine: &Engine, ticking: Arc<AtomicBool>) -> Result<(), std::io::Error>
     let engine = engine.weak();
     let mut swap_is_news = host_has_no_swap();
     let run = move || {
+        Share::Serving.take("the clock of plugin calls");
         for ticks in 1_u64.. {
             std::thread::sleep(TICK);
             let Some(engine) = engine.upgrade().filter(|_| ticking.load(Ordering::Relaxed)) else {

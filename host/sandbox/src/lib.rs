@@ -51,7 +51,7 @@ mod request;
 mod sandbox;
 mod worlds;
 
-pub use account::Account;
+pub use account::{Account, BACKGROUND_CALLS_PER_CORE};
 pub use check_component::{CheckedComponent, check_component};
 pub use check_job::{CHECK_JOB, check, check_in_child};
 pub use compile::{COMPILE_JOB, Compiler, compile};

@@ -26,7 +26,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tracing::Instrument;
 
-use crate::account::{Account, Places};
+use crate::account::{Account, BACKGROUND_CALLS_PER_CORE, Places};
 use crate::error::{CallError, HostFault};
 use crate::guest::Guest;
 use crate::idle::Keep;
@@ -56,19 +56,14 @@ pub(crate) struct NewCall<'a, T> {
 }
 
 impl LongCalls {
-    /// One thread more than there are cores. One owner can have as many threads as there are cores,
-    /// so that its native work leaves a thread to others.
+    /// One owner can have as many threads as there are cores, and background calls have threads,
+    /// too. There is one more, so that one owner's native work leaves a thread to others.
     pub(crate) fn new() -> std::io::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let lower_priority = || {
-            if let Err(error) = Share::Long.apply() {
-                tracing::warn!(%error, "long plugin calls run at ordinary priority");
-            }
-        };
         let runtime = Builder::new_multi_thread()
-            .worker_threads(cores + 1)
+            .worker_threads(cores + 1 + cores * BACKGROUND_CALLS_PER_CORE)
             .thread_name("long-calls")
-            .on_thread_start(lower_priority)
+            .on_thread_start(|| Share::Long.take("long plugin calls"))
             // For plugins that wait for a clock.
             .enable_time()
             .build()?;

@@ -10,9 +10,7 @@ pub type Job = Box<dyn FnOnce() + Send>;
 /// Give the calling thread the share of long work, and do jobs until `next` has none. A job that
 /// panics does not end the thread. `what` is the subject of the jobs in the plural, for the log.
 pub fn do_jobs(what: &str, mut next: impl FnMut() -> Option<Job>) {
-    if let Err(error) = Share::Long.apply() {
-        tracing::warn!(%error, "{what} are worked on with ordinary priority");
-    }
+    Share::Long.take(what);
     while let Some(job) = next() {
         if catch_unwind(AssertUnwindSafe(job)).is_err() {
             tracing::error!("work on {what} panicked");

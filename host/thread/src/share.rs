@@ -1,6 +1,7 @@
 //! A thread's share of the processor.
 
 use std::io;
+use std::sync::Once;
 use std::time::Duration;
 
 /// A thread's share of the processor.
@@ -13,6 +14,8 @@ use std::time::Duration;
 pub enum Share {
     /// Threads that serve requests: the process's own priority, without a wait after they wake up.
     Serving,
+    /// Work that people wait for: the process's own priority, after threads that serve.
+    Ordinary,
     /// Long work: a tenth of a serving thread's share.
     Long,
 }
@@ -28,9 +31,21 @@ impl Share {
         let own = rustix::process::getpriority_process(None)?;
         let (nice, slice) = match self {
             Self::Serving => (own, SHORT_SLICE),
+            Self::Ordinary => (own, LONG_SLICE),
             Self::Long => (own.saturating_add(10).min(NICEST), LONG_SLICE),
         };
         set(nice, slice)
+    }
+
+    /// The same for the work of a thread that goes on in any case. `what` names the work, for the
+    /// log, which says once that the kernel refuses.
+    pub fn take(self, what: &str) {
+        static TOLD: Once = Once::new();
+        if let Err(error) = self.apply() {
+            TOLD.call_once(|| {
+                tracing::warn!(%error, "{what}, and other work, at the share of other threads");
+            });
+        }
     }
 }
 

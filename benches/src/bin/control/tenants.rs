@@ -1,5 +1,6 @@
 //! Many tenants that share few plugins and models: the memory of each, the time of one more
-//! release, the time of a start, and the latency of requests.
+//! release, the time of a start, and the latency of requests, in turns with that of a server with
+//! few tenants.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use gristmill_benches::corpus::models;
 use gristmill_benches::files::read;
@@ -26,7 +27,9 @@ const MODELS: usize = 5;
 /// Four changes a tenant, and at most 1,000 changes a release.
 const TENANTS_PER_RELEASE: usize = 250;
 const DEPLOYS: u32 = 40;
-const LOAD: Duration = Duration::from_secs(10);
+/// Of requests to each of the two servers.
+const ROUNDS: usize = 5;
+const LOAD: Duration = Duration::from_secs(5);
 /// Memory that was freed goes back to the system after a while.
 const REST: Duration = Duration::from_secs(3);
 
@@ -40,8 +43,6 @@ struct Files {
 struct Figures {
     resident_bytes: u64,
     deploy_ms: f64,
-    p50_ms: Option<f64>,
-    p99_ms: Option<f64>,
 }
 
 pub(crate) fn measure(runtime: &Runtime, gristmill: &Path, components: &Path) -> Result<Value> {
@@ -51,12 +52,12 @@ pub(crate) fn measure(runtime: &Runtime, gristmill: &Path, components: &Path) ->
     let few = figures(runtime, &server)?;
     runtime.block_on(make(&server, &files, FEW..MANY))?;
     let many = figures(runtime, &server)?;
+    let (p50_ms, p99_ms) = latencies(runtime, (gristmill, components), &server)?;
     let ready = server.restart()?;
     let both = [&few, &many];
     let grown = many.resident_bytes.saturating_sub(few.resident_bytes);
     let resident_mib = both.map(|figures| figures.resident_bytes >> 20);
     let deploy_ms = both.map(|figures| figures.deploy_ms);
-    let (p50_ms, p99_ms) = (both.map(|figures| figures.p50_ms), both.map(|figures| figures.p99_ms));
     Ok(json!({
         "tenants": [FEW, MANY],
         "resident_mib": resident_mib,
@@ -136,18 +137,39 @@ fn figures(runtime: &Runtime, server: &Server) -> Result<Figures> {
     }
     deploys.sort_unstable();
     let deploy_ms = deploys[deploys.len() / 2].as_secs_f64() * 1e3;
-    let question = Question {
-        address: server.data_plane.clone(),
-        path: "/v1/t-1/infer/main".into(),
-        body: read(Path::new("benches/scenarios/ranker.json"))?.into(),
-        check: Arc::new(|_| Ok(true)),
-    };
-    let load = Load::start(runtime.block_on(question.answered())?)?;
-    thread::sleep(LOAD);
-    let mut report = load.finish()?;
-    anyhow::ensure!(report.failures.is_empty(), "requests failed: {:?}", report.failures);
-    let (p50_ms, p99_ms) = (report.percentile_ms(50.0), report.percentile_ms(99.0));
-    Ok(Figures { resident_bytes, deploy_ms, p50_ms, p99_ms })
+    Ok(Figures { resident_bytes, deploy_ms })
+}
+
+/// The latencies of each round, first those of a server with few tenants, then those of `many`.
+type Rounds = [Vec<Option<f64>>; 2];
+
+/// The medians and the 99th percentiles.
+fn latencies(
+    runtime: &Runtime,
+    (gristmill, components): (&Path, &Path),
+    many: &Server,
+) -> Result<(Rounds, Rounds)> {
+    let few = Server::start(gristmill, &[], Stdio::null())?;
+    let files = runtime.block_on(upload(&few, components))?;
+    runtime.block_on(make(&few, &files, 0..FEW))?;
+    let (mut p50_ms, mut p99_ms) = (Rounds::default(), Rounds::default());
+    for _ in 0..ROUNDS {
+        for (place, server) in [&few, many].into_iter().enumerate() {
+            let question = Question {
+                address: server.data_plane.clone(),
+                path: "/v1/t-1/infer/main".into(),
+                body: read(Path::new("benches/scenarios/ranker.json"))?.into(),
+                check: Arc::new(|_| Ok(true)),
+            };
+            let load = Load::start(runtime.block_on(question.answered())?)?;
+            thread::sleep(LOAD);
+            let mut report = load.finish()?;
+            ensure!(report.failures.is_empty(), "requests failed: {:?}", report.failures);
+            p50_ms[place].push(report.percentile_ms(50.0));
+            p99_ms[place].push(report.percentile_ms(99.0));
+        }
+    }
+    Ok((p50_ms, p99_ms))
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use gristmill_core::{Interrupt, ModelError, ModelErrorKind};
-use gristmill_thread::NativeMemory;
+use gristmill_thread::{NativeMemory, Share};
 use ort::environment::ThreadManager;
 use ort::session::RunOptions;
 
@@ -155,8 +155,12 @@ impl ThreadManager for Threads {
 
     fn create(&self, work: impl FnOnce() + Send + 'static) -> ort::Result<Self::Thread> {
         let memory = self.0.clone();
+        let run = move || {
+            Share::Serving.take("runs of models");
+            memory.count(work)
+        };
         let thread = thread::Builder::new().name("onnxruntime".into());
-        thread.spawn(move || memory.count(work)).map_err(ort::Error::wrap)
+        thread.spawn(run).map_err(ort::Error::wrap)
     }
 
     fn join(thread: Self::Thread) -> ort::Result<()> {

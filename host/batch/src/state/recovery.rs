@@ -91,7 +91,7 @@ impl LockedState<'_> {
         }
         // Another instance replaced it. Dropping it takes long, so that happens outside the lane's
         // lock.
-        let _ = spawn(format!("drop-{}", self.lane.name), move || drop(instance));
+        let _ = spawn(format!("drop-{}", self.lane.name), instance, |_| ());
     }
 
     /// Refuse all requests from now on, and answer those that are queued or staged.

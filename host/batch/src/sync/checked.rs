@@ -64,12 +64,16 @@ pub(crate) fn now() -> Instant {
     CLOCK.get().unwrap_or_else(native::now)
 }
 
-pub(crate) fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+pub(crate) fn spawn<T: Send + 'static>(
+    name: String,
+    held: T,
+    work: impl FnOnce(&T) + Send + 'static,
+) -> std::io::Result<()> {
     if is_exploring() {
-        shuttle::thread::spawn(work);
+        shuttle::thread::spawn(move || work(&held));
         return Ok(());
     }
-    native::spawn(name, work)
+    native::spawn(name, held, work)
 }
 
 pub(crate) enum Mutex<T> {

@@ -8,6 +8,8 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
+use gristmill_thread::Share;
+
 pub(crate) type Guard<'a, T> = parking_lot::MutexGuard<'a, T>;
 
 pub(crate) struct Mutex<T>(parking_lot::Mutex<T>);
@@ -51,12 +53,23 @@ impl Condvar {
     }
 }
 
-/// Start a detached thread.
+/// Start a detached thread that serves: it does `work` with what it holds. Then it may free a
+/// model, which takes long: requests for others do not wait for that.
 ///
 /// # Errors
 /// The operating system cannot start a thread.
-pub(crate) fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    std::thread::Builder::new().name(name).spawn(work).map(drop)
+pub(crate) fn spawn<T: Send + 'static>(
+    name: String,
+    held: T,
+    work: impl FnOnce(&T) + Send + 'static,
+) -> std::io::Result<()> {
+    let run = move || {
+        Share::Serving.take("runs of models");
+        work(&held);
+        Share::Long.take("models that are freed");
+        drop(held);
+    };
+    std::thread::Builder::new().name(name).spawn(run).map(drop)
 }
 
 pub(crate) fn now() -> Instant {

@@ -1,6 +1,7 @@
 //! The handler of a call, up to the service's method: it finds the caller, bounds and meters the
 //! call's bytes, and sets its timeout.
 
+use std::net::IpAddr;
 use std::time::Instant;
 
 use gristmill_core::ByteBudget;
@@ -97,10 +98,11 @@ pub async fn grpc_plane(inference: Inference) -> GrpcPlane {
 }
 
 impl GrpcPlane {
-    /// Answer one call.
+    /// Answer one call of the client with this address.
     pub async fn handle(
         mut self,
         mut call: http::Request<Incoming>,
+        client: IpAddr,
     ) -> http::Response<MeteredAnswer> {
         let arrived = Instant::now();
         let method = Method::of(call.uri().path());
@@ -114,6 +116,7 @@ impl GrpcPlane {
         let admitted = match admitted {
             Ok(admitted) => admitted,
             Err(problem) => {
+                self.served.log_wrong_key(&problem, call.headers(), client);
                 let mut refused = status_of(&problem).into_http();
                 add_quota(refused.headers_mut(), quota);
                 return refused.map(|body| MeteredAnswer::new(body, None));

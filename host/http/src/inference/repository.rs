@@ -8,6 +8,9 @@ use gristmill_transport::Problem;
 
 use super::Inference;
 
+/// The most bytes of a model's name that are logged.
+const MODEL_BYTES_MAX: usize = 256;
+
 /// A change of the models that are loaded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum RepositoryChange<'a> {
@@ -16,7 +19,8 @@ pub(crate) enum RepositoryChange<'a> {
 }
 
 impl Inference {
-    /// Load or unload a model. Only the operator may do so.
+    /// Load or unload a model. Only the operator may do so. It is a line of the log, as each call
+    /// of the admin plane is.
     ///
     /// # Errors
     /// The caller is a tenant, a parameter is not supported, there is no such model, or it cannot
@@ -25,9 +29,27 @@ impl Inference {
         &self,
         caller: Caller<'_>,
         change: RepositoryChange<'_>,
-        mut parameters: impl Iterator<Item = &'_ str>,
+        parameters: impl Iterator<Item = &'_ str>,
     ) -> Result<(), Problem> {
         let operator = caller.operates()?;
+        let outcome = self.change_as(operator, change, parameters).await;
+        let who = operator.map_or(ROOT, |token| token.name.as_str());
+        let (change, model) = match change {
+            RepositoryChange::Load(model) => ("load", model),
+            RepositoryChange::Unload(model) => ("unload", model),
+        };
+        let model = &model[..model.floor_char_boundary(MODEL_BYTES_MAX)];
+        let code = outcome.as_ref().err().map(|problem| problem.code.as_str());
+        tracing::info!(who, change, model, code, "call of the model repository");
+        outcome
+    }
+
+    async fn change_as(
+        &self,
+        operator: Option<&Operator>,
+        change: RepositoryChange<'_>,
+        mut parameters: impl Iterator<Item = &'_ str>,
+    ) -> Result<(), Problem> {
         let brings = |name: &&str| *name == "config" || name.starts_with("file:");
         if let Some(name) = parameters.find(brings) {
             let detail = format!(

@@ -19,15 +19,10 @@ pub(super) struct Threads {
 impl Threads {
     pub(super) fn start() -> io::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let lower_priority = || {
-            if let Err(error) = Share::Long.apply() {
-                tracing::warn!(%error, "handshakes are computed at ordinary priority");
-            }
-        };
         let runtime = Builder::new_multi_thread()
             .worker_threads((cores / 2).max(1))
             .thread_name("tls")
-            .on_thread_start(lower_priority)
+            .on_thread_start(|| Share::Long.take("handshakes"))
             // For the looks at the files.
             .enable_time()
             .build()?;

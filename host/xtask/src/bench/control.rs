@@ -1,9 +1,10 @@
 //! The control plane: releases under load, and many tenants. The program `control` of `benches/`
 //! measures them; this file compares the figures with the targets.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
+use super::median::median;
 use super::options::Options;
 use super::shipped::Shipped;
 use super::table::{Table, Verdict};
@@ -83,27 +84,29 @@ fn tenants(figures: &Value, table: &mut Table) -> Result<()> {
     let measured = format!("{many:.2} ms: {ratio:.2} x");
     table.row_to_reach(what("one more release"), measured, own, verdict);
 
-    let (few, many) = (number(figures, "/p50_ms/0")?, number(figures, "/p50_ms/1")?);
+    let (few, many) = (rounds(figures, "/p50_ms/0")?, rounds(figures, "/p50_ms/1")?);
+    let least = few.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = few.iter().copied().fold(0.0, f64::max);
+    let (few, many) = (median(few), median(many));
     let own = json!({ "p50_ms": figures["p50_ms"], "p99_ms": figures["p99_ms"] });
-    let measured = format!("p50 {many:.2} ms: {:.2} x that with 100 tenants", many / few);
-    table.row(what("a request"), measured, own);
+    let measured = format!(
+        "p50 {many:.2} ms: {:.2} x that with 100 tenants, whose rounds have {least:.2} to {most:.2}",
+        many / few
+    );
+    let verdict = Verdict::new("within the rounds with 100 tenants", many <= most);
+    table.row_to_reach(what("a request"), measured, own, verdict);
     Ok(())
 }
 
 /// The medians of the rounds are compared.
 fn candidates(figures: &Value, table: &mut Table) -> Result<()> {
-    let median = |way: usize| {
-        let rounds = figures["p99_ms"][way].as_array().context("no rounds")?;
-        let mut rounds: Vec<_> = rounds.iter().filter_map(Value::as_f64).collect();
-        rounds.sort_by(f64::total_cmp);
-        rounds.get(rounds.len() / 2).copied().context("no round was answered")
-    };
-    let without = median(0)?;
+    let of_way = |way: usize| anyhow::Ok(median(rounds(figures, &format!("/p99_ms/{way}"))?));
+    let without = of_way(0)?;
     for (way, what, most) in [
         (1, "a candidate with 10 % of the traffic", CANDIDATE_RATIO_MAX),
         (2, "a shadow of each request", SHADOW_RATIO_MAX),
     ] {
-        let p99 = median(way)?;
+        let p99 = of_way(way)?;
         let ratio = p99 / without;
         let verdict = Verdict::new(format!("at most {most} x without"), ratio <= most);
         let measured = format!("p99 of the pipeline's own answers {p99:.2} ms: {ratio:.2} x");
@@ -112,6 +115,14 @@ fn candidates(figures: &Value, table: &mut Table) -> Result<()> {
         table.row_to_reach(what, measured, own, verdict);
     }
     Ok(())
+}
+
+/// The figures of the rounds.
+fn rounds(figures: &Value, pointer: &str) -> Result<Vec<f64>> {
+    let rounds = figures.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
+    let rounds: Vec<_> = rounds.filter_map(Value::as_f64).collect();
+    ensure!(!rounds.is_empty(), "no rounds {pointer}");
+    Ok(rounds)
 }
 
 fn number(figures: &Value, pointer: &str) -> Result<f64> {
