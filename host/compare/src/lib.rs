@@ -210,6 +210,8 @@ fn cut(mut text: String) -> String {
     if text.len() > TEXT_BYTES_MAX {
         text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
         text.push_str("...");
+        // It is kept, and what it was made of may be long.
+        text.shrink_to_fit();
     }
     text
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use gristmill_core::{ByteBudget, Name};
-use gristmill_sandbox::Account;
+use gristmill_sandbox::{Account, BACKGROUND_CALLS_PER_CORE};
 use gristmill_snapshot::{PipelineStatistics, TenantQuota};
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
@@ -29,7 +29,7 @@ const SHADOW_BYTES_PART: usize = 8;
 
 /// The shadows of all tenants that run at the same time, for each core, and at most this part of
 /// the pool of plugin calls.
-const SHADOWS_PER_CORE: usize = 2;
+const SHADOWS_PER_CORE: usize = BACKGROUND_CALLS_PER_CORE;
 const SHADOW_POOL_PART: usize = 8;
 
 /// A candidate that its evaluation has aborted.
@@ -72,6 +72,11 @@ pub(crate) struct Shadows {
     pub(crate) places: Arc<Semaphore>,
 }
 
+/// The shadows of all tenants that run at the same time.
+fn all_shadows(concurrent_calls: usize) -> usize {
+    (cores() * SHADOWS_PER_CORE).min(concurrent_calls / SHADOW_POOL_PART).max(1)
+}
+
 impl Accounts {
     /// Also returns the end at which candidates arrive that are aborted.
     pub(crate) fn new(
@@ -85,9 +90,7 @@ impl Accounts {
             tenant_bytes_max,
             concurrent_calls,
             // The pool has places left for the requests of clients.
-            shadows: Arc::new(Semaphore::new(
-                (cores() * SHADOWS_PER_CORE).min(concurrent_calls / SHADOW_POOL_PART),
-            )),
+            shadows: Arc::new(Semaphore::new(all_shadows(concurrent_calls))),
             aborted,
         };
         (accounts, arriving)
@@ -119,9 +122,10 @@ impl Accounts {
     pub(crate) fn shadows(&self, tenant: &TenantId) -> Shadows {
         let new = || {
             let bytes = ByteBudget::new(self.tenant_bytes_max / SHADOW_BYTES_PART);
-            let calls = Account::background(SHADOWS_PER_TENANT, bytes.clone());
+            let own = SHADOWS_PER_TENANT.min(all_shadows(self.concurrent_calls) / 2).max(1);
+            let calls = Account::background(own, bytes.clone());
             let quota = TenantQuota::new(calls, bytes);
-            let places = Semaphore::new(SHADOWS_PER_TENANT).into();
+            let places = Semaphore::new(own).into();
             Shadows { quota: quota.into(), places }
         };
         self.own(tenant, |own| own.shadows.get_or_insert_with(new).clone())

@@ -30,8 +30,8 @@ const AUTHOR: &str = "gristmill";
 /// The time between two such releases, or two attempts to make one.
 const PAUSE: Duration = Duration::from_secs(30);
 
-/// The most candidates of a release.
-const TOGETHER_MAX: usize = 1000;
+/// The most candidates of a release, which has the whole document of each of their pipelines.
+const TOGETHER_MAX: usize = 100;
 
 /// The candidates that the message of a release names.
 const NAMED_MAX: usize = 3;
@@ -93,7 +93,13 @@ fn is_still_aborted(serving: &Serving, aborted: &Aborted) -> bool {
     }
 }
 
-async fn make_release(releases: &Arc<Releases>, aborted: &[Aborted]) -> Result<(), ControlError> {
+/// What the release says. Each tenant's own people read it, so it has names only if they are those
+/// of one tenant.
+fn message_of(aborted: &[Aborted]) -> String {
+    let is_one = aborted.windows(2).all(|two| two[0].tenant == two[1].tenant);
+    if !is_one {
+        return format!("{} candidates aborted: the server's log has the reasons", aborted.len());
+    }
     let named =
         aborted.iter().take(NAMED_MAX).map(|Aborted { tenant, pipeline, reason, .. }| {
             format!("candidate of {tenant}/{pipeline} aborted: {reason}")
@@ -102,7 +108,11 @@ async fn make_release(releases: &Arc<Releases>, aborted: &[Aborted]) -> Result<(
     if aborted.len() > NAMED_MAX {
         message.push_str(&format!("; and {} more", aborted.len() - NAMED_MAX));
     }
-    let note = ReleaseNote { by: Some(AUTHOR.into()), message: Some(message) };
+    message
+}
+
+async fn make_release(releases: &Arc<Releases>, aborted: &[Aborted]) -> Result<(), ControlError> {
+    let note = ReleaseNote { by: Some(AUTHOR.into()), message: Some(message_of(aborted)) };
     // The pipeline itself has served all the time, so its samples need not run.
     let terms = Terms { note, skips_samples: true, ..Terms::default() };
     let abort = |Aborted { tenant, pipeline, candidate, .. }: &Aborted| AskedChange::Abort {

@@ -1,5 +1,7 @@
 //! The request for a release: the changes that are asked for, and how they are made.
 
+use gristmill_core::Name;
+
 use crate::asked::AskedChange;
 use crate::desired::Desired;
 use crate::error::ControlError;
@@ -68,6 +70,17 @@ impl ChangeRequest {
         reach.check_planned(desired, &plan.changes)?;
         reach.check_pins(desired, &plan.desired)?;
         Ok(plan)
+    }
+
+    /// The pipeline whose candidate takes its place, and the tenant.
+    pub(crate) fn promoted(&self) -> Option<(&Name, &Name)> {
+        match &self.asked {
+            Asked::One(change) => match &**change {
+                AskedChange::Promote { tenant, pipeline } => Some((tenant, pipeline)),
+                _ => None,
+            },
+            Asked::List(_) | Asked::Restore { .. } => None,
+        }
     }
 
     /// Whether it only takes candidates away.

@@ -88,9 +88,13 @@ pub enum ControlError {
     /// Tokens and keys were hashed with another secret than the server has.
     #[error(transparent)]
     HashKey(#[from] HashKeyError),
-    /// Too many things would have to change because of what they use.
+    /// A candidate that passed its bounds is not put in its pipeline's place.
+    #[error("the candidate is aborted, and will be taken away: {0}")]
+    CandidateAborted(String),
+    /// Too many things would have to change because of what they use, or too large ones.
     #[error(
-        "too many tenants and pipelines use what would be deleted: delete it in several releases"
+        "the documents of the tenants and pipelines that would change are too large for one release: \
+         make it in several"
     )]
     TooManyUsers,
     /// One of several changes is refused.
@@ -302,6 +306,7 @@ impl ClientError for ControlError {
             },
             Self::Samples(_) => ErrorCode::SampleFailed,
             Self::InUse(_)
+            | Self::CandidateAborted(_)
             | Self::TooManyUsers
             | Self::Key(_)
             | Self::Misfit { .. }

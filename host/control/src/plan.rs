@@ -24,8 +24,10 @@ mod users;
 mod versions;
 
 use std::collections::BTreeMap;
+use std::io;
 
 use gristmill_core::Name;
+use serde::Serialize;
 
 use crate::asked::AskedChange;
 use crate::desired::{Desired, Tenant};
@@ -38,8 +40,12 @@ use crate::release::change::Change;
 use crate::release::document::Faults;
 use crate::release::token::TokenSpec;
 
-/// The most names in the changes of a release that only follow from others.
+/// The most names in the changes of a release that only follow from others, or from the documents
+/// that are there.
 const NAMES_MAX: usize = 1 << 20;
+
+/// So many bytes of a document count as a name.
+const NAME_BYTES: usize = 64;
 
 /// A release that is planned.
 #[derive(Debug)]
@@ -48,7 +54,7 @@ pub(crate) struct Plan {
     pub(crate) changes: Vec<Change>,
     /// The state after the changes.
     pub(crate) desired: Desired,
-    /// The names in the changes that only follow from others.
+    /// The names in the changes that only follow from others, or from the documents that are there.
     names: usize,
 }
 
@@ -144,7 +150,9 @@ impl Plan {
             }
         };
         let mut changes = changes_before(&self.desired, &change, cascade)?;
-        self.names += changes.iter().map(names_in).sum::<usize>();
+        let own = matches!(asked, AskedChange::Promote { .. } | AskedChange::Abort { .. });
+        let from_known = changes.iter().chain(own.then_some(&change));
+        self.names += from_known.map(names_in).sum::<usize>();
         if self.names > NAMES_MAX {
             return Err(ControlError::TooManyUsers);
         }
@@ -160,8 +168,27 @@ fn names_in(change: &Change) -> usize {
     match change {
         Change::PutTenant { spec, .. } => 1 + spec.models.len() + spec.keys.len(),
         Change::PutToken { spec, .. } => 1 + spec.tenants.len(),
+        Change::PutPipeline { spec, .. } => 1 + written_bytes(spec) / NAME_BYTES,
         _ => 1,
     }
+}
+
+/// The bytes of a document as JSON.
+fn written_bytes(document: &impl Serialize) -> usize {
+    struct Count(usize);
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // What cannot be written is refused later.
+    let _ = serde_json::to_writer(&mut count, document);
+    count.0
 }
 
 /// The changes that must be made before this one.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use gristmill_core::ClientError;
 
@@ -27,18 +28,17 @@ async fn run_counted(mut work: Work, part: Option<Part>) -> PipelineAnswer {
         return work.run().await;
     };
     let timeout = work.route.limits.timeout;
-    let whole = work.receipt.record().arrived + timeout;
-    let is_hurried = work.deadline.instant() < whole || work.queueing.timeout.is_some();
+    let given = work.deadline.instant().saturating_duration_since(Instant::now());
     let counted = Arc::new(Counted {
         own_model,
-        is_hurried,
+        is_hurried: given < timeout / 2 || work.queueing.timeout.is_some(),
         patience: evaluation.bounds().latency.unwrap_or(timeout / 2),
         is_error: AtomicBool::new(false),
         evaluation,
         variant,
     });
     work.receipt.charge_to(counted.clone());
-    let shadow = shadowed.filter(|_| !is_hurried).and_then(|route| Shadow::of(&route, &work));
+    let shadow = shadowed.and_then(|route| Shadow::of(&route, &work));
     let answer = work.run().await;
     counted.note(&answer.outcome);
     if let Some(shadow) = shadow {

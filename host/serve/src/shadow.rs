@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use gristmill_compare::Mismatches;
 use gristmill_core::{ClientError, Deadline, ErrorCode, HeldBytes, Receipt};
@@ -77,7 +77,9 @@ impl Shadow {
         let evaluation = candidate.evaluation.clone();
         let expected = match outcome {
             Ok(response) => self.held_copy(response),
-            Err(error) if error.code().is_busy() => None,
+            Err(error) if says_nothing(error.code()) => None,
+            // The shadow may run when what was missing is there again.
+            Err(error) if error.code() == ErrorCode::Unavailable => None,
             Err(error) => Some(Expected::Failed(error.code())),
         };
         let begun = expected.and_then(|expected| {
@@ -100,7 +102,8 @@ impl Shadow {
     /// A copy of the answer, for the comparison. None if it is too large.
     fn held_copy(&self, response: &Response) -> Option<Expected> {
         let Response { status, content_type, body, .. } = response;
-        let fits = body.len() <= ANSWER_BYTES_MAX && self.held.try_add(body.len()).is_ok();
+        let bytes = body.len() + content_type.len();
+        let fits = bytes <= ANSWER_BYTES_MAX && self.held.try_add(bytes).is_ok();
         fits.then(|| Expected::Response {
             status: *status,
             content_type: content_type.clone(),
@@ -119,7 +122,7 @@ impl Running {
             own_model: false,
             // It waits behind the requests of clients, so that it is late says nothing about it.
             is_hurried: true,
-            patience: timeout,
+            patience: Duration::MAX,
             is_error: AtomicBool::new(false),
         });
         let mut receipt = Receipt::open(arrived);
@@ -139,7 +142,6 @@ impl Running {
             Ok(response) => receipt.answered(response.body.len()),
             Err(error) => receipt.failed(error.code()),
         };
-        let says_nothing = |code: ErrorCode| code.is_busy() || code == ErrorCode::DeadlineExceeded;
         let memory = expected.memory(&outcome);
         match outcome {
             Err(error) if says_nothing(error.code()) => evaluation.note_skipped(),
@@ -150,14 +152,20 @@ impl Running {
     }
 }
 
+/// Whether a failure comes from the load of the host, so that it is no property of the variant.
+fn says_nothing(code: ErrorCode) -> bool {
+    code.is_busy() || code == ErrorCode::DeadlineExceeded
+}
+
 impl Expected {
     /// The memory that the comparison takes besides the expected answer's bytes.
     fn memory(&self, found: &Result<Response, InferError>) -> usize {
         match (self, found) {
-            (Self::Response { body, .. }, Ok(found)) => {
-                let found = found.body.len();
+            (Self::Response { body, .. }, Ok(answer)) => {
+                let found = answer.body.len();
                 let is_json = body.len().max(found) <= JSON_BYTES_MAX;
-                found + if is_json { JSON_MEMORY * (body.len() + found) } else { 0 }
+                let documents = if is_json { JSON_MEMORY * (body.len() + found) } else { 0 };
+                found + answer.content_type.len() + documents
             }
             _ => 0,
         }
@@ -253,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_failure_is_the_same_as_one_with_its_code() {
-        let late = || InferError::DeadlineExceeded(std::time::Duration::ZERO);
+        let late = || InferError::DeadlineExceeded(Duration::ZERO);
         assert_eq!(
             differences("{}", Err(late())),
             ["code: expected an answer, found deadline_exceeded"]

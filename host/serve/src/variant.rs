@@ -63,9 +63,11 @@ pub(crate) struct Counted {
     /// Whether the candidate that answers has a model of its own: then it is up to the candidate if
     /// that has no room.
     pub(crate) own_model: bool,
-    /// Whether the client gave less time than the pipeline does.
+    /// Whether the client left much less time than the pipeline gives: it wished so, or it took
+    /// long to send the request.
     pub(crate) is_hurried: bool,
-    /// A client that leaves after so long has not left for its own reasons.
+    /// A client that leaves after so long has not left for its own reasons, and one that gave so
+    /// much time has given enough.
     pub(crate) patience: Duration,
     /// Whether the plugin answered with a status of 500 or more.
     pub(crate) is_error: AtomicBool,
@@ -84,7 +86,11 @@ impl Sink for Counted {
         let failed = match record.outcome {
             Outcome::Abandoned if took < self.patience => return,
             Outcome::Abandoned => true,
-            Outcome::Failed(ErrorCode::DeadlineExceeded) if self.is_hurried => return,
+            Outcome::Failed(ErrorCode::DeadlineExceeded)
+                if self.is_hurried && took < self.patience =>
+            {
+                return;
+            }
             Outcome::Failed(ErrorCode::QueueFull | ErrorCode::Overloaded) if self.own_model => true,
             Outcome::Failed(code) if code.is_busy() => return,
             Outcome::Failed(code) => status_of(code).is_server_error(),

@@ -5,7 +5,7 @@ use std::time::UNIX_EPOCH;
 
 use async_trait::async_trait;
 use gristmill_control::{AskedChange, CandidateSpec, ControlError, Mismatch, NameText};
-use gristmill_core::{ErrorCode, Name};
+use gristmill_core::Name;
 use gristmill_snapshot::{
     Difference, Evaluation, EvaluationReport, Pipeline, Route, ShadowTally, VariantTally,
 };
@@ -98,6 +98,7 @@ struct ShadowCounters {
 struct DifferenceDocument {
     at_ms: u64,
     request_id: String,
+    /// None for a token that may not change the tenant.
     values: Vec<ValueDocument>,
     /// Further values that differ.
     more: usize,
@@ -174,6 +175,9 @@ impl Resource for Candidate {
             Pipeline::Ready(route) => Some(route),
             Pipeline::Unavailable(_) => None,
         });
+        // Clients' answers are for those who may also read the requests that are kept.
+        let sees_values =
+            Permission::ChangeTenant(&self.0.tenant).is_given_to(received.caller, &serving.desired);
         let document = spec.candidate.as_deref();
         let found = Found::of(document.is_some(), route.map(|route| &**route));
         let report = found.evaluation.map(Evaluation::report);
@@ -184,7 +188,10 @@ impl Resource for Candidate {
             state: if aborted.is_some() { "aborted" } else { found.state },
             reason: aborted.or(found.reason),
             document,
-            counters: found.evaluation.zip(report.as_ref()).map(Counters::of),
+            counters: found
+                .evaluation
+                .zip(report.as_ref())
+                .map(|(evaluation, report)| Counters::of(evaluation, report, sees_values)),
         })
     }
 }
@@ -220,14 +227,18 @@ impl<'a> Found<'a> {
 }
 
 impl Counters {
-    fn of((evaluation, report): (&Evaluation, &EvaluationReport)) -> Self {
+    fn of(evaluation: &Evaluation, report: &EvaluationReport, sees_values: bool) -> Self {
         let ShadowTally { compared, different, skipped } = report.shadow;
         Self {
             since_release: evaluation.since(),
             stable: VariantCounters::of(report.stable),
             candidate: VariantCounters::of(report.candidate),
             shadow: ShadowCounters { compared, different, skipped },
-            differences: report.differences.iter().map(DifferenceDocument::of).collect(),
+            differences: report
+                .differences
+                .iter()
+                .map(|difference| DifferenceDocument::of(difference, sees_values))
+                .collect(),
         }
     }
 }
@@ -242,8 +253,9 @@ impl VariantCounters {
 }
 
 impl DifferenceDocument {
-    fn of(difference: &Difference) -> Self {
+    fn of(difference: &Difference, sees_values: bool) -> Self {
         let Difference { at, request_id, mismatches } = difference;
+        let shown = if sees_values { &mismatches.first[..] } else { &[] };
         let value = |Mismatch { path, expected, found }: &Mismatch| ValueDocument {
             path: path.clone(),
             stable: expected.clone(),
@@ -253,20 +265,10 @@ impl DifferenceDocument {
         Self {
             at_ms: since.as_millis() as u64,
             request_id: request_id.to_string(),
-            values: mismatches.first.iter().map(value).collect(),
-            more: mismatches.more,
+            values: shown.iter().map(value).collect(),
+            more: mismatches.more + mismatches.first.len() - shown.len(),
         }
     }
-}
-
-/// Why the candidate that serves was aborted, if it was.
-fn aborted(state: &State, tenant: &Name, pipeline: &Name) -> Option<String> {
-    let serving = state.control.serving();
-    let Pipeline::Ready(route) = serving.snapshot.tenants.get(tenant)?.pipelines.get(pipeline)?
-    else {
-        return None;
-    };
-    route.candidate.as_ref()?.evaluation.report().aborted
 }
 
 #[async_trait]
@@ -285,10 +287,6 @@ impl Resource for CandidateEnd {
         let end = match self.end {
             End::Promote => {
                 terms.skips_samples = flag(SKIP_SAMPLES, received.query)?;
-                if let Some(why) = aborted(state, &tenant, &pipeline) {
-                    let detail = format!("the candidate is aborted, and will be taken away: {why}");
-                    return Err(Problem::new(ErrorCode::Conflict, detail));
-                }
                 AskedChange::Promote { tenant, pipeline }
             }
             End::Abort => {

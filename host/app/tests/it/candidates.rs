@@ -103,6 +103,46 @@ fn a_candidate_answers_its_share_and_each_answer_names_its_variant() {
 }
 
 #[test]
+fn a_candidate_may_have_another_model_and_other_settings() {
+    let server = Server::start();
+    server.hostile("acme");
+    server.put("models/digits-new", &files::model("digits"));
+    let candidate = json!({
+        "model": "digits-new", "settings": { "colour": "blue" }, "traffic_percent": 50,
+    });
+    let mut pipeline = processor("hostile", json!({}));
+    pipeline["settings"] = json!({ "colour": "red" });
+    pipeline["candidate"] = candidate;
+    server.put_json("tenants/acme/pipelines/shown", &pipeline);
+    let shown = || {
+        let answer = server.data.post("/v1/acme/infer/shown?do=context", b"");
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        (answer.header("gristmill-variant").to_owned(), answer.text())
+    };
+    let answers = BTreeMap::from([shown(), shown()]);
+    assert_names(&answers["stable"], &["model=digits ", "{\"colour\":\"red\"}"]);
+    assert_names(&answers["candidate"], &["model=digits-new ", "{\"colour\":\"blue\"}"]);
+    server.admin.post(&path("tenants/acme/pipelines/shown/candidate/promote"), b"").ok();
+    let left = read(&server, "tenants/acme/pipelines/shown");
+    assert_eq!(left["model"], "digits-new");
+    let (variant, text) = shown();
+    assert_eq!(variant, "");
+    assert_names(&text, &["model=digits-new ", "{\"colour\":\"blue\"}"]);
+}
+
+#[test]
+fn an_evaluation_is_that_of_the_plugins_that_it_saw() {
+    let abort = json!({ "requests": 2, "failure_percent": 0 });
+    let server = start(both("other", json!({ "traffic_percent": 100, "abort": abort })));
+    (0..3).for_each(|_| drop(variant(&server, None)));
+    assert_eq!(report(&server)["candidate"]["requests"], 3);
+    server.put("tenants/acme/plugins/other", &files::plugin_that_begins_with("digits", 16));
+    assert_eq!(report(&server)["candidate"]["requests"], 0);
+    (0..3).for_each(|_| drop(variant(&server, None)));
+    assert_eq!(report(&server)["candidate"]["requests"], 3);
+}
+
+#[test]
 fn a_header_decides_for_each_user_for_as_long_as_the_share_grows() {
     let sticky = |percent: u32| {
         both("other", json!({ "traffic_percent": percent, "sticky_header": "X-User" }))
@@ -329,6 +369,12 @@ fn a_shadow_is_compared_and_never_seen() {
     assert_names(&values.to_string(), &["\"path\":\"body\"", "\"candidate\":\"8 bytes\""]);
     assert_names(&values.to_string(), &["\"path\":\"content_type\"", "application/json"]);
     assert_ne!(kept[0]["request_id"], "");
+    // They are pieces of clients' answers.
+    let eyes = make(&server, "eyes", &json!({ "role": "read" }));
+    let at = path(&format!("{PIPELINE}/candidate"));
+    let seen = server.admin.with_token(&eyes).get(&at).ok()["differences"][0].clone();
+    assert_eq!((&seen["values"], &seen["request_id"]), (&json!([]), &kept[0]["request_id"]));
+    assert!(seen["more"].as_u64() >= Some(2), "{seen}");
 }
 
 #[test]
@@ -429,4 +475,9 @@ fn the_command_line_shows_and_promotes_a_candidate() {
     let said = run(&["candidate", "promote"]);
     assert_eq!(said, format!("release {} serves\n", server.release()));
     assert_names(&run(&["candidate", "show"]), &["state      ended"]);
+    server.put_json(PIPELINE, &with(both("other", json!({ "traffic_percent": 50 }))));
+    let said = run(&["candidate", "abort"]);
+    assert_eq!(said, format!("release {} serves\n", server.release()));
+    let left = read(&server, PIPELINE);
+    assert_eq!((&left["candidate"], &left["pre"]), (&Value::Null, &json!("digits")));
 }

@@ -223,6 +223,26 @@ fn wrong_tokens_are_slowed_down_by_their_address_and_a_right_one_passes() {
 }
 
 #[test]
+fn wrong_keys_on_the_data_plane_are_logged_with_their_address() {
+    let server = Server::start();
+    server.model("digits");
+    let key = "the-key-of-acme-1";
+    server.keyed_tenant("acme", key);
+    let guess = server.data.with_token("guess-number-1");
+    // Those who have a key, or forgot it, do not guess.
+    server.data.with_token(key).get("/v1/acme").ok();
+    server.data.get("/v1/acme").refused(401, "unauthenticated", &["an API key"]);
+    let unload = guess.post("/v2/repository/models/digits/unload", b"{}");
+    unload.refused_by_protocol(403, &["the API key opens no tenant"]);
+    server.log_with("a call with a wrong key client=\"127.0.0.1\" code=forbidden left_out=0");
+    assert_eq!(server.log().matches("a call with a wrong key").count(), 1, "{}", server.log());
+    let infer = guess.post("/v1/acme/infer", b"");
+    infer.refused(401, "unauthenticated", &["an API key of tenant \"acme\" is needed"]);
+    server.log_with("a call with a wrong key client=\"127.0.0.1\" code=unauthenticated left_out=0");
+    assert!(!server.log().contains("guess-number"), "{}", server.log());
+}
+
+#[test]
 fn a_token_of_an_operator_works_on_the_data_plane_as_the_root_token() {
     let server = Server::start();
     server.open_tenant("acme");
@@ -233,6 +253,10 @@ fn a_token_of_an_operator_works_on_the_data_plane_as_the_root_token() {
     call(&admin, "/v2/repository/models/digits/unload").ok();
     let unloaded = read(&server, &format!("releases/{}", server.release()));
     assert_eq!(unloaded["by"], "ops");
+    call(ADMIN_TOKEN, "/v2/repository/models/none/load").refused_by_protocol(404, &["none"]);
+    server.log_with("call of the model repository who=ops change=unload model=digits");
+    let refused = "who=admin change=load model=none code=not_found";
+    server.log_with(refused);
     let runs = call(&admin, "/v2/models/digits/infer");
     runs.refused_by_protocol(403, &["the admin token runs no models"]);
     for below in ["/v2/repository/models/digits/load", "/v2/models/digits/infer"] {

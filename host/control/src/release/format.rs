@@ -22,6 +22,8 @@
 //! version that adds something to releases that this version cannot read, such as a new kind of
 //! change or a new key, must use a new format.
 
+mod readable;
+
 use bytes::Bytes;
 use gristmill_core::Digest;
 use gristmill_store::digest_of;
@@ -149,7 +151,7 @@ impl Head {
         let number = self.number + 1;
         let previous = Some(self.digest);
         let release = Release { number, published_at_ms, previous, note, changes };
-        let release = RawValue::from_string(serde_json::to_string_pretty(&release)?)?;
+        let release = RawValue::from_string(readable::to_string(&release)?)?;
         // A log that cannot be read starts no server.
         let _: Release = serde_json::from_str(release.get())?;
         let digest = digest_in(FORMAT, release.get().as_bytes());

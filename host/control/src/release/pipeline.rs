@@ -78,6 +78,12 @@ impl PipelineSpec {
         std::iter::once(&self.model).chain(candidate)
     }
 
+    /// The plugins that run a request of its candidate. None if it has none.
+    pub(crate) fn candidate_plugins(&self) -> Option<[&NamedVersion; 2]> {
+        let own = self.candidate.as_ref()?;
+        Some([own.pre.as_ref().unwrap_or(&self.pre), own.post.as_ref().unwrap_or(&self.post)])
+    }
+
     /// The pipeline with the candidate in its place, and without a candidate. None if it has none.
     pub(crate) fn promoted(&self) -> Option<Self> {
         let mut promoted = self.without_candidate();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use gristmill_core::Name;
+use gristmill_snapshot::Pipeline;
 
 use crate::change_request::ChangeRequest;
 use crate::desired::Desired;
@@ -81,6 +82,7 @@ impl Releases {
         if !matches!(planned, Err(ControlError::NotFound { .. })) {
             check_conditions(request, before)?;
         }
+        check_promoted(request, before)?;
         let plan = planned?;
         let unproven_models = Self::unproven_models(request, &plan, at_hand)?;
         let tenants = before.may_change(&plan.desired);
@@ -149,6 +151,15 @@ fn check_conditions(request: &ChangeRequest, serving: &Serving) -> Result<(), Co
         conditions.check(&subject, serving.tag(&subject)?)?;
     }
     Ok(())
+}
+
+/// Check that the candidate that is to take its pipeline's place has not passed its bounds.
+fn check_promoted(request: &ChangeRequest, serving: &Serving) -> Result<(), ControlError> {
+    let Some((tenant, pipeline)) = request.promoted() else { return Ok(()) };
+    let own = serving.snapshot.tenants.get(tenant).and_then(|own| own.pipelines.get(pipeline));
+    let Some(Pipeline::Ready(route)) = own else { return Ok(()) };
+    let aborted = route.candidate.as_ref().and_then(|own| own.evaluation.report().aborted);
+    aborted.map_or(Ok(()), |why| Err(ControlError::CandidateAborted(why)))
 }
 
 /// The outcome of a request, whose release is `after`.

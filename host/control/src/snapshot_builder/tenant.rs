@@ -109,8 +109,8 @@ impl TenantBuilder<'_> {
     fn route(&self, name: &Name, spec: &PipelineSpec) -> Result<Route, Vec<String>> {
         let mut route = self.plain_route(name, spec, &self.quota)?;
         let before = self.candidate_before(name);
-        let is_same = |(known, _): &(&CandidateSpec, _)| spec.candidate.as_deref() == Some(known);
-        let same = before.filter(is_same).map(|(_, own)| &own.evaluation);
+        let same = before.filter(|_| self.is_same_candidate(name, spec));
+        let same = same.map(|(_, own)| &own.evaluation);
         route.capture = spec.capture.as_ref().map(|capture| self.capture(name, capture));
         let candidate = spec.candidate.as_deref();
         route.candidate = candidate.map(|candidate| self.candidate(name, spec, candidate, same));
@@ -182,6 +182,20 @@ impl TenantBuilder<'_> {
         let spec = self.before?.0.pipelines.get(name)?;
         let candidate = self.route_before(name)?.candidate.as_ref()?;
         Some((spec.candidate.as_deref()?, candidate))
+    }
+
+    /// Whether the candidate says what it said before, and its plugins are the same files.
+    fn is_same_candidate(&self, name: &Name, spec: &PipelineSpec) -> bool {
+        let files = |own: &desired::Tenant, spec: &PipelineSpec| {
+            Some(
+                spec.candidate_plugins()?
+                    .map(|named| own.plugins.get(&named.name)?.file(named.version)),
+            )
+        };
+        let before = self.before.and_then(|(own, _)| Some((own, own.pipelines.get(name)?)));
+        before.is_some_and(|(own, known)| {
+            known.candidate == spec.candidate && files(own, known) == files(self.own, spec)
+        })
     }
 
     /// The pipeline without its candidate. Its requests count against `quota`.
