@@ -54,11 +54,12 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(3);
 
 /// The modules that log about the server itself, its state, and calls with the admin token. Clients
 /// without the token cannot make them write many lines.
-const OWN_LINES: [&str; 8] = [
+const OWN_LINES: [&str; 9] = [
     "gristmill",
     "gristmill_child",
     "gristmill_control",
     "gristmill_admin",
+    "gristmill_http::inference::repository",
     "gristmill_store",
     "gristmill_telemetry::queue",
     "gristmill_transport::tls::current",
@@ -192,6 +193,7 @@ async fn run_server(
         progress: progress.clone(),
         children: children.clone(),
         hash_key,
+        data_plane: Handle::current(),
     };
     let opening = open_control(config.clone(), parts);
     let opening = control_threads.spawn(opening);
@@ -222,6 +224,7 @@ async fn run_server(
         hasher: hasher.clone(),
         message_bytes_max: config.requests.message_bytes_max,
         timeout: config.requests.infer_timeout,
+        control_threads,
     };
     let leaving = control.clone();
     let inference = Inference::new(control.clone(), shutdown.clone(), pool, rules);

@@ -72,9 +72,11 @@ pub(crate) struct Shadows {
     pub(crate) places: Arc<Semaphore>,
 }
 
-/// The shadows of all tenants that run at the same time.
+/// The shadows of all tenants that run at the same time: one, if the pool is small. A pool of one
+/// place is for clients.
 fn all_shadows(concurrent_calls: usize) -> usize {
-    (cores() * SHADOWS_PER_CORE).min(concurrent_calls / SHADOW_POOL_PART).max(1)
+    let least = usize::from(concurrent_calls > 1);
+    (cores() * SHADOWS_PER_CORE).min(concurrent_calls / SHADOW_POOL_PART).max(least)
 }
 
 impl Accounts {

@@ -123,3 +123,24 @@ async fn make_release(releases: &Arc<Releases>, aborted: &[Aborted]) -> Result<(
     let asked = Asked::List(aborted.iter().map(abort).collect());
     releases.run(ChangeRequest::of(asked, terms)).await.map(drop)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::name;
+
+    fn aborted(tenant: &str) -> Aborted {
+        let candidate = serde_json::from_value(serde_json::json!({ "pre": "new" })).unwrap();
+        let (tenant, pipeline) = (name(tenant), name("digits"));
+        Aborted { tenant, pipeline, candidate, reason: "3 of 4 failed".into() }
+    }
+
+    #[test]
+    fn a_release_names_the_candidates_of_one_tenant_only() {
+        let one = "candidate of acme/digits aborted: 3 of 4 failed";
+        assert_eq!(message_of(&[aborted("acme")]), one);
+        assert_eq!(message_of(&[aborted("acme"), aborted("acme")]), format!("{one}; {one}"));
+        let mixed = message_of(&[aborted("acme"), aborted("rival")]);
+        assert_eq!(mixed, "2 candidates aborted: the server's log has the reasons");
+    }
+}

@@ -7,7 +7,7 @@ use crate::desired::Desired;
 use crate::error::ControlError;
 use crate::fault::Subject;
 use crate::plan::restore::{Scope, restore};
-use crate::plan::{Plan, plan};
+use crate::plan::{Plan, check_size, plan};
 use crate::reach::Reach;
 use crate::terms::Terms;
 use crate::uploads::Upload;
@@ -67,6 +67,10 @@ impl ChangeRequest {
         let reach = &self.terms.reach;
         self.asked.check(reach)?;
         let plan = self.asked.plan(desired, number, self.cascade)?;
+        // Whoever may change the whole server may bring all of it back.
+        if matches!(self.asked, Asked::Restore { .. }) && !reach.is_server() {
+            check_size(&plan.changes)?;
+        }
         reach.check_planned(desired, &plan.changes)?;
         reach.check_pins(desired, &plan.desired)?;
         Ok(plan)
@@ -81,6 +85,19 @@ impl ChangeRequest {
             },
             Asked::List(_) | Asked::Restore { .. } => None,
         }
+    }
+
+    /// The pipelines whose candidates are taken away only if they are certain ones, with their
+    /// tenants.
+    pub(crate) fn aborted(&self) -> impl Iterator<Item = (&Name, &Name)> {
+        let changes = match &self.asked {
+            Asked::List(changes) => &changes[..],
+            Asked::One(_) | Asked::Restore { .. } => &[],
+        };
+        changes.iter().filter_map(|change| match change {
+            AskedChange::Abort { tenant, pipeline, only: Some(_) } => Some((tenant, pipeline)),
+            _ => None,
+        })
     }
 
     /// Whether it only takes candidates away.

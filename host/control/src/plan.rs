@@ -110,6 +110,17 @@ pub(crate) fn plan(
     Ok(plan)
 }
 
+/// Check the size of changes that follow from documents that are there.
+///
+/// # Errors
+/// [`ControlError::TooManyUsers`]
+pub(crate) fn check_size(changes: &[Change]) -> Result<(), ControlError> {
+    match changes.iter().map(names_in).sum::<usize>() > NAMES_MAX {
+        true => Err(ControlError::TooManyUsers),
+        false => Ok(()),
+    }
+}
+
 impl Plan {
     /// Make one more change, and those that follow from it.
     fn take(

@@ -25,6 +25,7 @@ use gristmill_transport::credentials::{self, KeyHasher};
 use gristmill_transport::{LineRate, Offload, Problem, RequestIds, Shutdown};
 use http::HeaderMap;
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
 
 pub(crate) use self::decode::Encoded;
 pub(crate) use self::pipeline::{media_type, query};
@@ -48,6 +49,8 @@ pub struct InferenceConfig {
     pub message_bytes_max: usize,
     /// From a request's arrival to its answer, if the client does not ask for less.
     pub timeout: Duration,
+    /// The threads on which releases are made.
+    pub control_threads: Handle,
 }
 
 /// The state that all protocols of the data plane share; clones share it, too.
@@ -64,6 +67,7 @@ struct Shared {
     gate: Gate,
     message_bytes_max: usize,
     timeout: Duration,
+    control_threads: Handle,
     /// Of lines about wrong keys.
     wrong_keys: Mutex<LineRate>,
     /// Makes ids for calls over gRPC, which have none.
@@ -78,8 +82,14 @@ impl Inference {
         pool: BufferPool,
         config: InferenceConfig,
     ) -> Self {
-        let InferenceConfig { open_tenant, admin_token, hasher, message_bytes_max, timeout } =
-            config;
+        let InferenceConfig {
+            open_tenant,
+            admin_token,
+            hasher,
+            message_bytes_max,
+            timeout,
+            control_threads,
+        } = config;
         let shared = Shared {
             control,
             shutdown,
@@ -88,6 +98,7 @@ impl Inference {
             gate: Gate { open_tenant, admin_token, hasher },
             message_bytes_max,
             timeout,
+            control_threads,
             wrong_keys: Mutex::default(),
             request_ids: RequestIds::default(),
         };

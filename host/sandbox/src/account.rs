@@ -8,8 +8,8 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use crate::error::CallError;
 use crate::pace::Pace;
 
-/// The threads for background calls, for each core, besides those for long calls. Whoever makes
-/// accounts for background calls gives no more places than that in all.
+/// The background calls of all owners that run at the same time, for each core: whoever makes such
+/// accounts gives no more places than that in all.
 pub const BACKGROUND_CALLS_PER_CORE: usize = 2;
 
 /// The places and the memory that the calls of one owner share. Clones share it.

@@ -183,14 +183,14 @@ pub(crate) struct Cached {
 }
 
 /// Enter the pages of the code into the page table now. Otherwise the first call would do it, page
-/// by page. The pages are in memory already, because the checksum was just computed; from now on
-/// they count as resident in this process.
+/// by page. The pages are in memory already, because the checksum was just computed; until the
+/// kernel evicts them they count as resident in this process.
 #[allow(unsafe_code, reason = "the system call takes a pointer")]
 fn populate(component: &Component) {
-    let image = component.image_range();
-    let mut piece = image.start.map_addr(|address| address & !(PAGE_BYTES - 1)).cast_mut();
-    while piece.cast_const() < image.end {
-        let len = POPULATE_BYTES.min(image.end.addr() - piece.addr());
+    let code = component.text().as_ptr_range();
+    let mut piece = code.start.map_addr(|address| address & !(PAGE_BYTES - 1)).cast_mut();
+    while piece.cast_const() < code.end {
+        let len = POPULATE_BYTES.min(code.end.addr() - piece.addr());
         // SAFETY: the advice changes no content, and the component keeps the range mapped.
         if let Err(error) = unsafe { madvise(piece.cast(), len, Advice::LinuxPopulateRead) } {
             tracing::debug!(%error, "the pages of a plugin's code are not entered beforehand");

@@ -56,12 +56,13 @@ pub(crate) struct NewCall<'a, T> {
 }
 
 impl LongCalls {
-    /// One owner can have as many threads as there are cores, and background calls have threads,
-    /// too. There is one more, so that one owner's native work leaves a thread to others.
+    /// One owner's calls can take as many threads as there are cores, and a few for background
+    /// calls; background calls of all owners twice as many as there are cores. There is one more,
+    /// so that native work of these leaves a thread to others.
     pub(crate) fn new() -> std::io::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let runtime = Builder::new_multi_thread()
-            .worker_threads(cores + 1 + cores * BACKGROUND_CALLS_PER_CORE)
+            .worker_threads(cores * BACKGROUND_CALLS_PER_CORE + 1)
             .thread_name("long-calls")
             .on_thread_start(|| Share::Long.take("long plugin calls"))
             // For plugins that wait for a clock.

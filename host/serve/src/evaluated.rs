@@ -32,7 +32,7 @@ async fn run_counted(mut work: Work, part: Option<Part>) -> PipelineAnswer {
     let counted = Arc::new(Counted {
         own_model,
         is_hurried: given < timeout / 2 || work.queueing.timeout.is_some(),
-        patience: evaluation.bounds().latency.unwrap_or(timeout / 2),
+        patience: evaluation.bounds().latency.unwrap_or(timeout).min(timeout / 2),
         is_error: AtomicBool::new(false),
         evaluation,
         variant,

@@ -156,9 +156,48 @@ fn place_of(pipeline: &[&str; 2], value: &[u8]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
+    use gristmill_core::Receipt;
+    use gristmill_snapshot::AbortBounds;
+
     use super::*;
 
     const PIPELINE: [&str; 2] = ["acme", "digits"];
+
+    /// The failures that are counted of a candidate whose request ends with `code`.
+    fn failures(code: ErrorCode, is_hurried: bool, took: Duration) -> u64 {
+        let bounds = AbortBounds {
+            requests: 100,
+            failure_percent: None,
+            latency: None,
+            difference_percent: None,
+        };
+        let evaluation = Arc::new(Evaluation::new(bounds, 1, |_| ()));
+        let counted = Counted {
+            evaluation: evaluation.clone(),
+            variant: Variant::Candidate,
+            own_model: false,
+            is_hurried,
+            patience: Duration::from_secs(5),
+            is_error: AtomicBool::new(false),
+        };
+        let mut receipt = Receipt::open(Instant::now());
+        receipt.note().outcome = Outcome::Failed(code);
+        counted.record(receipt.record(), took);
+        evaluation.report().candidate.failures
+    }
+
+    #[test]
+    fn a_candidate_has_failed_if_it_had_the_time_and_gave_no_answer() {
+        let late = |is_hurried, seconds| {
+            failures(ErrorCode::DeadlineExceeded, is_hurried, Duration::from_secs(seconds))
+        };
+        assert_eq!((late(false, 10), late(false, 1)), (1, 1));
+        assert_eq!((late(true, 4), late(true, 5)), (0, 1), "after the time that is enough");
+        assert_eq!(failures(ErrorCode::PluginTrapped, true, Duration::ZERO), 1);
+        assert_eq!(failures(ErrorCode::QueueFull, false, Duration::ZERO), 0);
+    }
 
     #[test]
     fn values_are_spread_evenly_and_each_keeps_its_place() {

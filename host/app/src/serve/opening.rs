@@ -8,6 +8,7 @@ use gristmill_child::{ChildRunner, RunnerConfig};
 use gristmill_control::{Control, ControlParts, Progress, ProverConfig};
 use gristmill_core::{BufferPool, HashKeyId, PipelineLimits};
 use gristmill_sandbox::{Compiler, Sandbox, SandboxConfig};
+use tokio::runtime::Handle;
 
 use crate::child;
 use crate::config::Config;
@@ -51,6 +52,8 @@ pub(super) struct OpeningParts {
     pub(super) children: Arc<Children>,
     /// Names the secret of hashes.
     pub(super) hash_key: Option<HashKeyId>,
+    /// The threads that serve requests.
+    pub(super) data_plane: Handle,
 }
 
 /// Load the state.
@@ -58,7 +61,7 @@ pub(super) struct OpeningParts {
 /// # Errors
 /// The control plane says why it cannot serve.
 pub(super) async fn open_control(config: Arc<Config>, parts: OpeningParts) -> Result<Control> {
-    let OpeningParts { address, pool, progress, children, hash_key } = parts;
+    let OpeningParts { address, pool, progress, children, hash_key, data_plane } = parts;
     let data_dir = &config.data.data_dir;
     let search = LibrarySearch {
         configured: config.models.onnxruntime_library.clone(),
@@ -98,7 +101,7 @@ pub(super) async fn open_control(config: Arc<Config>, parts: OpeningParts) -> Re
         waiting_bytes_max: config.uploads.waiting_bytes_max,
         hash_key,
         prover,
-        sample_runner: Arc::new(DataPlaneSamples),
+        sample_runner: Arc::new(DataPlaneSamples { data_plane }),
         samples_timeout: config.uploads.samples_timeout,
         progress,
         following,

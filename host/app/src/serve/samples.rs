@@ -8,22 +8,30 @@ use gristmill_core::ErrorCode;
 use gristmill_sandbox::Line;
 use gristmill_serve::request_span;
 use gristmill_transport::Problem;
+use tokio::runtime::Handle;
+use tokio_util::task::AbortOnDropHandle;
 use tracing::{Instrument, Level};
 
 use crate::request_run::{Ran, RequestRun, failure_of, head};
 
 /// Runs samples. Their memory and their plugin calls count against their tenant's quota, like those
 /// of a client's request.
-pub(super) struct DataPlaneSamples;
+pub(super) struct DataPlaneSamples {
+    /// The threads that run them. A sample may run batches with rows of clients, which must not
+    /// wait until no other thread wants to serve.
+    pub(super) data_plane: Handle,
+}
 
 #[async_trait]
 impl SampleRunner for DataPlaneSamples {
     async fn run(&self, run: SampleRun<'_>) -> SampleAnswer {
-        answer(run).await.unwrap_or_else(|problem| SampleAnswer::Failed(failure_of(problem)))
+        answer(run, &self.data_plane)
+            .await
+            .unwrap_or_else(|problem| SampleAnswer::Failed(failure_of(problem)))
     }
 }
 
-async fn answer(run: SampleRun<'_>) -> Result<SampleAnswer, Problem> {
+async fn answer(run: SampleRun<'_>, data_plane: &Handle) -> Result<SampleAnswer, Problem> {
     let SampleRun { route, name, request } = run;
     let (body, usual_type) = request.content();
     let content_type = request.content_type.as_deref().or(usual_type);
@@ -39,9 +47,14 @@ async fn answer(run: SampleRun<'_>) -> Result<SampleAnswer, Problem> {
     held.try_add(body.len())?;
     let body = held.attach_to(body);
     let id = format!("sample-{name}");
-    let request = RequestRun { route, id: &id, head: &head, body: &body };
-    let Ran { mut answer, lines, .. } =
-        request.run().instrument(request_span(route, &id, None)).await;
+    let (span, route) = (request_span(route, &id, None), route.clone());
+    let running =
+        async move { RequestRun { route: &route, id: &id, head: &head, body: &body }.run().await };
+    let running = data_plane.spawn(running.instrument(span));
+    let Ran { mut answer, lines, .. } = AbortOnDropHandle::new(running).await.map_err(|error| {
+        tracing::error!(%error, "a sample's run failed");
+        Problem::new(ErrorCode::Internal, "the sample's run failed")
+    })?;
     if let SampleAnswer::Failed(failure) = &mut answer {
         add_last_words(failure, &lines);
     }

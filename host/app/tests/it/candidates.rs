@@ -260,6 +260,15 @@ fn a_candidate_that_fails_too_often_is_taken_away_by_itself() {
     let made = read(&server, &format!("releases/{}", release + 1));
     let said = format!("candidate of acme/digits aborted: {why}");
     assert_eq!((&made["by"], &made["message"]), (&json!("gristmill"), &json!(said)));
+    // The next release comes half a minute later. Until then it is not promoted either.
+    let abort = json!({ "requests": 2, "failure_percent": 0 });
+    server.put_json(
+        PIPELINE,
+        &with(both("hostile", json!({ "traffic_percent": 100, "abort": abort }))),
+    );
+    ask(&server, "panic", None).refused(500, "plugin_trapped", &[]);
+    assert_eq!(variant(&server, None), "stable");
+    end(&server, "promote").refused(409, "conflict", &["the candidate is aborted"]);
     // The client's own faults are not the candidate's.
     let abort = json!({ "requests": 10, "failure_percent": 0 });
     server.put_json(

@@ -82,7 +82,7 @@ impl Releases {
         if !matches!(planned, Err(ControlError::NotFound { .. })) {
             check_conditions(request, before)?;
         }
-        check_promoted(request, before)?;
+        check_candidates(request, before)?;
         let plan = planned?;
         let unproven_models = Self::unproven_models(request, &plan, at_hand)?;
         let tenants = before.may_change(&plan.desired);
@@ -153,13 +153,22 @@ fn check_conditions(request: &ChangeRequest, serving: &Serving) -> Result<(), Co
     Ok(())
 }
 
-/// Check that the candidate that is to take its pipeline's place has not passed its bounds.
-fn check_promoted(request: &ChangeRequest, serving: &Serving) -> Result<(), ControlError> {
-    let Some((tenant, pipeline)) = request.promoted() else { return Ok(()) };
-    let own = serving.snapshot.tenants.get(tenant).and_then(|own| own.pipelines.get(pipeline));
-    let Some(Pipeline::Ready(route)) = own else { return Ok(()) };
-    let aborted = route.candidate.as_ref().and_then(|own| own.evaluation.report().aborted);
-    aborted.map_or(Ok(()), |why| Err(ControlError::CandidateAborted(why)))
+/// Check that the candidate that is to take its pipeline's place has not passed its bounds, and
+/// that those that are to go because they did have not begun anew.
+fn check_candidates(request: &ChangeRequest, serving: &Serving) -> Result<(), ControlError> {
+    let candidate = |(tenant, pipeline): (&Name, &Name)| {
+        let own = serving.snapshot.tenants.get(tenant)?.pipelines.get(pipeline)?;
+        let Pipeline::Ready(route) = own else { return None };
+        route.candidate.as_ref()
+    };
+    let promoted = request.promoted().and_then(candidate);
+    if let Some(why) = promoted.and_then(|own| own.evaluation.report().aborted) {
+        return Err(ControlError::CandidateAborted(why));
+    }
+    match request.aborted().filter_map(candidate).any(|own| own.evaluation.is_running()) {
+        true => Err(ControlError::Overtaken),
+        false => Ok(()),
+    }
 }
 
 /// The outcome of a request, whose release is `after`.

@@ -1,10 +1,13 @@
 //! Loading and unloading models: the protocol's model repository extension.
 
+use std::panic::resume_unwind;
+
 use gristmill_control::{Change, ROOT, Reach, ReleaseNote, Terms, TokenUse};
 use gristmill_core::{ErrorCode, Name};
 use gristmill_serve::Caller;
 use gristmill_snapshot::Operator;
 use gristmill_transport::Problem;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::Inference;
 
@@ -68,14 +71,20 @@ impl Inference {
             version: *version,
         });
         let terms = Terms { note, token, reach: Reach::Server, ..Terms::default() };
-        match change {
-            RepositoryChange::Unload(_) => {
-                let change = Change::UnloadModel { model };
-                control.change(change, terms).await?;
-                return Ok(());
+        let (own, name) = (control.clone(), model.clone());
+        let is_load = matches!(change, RepositoryChange::Load(_));
+        // Requests of clients do not wait for it.
+        let changing = self.shared.control_threads.spawn(async move {
+            match is_load {
+                true => own.load_model(&name, terms).await,
+                false => own.change(Change::UnloadModel { model: name }, terms).await,
             }
-            RepositoryChange::Load(_) => control.load_model(&model, terms).await?,
-        };
+        });
+        let changed = AbortOnDropHandle::new(changing).await;
+        changed.unwrap_or_else(|ended| resume_unwind(ended.into_panic()))?;
+        if !is_load {
+            return Ok(());
+        }
         // If the model failed to load before and fails again, the release is not refused, so check
         // it here.
         match control.cell().load().models.get(&model).map(|state| state.served.clone()) {
