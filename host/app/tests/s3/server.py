@@ -1,8 +1,8 @@
 """An S3 server for tests: moto's, in a process of its own.
 
 It answers one call at a time, because moto looks for an object and writes it in two steps: without
-that two conditional writes could both succeed, as on no real S3. It prints its port. With two arguments,
-the files of a certificate and of its key, it answers over TLS.
+that two conditional writes could both succeed, as on no real S3. It prints its port. With two
+arguments, the files of a certificate and of its key, it answers over TLS.
 """
 
 import io
