@@ -101,9 +101,7 @@ fn start(config: Config, log: &Log) -> Result<Infallible> {
         tracing::warn!(variable, "unknown variable; `gristmill serve --help` lists the known ones");
     }
     // Set before other threads are started, because they inherit it.
-    if let Err(error) = Share::Serving.apply() {
-        tracing::warn!(%error, "cannot shorten the time slice of serving threads");
-    }
+    Share::Serving.take("requests");
     // A connection is an open file, and the usual limit of 1024 is too low for a server.
     if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
         tracing::warn!(%error, "cannot raise the limit on open files");

@@ -67,7 +67,7 @@ impl ChangeRequest {
         let reach = &self.terms.reach;
         self.asked.check(reach)?;
         let plan = self.asked.plan(desired, number, self.cascade)?;
-        // Whoever may change the whole server may bring all of it back.
+        // A caller who may change the whole server may also bring back all of it.
         if matches!(self.asked, Asked::Restore { .. }) && !reach.is_server() {
             check_size(&plan.changes)?;
         }

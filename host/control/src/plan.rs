@@ -197,7 +197,7 @@ fn written_bytes(document: &impl Serialize) -> usize {
         }
     }
     let mut count = Count(0);
-    // What cannot be written is refused later.
+    // A document that cannot be written is refused later.
     let _ = serde_json::to_writer(&mut count, document);
     count.0
 }

@@ -8,8 +8,8 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use crate::error::CallError;
 use crate::pace::Pace;
 
-/// The background calls of all owners that run at the same time, for each core: whoever makes such
-/// accounts gives no more places than that in all.
+/// The most background calls that may run at the same time, for each core. All accounts for
+/// background calls together must have no more places.
 pub const BACKGROUND_CALLS_PER_CORE: usize = 2;
 
 /// The places and the memory that the calls of one owner share. Clones share it.

@@ -56,9 +56,9 @@ pub(crate) struct NewCall<'a, T> {
 }
 
 impl LongCalls {
-    /// One owner's calls can take as many threads as there are cores, and a few for background
-    /// calls; background calls of all owners twice as many as there are cores. There is one more,
-    /// so that native work of these leaves a thread to others.
+    /// The calls of one owner take at most one thread for each core, and two for its background
+    /// calls. The background calls of all owners take at most two threads for each core. One more
+    /// thread remains for others.
     pub(crate) fn new() -> std::io::Result<Self> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let runtime = Builder::new_multi_thread()

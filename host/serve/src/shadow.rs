@@ -152,7 +152,7 @@ impl Running {
     }
 }
 
-/// Whether a failure comes from the load of the host, so that it is no property of the variant.
+/// Whether a failure shows only that the host is busy, and nothing about the variant.
 fn says_nothing(code: ErrorCode) -> bool {
     code.is_busy() || code == ErrorCode::DeadlineExceeded
 }

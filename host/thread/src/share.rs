@@ -37,13 +37,13 @@ impl Share {
         set(nice, slice)
     }
 
-    /// The same for the work of a thread that goes on in any case. `what` names the work, for the
-    /// log, which says once that the kernel refuses.
+    /// As [`apply`](Self::apply), for a thread that goes on also if the kernel refuses. The log
+    /// says that once. `what` names the work of the thread.
     pub fn take(self, what: &str) {
         static TOLD: Once = Once::new();
         if let Err(error) = self.apply() {
             TOLD.call_once(|| {
-                tracing::warn!(%error, "{what}, and other work, at the share of other threads");
+                tracing::warn!(%error, "the kernel refuses a share of the processor to {what}");
             });
         }
     }

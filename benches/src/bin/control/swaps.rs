@@ -102,8 +102,8 @@ pub(crate) fn measure(runtime: &Runtime, gristmill: &Path, components: &Path) ->
     }))
 }
 
-/// Make the releases. Who makes them stands for a separate machine, which takes no processor time
-/// from the server: here at least none that a request waits for.
+/// Make the releases as from another machine: no request waits for the processor because of the
+/// client that makes them.
 fn from_elsewhere<T: Send>(runtime: &Runtime, releases: impl Future<Output = T> + Send) -> T {
     let make = || {
         Share::Long.take("the benchmark's releases");

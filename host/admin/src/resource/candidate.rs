@@ -98,7 +98,7 @@ struct ShadowCounters {
 struct DifferenceDocument {
     at_ms: u64,
     request_id: String,
-    /// None for a token that may not change the tenant.
+    /// Empty for a token that may not change the tenant.
     values: Vec<ValueDocument>,
     /// Further values that differ.
     more: usize,

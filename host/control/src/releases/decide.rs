@@ -153,8 +153,8 @@ fn check_conditions(request: &ChangeRequest, serving: &Serving) -> Result<(), Co
     Ok(())
 }
 
-/// Check that the candidate that is to take its pipeline's place has not passed its bounds, and
-/// that those that are to go because they did have not begun anew.
+/// Check the candidates that the request ends. One that is promoted must not have passed its
+/// bounds. One that is taken away because it passed them must not have begun anew.
 fn check_candidates(request: &ChangeRequest, serving: &Serving) -> Result<(), ControlError> {
     let candidate = |(tenant, pipeline): (&Name, &Name)| {
         let own = serving.snapshot.tenants.get(tenant)?.pipelines.get(pipeline)?;

@@ -108,14 +108,14 @@ impl TenantBuilder<'_> {
     /// that cannot be tried does not make it unavailable.
     fn route(&self, name: &Name, spec: &PipelineSpec) -> Result<Route, Vec<String>> {
         let mut route = self.plain_route(name, spec, &self.quota)?;
-        let before = self.candidate_before(name);
+        let before = self.route_before(name).and_then(|route| route.candidate.as_ref());
+        let before = before.map(|own| &own.evaluation);
         let same = before.filter(|_| self.is_same_candidate(name, spec));
-        let same = same.map(|(_, own)| &own.evaluation);
         route.capture = spec.capture.as_ref().map(|capture| self.capture(name, capture));
         let candidate = spec.candidate.as_deref();
         route.candidate = candidate.map(|candidate| self.candidate(name, spec, candidate, same));
         route.ended = match before {
-            Some((_, own)) if same.is_none() => Some(own.evaluation.clone()),
+            Some(before) if same.is_none() => Some(before.clone()),
             _ => self.route_before(name).and_then(|route| route.ended.clone()),
         };
         Ok(route)
@@ -175,13 +175,6 @@ impl TenantBuilder<'_> {
             Pipeline::Ready(route) => Some(route),
             Pipeline::Unavailable(_) => None,
         }
-    }
-
-    /// The candidate that was tried before, and its document.
-    fn candidate_before(&self, name: &Name) -> Option<(&CandidateSpec, &Candidate)> {
-        let spec = self.before?.0.pipelines.get(name)?;
-        let candidate = self.route_before(name)?.candidate.as_ref()?;
-        Some((spec.candidate.as_deref()?, candidate))
     }
 
     /// Whether the candidate says what it said before, and its plugins are the same files.
